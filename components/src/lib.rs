@@ -1,0 +1,1 @@
+//! GPU hardware blocks on the Warpweave event kernel.

@@ -1,0 +1,1 @@
+//! Program traces: what a GPU program did, independent of timing.

@@ -1,0 +1,1 @@
+//! The event kernel: time, clocks, channels, components, signals, processes, statistics, test bench.

@@ -1,0 +1,1 @@
+//! Inputs of GPU programs: graphs, readers, seeded generators and host reference algorithms.

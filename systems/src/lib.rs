@@ -1,0 +1,1 @@
+//! Full systems from description files: loader, host programs, runs and reports.

@@ -1,0 +1,3 @@
+//! Speed of the kernel and of whole systems.
+
+fn main() {}
