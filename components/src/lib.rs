@@ -1,1 +1,20 @@
 //! GPU hardware blocks on the Warpweave event kernel.
+//!
+//! One file (or folder) per block; all memory-side blocks speak [`memory`], the launch path speaks
+//! [`launch`].
+
+pub mod bloom;
+pub mod cache;
+pub mod clock_crossing;
+pub mod cluster_port;
+pub mod compute_unit;
+pub mod crossbar;
+pub mod dram;
+pub mod gmu;
+pub mod host_driver;
+pub mod interleave;
+pub mod launch;
+pub mod memory;
+pub mod occupancy;
+pub mod reuse_monitor;
+pub mod work_group_scheduler;

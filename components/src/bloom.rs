@@ -1,0 +1,1 @@
+//! Bloom filters over line addresses.

@@ -1,0 +1,1 @@
+//! Crossing between two clock domains.

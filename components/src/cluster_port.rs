@@ -1,0 +1,1 @@
+//! Cluster port: several compute units on one crossbar port.

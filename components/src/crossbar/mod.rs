@@ -1,0 +1,1 @@
+//! The crossbar: a request and a reply network between clusters and memory partitions.

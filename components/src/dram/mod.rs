@@ -1,0 +1,1 @@
+//! GDDR5 memory controller and devices.

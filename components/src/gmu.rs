@@ -1,0 +1,1 @@
+//! Grid management unit.

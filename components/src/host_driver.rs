@@ -1,0 +1,1 @@
+//! Host driver: issues the host commands of a program trace.

@@ -1,0 +1,157 @@
+//! The launch protocol: from the host to the grid management unit, the work-group scheduler and
+//! the compute units, and back.
+//!
+//! ```text
+//!   host driver ── KernelLaunch ──► GMU ── KernelReady ──► work-group scheduler ── Dispatch ──► CU
+//!        ▲                           ▲                            │      ▲                      │
+//!        └────── KernelDone ─────────┴────── KernelDone ◄─────────┘      └── WorkGroupDone ◄────┘
+//! ```
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports};
+
+/// A kernel to be run: number of the launch in the program trace, and its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelLaunch {
+    /// Number of the launch in the program trace.
+    pub kernel: u32,
+    /// Stream (software queue): kernels of one stream run one after the other.
+    pub stream: u32,
+}
+
+/// A kernel at the head of a hardware work queue, ready to be dispatched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelReady {
+    /// Number of the launch in the program trace.
+    pub kernel: u32,
+}
+
+/// Every work-group of a kernel has completed and its stores are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelDone {
+    /// Number of the launch in the program trace.
+    pub kernel: u32,
+}
+
+/// A message from the work-group scheduler to one compute unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Dispatch {
+    /// Start a work-group in a slot the scheduler accounts as free.
+    Start {
+        /// Number of the launch in the program trace.
+        kernel: u32,
+        /// Linear index of the work-group within its grid.
+        work_group: u32,
+        /// Work-group slot of the compute unit.
+        slot: u16,
+    },
+    /// The kernel is complete on the whole machine: drop first-level lines.
+    Invalidate {
+        /// Number of the launch in the program trace.
+        kernel: u32,
+    },
+}
+
+/// A message from a compute unit to the work-group scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Completion {
+    /// Every wavefront of the work-group has ended and its stores are acknowledged.
+    WorkGroup {
+        /// Number of the launch in the program trace.
+        kernel: u32,
+        /// Linear index of the work-group within its grid.
+        work_group: u32,
+        /// Work-group slot it leaves.
+        slot: u16,
+    },
+    /// The first-level lines are dropped, answering [`Dispatch::Invalidate`].
+    Invalidated {
+        /// Number of the launch in the program trace.
+        kernel: u32,
+    },
+}
+
+/// A command to a first-level cache, outside the memory protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CacheCommand {
+    /// Drop every clean line (answered when done).
+    Invalidate,
+}
+
+/// The cache has carried out a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheCommandDone;
+
+impl Message for KernelLaunch {}
+impl Message for KernelReady {}
+impl Message for KernelDone {}
+impl Message for Dispatch {}
+impl Message for Completion {}
+impl Message for CacheCommand {}
+impl Message for CacheCommandDone {}
+
+macro_rules! bundle_pair {
+    ($(#[$up:meta])* $master:ident, $(#[$down:meta])* $slave:ident,
+     $request:ident: $request_type:ty, $response:ident: $response_type:ty) => {
+        $(#[$up])*
+        #[derive(Default)]
+        pub struct $master {
+            /// Sent.
+            pub $request: OutPort<$request_type>,
+            /// Received.
+            pub $response: InPort<$response_type>,
+        }
+
+        impl Bundle for $master {
+            fn ports(&mut self, ports: &mut Ports<'_>) {
+                ports.output(stringify!($request), &mut self.$request);
+                ports.input(stringify!($response), &mut self.$response);
+            }
+        }
+
+        $(#[$down])*
+        #[derive(Default)]
+        pub struct $slave {
+            /// Received.
+            pub $request: InPort<$request_type>,
+            /// Sent.
+            pub $response: OutPort<$response_type>,
+        }
+
+        impl Bundle for $slave {
+            fn ports(&mut self, ports: &mut Ports<'_>) {
+                ports.input(stringify!($request), &mut self.$request);
+                ports.output(stringify!($response), &mut self.$response);
+            }
+        }
+    };
+}
+
+bundle_pair!(
+    /// Launches kernels and learns of their completion (host driver).
+    LaunchMaster,
+    /// Accepts kernels and reports their completion (GMU).
+    LaunchSlave,
+    launch: KernelLaunch, done: KernelDone
+);
+bundle_pair!(
+    /// Hands ready kernels down and learns of their completion (GMU).
+    ReadyMaster,
+    /// Accepts ready kernels and reports their completion (work-group scheduler).
+    ReadySlave,
+    ready: KernelReady, done: KernelDone
+);
+bundle_pair!(
+    /// Dispatches work-groups (work-group scheduler).
+    DispatchMaster,
+    /// Executes work-groups (compute unit).
+    DispatchSlave,
+    dispatch: Dispatch, completion: Completion
+);
+bundle_pair!(
+    /// Commands a cache (compute unit).
+    CacheControlMaster,
+    /// Is commanded (cache).
+    CacheControlSlave,
+    command: CacheCommand, done: CacheCommandDone
+);

@@ -1,0 +1,302 @@
+//! The memory protocol: what every memory-side block speaks, upward and downward.
+//!
+//! Requests travel down (compute unit → L1 → cluster port → crossbar → L2 → DRAM), responses up.
+//! Exactly one response answers each request that [`RequestKind::wants_response`]; copy-backs are
+//! posted. Request ids are hop-local: each block issues its own and maps them back.
+//!
+//! Timing models hold no data. A request names one line and the 4-byte words of it that it
+//! touches; payload integrity is checked through write-sequence tags, not contents.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports};
+
+/// Bytes of the largest line the protocol can name: one bit per 4-byte word in a 32-bit mask.
+pub const LINE_BYTES_MAX: u32 = 128;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum RequestKind {
+    /// Read the words.
+    Read,
+    /// Write the words; answered by an acknowledgement when the write is ordered.
+    Write,
+    /// Read, modify and write the words where the line is shared (at L2); answered with data.
+    Atomic,
+    /// Read ahead of need; answered like a read.
+    Prefetch,
+    /// A dirty line on its way down; posted, never answered.
+    CopyBack,
+}
+
+impl RequestKind {
+    /// Every kind, in the order of counters.
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Write,
+        Self::Atomic,
+        Self::Prefetch,
+        Self::CopyBack,
+    ];
+
+    /// Whether the request is answered.
+    pub fn wants_response(self) -> bool {
+        self != Self::CopyBack
+    }
+
+    /// Whether the request itself carries the data of its words.
+    pub fn carries_data(self) -> bool {
+        matches!(self, Self::Write | Self::CopyBack | Self::Atomic)
+    }
+
+    /// Whether the response carries the data of its words.
+    pub fn returns_data(self) -> bool {
+        matches!(self, Self::Read | Self::Atomic | Self::Prefetch)
+    }
+
+    /// Name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Atomic => "atomic",
+            Self::Prefetch => "prefetch",
+            Self::CopyBack => "copy_back",
+        }
+    }
+}
+
+/// The level of the hierarchy that supplied the data of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Level {
+    /// The cache next to the compute unit.
+    L1,
+    /// The coalesced cache of a cluster.
+    Coalesced,
+    /// The cache slice at the memory partition.
+    L2,
+    /// Memory.
+    Dram,
+}
+
+/// Who caused a request. Carried unchanged through all hops of a request's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Source {
+    /// Number of the launch in the program trace.
+    pub kernel: u32,
+    /// Linear index of the work-group within its grid.
+    pub work_group: u32,
+    /// Index of the instruction in the kernel's code.
+    pub pc: u32,
+    /// Compute unit, counted over the whole machine.
+    pub compute_unit: u16,
+    /// Wavefront slot within the compute unit.
+    pub wavefront_slot: u16,
+}
+
+/// A request for part of one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemRequest {
+    /// Byte address of the line's first byte.
+    pub line: u64,
+    /// Names the request between the two ends of one wire.
+    pub id: u32,
+    /// Touched 4-byte words of the line, bit `w` for bytes `4w .. 4w + 4`.
+    pub words: u32,
+    /// Who caused it.
+    pub source: Source,
+    /// Number of the write, counted by the issuing compute unit; 0 where none applies. Checkers
+    /// use it to prove freshness.
+    pub write_sequence: u32,
+    /// What is asked.
+    pub kind: RequestKind,
+    /// Policy bits, see [`flags`].
+    pub flags: u8,
+}
+
+/// Bits of [`MemRequest::flags`].
+pub mod flags {
+    /// The request must not be served from, or allocate in, a first-level cache.
+    pub const BYPASS_L1: u8 = 1;
+    /// The request is tracked by a merge table of its cluster.
+    pub const TRACKED: u8 = 2;
+}
+
+const _: () = assert!(
+    size_of::<MemRequest>() <= 48,
+    "requests stay small: they are moved often"
+);
+
+/// The answer to one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemResponse {
+    /// As in the request.
+    pub line: u64,
+    /// As in the request.
+    pub id: u32,
+    /// Words supplied or acknowledged.
+    pub words: u32,
+    /// As in the request.
+    pub source: Source,
+    /// Highest write sequence of this line known where the data came from; 0 where none applies.
+    pub write_sequence: u32,
+    /// Kind of the request answered.
+    pub kind: RequestKind,
+    /// As in the request.
+    pub flags: u8,
+    /// Who supplied the data.
+    pub level: Level,
+}
+
+impl MemRequest {
+    /// A read of these words.
+    pub fn read(id: u32, line: u64, words: u32) -> Self {
+        Self {
+            line,
+            id,
+            words,
+            source: Source::default(),
+            write_sequence: 0,
+            kind: RequestKind::Read,
+            flags: 0,
+        }
+    }
+
+    /// A write of these words.
+    pub fn write(id: u32, line: u64, words: u32) -> Self {
+        Self {
+            kind: RequestKind::Write,
+            ..Self::read(id, line, words)
+        }
+    }
+
+    /// The answer to this request, supplied by `level`.
+    pub fn answer(&self, level: Level) -> MemResponse {
+        MemResponse {
+            line: self.line,
+            id: self.id,
+            words: self.words,
+            source: self.source,
+            write_sequence: self.write_sequence,
+            kind: self.kind,
+            flags: self.flags,
+            level,
+        }
+    }
+
+    /// Bytes of data the request carries.
+    pub fn data_bytes(&self) -> u32 {
+        if self.kind.carries_data() {
+            self.words.count_ones() * 4
+        } else {
+            0
+        }
+    }
+}
+
+impl MemResponse {
+    /// Bytes of data the response carries.
+    pub fn data_bytes(&self) -> u32 {
+        if self.kind.returns_data() {
+            self.words.count_ones() * 4
+        } else {
+            0
+        }
+    }
+}
+
+/// Bytes of routing and control in every packet on a wire (GPGPU-Sim's habit).
+pub const CONTROL_BYTES: u32 = 8;
+
+impl Message for MemRequest {
+    fn wire_bytes(&self) -> u32 {
+        CONTROL_BYTES + self.data_bytes()
+    }
+}
+
+impl Message for MemResponse {
+    fn wire_bytes(&self) -> u32 {
+        CONTROL_BYTES + self.data_bytes()
+    }
+}
+
+/// The requesting end of a memory wire: sends requests, receives responses.
+#[derive(Default)]
+pub struct MemMaster {
+    /// Requests, downward.
+    pub request: OutPort<MemRequest>,
+    /// Responses, upward.
+    pub response: InPort<MemResponse>,
+}
+
+impl Bundle for MemMaster {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.output("request", &mut self.request);
+        ports.input("response", &mut self.response);
+    }
+}
+
+/// The answering end of a memory wire: receives requests, sends responses.
+#[derive(Default)]
+pub struct MemSlave {
+    /// Requests, from above.
+    pub request: InPort<MemRequest>,
+    /// Responses, upward.
+    pub response: OutPort<MemResponse>,
+}
+
+impl Bundle for MemSlave {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.input("request", &mut self.request);
+        ports.output("response", &mut self.response);
+    }
+}
+
+/// A mask of the words of a line that bytes `offset .. offset + bytes` touch.
+///
+/// # Panics
+/// When the range is empty or leaves a line of [`LINE_BYTES_MAX`].
+pub fn word_mask(offset: u32, bytes: u32) -> u32 {
+    assert!(
+        bytes > 0 && offset + bytes <= LINE_BYTES_MAX,
+        "{offset} + {bytes} leaves the line"
+    );
+    let (first, last) = (offset / 4, (offset + bytes - 1) / 4);
+    (u32::MAX >> (31 - (last - first))) << first
+}
+
+/// The mask of all words of a line.
+pub fn full_line(line_bytes: u32) -> u32 {
+    word_mask(0, line_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn word_masks_cover_every_touched_word() {
+        assert_eq!(word_mask(0, 4), 1);
+        assert_eq!(word_mask(2, 4), 0b11);
+        assert_eq!(word_mask(124, 4), 1 << 31);
+        assert_eq!(full_line(128), u32::MAX);
+        assert_eq!(full_line(32), 0xff);
+    }
+
+    #[test]
+    fn packets_count_control_and_data() {
+        assert_eq!(MemRequest::read(0, 0, u32::MAX).wire_bytes(), 8);
+        assert_eq!(MemRequest::write(0, 0, u32::MAX).wire_bytes(), 136);
+        assert_eq!(
+            MemRequest::read(0, 0, u32::MAX)
+                .answer(Level::L2)
+                .wire_bytes(),
+            136
+        );
+        assert_eq!(
+            MemRequest::write(0, 0, u32::MAX)
+                .answer(Level::L2)
+                .wire_bytes(),
+            8
+        );
+    }
+}

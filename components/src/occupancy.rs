@@ -1,0 +1,1 @@
+//! Occupancy of a compute unit.

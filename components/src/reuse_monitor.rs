@@ -1,0 +1,1 @@
+//! Reuse monitor of a compute unit.

@@ -1,0 +1,380 @@
+//! Typed, bounded, point-to-point channels and the two ports at their ends.
+//!
+//! ```text
+//!   sender ──► OutPort ══ latency ══► [ring of `capacity` slots] ──► InPort ──► receiver
+//!                 ▲                                                     │
+//!                 └───────────────── credit latency ◄───────────────────┘
+//! ```
+//!
+//! A message sent in cycle `t` is readable `latency` sender cycles later; a slot emptied in cycle
+//! `t` can be used again `credit_latency` receiver cycles later. Both are at least one, so nothing
+//! done in a cycle is seen by another component in the same cycle. Across clocks a message is
+//! readable at the first receiver edge at or after that time.
+
+use std::any::{Any, TypeId, type_name};
+
+use crate::context::Context;
+use crate::ports::{AnyPort, ChannelTerms, Direction, PortState};
+use crate::ring::{Consumer, Producer, Vacancy, ring};
+use crate::schedule::Target;
+
+/// A value that travels through channels: small, plain, moved.
+pub trait Message: Send + 'static {
+    /// Size on a wire whose width is given in bytes per cycle.
+    fn wire_bytes(&self) -> u32 {
+        size_of_val(self) as u32
+    }
+}
+
+macro_rules! plain_messages {
+    ($($t:ty),*) => { $(impl Message for $t {})* };
+}
+plain_messages!((), bool, u8, u16, u32, u64, usize, i32, i64, char);
+impl<A: Send + 'static, B: Send + 'static> Message for (A, B) {}
+
+/// How much a channel accepts per sender cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// So many messages per cycle.
+    Messages(u32),
+    /// So many bytes per cycle: a message of `b` bytes occupies the wire for `ceil(b / n)` cycles
+    /// and is readable `latency` cycles after its last byte left.
+    Bytes(u32),
+}
+
+/// The terms of a wire as its author states them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Cycles of the sender from send to readable, at least 1.
+    pub latency: u32,
+    /// Cycles of the receiver from pop to the slot being usable again, at least 1.
+    pub credit_latency: u32,
+    /// Messages in flight and queued; by default enough for full rate:
+    /// `width × (latency + credit_latency)`.
+    pub capacity: Option<u32>,
+    /// What is accepted per sender cycle.
+    pub width: Width,
+}
+
+impl Link {
+    /// A wire of this latency in both directions, one message per cycle, full rate.
+    pub fn latency(cycles: u32) -> Self {
+        Self {
+            latency: cycles,
+            credit_latency: cycles,
+            capacity: None,
+            width: Width::Messages(1),
+        }
+    }
+
+    /// The same wire with room for `messages` in flight and queued.
+    pub fn capacity(mut self, messages: u32) -> Self {
+        self.capacity = Some(messages);
+        self
+    }
+
+    /// The same wire with another credit latency.
+    pub fn credit_latency(mut self, cycles: u32) -> Self {
+        self.credit_latency = cycles;
+        self
+    }
+
+    /// The same wire with another width.
+    pub fn width(mut self, width: Width) -> Self {
+        self.width = width;
+        self
+    }
+
+    /// Slots needed for one message (or width) per cycle without a gap.
+    pub fn full_rate_capacity(&self) -> u32 {
+        let per_cycle = match self.width {
+            Width::Messages(n) => n,
+            Width::Bytes(_) => 1,
+        };
+        per_cycle.saturating_mul(self.latency.saturating_add(self.credit_latency))
+    }
+}
+
+/// The sending end of a channel.
+pub struct OutPort<T> {
+    link: Option<Out<T>>,
+}
+
+struct Out<T> {
+    end: Producer<T>,
+    receiver: Target,
+    /// Latency in the sender's cycles and in ticks.
+    latency_cycles: u64,
+    latency_ticks: u64,
+    period: u64,
+    width: Width,
+    same_domain: bool,
+    /// Width accounting: the wire takes no more before `free_from`; `sent` messages left in the
+    /// cycle at tick `sent_at`.
+    free_from: u64,
+    sent_at: u64,
+    sent: u32,
+    messages: u64,
+    channel: u32,
+}
+
+impl<T> Default for OutPort<T> {
+    fn default() -> Self {
+        Self { link: None }
+    }
+}
+
+impl<T> Default for InPort<T> {
+    fn default() -> Self {
+        Self { link: None }
+    }
+}
+
+const UNBOUND: &str = "ports are connected at elaboration, before any evaluation";
+
+impl<T: Message> OutPort<T> {
+    /// A port to be connected by the builder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the port is connected; ports named as optional may not be.
+    pub fn is_connected(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// Whether a message can be sent in this cycle. If not, the component will be woken when it
+    /// can.
+    #[inline]
+    pub fn can_send(&mut self, ctx: &mut Context<'_>) -> bool {
+        let now = ctx.now().0;
+        let link = self.link.as_mut().expect(UNBOUND);
+        if now < link.free_from {
+            ctx.wake_me_at_tick(link.free_from);
+            return false;
+        }
+        if let Width::Messages(width) = link.width
+            && link.sent_at == now
+            && link.sent >= width
+        {
+            ctx.wake_me_at_tick(now + link.period);
+            return false;
+        }
+        match link.end.vacancy(now) {
+            Vacancy::Free => true,
+            Vacancy::CreditAt(tick) => {
+                ctx.wake_me_at_tick(tick);
+                false
+            }
+            Vacancy::Full => {
+                link.end.set_blocked();
+                false
+            }
+        }
+    }
+
+    /// Sends a message, or hands it back when the channel has no room in this cycle; then the
+    /// component will be woken when it has.
+    ///
+    /// # Errors
+    /// The message itself, when [`OutPort::can_send`] is false.
+    #[inline]
+    pub fn try_send(&mut self, ctx: &mut Context<'_>, message: T) -> Result<(), T> {
+        if !self.can_send(ctx) {
+            return Err(message);
+        }
+        let now = ctx.now().0;
+        let link = self.link.as_mut().expect(UNBOUND);
+        let occupied = match link.width {
+            Width::Messages(_) => {
+                if link.sent_at == now {
+                    link.sent += 1;
+                } else {
+                    link.sent_at = now;
+                    link.sent = 1;
+                }
+                1
+            }
+            Width::Bytes(width) => {
+                let cycles = u64::from(message.wire_bytes().div_ceil(width).max(1));
+                link.free_from = now + cycles * link.period;
+                cycles
+            }
+        };
+        let delay = link.latency_ticks + (occupied - 1) * link.period;
+        link.end.push(message, now + delay);
+        link.messages += 1;
+        if link.same_domain {
+            ctx.wake_in(link.receiver, link.latency_cycles + occupied - 1);
+        } else {
+            ctx.wake_at_tick(link.receiver, now + delay);
+        }
+        ctx.sent(link.channel);
+        Ok(())
+    }
+
+    /// Sends a message that is known to fit.
+    ///
+    /// # Panics
+    /// When the channel has no room: call after [`OutPort::can_send`] said yes.
+    #[inline]
+    pub fn send(&mut self, ctx: &mut Context<'_>, message: T) {
+        assert!(
+            self.try_send(ctx, message).is_ok(),
+            "sent without asking can_send"
+        );
+    }
+
+    /// Messages in the channel, visible or in flight; for reports.
+    pub fn occupancy(&self) -> usize {
+        self.link.as_ref().map_or(0, |l| l.end.len())
+    }
+}
+
+/// The receiving end of a channel.
+pub struct InPort<T> {
+    link: Option<In<T>>,
+}
+
+struct In<T> {
+    end: Consumer<T>,
+    sender: Target,
+    credit_cycles: u64,
+    credit_ticks: u64,
+    same_domain: bool,
+    messages: u64,
+}
+
+impl<T: Message> InPort<T> {
+    /// A port to be connected by the builder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the port is connected; ports named as optional may not be.
+    pub fn is_connected(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// The oldest message, if one is readable in this cycle.
+    #[inline]
+    pub fn peek(&self, ctx: &Context<'_>) -> Option<&T> {
+        self.link.as_ref().expect(UNBOUND).end.peek(ctx.now().0)
+    }
+
+    /// Takes the oldest message, if one is readable in this cycle.
+    #[inline]
+    pub fn pop(&mut self, ctx: &mut Context<'_>) -> Option<T> {
+        let now = ctx.now().0;
+        let link = self.link.as_mut().expect(UNBOUND);
+        let value = link.end.pop(now, now + link.credit_ticks)?;
+        link.messages += 1;
+        if link.end.take_blocked() {
+            if link.same_domain {
+                ctx.wake_in(link.sender, link.credit_cycles);
+            } else {
+                ctx.wake_at_tick(link.sender, now + link.credit_ticks);
+            }
+        }
+        Some(value)
+    }
+
+    /// Messages in the channel, visible or in flight; for reports.
+    pub fn occupancy(&self) -> usize {
+        self.link.as_ref().map_or(0, |l| l.end.len())
+    }
+}
+
+impl<T: Message> AnyPort for OutPort<T> {
+    fn direction(&self) -> Direction {
+        Direction::Output
+    }
+
+    fn message_type(&self) -> (TypeId, &'static str) {
+        (TypeId::of::<T>(), type_name::<T>())
+    }
+
+    fn is_bound(&self) -> bool {
+        self.link.is_some()
+    }
+
+    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any> {
+        let (producer, consumer) = ring::<T>(terms.capacity as usize);
+        self.link = Some(Out {
+            end: producer,
+            receiver: terms.receiver,
+            latency_cycles: u64::from(terms.latency_cycles),
+            latency_ticks: u64::from(terms.latency_cycles) * terms.sender_period,
+            period: terms.sender_period,
+            width: terms.width,
+            same_domain: terms.sender.domain == terms.receiver.domain,
+            free_from: 0,
+            sent_at: u64::MAX,
+            sent: 0,
+            messages: 0,
+            channel: terms.channel,
+        });
+        Box::new(consumer)
+    }
+
+    fn take_end(&mut self, _end: Box<dyn Any>, _terms: &ChannelTerms) {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    fn state(&self) -> PortState {
+        self.link.as_ref().map_or(UNCONNECTED, |l| PortState {
+            occupancy: l.end.len(),
+            capacity: l.end.capacity(),
+            blocked: l.end.is_blocked(),
+            messages: l.messages,
+        })
+    }
+}
+
+impl<T: Message> AnyPort for InPort<T> {
+    fn direction(&self) -> Direction {
+        Direction::Input
+    }
+
+    fn message_type(&self) -> (TypeId, &'static str) {
+        (TypeId::of::<T>(), type_name::<T>())
+    }
+
+    fn is_bound(&self) -> bool {
+        self.link.is_some()
+    }
+
+    fn make_channel(&mut self, _terms: &ChannelTerms) -> Box<dyn Any> {
+        unreachable!("elaboration makes channels at outputs");
+    }
+
+    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms) {
+        let end = end
+            .downcast::<Consumer<T>>()
+            .expect("elaboration compared the message types");
+        self.link = Some(In {
+            end: *end,
+            sender: terms.sender,
+            credit_cycles: u64::from(terms.credit_cycles),
+            credit_ticks: u64::from(terms.credit_cycles) * terms.receiver_period,
+            same_domain: terms.sender.domain == terms.receiver.domain,
+            messages: 0,
+        });
+    }
+
+    fn state(&self) -> PortState {
+        self.link.as_ref().map_or(UNCONNECTED, |l| PortState {
+            occupancy: l.end.len(),
+            capacity: l.end.capacity(),
+            blocked: false,
+            messages: l.messages,
+        })
+    }
+}
+
+const UNCONNECTED: PortState = PortState {
+    occupancy: 0,
+    capacity: 0,
+    blocked: false,
+    messages: 0,
+};

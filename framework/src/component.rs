@@ -1,0 +1,109 @@
+//! What a component is: ports, an evaluation per awake cycle, and what it waits for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::ports::Ports;
+use crate::statistics::Statistics;
+use crate::time::Cycle;
+use crate::waits::Waits;
+
+/// A clocked piece of hardware.
+///
+/// The engine evaluates a component at every clock edge at which it is awake. Within one
+/// evaluation a component sees only what was sent in earlier cycles, and nothing it does is seen
+/// by others before the next cycle, so the order in which components are evaluated never matters.
+pub trait Component: Send {
+    /// Names every port, always in the same order. Called at elaboration, to connect, and for
+    /// reports.
+    fn ports(&mut self, ports: &mut Ports<'_>);
+
+    /// Does the work of one cycle and says what the component waits for.
+    ///
+    /// # Contract
+    /// An evaluation while the component is asleep (it returned something other than
+    /// [`Next::Busy`], nothing arrived and its time has not come) must change nothing. Messages
+    /// left in an input although their turn has come need a reason that wakes the component: a
+    /// full output it asked about, a time, or [`Next::Busy`].
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next;
+
+    /// Reports the component's statistics. Time-varying values are evaluated in closed form at
+    /// [`Statistics::cycle`], so that a sleeping component reports what an awake one would.
+    fn statistics(&self, _statistics: &mut Statistics<'_>) {}
+
+    /// Tells a deadlock report what the component still waits for, in words of the hardware
+    /// ("3 MSHRs wait for fills"). Ports blocked for lack of credit are reported by the engine.
+    fn waits(&self, _waits: &mut Waits<'_>) {}
+}
+
+/// What a component waits for after an evaluation.
+///
+/// Whatever it says, a component is also woken by any message that becomes readable and by the
+/// credit of any output that it found full. The reason feeds the activity statistics and the
+/// deadlock report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Work remains: evaluate again in the next cycle. Legal only if that evaluation changes
+    /// something without new input.
+    Busy,
+    /// Nothing to do before this cycle of the component's clock (a cycle not in the future counts
+    /// as the next one).
+    Until(Cycle),
+    /// Waits for a message.
+    Message,
+    /// Waits for room in an output.
+    Credit,
+    /// Waits for nothing: all work is done.
+    Idle,
+}
+
+/// The reasons cycles are charged to, derived from [`Next`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Reason {
+    /// Worked, or had work for the next cycle.
+    Busy,
+    /// Waited for a time.
+    Timer,
+    /// Waited for a message.
+    Message,
+    /// Waited for room in an output.
+    Credit,
+    /// Had nothing to do.
+    Idle,
+}
+
+impl Reason {
+    /// Every reason, in the order of the counters.
+    pub const ALL: [Self; 5] = [
+        Self::Busy,
+        Self::Timer,
+        Self::Message,
+        Self::Credit,
+        Self::Idle,
+    ];
+
+    /// Name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Timer => "timer",
+            Self::Message => "message",
+            Self::Credit => "credit",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+impl Next {
+    /// The reason cycles are charged to while the component waits for this.
+    #[inline]
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Busy => Reason::Busy,
+            Self::Until(_) => Reason::Timer,
+            Self::Message => Reason::Message,
+            Self::Credit => Reason::Credit,
+            Self::Idle => Reason::Idle,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Kinds of components that description files can name.
+
+use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::component::Component;
+
+/// A component that can be built from a description.
+pub trait Kind: Component + Sized + 'static {
+    /// Name in description files, such as `Cache`.
+    const NAME: &'static str;
+    /// One sentence for lists.
+    const SUMMARY: &'static str;
+    /// What a description may set. Doc comments of the fields become the reference page.
+    type Spec: DeserializeOwned + Serialize + JsonSchema;
+
+    /// Checks the specification as a whole and builds the component.
+    ///
+    /// # Errors
+    /// A value outside its range, or values that do not go together.
+    fn build(spec: Self::Spec, environment: &Environment) -> Result<Self, SpecError>;
+}
+
+/// A specification that cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct SpecError {
+    /// Field at fault, as a path within the specification such as `timing.tras`; empty for the
+    /// whole.
+    pub field: String,
+    /// What is wrong and what would be right, with the numbers.
+    pub message: String,
+}
+
+impl SpecError {
+    /// An error at one field.
+    pub fn at(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+
+    /// Fails unless `condition` holds.
+    ///
+    /// # Errors
+    /// The error described, when `condition` is false.
+    pub fn require(
+        condition: bool,
+        field: &str,
+        message: impl FnOnce() -> String,
+    ) -> Result<(), Self> {
+        if condition {
+            Ok(())
+        } else {
+            Err(Self::at(field, message()))
+        }
+    }
+}
+
+/// What the builder of a component may use beside its specification.
+#[derive(Clone, Default)]
+pub struct Environment {
+    path: String,
+    seed: u64,
+    resources: BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>,
+}
+
+impl Environment {
+    /// An environment without resources, for an instance at `path` of a run with `seed`.
+    pub fn new(path: impl Into<String>, seed: u64) -> Self {
+        Self {
+            path: path.into(),
+            seed,
+            resources: BTreeMap::new(),
+        }
+    }
+
+    /// The same resources for another instance.
+    pub fn for_instance(&self, path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            ..self.clone()
+        }
+    }
+
+    /// Adds an immutable value that components may share, such as the program to run. One value
+    /// per type.
+    pub fn provide<T: Any + Send + Sync>(&mut self, resource: Arc<T>) {
+        self.resources.insert(TypeId::of::<T>(), resource);
+    }
+
+    /// The shared value of this type, if one was provided.
+    pub fn resource<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.resources
+            .get(&TypeId::of::<T>())?
+            .clone()
+            .downcast()
+            .ok()
+    }
+
+    /// Path of the instance under construction.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// A seed for this instance: a function of the run's seed and the path alone.
+    pub fn seed(&self) -> u64 {
+        // FNV-1a over the path, mixed with the seed of the run.
+        self.path
+            .bytes()
+            .fold(self.seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_found_by_type() {
+        let mut environment = Environment::new("gpu.l1", 1);
+        environment.provide(Arc::new(7u32));
+        assert_eq!(environment.resource::<u32>().as_deref(), Some(&7));
+        assert_eq!(environment.resource::<u64>(), None);
+    }
+
+    #[test]
+    fn seeds_differ_by_path_and_run() {
+        let seed = |path: &str, run| Environment::new(path, run).seed();
+        assert_ne!(seed("a", 1), seed("b", 1));
+        assert_ne!(seed("a", 1), seed("a", 2));
+        assert_eq!(seed("a", 1), seed("a", 1));
+    }
+}

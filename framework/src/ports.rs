@@ -1,0 +1,169 @@
+//! The port visitor: how a component names its ports, and how tools reach them.
+
+use std::any::{Any, TypeId};
+use std::fmt::Write as _;
+
+use crate::channel::{InPort, Message, OutPort};
+use crate::schedule::Target;
+
+/// A group of ports that is wired as one, such as the request and response side of a memory port.
+///
+/// Connecting two bundles joins the ports whose names after the bundle's own are equal and whose
+/// directions are opposite.
+pub trait Bundle {
+    /// Names the ports of the group, always in the same order.
+    fn ports(&mut self, ports: &mut Ports<'_>);
+}
+
+/// Which way messages pass a port, seen from its component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The component receives.
+    Input,
+    /// The component sends.
+    Output,
+}
+
+/// What every port offers to elaboration and reports, whatever its message type.
+pub(crate) trait AnyPort {
+    fn direction(&self) -> Direction;
+    fn message_type(&self) -> (TypeId, &'static str);
+    fn is_bound(&self) -> bool;
+    /// Output only: makes the channel, keeps its writing end and returns the reading end.
+    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any>;
+    /// Input only: takes the reading end that [`AnyPort::make_channel`] returned.
+    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms);
+    fn state(&self) -> PortState;
+}
+
+/// The terms of one channel after elaboration, in ticks and cycles.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChannelTerms {
+    pub capacity: u32,
+    pub latency_cycles: u32,
+    pub credit_cycles: u32,
+    pub width: crate::channel::Width,
+    pub sender: Target,
+    pub receiver: Target,
+    pub sender_period: u64,
+    pub receiver_period: u64,
+    pub channel: u32,
+}
+
+/// A look at one port for reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortState {
+    /// Messages in the channel, visible or in flight.
+    pub occupancy: usize,
+    /// Slots of the channel.
+    pub capacity: usize,
+    /// Output: the component found no room and waits for a credit.
+    pub blocked: bool,
+    /// Messages passed so far.
+    pub messages: u64,
+}
+
+/// One named port, handed to a visitor.
+pub struct Port<'a> {
+    /// Name within the component, such as `up[2].request`.
+    pub name: &'a str,
+    /// The component works without it.
+    pub optional: bool,
+    pub(crate) port: &'a mut dyn AnyPort,
+}
+
+impl Port<'_> {
+    /// Which way messages pass.
+    pub fn direction(&self) -> Direction {
+        self.port.direction()
+    }
+
+    /// Name of the message type.
+    pub fn message_type_name(&self) -> &'static str {
+        self.port.message_type().1
+    }
+
+    /// Whether the port has been connected.
+    pub fn is_bound(&self) -> bool {
+        self.port.is_bound()
+    }
+
+    /// Occupancy and counts of the channel behind the port.
+    pub fn state(&self) -> PortState {
+        self.port.state()
+    }
+}
+
+/// Collects the ports that a component names.
+pub struct Ports<'a> {
+    prefix: String,
+    optional: bool,
+    visit: &'a mut dyn FnMut(Port<'_>),
+}
+
+impl<'a> Ports<'a> {
+    pub(crate) fn new(visit: &'a mut dyn FnMut(Port<'_>)) -> Self {
+        Self {
+            prefix: String::new(),
+            optional: false,
+            visit,
+        }
+    }
+
+    /// Names an input.
+    pub fn input<T: Message>(&mut self, name: &str, port: &mut InPort<T>) {
+        self.leaf(name, port);
+    }
+
+    /// Names an output.
+    pub fn output<T: Message>(&mut self, name: &str, port: &mut OutPort<T>) {
+        self.leaf(name, port);
+    }
+
+    /// Names inputs `name[0]`, `name[1]`, …
+    pub fn inputs<T: Message>(&mut self, name: &str, ports: &mut [InPort<T>]) {
+        for (i, port) in ports.iter_mut().enumerate() {
+            self.leaf(&format!("{name}[{i}]"), port);
+        }
+    }
+
+    /// Names outputs `name[0]`, `name[1]`, …
+    pub fn outputs<T: Message>(&mut self, name: &str, ports: &mut [OutPort<T>]) {
+        for (i, port) in ports.iter_mut().enumerate() {
+            self.leaf(&format!("{name}[{i}]"), port);
+        }
+    }
+
+    /// Names a group of ports: its ports become `name.part`.
+    pub fn bundle(&mut self, name: &str, bundle: &mut dyn Bundle) {
+        let length = self.prefix.len();
+        let _ = write!(self.prefix, "{name}.");
+        bundle.ports(self);
+        self.prefix.truncate(length);
+    }
+
+    /// Names groups `name[0]`, `name[1]`, …
+    pub fn bundles<B: Bundle>(&mut self, name: &str, bundles: &mut [B]) {
+        for (i, bundle) in bundles.iter_mut().enumerate() {
+            self.bundle(&format!("{name}[{i}]"), bundle);
+        }
+    }
+
+    /// Names ports that may stay unconnected.
+    pub fn optional(&mut self, name_them: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.optional, true);
+        name_them(self);
+        self.optional = before;
+    }
+
+    fn leaf(&mut self, name: &str, port: &mut dyn AnyPort) {
+        let length = self.prefix.len();
+        self.prefix.push_str(name);
+        (self.visit)(Port {
+            name: &self.prefix,
+            optional: self.optional,
+            port,
+        });
+        self.prefix.truncate(length);
+    }
+}

@@ -1,0 +1,287 @@
+//! Bounded single-producer single-consumer ring whose slots carry their own timestamps.
+//!
+//! The one module of the framework with `unsafe` code. Each slot is a word and a value:
+//!
+//! ```text
+//! stamp = tick << 1 | full      full = 1: holds a message, readable from `tick` on
+//!                               full = 0: empty, writable from `tick` on (the credit is back)
+//! ```
+//!
+//! The producer touches the value of a slot only while `full` is 0, the consumer only while it
+//! is 1; each hands the slot over with a release store that the other side acquires. Exactly one
+//! [`Producer`] and one [`Consumer`] exist per ring and neither can be cloned, so a value is never
+//! reached from two sides at once. The same code serves one thread and many.
+#![expect(
+    unsafe_code,
+    reason = "the slots of a lock-free ring; see the module documentation"
+)]
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::time::TICK_MAX;
+
+const FULL: u64 = 1;
+
+struct Slot<T> {
+    stamp: AtomicU64,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+struct Ring<T> {
+    slots: Box<[Slot<T>]>,
+    /// The producer found no room and sleeps until a credit is on its way.
+    producer_blocked: AtomicBool,
+}
+
+// SAFETY: a `Ring` is shared by one producer and one consumer. The stamp protocol above gives
+// each of them exclusive access to a slot's value in turn, with release/acquire hand-over, so
+// moving `T` values between two threads is all that happens: `T: Send` suffices.
+unsafe impl<T: Send> Sync for Ring<T> {}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        for slot in &mut self.slots {
+            if *slot.stamp.get_mut() & FULL != 0 {
+                // SAFETY: `full` says the slot holds an initialised value, and `&mut self` says
+                // that both ends are gone.
+                unsafe { slot.value.get_mut().assume_init_drop() }
+            }
+        }
+    }
+}
+
+/// Creates a ring of `capacity` slots and returns its two ends.
+pub(crate) fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
+    assert!(capacity > 0, "a channel holds at least one message");
+    let slots = (0..capacity)
+        .map(|_| Slot {
+            stamp: AtomicU64::new(0),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+        })
+        .collect();
+    let ring = Arc::new(Ring {
+        slots,
+        producer_blocked: AtomicBool::new(false),
+    });
+    (
+        Producer {
+            ring: Arc::clone(&ring),
+            at: 0,
+        },
+        Consumer { ring, at: 0 },
+    )
+}
+
+/// Why the producer cannot write the next slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vacancy {
+    /// The slot can be written now.
+    Free,
+    /// The slot is empty and its credit arrives at this tick.
+    CreditAt(u64),
+    /// The slot still holds a message.
+    Full,
+}
+
+/// The writing end.
+pub(crate) struct Producer<T> {
+    ring: Arc<Ring<T>>,
+    at: usize,
+}
+
+impl<T> Producer<T> {
+    /// Whether the next slot can be written at `now`.
+    #[inline]
+    pub(crate) fn vacancy(&self, now: u64) -> Vacancy {
+        let stamp = self.ring.slots[self.at].stamp.load(Ordering::Acquire);
+        if stamp & FULL != 0 {
+            Vacancy::Full
+        } else if stamp >> 1 <= now {
+            Vacancy::Free
+        } else {
+            Vacancy::CreditAt(stamp >> 1)
+        }
+    }
+
+    /// Writes the next slot; the message is readable from tick `ready` on.
+    ///
+    /// # Panics
+    /// When the slot is not empty: callers ask [`Producer::vacancy`] first.
+    #[inline]
+    pub(crate) fn push(&mut self, value: T, ready: u64) {
+        debug_assert!(ready <= TICK_MAX);
+        let slot = &self.ring.slots[self.at];
+        assert!(
+            slot.stamp.load(Ordering::Acquire) & FULL == 0,
+            "channel slot written while full"
+        );
+        // SAFETY: `full` is 0, so the consumer does not touch the value, and `&mut self` on the
+        // only producer excludes other writers.
+        unsafe { (*slot.value.get()).write(value) };
+        slot.stamp.store(ready << 1 | FULL, Ordering::Release);
+        self.at += 1;
+        if self.at == self.ring.slots.len() {
+            self.at = 0;
+        }
+    }
+
+    /// Asks the consumer to wake the producer at its next pop.
+    #[inline]
+    pub(crate) fn set_blocked(&self) {
+        self.ring.producer_blocked.store(true, Ordering::Release);
+    }
+
+    /// Whether the producer waits for a credit.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.ring.producer_blocked.load(Ordering::Acquire)
+    }
+
+    /// Messages in the ring, visible or in flight.
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Slots of the ring.
+    pub(crate) fn capacity(&self) -> usize {
+        self.ring.slots.len()
+    }
+}
+
+/// The reading end.
+pub(crate) struct Consumer<T> {
+    ring: Arc<Ring<T>>,
+    at: usize,
+}
+
+impl<T> Consumer<T> {
+    /// The oldest message, if it is readable at `now`.
+    #[inline]
+    pub(crate) fn peek(&self, now: u64) -> Option<&T> {
+        let slot = &self.ring.slots[self.at];
+        let stamp = slot.stamp.load(Ordering::Acquire);
+        if stamp & FULL == 0 || stamp >> 1 > now {
+            return None;
+        }
+        // SAFETY: `full` is 1: the value is initialised and the producer leaves it alone until
+        // the only consumer (borrowed here, so it cannot pop meanwhile) empties the slot.
+        Some(unsafe { (*slot.value.get()).assume_init_ref() })
+    }
+
+    /// Takes the oldest message, if it is readable at `now`; the slot can be written again from
+    /// tick `free_at` on.
+    #[inline]
+    pub(crate) fn pop(&mut self, now: u64, free_at: u64) -> Option<T> {
+        let slot = &self.ring.slots[self.at];
+        let stamp = slot.stamp.load(Ordering::Acquire);
+        if stamp & FULL == 0 || stamp >> 1 > now {
+            return None;
+        }
+        // SAFETY: as in `peek`; the value is moved out once, because the store below empties the
+        // slot and `&mut self` excludes a second reader.
+        let value = unsafe { (*slot.value.get()).assume_init_read() };
+        slot.stamp.store(free_at << 1, Ordering::Release);
+        self.at += 1;
+        if self.at == self.ring.slots.len() {
+            self.at = 0;
+        }
+        Some(value)
+    }
+
+    /// Clears and returns whether the producer asked to be woken.
+    #[inline]
+    pub(crate) fn take_blocked(&self) -> bool {
+        // The plain load keeps the common case free of a locked instruction.
+        self.ring.producer_blocked.load(Ordering::Acquire)
+            && self.ring.producer_blocked.swap(false, Ordering::AcqRel)
+    }
+
+    /// Messages in the ring, visible or in flight.
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Slots of the ring.
+    pub(crate) fn capacity(&self) -> usize {
+        self.ring.slots.len()
+    }
+}
+
+impl<T> Ring<T> {
+    fn len(&self) -> usize {
+        self.slots
+            .iter()
+            .filter(|s| s.stamp.load(Ordering::Acquire) & FULL != 0)
+            .count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_readable_from_its_ready_tick_on() {
+        let (mut tx, mut rx) = ring(2);
+        tx.push('a', 5);
+        assert_eq!(rx.peek(4), None);
+        assert_eq!(rx.pop(5, 6), Some('a'));
+        assert_eq!(rx.pop(6, 7), None);
+    }
+
+    #[test]
+    fn a_slot_is_writable_only_when_its_credit_is_back() {
+        let (mut tx, mut rx) = ring(1);
+        tx.push(1, 1);
+        assert_eq!(tx.vacancy(9), Vacancy::Full);
+        rx.pop(3, 7).unwrap();
+        assert_eq!(tx.vacancy(6), Vacancy::CreditAt(7));
+        assert_eq!(tx.vacancy(7), Vacancy::Free);
+    }
+
+    #[test]
+    fn dropping_a_ring_drops_the_messages_in_flight_once() {
+        let value = Arc::new(());
+        let (mut tx, mut rx) = ring(4);
+        for _ in 0..3 {
+            tx.push(Arc::clone(&value), 0);
+        }
+        drop(rx.pop(0, 0));
+        drop((tx, rx));
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+
+    #[test]
+    fn two_threads_pass_every_message_in_order() {
+        let (mut tx, mut rx) = ring::<Box<u32>>(3);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for i in 0..10_000 {
+                    while tx.vacancy(0) != Vacancy::Free {
+                        std::hint::spin_loop();
+                    }
+                    tx.push(Box::new(i), 0);
+                }
+            });
+            for i in 0..10_000 {
+                let got = loop {
+                    if let Some(value) = rx.pop(0, 0) {
+                        break value;
+                    }
+                    std::hint::spin_loop();
+                };
+                assert_eq!(*got, i);
+            }
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "written while full")]
+    fn pushing_into_a_full_slot_is_caught() {
+        let (mut tx, _rx) = ring(1);
+        tx.push(1, 0);
+        tx.push(2, 0);
+    }
+}

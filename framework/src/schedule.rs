@@ -1,0 +1,220 @@
+//! Who is awake when: per clock domain a wheel of bit sets for the near future and a heap for
+//! the rest.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::time::{Cycle, Tick};
+
+/// Cycles the wheel covers; one bit of `occupied` per slot.
+const SLOTS: usize = 64;
+const MASK: u64 = SLOTS as u64 - 1;
+
+/// A component, as (clock domain, index within the domain).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Target {
+    pub domain: u32,
+    pub index: u32,
+}
+
+/// A bit per component.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AwakeSet {
+    words: Vec<u64>,
+}
+
+impl AwakeSet {
+    fn with_components(components: usize) -> Self {
+        Self {
+            words: vec![0; components.div_ceil(64)],
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, index: u32) {
+        self.words[(index >> 6) as usize] |= 1 << (index & 63);
+    }
+
+    pub(crate) fn fill(&mut self, components: usize) {
+        for (i, word) in self.words.iter_mut().enumerate() {
+            let here = (components - i * 64).min(64);
+            *word = if here == 64 {
+                u64::MAX
+            } else {
+                (1 << here) - 1
+            };
+        }
+    }
+
+    /// Number of words; see [`AwakeSet::take_word`].
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Takes the 64 bits of components `64 * word ..`.
+    #[inline]
+    pub(crate) fn take_word(&mut self, word: usize) -> u64 {
+        std::mem::take(&mut self.words[word])
+    }
+}
+
+/// The wake-ups of one clock domain.
+pub(crate) struct DomainSchedule {
+    /// Ticks per cycle.
+    pub(crate) period: u64,
+    /// The cycle under evaluation, or the last one evaluated.
+    pub(crate) cycle: Cycle,
+    /// Whether any cycle has been evaluated (cycle 0 can still be woken before that).
+    started: bool,
+    slots: Vec<AwakeSet>,
+    occupied: u64,
+    far: BinaryHeap<Reverse<(Cycle, u32)>>,
+}
+
+impl DomainSchedule {
+    pub(crate) fn new(period: u64, components: usize) -> Self {
+        Self {
+            period,
+            cycle: 0,
+            started: false,
+            slots: vec![AwakeSet::with_components(components); SLOTS],
+            occupied: 0,
+            far: BinaryHeap::new(),
+        }
+    }
+
+    /// Wakes `index` at `cycle`, which must not have been evaluated yet.
+    #[inline]
+    pub(crate) fn wake(&mut self, index: u32, cycle: Cycle) {
+        debug_assert!(cycle > self.cycle || !self.started);
+        if cycle - self.cycle < SLOTS as u64 {
+            let slot = cycle & MASK;
+            self.slots[slot as usize].insert(index);
+            self.occupied |= 1 << slot;
+        } else {
+            self.far.push(Reverse((cycle, index)));
+        }
+    }
+
+    /// The first cycle at which somebody is awake.
+    #[inline]
+    pub(crate) fn next_cycle(&self) -> Option<Cycle> {
+        let near = (self.occupied != 0).then(|| {
+            let turn = self.cycle & MASK;
+            self.cycle + u64::from(self.occupied.rotate_right(turn as u32).trailing_zeros())
+        });
+        let far = self.far.peek().map(|Reverse((cycle, _))| *cycle);
+        match (near, far) {
+            (Some(n), Some(f)) => Some(n.min(f)),
+            (n, f) => n.or(f),
+        }
+    }
+
+    /// The tick of [`DomainSchedule::next_cycle`].
+    #[inline]
+    pub(crate) fn next_tick(&self) -> Option<Tick> {
+        self.next_cycle().map(|c| Tick(c * self.period))
+    }
+
+    /// Moves to `cycle` and returns who is awake there; give the set back with
+    /// [`DomainSchedule::give_back`] when its bits have been taken.
+    pub(crate) fn advance(&mut self, cycle: Cycle) -> AwakeSet {
+        debug_assert!(cycle > self.cycle || !self.started);
+        self.cycle = cycle;
+        self.started = true;
+        let slot = (cycle & MASK) as usize;
+        while let Some(&Reverse((due, index))) = self.far.peek()
+            && due <= cycle
+        {
+            self.far.pop();
+            self.slots[slot].insert(index);
+        }
+        self.occupied &= !(1 << slot);
+        std::mem::take(&mut self.slots[slot])
+    }
+
+    /// Returns the emptied set of the cycle just evaluated.
+    pub(crate) fn give_back(&mut self, set: AwakeSet) {
+        debug_assert!(set.words.iter().all(|w| *w == 0));
+        self.slots[(self.cycle & MASK) as usize] = set;
+    }
+
+    /// Moves the clock to `cycle` without evaluating anybody, for reports at the end of a run.
+    pub(crate) fn first_edge_at_or_after(&self, tick: u64) -> Cycle {
+        tick.div_ceil(self.period)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn awake(set: &mut AwakeSet) -> Vec<u32> {
+        let mut out = Vec::new();
+        for w in 0..set.len() {
+            let mut bits = set.take_word(w);
+            while bits != 0 {
+                out.push(w as u32 * 64 + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+        out
+    }
+
+    fn run(schedule: &mut DomainSchedule) -> Vec<(Cycle, Vec<u32>)> {
+        let mut out = Vec::new();
+        while let Some(cycle) = schedule.next_cycle() {
+            let mut set = schedule.advance(cycle);
+            out.push((cycle, awake(&mut set)));
+            schedule.give_back(set);
+        }
+        out
+    }
+
+    #[test]
+    fn near_and_far_wake_ups_come_in_order_and_once() {
+        let mut s = DomainSchedule::new(3, 130);
+        for (index, cycle) in [
+            (5, 0),
+            (129, 1),
+            (5, 1),
+            (5, 1),
+            (7, 63),
+            (8, 64),
+            (9, 1000),
+        ] {
+            s.wake(index, cycle);
+        }
+        assert_eq!(
+            run(&mut s),
+            [
+                (0, vec![5]),
+                (1, vec![5, 129]),
+                (63, vec![7]),
+                (64, vec![8]),
+                (1000, vec![9])
+            ]
+        );
+    }
+
+    #[test]
+    fn a_far_timer_joins_near_wake_ups_of_its_cycle() {
+        let mut s = DomainSchedule::new(1, 4);
+        s.wake(1, 100);
+        s.wake(0, 50);
+        let set = s.advance(50);
+        assert_eq!(awake(&mut { set }), [0]);
+        s.give_back(AwakeSet::with_components(4));
+        s.wake(2, 100);
+        assert_eq!(run(&mut s), [(100, vec![1, 2])]);
+    }
+
+    #[test]
+    fn next_tick_is_the_edge_of_the_next_cycle() {
+        let mut s = DomainSchedule::new(33, 1);
+        s.wake(0, 7);
+        assert_eq!(s.next_tick(), Some(Tick(231)));
+        assert_eq!(s.first_edge_at_or_after(232), 8);
+    }
+}

@@ -1,0 +1,493 @@
+//! The engine: evaluates awake components at their clock edges and tells how a run ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::channel::Link;
+use crate::component::{Component, Next, Reason};
+use crate::context::{Context, Shared};
+use crate::deadlock::DeadlockReport;
+use crate::ports::Ports;
+use crate::probe::ProbeSink;
+use crate::schedule::{DomainSchedule, Target};
+use crate::statistics::{InstanceStatistics, Statistics};
+use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
+
+/// An instance of a component in an elaborated system.
+pub(crate) struct Instance {
+    pub(crate) path: String,
+    pub(crate) kind: String,
+    pub(crate) target: Target,
+}
+
+/// A channel of an elaborated system: number of the instance and name of the port at each end.
+pub(crate) struct ChannelInfo {
+    pub(crate) from: (u32, String),
+    pub(crate) to: (u32, String),
+    pub(crate) link: Link,
+}
+
+/// Cycles of one component charged to what it waited for.
+#[derive(Clone, Copy)]
+struct Activity {
+    reason: Reason,
+    since: Cycle,
+    cycles: [u64; Reason::ALL.len()],
+}
+
+impl Activity {
+    #[inline]
+    fn charge(&mut self, cycle: Cycle, reason: Reason) {
+        self.cycles[self.reason as usize] += cycle - self.since;
+        self.since = cycle;
+        self.reason = reason;
+    }
+}
+
+struct Domain {
+    components: Vec<Box<dyn Component>>,
+    /// Number of each component in the whole system.
+    numbers: Vec<u32>,
+    activity: Vec<Activity>,
+}
+
+/// In which order the components of a cycle are evaluated. Results never depend on it; tests
+/// choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As they were added.
+    #[default]
+    Added,
+    /// In another pseudo-random order every cycle.
+    Shuffled {
+        /// Seed of the order.
+        seed: u64,
+    },
+}
+
+/// How the engine works; none of it changes results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// Order within a cycle.
+    pub order: Order,
+    /// Skip components and cycles with nothing to do. Without it every component is evaluated at
+    /// every edge.
+    pub sleeping: bool,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            order: Order::Added,
+            sleeping: true,
+        }
+    }
+}
+
+/// When to stop a run that does not end by itself.
+#[derive(Clone, Debug, Default)]
+pub struct RunLimits {
+    /// Evaluate nothing after this tick.
+    pub until: Option<Tick>,
+    /// Report a livelock after this many ticks without any message sent.
+    pub silence: Option<u64>,
+    /// Set from outside, such as by Ctrl-C, to stop.
+    pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Every obligation was discharged, or nothing was left to do.
+    Done,
+    /// [`RunLimits::until`] was reached.
+    Limit,
+    /// Nothing can happen any more, yet something is waited for.
+    Deadlock(DeadlockReport),
+    /// Components kept working for [`RunLimits::silence`] without sending anything.
+    Livelock(DeadlockReport),
+    /// A component found the model violated.
+    Failed(String),
+    /// [`RunLimits::interrupt`] was set.
+    Interrupted,
+}
+
+/// A system ready to run.
+pub struct Simulation {
+    pub(crate) time: TimeBase,
+    clock_names: Vec<String>,
+    domains: Vec<Domain>,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) channels: Vec<ChannelInfo>,
+    pub(crate) shared: Shared,
+    options: EngineOptions,
+    now: Tick,
+    evaluations: u64,
+    scratch: Vec<u32>,
+    shuffle: u64,
+}
+
+/// Edges between two looks at the interrupt flag.
+const EDGES_PER_CHECK: u32 = 1024;
+
+impl Simulation {
+    pub(crate) fn new(
+        time: TimeBase,
+        clock_names: Vec<String>,
+        components: Vec<Vec<Box<dyn Component>>>,
+        instances: Vec<Instance>,
+        channels: Vec<ChannelInfo>,
+    ) -> Self {
+        let fresh = Activity {
+            reason: Reason::Idle,
+            since: 0,
+            cycles: [0; Reason::ALL.len()],
+        };
+        let mut domains: Vec<_> = components
+            .into_iter()
+            .map(|components| Domain {
+                numbers: Vec::with_capacity(components.len()),
+                activity: vec![fresh; components.len()],
+                components,
+            })
+            .collect();
+        for (number, instance) in instances.iter().enumerate() {
+            domains[instance.target.domain as usize]
+                .numbers
+                .push(number as u32);
+        }
+        let mut schedules: Vec<_> = domains
+            .iter()
+            .enumerate()
+            .map(|(d, domain)| DomainSchedule::new(time.period(d), domain.components.len()))
+            .collect();
+        for (schedule, domain) in schedules.iter_mut().zip(&domains) {
+            for index in 0..domain.components.len() {
+                schedule.wake(index as u32, 0);
+            }
+        }
+        let shared = Shared {
+            domains: schedules,
+            background: std::collections::BinaryHeap::new(),
+            obligations: 0,
+            obliged: false,
+            last_progress: Tick(0),
+            messages: 0,
+            stop: None,
+            sink: None,
+        };
+        Self {
+            time,
+            clock_names,
+            domains,
+            instances,
+            channels,
+            shared,
+            options: EngineOptions::default(),
+            now: Tick(0),
+            evaluations: 0,
+            scratch: Vec::new(),
+            shuffle: 0,
+        }
+    }
+
+    /// Chooses how the engine works, before the first run.
+    pub fn set_options(&mut self, options: EngineOptions) {
+        self.options = options;
+        if let Order::Shuffled { seed } = options.order {
+            self.shuffle = seed;
+        }
+    }
+
+    /// Sends every instrumentation event from now on to `sink`, or to nobody.
+    pub fn set_probe_sink(&mut self, sink: Option<Box<dyn ProbeSink>>) {
+        self.shared.sink = sink;
+    }
+
+    /// Time of the last evaluated edge.
+    pub fn now(&self) -> Tick {
+        self.now
+    }
+
+    /// The common tick and the clock periods.
+    pub fn time(&self) -> &TimeBase {
+        &self.time
+    }
+
+    /// Index of the clock of this name, for [`TimeBase::period`].
+    pub fn clock(&self, name: &str) -> Option<usize> {
+        self.clock_names.iter().position(|n| n == name)
+    }
+
+    /// Paths and kinds of all instances, in the order they were added.
+    pub fn instances(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        self.instances
+            .iter()
+            .map(|i| (i.path.as_str(), i.kind.as_str()))
+    }
+
+    /// `from -> to` of channel `number`, as in [`crate::Probe::Sent`].
+    pub fn channel_name(&self, number: u32) -> String {
+        let ChannelInfo { from, to, .. } = &self.channels[number as usize];
+        format!(
+            "{}.{} -> {}.{}",
+            self.instances[from.0 as usize].path, from.1, self.instances[to.0 as usize].path, to.1
+        )
+    }
+
+    /// Number of channels.
+    pub fn channel_count(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Wires whose capacity does not sustain full rate, as text.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (number, channel) in self.channels.iter().enumerate() {
+            let full = channel.link.full_rate_capacity();
+            if let Some(capacity) = channel.link.capacity
+                && capacity < full
+            {
+                warnings.push(format!(
+                    "{} holds {capacity} messages; full rate needs {full} (width × (latency + \
+                     credit latency))",
+                    self.channel_name(number as u32)
+                ));
+            }
+        }
+        warnings
+    }
+
+    /// Evaluations so far; a measure of work, not a result.
+    pub fn evaluations(&self) -> u64 {
+        self.evaluations
+    }
+
+    /// Messages sent so far.
+    pub fn messages(&self) -> u64 {
+        self.shared.messages
+    }
+
+    /// Runs until the work is done or a limit is met. A later call goes on from there.
+    pub fn run(&mut self, limits: &RunLimits) -> Outcome {
+        let until = limits.until.map_or(TICK_MAX, |t| t.0.min(TICK_MAX));
+        let mut edges = 0u32;
+        loop {
+            let Some(tick) = self.next_edge() else {
+                return self.silent();
+            };
+            if tick.0 > until {
+                self.now = Tick(until);
+                return Outcome::Limit;
+            }
+            if let Some(silence) = limits.silence
+                && tick.0.saturating_sub(self.shared.last_progress.0) > silence
+            {
+                return Outcome::Livelock(self.deadlock_report());
+            }
+            self.step(tick);
+            if let Some(message) = self.shared.stop.take() {
+                return Outcome::Failed(message);
+            }
+            if self.shared.obliged && self.shared.obligations == 0 {
+                self.shared.obliged = false;
+                return Outcome::Done;
+            }
+            edges += 1;
+            if edges == EDGES_PER_CHECK {
+                edges = 0;
+                if limits
+                    .interrupt
+                    .as_ref()
+                    .is_some_and(|i| i.load(Ordering::Relaxed))
+                {
+                    return Outcome::Interrupted;
+                }
+            }
+        }
+    }
+
+    /// The next tick with somebody awake, after moving due background wake-ups to their domains.
+    fn next_edge(&mut self) -> Option<Tick> {
+        let foreground = self
+            .shared
+            .domains
+            .iter()
+            .filter_map(DomainSchedule::next_tick)
+            .min()?;
+        let mut next = foreground;
+        while let Some(&std::cmp::Reverse((tick, target))) = self.shared.background.peek()
+            && tick <= next
+        {
+            self.shared.background.pop();
+            self.shared.wake_at_tick(target, tick.0);
+            next = tick;
+        }
+        if !self.options.sleeping {
+            // Everybody at every edge: the first edge of any clock after the last one evaluated.
+            let started = self.evaluations > 0;
+            next = self
+                .shared
+                .domains
+                .iter()
+                .map(|d| Tick((if started { d.cycle + 1 } else { 0 }) * d.period))
+                .min()?;
+        }
+        Some(next)
+    }
+
+    /// Evaluates every domain that has an edge with somebody awake at `tick`.
+    fn step(&mut self, tick: Tick) {
+        self.now = tick;
+        for d in 0..self.domains.len() {
+            let schedule = &self.shared.domains[d];
+            let due = if self.options.sleeping {
+                schedule.next_tick() == Some(tick)
+            } else {
+                tick.0.is_multiple_of(schedule.period)
+            };
+            if due {
+                self.evaluate_domain(d, tick.0 / schedule.period);
+            }
+        }
+    }
+
+    fn evaluate_domain(&mut self, d: usize, cycle: Cycle) {
+        let mut awake = self.shared.domains[d].advance(cycle);
+        if !self.options.sleeping {
+            awake.fill(self.domains[d].components.len());
+        }
+        match self.options.order {
+            Order::Added => {
+                for word in 0..awake.len() {
+                    let mut bits = awake.take_word(word);
+                    while bits != 0 {
+                        let index = (word as u32) << 6 | bits.trailing_zeros();
+                        bits &= bits - 1;
+                        self.evaluate(d, index, cycle);
+                    }
+                }
+            }
+            Order::Shuffled { .. } => {
+                let mut order = std::mem::take(&mut self.scratch);
+                for word in 0..awake.len() {
+                    let mut bits = awake.take_word(word);
+                    while bits != 0 {
+                        order.push((word as u32) << 6 | bits.trailing_zeros());
+                        bits &= bits - 1;
+                    }
+                }
+                for i in (1..order.len()).rev() {
+                    // SplitMix64: a new order every cycle from the seed alone.
+                    self.shuffle = self.shuffle.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                    let mut z = self.shuffle;
+                    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+                    order.swap(i, ((z ^ z >> 31) % (i as u64 + 1)) as usize);
+                }
+                for index in order.drain(..) {
+                    self.evaluate(d, index, cycle);
+                }
+                self.scratch = order;
+            }
+        }
+        self.shared.domains[d].give_back(awake);
+    }
+
+    #[inline]
+    fn evaluate(&mut self, d: usize, index: u32, cycle: Cycle) {
+        self.evaluations += 1;
+        let domain = &mut self.domains[d];
+        let mut ctx = Context {
+            now: self.now,
+            cycle,
+            me: Target {
+                domain: d as u32,
+                index,
+            },
+            component: domain.numbers[index as usize],
+            shared: &mut self.shared,
+        };
+        let next = domain.components[index as usize].evaluate(&mut ctx);
+        domain.activity[index as usize].charge(cycle, next.reason());
+        match next {
+            Next::Busy => self.shared.domains[d].wake(index, cycle + 1),
+            Next::Until(at) => self.shared.domains[d].wake(index, at.max(cycle + 1)),
+            Next::Message | Next::Credit | Next::Idle => {}
+        }
+    }
+
+    /// Wakes instance `number` at its first edge after now; for test benches that changed
+    /// something from outside.
+    pub(crate) fn wake(&mut self, number: usize) {
+        let target = self.instances[number].target;
+        let schedule = &mut self.shared.domains[target.domain as usize];
+        let cycle = if self.evaluations == 0 {
+            0
+        } else {
+            self.now.0 / schedule.period + 1
+        };
+        schedule.wake(target.index, cycle);
+    }
+
+    /// Lets time pass up to `tick` when nothing is scheduled before; for test benches.
+    pub(crate) fn pass_time(&mut self, tick: Tick) {
+        self.now = self.now.max(tick);
+    }
+
+    /// Nothing is scheduled: finished, or stuck?
+    fn silent(&mut self) -> Outcome {
+        let report = self.deadlock_report();
+        if self.shared.obligations > 0 || !report.is_empty() {
+            Outcome::Deadlock(report)
+        } else {
+            Outcome::Done
+        }
+    }
+
+    fn deadlock_report(&mut self) -> DeadlockReport {
+        DeadlockReport::of(self)
+    }
+
+    pub(crate) fn component(&self, number: usize) -> &dyn Component {
+        let target = self.instances[number].target;
+        &*self.domains[target.domain as usize].components[target.index as usize]
+    }
+
+    pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(crate::Port<'_>)) {
+        let target = self.instances[number].target;
+        self.domains[target.domain as usize].components[target.index as usize]
+            .ports(&mut Ports::new(visit));
+    }
+
+    /// Cycles of instance `number`'s clock up to now (the edge at `now` included).
+    fn cycles_of(&self, number: usize) -> Cycle {
+        let domain = self.instances[number].target.domain as usize;
+        self.now.0 / self.time.period(domain) + 1
+    }
+
+    /// The statistics of every instance that has any, in the order they were added.
+    pub fn statistics(&self) -> Vec<InstanceStatistics> {
+        (0..self.instances.len())
+            .filter_map(|number| {
+                let mut values = Vec::new();
+                let mut statistics = Statistics::new(self.cycles_of(number), self.now, &mut values);
+                self.component(number).statistics(&mut statistics);
+                let Instance { path, kind, .. } = &self.instances[number];
+                (!values.is_empty()).then(|| InstanceStatistics {
+                    path: path.clone(),
+                    kind: kind.clone(),
+                    values,
+                })
+            })
+            .collect()
+    }
+
+    /// Cycles of instance `number` charged to each [`Reason`], in the order of [`Reason::ALL`].
+    pub fn activity(&self, number: usize) -> [u64; Reason::ALL.len()] {
+        let target = self.instances[number].target;
+        let mut activity = self.domains[target.domain as usize].activity[target.index as usize];
+        activity.charge(self.cycles_of(number), Reason::Idle);
+        activity.cycles
+    }
+}

@@ -1,0 +1,377 @@
+//! Statistics: plain numbers in components, named and explained when they are collected.
+//!
+//! A component counts in ordinary fields, which costs an addition, and reports them through
+//! [`Statistics`] with a name, a unit and a meaning. Quantities that last (occupancy, states) are
+//! kept as value-and-since ([`Level`]) and closed at the time of the report, so that a component
+//! that slept reports what one that stayed awake would.
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::{Cycle, Tick};
+
+/// One collected statistic.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Statistic {
+    /// Name within the instance, stable across versions.
+    pub name: String,
+    /// Unit of the value, such as `requests`, `cycles`, `bytes`; empty for a pure number.
+    pub unit: &'static str,
+    /// What it says, in one sentence.
+    pub meaning: &'static str,
+    /// The value.
+    pub value: Value,
+}
+
+/// The kinds of statistics.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub enum Value {
+    /// Events or amounts counted from the start of the run.
+    Counter(u64),
+    /// A measurement at the time of the report.
+    Gauge(f64),
+    /// Part of a whole, kept as both so that instances can be added up.
+    Ratio {
+        /// The part.
+        part: u64,
+        /// The whole; with a whole of 0 the ratio has no value.
+        whole: u64,
+    },
+    /// Distribution of a quantity.
+    Histogram(Histogram),
+    /// Amounts per interval of cycles.
+    Series(Series),
+}
+
+/// Collects the statistics of one component.
+pub struct Statistics<'a> {
+    cycle: Cycle,
+    now: Tick,
+    list: &'a mut Vec<Statistic>,
+}
+
+impl<'a> Statistics<'a> {
+    /// A collector for a component whose clock stands at `cycle`.
+    pub fn new(cycle: Cycle, now: Tick, list: &'a mut Vec<Statistic>) -> Self {
+        Self { cycle, now, list }
+    }
+
+    /// Cycle of the component's clock up to which lasting quantities count (exclusive).
+    pub fn cycle(&self) -> Cycle {
+        self.cycle
+    }
+
+    /// Time of the report.
+    pub fn now(&self) -> Tick {
+        self.now
+    }
+
+    /// Reports a count.
+    pub fn counter(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
+        self.push(name, unit, meaning, Value::Counter(value));
+    }
+
+    /// Reports a measurement.
+    pub fn gauge(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: f64) {
+        self.push(name, unit, meaning, Value::Gauge(value));
+    }
+
+    /// Reports a part of a whole.
+    pub fn ratio(&mut self, name: &str, meaning: &'static str, part: u64, whole: u64) {
+        self.push(name, "", meaning, Value::Ratio { part, whole });
+    }
+
+    /// Reports a distribution.
+    pub fn histogram(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        meaning: &'static str,
+        histogram: &Histogram,
+    ) {
+        self.push(name, unit, meaning, Value::Histogram(histogram.clone()));
+    }
+
+    /// Reports amounts per interval.
+    pub fn series(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        meaning: &'static str,
+        series: &Series,
+    ) {
+        self.push(name, unit, meaning, Value::Series(series.clone()));
+    }
+
+    fn push(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: Value) {
+        debug_assert!(
+            self.list.iter().all(|s| s.name != name),
+            "statistic `{name}` reported twice"
+        );
+        self.list.push(Statistic {
+            name: name.to_owned(),
+            unit,
+            meaning,
+            value,
+        });
+    }
+}
+
+/// A distribution in power-of-two buckets with exact count, sum, minimum and maximum.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    count: u64,
+    sum: u64,
+    min: u64,
+    max: u64,
+    /// Bucket 0 counts zeros, bucket `b` values in `2^(b-1) .. 2^b`; trailing empty ones absent.
+    buckets: Vec<u64>,
+}
+
+impl Histogram {
+    /// Adds one value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.min = if self.count == 0 {
+            value
+        } else {
+            self.min.min(value)
+        };
+        self.max = self.max.max(value);
+        self.count += 1;
+        self.sum += value;
+        let bucket = (u64::BITS - value.leading_zeros()) as usize;
+        if bucket >= self.buckets.len() {
+            self.buckets.resize(bucket + 1, 0);
+        }
+        self.buckets[bucket] += 1;
+    }
+
+    /// Values recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// The smallest, if any.
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The largest, if any.
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The mean, if any value was recorded.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// Counts per bucket; see the type.
+    pub fn buckets(&self) -> &[u64] {
+        &self.buckets
+    }
+
+    /// Adds the values of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        self.min = if self.count == 0 {
+            other.min
+        } else {
+            self.min.min(other.min)
+        };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum += other.sum;
+        if self.buckets.len() < other.buckets.len() {
+            self.buckets.resize(other.buckets.len(), 0);
+        }
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// Amounts added up per interval of a fixed number of cycles.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Cycles per interval.
+    interval: u64,
+    sums: Vec<u64>,
+}
+
+impl Series {
+    /// An empty series with this many cycles (at least 1) per interval.
+    pub fn new(interval: u64) -> Self {
+        Self {
+            interval: interval.max(1),
+            sums: Vec::new(),
+        }
+    }
+
+    /// Adds `amount` to the interval of `cycle`.
+    pub fn add(&mut self, cycle: Cycle, amount: u64) {
+        let at = (cycle / self.interval) as usize;
+        if at >= self.sums.len() {
+            self.sums.resize(at + 1, 0);
+        }
+        self.sums[at] += amount;
+    }
+
+    /// Cycles per interval.
+    pub fn interval(&self) -> u64 {
+        self.interval
+    }
+
+    /// Sum per interval, from cycle 0 on; trailing empty intervals are absent.
+    pub fn sums(&self) -> &[u64] {
+        &self.sums
+    }
+}
+
+/// A quantity that lasts, such as the occupancy of a queue: its integral over time without any
+/// work while it does not change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Level {
+    value: u64,
+    since: Cycle,
+    integral: u64,
+    max: u64,
+}
+
+impl Level {
+    /// The value now.
+    #[inline]
+    pub fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// Sets the value from `cycle` on.
+    #[inline]
+    pub fn set(&mut self, cycle: Cycle, value: u64) {
+        self.integral += self.value * (cycle - self.since);
+        self.since = cycle;
+        self.value = value;
+        self.max = self.max.max(value);
+    }
+
+    /// Adds to the value from `cycle` on.
+    #[inline]
+    pub fn add(&mut self, cycle: Cycle, amount: u64) {
+        self.set(cycle, self.value + amount);
+    }
+
+    /// Subtracts from the value from `cycle` on.
+    ///
+    /// # Panics
+    /// When the value would become negative.
+    #[inline]
+    pub fn sub(&mut self, cycle: Cycle, amount: u64) {
+        let value = self
+            .value
+            .checked_sub(amount)
+            .expect("a level is never negative");
+        self.set(cycle, value);
+    }
+
+    /// Value × cycles from cycle 0 up to `cycle`.
+    pub fn integral(&self, cycle: Cycle) -> u64 {
+        self.integral + self.value * cycle.saturating_sub(self.since)
+    }
+
+    /// Mean value over the cycles up to `cycle`.
+    pub fn mean(&self, cycle: Cycle) -> f64 {
+        if cycle == 0 {
+            0.0
+        } else {
+            self.integral(cycle) as f64 / cycle as f64
+        }
+    }
+
+    /// The largest value so far.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+}
+
+/// The statistics of one instance.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InstanceStatistics {
+    /// Hierarchical path.
+    pub path: String,
+    /// Kind of component, as the builder was told.
+    pub kind: String,
+    /// Its statistics, in the order the component reports them.
+    pub values: Vec<Statistic>,
+}
+
+impl InstanceStatistics {
+    /// The statistic of this name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values
+            .iter()
+            .find(|s| s.name == name)
+            .map(|s| &s.value)
+    }
+
+    /// The counter of this name.
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        match self.get(name) {
+            Some(Value::Counter(value)) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_integrates_without_being_touched() {
+        let mut level = Level::default();
+        level.set(10, 3);
+        level.add(20, 1);
+        level.sub(25, 4);
+        assert_eq!(level.integral(25), 3 * 10 + 4 * 5);
+        assert_eq!(level.integral(100), 50);
+        assert_eq!(level.max(), 4);
+    }
+
+    #[test]
+    fn a_histogram_keeps_exact_extremes_and_mean() {
+        let mut h = Histogram::default();
+        for v in [0, 1, 2, 3, 4, 1000] {
+            h.record(v);
+        }
+        assert_eq!(
+            (h.min(), h.max(), h.count(), h.sum()),
+            (Some(0), Some(1000), 6, 1010)
+        );
+        assert_eq!(h.buckets()[..4], [1, 1, 2, 1]);
+        let mut twice = h.clone();
+        twice.merge(&h);
+        assert_eq!(twice.mean(), h.mean());
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_extremes() {
+        assert_eq!(Histogram::default().min(), None);
+        assert_eq!(Histogram::default().mean(), None);
+    }
+
+    #[test]
+    fn a_series_sums_per_interval() {
+        let mut s = Series::new(10);
+        s.add(0, 1);
+        s.add(9, 2);
+        s.add(25, 4);
+        assert_eq!(s.sums(), [3, 0, 4]);
+    }
+}
