@@ -1,27 +1,47 @@
-//! Description files.
-/// A ratio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ratio(u64, u64);
-impl Ratio {
-    /// n
-    pub fn numerator(&self) -> u64 {
-        self.0
-    }
-    /// d
-    pub fn denominator(&self) -> u64 {
-        self.1
-    }
-}
-/// A frequency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frequency(Ratio);
-impl Frequency {
-    /// n
-    pub fn new(n: u64, d: u64) -> Option<Self> {
-        Some(Self(Ratio(n, d)))
-    }
-    /// r
-    pub fn hertz(self) -> Ratio {
-        self.0
-    }
-}
+//! Description files: everything between RON text and typed, checked values that know their place.
+//!
+//! ```text
+//!  text --Source--> parse --> Node (spans, names, order) --> apply overrides --> resolve `=` expressions
+//!                                |                                                    |
+//!                                +--> to_ron (the resolved file)                      v
+//!                                                                    from_node --> your Spec
+//! ```
+//!
+//! Every failure is a [`Diagnostic`]: what is wrong, where (file, line, column, caret) and what to
+//! write instead. The `ron` crate does the lexical work; this crate adds what its value type drops:
+//! places, struct and variant names, declaration order, and the refusal of duplicates.
+//!
+//! ```
+//! use serde::Deserialize;
+//! use warpweave_params::{Bytes, Source, from_named, parse};
+//!
+//! #[derive(Deserialize)]
+//! struct CacheSpec {
+//!     size: Bytes,
+//!     ways: u32,
+//! }
+//!
+//! let source = Source::new("l1.ron", r#"Cache(size: "48 KiB", ways: 4)"#);
+//! let node = parse(&source)?;
+//! let spec: CacheSpec = from_named(&node, "Cache")?;
+//! assert_eq!((spec.size.get(), spec.ways), (49_152, 4));
+//! # Ok::<(), warpweave_params::Diagnostics>(())
+//! ```
+
+mod de;
+mod diagnostic;
+mod node;
+mod parse;
+mod print;
+mod quantity;
+mod source;
+mod suggest;
+
+pub use de::{from_named, from_node};
+pub use diagnostic::{Diagnostic, Diagnostics, Related, Severity};
+pub use node::{Field, Kind, Name, Node, Struct, Tuple};
+pub use parse::{NESTING_MAX, parse};
+pub use print::{to_node, to_ron};
+pub use quantity::{Bandwidth, Bytes, Duration, Frequency, QuantityError, Ratio};
+pub use source::{Position, Source, Span};
+pub use suggest::{name_hint, nearest};

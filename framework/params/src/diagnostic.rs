@@ -1,0 +1,371 @@
+//! Messages about a description file, with a place and a next step, laid out as rustc does.
+//!
+//! ```text
+//! error: unknown field `wayz` in Cache
+//!  --> l1.ron:1:24
+//!   |
+//! 1 | Cache(size: "48 KiB", wayz: 4)
+//!   |                       ^^^^
+//!   = hint: did you mean `ways`? fields of Cache: size, ways
+//! ```
+
+use std::fmt;
+
+use crate::source::Span;
+
+/// Columns a tab takes in a shown source line, as in rustc.
+const TAB: &str = "    ";
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The description cannot be used.
+    #[default]
+    Error,
+    /// It can, but is probably not what was meant.
+    Warning,
+    /// For information.
+    Note,
+}
+
+impl Severity {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+
+    fn colour(self) -> &'static str {
+        match self {
+            Self::Error => "\x1b[1;31m",
+            Self::Warning => "\x1b[1;33m",
+            Self::Note => "\x1b[1;32m",
+        }
+    }
+}
+
+/// Another place that explains a message, such as where a name was first given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Related {
+    /// What is there.
+    pub message: String,
+    /// Where.
+    pub place: Span,
+}
+
+/// One message: what is wrong, where, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// Where; absent when no text is to blame, as for a file that does not exist.
+    pub place: Option<Span>,
+    /// A word written beside the caret.
+    pub label: Option<String>,
+    /// The next step.
+    pub hint: Option<String>,
+    /// Further places.
+    pub related: Vec<Related>,
+}
+
+impl Diagnostic {
+    /// A message of the given severity.
+    pub fn new(severity: Severity, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            severity,
+            message,
+            place: None,
+            label: None,
+            hint: None,
+            related: Vec::new(),
+        }
+    }
+
+    /// An error.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, message)
+    }
+
+    /// A warning.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, message)
+    }
+
+    /// Sets the place.
+    pub fn at(mut self, place: &Span) -> Self {
+        self.place = Some(place.clone());
+        self
+    }
+
+    /// Sets the word beside the caret.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Sets the next step.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds a further place.
+    pub fn related(mut self, message: impl Into<String>, place: &Span) -> Self {
+        self.related.push(Related {
+            message: message.into(),
+            place: place.clone(),
+        });
+        self
+    }
+
+    /// The text form with ANSI colours, for a terminal; `Display` is the same without.
+    pub fn coloured(&self) -> String {
+        let mut text = String::new();
+        self.render(&mut text, true)
+            .expect("writing to a string succeeds");
+        text
+    }
+
+    fn render(&self, out: &mut impl fmt::Write, colour: bool) -> fmt::Result {
+        let paint = Paint { colour };
+        let word = paint.in_(self.severity.colour(), self.severity.word());
+        write!(out, "{word}: {}", self.message)?;
+        let gutter = gutter_width(self);
+        if let Some(place) = &self.place {
+            let style = (self.severity.colour(), '^');
+            snippet(out, place, self.label.as_deref(), gutter, &paint, style)?;
+        }
+        if let Some(hint) = &self.hint {
+            match self.place {
+                Some(_) => write!(out, "\n{:gutter$} = hint: {hint}", "")?,
+                None => write!(out, "\nhint: {hint}")?,
+            }
+        }
+        for Related { message, place } in &self.related {
+            let word = paint.in_(Severity::Note.colour(), "note");
+            write!(out, "\n{word}: {message}")?;
+            snippet(
+                out,
+                place,
+                None,
+                gutter,
+                &paint,
+                (Severity::Note.colour(), '-'),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Width of the line-number column, shared by all snippets of one message.
+fn gutter_width(diagnostic: &Diagnostic) -> usize {
+    let places = diagnostic
+        .place
+        .iter()
+        .chain(diagnostic.related.iter().map(|r| &r.place));
+    places
+        .map(|place| place.position().line.to_string().len())
+        .max()
+        .unwrap_or(1)
+}
+
+/// Writes the arrow line, the source line and its underline, beginning with a line break.
+fn snippet(
+    out: &mut impl fmt::Write,
+    place: &Span,
+    label: Option<&str>,
+    gutter: usize,
+    paint: &Paint,
+    (colour, mark): (&str, char),
+) -> fmt::Result {
+    let (start, end) = (place.position(), place.end_position());
+    let line = place.source.line(start.line);
+    let arrow = paint.blue("-->");
+    let bar = paint.blue("|");
+    write!(out, "\n{:gutter$}{arrow} {place}\n{:gutter$} {bar}", "", "")?;
+    let number = paint.blue(&format!("{:>gutter$}", start.line));
+    let shown = line.replace('\t', TAB);
+    write!(
+        out,
+        "\n{number} {bar}{}{shown}",
+        if shown.is_empty() { "" } else { " " }
+    )?;
+
+    let one_line = start.line == end.line;
+    let before: String = line.chars().take(start.column - 1).collect();
+    let covered = if one_line {
+        end.column - start.column
+    } else {
+        usize::MAX
+    };
+    let under: String = line.chars().skip(start.column - 1).take(covered).collect();
+    let pad = width(&before);
+    let carets: String = std::iter::repeat_n(mark, width(&under).max(1)).collect();
+    let carets = paint.in_(colour, &carets);
+    write!(out, "\n{:gutter$} {bar} {:pad$}{carets}", "", "")?;
+    if let Some(label) = label {
+        write!(out, " {label}")?;
+    }
+    if !one_line {
+        write!(out, " ... to line {}", end.line)?;
+    }
+    Ok(())
+}
+
+/// Columns a piece of a source line takes once tabs are written out.
+fn width(text: &str) -> usize {
+    text.chars()
+        .map(|c| if c == '\t' { TAB.len() } else { 1 })
+        .sum()
+}
+
+struct Paint {
+    colour: bool,
+}
+
+impl Paint {
+    fn in_(&self, colour: &str, text: &str) -> String {
+        if self.colour {
+            format!("{colour}{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    fn blue(&self, text: &str) -> String {
+        self.in_("\x1b[1;34m", text)
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.render(f, false)
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+/// All messages about one description, so that one run shows every mistake.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// No messages yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a message.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.list.push(diagnostic);
+    }
+
+    /// Keeps the value of a success; records the failure otherwise.
+    pub fn take<T>(&mut self, result: Result<T, impl Into<Diagnostics>>) -> Option<T> {
+        result
+            .map_err(|error| self.list.extend(error.into().list))
+            .ok()
+    }
+
+    /// All messages in the order found.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.list.iter()
+    }
+
+    /// Number of messages.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are no messages.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Whether any message is an error.
+    pub fn has_errors(&self) -> bool {
+        self.list
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// `Ok(value)` unless an error was recorded.
+    ///
+    /// # Errors
+    /// The messages, when at least one is an error. Mere warnings are dropped: read them before.
+    pub fn into_result<T>(self, value: T) -> Result<T, Self> {
+        if self.has_errors() {
+            Err(self)
+        } else {
+            Ok(value)
+        }
+    }
+
+    /// The text form with ANSI colours, for a terminal; `Display` is the same without.
+    pub fn coloured(&self) -> String {
+        self.list
+            .iter()
+            .map(Diagnostic::coloured)
+            .collect::<Vec<_>>()
+            .join("\n\n")
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self {
+            list: vec![diagnostic],
+        }
+    }
+}
+
+impl FromIterator<Diagnostic> for Diagnostics {
+    fn from_iter<I: IntoIterator<Item = Diagnostic>>(diagnostics: I) -> Self {
+        Self {
+            list: diagnostics.into_iter().collect(),
+        }
+    }
+}
+
+impl Extend<Diagnostic> for Diagnostics {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: I) {
+        self.list.extend(diagnostics);
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.iter()
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, diagnostic) in self.list.iter().enumerate() {
+            let gap = if index == 0 { "" } else { "\n\n" };
+            write!(f, "{gap}{diagnostic}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}

@@ -1,0 +1,216 @@
+//! The tree read from a description file: every value with its place, names and order kept.
+
+use crate::source::Span;
+
+/// One value and where it was written.
+///
+/// Equality compares values and ignores places.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it is, from its first to its last character.
+    pub span: Span,
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// `()`.
+    Unit,
+    /// `true` or `false`.
+    Bool(bool),
+    /// An integer that fits 64 bits, signed or unsigned.
+    Int(i128),
+    /// A number with a fraction or an exponent.
+    Float(f64),
+    /// `'c'`.
+    Char(char),
+    /// A string, escapes resolved.
+    Text(String),
+    /// `None` or `Some(value)`.
+    Option(Option<Box<Node>>),
+    /// `[a, b]`.
+    List(Vec<Node>),
+    /// `{ key: value }`, in the order written.
+    Map(Vec<(Node, Node)>),
+    /// A bare name: `Lru`.
+    Name(Name),
+    /// `(a: 1)` or `Name(a: 1)`; also `Name()`.
+    Struct(Struct),
+    /// `(a, b)` or `Name(a, b)`.
+    Tuple(Tuple),
+}
+
+/// A name as written.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// The name.
+    pub text: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A value with named fields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Struct {
+    /// The name before the parenthesis, if any.
+    pub name: Option<Name>,
+    /// Fields in the order written, no name twice.
+    pub fields: Vec<Field>,
+}
+
+/// One `name: value` of a struct.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// The field's name.
+    pub name: Name,
+    /// Its value.
+    pub value: Node,
+}
+
+/// A value with positional elements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tuple {
+    /// The name before the parenthesis, if any.
+    pub name: Option<Name>,
+    /// The elements; at least one.
+    pub items: Vec<Node>,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Node {
+    /// A value at a place.
+    pub fn new(kind: Kind, span: Span) -> Self {
+        Self { kind, span }
+    }
+
+    /// The name of `Name`, `Name(..)`.
+    pub fn name(&self) -> Option<&Name> {
+        match &self.kind {
+            Kind::Name(name) => Some(name),
+            Kind::Struct(Struct { name, .. }) | Kind::Tuple(Tuple { name, .. }) => name.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Where to point for the value as a whole: its name, or its first character if it spans lines.
+    pub fn head_span(&self) -> Span {
+        match self.name() {
+            Some(name) => name.span.clone(),
+            None if self.span.text().contains('\n') => self.span.head(),
+            None => self.span.clone(),
+        }
+    }
+
+    /// Fields of a struct in order; none for anything else.
+    pub fn fields(&self) -> &[Field] {
+        match &self.kind {
+            Kind::Struct(value) => &value.fields,
+            _ => &[],
+        }
+    }
+
+    /// The value of one field of a struct.
+    pub fn field(&self, name: &str) -> Option<&Node> {
+        self.fields()
+            .iter()
+            .find(|field| field.name.text == name)
+            .map(|field| &field.value)
+    }
+
+    /// Entries of a map in order; none for anything else.
+    pub fn entries(&self) -> &[(Node, Node)] {
+        match &self.kind {
+            Kind::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// Elements of a list or tuple; none for anything else.
+    pub fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) | Kind::Tuple(Tuple { items, .. }) => items,
+            _ => &[],
+        }
+    }
+
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of an integer.
+    pub fn as_int(&self) -> Option<i128> {
+        match self.kind {
+            Kind::Int(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value in words for a message: "integer `3`", "struct `Cache`".
+    pub fn describe(&self) -> String {
+        match &self.kind {
+            Kind::Unit => "unit `()`".to_owned(),
+            Kind::Bool(value) => format!("boolean `{value}`"),
+            Kind::Int(value) => format!("integer `{value}`"),
+            Kind::Float(value) => format!("number `{value}`"),
+            Kind::Char(value) => format!("character {value:?}"),
+            Kind::Text(text) if text.chars().count() > 40 => "a string".to_owned(),
+            Kind::Text(text) => format!("string {text:?}"),
+            Kind::Option(None) => "`None`".to_owned(),
+            Kind::Option(Some(_)) => "`Some(..)`".to_owned(),
+            Kind::List(_) => "a list `[..]`".to_owned(),
+            Kind::Map(_) => "a map `{..}`".to_owned(),
+            Kind::Name(name) => format!("`{}`", name.text),
+            Kind::Struct(Struct {
+                name: Some(name), ..
+            })
+            | Kind::Tuple(Tuple {
+                name: Some(name), ..
+            }) => format!("`{}(..)`", name.text),
+            Kind::Struct(_) => "a struct `(field: ..)`".to_owned(),
+            Kind::Tuple(_) => "a tuple `(..)`".to_owned(),
+        }
+    }
+
+    /// Calls `visit` for this value and then every value inside it, in the order written.
+    pub fn walk_mut(&mut self, visit: &mut impl FnMut(&mut Node)) {
+        visit(self);
+        match &mut self.kind {
+            Kind::Option(Some(inner)) => inner.walk_mut(visit),
+            Kind::List(items) | Kind::Tuple(Tuple { items, .. }) => {
+                for item in items {
+                    item.walk_mut(visit);
+                }
+            }
+            Kind::Map(entries) => {
+                for (key, value) in entries {
+                    key.walk_mut(visit);
+                    value.walk_mut(visit);
+                }
+            }
+            Kind::Struct(value) => {
+                value
+                    .fields
+                    .iter_mut()
+                    .for_each(|field| field.value.walk_mut(visit));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Source texts and places in them.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::Diagnostic;
+
+/// Longest text accepted, in bytes: a description file is written by hand.
+pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
+
+/// One text with a name: a file, or the text of an override.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    name: String,
+    text: String,
+    /// Byte offset of the first character of each line.
+    line_starts: Vec<u32>,
+}
+
+/// A human position: both counted from one, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Line, from one.
+    pub line: usize,
+    /// Column in characters, from one.
+    pub column: usize,
+}
+
+impl Source {
+    /// Names a text. The name is what messages show before `:line:column`.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
+        let text = text.into();
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let line_starts = std::iter::once(0)
+            .chain(newlines.map(|(at, _)| at as u32 + 1))
+            .collect();
+        Arc::new(Self {
+            name: name.into(),
+            text,
+            line_starts,
+        })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not UTF-8; the message names the path.
+    pub fn read(path: &Path) -> Result<Arc<Self>, Diagnostic> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Diagnostic::error(format!("cannot read {}: {error}", path.display()))
+        })?;
+        Ok(Self::new(path.display().to_string(), text))
+    }
+
+    /// The name shown in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Line and column of a byte offset; offsets past the end give the end.
+    pub fn position(&self, offset: usize) -> Position {
+        let offset = self.text.floor_char_boundary(offset);
+        let line = self
+            .line_starts
+            .partition_point(|start| *start as usize <= offset)
+            .max(1);
+        let start = self.line_starts[line - 1] as usize;
+        Position {
+            line,
+            column: self.text[start..offset].chars().count() + 1,
+        }
+    }
+
+    /// The text of a line (from one) without its line break; empty when there is no such line.
+    pub fn line(&self, line: usize) -> &str {
+        let Some(start) = line
+            .checked_sub(1)
+            .and_then(|index| self.line_starts.get(index))
+        else {
+            return "";
+        };
+        let rest = &self.text[*start as usize..];
+        rest.split('\n')
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches('\r')
+    }
+
+    /// Byte offset of a position; columns past the end of a line give the end of that line.
+    pub fn offset(&self, position: Position) -> usize {
+        let index = position.line.saturating_sub(1);
+        let Some(start) = self.line_starts.get(index) else {
+            return self.text.len();
+        };
+        let line = self.line(position.line);
+        let skipped = line.char_indices().nth(position.column.saturating_sub(1));
+        *start as usize + skipped.map_or(line.len(), |(at, _)| at)
+    }
+
+    /// A place in this text, in byte offsets.
+    pub fn span(self: &Arc<Self>, start: usize, end: usize) -> Span {
+        let end = end.min(self.text.len());
+        Span {
+            source: Arc::clone(self),
+            start: start.min(end) as u32,
+            end: end as u32,
+        }
+    }
+}
+
+/// A range of a source text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The text the range lies in.
+    pub source: Arc<Source>,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The text covered.
+    pub fn text(&self) -> &str {
+        self.source
+            .text
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+
+    /// Line and column of the first character.
+    pub fn position(&self) -> Position {
+        self.source.position(self.start as usize)
+    }
+
+    /// Line and column just past the last character.
+    pub fn end_position(&self) -> Position {
+        self.source.position(self.end as usize)
+    }
+
+    /// The first character of the range alone: where to point when the whole would be a page.
+    pub fn head(&self) -> Self {
+        let width = self.text().chars().next().map_or(0, char::len_utf8);
+        Self {
+            end: self.start + width as u32,
+            ..self.clone()
+        }
+    }
+
+    /// The part of this range between two byte offsets counted from its start.
+    pub fn slice(&self, start: usize, end: usize) -> Self {
+        let clamp = |offset: usize| (self.start as usize + offset).min(self.end as usize) as u32;
+        Self {
+            source: Arc::clone(&self.source),
+            start: clamp(start),
+            end: clamp(end),
+        }
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Position { line, column } = self.position();
+        write!(f, "{}:{line}:{column}", self.source.name)
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}+{}", self.end - self.start)
+    }
+}
