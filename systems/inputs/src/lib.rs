@@ -1,1 +1,47 @@
-//! Inputs of GPU programs: graphs, readers, seeded generators and host reference algorithms.
+//! Inputs of GPU programs and the answers those programs should give.
+//!
+//! ```text
+//!  Matrix Market, edge list (plain or gzip) --+
+//!                                             +--> Csr ----+--> device arrays (row_offsets, columns, weights)
+//!  uniform, R-MAT, grid (seeded) -------------+            +--> reference::{bfs_levels, sssp_distances, ...}
+//!  iota, constant, uniform arrays (seeded) ----------------+
+//! ```
+//!
+//! [`GraphSource`] and [`ArrayGenerator`] are the descriptions a workload file holds; everything
+//! they produce depends on nothing but the description, bit for bit, on every machine and with
+//! every version of the random-number crate: only the core output of the PCG32 generator is used,
+//! distributions are our own, and tests pin the hash of every generator for seed 1.
+//!
+//! # Example
+//!
+//! ```
+//! use std::path::Path;
+//! use warpweave_inputs::{EdgeWeights, GraphSource, reference};
+//!
+//! let source = GraphSource::Grid { width: 3, height: 2 };
+//! let graph = source.build(Path::new("."), EdgeWeights::AsStored)?;
+//! assert_eq!(graph.vertices(), 6);
+//! assert_eq!(reference::bfs_levels(&graph, 0), [0, 1, 2, 1, 2, 3]);
+//! # Ok::<(), warpweave_inputs::InputError>(())
+//! ```
+
+mod arrays;
+mod csr;
+mod error;
+mod generate;
+mod hash;
+mod random;
+mod read;
+pub mod reference;
+mod source;
+mod write;
+
+pub use arrays::{ArrayGenerator, ElementType, MAX_ELEMENTS};
+pub use csr::{Csr, CsrError, MAX_EDGES, MAX_VERTICES};
+pub use error::{InputError, Place};
+pub use generate::{RmatShape, grid, rmat, uniform, uniform_weights};
+pub use hash::{hash_f32s, hash_u32s};
+pub use random::Random;
+pub use read::{EntryValues, GraphFormat, parse_graph, read_graph};
+pub use source::{EdgeWeights, GraphSource};
+pub use write::{write_edge_list, write_matrix_market};

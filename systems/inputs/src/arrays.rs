@@ -1,0 +1,274 @@
+//! Generators of plain arrays: the contents of buffers that are not graphs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::InputError;
+use crate::random::Random;
+
+/// Most elements an array may have (1 GiB of 4-byte elements).
+pub const MAX_ELEMENTS: usize = 1 << 28;
+
+/// What an array of 4-byte elements holds.
+///
+/// Numbers are written as one type for both element types; `u32` arrays accept whole numbers only.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum ArrayGenerator {
+    /// Element `i` is `i`; as `f32` exact up to 2^24, rounded to nearest above.
+    Iota,
+    /// Every element has this value.
+    Constant(f64),
+    /// Independent values drawn uniformly from `low..high`; as `f32` with 24 random bits, so `low:
+    /// 0, high: 1` gives multiples of 2^-24.
+    Uniform {
+        /// Same seed, same array.
+        seed: u64,
+        /// Smallest value.
+        low: f64,
+        /// Bound above, itself never drawn. For `u32` at most 2^32.
+        high: f64,
+    },
+}
+
+/// The type of an array's elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ElementType {
+    /// Unsigned 32-bit integers.
+    U32,
+    /// IEEE 754 single precision.
+    F32,
+}
+
+impl ArrayGenerator {
+    /// The array as 32-bit patterns, as a device memory holds it.
+    ///
+    /// # Errors
+    /// As [`u32s`](Self::u32s) and [`f32s`](Self::f32s).
+    pub fn words(&self, element: ElementType, length: usize) -> Result<Vec<u32>, InputError> {
+        match element {
+            ElementType::U32 => self.u32s(length),
+            ElementType::F32 => Ok(self.f32s(length)?.into_iter().map(f32::to_bits).collect()),
+        }
+    }
+
+    /// The array as unsigned integers.
+    ///
+    /// # Errors
+    /// More than [`MAX_ELEMENTS`] elements, a number that is not a `u32`, an empty range.
+    pub fn u32s(&self, length: usize) -> Result<Vec<u32>, InputError> {
+        self.check_length(length)?;
+        match *self {
+            ArrayGenerator::Iota => Ok((0..length as u32).collect()),
+            ArrayGenerator::Constant(value) => {
+                let whole = self.whole("value", value, u64::from(u32::MAX))?;
+                Ok(vec![whole as u32; length])
+            }
+            ArrayGenerator::Uniform { seed, low, high } => {
+                let low = self.whole("low", low, u64::from(u32::MAX))?;
+                let high = self.whole("high", high, 1 << 32)?;
+                if low >= high {
+                    return Err(self.empty_range(low as f64, high as f64));
+                }
+                let mut random = Random::new(seed, 0);
+                Ok((0..length)
+                    .map(|_| (low + random.below(high - low)) as u32)
+                    .collect())
+            }
+        }
+    }
+
+    /// The array as single-precision floats.
+    ///
+    /// # Errors
+    /// More than [`MAX_ELEMENTS`] elements, a finite number beyond the range of `f32`, an empty or
+    /// infinite range.
+    pub fn f32s(&self, length: usize) -> Result<Vec<f32>, InputError> {
+        self.check_length(length)?;
+        match *self {
+            ArrayGenerator::Iota => Ok((0..length).map(|i| i as f32).collect()),
+            ArrayGenerator::Constant(value) => {
+                if value.is_finite() && !(value as f32).is_finite() {
+                    return Err(self.wrong("value", value, "a number in the range of f32"));
+                }
+                Ok(vec![value as f32; length])
+            }
+            ArrayGenerator::Uniform { seed, low, high } => {
+                let (first, bound) = (low as f32, high as f32);
+                for (field, value) in [("low", low), ("high", high)] {
+                    if !(value as f32).is_finite() {
+                        return Err(self.wrong(
+                            field,
+                            value,
+                            "a finite number in the range of f32",
+                        ));
+                    }
+                }
+                if first >= bound {
+                    return Err(self.empty_range(low, high));
+                }
+                let mut random = Random::new(seed, 0);
+                let draw = |_| {
+                    let unit = f64::from(random.unit_f32());
+                    let value = (low + (high - low) * unit) as f32;
+                    // Rounding may reach the bounds' neighbours outside.
+                    value.clamp(first, bound.next_down())
+                };
+                Ok((0..length).map(draw).collect())
+            }
+        }
+    }
+
+    fn check_length(&self, length: usize) -> Result<(), InputError> {
+        if length > MAX_ELEMENTS {
+            let expected = format!("at most {MAX_ELEMENTS}");
+            return Err(self.wrong("length", length as f64, &expected));
+        }
+        Ok(())
+    }
+
+    /// A number that must be whole and from 0 to `most`.
+    fn whole(&self, field: &'static str, value: f64, most: u64) -> Result<u64, InputError> {
+        if value.fract() == 0.0 && (0.0..=most as f64).contains(&value) {
+            Ok(value as u64)
+        } else {
+            let expected = format!("a whole number from 0 to {most} for u32 elements");
+            Err(self.wrong(field, value, &expected))
+        }
+    }
+
+    fn empty_range(&self, low: f64, high: f64) -> InputError {
+        self.wrong(
+            "low",
+            low,
+            &format!("below `high`, which is {high} and itself never drawn"),
+        )
+    }
+
+    fn wrong(&self, field: &'static str, found: f64, expected: &str) -> InputError {
+        let generator = match self {
+            ArrayGenerator::Iota => "Iota",
+            ArrayGenerator::Constant(_) => "Constant",
+            ArrayGenerator::Uniform { .. } => "Uniform",
+        };
+        InputError::Description {
+            generator,
+            field,
+            found: found.to_string(),
+            expected: expected.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::hash::{hash_f32s, hash_u32s};
+
+    const UNIT: ArrayGenerator = ArrayGenerator::Uniform {
+        seed: 1,
+        low: 0.0,
+        high: 1.0,
+    };
+    const BYTES: ArrayGenerator = ArrayGenerator::Uniform {
+        seed: 1,
+        low: 0.0,
+        high: 256.0,
+    };
+    const WORDS: ArrayGenerator = ArrayGenerator::Uniform {
+        seed: 1,
+        low: 0.0,
+        high: 4_294_967_296.0,
+    };
+
+    #[test]
+    fn iota_counts_and_constant_repeats() {
+        assert_eq!(ArrayGenerator::Iota.u32s(4).unwrap(), [0, 1, 2, 3]);
+        assert_eq!(ArrayGenerator::Iota.f32s(3).unwrap(), [0.0, 1.0, 2.0]);
+        assert_eq!(ArrayGenerator::Constant(7.0).u32s(2).unwrap(), [7, 7]);
+        assert_eq!(
+            ArrayGenerator::Constant(4294967295.0).u32s(1).unwrap(),
+            [u32::MAX]
+        );
+        assert_eq!(ArrayGenerator::Constant(-0.5).f32s(1).unwrap(), [-0.5]);
+        let bits = ArrayGenerator::Constant(1.0)
+            .words(ElementType::F32, 1)
+            .unwrap();
+        assert_eq!(bits, [0x3f80_0000]);
+        assert_eq!(
+            ArrayGenerator::Constant(1.0)
+                .words(ElementType::U32, 1)
+                .unwrap(),
+            [1]
+        );
+    }
+
+    #[test]
+    fn hashes_are_pinned_for_seed_1() {
+        assert_eq!(
+            hash_u32s(&ArrayGenerator::Iota.u32s(1000).unwrap()),
+            0x5f13_8a85_4250_1a3c
+        );
+        assert_eq!(hash_u32s(&BYTES.u32s(1000).unwrap()), 0xce42_0ef7_a53c_7741);
+        assert_eq!(hash_u32s(&WORDS.u32s(1000).unwrap()), 0x7740_5f5f_500f_2cec);
+        assert_eq!(hash_f32s(&UNIT.f32s(1000).unwrap()), 0x72cb_3725_efee_3705);
+    }
+
+    #[test]
+    fn senseless_descriptions_are_refused() {
+        let message = |generator: ArrayGenerator| generator.u32s(1).unwrap_err().to_string();
+        assert_eq!(
+            message(ArrayGenerator::Constant(0.5)),
+            "Constant generator: `value` is 0.5, expected a whole number from 0 to 4294967295 \
+             for u32 elements"
+        );
+        assert_eq!(
+            message(ArrayGenerator::Uniform {
+                seed: 1,
+                low: 9.0,
+                high: 9.0
+            }),
+            "Uniform generator: `low` is 9, expected below `high`, which is 9 and itself never drawn"
+        );
+        let bad = [
+            ArrayGenerator::Constant(1e300),
+            ArrayGenerator::Uniform {
+                seed: 1,
+                low: 1.0,
+                high: 1.0,
+            },
+            ArrayGenerator::Uniform {
+                seed: 1,
+                low: f64::NAN,
+                high: 1.0,
+            },
+            ArrayGenerator::Uniform {
+                seed: 1,
+                low: 0.0,
+                high: f64::INFINITY,
+            },
+        ];
+        for generator in bad {
+            assert!(generator.f32s(1).is_err(), "{generator:?}");
+            assert!(generator.u32s(1).is_err(), "{generator:?}");
+        }
+        assert!(ArrayGenerator::Iota.u32s(MAX_ELEMENTS + 1).is_err());
+        assert!(ArrayGenerator::Iota.f32s(usize::MAX).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn drawn_values_stay_in_range(seed: u64, low in 0_u32..1000, span in 1_u32..1000) {
+            let (from, to) = (f64::from(low), f64::from(low + span));
+            let generator = ArrayGenerator::Uniform { seed, low: from, high: to };
+            let integers = generator.u32s(100).unwrap();
+            prop_assert!(integers.iter().all(|v| (low..low + span).contains(v)));
+            let floats = generator.f32s(100).unwrap();
+            prop_assert!(floats.iter().all(|&v| (from..to).contains(&f64::from(v))));
+            prop_assert_eq!(integers, generator.u32s(100).unwrap());
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! Directed graphs in compressed sparse row form, the layout graph kernels read.
+
+use thiserror::Error;
+
+use crate::hash::Fnv;
+
+/// Most vertices a graph may have. A limit, so that a damaged size line is an error and not an
+/// attempt to allocate the machine's memory.
+pub const MAX_VERTICES: u32 = 1 << 26;
+
+/// Most arcs a graph may be given before mirror arcs are added. See [`MAX_VERTICES`].
+pub const MAX_EDGES: u32 = 1 << 28;
+
+/// A directed graph: the arcs of vertex `v` are `columns[row_offsets[v]..row_offsets[v + 1]]`.
+///
+/// Always valid: there is one offset more than there are vertices, offsets start at zero, never
+/// decrease and end at the number of arcs, and every column names a vertex. Loops and parallel arcs
+/// are allowed. An undirected graph holds both arcs of each edge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Csr {
+    // Private so that the invariants above hold for whoever has one.
+    row_offsets: Vec<u32>,
+    columns: Vec<u32>,
+    weights: Option<Vec<u32>>,
+}
+
+/// Why arrays are not a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CsrError {
+    /// `row_offsets` is empty or does not begin with 0.
+    #[error("row offsets must begin with 0; a graph without vertices has the single offset 0")]
+    FirstOffset,
+    /// An offset is smaller than the one before it.
+    #[error("row offset {offset} of vertex {vertex} is below the offset before it")]
+    DecreasingOffset {
+        /// Index of the smaller offset.
+        vertex: usize,
+        /// Its value.
+        offset: u32,
+    },
+    /// The last offset is not the number of arcs.
+    #[error("the last row offset is {offset}, but there are {columns} columns")]
+    LastOffset {
+        /// The last offset.
+        offset: u32,
+        /// Length of the column array.
+        columns: usize,
+    },
+    /// An arc leads to a vertex that does not exist, or a vertex was named that does not.
+    #[error("vertex {vertex} does not exist: the graph has {vertices} vertices, numbered from 0")]
+    NoSuchVertex {
+        /// The vertex named.
+        vertex: u32,
+        /// Vertices of the graph.
+        vertices: u32,
+    },
+    /// The weight array does not match the column array.
+    #[error("there are {weights} weights for {columns} columns; each arc needs one")]
+    WeightCount {
+        /// Length of the weight array.
+        weights: usize,
+        /// Length of the column array.
+        columns: usize,
+    },
+    /// More vertices than [`MAX_VERTICES`].
+    #[error("{vertices} vertices are more than the limit of {MAX_VERTICES}")]
+    TooManyVertices {
+        /// Vertices asked for.
+        vertices: u64,
+    },
+    /// More arcs than 32-bit offsets can count.
+    #[error("{edges} arcs are more than 32-bit row offsets can count")]
+    TooManyEdges {
+        /// Arcs given.
+        edges: usize,
+    },
+}
+
+impl Csr {
+    /// A graph from its arrays, which are checked.
+    ///
+    /// # Errors
+    /// The first broken invariant, in the order offsets, columns, weights.
+    pub fn new(
+        row_offsets: Vec<u32>,
+        columns: Vec<u32>,
+        weights: Option<Vec<u32>>,
+    ) -> Result<Self, CsrError> {
+        if row_offsets.first() != Some(&0) {
+            return Err(CsrError::FirstOffset);
+        }
+        check_vertex_count(row_offsets.len() as u64 - 1)?;
+        if let Some(at) = row_offsets.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(CsrError::DecreasingOffset {
+                vertex: at + 1,
+                offset: row_offsets[at + 1],
+            });
+        }
+        let last = row_offsets[row_offsets.len() - 1];
+        if last as usize != columns.len() {
+            return Err(CsrError::LastOffset {
+                offset: last,
+                columns: columns.len(),
+            });
+        }
+        let graph = Csr {
+            row_offsets,
+            columns,
+            weights: None,
+        };
+        for &column in &graph.columns {
+            graph.check_vertex(column)?;
+        }
+        match weights {
+            Some(weights) => graph.with_weights(weights),
+            None => Ok(graph),
+        }
+    }
+
+    /// A graph from arcs `(from, to)` in any order, with one weight per arc or none at all. Rows
+    /// come out sorted by (column, weight), so the order of the arcs does not matter. Parallel
+    /// arcs and loops are kept.
+    ///
+    /// # Errors
+    /// An arc names a vertex that does not exist, the counts exceed the limits, or the number of
+    /// weights is not that of the arcs.
+    pub fn from_arcs(
+        vertices: u32,
+        arcs: &[(u32, u32)],
+        weights: Option<&[u32]>,
+    ) -> Result<Self, CsrError> {
+        check_vertex_count(u64::from(vertices))?;
+        if arcs.len() > u32::MAX as usize {
+            return Err(CsrError::TooManyEdges { edges: arcs.len() });
+        }
+        if let Some(weights) = weights
+            && weights.len() != arcs.len()
+        {
+            return Err(CsrError::WeightCount {
+                weights: weights.len(),
+                columns: arcs.len(),
+            });
+        }
+        for &(from, to) in arcs {
+            let vertex = from.max(to);
+            if vertex >= vertices {
+                return Err(CsrError::NoSuchVertex { vertex, vertices });
+            }
+        }
+
+        let mut sorted: Vec<(u32, u32, u32)> = arcs
+            .iter()
+            .enumerate()
+            .map(|(i, &(from, to))| (from, to, weights.map_or(0, |w| w[i])))
+            .collect();
+        sorted.sort_unstable();
+
+        let mut row_offsets = vec![0_u32; vertices as usize + 1];
+        for &(from, ..) in &sorted {
+            row_offsets[from as usize + 1] += 1;
+        }
+        for v in 1..row_offsets.len() {
+            row_offsets[v] += row_offsets[v - 1];
+        }
+        Ok(Csr {
+            row_offsets,
+            columns: sorted.iter().map(|arc| arc.1).collect(),
+            weights: weights.map(|_| sorted.iter().map(|arc| arc.2).collect()),
+        })
+    }
+
+    /// The same graph with other weights, one per arc in the order of [`columns`](Self::columns).
+    ///
+    /// # Errors
+    /// The number of weights is not that of the arcs.
+    pub fn with_weights(self, weights: Vec<u32>) -> Result<Self, CsrError> {
+        if weights.len() != self.columns.len() {
+            return Err(CsrError::WeightCount {
+                weights: weights.len(),
+                columns: self.columns.len(),
+            });
+        }
+        Ok(Csr {
+            weights: Some(weights),
+            ..self
+        })
+    }
+
+    /// The same graph without weights.
+    pub fn without_weights(self) -> Self {
+        Csr {
+            weights: None,
+            ..self
+        }
+    }
+
+    /// Number of vertices.
+    pub fn vertices(&self) -> u32 {
+        self.row_offsets.len() as u32 - 1
+    }
+
+    /// Number of arcs; an undirected edge counts twice.
+    pub fn arcs(&self) -> u32 {
+        self.columns.len() as u32
+    }
+
+    /// Where the arcs of each vertex begin, and the number of arcs at the end.
+    pub fn row_offsets(&self) -> &[u32] {
+        &self.row_offsets
+    }
+
+    /// The vertex each arc leads to.
+    pub fn columns(&self) -> &[u32] {
+        &self.columns
+    }
+
+    /// The weight of each arc, if the graph has weights.
+    pub fn weights(&self) -> Option<&[u32]> {
+        self.weights.as_deref()
+    }
+
+    /// Number of arcs that leave a vertex.
+    ///
+    /// # Panics
+    /// If the vertex does not exist; see [`check_vertex`](Self::check_vertex).
+    pub fn degree(&self, vertex: u32) -> u32 {
+        let v = vertex as usize;
+        self.row_offsets[v + 1] - self.row_offsets[v]
+    }
+
+    /// The vertices the arcs of a vertex lead to.
+    ///
+    /// # Panics
+    /// If the vertex does not exist; see [`check_vertex`](Self::check_vertex).
+    pub fn neighbours(&self, vertex: u32) -> &[u32] {
+        &self.columns[self.row(vertex)]
+    }
+
+    /// The arcs of a vertex as (vertex led to, weight); a graph without weights has weight 1
+    /// everywhere.
+    ///
+    /// # Panics
+    /// If the vertex does not exist; see [`check_vertex`](Self::check_vertex).
+    pub fn arcs_of(&self, vertex: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let weight = |arc: usize| self.weights.as_ref().map_or(1, |weights| weights[arc]);
+        self.row(vertex)
+            .map(move |arc| (self.columns[arc], weight(arc)))
+    }
+
+    /// The vertex itself if it exists: for vertex numbers that come from a user.
+    ///
+    /// # Errors
+    /// [`CsrError::NoSuchVertex`].
+    pub fn check_vertex(&self, vertex: u32) -> Result<u32, CsrError> {
+        let vertices = self.vertices();
+        if vertex < vertices {
+            Ok(vertex)
+        } else {
+            Err(CsrError::NoSuchVertex { vertex, vertices })
+        }
+    }
+
+    /// The vertex a search starts from when none is named: the one with the most outgoing arcs,
+    /// of several the lowest. `None` for a graph without vertices.
+    pub fn default_source(&self) -> Option<u32> {
+        (0..self.vertices()).max_by_key(|&v| (self.degree(v), std::cmp::Reverse(v)))
+    }
+
+    /// A stable hash of the arrays.
+    pub fn hash(&self) -> u64 {
+        let mut hash = Fnv::default();
+        hash.words(&self.row_offsets);
+        hash.words(&self.columns);
+        hash.length(usize::from(self.weights.is_some()));
+        if let Some(weights) = &self.weights {
+            hash.words(weights);
+        }
+        hash.finish()
+    }
+
+    fn row(&self, vertex: u32) -> std::ops::Range<usize> {
+        let v = vertex as usize;
+        self.row_offsets[v] as usize..self.row_offsets[v + 1] as usize
+    }
+}
+
+fn check_vertex_count(vertices: u64) -> Result<(), CsrError> {
+    if vertices > u64::from(MAX_VERTICES) {
+        return Err(CsrError::TooManyVertices { vertices });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// 0 -> 1, 0 -> 2, 2 -> 0; vertex 1 and 3 have no arcs.
+    fn small() -> Csr {
+        Csr::from_arcs(4, &[(2, 0), (0, 2), (0, 1)], Some(&[9, 7, 8])).unwrap()
+    }
+
+    #[test]
+    fn arcs_are_laid_out_by_row_and_column() {
+        let graph = small();
+        assert_eq!(graph.row_offsets(), [0, 2, 2, 3, 3]);
+        assert_eq!(graph.columns(), [1, 2, 0]);
+        assert_eq!(graph.weights(), Some(&[8, 7, 9][..]));
+        assert_eq!(graph.neighbours(0), [1, 2]);
+        assert_eq!(graph.arcs_of(2).collect::<Vec<_>>(), [(0, 9)]);
+        assert_eq!((graph.degree(0), graph.degree(3)), (2, 0));
+    }
+
+    #[test]
+    fn each_broken_invariant_is_named() {
+        let cases = [
+            (vec![], vec![], None, CsrError::FirstOffset),
+            (vec![1, 1], vec![], None, CsrError::FirstOffset),
+            (
+                vec![0, 2, 1],
+                vec![0],
+                None,
+                CsrError::DecreasingOffset {
+                    vertex: 2,
+                    offset: 1,
+                },
+            ),
+            (
+                vec![0, 2],
+                vec![0],
+                None,
+                CsrError::LastOffset {
+                    offset: 2,
+                    columns: 1,
+                },
+            ),
+            (
+                vec![0, 1],
+                vec![1],
+                None,
+                CsrError::NoSuchVertex {
+                    vertex: 1,
+                    vertices: 1,
+                },
+            ),
+            (
+                vec![0, 1],
+                vec![0],
+                Some(vec![]),
+                CsrError::WeightCount {
+                    weights: 0,
+                    columns: 1,
+                },
+            ),
+        ];
+        for (offsets, columns, weights, expected) in cases {
+            assert_eq!(Csr::new(offsets, columns, weights), Err(expected));
+        }
+    }
+
+    #[test]
+    fn arcs_outside_the_graph_are_refused() {
+        let error = Csr::from_arcs(2, &[(0, 1), (5, 0)], None).unwrap_err();
+        assert_eq!(
+            error,
+            CsrError::NoSuchVertex {
+                vertex: 5,
+                vertices: 2
+            }
+        );
+        let error = Csr::from_arcs(MAX_VERTICES + 1, &[], None).unwrap_err();
+        assert_eq!(
+            error,
+            CsrError::TooManyVertices {
+                vertices: u64::from(MAX_VERTICES) + 1
+            }
+        );
+        let error = Csr::from_arcs(2, &[(0, 1)], Some(&[])).unwrap_err();
+        assert_eq!(
+            error,
+            CsrError::WeightCount {
+                weights: 0,
+                columns: 1
+            }
+        );
+    }
+
+    #[test]
+    fn default_source_is_the_lowest_vertex_of_largest_degree() {
+        assert_eq!(small().default_source(), Some(0));
+        let tie = Csr::from_arcs(4, &[(1, 0), (1, 2), (3, 0), (3, 1)], None).unwrap();
+        assert_eq!(tie.default_source(), Some(1));
+        assert_eq!(Csr::from_arcs(0, &[], None).unwrap().default_source(), None);
+    }
+
+    #[test]
+    fn hash_sees_every_array() {
+        let graph = small();
+        let other_weights = graph.clone().with_weights(vec![8, 7, 10]).unwrap();
+        let zero_weights = graph.clone().with_weights(vec![0, 0, 0]).unwrap();
+        let bare = graph.clone().without_weights();
+        let moved = Csr::from_arcs(4, &[(2, 0), (0, 2), (1, 1)], Some(&[9, 7, 8])).unwrap();
+        let mut hashes = [&graph, &other_weights, &zero_weights, &bare, &moved].map(Csr::hash);
+        hashes.sort_unstable();
+        assert!(hashes.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn order_of_arcs_does_not_matter(
+            mut arcs in prop::collection::vec(((0_u32..20, 0_u32..20), 0_u32..3), 0..60),
+        ) {
+            let build = |arcs: &[((u32, u32), u32)]| {
+                let (pairs, weights): (Vec<_>, Vec<_>) = arcs.iter().copied().unzip();
+                Csr::from_arcs(20, &pairs, Some(&weights)).unwrap()
+            };
+            let forward = build(&arcs);
+            arcs.reverse();
+            prop_assert_eq!(&forward, &build(&arcs));
+
+            // Nothing lost, nothing added, and the arrays pass the public check.
+            let mut expected: Vec<_> = arcs.iter().map(|&((f, t), w)| (f, t, w)).collect();
+            expected.sort_unstable();
+            let listed: Vec<_> = (0..20)
+                .flat_map(|v| forward.arcs_of(v).map(move |(to, w)| (v, to, w)))
+                .collect();
+            prop_assert_eq!(listed, expected);
+            let rebuilt = Csr::new(
+                forward.row_offsets().to_vec(),
+                forward.columns().to_vec(),
+                forward.weights().map(<[u32]>::to_vec),
+            );
+            prop_assert_eq!(rebuilt, Ok(forward));
+        }
+    }
+}

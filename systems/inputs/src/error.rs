@@ -1,0 +1,89 @@
+//! What can be wrong with an input, and where.
+
+use std::fmt;
+use std::io;
+
+use thiserror::Error;
+
+use crate::csr::CsrError;
+
+/// A place in a text file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file as the user named it.
+    pub file: String,
+    /// Line, from 1; in a compressed file, of the text inside.
+    pub line: u64,
+    /// Column in bytes, from 1.
+    pub column: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// An input that cannot be read or made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// The file cannot be opened.
+    #[error("{file}: cannot be opened: {reason}")]
+    Open {
+        /// The file as the user named it.
+        file: String,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+    /// The file cannot be read on.
+    #[error("{place}: cannot be read further: {reason}")]
+    Read {
+        /// How far reading came.
+        place: Place,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+    /// The compressed data ends in the middle.
+    #[error(
+        "{place}: the gzip data ends early, after this place of the text inside\n\
+         hint: the file is cut off; fetch it again"
+    )]
+    GzipTruncated {
+        /// How far decompression came.
+        place: Place,
+    },
+    /// The compressed data is damaged.
+    #[error("{place}: the gzip data is damaged after this place of the text inside: {reason}")]
+    GzipDamaged {
+        /// How far decompression came.
+        place: Place,
+        /// What the decompressor found.
+        reason: io::Error,
+    },
+    /// The text is not what the format asks for at this place.
+    #[error("{place}: expected {expected}, found {found}")]
+    Text {
+        /// Where.
+        place: Place,
+        /// What the format asks for, and what to do if that may surprise.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// A description of a generator makes no sense.
+    #[error("{generator} generator: `{field}` is {found}, expected {expected}")]
+    Description {
+        /// The generator, by its name in workload files.
+        generator: &'static str,
+        /// The field at fault.
+        field: &'static str,
+        /// Its value.
+        found: String,
+        /// What it may be.
+        expected: String,
+    },
+    /// Arrays do not form a graph.
+    #[error(transparent)]
+    Graph(#[from] CsrError),
+}

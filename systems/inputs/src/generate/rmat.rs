@@ -1,0 +1,212 @@
+//! R-MAT: recursive matrix graphs with heavy-tailed degrees (Chakrabarti, Zhan and Faloutsos, SDM
+//! 2004).
+
+use crate::csr::{Csr, MAX_EDGES, MAX_VERTICES};
+use crate::error::InputError;
+use crate::random::Random;
+
+/// What an R-MAT graph looks like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RmatShape {
+    /// log2 of the number of vertices.
+    pub scale: u32,
+    /// Arcs drawn per vertex.
+    pub edge_factor: u32,
+    /// Probability of the quadrant "low to low".
+    pub a: f64,
+    /// Probability of the quadrant "low to high".
+    pub b: f64,
+    /// Probability of the quadrant "high to low"; "high to high" has the rest.
+    pub c: f64,
+}
+
+/// A directed R-MAT graph with `2^scale` vertices. `edge_factor * 2^scale` arcs are drawn; loops and
+/// repeated arcs are then dropped, so there are fewer in the end. Vertices are not renumbered: the
+/// hubs have low numbers (and numbers with few one bits).
+///
+/// # Errors
+/// Probabilities that are negative, not numbers or sum to more than 1, or a graph above the limits
+/// [`MAX_VERTICES`] and [`MAX_EDGES`].
+pub fn rmat(shape: RmatShape, seed: u64) -> Result<Csr, InputError> {
+    let (vertices, draws) = check(&shape)?;
+    // Compared as integers, so that no rounding of a running sum can differ between machines.
+    let bound = |sum: f64| (sum * 4_294_967_296.0) as u64;
+    let to_a = bound(shape.a);
+    let to_b = bound(shape.a + shape.b);
+    let to_c = bound(shape.a + shape.b + shape.c);
+
+    let mut random = Random::new(seed, 0);
+    let mut arcs = Vec::with_capacity(draws as usize);
+    for _ in 0..draws {
+        let (mut from, mut to) = (0_u32, 0_u32);
+        for _ in 0..shape.scale {
+            let word = u64::from(random.word());
+            let (down, right) = match word {
+                word if word < to_a => (0, 0),
+                word if word < to_b => (0, 1),
+                word if word < to_c => (1, 0),
+                _ => (1, 1),
+            };
+            from = from << 1 | down;
+            to = to << 1 | right;
+        }
+        if from != to {
+            arcs.push((from, to));
+        }
+    }
+    arcs.sort_unstable();
+    arcs.dedup();
+    Ok(Csr::from_arcs(vertices, &arcs, None)?)
+}
+
+/// Vertices and arcs to draw of a shape that makes sense.
+fn check(shape: &RmatShape) -> Result<(u32, u32), InputError> {
+    let wrong = |field, found: String, expected: String| {
+        Err(InputError::Description {
+            generator: "Rmat",
+            field,
+            found,
+            expected,
+        })
+    };
+    let most = MAX_VERTICES.ilog2();
+    if shape.scale > most {
+        return wrong("scale", shape.scale.to_string(), format!("at most {most}"));
+    }
+    let vertices = 1_u32 << shape.scale;
+    let draws = u64::from(vertices) * u64::from(shape.edge_factor);
+    if draws > u64::from(MAX_EDGES) {
+        let expected = format!(
+            "at most {} with scale {}",
+            MAX_EDGES / vertices,
+            shape.scale
+        );
+        return wrong("edge_factor", shape.edge_factor.to_string(), expected);
+    }
+    for (field, value) in [("a", shape.a), ("b", shape.b), ("c", shape.c)] {
+        if !(0.0..=1.0).contains(&value) {
+            return wrong(field, value.to_string(), "a probability from 0 to 1".into());
+        }
+    }
+    let sum = shape.a + shape.b + shape.c;
+    // Decimal fractions that sum to 1 on paper may exceed it by a rounding error.
+    if sum > 1.0 + 1e-9 {
+        return wrong("a` + `b` + `c", sum.to_string(), "at most 1".into());
+    }
+    Ok((vertices, draws as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const GRAPH500: RmatShape = RmatShape {
+        scale: 10,
+        edge_factor: 8,
+        a: 0.57,
+        b: 0.19,
+        c: 0.19,
+    };
+
+    #[test]
+    fn degrees_are_heavy_tailed() {
+        let graph = rmat(GRAPH500, 1).unwrap();
+        assert_eq!(graph.vertices(), 1024);
+        assert!((5_500..8_192).contains(&graph.arcs()), "{}", graph.arcs());
+        let largest = (0..1024).map(|v| graph.degree(v)).max().unwrap();
+        assert!(largest > 15 * graph.arcs() / 1024, "{largest}");
+    }
+
+    /// With a = 1 every arc is the loop at vertex 0; with b = 1 every arc is 0 -> n - 1.
+    #[test]
+    fn quadrants_are_rows_and_columns() {
+        let all = |a, b, c| {
+            rmat(
+                RmatShape {
+                    scale: 3,
+                    edge_factor: 4,
+                    a,
+                    b,
+                    c,
+                },
+                1,
+            )
+            .unwrap()
+        };
+        assert_eq!(all(1.0, 0.0, 0.0).arcs(), 0);
+        assert_eq!(
+            all(0.0, 1.0, 0.0),
+            Csr::from_arcs(8, &[(0, 7)], None).unwrap()
+        );
+        assert_eq!(
+            all(0.0, 0.0, 1.0),
+            Csr::from_arcs(8, &[(7, 0)], None).unwrap()
+        );
+        assert_eq!(all(0.0, 0.0, 0.0).arcs(), 0);
+    }
+
+    #[test]
+    fn senseless_shapes_are_refused() {
+        let error = |shape| rmat(shape, 1).unwrap_err().to_string();
+        assert_eq!(
+            error(RmatShape {
+                scale: 40,
+                ..GRAPH500
+            }),
+            "Rmat generator: `scale` is 40, expected at most 26"
+        );
+        assert_eq!(
+            error(RmatShape {
+                scale: 20,
+                edge_factor: 1000,
+                ..GRAPH500
+            }),
+            "Rmat generator: `edge_factor` is 1000, expected at most 256 with scale 20"
+        );
+        assert_eq!(
+            error(RmatShape {
+                a: f64::NAN,
+                ..GRAPH500
+            }),
+            "Rmat generator: `a` is NaN, expected a probability from 0 to 1"
+        );
+        assert_eq!(
+            error(RmatShape {
+                a: 0.75,
+                b: 0.25,
+                c: 0.25,
+                ..GRAPH500
+            }),
+            "Rmat generator: `a` + `b` + `c` is 1.25, expected at most 1"
+        );
+    }
+
+    #[test]
+    fn hash_is_pinned_for_seed_1() {
+        assert_eq!(rmat(GRAPH500, 1).unwrap().hash(), 0xfc31_06f3_adb7_06a5);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn simple_within_the_arcs_drawn(
+            scale in 0_u32..8,
+            edge_factor in 0_u32..8,
+            seed: u64,
+            (a, b, c) in (0.0..0.5, 0.0..0.25, 0.0..0.25),
+        ) {
+            let shape = RmatShape { scale, edge_factor, a, b, c };
+            let graph = rmat(shape, seed).unwrap();
+            prop_assert_eq!(graph.vertices(), 1 << scale);
+            prop_assert!(graph.arcs() <= edge_factor << scale);
+            for v in 0..graph.vertices() {
+                prop_assert!(!graph.neighbours(v).contains(&v));
+                prop_assert!(graph.neighbours(v).windows(2).all(|pair| pair[0] < pair[1]));
+            }
+            prop_assert_eq!(graph, rmat(shape, seed).unwrap());
+        }
+    }
+}

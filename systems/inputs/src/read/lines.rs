@@ -1,0 +1,286 @@
+//! Lines and words of a text with their places, the ground both readers stand on.
+
+use std::io::{self, BufRead, ErrorKind, Read};
+use std::ops::RangeInclusive;
+
+use crate::error::{InputError, Place};
+
+/// Longest line accepted. A limit, so that a file without line ends is an error and not read
+/// into memory whole.
+const MAX_LINE_BYTES: usize = 1 << 16;
+
+/// Longest piece of the file quoted in a message.
+const MAX_QUOTE_BYTES: usize = 32;
+
+/// A text read line by line; knows where it is.
+pub(super) struct Lines<R> {
+    file: String,
+    input: R,
+    zipped: bool,
+    number: u64,
+    buffer: Vec<u8>,
+}
+
+/// A line without its end.
+pub(super) struct Line<'a> {
+    file: &'a str,
+    number: u64,
+    text: &'a [u8],
+}
+
+/// The words of a line, one after the other.
+pub(super) struct Words<'a> {
+    line: &'a Line<'a>,
+    next: usize,
+}
+
+/// A word and where it begins (bytes from the start of the line).
+#[derive(Clone, Copy)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a [u8],
+    at: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(file: &str, input: R, zipped: bool) -> Self {
+        Lines {
+            file: file.to_string(),
+            input,
+            zipped,
+            number: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// The next line, or `None` at the end of the text.
+    pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, InputError> {
+        self.buffer.clear();
+        self.number += 1;
+        let mut bounded = self.input.by_ref().take(MAX_LINE_BYTES as u64 + 1);
+        if let Err(reason) = bounded.read_until(b'\n', &mut self.buffer) {
+            return Err(self.broken(reason));
+        }
+        if self.buffer.is_empty() {
+            return Ok(None);
+        }
+        if self.buffer.last() == Some(&b'\n') {
+            self.buffer.pop();
+        }
+        let line = Line {
+            file: &self.file,
+            number: self.number,
+            text: &self.buffer,
+        };
+        if line.text.len() > MAX_LINE_BYTES {
+            let expected = format!("the end of the line within {MAX_LINE_BYTES} bytes");
+            return Err(line.error(MAX_LINE_BYTES, &expected, "more text".to_string()));
+        }
+        Ok(Some(line))
+    }
+
+    /// The next line that is neither blank nor begins with one of the comment signs.
+    pub(super) fn next_data(&mut self, comment: &[u8]) -> Result<Option<Line<'_>>, InputError> {
+        loop {
+            let Some(line) = self.next()? else {
+                return Ok(None);
+            };
+            let is_data = line
+                .first()
+                .is_some_and(|word| !comment.contains(&word.text[0]));
+            if is_data {
+                break;
+            }
+        }
+        // Built again because the borrow checker does not let a loop return what it borrowed.
+        Ok(Some(Line {
+            file: &self.file,
+            number: self.number,
+            text: &self.buffer,
+        }))
+    }
+
+    /// The text ended where something else was expected.
+    pub(super) fn ended(&self, expected: &str) -> InputError {
+        InputError::Text {
+            place: Place {
+                file: self.file.clone(),
+                line: self.number,
+                column: 1,
+            },
+            expected: expected.to_string(),
+            found: "the end of the file".to_string(),
+        }
+    }
+
+    fn broken(&self, reason: io::Error) -> InputError {
+        let place = Place {
+            file: self.file.clone(),
+            line: self.number,
+            column: self.buffer.len() as u64 + 1,
+        };
+        match reason.kind() {
+            ErrorKind::UnexpectedEof if self.zipped => InputError::GzipTruncated { place },
+            ErrorKind::InvalidInput | ErrorKind::InvalidData if self.zipped => {
+                InputError::GzipDamaged { place, reason }
+            }
+            _ => InputError::Read { place, reason },
+        }
+    }
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn words(&'a self) -> Words<'a> {
+        Words {
+            line: self,
+            next: 0,
+        }
+    }
+
+    /// An error at the start of the line that quotes all of it.
+    pub(super) fn unexpected(&self, expected: &str) -> InputError {
+        self.error(0, expected, quote(self.text))
+    }
+
+    fn first(&self) -> Option<Word<'_>> {
+        Words {
+            line: self,
+            next: 0,
+        }
+        .take()
+    }
+
+    fn error(&self, at: usize, expected: &str, found: String) -> InputError {
+        let place = Place {
+            file: self.file.to_string(),
+            line: self.number,
+            column: at as u64 + 1,
+        };
+        InputError::Text {
+            place,
+            expected: expected.to_string(),
+            found,
+        }
+    }
+}
+
+impl<'a> Words<'a> {
+    /// The next word, if there is one.
+    pub(super) fn take(&mut self) -> Option<Word<'a>> {
+        let rest = &self.line.text[self.next..];
+        let blank = rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
+        let length = rest[blank..]
+            .iter()
+            .take_while(|byte| !byte.is_ascii_whitespace())
+            .count();
+        if length == 0 {
+            return None;
+        }
+        let at = self.next + blank;
+        self.next = at + length;
+        Some(Word {
+            text: &self.line.text[at..self.next],
+            at,
+        })
+    }
+
+    /// How many words are left.
+    pub(super) fn count(mut self) -> usize {
+        std::iter::from_fn(|| self.take()).count()
+    }
+
+    /// A whole number within a range; `what` begins the message if it is not there.
+    pub(super) fn whole(
+        &mut self,
+        what: &str,
+        range: RangeInclusive<u32>,
+    ) -> Result<u32, InputError> {
+        self.number(what, &range, |text| text.parse().ok())
+    }
+
+    /// A number that is a weight: whole, perhaps written as a decimal fraction.
+    pub(super) fn weight(&mut self) -> Result<u32, InputError> {
+        let parse = |text: &str| {
+            let exact: Option<u32> = text.parse().ok();
+            exact.or_else(|| {
+                let value: f64 = text.parse().ok()?;
+                let whole = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
+                whole.then_some(value as u32)
+            })
+        };
+        self.number("a whole weight", &(0..=u32::MAX), parse)
+    }
+
+    /// Any finite number.
+    pub(super) fn ignored(&mut self) -> Result<(), InputError> {
+        let parse = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite());
+        match self.take() {
+            Some(word) if word.as_text().is_some_and(|text| parse(text).is_some()) => Ok(()),
+            word => Err(self.unexpected(word, "a number")),
+        }
+    }
+
+    /// Nothing but blanks up to the end of the line.
+    pub(super) fn end(&mut self) -> Result<(), InputError> {
+        match self.take() {
+            None => Ok(()),
+            word => Err(self.unexpected(word, "the end of the line")),
+        }
+    }
+
+    /// An error at a word, or at the end of the line if there is none.
+    pub(super) fn unexpected(&self, word: Option<Word<'_>>, expected: &str) -> InputError {
+        match word {
+            Some(word) => self.line.error(word.at, expected, quote(word.text)),
+            None => self.line.error(
+                self.line.text.len(),
+                expected,
+                "the end of the line".to_string(),
+            ),
+        }
+    }
+
+    fn number(
+        &mut self,
+        what: &str,
+        range: &RangeInclusive<u32>,
+        parse: impl Fn(&str) -> Option<u32>,
+    ) -> Result<u32, InputError> {
+        let word = self.take();
+        let value = word.and_then(Word::as_text).and_then(parse);
+        value.filter(|value| range.contains(value)).ok_or_else(|| {
+            let expected = match (range.start(), range.end()) {
+                (low, high) if low < high => format!("{what} from {low} to {high}"),
+                (low, high) if low == high => format!("{what}: {low}"),
+                _ => "no entry, because the matrix has no rows".to_string(),
+            };
+            self.unexpected(word, &expected)
+        })
+    }
+}
+
+impl<'a> Word<'a> {
+    pub(super) fn is(self, text: &str) -> bool {
+        self.text.eq_ignore_ascii_case(text.as_bytes())
+    }
+
+    fn as_text(self) -> Option<&'a str> {
+        std::str::from_utf8(self.text).ok()
+    }
+}
+
+/// A piece of the file, made safe and short for a message.
+fn quote(text: &[u8]) -> String {
+    let shown = &text[..text.len().min(MAX_QUOTE_BYTES)];
+    let dots = if text.len() > MAX_QUOTE_BYTES {
+        "..."
+    } else {
+        ""
+    };
+    format!(
+        "\"{}{dots}\"",
+        String::from_utf8_lossy(shown).escape_debug()
+    )
+}

@@ -1,0 +1,25 @@
+//! Histogram with 256 bins.
+
+/// Bins of the histogram.
+pub const HISTOGRAM_BINS: usize = 256;
+
+/// How many values are 0, 1, ... 254, and how many are 255 or more.
+pub fn histogram(values: &[u32]) -> [u32; HISTOGRAM_BINS] {
+    let mut bins = [0; HISTOGRAM_BINS];
+    for &value in values {
+        bins[(value as usize).min(HISTOGRAM_BINS - 1)] += 1;
+    }
+    bins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_values_share_the_last_bin() {
+        let bins = histogram(&[0, 3, 3, 254, 255, 256, u32::MAX]);
+        assert_eq!((bins[0], bins[3], bins[254], bins[255]), (1, 2, 1, 3));
+        assert_eq!(bins.iter().sum::<u32>(), 7);
+    }
+}

@@ -1,0 +1,91 @@
+//! Product of square row-major matrices.
+
+/// `a * b` in single precision: for each element the products are rounded and added one by one with
+/// the inner index ascending, starting at +0. The tiled kernels give the same bits.
+///
+/// # Panics
+/// If a matrix has not `n * n` elements.
+pub fn matrix_multiply(a: &[f32], b: &[f32], n: usize) -> Vec<f32> {
+    check(a, b, n);
+    let dot = |row: usize, column: usize| {
+        let mut sum = 0.0_f32;
+        for k in 0..n {
+            sum += a[row * n + k] * b[k * n + column];
+        }
+        sum
+    };
+    (0..n * n).map(|i| dot(i / n, i % n)).collect()
+}
+
+/// `a * b` with every sum carried in double precision: what a kernel of any order must come close to
+/// (within `n` times the single-precision epsilon of the sum of the absolute products).
+///
+/// # Panics
+/// If a matrix has not `n * n` elements.
+pub fn matrix_multiply_f64(a: &[f32], b: &[f32], n: usize) -> Vec<f64> {
+    check(a, b, n);
+    let product = |row: usize, k: usize, column: usize| {
+        f64::from(a[row * n + k]) * f64::from(b[k * n + column])
+    };
+    (0..n * n)
+        .map(|i| (0..n).map(|k| product(i / n, k, i % n)).sum())
+        .collect()
+}
+
+fn check(a: &[f32], b: &[f32], n: usize) {
+    assert!(
+        a.len() == n * n && b.len() == n * n,
+        "matrices of {} and {} elements are not {n} x {n}",
+        a.len(),
+        b.len()
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ArrayGenerator;
+
+    #[test]
+    fn rows_meet_columns() {
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
+        assert_eq!(matrix_multiply(&a, &b, 2), [19.0, 22.0, 43.0, 50.0]);
+        assert_eq!(matrix_multiply_f64(&a, &b, 2), [19.0, 22.0, 43.0, 50.0]);
+        assert!(matrix_multiply(&[], &[], 0).is_empty());
+    }
+
+    /// (1 + 2^-12)^2 needs 25 bits; a fused multiply-add would keep the last one.
+    #[test]
+    fn products_are_rounded_before_they_are_added() {
+        let x = 1.0 + 2.0_f32.powi(-12);
+        let rounded = 1.0 + 2.0_f32.powi(-11);
+        // Row (x, -rounded) times column (x, 1).
+        let product = matrix_multiply(&[x, -rounded, 0.0, 0.0], &[x, 0.0, 1.0, 0.0], 2);
+        assert_eq!(product, [0.0; 4]);
+        let exact = matrix_multiply_f64(&[x, -rounded, 0.0, 0.0], &[x, 0.0, 1.0, 0.0], 2);
+        assert_eq!(exact, [2.0_f64.powi(-24), 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn single_precision_stays_within_the_stated_distance_of_double() {
+        let n = 33;
+        let random = |seed| {
+            ArrayGenerator::Uniform {
+                seed,
+                low: -1.0,
+                high: 1.0,
+            }
+            .f32s(n * n)
+            .unwrap()
+        };
+        let (a, b) = (random(1), random(2));
+        let magnitude = |m: &[f32]| m.iter().map(|v| v.abs()).collect::<Vec<f32>>();
+        let single = matrix_multiply(&a, &b, n);
+        let double = matrix_multiply_f64(&a, &b, n);
+        let bound = matrix_multiply_f64(&magnitude(&a), &magnitude(&b), n);
+        for i in 0..n * n {
+            let distance = (f64::from(single[i]) - double[i]).abs();
+            assert!(distance <= n as f64 * f64::from(f32::EPSILON) * bound[i]);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! One step of a 5-point stencil.
+
+/// Factors of a 5-point stencil.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StencilWeights {
+    /// Factor of the cell itself.
+    pub centre: f32,
+    /// Factor of the sum of the four neighbours.
+    pub neighbour: f32,
+}
+
+/// One step on a row-major grid with `width` cells a row: `centre * cell + neighbour * (((north +
+/// south) + west) + east)`, every operation rounded to single precision; the outermost ring of cells
+/// stays as it is. The kernel gives the same bits.
+///
+/// # Panics
+/// If the cells do not fill whole rows.
+pub fn stencil_2d(input: &[f32], width: usize, weights: StencilWeights) -> Vec<f32> {
+    if input.is_empty() {
+        return Vec::new();
+    }
+    assert!(
+        width > 0 && input.len().is_multiple_of(width),
+        "{} cells do not fill rows of {width}",
+        input.len()
+    );
+    let height = input.len() / width;
+    let mut output = input.to_vec();
+    for y in 1..height.saturating_sub(1) {
+        for x in 1..width.saturating_sub(1) {
+            let cell = |x: usize, y: usize| input[y * width + x];
+            let around = cell(x, y - 1) + cell(x, y + 1) + cell(x - 1, y) + cell(x + 1, y);
+            output[y * width + x] = weights.centre * cell(x, y) + weights.neighbour * around;
+        }
+    }
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEAN: StencilWeights = StencilWeights {
+        centre: 0.5,
+        neighbour: 0.125,
+    };
+
+    #[test]
+    fn only_inner_cells_change() {
+        #[rustfmt::skip]
+        let input = [
+            1.0, 2.0, 3.0, 4.0,
+            5.0, 8.0, 0.0, 6.0,
+            7.0, 9.0, 1.0, 2.0,
+        ];
+        #[rustfmt::skip]
+        let expected = [
+            1.0, 2.0, 3.0, 4.0,
+            5.0, 4.0 + 0.125 * 16.0, 0.125 * 18.0, 6.0,
+            7.0, 9.0, 1.0, 2.0,
+        ];
+        assert_eq!(stencil_2d(&input, 4, MEAN), expected);
+    }
+
+    #[test]
+    fn a_grid_that_is_all_boundary_stays_as_it_is() {
+        for (cells, width) in [(6, 3), (6, 2), (5, 1), (5, 5), (1, 1), (0, 0), (0, 7)] {
+            let input: Vec<f32> = (0..cells).map(|i| i as f32).collect();
+            assert_eq!(stencil_2d(&input, width, MEAN), input);
+        }
+    }
+}

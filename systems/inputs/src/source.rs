@@ -1,0 +1,292 @@
+//! Descriptions of graphs, as a workload file holds them.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::csr::Csr;
+use crate::error::InputError;
+use crate::generate::{RmatShape, grid, rmat, uniform, uniform_weights};
+use crate::read::{EntryValues, GraphFormat, read_graph};
+
+/// Where a graph comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum GraphSource {
+    /// A file, plain or gzip-compressed.
+    File {
+        /// The file; a relative path starts at the folder of the description.
+        path: PathBuf,
+        /// Its format.
+        format: GraphFormat,
+    },
+    /// A uniform random directed graph without loops and parallel arcs, see [`uniform`].
+    Uniform {
+        /// Number of vertices.
+        vertices: u32,
+        /// Number of arcs.
+        edges: u32,
+        /// Same seed, same graph.
+        seed: u64,
+    },
+    /// A heavy-tailed directed graph, see [`rmat`]. The probabilities default to those of Graph500.
+    Rmat {
+        /// log2 of the number of vertices.
+        scale: u32,
+        /// Arcs drawn per vertex, before loops and repeated arcs are dropped.
+        edge_factor: u32,
+        /// Probability of the quadrant "low to low".
+        #[serde(default = "graph500_a")]
+        a: f64,
+        /// Probability of the quadrant "low to high".
+        #[serde(default = "graph500_b")]
+        b: f64,
+        /// Probability of the quadrant "high to low".
+        #[serde(default = "graph500_b")]
+        c: f64,
+        /// Same seed, same graph.
+        seed: u64,
+    },
+    /// An undirected rectangular grid, see [`grid`].
+    Grid {
+        /// Cells in x.
+        width: u32,
+        /// Cells in y.
+        height: u32,
+    },
+}
+
+/// The weights a graph gets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum EdgeWeights {
+    /// Those of the file, if it has any; generated graphs have none.
+    #[default]
+    AsStored,
+    /// None, whatever the file has.
+    Without,
+    /// Drawn uniformly from `low..high`, the same for both arcs of an edge, see [`uniform_weights`].
+    Uniform {
+        /// Smallest weight.
+        low: u32,
+        /// Bound above, itself never drawn.
+        high: u32,
+        /// Same seed and graph, same weights.
+        seed: u64,
+    },
+}
+
+impl GraphSource {
+    /// The graph. `folder` is where relative paths start.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is damaged, or a description that makes no sense.
+    pub fn build(&self, folder: &Path, weights: EdgeWeights) -> Result<Csr, InputError> {
+        let graph = match *self {
+            GraphSource::File { ref path, format } => {
+                let values = match weights {
+                    EdgeWeights::AsStored => EntryValues::Weights,
+                    EdgeWeights::Without | EdgeWeights::Uniform { .. } => EntryValues::Ignored,
+                };
+                read_graph(&folder.join(path), format, values)?
+            }
+            GraphSource::Uniform {
+                vertices,
+                edges,
+                seed,
+            } => uniform(vertices, edges, seed)?,
+            GraphSource::Rmat {
+                scale,
+                edge_factor,
+                a,
+                b,
+                c,
+                seed,
+            } => rmat(
+                RmatShape {
+                    scale,
+                    edge_factor,
+                    a,
+                    b,
+                    c,
+                },
+                seed,
+            )?,
+            GraphSource::Grid { width, height } => grid(width, height)?,
+        };
+        match weights {
+            EdgeWeights::AsStored | EdgeWeights::Without => Ok(graph),
+            EdgeWeights::Uniform { low, high, seed } => uniform_weights(graph, low, high, seed),
+        }
+    }
+}
+
+fn graph500_a() -> f64 {
+    0.57
+}
+
+fn graph500_b() -> f64 {
+    0.19
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn committed(name: &str) -> GraphSource {
+        let folder = "../../scenarios/data";
+        GraphSource::File {
+            path: [folder, name].iter().collect(),
+            format: GraphFormat::MatrixMarket,
+        }
+    }
+
+    fn build(source: &GraphSource, weights: EdgeWeights) -> Csr {
+        source
+            .build(Path::new(env!("CARGO_MANIFEST_DIR")), weights)
+            .unwrap()
+    }
+
+    /// Counts, degree and weight range as stated in scenarios/data/README.md.
+    #[test]
+    fn road_network_reads_as_documented() {
+        let graph = build(&committed("road-helsinki.mtx.gz"), EdgeWeights::AsStored);
+        assert_eq!((graph.vertices(), graph.arcs()), (6768, 2 * 8060));
+        let source = graph.default_source().unwrap();
+        assert_eq!(graph.degree(source), 6);
+        // First entry of the file: vertices 2 and 1, 94 decimetres.
+        assert!(graph.arcs_of(0).any(|arc| arc == (1, 94)));
+        assert!(graph.arcs_of(1).any(|arc| arc == (0, 94)));
+        assert_eq!(graph.hash(), 0x920d_c695_4b47_de98);
+    }
+
+    #[test]
+    fn blog_network_reads_as_documented() {
+        let graph = build(&committed("polblogs.mtx.gz"), EdgeWeights::AsStored);
+        assert_eq!((graph.vertices(), graph.arcs()), (1490, 19022));
+        assert_eq!(graph.degree(graph.default_source().unwrap()), 256);
+        assert_eq!(graph.weights(), None);
+        assert_eq!(graph.hash(), 0x629c_bea7_0fac_7770);
+    }
+
+    #[test]
+    fn weights_are_kept_dropped_or_drawn() {
+        let source = committed("road-helsinki.mtx.gz");
+        let stored = build(&source, EdgeWeights::AsStored);
+        let bare = build(&source, EdgeWeights::Without);
+        let drawn = build(
+            &source,
+            EdgeWeights::Uniform {
+                low: 1,
+                high: 11,
+                seed: 1,
+            },
+        );
+        assert!(stored.weights().is_some() && bare.weights().is_none());
+        assert!(drawn.weights().unwrap().iter().all(|w| (1..11).contains(w)));
+        assert_eq!(stored.without_weights(), bare);
+        assert_eq!(drawn.without_weights(), bare);
+    }
+
+    #[test]
+    fn every_generator_builds_what_its_function_builds() {
+        let uniform_source = GraphSource::Uniform {
+            vertices: 50,
+            edges: 200,
+            seed: 3,
+        };
+        assert_eq!(
+            build(&uniform_source, EdgeWeights::AsStored),
+            uniform(50, 200, 3).unwrap()
+        );
+        let (a, b, c) = (0.5, 0.2, 0.1);
+        let rmat_source = GraphSource::Rmat {
+            scale: 6,
+            edge_factor: 4,
+            a,
+            b,
+            c,
+            seed: 3,
+        };
+        let shape = RmatShape {
+            scale: 6,
+            edge_factor: 4,
+            a,
+            b,
+            c,
+        };
+        assert_eq!(
+            build(&rmat_source, EdgeWeights::AsStored),
+            rmat(shape, 3).unwrap()
+        );
+        let grid_source = GraphSource::Grid {
+            width: 5,
+            height: 4,
+        };
+        assert_eq!(
+            build(&grid_source, EdgeWeights::AsStored),
+            grid(5, 4).unwrap()
+        );
+    }
+
+    #[test]
+    fn descriptions_read_from_ron() {
+        let source: GraphSource =
+            ron::from_str("Rmat(scale: 10, edge_factor: 8, seed: 1)").unwrap();
+        let expected = GraphSource::Rmat {
+            scale: 10,
+            edge_factor: 8,
+            a: 0.57,
+            b: 0.19,
+            c: 0.19,
+            seed: 1,
+        };
+        assert_eq!(source, expected);
+        let file: GraphSource =
+            ron::from_str(r#"File(path: "../data/g.mtx.gz", format: MatrixMarket)"#).unwrap();
+        assert!(matches!(
+            file,
+            GraphSource::File {
+                format: GraphFormat::MatrixMarket,
+                ..
+            }
+        ));
+        let weights: EdgeWeights = ron::from_str("Uniform(low: 1, high: 9, seed: 2)").unwrap();
+        assert_eq!(
+            weights,
+            EdgeWeights::Uniform {
+                low: 1,
+                high: 9,
+                seed: 2
+            }
+        );
+        assert!(ron::from_str::<GraphSource>("Grid(width: 2, height: 2, depth: 2)").is_err());
+        assert!(ron::from_str::<GraphSource>("Grid(width: 2)").is_err());
+        let array: crate::ArrayGenerator =
+            ron::from_str("Uniform(seed: 1, low: 0, high: 256)").unwrap();
+        let expected = crate::ArrayGenerator::Uniform {
+            seed: 1,
+            low: 0.0,
+            high: 256.0,
+        };
+        assert_eq!(array, expected);
+        let constant: crate::ArrayGenerator = ron::from_str("Constant(3)").unwrap();
+        assert_eq!(constant, crate::ArrayGenerator::Constant(3.0));
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let source = GraphSource::File {
+            path: "absent.mtx".into(),
+            format: GraphFormat::EdgeList,
+        };
+        let text = source
+            .build(Path::new("here"), EdgeWeights::AsStored)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.starts_with("here/absent.mtx: cannot be opened: "),
+            "{text}"
+        );
+    }
+}
