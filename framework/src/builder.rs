@@ -6,6 +6,7 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 
 use thiserror::Error;
+use warpweave_params::nearest;
 
 use crate::channel::{Link, Width};
 use crate::component::Component;
@@ -341,7 +342,7 @@ impl Elaboration {
             let path = &self.instances[instance].path;
             let kind = &self.instances[instance].kind;
             let message = format!("`{path}` ({kind}) has no port `{port}`");
-            let names = connectable_names(ports);
+            let names = bundle_names(ports.iter().map(|p| p.name.as_str()));
             let hint = format!(
                 "{}its ports are {}",
                 nearest(port, names.iter().map(String::as_str))
@@ -531,23 +532,22 @@ impl Elaboration {
     }
 }
 
-/// Ports as a person would wire them: bundles by their first name, each once.
-fn connectable_names(ports: &[PortInfo]) -> Vec<String> {
+/// The ports of a component as a person would wire them: bundles by their first name, each once.
+pub fn connectable_names(component: &mut dyn Component) -> Vec<String> {
+    let mut names = Vec::new();
+    component.ports(&mut Ports::new(&mut |port| {
+        names.push(port.name.to_owned())
+    }));
+    bundle_names(names.iter().map(String::as_str))
+}
+
+fn bundle_names<'a>(ports: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for port in ports {
-        let name = port.name.split('.').next().unwrap_or(&port.name).to_owned();
-        if !names.contains(&name) {
-            names.push(name);
+        let name = port.split('.').next().unwrap_or(port);
+        if names.last().is_none_or(|last| last != name) && !names.iter().any(|n| n == name) {
+            names.push(name.to_owned());
         }
     }
     names
-}
-
-/// The name most like `wanted`, if one is near enough to be a slip.
-pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|name| (strsim::damerau_levenshtein(wanted, name), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len().max(wanted.len()) / 4)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
 }

@@ -54,6 +54,7 @@ mod deadlock;
 mod kind;
 mod ports;
 mod probe;
+mod registry;
 mod ring;
 mod schedule;
 mod simulation;
@@ -62,7 +63,9 @@ mod test_bench;
 mod time;
 mod waits;
 
-pub use builder::{ClockId, ElaborationError, ElaborationErrors, Origin, SystemBuilder, nearest};
+pub use builder::{
+    ClockId, ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
+};
 pub use channel::{InPort, Link, Message, OutPort, Width};
 pub use component::{Component, Next, Reason};
 pub use context::Context;
@@ -70,6 +73,7 @@ pub use deadlock::{DeadlockReport, WaitEdge};
 pub use kind::{Environment, Kind, SpecError};
 pub use ports::{Bundle, Direction, Port, PortState, Ports};
 pub use probe::{Probe, ProbeSink};
+pub use registry::{Built, FieldDoc, KindEntry, Registry};
 pub use simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
 pub use statistics::{Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value};
 pub use test_bench::{Sink, Source, TestBench};
