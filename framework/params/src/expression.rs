@@ -401,7 +401,87 @@ mod tests {
             "",
         ];
         let all: Vec<_> = texts.into_iter().map(refusal).collect();
-        assert_snapshot!(all.join("\n\n"));
+        assert_snapshot!(all.join("\n\n"), @r###"
+error: unknown name `cuss` in an expression
+ --> a.ron:1:9
+  |
+1 | ("é", "=cuss * 2")
+  |         ^^^^
+  = hint: did you mean `cus`? names known here: clusters, cus
+
+error: unknown function `mix`
+ --> a.ron:1:9
+  |
+1 | ("é", "=mix(1, 2)")
+  |         ^^^
+  = hint: did you mean `max`? functions: ceil_div, log2, max, min
+
+error: the expression ends where a number or name should be
+ --> a.ron:1:12
+  |
+1 | ("é", "=1 +")
+  |            ^
+
+error: unexpected `2` in an expression
+ --> a.ron:1:11
+  |
+1 | ("é", "=1 2")
+  |           ^
+
+error: `)` is missing at the end
+ --> a.ron:1:11
+  |
+1 | ("é", "=(1")
+  |           ^
+
+error: division by zero
+ --> a.ron:1:13
+  |
+1 | ("é", "=4 / (cus - 5)")
+  |             ^^^^^^^^^
+
+error: the result does not fit 64 bits
+ --> a.ron:1:9
+  |
+1 | ("é", "=9223372036854775807 + 1")
+  |         ^^^^^^^^^^^^^^^^^^^^^^^
+
+error: `log2` needs a power of two, found 12
+ --> a.ron:1:9
+  |
+1 | ("é", "=log2(12)")
+  |         ^^^^^^^^
+
+error: `ceil_div` needs a divisor above zero, found 0
+ --> a.ron:1:9
+  |
+1 | ("é", "=ceil_div(1, 0)")
+  |         ^^^^^^^^^^^^^^
+
+error: `log2` takes 1 value, found 2
+ --> a.ron:1:9
+  |
+1 | ("é", "=log2(1, 2)")
+  |         ^^^^^^^^^^
+
+error: `99999999999999999999` does not fit 64 bits
+ --> a.ron:1:9
+  |
+1 | ("é", "=99999999999999999999")
+  |         ^^^^^^^^^^^^^^^^^^^^
+
+error: `1x` is not a number
+ --> a.ron:1:9
+  |
+1 | ("é", "=1x")
+  |         ^^
+
+error: the expression ends where a number or name should be
+ --> a.ron:1:9
+  |
+1 | ("é", "=")
+  |         ^
+"###);
     }
 
     #[test]
