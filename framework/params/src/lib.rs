@@ -30,7 +30,9 @@
 
 mod de;
 mod diagnostic;
+mod expression;
 mod node;
+mod overrides;
 mod parse;
 mod print;
 mod quantity;
@@ -39,7 +41,9 @@ mod suggest;
 
 pub use de::{from_named, from_node};
 pub use diagnostic::{Diagnostic, Diagnostics, Related, Severity};
+pub use expression::{Env, ExpressionError, eval_index, resolve_expressions};
 pub use node::{Field, Kind, Name, Node, Struct, Tuple};
+pub use overrides::{Absent, Override, repeated_paths};
 pub use parse::{NESTING_MAX, parse};
 pub use print::{to_node, to_ron};
 pub use quantity::{Bandwidth, Bytes, Duration, Frequency, QuantityError, Ratio};

@@ -19,14 +19,20 @@ use crate::{Diagnostic, Diagnostics};
 /// Deepest nesting of brackets accepted; deeper text is refused before it can exhaust the stack.
 pub const NESTING_MAX: usize = 64;
 
-/// What ron may count for text within [`NESTING_MAX`]: up to three steps for each bracket.
-const RON_STEPS_MAX: usize = 4 * NESTING_MAX;
+/// What ron may count for text within [`NESTING_MAX`]: two steps for each bracket, which is also the
+/// limit that it applies to raw values.
+const RON_STEPS_MAX: usize = 2 * NESTING_MAX;
 
 /// Reads a description file.
 ///
 /// # Errors
 /// A syntax error (the first one), or all duplicate fields and keys.
 pub fn parse(source: &Arc<Source>) -> Result<Node, Diagnostics> {
+    parse_from(source, 0)
+}
+
+/// Reads the value that begins at a byte offset of a source and ends with it.
+pub(crate) fn parse_from(source: &Arc<Source>, from: usize) -> Result<Node, Diagnostics> {
     let text = source.text();
     if text.len() > TEXT_BYTES_MAX {
         let size = text.len();
@@ -37,7 +43,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Node, Diagnostics> {
         .into());
     }
     let options = ron::Options::default().with_recursion_limit(RON_STEPS_MAX);
-    let (root, extensions) = check_syntax(source, &options)?;
+    let (root, extensions) = check_syntax(source, from, &options)?;
     // Reading piecewise may count a step more than reading the whole did.
     let options = options
         .with_default_extension(extensions)
@@ -62,10 +68,12 @@ pub fn parse(source: &Arc<Source>) -> Result<Node, Diagnostics> {
 /// text from the first value on, and the extensions switched on before it.
 fn check_syntax<'t>(
     source: &'t Arc<Source>,
+    from: usize,
     options: &ron::Options,
 ) -> Result<(&'t str, ron::extensions::Extensions), Diagnostic> {
-    let fail = |error: ron::error::SpannedError| syntax_error(source, &error);
-    let mut ron = ron::Deserializer::from_str_with_options(source.text(), options).map_err(fail)?;
+    let fail = |error: ron::error::SpannedError| syntax_error(source, from, &error);
+    let mut ron =
+        ron::Deserializer::from_str_with_options(&source.text()[from..], options).map_err(fail)?;
     let root = ron.remainder();
     let extensions = ron.extensions();
     IgnoredAny::deserialize(&mut ron).map_err(|error| fail(ron.span_error(error)))?;
@@ -73,13 +81,15 @@ fn check_syntax<'t>(
     Ok((root, extensions))
 }
 
-fn syntax_error(source: &Arc<Source>, error: &ron::error::SpannedError) -> Diagnostic {
+fn syntax_error(source: &Arc<Source>, from: usize, error: &ron::error::SpannedError) -> Diagnostic {
     use ron::Error;
 
-    let offset = |p: ron::error::Position| {
-        source.offset(Position {
-            line: p.line,
-            column: p.col,
+    // ron counts from where it began to read.
+    let part = Source::new("", &source.text()[from..]);
+    let offset = |at: ron::error::Position| {
+        from + part.offset(Position {
+            line: at.line,
+            column: at.col,
         })
     };
     let (start, end) = (offset(error.span.start), offset(error.span.end));
@@ -318,11 +328,19 @@ impl<'t> Reader<'t> {
         text: &'t str,
         read: impl FnOnce(&mut ron::Deserializer<'t>) -> ron::error::Result<T>,
     ) -> Result<(T, &'t str), Diagnostic> {
-        // The whole text passed ron once, so a failure here is a disagreement of the two readings;
-        // it is still reported at its place rather than trusted never to happen.
+        // The whole text passed ron once. Raw values alone are checked without the extensions that
+        // the text switched on, so `Some(field: ..)` can still fail.
         let fail = |error: &ron::Error| {
             let start = self.offset(text);
-            Diagnostic::error(error.to_string()).at(&self.source.span(start, start).head())
+            let place = self.source.span(start, start + 1);
+            match error {
+                ron::Error::ExpectedRawValue => {
+                    Diagnostic::error("a value here needs an extension")
+                        .at(&place)
+                        .hint("write it so that it is valid without, such as Some((field: ..))")
+                }
+                _ => Diagnostic::error(error.to_string()).at(&place),
+            }
         };
         let mut ron = ron::Deserializer::from_str_with_options(text, &self.options)
             .map_err(|error| fail(&error.code))?;

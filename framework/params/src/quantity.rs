@@ -254,8 +254,7 @@ impl Dimension {
             value.times((*denominator, *numerator))
         };
         let fits = |unit: &&(&str, (u64, u64))| {
-            in_unit(unit)
-                .is_some_and(|v| v.numerator >= v.denominator && self.reads_well(unit.0, v))
+            in_unit(unit).is_some_and(|v| v.numerator >= v.denominator && reads_well(unit.0, v))
         };
         let unit = self.units.iter().rev().find(fits).unwrap_or(&self.units[0]);
         match in_unit(unit) {
@@ -265,21 +264,17 @@ impl Dimension {
         }
     }
 
-    /// Sizes are whole numbers; binary rates only show when decimal ones would not be as short.
-    fn reads_well(&self, unit: &str, value: Ratio) -> bool {
-        if self.units[0].0 == "B" || unit.contains("iB") {
-            value.denominator == 1
-        } else {
-            true
-        }
-    }
-
     fn base_unit(&self) -> &'static str {
         self.units
             .iter()
             .find(|(_, factor)| *factor == (1, 1))
             .map_or("", |(name, _)| name)
     }
+}
+
+/// Binary units are only used for whole numbers of them: "1536 B", not "1.5 KiB".
+fn reads_well(unit: &str, value: Ratio) -> bool {
+    value.denominator == 1 || !unit.contains("iB")
 }
 
 /// Reads `12`, `1.4` or `28/15`: `Err` when it is no number, `Ok(None)` when it is too large.
