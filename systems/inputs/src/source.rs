@@ -132,6 +132,7 @@ fn graph500_b() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reference;
 
     fn committed(name: &str) -> GraphSource {
         let folder = "../../scenarios/data";
@@ -147,13 +148,28 @@ mod tests {
             .unwrap()
     }
 
-    /// Counts, degree and weight range as stated in scenarios/data/README.md.
+    /// The default source, its degree, the vertices reached from there and the last level.
+    fn search(graph: &Csr) -> (u32, u32, u32, u32) {
+        let source = graph.default_source().unwrap();
+        let levels = reference::bfs_levels(graph, source);
+        let last = levels
+            .into_iter()
+            .filter(|&level| level != reference::UNREACHED)
+            .max();
+        (
+            source,
+            graph.degree(source),
+            reference::reachable(graph, source),
+            last.unwrap(),
+        )
+    }
+
+    /// Counts as stated in scenarios/data/README.md.
     #[test]
     fn road_network_reads_as_documented() {
         let graph = build(&committed("road-helsinki.mtx.gz"), EdgeWeights::AsStored);
         assert_eq!((graph.vertices(), graph.arcs()), (6768, 2 * 8060));
-        let source = graph.default_source().unwrap();
-        assert_eq!(graph.degree(source), 6);
+        assert_eq!(search(&graph), (217, 6, 6648, 107));
         // First entry of the file: vertices 2 and 1, 94 decimetres.
         assert!(graph.arcs_of(0).any(|arc| arc == (1, 94)));
         assert!(graph.arcs_of(1).any(|arc| arc == (0, 94)));
@@ -164,7 +180,7 @@ mod tests {
     fn blog_network_reads_as_documented() {
         let graph = build(&committed("polblogs.mtx.gz"), EdgeWeights::AsStored);
         assert_eq!((graph.vertices(), graph.arcs()), (1490, 19022));
-        assert_eq!(graph.degree(graph.default_source().unwrap()), 256);
+        assert_eq!(search(&graph), (854, 256, 958, 6));
         assert_eq!(graph.weights(), None);
         assert_eq!(graph.hash(), 0x629c_bea7_0fac_7770);
     }

@@ -1,0 +1,146 @@
+//! The table of kernels in scenarios/workloads/README.md says what the committed PTX says.
+
+#![expect(clippy::unwrap_used, reason = "a failed read fails the test")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A row of the table.
+struct Row {
+    file: String,
+    entry: String,
+    /// PTX types of the parameters.
+    params: Vec<&'static str>,
+    /// Threads of a block, if the kernel requires them.
+    block: Option<u32>,
+}
+
+#[test]
+fn readme_lists_every_entry_with_its_parameters_and_block() {
+    let folder = workloads();
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+    let rows: Vec<Row> = readme
+        .lines()
+        .filter(|l| l.starts_with("| `"))
+        .map(row)
+        .collect();
+    for row in &rows {
+        let ptx = fs::read_to_string(folder.join(format!("cuda/{}.ptx", row.file))).unwrap();
+        let (params, block) = declaration(&ptx, &row.entry);
+        assert_eq!(params, row.params, "parameters of {}", row.entry);
+        assert_eq!(block, row.block, "block of {}", row.entry);
+    }
+
+    let listed: BTreeSet<_> = rows.into_iter().map(|row| (row.file, row.entry)).collect();
+    assert_eq!(listed, entries_on_disk(&folder));
+}
+
+#[test]
+fn every_source_has_its_ptx() {
+    let with = |extension: &str| -> BTreeSet<PathBuf> {
+        let paths = fs::read_dir(workloads().join("cuda"))
+            .unwrap()
+            .map(|f| f.unwrap().path());
+        let wanted = paths.filter(|path| path.extension().is_some_and(|e| e == extension));
+        wanted.map(|path| path.with_extension("")).collect()
+    };
+    assert_eq!(with("cu"), with("ptx"));
+}
+
+/// A host reference can only match bit for bit if nothing is fused and every rounding is written.
+#[test]
+fn ptx_rounds_every_float_operation() {
+    for (file, entry) in entries_on_disk(&workloads()) {
+        let ptx = fs::read_to_string(workloads().join(format!("cuda/{file}.ptx"))).unwrap();
+        for form in [
+            "fma.",
+            "mad.f32",
+            "mad.rn.f32",
+            "add.f32",
+            "mul.f32",
+            "sub.f32",
+            ".ftz",
+        ] {
+            assert!(!ptx.contains(form), "{entry}: {form}");
+        }
+    }
+}
+
+fn workloads() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/workloads")
+}
+
+/// "| `file`, `entry` | `name: type`, ... | block | grid |"
+fn row(line: &str) -> Row {
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    let (file, entry) = cells[1].split_once(", ").unwrap();
+    let name = |cell: &str| cell.trim_matches('`').to_string();
+    let (file, entry) = (name(file), name(entry));
+    let params = cells[2]
+        .split('`')
+        .filter(|part| part.contains(": "))
+        .map(ptx_type)
+        .collect();
+    let block = cells[3].strip_prefix("**(").map(|rest| {
+        let sides = rest.trim_end_matches(")**").split(", ");
+        sides
+            .map(|side| side.trim().parse::<u32>().unwrap())
+            .product()
+    });
+    Row {
+        file,
+        entry,
+        params,
+        block,
+    }
+}
+
+fn ptx_type(param: &str) -> &'static str {
+    match param.split_once(": ").unwrap().1 {
+        "u32" => "u32",
+        "f32" => "f32",
+        pointer if pointer.ends_with('*') => "u64",
+        other => panic!("the table has an unknown type {other}"),
+    }
+}
+
+/// Parameter types and threads of a block an entry declares.
+fn declaration(ptx: &str, entry: &str) -> (Vec<String>, Option<u32>) {
+    let (_, rest) = ptx
+        .split_once(&format!(".entry {entry}("))
+        .expect("the entry exists");
+    let (head, _) = rest.split_once('{').unwrap();
+    let params = head
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(".param ."));
+    let types = params
+        .map(|param| param.split(' ').next().unwrap().to_string())
+        .collect();
+    let block = head
+        .lines()
+        .find_map(|line| line.split("//").next()?.strip_prefix(".maxntid "))
+        .map(|sides| {
+            sides
+                .split(", ")
+                .map(|side| side.trim().parse::<u32>().unwrap())
+                .product()
+        });
+    (types, block)
+}
+
+fn entries_on_disk(folder: &Path) -> BTreeSet<(String, String)> {
+    let mut entries = BTreeSet::new();
+    for file in fs::read_dir(folder.join("cuda")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "ptx") {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_string();
+            for line in fs::read_to_string(&path).unwrap().lines() {
+                if let Some(rest) = line.strip_prefix(".visible .entry ") {
+                    entries.insert((name.clone(), rest.trim_end_matches('(').to_string()));
+                }
+            }
+        }
+    }
+    entries
+}
