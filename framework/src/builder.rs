@@ -536,7 +536,7 @@ impl Elaboration {
 pub fn connectable_names(component: &mut dyn Component) -> Vec<String> {
     let mut names = Vec::new();
     component.ports(&mut Ports::new(&mut |port| {
-        names.push(port.name.to_owned())
+        names.push(port.name.to_owned());
     }));
     bundle_names(names.iter().map(String::as_str))
 }

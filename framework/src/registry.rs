@@ -100,8 +100,8 @@ impl Registry {
     /// The error that `name` is no kind, with the nearest that is.
     pub fn unknown(&self, name: &str) -> Diagnostic {
         Diagnostic::error(format!("there is no component kind `{name}`")).hint(name_hint(
-            "kinds",
             name,
+            "kinds",
             self.kinds.keys().copied(),
         ))
     }
