@@ -300,6 +300,19 @@ impl KernelFileWriter<'_> {
     }
 }
 
+/// What a file tells about a kernel without reading its streams.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelHead<'a> {
+    /// Instruction table.
+    pub code: &'a Arc<Code>,
+    /// Work-groups along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a work-group along x, y, z.
+    pub block: [u32; 3],
+    /// What the launch executed; verified when the kernel is read.
+    pub counts: WavefrontCounts,
+}
+
 /// An open trace file: its index is in memory, streams are read on demand.
 pub struct TraceFile {
     path: PathBuf,
@@ -383,14 +396,16 @@ impl TraceFile {
         self.launches.len() as u32
     }
 
-    /// Instruction table, grid, block and counts of a kernel, from the index alone.
-    pub fn kernel_head(
-        &self,
-        kernel: u32,
-    ) -> Option<(&Arc<Code>, [u32; 3], [u32; 3], WavefrontCounts)> {
+    /// Instruction table, launch and counts of a kernel, from the index alone.
+    pub fn kernel_head(&self, kernel: u32) -> Option<KernelHead<'_>> {
         let launch = self.launches.get(kernel as usize)?;
         let counts = self.index.kernels[kernel as usize].counts;
-        Some((&launch.code, launch.grid, launch.block, counts))
+        Some(KernelHead {
+            code: &launch.code,
+            grid: launch.grid,
+            block: launch.block,
+            counts,
+        })
     }
 
     /// Reads one kernel and verifies its hash.

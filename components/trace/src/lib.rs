@@ -59,7 +59,7 @@ mod writer;
 pub use code::{CacheOperator, Class, Code, Hints, Instruction, Operand, RegisterSet, Space};
 pub use cursor::Cursor;
 pub use error::TraceError;
-pub use file::{KernelFileWriter, Storage, TraceFile, TraceWriter};
+pub use file::{KernelFileWriter, KernelHead, Storage, TraceFile, TraceWriter};
 pub use kernel::{KernelTrace, WavefrontCounts};
 pub use program::{
     Allocation, ContentHash, FrontEnd, HostCommand, Program, ProgramHead, WorkGroupOrder,
