@@ -90,3 +90,76 @@ pub(crate) fn code(code: &Code) -> Result<(), (u32, String)> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Class, Instruction};
+
+    fn loads() -> Code {
+        let instructions = vec![Instruction::new("ld.global.u32", Class::Load); 200];
+        Code {
+            instructions,
+            ..Code::default()
+        }
+    }
+
+    /// A byte of each kind of token as likely as a random one.
+    fn token_bytes() -> impl Strategy<Value = u8> {
+        prop_oneof![any::<u8>(), 0..4_u8, 0x80..0xC0_u8, 0xC0..0xCC_u8]
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_walked_without_panic_and_accepted_ones_stay_in_the_code(
+            stream_bytes in prop::collection::vec(token_bytes(), 0..60)
+        ) {
+            let mut bytes = stream_bytes;
+            let end = bytes.len() as u64;
+            bytes.resize(bytes.len() + PADDING, 0);
+            let verdict = stream(&loads(), &bytes, u32::MAX);
+            let (mut cursor, mut lanes) = (Cursor::over(0, end), Lanes::default());
+            let mut records = 0;
+            // Run by run: a refused stream may hold a run of 2^32 records.
+            while let Some(record) = cursor.next_token(&bytes, &mut lanes) {
+                records += u64::from(!record.continues) * (1 + u64::from(cursor.run));
+                let last = u64::from(record.pc) + u64::from(cursor.run);
+                prop_assert!(verdict.is_err() || last < 200);
+                cursor.pc = cursor.pc.wrapping_add(std::mem::take(&mut cursor.run));
+            }
+            prop_assert!(cursor.is_done());
+            if let Ok(counts) = verdict {
+                prop_assert_eq!(counts.instructions, records);
+            }
+        }
+    }
+
+    #[test]
+    fn streams_that_end_inside_a_token_or_after_a_lone_control_are_refused() {
+        // A jump without a record, a torn access, a torn mask, an unknown token, an unknown space.
+        for torn in [
+            &[0xC1, 2][..],
+            &[0x81],
+            &[0x81, 0x0F, 1, 2],
+            &[0xC9, 1, 2],
+            &[0xFF, 0],
+            &[0x81, 0x38],
+        ] {
+            let mut bytes = torn.to_vec();
+            bytes.resize(torn.len() + PADDING, 0);
+            assert!(stream(&loads(), &bytes, u32::MAX).is_err(), "{torn:02x?}");
+        }
+    }
+
+    #[test]
+    fn links_outside_the_instruction_table_are_refused() {
+        let mut broken = loads();
+        broken.instructions[3].reconvergence = Some(200);
+        assert_eq!(code(&broken), Ok(()));
+        broken.instructions[3].target = Some(201);
+        let problem = "its branch target is 201, but the kernel has 200".to_owned();
+        assert_eq!(code(&broken), Err((3, problem)));
+    }
+}

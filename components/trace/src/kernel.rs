@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{Code, Cursor, LANES, TraceError, check, encoding};
+use serde::{Deserialize, Serialize};
+
+use crate::{Code, Cursor, LANES, StreamWriter, TraceError, check, encoding};
 
 /// Everything one launch of a kernel did, independent of timing. Immutable; share it by [`Arc`].
 #[derive(Clone, Debug)]
@@ -32,7 +34,7 @@ struct StreamEntry {
 }
 
 /// How much one wavefront, work-group or kernel executed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WavefrontCounts {
     /// Wavefront instructions; the parts of a split access count once.
     pub instructions: u64,
@@ -133,6 +135,26 @@ impl KernelTrace {
         &self.data
     }
 
+    /// The trace without its streams.
+    pub(crate) fn launch(&self) -> Launch {
+        Launch {
+            code: Arc::clone(&self.code),
+            grid: self.grid,
+            block: self.block,
+            dynamic_local_bytes: self.dynamic_local_bytes,
+            arguments: self.arguments.clone(),
+            geometry: self.geometry,
+        }
+    }
+
+    /// The bytes of every stream, in linear order.
+    pub(crate) fn raw_streams(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.streams.len()).map(|stream| {
+            let (start, end) = self.stream_bounds(stream);
+            &self.data[start as usize..end as usize]
+        })
+    }
+
     fn stream_index(&self, work_group: u32, wavefront: u32) -> usize {
         let Geometry {
             work_groups,
@@ -202,7 +224,7 @@ impl Launch {
     /// The whole trace, given every stream in linear order.
     pub(crate) fn with_streams(
         self,
-        streams: impl Iterator<Item = (WavefrontCounts, Box<[u8]>)>,
+        streams: impl Iterator<Item = (WavefrontCounts, Vec<u8>)>,
     ) -> KernelTrace {
         let mut data = Vec::new();
         let mut entries = Vec::new();
@@ -227,6 +249,62 @@ impl Launch {
             data_end,
             data,
         }
+    }
+
+    /// Checks one wavefront's stream and gives its counts and bytes.
+    pub(crate) fn accept(
+        &self,
+        work_group: u32,
+        wavefront: u32,
+        stream: StreamWriter,
+    ) -> Result<(WavefrontCounts, Vec<u8>), TraceError> {
+        let geometry = self.geometry;
+        let refuse = |problem: String| self.stream_error(work_group, wavefront, problem);
+        if work_group >= geometry.work_groups || wavefront >= geometry.wavefronts {
+            return Err(refuse(format!(
+                "the launch has {} work-groups of {} wavefronts",
+                geometry.work_groups, geometry.wavefronts
+            )));
+        }
+        let (mut bytes, length) = stream.into_padded_bytes();
+        let counts =
+            check::stream(&self.code, &bytes, geometry.lanes(wavefront)).map_err(refuse)?;
+        bytes.truncate(length);
+        bytes.shrink_to_fit();
+        Ok((counts, bytes))
+    }
+
+    /// The launch of one work-group alone.
+    pub(crate) fn alone(mut self) -> Self {
+        self.grid = [1; 3];
+        self.geometry.work_groups = 1;
+        self
+    }
+
+    /// Wavefronts of the launch.
+    pub(crate) fn wavefronts(&self) -> u64 {
+        u64::from(self.geometry.work_groups) * u64::from(self.geometry.wavefronts)
+    }
+
+    /// Linear number of a wavefront in the launch.
+    pub(crate) fn place(&self, work_group: u32, wavefront: u32) -> u64 {
+        u64::from(work_group) * u64::from(self.geometry.wavefronts) + u64::from(wavefront)
+    }
+
+    /// Work-group and wavefront with this linear number.
+    pub(crate) fn wavefront_at(&self, place: u64) -> (u32, u32) {
+        let wavefronts = u64::from(self.geometry.wavefronts);
+        ((place / wavefronts) as u32, (place % wavefronts) as u32)
+    }
+
+    pub(crate) fn written_twice(&self, work_group: u32, wavefront: u32) -> TraceError {
+        self.stream_error(work_group, wavefront, "its stream was written twice")
+    }
+
+    pub(crate) fn never_written(&self, place: u64) -> TraceError {
+        let (work_group, wavefront) = self.wavefront_at(place);
+        let problem = "it has no stream; write one for every wavefront, empty or not";
+        self.stream_error(work_group, wavefront, problem)
     }
 
     pub(crate) fn stream_error(

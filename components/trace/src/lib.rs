@@ -48,15 +48,21 @@ mod code;
 mod cursor;
 mod encoding;
 mod error;
+mod file;
+mod hash;
 mod kernel;
 mod program;
 mod record;
+mod summary;
 mod writer;
 
 pub use code::{CacheOperator, Class, Code, Hints, Instruction, Operand, RegisterSet, Space};
 pub use cursor::Cursor;
 pub use error::TraceError;
+pub use file::{KernelFileWriter, KernelHead, Storage, TraceFile, TraceWriter};
 pub use kernel::{KernelTrace, WavefrontCounts};
-pub use program::{Allocation, ContentHash, FrontEnd, HostCommand, Program, WorkGroupOrder};
+pub use program::{
+    Allocation, ContentHash, FrontEnd, HostCommand, Program, ProgramHead, WorkGroupOrder,
+};
 pub use record::{LANES, Lanes, Record, Shape};
 pub use writer::{KernelWriter, StreamWriter};

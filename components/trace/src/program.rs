@@ -22,6 +22,19 @@ pub struct Program {
     pub front_end: FrontEnd,
 }
 
+/// A program without its kernels: what a streaming writer is told at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramHead {
+    /// Name for people.
+    pub name: String,
+    /// Device memory the program asked for.
+    pub allocations: Vec<Allocation>,
+    /// Host commands in program order.
+    pub commands: Vec<HostCommand>,
+    /// What produced the trace.
+    pub front_end: FrontEnd,
+}
+
 /// A range of device memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
@@ -111,17 +124,32 @@ impl Program {
     /// # Errors
     /// [`TraceError::Command`] for the first command that does not.
     pub fn check(&self) -> Result<(), TraceError> {
-        for (position, command) in self.commands.iter().enumerate() {
-            check_command(command, &self.allocations, self.kernels.len()).map_err(|problem| {
-                TraceError::Command {
-                    program: self.name.clone(),
-                    command: position,
-                    problem,
-                }
-            })?;
-        }
-        Ok(())
+        check_commands(&self.head(), self.kernels.len())
     }
+
+    /// The program without its kernels.
+    pub fn head(&self) -> ProgramHead {
+        ProgramHead {
+            name: self.name.clone(),
+            allocations: self.allocations.clone(),
+            commands: self.commands.clone(),
+            front_end: self.front_end.clone(),
+        }
+    }
+}
+
+/// Checks the commands of a program with this many kernels.
+pub(crate) fn check_commands(head: &ProgramHead, kernels: usize) -> Result<(), TraceError> {
+    for (position, command) in head.commands.iter().enumerate() {
+        check_command(command, &head.allocations, kernels).map_err(|problem| {
+            TraceError::Command {
+                program: head.name.clone(),
+                command: position,
+                problem,
+            }
+        })?;
+    }
+    Ok(())
 }
 
 fn check_command(

@@ -10,7 +10,7 @@ use crate::encoding::{
 };
 use crate::kernel::Launch;
 use crate::record::strided;
-use crate::{Code, KernelTrace, LANES, Space, TraceError, WavefrontCounts, check};
+use crate::{Code, KernelTrace, LANES, Space, TraceError, WavefrontCounts};
 
 /// A delta that takes more than three bytes starts a new region rather than following one.
 const FAR: u64 = 1 << 24;
@@ -314,7 +314,7 @@ fn quotient(total: i64, parts: u32) -> Option<i64> {
 pub struct KernelWriter {
     launch: Launch,
     /// By linear wavefront number.
-    streams: BTreeMap<u64, (WavefrontCounts, Box<[u8]>)>,
+    streams: BTreeMap<u64, (WavefrontCounts, Vec<u8>)>,
 }
 
 impl KernelWriter {
@@ -348,26 +348,10 @@ impl KernelWriter {
         wavefront: u32,
         stream: StreamWriter,
     ) -> Result<(), TraceError> {
-        let launch = &self.launch;
-        let geometry = launch.geometry;
-        let refuse = |problem: String| launch.stream_error(work_group, wavefront, problem);
-        if work_group >= geometry.work_groups || wavefront >= geometry.wavefronts {
-            return Err(refuse(format!(
-                "the launch has {} work-groups of {} wavefronts",
-                geometry.work_groups, geometry.wavefronts
-            )));
-        }
-        let (mut bytes, length) = stream.into_padded_bytes();
-        let counts =
-            check::stream(&launch.code, &bytes, geometry.lanes(wavefront)).map_err(refuse)?;
-        bytes.truncate(length);
-        let place = u64::from(work_group) * u64::from(geometry.wavefronts) + u64::from(wavefront);
-        if self
-            .streams
-            .insert(place, (counts, bytes.into_boxed_slice()))
-            .is_some()
-        {
-            return Err(refuse("its stream was written twice".to_owned()));
+        let accepted = self.launch.accept(work_group, wavefront, stream)?;
+        let place = self.launch.place(work_group, wavefront);
+        if self.streams.insert(place, accepted).is_some() {
+            return Err(self.launch.written_twice(work_group, wavefront));
         }
         Ok(())
     }
@@ -377,18 +361,15 @@ impl KernelWriter {
     /// # Errors
     /// [`TraceError::Stream`] naming the first wavefront without a stream.
     pub fn finish(self) -> Result<KernelTrace, TraceError> {
-        let geometry = self.launch.geometry;
-        let wavefronts = u64::from(geometry.wavefronts);
-        let expected = u64::from(geometry.work_groups) * wavefronts;
-        if self.streams.len() as u64 != expected {
-            let missing = (0..expected)
-                .find(|place| !self.streams.contains_key(place))
-                .expect("streams are fewer than places");
-            return Err(self.launch.stream_error(
-                (missing / wavefronts) as u32,
-                (missing % wavefronts) as u32,
-                "it has no stream; write one for every wavefront, empty or not",
-            ));
+        // Keys are sorted and within the launch, so the first gap is the first key out of step.
+        let written = self
+            .streams
+            .keys()
+            .zip(0..)
+            .take_while(|&(&place, turn)| place == turn);
+        let written = written.count() as u64;
+        if written != self.launch.wavefronts() {
+            return Err(self.launch.never_written(written));
         }
         Ok(self.launch.with_streams(self.streams.into_values()))
     }

@@ -11,6 +11,9 @@ use warpweave_trace::{
 /// Instructions of [`code`]; odd ones are memory instructions.
 pub(crate) const INSTRUCTIONS: u32 = 300;
 
+/// A record as a reader sees it: pc, mask, space, continues, and the address of each active lane.
+pub(crate) type Seen = (u32, u32, Space, bool, Vec<(u32, u64)>);
+
 /// A record written out in full.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plain {
@@ -24,7 +27,7 @@ pub(crate) struct Plain {
 
 impl Plain {
     /// The record as a reader sees it: active lanes only.
-    pub(crate) fn seen(&self) -> (u32, u32, Space, bool, Vec<(u32, u64)>) {
+    pub(crate) fn seen(&self) -> Seen {
         let lanes = self.addresses.map_or(Vec::new(), |addresses| {
             let active = (0..32).filter(|lane| self.mask >> lane & 1 != 0);
             active
@@ -45,10 +48,7 @@ impl Plain {
 }
 
 /// Everything left in a stream, as [`Plain::seen`] tells it.
-pub(crate) fn read(
-    kernel: &KernelTrace,
-    mut cursor: Cursor,
-) -> Vec<(u32, u32, Space, bool, Vec<(u32, u64)>)> {
+pub(crate) fn read(kernel: &KernelTrace, mut cursor: Cursor) -> Vec<Seen> {
     let mut lanes = Lanes::default();
     let mut records = Vec::new();
     while let Some(record) = cursor.next(kernel, &mut lanes) {
@@ -203,7 +203,9 @@ impl PlainKernel {
             .expect("the launch is well formed");
         for (work_group, wavefront, records) in self.places() {
             let mut stream = StreamWriter::new();
-            records.iter().for_each(|record| record.write(&mut stream));
+            for record in records {
+                record.write(&mut stream);
+            }
             writer
                 .finish_wavefront(work_group, wavefront, stream)
                 .expect("the records are legal");

@@ -133,14 +133,14 @@ fn a_record_the_kernel_cannot_have_is_refused_with_its_place() {
         "{lanes}"
     );
     let no_memory = refusal(32, |stream| {
-        stream.access(2, 1, Space::Global, false, &[0; 32])
+        stream.access(2, 1, Space::Global, false, &[0; 32]);
     });
     assert!(
         no_memory.contains("instruction 2 (add.u32) has addresses"),
         "{no_memory}"
     );
     let torn = refusal(32, |stream| {
-        stream.access(1, 1, Space::Global, true, &[0; 32])
+        stream.access(1, 1, Space::Global, true, &[0; 32]);
     });
     assert!(torn.contains("ends inside a split access"), "{torn}");
     let interrupted = refusal(32, |stream| {
