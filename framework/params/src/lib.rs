@@ -44,7 +44,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Related, Severity};
 pub use expression::{Env, ExpressionError, eval_index, resolve_expressions};
 pub use node::{Field, Kind, Name, Node, Struct, Tuple};
 pub use overrides::{Absent, Override, repeated_paths};
-pub use parse::{NESTING_MAX, parse};
+pub use parse::{NESTING_MAX, parse, parse_from};
 pub use print::{to_node, to_ron};
 pub use quantity::{Bandwidth, Bytes, Duration, Frequency, QuantityError, Ratio};
 pub use source::{Position, Source, Span};

@@ -88,6 +88,27 @@ impl Override {
         Self::parse(&format!("{path}={value_text}"), origin)
     }
 
+    /// An override whose path and value stand in a description file; `place` is where the path is.
+    ///
+    /// # Errors
+    /// A path that cannot be read.
+    pub fn of_value(path: &str, place: &Span, value: Node) -> Result<Self, Diagnostics> {
+        let source = Source::new("path", path);
+        let mut steps = parse_path(&source, path.len()).map_err(|_| {
+            Diagnostic::error(format!("`{path}` is not a path of field names and indices"))
+                .at(place)
+                .hint("paths look like `timing.tras` or `wires[2].latency`")
+        })?;
+        for step in &mut steps {
+            step.span = place.clone();
+        }
+        Ok(Self {
+            path: steps,
+            path_span: place.clone(),
+            value,
+        })
+    }
+
     /// The path without blanks and quotes, for comparison and display.
     pub fn path(&self) -> String {
         let mut text = String::new();

@@ -32,7 +32,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Node, Diagnostics> {
 }
 
 /// Reads the value that begins at a byte offset of a source and ends with it.
-pub(crate) fn parse_from(source: &Arc<Source>, from: usize) -> Result<Node, Diagnostics> {
+pub fn parse_from(source: &Arc<Source>, from: usize) -> Result<Node, Diagnostics> {
     let text = source.text();
     if text.len() > TEXT_BYTES_MAX {
         let size = text.len();
