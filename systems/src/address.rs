@@ -40,7 +40,9 @@ impl Pattern {
         let mut rest = text;
         while !rest.is_empty() {
             if let Some(inner) = rest.strip_prefix('[') {
-                let Some(end) = inner.find(']') else { return Err(refuse("a `[` has no `]`")) };
+                let Some(end) = inner.find(']') else {
+                    return Err(refuse("a `[` has no `]`"));
+                };
                 let index = inner[..end].trim();
                 pieces.push(match index {
                     "" => return Err(refuse("an index is empty")),
@@ -138,7 +140,10 @@ impl Pattern {
             match piece {
                 Piece::Literal(text) => rest = rest.strip_prefix(text.as_str())?,
                 Piece::Index(index) => {
-                    rest = rest.strip_prefix('[')?.strip_prefix(index.as_str())?.strip_prefix(']')?;
+                    rest = rest
+                        .strip_prefix('[')?
+                        .strip_prefix(index.as_str())?
+                        .strip_prefix(']')?;
                 }
                 Piece::Any => {
                     let inner = rest.strip_prefix('[')?;
@@ -192,7 +197,10 @@ mod tests {
         let env: Env = [("s", 8i64)].into_iter().collect();
         let source = Source::new("t", "x");
         let place = source.span(0, 1);
-        assert_eq!(pattern.evaluate(&env, &place).unwrap().text(), "dram[2].up[1]");
+        assert_eq!(
+            pattern.evaluate(&env, &place).unwrap().text(),
+            "dram[2].up[1]"
+        );
     }
 
     #[test]
@@ -205,7 +213,10 @@ mod tests {
 
     #[test]
     fn an_override_path_splits_into_instance_and_field() {
-        assert_eq!(field_path_of("cluster[*].l1[0].ways", "cluster[7].l1[0]"), Some("ways"));
+        assert_eq!(
+            field_path_of("cluster[*].l1[0].ways", "cluster[7].l1[0]"),
+            Some("ways")
+        );
         assert_eq!(field_path_of("l2.timing.tcl", "l2"), Some("timing.tcl"));
         assert_eq!(field_path_of("l2x.ways", "l2"), None);
         assert_eq!(field_path_of("l2", "l2"), None);

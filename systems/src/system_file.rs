@@ -105,7 +105,11 @@ impl SystemFile {
     pub(crate) fn read(node: &Node) -> Result<Self, Diagnostics> {
         let mut problems = Diagnostics::new();
         expect_name(node, "System", &mut problems);
-        let known = [&["summary", "clocks", "core", "modules"][..], &SCOPE_FIELDS[..]].concat();
+        let known = [
+            &["summary", "clocks", "core", "modules"][..],
+            &SCOPE_FIELDS[..],
+        ]
+        .concat();
         check_fields(node, "System", &known, &mut problems);
         let clocks = text_map(node, "clocks", &mut problems);
         if clocks.is_empty() {
@@ -126,20 +130,35 @@ impl SystemFile {
         }
         let mut modules = BTreeMap::new();
         for (key, value) in map_entries(node, "modules", &mut problems) {
-            let Some(name) = key_text(key, &mut problems) else { continue };
+            let Some(name) = key_text(key, &mut problems) else {
+                continue;
+            };
             expect_name(value, "Module", &mut problems);
             let known = [&["ports"][..], &SCOPE_FIELDS[..]].concat();
             check_fields(value, "Module", &known, &mut problems);
             let scope = Scope::read(value, &mut problems);
-            modules.insert(name.to_owned(), Module { scope, name_span: key.span.clone() });
+            modules.insert(
+                name.to_owned(),
+                Module {
+                    scope,
+                    name_span: key.span.clone(),
+                },
+            );
         }
         let scope = Scope::read(node, &mut problems);
-        let summary =
-            node.field("summary").and_then(Node::as_str).unwrap_or_default().to_owned();
+        let summary = node
+            .field("summary")
+            .and_then(Node::as_str)
+            .unwrap_or_default()
+            .to_owned();
         match core {
-            Some(core) if !problems.has_errors() => {
-                Ok(Self { summary, clocks, core, modules, scope })
-            }
+            Some(core) if !problems.has_errors() => Ok(Self {
+                summary,
+                clocks,
+                core,
+                modules,
+                scope,
+            }),
             _ => Err(problems),
         }
     }
@@ -175,7 +194,11 @@ pub(crate) fn expect_name(node: &Node, name: &str, problems: &mut Diagnostics) {
 pub(crate) fn check_fields(node: &Node, owner: &str, known: &[&str], problems: &mut Diagnostics) {
     for Field { name, .. } in node.fields() {
         if !known.contains(&name.text.as_str()) {
-            let hint = name_hint(&name.text, &format!("fields of {owner}"), known.iter().copied());
+            let hint = name_hint(
+                &name.text,
+                &format!("fields of {owner}"),
+                known.iter().copied(),
+            );
             let message = format!("unknown field `{}` in {owner}", name.text);
             problems.push(Diagnostic::error(message).at(&name.span).hint(hint));
         }
@@ -187,7 +210,9 @@ pub(crate) fn map_entries<'n>(
     field: &str,
     problems: &mut Diagnostics,
 ) -> &'n [(Node, Node)] {
-    let Some(value) = node.field(field) else { return &[] };
+    let Some(value) = node.field(field) else {
+        return &[];
+    };
     if !matches!(value.kind, warpweave_params::Kind::Map(_)) {
         let message = format!("`{field}` is a map, found {}", value.describe());
         problems.push(
@@ -202,9 +227,7 @@ pub(crate) fn map_entries<'n>(
 fn text_map(node: &Node, field: &str, problems: &mut Diagnostics) -> Vec<(String, Node)> {
     map_entries(node, field, problems)
         .iter()
-        .filter_map(|(key, value)| {
-            Some((key_text(key, problems)?.to_owned(), value.clone()))
-        })
+        .filter_map(|(key, value)| Some((key_text(key, problems)?.to_owned(), value.clone())))
         .collect()
 }
 
