@@ -1,7 +1,21 @@
 //! Full systems from description files: loader, host programs, runs and reports.
+//!
+//! ```text
+//!  scenario.ron ──► Scenario ──► emulate ──► Executed: program trace, checked results
+//!                      │                        │
+//!                      └──────► machine ◄───────┘ ──► simulate ──► Simulated ──► report
+//! ```
 
 mod address;
 mod elaborate;
+pub mod host_program;
+mod registry;
+pub mod report;
+mod run;
+mod scenario;
 mod system_file;
 
 pub use elaborate::ElaboratedSystem;
+pub use registry::standard_registry;
+pub use run::{KernelResult, Machine, Progress, Simulated, Status};
+pub use scenario::{Limits, Scenario};

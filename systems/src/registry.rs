@@ -1,0 +1,23 @@
+//! The component kinds that come with Warpweave.
+
+use warpweave_components::{
+    cache::Cache, clock_crossing::ClockCrossing, cluster_port::ClusterPort,
+    compute_unit::ComputeUnit, crossbar::Crossbar, dram::GddrController, gmu::Gmu,
+    host_driver::HostDriver, work_group_scheduler::WorkGroupScheduler,
+};
+use warpweave_framework::Registry;
+
+/// Every kind of this repository; programs that use Warpweave as a library add their own.
+pub fn standard_registry() -> Registry {
+    let mut registry = Registry::new();
+    registry.register::<Cache>();
+    registry.register::<ClockCrossing>();
+    registry.register::<ClusterPort>();
+    registry.register::<ComputeUnit>();
+    registry.register::<Crossbar>();
+    registry.register::<GddrController>();
+    registry.register::<Gmu>();
+    registry.register::<HostDriver>();
+    registry.register::<WorkGroupScheduler>();
+    registry
+}

@@ -1,0 +1,176 @@
+//! The report as one JSON object with stable keys.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use warpweave_framework::{InstanceStatistics, Reason, Statistic, Value};
+
+use super::{Host, Report, SCHEMA_VERSION};
+use crate::host_program::CheckResult;
+use crate::run::KernelResult;
+
+impl Report {
+    /// The report as indented JSON. Everything outside `host` is the same for equal runs.
+    pub fn to_json(&self) -> String {
+        let simulated = &self.simulated;
+        let object = Object {
+            schema_version: SCHEMA_VERSION,
+            scenario: &self.scenario,
+            summary: &self.summary,
+            status: self.status.name(),
+            detail: self.status.detail(),
+            verified: self.verified,
+            checks: self.checks.iter().map(Check::of).collect(),
+            cycles: simulated.cycles,
+            simulated_s: simulated.seconds,
+            wavefront_instructions: simulated.wavefront_instructions,
+            thread_instructions: simulated.thread_instructions,
+            ipc: simulated.ipc(),
+            core_clock: &simulated.core_clock,
+            kernels: simulated.kernels.iter().map(Kernel::of).collect(),
+            stats: Instances(&simulated.statistics),
+            activity: Activities(&simulated.activity),
+            host: &self.host,
+        };
+        serde_json::to_string_pretty(&object).expect("every key is text and every number finite")
+    }
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    schema_version: u32,
+    scenario: &'a str,
+    summary: &'a str,
+    status: &'static str,
+    detail: Option<&'a str>,
+    verified: Option<bool>,
+    checks: Vec<Check<'a>>,
+    cycles: u64,
+    simulated_s: f64,
+    wavefront_instructions: u64,
+    thread_instructions: u64,
+    ipc: f64,
+    core_clock: &'a str,
+    kernels: Vec<Kernel<'a>>,
+    stats: Instances<'a>,
+    activity: Activities<'a>,
+    host: &'a Host,
+}
+
+#[derive(Serialize)]
+struct Check<'a> {
+    buffer: &'a str,
+    reference: &'a str,
+    passed: bool,
+    detail: &'a str,
+}
+
+impl<'a> Check<'a> {
+    fn of(check: &'a CheckResult) -> Self {
+        Self {
+            buffer: &check.buffer,
+            reference: &check.reference,
+            passed: check.passed,
+            detail: &check.detail,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Kernel<'a> {
+    number: u32,
+    name: &'a str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    launched: Option<u64>,
+    completed: Option<u64>,
+    cycles: Option<u64>,
+    wavefront_instructions: u64,
+    thread_instructions: u64,
+    ipc: Option<f64>,
+}
+
+impl<'a> Kernel<'a> {
+    fn of(kernel: &'a KernelResult) -> Self {
+        let cycles = kernel.cycles();
+        Self {
+            number: kernel.number,
+            name: &kernel.name,
+            grid: kernel.grid,
+            block: kernel.block,
+            launched: kernel.launched,
+            completed: kernel.completed,
+            cycles,
+            wavefront_instructions: kernel.wavefront_instructions,
+            thread_instructions: kernel.thread_instructions,
+            ipc: cycles
+                .filter(|c| *c > 0)
+                .map(|c| kernel.wavefront_instructions as f64 / c as f64),
+        }
+    }
+}
+
+/// Instance path → name → value and unit.
+struct Instances<'a>(&'a [InstanceStatistics]);
+
+impl Serialize for Instances<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|i| (&i.path, Named(&i.values))))
+    }
+}
+
+struct Named<'a>(&'a [Statistic]);
+
+impl Serialize for Named<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|s| (&s.name, One(s))))
+    }
+}
+
+struct One<'a>(&'a Statistic);
+
+impl Serialize for One<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match &self.0.value {
+            Value::Counter(n) => map.serialize_entry("value", n)?,
+            Value::Gauge(x) => map.serialize_entry("value", &x.is_finite().then_some(*x))?,
+            Value::Ratio { part, whole } => {
+                let value = (*whole > 0).then(|| *part as f64 / *whole as f64);
+                map.serialize_entry("value", &value)?;
+                map.serialize_entry("part", part)?;
+                map.serialize_entry("whole", whole)?;
+            }
+            Value::Histogram(h) => {
+                map.serialize_entry("value", &h.mean())?;
+                map.serialize_entry("count", &h.count())?;
+                map.serialize_entry("sum", &h.sum())?;
+                map.serialize_entry("min", &h.min())?;
+                map.serialize_entry("max", &h.max())?;
+                map.serialize_entry("power_of_two_buckets", h.buckets())?;
+            }
+            Value::Series(s) => {
+                map.serialize_entry("value", s.sums())?;
+                map.serialize_entry("interval_cycles", &s.interval())?;
+            }
+        }
+        map.serialize_entry("unit", self.0.unit)?;
+        map.end()
+    }
+}
+
+/// Instance path → reason → cycles.
+struct Activities<'a>(&'a [(String, String, [u64; Reason::ALL.len()])]);
+
+impl Serialize for Activities<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(path, _, cycles)| (path, Reasons(cycles))))
+    }
+}
+
+struct Reasons<'a>(&'a [u64; Reason::ALL.len()]);
+
+impl Serialize for Reasons<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Reason::ALL.iter().zip(self.0).map(|(r, c)| (r.name(), c)))
+    }
+}

@@ -1,0 +1,224 @@
+//! The report as a page for people.
+
+use std::fmt::{self, Write as _};
+
+use warpweave_framework::{InstanceStatistics, Value};
+
+use super::groups::{Group, Sum, group};
+use super::{Host, Report};
+use crate::run::KernelResult;
+
+/// Launches listed one by one; more are summed up per kernel.
+const LAUNCHES_SHOWN: usize = 12;
+/// Prefix of the statistics that say where issue slots went.
+const SLOTS: &str = "slots_";
+
+impl Report {
+    /// The report as text, without what depends on the host.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text).expect("writing to a string succeeds");
+        text
+    }
+
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let simulated = &self.simulated;
+        writeln!(out, "{}", self.scenario)?;
+        if !self.summary.is_empty() {
+            writeln!(out, "  {}", self.summary)?;
+        }
+        writeln!(out)?;
+        let mut line = |name: &str, value: String| writeln!(out, "{name:<24}{value}");
+        line("status", self.status.name().to_owned())?;
+        line(
+            "verified",
+            match self.verified {
+                Some(true) => "yes".to_owned(),
+                Some(false) => "NO".to_owned(),
+                None => "nothing was expected".to_owned(),
+            },
+        )?;
+        line("cycles", format!("{} ({} clock)", grouped(simulated.cycles), simulated.core_clock))?;
+        line("simulated time", seconds(simulated.seconds))?;
+        line("wavefront instructions", grouped(simulated.wavefront_instructions))?;
+        line("thread instructions", grouped(simulated.thread_instructions))?;
+        line("IPC", format!("{:.3} wavefront instructions per cycle", simulated.ipc()))?;
+        if let Some(detail) = self.status.detail() {
+            writeln!(out, "\n{detail}")?;
+        }
+        for check in self.checks.iter() {
+            let mark = if check.passed { "ok" } else { "MISMATCH" };
+            writeln!(out, "  {mark}: {} against {}: {}", check.buffer, check.reference, check.detail)?;
+        }
+        write_kernels(out, &simulated.kernels)?;
+        write_slots(out, &simulated.statistics)?;
+        for group in group(&simulated.statistics) {
+            write_group(out, &group)?;
+        }
+        Ok(())
+    }
+}
+
+impl Host {
+    /// The measurements of the host as text.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
+            "simulated {} wavefront instructions and {} cycles per CPU second ({:.2} s), emulated \
+             {} per CPU second ({:.2} s); peak memory {:.0} MiB",
+            grouped(self.wavefront_instructions_per_s as u64),
+            grouped(self.cycles_per_s as u64),
+            self.simulation_cpu_s,
+            grouped(self.emulated_wavefront_instructions_per_s as u64),
+            self.emulation_cpu_s,
+            self.peak_rss_bytes as f64 / f64::from(1 << 20),
+        );
+        text
+    }
+}
+
+fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
+    if kernels.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nkernels")?;
+    writeln!(
+        out,
+        "  {:<28}{:>10}{:>12}{:>14}{:>18}{:>8}",
+        "kernel", "launches", "work-groups", "cycles", "wavefront instr.", "IPC"
+    )?;
+    let mut rows: Vec<(String, Vec<&KernelResult>)> = Vec::new();
+    for kernel in kernels {
+        let one_by_one = kernels.len() <= LAUNCHES_SHOWN;
+        let name =
+            if one_by_one { format!("{} #{}", kernel.name, kernel.number) } else { kernel.name.clone() };
+        match rows.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, launches)) => launches.push(kernel),
+            None => rows.push((name, vec![kernel])),
+        }
+    }
+    for (name, launches) in rows {
+        let cycles: u64 = launches.iter().filter_map(|k| k.cycles()).sum();
+        let instructions: u64 = launches.iter().map(|k| k.wavefront_instructions).sum();
+        let groups: u64 =
+            launches.iter().map(|k| k.grid.iter().map(|n| u64::from(*n)).product::<u64>()).sum();
+        let ipc = if cycles == 0 { 0.0 } else { instructions as f64 / cycles as f64 };
+        writeln!(
+            out,
+            "  {name:<28}{:>10}{:>12}{:>14}{:>18}{ipc:>8.3}",
+            launches.len(),
+            grouped(groups),
+            grouped(cycles),
+            grouped(instructions)
+        )?;
+    }
+    Ok(())
+}
+
+/// Where the issue slots of each compute unit went, in percent.
+fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Result {
+    let units: Vec<_> = statistics
+        .iter()
+        .filter(|i| i.values.iter().any(|s| s.name.starts_with(SLOTS)))
+        .collect();
+    let Some(first) = units.first() else { return Ok(()) };
+    let names: Vec<&str> = first
+        .values
+        .iter()
+        .filter(|s| s.name.starts_with(SLOTS) && matches!(s.value, Value::Counter(_)))
+        .map(|s| s.name.as_str())
+        .collect();
+    writeln!(out, "\nissue slots of each compute unit, percent")?;
+    write!(out, "  {:<24}", "unit")?;
+    for name in &names {
+        write!(out, "{:>14}", name.trim_start_matches(SLOTS))?;
+    }
+    writeln!(out)?;
+    let mut totals = vec![0u64; names.len()];
+    let row = |out: &mut String, label: &str, counts: &[u64]| {
+        let all: u64 = counts.iter().sum::<u64>().max(1);
+        write!(out, "  {label:<24}")?;
+        for count in counts {
+            write!(out, "{:>14.1}", *count as f64 * 100.0 / all as f64)?;
+        }
+        writeln!(out)
+    };
+    for unit in &units {
+        let counts: Vec<u64> = names.iter().map(|n| unit.counter(n).unwrap_or(0)).collect();
+        for (total, count) in totals.iter_mut().zip(&counts) {
+            *total += count;
+        }
+        row(out, &unit.path, &counts)?;
+    }
+    row(out, "all", &totals)
+}
+
+fn write_group(out: &mut String, group: &Group) -> fmt::Result {
+    let many = if group.instances > 1 { format!(" x{}", group.instances) } else { String::new() };
+    writeln!(out, "\n{} ({}{many})", group.pattern, group.kind)?;
+    for total in &group.totals {
+        let name = &total.name;
+        match &total.value {
+            Sum::Counter(n) => writeln!(out, "  {name:<36}{:>20} {}", grouped(*n), total.unit)?,
+            Sum::Gauge(x) => {
+                let mean = x / group.instances as f64;
+                writeln!(out, "  {name:<36}{mean:>20.3} {}", total.unit)?;
+            }
+            Sum::Ratio { whole: 0, .. } => writeln!(out, "  {name:<36}{:>20}", "-")?,
+            Sum::Ratio { part, whole } => {
+                let percent = *part as f64 * 100.0 / *whole as f64;
+                writeln!(out, "  {name:<36}{percent:>19.1}%")?;
+            }
+            Sum::Histogram(h) => match (h.mean(), h.min(), h.max()) {
+                (Some(mean), Some(min), Some(max)) => writeln!(
+                    out,
+                    "  {name:<36}{mean:>20.1} {} mean, {min} to {max}, {} values",
+                    total.unit,
+                    grouped(h.count())
+                )?,
+                _ => writeln!(out, "  {name:<36}{:>20}", "-")?,
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Digits in groups of three.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn seconds(s: f64) -> String {
+    match s {
+        s if s >= 1.0 => format!("{s:.6} s"),
+        s if s >= 1e-3 => format!("{:.6} ms", s * 1e3),
+        s => format!("{:.3} us", s * 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_come_in_groups_of_three() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1 234 567");
+    }
+
+    #[test]
+    fn times_are_written_in_a_fitting_unit() {
+        assert_eq!(seconds(0.000_012), "12.000 us");
+        assert_eq!(seconds(0.5), "500.000000 ms");
+    }
+}

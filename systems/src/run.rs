@@ -1,0 +1,298 @@
+//! Running a scenario: emulate the program, build the machine, replay the program on it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use warpweave_components::host_driver::KernelTimes;
+use warpweave_framework::{
+    EngineOptions, Environment, InstanceStatistics, Outcome, Reason, Registry, RunLimits, Tick,
+};
+use warpweave_params::Diagnostics;
+use warpweave_trace::{FrontEnd, Program};
+
+use crate::elaborate::{ElaboratedSystem, elaborate};
+use crate::host_program::{ExecuteError, Executed};
+use crate::scenario::{Limits, Scenario};
+
+/// Core cycles between two looks at the progress.
+const SLICE_CYCLES: u64 = 16_384;
+
+/// A system with its program loaded.
+pub struct Machine {
+    system: ElaboratedSystem,
+    program: Arc<Program>,
+    kernel_times: Arc<KernelTimes>,
+    limits: Limits,
+}
+
+/// How far a simulation has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Core cycles simulated.
+    pub cycle: u64,
+    /// Launches completed.
+    pub kernels_done: usize,
+    /// Launches of the program.
+    pub kernels: usize,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Status {
+    /// The whole program ran.
+    Done,
+    /// Nothing could move any more, or nothing useful did; with the report.
+    Deadlock(String),
+    /// A limit of the scenario was reached.
+    Limit,
+    /// The program computed something else than expected.
+    Mismatch,
+    /// A component found the model violated; with its words.
+    Failed(String),
+    /// Stopped from outside.
+    Interrupted,
+}
+
+impl Status {
+    /// Name in reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Deadlock(_) => "deadlock",
+            Self::Limit => "limit",
+            Self::Mismatch => "mismatch",
+            Self::Failed(_) => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// What there is to say beyond the name.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Self::Deadlock(text) | Self::Failed(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// One launch of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelResult {
+    /// Number of the launch.
+    pub number: u32,
+    /// Name of the kernel.
+    pub name: String,
+    /// Work-groups in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a work-group in x, y, z.
+    pub block: [u32; 3],
+    /// Core cycle of the launch, if it happened.
+    pub launched: Option<u64>,
+    /// Core cycle of the completion, if it happened.
+    pub completed: Option<u64>,
+    /// Wavefront instructions of the launch.
+    pub wavefront_instructions: u64,
+    /// Thread instructions of the launch.
+    pub thread_instructions: u64,
+}
+
+impl KernelResult {
+    /// Core cycles from launch to completion.
+    pub fn cycles(&self) -> Option<u64> {
+        Some(self.completed? - self.launched?)
+    }
+}
+
+/// What a simulation gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulated {
+    /// How it ended; [`Status::Mismatch`] is for the caller, who knows the checks.
+    pub status: Status,
+    /// Core cycles from the first launch to the last completion (or to the end of the run, when
+    /// launches are incomplete).
+    pub cycles: u64,
+    /// Simulated seconds of the whole run.
+    pub seconds: f64,
+    /// Wavefront instructions that compute units issued.
+    pub wavefront_instructions: u64,
+    /// Thread instructions that compute units issued.
+    pub thread_instructions: u64,
+    /// Every launch in order.
+    pub kernels: Vec<KernelResult>,
+    /// Statistics of every instance.
+    pub statistics: Vec<InstanceStatistics>,
+    /// Per instance: path, kind, cycles by reason in the order of [`Reason::ALL`].
+    pub activity: Vec<(String, String, [u64; Reason::ALL.len()])>,
+    /// Name of the core clock.
+    pub core_clock: String,
+    /// Messages sent through channels.
+    pub messages: u64,
+}
+
+impl Simulated {
+    /// Wavefront instructions per core cycle.
+    pub fn ipc(&self) -> f64 {
+        if self.cycles == 0 { 0.0 } else { self.wavefront_instructions as f64 / self.cycles as f64 }
+    }
+}
+
+impl Scenario {
+    /// Runs the program functionally.
+    ///
+    /// # Errors
+    /// A program that cannot be run: bad accesses, endless loops, missing inputs.
+    pub fn emulate(&self) -> Result<Executed, ExecuteError> {
+        self.workload.execute(&self.emulation)
+    }
+
+    /// Builds the system and loads `program`.
+    ///
+    /// # Errors
+    /// Everything wrong with the system, each with its place.
+    pub fn machine(
+        &self,
+        registry: &Registry,
+        program: &Arc<Program>,
+    ) -> Result<Machine, Diagnostics> {
+        let kernel_times = Arc::new(KernelTimes::default());
+        let mut environment = Environment::new("", self.seed);
+        environment.provide(Arc::clone(program));
+        environment.provide(Arc::clone(&kernel_times));
+        let system = elaborate(&self.system, registry, &environment, &self.overrides)?;
+        Ok(Machine { system, program: Arc::clone(program), kernel_times, limits: self.limits })
+    }
+
+    /// Builds the system without a program, to see whether it can be built.
+    ///
+    /// # Errors
+    /// As [`Scenario::machine`].
+    pub fn check(&self, registry: &Registry) -> Result<Machine, Diagnostics> {
+        let program = Program {
+            name: String::new(),
+            allocations: Vec::new(),
+            commands: Vec::new(),
+            kernels: Vec::new(),
+            front_end: FrontEnd::default(),
+        };
+        self.machine(registry, &Arc::new(program))
+    }
+}
+
+impl Machine {
+    /// The system as built.
+    pub fn system(&self) -> &ElaboratedSystem {
+        &self.system
+    }
+
+    /// Chooses how the engine works; results do not depend on it.
+    pub fn set_options(&mut self, options: EngineOptions) {
+        self.system.simulation.set_options(options);
+    }
+
+    /// Runs the program to its end, or to a limit. `progress` is called now and then; `interrupt`
+    /// stops the run when it becomes true.
+    pub fn simulate(
+        &mut self,
+        interrupt: &Arc<AtomicBool>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Simulated {
+        let core = self
+            .system
+            .simulation
+            .clock(&self.system.core_clock)
+            .expect("elaboration checked the core clock");
+        let period = self.system.simulation.time().period(core);
+        let ticks = |cycles: u64| cycles.saturating_mul(period);
+        let last = self.limits.cycles.map(ticks);
+        let mut slice = 0u64;
+        let status = loop {
+            slice = slice.saturating_add(ticks(SLICE_CYCLES));
+            let until = last.map_or(slice, |l| l.min(slice));
+            let outcome = self.system.simulation.run(&RunLimits {
+                until: Some(Tick(until)),
+                silence: Some(ticks(self.limits.silent_cycles)),
+                interrupt: Some(Arc::clone(interrupt)),
+            });
+            progress(Progress {
+                cycle: self.system.simulation.now().0 / period,
+                kernels_done: self.kernel_times.completed(),
+                kernels: self.program.kernels.len(),
+            });
+            match outcome {
+                Outcome::Limit if last == Some(until) => break Status::Limit,
+                Outcome::Limit => {}
+                Outcome::Done => break Status::Done,
+                Outcome::Deadlock(report) | Outcome::Livelock(report) => {
+                    break Status::Deadlock(report.to_string());
+                }
+                Outcome::Failed(message) => break Status::Failed(message),
+                Outcome::Interrupted => break Status::Interrupted,
+            }
+        };
+        self.collect(status, period)
+    }
+
+    fn collect(&self, status: Status, period: u64) -> Simulated {
+        let simulation = &self.system.simulation;
+        let now_cycle = simulation.now().0 / period;
+        let times = self.kernel_times.snapshot();
+        let kernels: Vec<_> = self
+            .program
+            .kernels
+            .iter()
+            .enumerate()
+            .map(|(number, kernel)| {
+                let time = times.iter().find(|t| t.kernel as usize == number);
+                let counts = kernel.counts();
+                KernelResult {
+                    number: number as u32,
+                    name: kernel.code.name.clone(),
+                    grid: kernel.grid,
+                    block: kernel.block,
+                    launched: time.map(|t| t.launched),
+                    completed: time.and_then(|t| t.completed),
+                    wavefront_instructions: counts.instructions,
+                    thread_instructions: counts.thread_instructions,
+                }
+            })
+            .collect();
+        let first = kernels.iter().filter_map(|k| k.launched).min();
+        let incomplete = kernels.iter().any(|k| k.completed.is_none());
+        let end = kernels.iter().filter_map(|k| k.completed).max().filter(|_| !incomplete);
+        let statistics = simulation.statistics();
+        let sum = |name: &str| {
+            statistics
+                .iter()
+                .filter(|s| s.kind == "ComputeUnit")
+                .filter_map(|s| s.counter(name))
+                .sum()
+        };
+        let wavefront_instructions: u64 = sum("wavefront_instructions");
+        let expected = self.program.kernels.iter().map(|k| k.wavefront_instructions()).sum::<u64>();
+        let status = if status == Status::Done && wavefront_instructions != expected {
+            Status::Failed(format!(
+                "the compute units issued {wavefront_instructions} wavefront instructions, the \
+                 program has {expected}: every work-group must run exactly once"
+            ))
+        } else {
+            status
+        };
+        let activity = simulation
+            .instances()
+            .enumerate()
+            .map(|(i, (path, kind))| (path.to_owned(), kind.to_owned(), simulation.activity(i)))
+            .collect();
+        Simulated {
+            status,
+            cycles: first.map_or(0, |f| end.unwrap_or(now_cycle) - f),
+            seconds: simulation.time().seconds(simulation.now()),
+            wavefront_instructions,
+            thread_instructions: sum("thread_instructions"),
+            kernels,
+            statistics,
+            activity,
+            core_clock: self.system.core_clock.clone(),
+            messages: simulation.messages(),
+        }
+    }
+}
