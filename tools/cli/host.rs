@@ -1,0 +1,35 @@
+//! Measurements of the machine the program runs on: the only place that reads its clocks.
+#![expect(clippy::disallowed_types, reason = "host time is reported, never simulated with")]
+
+use std::time::Instant;
+
+use cpu_time::ProcessTime;
+
+/// Wall-clock and CPU time since it was started.
+pub(crate) struct Stopwatch {
+    wall: Instant,
+    cpu: ProcessTime,
+}
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self { wall: Instant::now(), cpu: ProcessTime::now() }
+    }
+
+    pub(crate) fn wall_s(&self) -> f64 {
+        self.wall.elapsed().as_secs_f64()
+    }
+
+    pub(crate) fn cpu_s(&self) -> f64 {
+        self.cpu.elapsed().as_secs_f64()
+    }
+}
+
+/// Largest resident memory of this process so far; 0 where the system does not say.
+pub(crate) fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok())
+        .map_or(0, |kib: u64| kib * 1024)
+}

@@ -1,0 +1,84 @@
+//! `warpweave list`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use warpweave_params::{Node, Source, parse};
+use warpweave_systems::{Scenario, standard_registry};
+
+use crate::outcome::{CommandResult, Failure, to_stdout};
+
+/// What can be listed.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum What {
+    /// Component kinds.
+    Components,
+    /// System files.
+    Systems,
+    /// Workload files.
+    Workloads,
+    /// Statistics that the components of the quickstart system report.
+    Stats,
+}
+
+pub(crate) fn list(what: What, folder: &Path) -> CommandResult {
+    let text = match what {
+        What::Components => components(),
+        What::Systems => files(&folder.join("systems"), "System")?,
+        What::Workloads => files(&folder.join("workloads"), "Workload")?,
+        What::Stats => stats(&folder.join("quickstart.ron"))?,
+    };
+    to_stdout(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn components() -> String {
+    let mut text = String::new();
+    for kind in standard_registry().kinds() {
+        let _ = writeln!(text, "{:<20} {}", kind.name, kind.summary);
+    }
+    text
+}
+
+/// Description files of one sort in a folder, with their summaries.
+fn files(folder: &Path, sort: &str) -> Result<String, Failure> {
+    let entries = std::fs::read_dir(folder).map_err(|error| {
+        Failure::InputText(format!(
+            "cannot read {}: {error}\nhint: name the folder of description files with --folder",
+            folder.display()
+        ))
+    })?;
+    let mut paths: Vec<_> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+    paths.sort();
+    let mut text = String::new();
+    for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "ron")) {
+        let node = parse(&Source::read(path)?)?;
+        if node.name().is_some_and(|n| n.text == sort) {
+            let summary = node.field("summary").and_then(Node::as_str).unwrap_or_default();
+            let _ = writeln!(text, "{:<44} {summary}", path.display().to_string());
+        }
+    }
+    Ok(text)
+}
+
+fn stats(scenario: &Path) -> Result<String, Failure> {
+    let machine = Scenario::load(scenario, &[])?.check(&standard_registry())?;
+    let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for instance in machine.system().simulation.statistics() {
+        kinds.entry(instance.kind).or_insert_with(|| {
+            instance
+                .values
+                .iter()
+                .map(|s| format!("  {:<36} {:<14} {}", s.name, s.unit, s.meaning))
+                .collect()
+        });
+    }
+    let mut text = String::new();
+    for (kind, lines) in kinds {
+        let _ = writeln!(text, "{kind}\n{}", lines.join("\n"));
+    }
+    Ok(text)
+}

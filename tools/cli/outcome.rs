@@ -1,0 +1,105 @@
+//! How the program ends: exit codes and the words on standard error.
+//!
+//! 0 done; 1 the simulation or the verification said no; 2 bad input; 3 the machine said no;
+//! 130 interrupted.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use warpweave_params::{Diagnostic, Diagnostics};
+use warpweave_systems::Status;
+use warpweave_systems::host_program::ExecuteError;
+
+/// Why a command could not do its work.
+pub(crate) enum Failure {
+    /// Something the user wrote.
+    Input(Diagnostics),
+    /// Something the user wrote, already in words.
+    InputText(String),
+    /// The program under simulation cannot be run.
+    Program(String),
+    /// Disk, memory or another resource of the host.
+    Machine(String),
+    /// Standard output was closed by its reader.
+    OutputClosed,
+}
+
+pub(crate) type CommandResult = Result<ExitCode, Failure>;
+
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Input(diagnostics)
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::Input(diagnostic.into())
+    }
+}
+
+impl From<ExecuteError> for Failure {
+    fn from(error: ExecuteError) -> Self {
+        Self::Program(error.to_string())
+    }
+}
+
+impl Failure {
+    /// A file that could not be written.
+    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+        Self::Machine(format!("cannot write {}: {error}", path.display()))
+    }
+
+    /// Says what went wrong and returns the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        let (text, code) = match self {
+            Self::Input(diagnostics) => (shown(&diagnostics), 2),
+            Self::InputText(text) | Self::Program(text) => (error_line(&text), 2),
+            Self::Machine(text) => (error_line(&text), 3),
+            Self::OutputClosed => (String::new(), 3),
+        };
+        to_stderr(&text);
+        ExitCode::from(code)
+    }
+}
+
+fn error_line(text: &str) -> String {
+    if text.starts_with("error") { text.to_owned() } else { format!("error: {text}") }
+}
+
+/// Diagnostics as text, coloured on a terminal that wants it.
+pub(crate) fn shown(diagnostics: &Diagnostics) -> String {
+    let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if colour { diagnostics.coloured() } else { diagnostics.to_string() }
+}
+
+/// Writes a message for people; there is nobody to tell if that fails.
+pub(crate) fn to_stderr(text: &str) {
+    if !text.is_empty() {
+        let _ = writeln!(io::stderr(), "{}", text.trim_end());
+    }
+}
+
+/// Writes data.
+pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Failure::OutputClosed
+        } else {
+            Failure::Machine(format!("cannot write to standard output: {error}"))
+        }
+    })
+}
+
+/// Exit code of a run.
+pub(crate) fn code_of(status: &Status) -> ExitCode {
+    match status {
+        Status::Done => ExitCode::SUCCESS,
+        Status::Interrupted => ExitCode::from(130),
+        Status::Deadlock(_) | Status::Limit | Status::Mismatch | Status::Failed(_) => {
+            ExitCode::from(1)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A results folder: report, resolved system, and a manifest to repeat the run by.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use warpweave_systems::report::{Host, Report, SCHEMA_VERSION};
+use warpweave_systems::{Machine, Scenario};
+use warpweave_trace::Program;
+
+use crate::outcome::Failure;
+
+/// The file that marks a folder as holding finished results; written last.
+const MANIFEST: &str = "manifest.json";
+
+/// A folder for the results of one run.
+pub(crate) struct Results {
+    folder: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Manifest<'a> {
+    schema_version: u32,
+    warpweave_version: &'static str,
+    /// The command that repeats the run.
+    command: Vec<String>,
+    scenario: FileId,
+    system: FileId,
+    workload: FileId,
+    seed: u64,
+    trace_hash: String,
+    status: &'static str,
+    complete: bool,
+    files: &'a [&'static str],
+    host: &'a Host,
+}
+
+#[derive(Serialize)]
+struct FileId {
+    path: String,
+    blake3: Option<String>,
+}
+
+impl FileId {
+    fn of(path: &Path) -> Self {
+        let hash = fs::read(path).ok().map(|bytes| blake3::hash(&bytes).to_string());
+        Self { path: path.display().to_string(), blake3: hash }
+    }
+}
+
+const FILES: [&str; 4] = ["report.json", "report.txt", "scenario.ron", "system.ron"];
+
+impl Results {
+    /// Makes the folder; one that holds results already is refused.
+    pub(crate) fn claim(folder: &Path) -> Result<Self, Failure> {
+        if folder.join(MANIFEST).exists() {
+            return Err(Failure::InputText(format!(
+                "{} holds finished results already\nhint: choose another folder, or remove it",
+                folder.display()
+            )));
+        }
+        fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// Writes everything, the manifest last.
+    pub(crate) fn write(
+        &self,
+        scenario: &Scenario,
+        machine: &Machine,
+        program: &Program,
+        report: &Report,
+    ) -> Result<(), Failure> {
+        let mut command = vec!["warpweave".to_owned(), "run".to_owned(), report.scenario.clone()];
+        for set in &scenario.sets {
+            command.extend(["--set".to_owned(), set.clone()]);
+        }
+        let manifest = Manifest {
+            schema_version: SCHEMA_VERSION,
+            warpweave_version: env!("CARGO_PKG_VERSION"),
+            command,
+            scenario: FileId::of(&scenario.path),
+            system: FileId::of(&scenario.system_path),
+            workload: FileId::of(&scenario.workload_path),
+            seed: scenario.seed,
+            trace_hash: program.hash().to_string(),
+            status: report.status.name(),
+            complete: report.simulated.kernels.iter().all(|k| k.completed.is_some()),
+            files: &FILES,
+            host: &report.host,
+        };
+        let manifest =
+            serde_json::to_string_pretty(&manifest).expect("the manifest has text keys only");
+        let resolved = warpweave_params::to_ron(&machine.system().resolved);
+        let texts = [report.to_json(), report.to_text(), scenario.text.clone(), resolved];
+        for (name, text) in FILES.iter().zip(&texts) {
+            self.file(name, text)?;
+        }
+        self.file(MANIFEST, &manifest)
+    }
+
+    /// Writes a file whole or not at all.
+    fn file(&self, name: &str, text: &str) -> Result<(), Failure> {
+        let path = self.folder.join(name);
+        let temporary = self.folder.join(format!(".{name}.partial"));
+        let write = || {
+            let mut file = fs::File::create(&temporary)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&temporary, &path)
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_file(&temporary);
+            Failure::writing(&path, &error)
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! `warpweave run`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tracing::{info, warn};
+use warpweave_systems::report::{Host, Report};
+use warpweave_systems::{Scenario, Status, standard_registry};
+
+use crate::host::{Stopwatch, peak_rss_bytes};
+use crate::outcome::{CommandResult, Failure, code_of, shown, to_stderr, to_stdout};
+use crate::progress::Bar;
+use crate::results::Results;
+use crate::{Format, RunArguments};
+
+pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
+    let whole = Stopwatch::start();
+    let results = arguments.out.as_deref().map(Results::claim).transpose()?;
+    let interrupt = watch_for_interrupts()?;
+    let scenario = Scenario::load(&arguments.scenario, &arguments.sets)?;
+    let registry = standard_registry();
+    let bar = Bar::new(quiet);
+
+    bar.phase("emulating the program");
+    let emulation = Stopwatch::start();
+    let executed = scenario.emulate()?;
+    let emulation_cpu_s = emulation.cpu_s();
+    info!(
+        kernels = executed.program.kernels.len(),
+        seconds = emulation_cpu_s,
+        "program emulated"
+    );
+
+    bar.phase("building the system");
+    let mut machine = scenario.machine(&registry, &executed.program)?;
+    if !machine.system().warnings.is_empty() && !quiet {
+        to_stderr(&shown(&machine.system().warnings));
+    }
+    let simulation = Stopwatch::start();
+    let simulated = machine.simulate(&interrupt, &mut |progress| bar.show(progress));
+    let simulation_cpu_s = simulation.cpu_s();
+    bar.finish();
+    if simulated.status == Status::Interrupted {
+        warn!("interrupted; the report covers what was simulated");
+    }
+
+    let rate = |n: u64, s: f64| if s > 0.0 { n as f64 / s } else { 0.0 };
+    let emulated: u64 = executed.program.kernels.iter().map(|k| k.wavefront_instructions()).sum();
+    let host = Host {
+        wall_s: whole.wall_s(),
+        cpu_s: whole.cpu_s(),
+        emulation_cpu_s,
+        simulation_cpu_s,
+        emulated_wavefront_instructions_per_s: rate(emulated, emulation_cpu_s),
+        wavefront_instructions_per_s: rate(simulated.wavefront_instructions, simulation_cpu_s),
+        cycles_per_s: rate(simulated.cycles, simulation_cpu_s),
+        evaluations: machine.system().simulation.evaluations(),
+        peak_rss_bytes: peak_rss_bytes(),
+        threads: 1,
+    };
+    let status = match (&simulated.status, executed.verified) {
+        (Status::Done, Some(false)) => Status::Mismatch,
+        (status, _) => status.clone(),
+    };
+    let report = Report {
+        scenario: scenario.path.display().to_string(),
+        summary: scenario.summary.clone(),
+        status,
+        verified: executed.verified,
+        checks: executed.checks,
+        simulated,
+        host,
+    };
+    // Files first: a reader that closes standard output must not lose them.
+    if let Some(results) = results {
+        results.write(&scenario, &machine, &executed.program, &report)?;
+    }
+    match arguments.format {
+        Format::Text => to_stdout(&report.to_text())?,
+        Format::Json => to_stdout(&(report.to_json() + "\n"))?,
+    }
+    if !quiet {
+        to_stderr(&report.host.to_text());
+    }
+    Ok(code_of(&report.status))
+}
+
+/// A flag that Ctrl-C and SIGTERM set; the second signal ends the program at once.
+fn watch_for_interrupts() -> Result<Arc<AtomicBool>, Failure> {
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupt);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| Failure::Machine(format!("cannot listen for interrupts: {error}")))?;
+    Ok(interrupt)
+}

@@ -1,0 +1,88 @@
+//! `warpweave trace`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use warpweave_systems::Scenario;
+use warpweave_trace::{Program, TraceError};
+
+use crate::outcome::{CommandResult, Failure, to_stderr, to_stdout};
+
+/// What to do with traces.
+#[derive(Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Emulate the program of a scenario and write its trace.
+    Record {
+        /// Scenario file.
+        scenario: PathBuf,
+        /// Trace file to write.
+        file: PathBuf,
+        /// Override, `path=value`; may be repeated.
+        #[arg(long = "set", value_name = "PATH=VALUE")]
+        sets: Vec<String>,
+    },
+    /// Summarise a trace file.
+    Info {
+        /// Trace file.
+        file: PathBuf,
+    },
+    /// Print the records of one work-group.
+    Dump {
+        /// Trace file.
+        file: PathBuf,
+        /// Number of the launch.
+        #[arg(long, default_value_t = 0)]
+        kernel: u32,
+        /// Linear index of the work-group.
+        #[arg(long, default_value_t = 0)]
+        work_group: u32,
+        /// Only this wavefront of the work-group.
+        #[arg(long)]
+        wavefront: Option<u32>,
+    },
+}
+
+pub(crate) fn trace(command: &TraceCommand) -> CommandResult {
+    match command {
+        TraceCommand::Record { scenario, file, sets } => {
+            let executed = Scenario::load(scenario, sets)?.emulate()?;
+            let hash = executed
+                .program
+                .save(file)
+                .map_err(|error| Failure::Machine(error.to_string()))?;
+            to_stderr(&format!("{}: {hash}", file.display()));
+        }
+        TraceCommand::Info { file } => {
+            let mut text = String::new();
+            open(file)?.write_summary(&mut text).expect("writing to a string succeeds");
+            to_stdout(&text)?;
+        }
+        TraceCommand::Dump { file, kernel, work_group, wavefront } => {
+            let program = open(file)?;
+            let count = program.kernels.len();
+            let Some(launch) = program.kernels.get(*kernel as usize) else {
+                return Err(Failure::InputText(format!(
+                    "there is no launch {kernel}; the trace has {count}, counted from 0"
+                )));
+            };
+            let (groups, fronts) = (launch.work_groups(), launch.wavefronts_per_work_group());
+            if *work_group >= groups || wavefront.is_some_and(|w| w >= fronts) {
+                return Err(Failure::InputText(format!(
+                    "launch {kernel} has {groups} work-groups of {fronts} wavefronts, counted \
+                     from 0"
+                )));
+            }
+            let mut text = String::new();
+            launch
+                .write_dump(*work_group, *wavefront, &mut text)
+                .expect("writing to a string succeeds");
+            to_stdout(&text)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn open(file: &std::path::Path) -> Result<Program, Failure> {
+    Program::open(file).map_err(|error: TraceError| Failure::InputText(error.to_string()))
+}
