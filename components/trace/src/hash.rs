@@ -1,0 +1,75 @@
+//! The content hash: a function of what the program did, not of how the trace is stored.
+//!
+//! A kernel is hashed as its head followed by the length and the bytes of every stream in linear
+//! order; equal record sequences have equal bytes. Chunks and compression play no part.
+
+use serde::Serialize;
+
+use crate::encoding::ENCODING_VERSION;
+use crate::kernel::Launch;
+use crate::program::ProgramHead;
+use crate::{ContentHash, KernelTrace, Program};
+
+/// Hashes one kernel as its streams come by.
+pub(crate) struct KernelHasher(blake3::Hasher);
+
+impl KernelHasher {
+    pub(crate) fn new(launch: &Launch) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("warpweave trace, kernel");
+        hasher.update(&ENCODING_VERSION.to_le_bytes());
+        let Launch {
+            code,
+            grid,
+            block,
+            dynamic_local_bytes,
+            arguments,
+            ..
+        } = launch;
+        update(
+            &mut hasher,
+            &(code.as_ref(), grid, block, dynamic_local_bytes, arguments),
+        );
+        Self(hasher)
+    }
+
+    /// Adds the next stream in linear order.
+    pub(crate) fn stream(&mut self, bytes: &[u8]) {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> ContentHash {
+        ContentHash(*self.0.finalize().as_bytes())
+    }
+}
+
+/// The hash of a program with these kernels.
+pub(crate) fn program(head: &ProgramHead, kernels: &[ContentHash]) -> ContentHash {
+    let mut hasher = blake3::Hasher::new_derive_key("warpweave trace, program");
+    update(&mut hasher, &(head, kernels));
+    ContentHash(*hasher.finalize().as_bytes())
+}
+
+fn update(hasher: &mut blake3::Hasher, value: &impl Serialize) {
+    hasher.update(&postcard::to_stdvec(value).expect("plain values have a byte form"));
+}
+
+impl KernelTrace {
+    /// Names the kernel trace by its meaning.
+    pub fn hash(&self) -> ContentHash {
+        let mut hasher = KernelHasher::new(&self.launch());
+        for stream in self.raw_streams() {
+            hasher.stream(stream);
+        }
+        hasher.finish()
+    }
+}
+
+impl Program {
+    /// Names the program by its meaning: equal for equal programs however they are stored,
+    /// different when any record, command or front-end setting differs.
+    pub fn hash(&self) -> ContentHash {
+        let kernels: Vec<_> = self.kernels.iter().map(|kernel| kernel.hash()).collect();
+        program(&self.head(), &kernels)
+    }
+}

@@ -1,0 +1,12 @@
+//! What a program trace promises to those who write and read it.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "this binary holds tests and nothing else"
+)]
+#![allow(clippy::print_stdout, reason = "measured sizes are worth seeing")]
+
+mod files;
+mod model;
+mod streams;
+mod text;
