@@ -97,6 +97,7 @@ pub(crate) fn allocate(
         }
     }
     let mut numbers = vec![u16::MAX; files.len()];
+    let limit = 2 * files.len() as u32 + 2;
     let (mut registers, mut predicates) = (0, 0);
     for register in order {
         let file = files[register as usize];
@@ -118,13 +119,15 @@ pub(crate) fn allocate(
             }
         }
         let free = |number: u32| {
-            taken.get(number as usize / 64).is_none_or(|bits| bits >> (number % 64) & 1 == 0)
+            taken
+                .get(number as usize / 64)
+                .is_none_or(|bits| bits >> (number % 64) & 1 == 0)
         };
         let number = match file {
-            File::Predicate | File::Word => (0..).find(|&n| free(n)),
-            File::Double => (0..).step_by(2).find(|&n| free(n) && free(n + 1)),
+            File::Predicate | File::Word => (0..limit).find(|&n| free(n)),
+            File::Double => (0..limit).step_by(2).find(|&n| free(n) && free(n + 1)),
         }
-        .expect("numbers are endless");
+        .expect("there are twice as many numbers as registers");
         numbers[register as usize] = number as u16;
         match file {
             File::Predicate => predicates = predicates.max(number + 1),
@@ -132,16 +135,15 @@ pub(crate) fn allocate(
             File::Double => registers = registers.max(number + 2),
         }
     }
-    Allocation { numbers, registers, predicates }
+    Allocation {
+        numbers,
+        registers,
+        predicates,
+    }
 }
 
 /// For each register, those of the same kind that must not share its number.
-fn conflicts(
-    graph: &Graph,
-    effects: &[Effects],
-    files: &[File],
-    entry: &[u32],
-) -> Vec<Vec<u32>> {
+fn conflicts(graph: &Graph, effects: &[Effects], files: &[File], entry: &[u32]) -> Vec<Vec<u32>> {
     let live_out = live_out(graph, effects, files.len());
     let mut lists: Vec<Vec<u32>> = vec![Vec::new(); files.len()];
     let is_predicate = |register: u32| files[register as usize] == File::Predicate;
@@ -162,7 +164,9 @@ fn conflicts(
         }
         if number == 0 {
             // What lives at the start came from the caller all at once.
-            entry.iter().for_each(|&register| live.insert(register));
+            for &register in entry {
+                live.insert(register);
+            }
             live.for_each(|one| {
                 live.for_each(|other| {
                     if one != other && is_predicate(one) == is_predicate(other) {
@@ -224,14 +228,23 @@ mod tests {
     use crate::cfg::Flow;
 
     fn effect(writes: &[u32], reads: &[u32]) -> Effects {
-        Effects { reads: reads.to_vec(), writes: writes.to_vec(), guarded: false }
+        Effects {
+            reads: reads.to_vec(),
+            writes: writes.to_vec(),
+            guarded: false,
+        }
     }
 
     const END: Flow = Flow::Leave { conditional: false };
 
     #[test]
     fn a_dead_value_gives_its_register_to_the_next() {
-        let effects = [effect(&[0], &[]), effect(&[1], &[0]), effect(&[2], &[1]), effect(&[], &[2])];
+        let effects = [
+            effect(&[0], &[]),
+            effect(&[1], &[0]),
+            effect(&[2], &[1]),
+            effect(&[], &[2]),
+        ];
         let graph = Graph::new(&[Flow::Next, Flow::Next, Flow::Next, END]);
         let got = allocate(&graph, &effects, &[File::Word; 3], &[]);
         assert_eq!((got.numbers, got.registers), (vec![0, 0, 0], 1));
@@ -247,20 +260,37 @@ mod tests {
 
     #[test]
     fn guarded_writes_keep_the_old_value_alive() {
-        let mut effects =
-            [effect(&[0], &[]), effect(&[1], &[]), effect(&[0], &[1]), effect(&[], &[0])];
+        let mut effects = [
+            effect(&[0], &[]),
+            effect(&[1], &[]),
+            effect(&[0], &[1]),
+            effect(&[], &[0]),
+        ];
         let graph = Graph::new(&[Flow::Next, Flow::Next, Flow::Next, END]);
-        assert_eq!(allocate(&graph, &effects, &[File::Word; 2], &[]).registers, 1);
+        assert_eq!(
+            allocate(&graph, &effects, &[File::Word; 2], &[]).registers,
+            1
+        );
         effects[2].guarded = true;
-        assert_eq!(allocate(&graph, &effects, &[File::Word; 2], &[]).registers, 2);
+        assert_eq!(
+            allocate(&graph, &effects, &[File::Word; 2], &[]).registers,
+            2
+        );
     }
 
     #[test]
     fn values_live_around_a_loop_keep_apart() {
         // 0 is set before the loop and read in it; 1 is set and read in the loop.
-        let effects =
-            [effect(&[0], &[]), effect(&[1], &[0]), effect(&[], &[1]), effect(&[], &[])];
-        let split = Flow::Branch { target: 1, conditional: true };
+        let effects = [
+            effect(&[0], &[]),
+            effect(&[1], &[0]),
+            effect(&[], &[1]),
+            effect(&[], &[]),
+        ];
+        let split = Flow::Branch {
+            target: 1,
+            conditional: true,
+        };
         let graph = Graph::new(&[Flow::Next, Flow::Next, split, END]);
         let got = allocate(&graph, &effects, &[File::Word; 2], &[]);
         assert_ne!(got.numbers[0], got.numbers[1]);

@@ -60,7 +60,11 @@ impl Variable<'_> {
 
     /// Bytes, with open extents counted as `open` elements.
     pub(crate) fn bytes(&self, open: u64) -> u64 {
-        let elements: u64 = self.extents.iter().map(|extent| extent.unwrap_or(open)).product();
+        let elements: u64 = self
+            .extents
+            .iter()
+            .map(|extent| extent.unwrap_or(open))
+            .product();
         self.element_bytes() * elements
     }
 
@@ -75,7 +79,11 @@ pub(crate) enum Initialiser<'a> {
     Integer(u64),
     Single(u32),
     Double(u64),
-    Address { name: &'a str, span: Span, offset: i64 },
+    Address {
+        name: &'a str,
+        span: Span,
+        offset: i64,
+    },
 }
 
 #[derive(Debug)]
@@ -122,7 +130,11 @@ pub(crate) enum OperandKind<'a> {
     /// `!p`
     Not(&'a str),
     /// `[base + offset]`; `base` is `None` for an absolute address.
-    Address { base: Option<&'a str>, offset: i64, extra: bool },
+    Address {
+        base: Option<&'a str>,
+        offset: i64,
+        extra: bool,
+    },
     /// `{a, b}`
     Vector(Vec<Operand<'a>>),
     /// `p|q`

@@ -17,9 +17,14 @@ use petgraph::visit::Reversed;
 pub(crate) enum Flow {
     Next,
     /// To an instruction; `conditional` falls through too.
-    Branch { target: usize, conditional: bool },
+    Branch {
+        target: usize,
+        conditional: bool,
+    },
     /// Out of the function.
-    Leave { conditional: bool },
+    Leave {
+        conditional: bool,
+    },
 }
 
 /// A range of instructions without branches in or out of its middle.
@@ -45,7 +50,12 @@ impl Graph {
         let (blocks, block_of) = blocks(flows);
         let meets = meeting_points(&blocks);
         let loop_heads = loop_heads(&blocks);
-        Self { blocks, block_of, meets, loop_heads }
+        Self {
+            blocks,
+            block_of,
+            meets,
+            loop_heads,
+        }
     }
 
     /// Where lanes parted by the branch at `instruction` meet; `None` is the function's end.
@@ -76,7 +86,11 @@ fn blocks(flows: &[Flow]) -> (Vec<Block>, Vec<usize>) {
     let mut block_of = vec![0; flows.len()];
     for at in 0..flows.len() {
         if leaders[at] {
-            blocks.push(Block { start: at, end: at, successors: Vec::new() });
+            blocks.push(Block {
+                start: at,
+                end: at,
+                successors: Vec::new(),
+            });
         }
         block_of[at] = blocks.len() - 1;
         if let Some(block) = blocks.last_mut() {
@@ -91,7 +105,10 @@ fn blocks(flows: &[Flow]) -> (Vec<Block>, Vec<usize>) {
             }
         };
         match flows[block.end - 1] {
-            Flow::Branch { target, conditional } => {
+            Flow::Branch {
+                target,
+                conditional,
+            } => {
                 if conditional && block.end < flows.len() {
                     follow(block.end);
                 }
@@ -122,7 +139,10 @@ fn meeting_points(blocks: &[Block]) -> Vec<Option<usize>> {
         }
     }
     let mut tree = dominators::simple_fast(Reversed(&graph), exit);
-    while let Some(stuck) = (0..blocks.len()).rev().find(|&b| !reaches(&tree, nodes[b], exit)) {
+    while let Some(stuck) = (0..blocks.len())
+        .rev()
+        .find(|&b| !reaches(&tree, nodes[b], exit))
+    {
         graph.add_edge(nodes[stuck], exit, ());
         tree = dominators::simple_fast(Reversed(&graph), exit);
     }
@@ -192,8 +212,14 @@ fn loop_heads(blocks: &[Block]) -> Vec<Option<usize>> {
 mod tests {
     use super::*;
 
-    const JUMP: fn(usize) -> Flow = |target| Flow::Branch { target, conditional: false };
-    const SPLIT: fn(usize) -> Flow = |target| Flow::Branch { target, conditional: true };
+    const JUMP: fn(usize) -> Flow = |target| Flow::Branch {
+        target,
+        conditional: false,
+    };
+    const SPLIT: fn(usize) -> Flow = |target| Flow::Branch {
+        target,
+        conditional: true,
+    };
     const END: Flow = Flow::Leave { conditional: false };
 
     #[test]

@@ -11,7 +11,10 @@ pub(crate) struct Span {
 
 impl Span {
     pub(crate) fn to(self, end: Span) -> Span {
-        Span { start: self.start, end: end.end.max(self.start) }
+        Span {
+            start: self.start,
+            end: end.end.max(self.start),
+        }
     }
 }
 
@@ -25,7 +28,11 @@ pub(crate) struct Complaint {
 
 impl Complaint {
     pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
-        Self { span, message: message.into(), hint: None }
+        Self {
+            span,
+            message: message.into(),
+            hint: None,
+        }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -73,7 +80,11 @@ impl<'a> Source<'a> {
                 line_starts.push(at as u32 + 1);
             }
         }
-        Self { file, text, line_starts }
+        Self {
+            file,
+            text,
+            line_starts,
+        }
     }
 
     /// One-based line of a byte offset.
@@ -89,9 +100,16 @@ impl<'a> Source<'a> {
         let line = self.line(complaint.span.start);
         let start = self.line_starts[line as usize - 1] as usize;
         let rest = &self.text[start..];
-        let excerpt = rest.split(['\n', '\r']).next().unwrap_or_default().to_owned();
+        let excerpt = rest
+            .split(['\n', '\r'])
+            .next()
+            .unwrap_or_default()
+            .to_owned();
         let before = (complaint.span.start as usize - start).min(excerpt.len());
-        let column = excerpt.get(..before).map_or(before, |head| head.chars().count()) as u32 + 1;
+        let column = excerpt
+            .get(..before)
+            .map_or(before, |head| head.chars().count()) as u32
+            + 1;
         let left = (excerpt.len() - before).max(1) as u32;
         let width = (complaint.span.end - complaint.span.start).clamp(1, left);
         Diagnostic {
@@ -127,7 +145,11 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
+        writeln!(
+            f,
+            "{}:{}:{}: {}",
+            self.file, self.line, self.column, self.message
+        )?;
         let number = self.line.to_string();
         writeln!(f, "{number} | {}", self.excerpt)?;
         let tabs: String = self
@@ -136,7 +158,13 @@ impl fmt::Display for Diagnostic {
             .take(self.column as usize - 1)
             .map(|c| if c == '\t' { '\t' } else { ' ' })
             .collect();
-        write!(f, "{:>2$} | {tabs}{}", "", "^".repeat(self.width as usize), number.len())?;
+        write!(
+            f,
+            "{:>2$} | {tabs}{}",
+            "",
+            "^".repeat(self.width as usize),
+            number.len()
+        )?;
         if let Some(hint) = &self.hint {
             write!(f, "\nhint: {hint}")?;
         }

@@ -31,13 +31,23 @@ fn is_word(byte: u8) -> bool {
 
 /// All tokens of `text`, with a final [`Kind::End`].
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Complaint> {
-    let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0 };
+    let mut lexer = Lexer {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+    };
     let mut found = Vec::with_capacity(text.len() / 4);
     loop {
         lexer.skip_blank()?;
         let start = lexer.at;
         let kind = lexer.token()?;
-        found.push(Token { kind, span: Span { start: start as u32, end: lexer.at as u32 } });
+        found.push(Token {
+            kind,
+            span: Span {
+                start: start as u32,
+                end: lexer.at as u32,
+            },
+        });
         if kind == Kind::End {
             return Ok(found);
         }
@@ -57,7 +67,13 @@ impl Lexer<'_> {
 
     fn complaint(&self, start: usize, message: &str) -> Complaint {
         let end = self.at.max(start + 1).min(self.bytes.len().max(start));
-        Complaint::new(Span { start: start as u32, end: end as u32 }, message)
+        Complaint::new(
+            Span {
+                start: start as u32,
+                end: end as u32,
+            },
+            message,
+        )
     }
 
     fn skip_while(&mut self, test: impl Fn(u8) -> bool) {
@@ -91,7 +107,11 @@ impl Lexer<'_> {
             b'%' | b'_' | b'$' => {
                 self.at += 1;
                 self.skip_while(is_word);
-                Ok(if self.at == start + 1 && first == b'%' { Kind::Punct('%') } else { Kind::Word })
+                Ok(if self.at == start + 1 && first == b'%' {
+                    Kind::Punct('%')
+                } else {
+                    Kind::Word
+                })
             }
             byte if byte.is_ascii_alphabetic() => {
                 self.skip_while(is_word);
@@ -126,7 +146,10 @@ impl Lexer<'_> {
             _ => {
                 let character = self.text[start..].chars().next().unwrap_or('?');
                 self.at += character.len_utf8();
-                Err(self.complaint(start, &format!("character `{character}` has no place in PTX")))
+                Err(self.complaint(
+                    start,
+                    &format!("character `{character}` has no place in PTX"),
+                ))
             }
         }
     }
@@ -175,7 +198,9 @@ impl Lexer<'_> {
                 }
             }
         };
-        value.map(Kind::Integer).map_err(|_| self.complaint(start, "not a number PTX knows"))
+        value
+            .map(Kind::Integer)
+            .map_err(|_| self.complaint(start, "not a number PTX knows"))
     }
 }
 
@@ -184,7 +209,11 @@ mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<Kind> {
-        tokens(text).expect("valid text").into_iter().map(|token| token.kind).collect()
+        tokens(text)
+            .expect("valid text")
+            .into_iter()
+            .map(|token| token.kind)
+            .collect()
     }
 
     #[test]

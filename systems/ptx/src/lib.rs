@@ -32,7 +32,7 @@ mod types;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use exec::{
-    EmulationError, EmulationOptions, KernelArgument, LaunchConfig, Order, launch,
+    EmulationError, EmulationOptions, KernelArgument, LaunchConfig, Order, Place, launch,
 };
 pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds};
 pub use module::{Kernel, Module, Parameter, UnknownKernel};

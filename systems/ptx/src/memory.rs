@@ -35,9 +35,7 @@ pub struct Allocation {
 
 impl Allocation {
     fn holds(&self, address: u64, bytes: u64) -> bool {
-        address >= self.base
-            && bytes <= self.bytes
-            && address - self.base <= self.bytes - bytes
+        address >= self.base && bytes <= self.bytes && address - self.base <= self.bytes - bytes
     }
 }
 
@@ -75,7 +73,11 @@ impl DeviceMemory {
         let base = DEVICE_BASE + self.data.len() as u64;
         let end = (bytes + 1).next_multiple_of(ALIGNMENT);
         self.data.resize(self.data.len() + end as usize, 0);
-        self.allocations.push(Allocation { name: name.into(), base, bytes });
+        self.allocations.push(Allocation {
+            name: name.into(),
+            base,
+            bytes,
+        });
         base
     }
 
@@ -87,7 +89,10 @@ impl DeviceMemory {
 
     /// The latest allocation with this name.
     pub fn find(&self, name: &str) -> Option<&Allocation> {
-        self.allocations.iter().rev().find(|allocation| allocation.name == name)
+        self.allocations
+            .iter()
+            .rev()
+            .find(|allocation| allocation.name == name)
     }
 
     /// The bytes at an address.
@@ -115,13 +120,19 @@ impl DeviceMemory {
                 let start = (address - DEVICE_BASE) as usize;
                 Ok(start..start + bytes as usize)
             }
-            _ => Err(OutOfBounds { address, bytes, nearest: self.nearest(address) }),
+            _ => Err(OutOfBounds {
+                address,
+                bytes,
+                nearest: self.nearest(address),
+            }),
         }
     }
 
     /// The last allocation that starts at or before `address`.
     fn containing(&self, address: u64) -> Option<&Allocation> {
-        let after = self.allocations.partition_point(|allocation| allocation.base <= address);
+        let after = self
+            .allocations
+            .partition_point(|allocation| allocation.base <= address);
         after.checked_sub(1).map(|at| &self.allocations[at])
     }
 
@@ -148,7 +159,11 @@ impl DeviceMemory {
     pub(crate) fn nearest(&self, address: u64) -> String {
         let distance = |allocation: &&Allocation| {
             let end = allocation.base + allocation.bytes;
-            if address < allocation.base { allocation.base - address } else { address.saturating_sub(end) }
+            if address < allocation.base {
+                allocation.base - address
+            } else {
+                address.saturating_sub(end)
+            }
         };
         match self.allocations.iter().min_by_key(distance) {
             None => "none: nothing is allocated".to_owned(),
@@ -181,9 +196,10 @@ impl DeviceMemory {
         let mut addresses = Vec::with_capacity(module.variables.len());
         for storage in &module.variables {
             let address = if storage.is_external {
-                let defined = module.variables.iter().position(|other| {
-                    other.name == storage.name && !other.is_external
-                });
+                let defined = module
+                    .variables
+                    .iter()
+                    .position(|other| other.name == storage.name && !other.is_external);
                 match (defined, self.find(&storage.name)) {
                     (Some(_), _) => 0,
                     (None, Some(allocation)) => allocation.base,
@@ -212,7 +228,9 @@ impl DeviceMemory {
 
     /// Addresses of a loaded module's variables.
     pub(crate) fn variables(&self, module: &Module) -> &[u64] {
-        self.modules.get(&module.fingerprint).map_or(&[], Vec::as_slice)
+        self.modules
+            .get(&module.fingerprint)
+            .map_or(&[], Vec::as_slice)
     }
 }
 

@@ -40,7 +40,12 @@ impl Module {
             Err(mut complaints) => {
                 complaints.sort_by_key(|complaint| complaint.span.start);
                 complaints.truncate(parser::COMPLAINTS_MAX);
-                Err(Diagnostics(complaints.into_iter().map(|c| source.diagnostic(c)).collect()))
+                Err(Diagnostics(
+                    complaints
+                        .into_iter()
+                        .map(|c| source.diagnostic(c))
+                        .collect(),
+                ))
             }
         }
     }
@@ -60,22 +65,29 @@ impl Module {
     /// # Errors
     /// [`UnknownKernel`] with the nearest name.
     pub fn kernel(&self, name: &str) -> Result<&Kernel, UnknownKernel> {
-        self.kernels.iter().find(|kernel| kernel.name() == name).ok_or_else(|| {
-            let nearest = nearest_name(name, self.kernels.iter().map(Kernel::name));
-            UnknownKernel {
-                file: self.file.clone(),
-                name: name.to_owned(),
-                nearest: nearest.map(str::to_owned),
-            }
-        })
+        self.kernels
+            .iter()
+            .find(|kernel| kernel.name() == name)
+            .ok_or_else(|| {
+                let nearest = nearest_name(name, self.kernels.iter().map(Kernel::name));
+                UnknownKernel {
+                    file: self.file.clone(),
+                    name: name.to_owned(),
+                    nearest: nearest.map(str::to_owned),
+                }
+            })
     }
 }
 
 /// FNV-1a over name and text.
 fn fingerprint(file_name: &str, text: &str) -> u64 {
-    file_name.bytes().chain([0]).chain(text.bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    file_name
+        .bytes()
+        .chain([0])
+        .chain(text.bytes())
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
 }
 
 /// A module has no kernel of this name.
@@ -134,7 +146,9 @@ impl Kernel {
 
     /// Bytes of the argument block.
     pub(crate) fn argument_bytes(&self) -> u32 {
-        self.parameters.last().map_or(0, |last| last.offset + last.bytes)
+        self.parameters
+            .last()
+            .map_or(0, |last| last.offset + last.bytes)
     }
 }
 
@@ -157,7 +171,6 @@ pub(crate) struct Storage {
     pub(crate) align: u32,
     pub(crate) bytes: Vec<u8>,
     pub(crate) patches: Vec<Patch>,
-    pub(crate) is_constant: bool,
     /// Declared `.extern`: another module defines it.
     pub(crate) is_external: bool,
 }

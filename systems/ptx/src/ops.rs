@@ -60,13 +60,7 @@ macro_rules! lanes {
     }};
     (|$a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty, $d:ident: $td:ty|
      -> $r:ty $body:block) => {{
-        fn run(
-            x: &[$ta; 32],
-            y: &[$tb; 32],
-            z: &[$tc; 32],
-            w: &[$td; 32],
-            out: &mut [$r; 32],
-        ) {
+        fn run(x: &[$ta; 32], y: &[$tb; 32], z: &[$tc; 32], w: &[$td; 32], out: &mut [$r; 32]) {
             for i in 0..32 {
                 let ($a, $b, $c, $d) = (x[i], y[i], z[i], w[i]);
                 out[i] = $body;
@@ -160,8 +154,8 @@ pub(crate) struct Carry {
     /// 64-bit operands.
     pub(crate) wide: bool,
     pub(crate) signed: bool,
-    pub(crate) carry_in: bool,
-    pub(crate) carry_out: bool,
+    pub(crate) takes: bool,
+    pub(crate) gives: bool,
     pub(crate) d: u16,
     pub(crate) a: Src,
     pub(crate) b: Src,
@@ -370,46 +364,205 @@ pub(crate) struct CallSite {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Transfer {
     /// Bytes between frames: (caller's offset, callee's offset, bytes).
-    Memory { caller: u32, callee: u32, bytes: u32 },
-    Word { caller: Src, callee: Src },
-    Double { caller: Src, callee: Src },
-    Predicate { caller: u16, callee: u16 },
+    Memory {
+        caller: u32,
+        callee: u32,
+        bytes: u32,
+    },
+    Word {
+        caller: Src,
+        callee: Src,
+    },
+    Double {
+        caller: Src,
+        callee: Src,
+    },
+    Predicate {
+        caller: u16,
+        callee: u16,
+    },
 }
 
 /// What an instruction does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    Move32 { d: u16, a: Src },
-    Move64 { d: u16, a: Src },
-    Unary32 { f: Unary32, d: u16, a: Src },
-    Unary64 { f: Unary64, d: u16, a: Src },
-    Widen { f: Widen, d: u16, a: Src },
-    Narrow { f: Narrow, d: u16, a: Src },
-    Binary32 { f: Binary32, d: u16, a: Src, b: Src },
-    Binary64 { f: Binary64, d: u16, a: Src, b: Src },
-    BinaryWide { f: BinaryWide, d: u16, a: Src, b: Src },
-    Shift64 { f: Shift64, d: u16, a: Src, b: Src },
-    ShiftBy32 { f: ShiftBy32, d: u16, a: Src, by: u32 },
-    ShiftBy64 { f: ShiftBy64, d: u16, a: Src, by: u32 },
-    Ternary32 { f: Ternary32, d: u16, a: Src, b: Src, c: Src },
-    Ternary64 { f: Ternary64, d: u16, a: Src, b: Src, c: Src },
-    TernaryWide { f: TernaryWide, d: u16, a: Src, b: Src, c: Src },
-    Extract64 { f: Extract64, d: u16, a: Src, b: Src, c: Src },
-    Insert32 { f: Insert32, d: u16, a: Src, b: Src, c: Src, e: Src },
-    Insert64 { f: Insert64, d: u16, a: Src, b: Src, c: Src, e: Src },
-    Lop3 { table: u8, d: u16, a: Src, b: Src, c: Src },
-    Compare32 { f: Compare32, a: Src, b: Src, outcome: Outcome },
-    Compare64 { f: Compare64, a: Src, b: Src, outcome: Outcome },
+    Move32 {
+        d: u16,
+        a: Src,
+    },
+    Move64 {
+        d: u16,
+        a: Src,
+    },
+    Unary32 {
+        f: Unary32,
+        d: u16,
+        a: Src,
+    },
+    Unary64 {
+        f: Unary64,
+        d: u16,
+        a: Src,
+    },
+    Widen {
+        f: Widen,
+        d: u16,
+        a: Src,
+    },
+    Narrow {
+        f: Narrow,
+        d: u16,
+        a: Src,
+    },
+    Binary32 {
+        f: Binary32,
+        d: u16,
+        a: Src,
+        b: Src,
+    },
+    Binary64 {
+        f: Binary64,
+        d: u16,
+        a: Src,
+        b: Src,
+    },
+    BinaryWide {
+        f: BinaryWide,
+        d: u16,
+        a: Src,
+        b: Src,
+    },
+    Shift64 {
+        f: Shift64,
+        d: u16,
+        a: Src,
+        b: Src,
+    },
+    ShiftBy32 {
+        f: ShiftBy32,
+        d: u16,
+        a: Src,
+        by: u32,
+    },
+    ShiftBy64 {
+        f: ShiftBy64,
+        d: u16,
+        a: Src,
+        by: u32,
+    },
+    Ternary32 {
+        f: Ternary32,
+        d: u16,
+        a: Src,
+        b: Src,
+        c: Src,
+    },
+    Ternary64 {
+        f: Ternary64,
+        d: u16,
+        a: Src,
+        b: Src,
+        c: Src,
+    },
+    TernaryWide {
+        f: TernaryWide,
+        d: u16,
+        a: Src,
+        b: Src,
+        c: Src,
+    },
+    Extract64 {
+        f: Extract64,
+        d: u16,
+        a: Src,
+        b: Src,
+        c: Src,
+    },
+    Insert32 {
+        f: Insert32,
+        d: u16,
+        a: Src,
+        b: Src,
+        c: Src,
+        e: Src,
+    },
+    Insert64 {
+        f: Insert64,
+        d: u16,
+        a: Src,
+        b: Src,
+        c: Src,
+        e: Src,
+    },
+    Lop3 {
+        table: u8,
+        d: u16,
+        a: Src,
+        b: Src,
+        c: Src,
+    },
+    Compare32 {
+        f: Compare32,
+        a: Src,
+        b: Src,
+        outcome: Outcome,
+    },
+    Compare64 {
+        f: Compare64,
+        a: Src,
+        b: Src,
+        outcome: Outcome,
+    },
     /// `set`: like a comparison, the outcome as a number.
-    Set32 { f: Compare32, d: u16, a: Src, b: Src, one: u32, logic: Logic, with: Pred },
-    Set64 { f: Compare64, d: u16, a: Src, b: Src, one: u32, logic: Logic, with: Pred },
-    Select32 { d: u16, a: Src, b: Src, p: Pred },
-    Select64 { d: u16, a: Src, b: Src, p: Pred },
-    Predicate { logic: Logic, d: u16, a: Pred, b: Pred },
+    Set32 {
+        f: Compare32,
+        d: u16,
+        a: Src,
+        b: Src,
+        one: u32,
+        logic: Logic,
+        with: Pred,
+    },
+    Set64 {
+        f: Compare64,
+        d: u16,
+        a: Src,
+        b: Src,
+        one: u32,
+        logic: Logic,
+        with: Pred,
+    },
+    Select32 {
+        d: u16,
+        a: Src,
+        b: Src,
+        p: Pred,
+    },
+    Select64 {
+        d: u16,
+        a: Src,
+        b: Src,
+        p: Pred,
+    },
+    Predicate {
+        logic: Logic,
+        d: u16,
+        a: Pred,
+        b: Pred,
+    },
     /// Address of a variable in the frame; `window` is added for a generic address.
-    FrameAddress { d: u16, offset: u32, wide: bool },
+    FrameAddress {
+        d: u16,
+        offset: u32,
+        wide: bool,
+    },
     /// `isspacep`
-    IsSpace { region: Region, d: u16, a: Src, wide: bool },
+    IsSpace {
+        region: Region,
+        d: u16,
+        a: Src,
+        wide: bool,
+    },
     Carry(u32),
     Pack(u32),
     Unpack(u32),
@@ -419,11 +572,21 @@ pub(crate) enum Op {
     Atomic(u32),
     Shuffle(u32),
     Vote(u32),
-    Match { d: u16, a: Src, wide: bool, members: Src },
-    ActiveMask { d: u16 },
+    Match {
+        d: u16,
+        a: Src,
+        wide: bool,
+        members: Src,
+    },
+    ActiveMask {
+        d: u16,
+    },
     Barrier(u32),
     /// `uniform` is `.uni`; `meet` is the reconvergence point, [`NO_PC`] at the function's end.
-    Branch { target: u32, meet: u32 },
+    Branch {
+        target: u32,
+        meet: u32,
+    },
     Call(u32),
     Return,
     Exit,
@@ -464,5 +627,8 @@ pub(crate) enum Special {
 pub(crate) enum Constant {
     Value(u64),
     /// Address of a module variable plus an offset.
-    Variable { index: usize, offset: i64 },
+    Variable {
+        index: usize,
+        offset: i64,
+    },
 }

@@ -46,7 +46,10 @@ const NAMES: [(&str, ScalarType); 16] = [
 impl ScalarType {
     /// The type with this name (without the dot).
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        NAMES.iter().find(|(known, _)| *known == name).map(|&(_, ty)| ty)
+        NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|&(_, ty)| ty)
     }
 
     /// Width in bits; a predicate counts as one.
@@ -78,7 +81,10 @@ impl ScalarType {
 
 impl fmt::Display for ScalarType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES.iter().find(|(_, ty)| ty == self).map_or("?", |(name, _)| name);
+        let name = NAMES
+            .iter()
+            .find(|(_, ty)| ty == self)
+            .map_or("?", |(name, _)| name);
         write!(f, ".{name}")
     }
 }

@@ -38,7 +38,11 @@ fn space(region: Region) -> Space {
 impl Machine<'_> {
     /// Lane addresses as the instruction names them.
     pub(super) fn addresses(&self, wavefront: &Wavefront, address: &Address) -> [u64; 32] {
-        let frame = if address.in_frame { u64::from(wavefront.frame_base()) } else { 0 };
+        let frame = if address.in_frame {
+            u64::from(wavefront.frame_base())
+        } else {
+            0
+        };
         let offset = (address.offset as u64).wrapping_add(frame);
         let mut lanes = [0; 32];
         if address.wide {
@@ -80,9 +84,18 @@ impl Machine<'_> {
             }
             let [global, shared, local] = masks;
             return Ok([
-                Part { region: Region::Global, mask: global },
-                Part { region: Region::Shared, mask: shared },
-                Part { region: Region::Local, mask: local },
+                Part {
+                    region: Region::Global,
+                    mask: global,
+                },
+                Part {
+                    region: Region::Shared,
+                    mask: shared,
+                },
+                Part {
+                    region: Region::Local,
+                    mask: local,
+                },
             ]);
         }
         let none = || Part { region, mask: 0 };
@@ -99,7 +112,9 @@ impl Machine<'_> {
         let mut left = parts.iter().filter(|part| part.mask != 0).count();
         for part in parts.iter().filter(|part| part.mask != 0) {
             left -= 1;
-            wavefront.writer.access(pc, part.mask, space(part.region), left > 0, addresses);
+            wavefront
+                .writer
+                .access(pc, part.mask, space(part.region), left > 0, addresses);
         }
     }
 
@@ -147,9 +162,21 @@ impl Machine<'_> {
         }
         if address > u64::from(size) || u64::from(size) - address < u64::from(bytes) {
             let kind = match region {
-                Region::Shared => FaultKind::OutsideShared { address, bytes, size },
-                Region::Param => FaultKind::OutsideArguments { address, bytes, size },
-                _ => FaultKind::OutsideLocal { address, bytes, size },
+                Region::Shared => FaultKind::OutsideShared {
+                    address,
+                    bytes,
+                    size,
+                },
+                Region::Param => FaultKind::OutsideArguments {
+                    address,
+                    bytes,
+                    size,
+                },
+                _ => FaultKind::OutsideLocal {
+                    address,
+                    bytes,
+                    size,
+                },
             };
             return Err(Fault::at(lane, kind));
         }
@@ -266,11 +293,17 @@ impl Machine<'_> {
                 }
                 Region::Shared => {
                     let size = shared.bytes.len() as u32;
-                    (Self::offset_in(part.region, lane, address, total, size)?, false)
+                    (
+                        Self::offset_in(part.region, lane, address, total, size)?,
+                        false,
+                    )
                 }
                 Region::Local => {
                     let size = wavefront.private.bytes;
-                    (Self::offset_in(part.region, lane, address, total, size)?, true)
+                    (
+                        Self::offset_in(part.region, lane, address, total, size)?,
+                        true,
+                    )
                 }
                 Region::Param => return Err(Fault::at(lane, FaultKind::ReadOnly { address })),
             };
@@ -314,7 +347,11 @@ impl Wavefront {
         if register == usize::from(NO_REGISTER) {
             return;
         }
-        let value = if access.signed { extend(value, access.bytes) } else { value };
+        let value = if access.signed {
+            extend(value, access.bytes)
+        } else {
+            value
+        };
         if access.wide {
             self.registers.doubles[self.registers.double + register][lane] = value;
         } else if access.short {

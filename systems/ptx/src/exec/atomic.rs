@@ -26,8 +26,7 @@ impl Machine<'_> {
                 let memory = match part.region {
                     Region::Shared => {
                         let size = shared.bytes.len() as u32;
-                        let at =
-                            Self::offset_in(part.region, lane, address, atomic.bytes, size)?;
+                        let at = Self::offset_in(part.region, lane, address, atomic.bytes, size)?;
                         &mut shared.bytes[at..at + atomic.bytes as usize]
                     }
                     Region::Global | Region::Generic => {
@@ -71,16 +70,30 @@ impl Machine<'_> {
 }
 
 fn apply(kind: AtomicKind, wide: bool, old: u64, b: u64, c: u64) -> u64 {
-    let signed = |value: u64| if wide { value as i64 } else { i64::from(value as i32) };
+    let signed = |value: u64| {
+        if wide {
+            value as i64
+        } else {
+            i64::from(value as i32)
+        }
+    };
     let new = match kind {
         AtomicKind::Add => old.wrapping_add(b),
         AtomicKind::AddF32 => {
             let sum = f32::from_bits(old as u32) + f32::from_bits(b as u32);
-            u64::from(if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() })
+            u64::from(if sum.is_nan() {
+                0x7fff_ffff
+            } else {
+                sum.to_bits()
+            })
         }
         AtomicKind::AddF64 => {
             let sum = f64::from_bits(old) + f64::from_bits(b);
-            if sum.is_nan() { 0x7ff8_0000_0000_0000 } else { sum.to_bits() }
+            if sum.is_nan() {
+                0x7ff8_0000_0000_0000
+            } else {
+                sum.to_bits()
+            }
         }
         AtomicKind::MinU => old.min(b),
         AtomicKind::MaxU => old.max(b),

@@ -54,10 +54,15 @@ impl Shared {
         held: u32,
     ) -> Result<(), Fault> {
         let Some(barrier) = self.barriers.get_mut(number as usize) else {
-            return Err(Fault { lane: None, kind: FaultKind::BarrierNumber { number } });
+            return Err(Fault {
+                lane: None,
+                kind: FaultKind::BarrierNumber { number },
+            });
         };
         barrier.wavefronts += 1;
-        barrier.expected = barrier.expected.or(threads.map(|threads| threads.div_ceil(32)));
+        barrier.expected = barrier
+            .expected
+            .or(threads.map(|threads| threads.div_ceil(32)));
         barrier.held += (held & lanes).count_ones();
         barrier.failed |= lanes & !held != 0;
         barrier.touched = true;
@@ -79,7 +84,11 @@ impl Shared {
             opened = true;
             self.barriers[number] = Arrivals::default();
             for wavefront in wavefronts.iter_mut() {
-                if wavefront.state == (State::Waiting { barrier: number as u32 }) {
+                if wavefront.state
+                    == (State::Waiting {
+                        barrier: number as u32,
+                    })
+                {
                     wavefront.state = State::Running;
                     if let Some((instruction, mask)) = wavefront.barrier_result.take() {
                         finish(wavefront, &instruction, mask, &barrier);

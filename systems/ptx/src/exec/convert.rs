@@ -23,7 +23,11 @@ fn fill_register(spec: &Convert, bits: u64) -> u64 {
     } else {
         bits
     };
-    if spec.to_bits == 64 { extended } else { extended & ((1 << spec.to_bits) - 1) }
+    if spec.to_bits == 64 {
+        extended
+    } else {
+        extended & ((1 << spec.to_bits) - 1)
+    }
 }
 
 fn integer(ty: ScalarType, raw: u64) -> i128 {
@@ -46,12 +50,20 @@ fn limits(ty: ScalarType) -> (i128, i128) {
 
 fn from_integer(spec: &Convert, value: i128) -> u64 {
     let (low, high) = limits(spec.to);
-    let value = if spec.saturate { value.clamp(low, high) } else { value };
+    let value = if spec.saturate {
+        value.clamp(low, high)
+    } else {
+        value
+    };
     truncate(spec.to, value as u64)
 }
 
 fn truncate(ty: ScalarType, value: u64) -> u64 {
-    if ty.bits() == 64 { value } else { value & ((1 << ty.bits()) - 1) }
+    if ty.bits() == 64 {
+        value
+    } else {
+        value & ((1 << ty.bits()) - 1)
+    }
 }
 
 fn read_float(spec: &Convert, raw: u64) -> f64 {
@@ -59,7 +71,11 @@ fn read_float(spec: &Convert, raw: u64) -> f64 {
         ScalarType::F64 => f64::from_bits(raw),
         ScalarType::F32 => {
             let value = f32::from_bits(raw as u32);
-            f64::from(if spec.flush && value.is_subnormal() { 0.0f32.copysign(value) } else { value })
+            f64::from(if spec.flush && value.is_subnormal() {
+                0.0f32.copysign(value)
+            } else {
+                value
+            })
         }
         _ => f64::from(half_to_single(raw as u16)),
     }
@@ -134,10 +150,17 @@ fn float_from_float(spec: &Convert, value: f64) -> u64 {
         ScalarType::F32 => {
             let nearest = value as f32;
             let order = f64::from(nearest).total_cmp(&value);
-            let rounding = if spec.integral { Rounding::Nearest } else { spec.rounding };
+            let rounding = if spec.integral {
+                Rounding::Nearest
+            } else {
+                spec.rounding
+            };
             let single = steer(nearest, order, value < 0.0, rounding);
-            let single =
-                if spec.flush && single.is_subnormal() { 0.0f32.copysign(single) } else { single };
+            let single = if spec.flush && single.is_subnormal() {
+                0.0f32.copysign(single)
+            } else {
+                single
+            };
             u64::from(single.to_bits())
         }
         _ if value.is_nan() => 0x7fff,
@@ -154,7 +177,11 @@ fn half_to_single(bits: u16) -> f32 {
         31 => f32::NAN,
         _ => f32::from_bits((exponent + 112) << 23 | fraction << 13),
     };
-    if bits & 0x8000 == 0 { magnitude } else { -magnitude }
+    if bits & 0x8000 == 0 {
+        magnitude
+    } else {
+        -magnitude
+    }
 }
 
 /// Double precision to half, to nearest even.

@@ -90,7 +90,7 @@ pub enum EmulationError {
     #[error("{place}: {problem}")]
     Memory {
         /// Instruction and thread.
-        place: Place,
+        place: Box<Place>,
         /// Address as the instruction computed it.
         address: u64,
         /// What is wrong with the address, and what lies near it.
@@ -100,13 +100,13 @@ pub enum EmulationError {
     #[error("{place}: the program trapped")]
     Trap {
         /// Instruction and thread.
-        place: Place,
+        place: Box<Place>,
     },
     /// Recursion deeper than allowed.
     #[error("{place}: more than {depth} nested calls; raise `call_depth` if this is intended")]
     CallDepth {
         /// Instruction and thread.
-        place: Place,
+        place: Box<Place>,
         /// The limit.
         depth: u32,
     },
@@ -128,7 +128,7 @@ pub enum EmulationError {
     )]
     NoProgress {
         /// Where one of the spinning wavefronts is.
-        place: Place,
+        place: Box<Place>,
         /// Instructions executed without effect.
         steps: u64,
     },
@@ -136,7 +136,7 @@ pub enum EmulationError {
     #[error("{place}: stopped after {steps} wavefront instructions; raise `step_limit` to go on")]
     StepLimit {
         /// Where one of the wavefronts is.
-        place: Place,
+        place: Box<Place>,
         /// Instructions executed.
         steps: u64,
     },
@@ -174,19 +174,29 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn at(lane: usize, kind: FaultKind) -> Self {
-        Self { lane: Some(lane as u32), kind }
+        Self {
+            lane: Some(lane as u32),
+            kind,
+        }
     }
 
-    pub(super) fn into_error(self, place: Place, machine: &Machine<'_>) -> EmulationError {
+    pub(super) fn into_error(self, place: Box<Place>, machine: &Machine<'_>) -> EmulationError {
         let nearest = |address| machine.memory.nearest(address);
         let (address, problem) = match self.kind {
             FaultKind::Trap => return EmulationError::Trap { place },
             FaultKind::CallDepth => {
-                return EmulationError::CallDepth { place, depth: machine.options.call_depth };
+                return EmulationError::CallDepth {
+                    place,
+                    depth: machine.options.call_depth,
+                };
             }
             FaultKind::BarrierNumber { number } => {
                 let problem = format!("barrier {number} does not exist; there are 16");
-                return EmulationError::Memory { place, address: u64::from(number), problem };
+                return EmulationError::Memory {
+                    place,
+                    address: u64::from(number),
+                    problem,
+                };
             }
             FaultKind::Misaligned { address, bytes } => (
                 address,
@@ -200,21 +210,33 @@ impl Fault {
                     nearest(address)
                 ),
             ),
-            FaultKind::OutsideShared { address, bytes, size } => (
+            FaultKind::OutsideShared {
+                address,
+                bytes,
+                size,
+            } => (
                 address,
                 format!(
                     "{bytes}-byte access to work-group address {address:#x} is outside the \
                      {size} bytes of the work-group"
                 ),
             ),
-            FaultKind::OutsideLocal { address, bytes, size } => (
+            FaultKind::OutsideLocal {
+                address,
+                bytes,
+                size,
+            } => (
                 address,
                 format!(
                     "{bytes}-byte access to private address {address:#x} is outside the {size} \
                      bytes of the thread"
                 ),
             ),
-            FaultKind::OutsideArguments { address, bytes, size } => (
+            FaultKind::OutsideArguments {
+                address,
+                bytes,
+                size,
+            } => (
                 address,
                 format!(
                     "{bytes}-byte access to parameter offset {address:#x} is outside the {size} \
@@ -232,6 +254,10 @@ impl Fault {
                 ),
             ),
         };
-        EmulationError::Memory { place, address, problem }
+        EmulationError::Memory {
+            place,
+            address,
+            problem,
+        }
     }
 }

@@ -31,7 +31,9 @@ impl Machine<'_> {
             inside |= u32::from(valid) << lane;
             out[lane] = a[source as usize];
         }
-        wavefront.registers.put32_unless_discarded(shuffle.d, mask, &out);
+        wavefront
+            .registers
+            .put32_unless_discarded(shuffle.d, mask, &out);
         wavefront.registers.put_predicate(shuffle.p, mask, inside);
     }
 
@@ -47,7 +49,9 @@ impl Machine<'_> {
             VoteMode::Any => held != 0,
             VoteMode::Uniform => held == 0 || held == members,
             VoteMode::Ballot => {
-                wavefront.registers.put32_unless_discarded(vote.d, mask, &[held; 32]);
+                wavefront
+                    .registers
+                    .put32_unless_discarded(vote.d, mask, &[held; 32]);
                 return;
             }
         };

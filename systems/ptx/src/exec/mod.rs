@@ -15,14 +15,13 @@ use std::sync::Arc;
 use warpweave_trace::{KernelTrace, KernelWriter};
 
 use crate::exec::barrier::Shared;
-use crate::exec::error::Place;
 use crate::exec::run::Pause;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::{DeviceMemory, SHARED_WINDOW};
 use crate::module::{Kernel, Module};
 use crate::ops::{Constant, Lanes32, Lanes64};
 
-pub use crate::exec::error::EmulationError;
+pub use crate::exec::error::{EmulationError, Place};
 
 /// Threads a work-group may have (CUDA C++ Programming Guide, compute capability 2.0 and up).
 const THREADS_MAX: u64 = 1024;
@@ -64,15 +63,14 @@ impl KernelArgument {
             Self::U8(value) => value.to_le_bytes().to_vec(),
             Self::U16(value) => value.to_le_bytes().to_vec(),
             Self::U32(value) => value.to_le_bytes().to_vec(),
-            Self::U64(value) => value.to_le_bytes().to_vec(),
             Self::S32(value) => value.to_le_bytes().to_vec(),
             Self::S64(value) => value.to_le_bytes().to_vec(),
             Self::F32(value) => value.to_le_bytes().to_vec(),
             Self::F64(value) => value.to_le_bytes().to_vec(),
-            Self::Pointer(value) if wanted == 4 && *value <= u64::from(u32::MAX) => {
+            Self::Pointer(value) if wanted == 4 && u32::try_from(*value).is_ok() => {
                 (*value as u32).to_le_bytes().to_vec()
             }
-            Self::Pointer(value) => value.to_le_bytes().to_vec(),
+            Self::U64(value) | Self::Pointer(value) => value.to_le_bytes().to_vec(),
             Self::Bytes(bytes) => bytes.clone(),
         }
     }
@@ -133,10 +131,12 @@ pub fn launch(
     options: &EmulationOptions,
 ) -> Result<KernelTrace, EmulationError> {
     let kernel = module.kernel(kernel)?;
-    memory.load(module).map_err(|variable| EmulationError::UndefinedVariable {
-        kernel: kernel.name().to_owned(),
-        variable,
-    })?;
+    memory
+        .load(module)
+        .map_err(|variable| EmulationError::UndefinedVariable {
+            kernel: kernel.name().to_owned(),
+            variable,
+        })?;
     let arguments = arguments(kernel, config.args)?;
     check_shape(kernel, &config, options)?;
     let writer = KernelWriter::new(
@@ -151,8 +151,18 @@ pub fn launch(
         Constant::Value(value) => value,
         Constant::Variable { index, offset } => addresses[index].wrapping_add(offset as u64),
     };
-    let constants32 = kernel.tables.constants32.iter().map(|c| [value(c) as u32; 32]).collect();
-    let constants64 = kernel.tables.constants64.iter().map(|c| [value(c); 32]).collect();
+    let constants32 = kernel
+        .tables
+        .constants32
+        .iter()
+        .map(|c| [value(c) as u32; 32])
+        .collect();
+    let constants64 = kernel
+        .tables
+        .constants64
+        .iter()
+        .map(|c| [value(c); 32])
+        .collect();
     let machine = Machine {
         kernel,
         constants32,
@@ -204,16 +214,23 @@ fn check_shape(
     options: &EmulationOptions,
 ) -> Result<(), EmulationError> {
     let refuse = |problem: String| {
-        Err(EmulationError::Launch { kernel: kernel.name().to_owned(), problem })
+        Err(EmulationError::Launch {
+            kernel: kernel.name().to_owned(),
+            problem,
+        })
     };
     let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
     if threads == 0 || threads > THREADS_MAX {
-        return refuse(format!("a work-group of {threads} threads; 1 to {THREADS_MAX} are possible"));
+        return refuse(format!(
+            "a work-group of {threads} threads; 1 to {THREADS_MAX} are possible"
+        ));
     }
     let shared =
         u64::from(kernel.code().static_local_bytes) + u64::from(config.dynamic_local_bytes);
     if shared > SHARED_WINDOW.end - SHARED_WINDOW.start {
-        return refuse(format!("{shared} bytes of work-group memory are more than any hardware has"));
+        return refuse(format!(
+            "{shared} bytes of work-group memory are more than any hardware has"
+        ));
     }
     if options.resident_work_groups == 0 || options.quantum == 0 {
         return refuse("resident work-groups and quantum must be at least 1".to_owned());
@@ -255,10 +272,16 @@ impl Machine<'_> {
     fn start(&self, number: u32) -> Group {
         let count = self.wavefronts_per_group();
         let turns = sequence(count, self.options.order, u64::from(number) + 1);
-        let wavefronts: Vec<Wavefront> =
-            turns.into_iter().map(|index| Wavefront::new(self, number, index)).collect();
+        let wavefronts: Vec<Wavefront> = turns
+            .into_iter()
+            .map(|index| Wavefront::new(self, number, index))
+            .collect();
         let bytes = self.kernel.code().static_local_bytes + self.dynamic_local_bytes;
-        Group { number, wavefronts, shared: Shared::new(bytes, count) }
+        Group {
+            number,
+            wavefronts,
+            shared: Shared::new(bytes, count),
+        }
     }
 
     fn place(&self, group: u32, wavefront: &Wavefront, lane: Option<u32>) -> Place {
@@ -280,7 +303,10 @@ impl Machine<'_> {
 }
 
 /// Runs all work-groups: the resident ones take turns, wavefront by wavefront.
-fn schedule(mut machine: Machine<'_>, mut writer: KernelWriter) -> Result<KernelTrace, EmulationError> {
+fn schedule(
+    mut machine: Machine<'_>,
+    mut writer: KernelWriter,
+) -> Result<KernelTrace, EmulationError> {
     let total: u32 = machine.grid.iter().product();
     let mut waiting = sequence(total, machine.options.order, 0).into_iter();
     let mut resident: Vec<Group> = Vec::new();
@@ -301,7 +327,11 @@ fn schedule(mut machine: Machine<'_>, mut writer: KernelWriter) -> Result<Kernel
         }
         let mut at = 0;
         while at < resident.len() {
-            if resident[at].wavefronts.iter().all(|wavefront| wavefront.state == State::Done) {
+            if resident[at]
+                .wavefronts
+                .iter()
+                .all(|wavefront| wavefront.state == State::Done)
+            {
                 let group = resident.remove(at);
                 for wavefront in group.wavefronts {
                     writer.finish_wavefront(group.number, wavefront.index, wavefront.writer)?;
@@ -320,14 +350,13 @@ fn take_turns(machine: &mut Machine<'_>, group: &mut Group) -> Result<(), Emulat
             continue;
         }
         match machine.run(wavefront, &mut group.shared) {
-            Ok(Pause::Quantum) => {}
-            Ok(Pause::Barrier) => {}
+            Ok(Pause::Quantum | Pause::Barrier) => {}
             Ok(Pause::Done) => {
                 group.shared.leave();
                 machine.last_progress = machine.steps;
             }
             Err(fault) => {
-                let place = machine.place(group.number, wavefront, fault.lane);
+                let place = Box::new(machine.place(group.number, wavefront, fault.lane));
                 return Err(fault.into_error(place, machine));
             }
         }
@@ -336,10 +365,13 @@ fn take_turns(machine: &mut Machine<'_>, group: &mut Group) -> Result<(), Emulat
         }
         let stalled = machine.steps - machine.last_progress > machine.options.stall_limit;
         if stalled || machine.steps > machine.options.step_limit {
-            let place = machine.place(group.number, &group.wavefronts[turn], None);
+            let place = Box::new(machine.place(group.number, &group.wavefronts[turn], None));
             let steps = machine.steps;
             return Err(if stalled {
-                EmulationError::NoProgress { place, steps: machine.options.stall_limit }
+                EmulationError::NoProgress {
+                    place,
+                    steps: machine.options.stall_limit,
+                }
             } else {
                 EmulationError::StepLimit { place, steps }
             });
@@ -361,8 +393,15 @@ fn deadlock(machine: &Machine<'_>, resident: &[Group]) -> EmulationError {
             }
         }
     }
-    let (file, kernel) = (machine.kernel.code().source.clone(), machine.kernel.name().to_owned());
-    EmulationError::Deadlock { file, kernel, waiting }
+    let (file, kernel) = (
+        machine.kernel.code().source.clone(),
+        machine.kernel.name().to_owned(),
+    );
+    EmulationError::Deadlock {
+        file,
+        kernel,
+        waiting,
+    }
 }
 
 /// `0..count` in the order asked for; `salt` makes different shuffles from one seed.

@@ -134,17 +134,33 @@ impl Machine<'_> {
                 }
                 Op::Compare32 { f, a, b, outcome } => {
                     let bits = f(w!(a), w!(b));
-                    wavefront.write_outcome(&outcome, mask, bits);
+                    wavefront.write_outcome(outcome, mask, bits);
                 }
                 Op::Compare64 { f, a, b, outcome } => {
                     let bits = f(x!(a), x!(b));
-                    wavefront.write_outcome(&outcome, mask, bits);
+                    wavefront.write_outcome(outcome, mask, bits);
                 }
-                Op::Set32 { f, d, a, b, one, logic, with } => {
+                Op::Set32 {
+                    f,
+                    d,
+                    a,
+                    b,
+                    one,
+                    logic,
+                    with,
+                } => {
                     let bits = logic.apply(f(w!(a), w!(b)), registers.predicate(with));
                     registers.put32(d, mask, &numbers(bits, one));
                 }
-                Op::Set64 { f, d, a, b, one, logic, with } => {
+                Op::Set64 {
+                    f,
+                    d,
+                    a,
+                    b,
+                    one,
+                    logic,
+                    with,
+                } => {
                     let bits = logic.apply(f(x!(a), x!(b)), registers.predicate(with));
                     registers.put32(d, mask, &numbers(bits, one));
                 }
@@ -165,7 +181,9 @@ impl Machine<'_> {
                 Op::FrameAddress { d, offset, wide } => {
                     let address = wavefront.frame_base().wrapping_add(offset);
                     if wide {
-                        wavefront.registers.put64(d, mask, &[u64::from(address); 32]);
+                        wavefront
+                            .registers
+                            .put64(d, mask, &[u64::from(address); 32]);
                     } else {
                         wavefront.registers.put32(d, mask, &[address; 32]);
                     }
@@ -222,7 +240,12 @@ impl Machine<'_> {
                 Op::Vote(at) if mask != 0 => {
                     self.vote(wavefront, &kernel.tables.votes[at as usize], mask);
                 }
-                Op::Match { d, a, wide, members } if mask != 0 => {
+                Op::Match {
+                    d,
+                    a,
+                    wide,
+                    members,
+                } if mask != 0 => {
                     self.match_any(wavefront, (d, a, wide), members, mask);
                 }
                 Op::ActiveMask { d } => registers.put32(d, mask, &[mask; 32]),
@@ -256,7 +279,10 @@ impl Machine<'_> {
                 }
                 Op::Trap if mask != 0 => {
                     let lane = Some(mask.trailing_zeros());
-                    return Err(Fault { lane, kind: FaultKind::Trap });
+                    return Err(Fault {
+                        lane,
+                        kind: FaultKind::Trap,
+                    });
                 }
                 // Nothing functional, or no lane does it.
                 Op::Nothing
@@ -302,8 +328,9 @@ impl Machine<'_> {
         let lane = mask.trailing_zeros() as usize;
         let registers = &wavefront.registers;
         let number = registers.get32(&self.constants32, barrier.id)[lane];
-        let threads =
-            barrier.threads.map(|threads| registers.get32(&self.constants32, threads)[lane]);
+        let threads = barrier
+            .threads
+            .map(|threads| registers.get32(&self.constants32, threads)[lane]);
         let held = registers.predicate(barrier.p);
         shared.arrive(number, threads, mask, held)?;
         if barrier.kind == BarrierKind::Arrive {
@@ -326,12 +353,12 @@ impl Machine<'_> {
                     u64::from(registers.get32(&self.constants32, source)[lane])
                 }
             };
-            let flag = carry.carry_in && flags >> lane & 1 != 0;
+            let flag = carry.takes && flags >> lane & 1 != 0;
             let operands = [read(carry.a), read(carry.b), read(carry.c)];
             let (value, out) = add_with_carry(carry, operands, flag);
             word[lane] = value as u32;
             double[lane] = value;
-            if carry.carry_out {
+            if carry.gives {
                 flags = flags & !(1 << lane) | u32::from(out) << lane;
             }
         }
@@ -365,22 +392,28 @@ impl Machine<'_> {
         let whole: Lanes64 = if parts.wide {
             *registers.get64(&self.constants64, parts.whole)
         } else {
-            registers.get32(&self.constants32, parts.whole).map(u64::from)
+            registers
+                .get32(&self.constants32, parts.whole)
+                .map(u64::from)
         };
         let ones = u32::MAX >> (32 - parts.bits);
         for (at, &register) in parts.registers[..parts.count].iter().enumerate() {
             let part = whole.map(|value| (value >> (parts.bits * at as u32)) as u32 & ones);
-            wavefront.registers.put32_unless_discarded(register, mask, &part);
+            wavefront
+                .registers
+                .put32_unless_discarded(register, mask, &part);
         }
     }
 }
 
 impl Wavefront {
     #[inline(always)]
-    fn write_outcome(&mut self, outcome: &Outcome, mask: u32, bits: u32) {
+    fn write_outcome(&mut self, outcome: Outcome, mask: u32, bits: u32) {
         let with = self.registers.predicate(outcome.with);
-        self.registers.put_predicate(outcome.p, mask, outcome.logic.apply(bits, with));
-        self.registers.put_predicate(outcome.q, mask, outcome.logic.apply(!bits, with));
+        self.registers
+            .put_predicate(outcome.p, mask, outcome.logic.apply(bits, with));
+        self.registers
+            .put_predicate(outcome.q, mask, outcome.logic.apply(!bits, with));
     }
 }
 
@@ -388,7 +421,11 @@ fn add_with_carry(carry: &Carry, [a, b, c]: [u64; 3], flag: bool) -> (u64, bool)
     let bits = if carry.wide { 64 } else { 32 };
     let ones = u64::MAX >> (64 - bits);
     let signed = |value: u64| {
-        if carry.wide { i128::from(value as i64) } else { i128::from(value as i32) }
+        if carry.wide {
+            i128::from(value as i64)
+        } else {
+            i128::from(value as i32)
+        }
     };
     let product = || {
         if carry.signed {
@@ -404,9 +441,7 @@ fn add_with_carry(carry: &Carry, [a, b, c]: [u64; 3], flag: bool) -> (u64, bool)
             let (difference, again) = difference.overflowing_sub(u64::from(flag));
             return (difference & ones, borrow || again);
         }
-        CarryKind::MadLo => {
-            u128::from(product() as u64 & ones) + u128::from(c) + u128::from(flag)
-        }
+        CarryKind::MadLo => u128::from(product() as u64 & ones) + u128::from(c) + u128::from(flag),
         CarryKind::MadHi => {
             u128::from((product() >> bits) as u64 & ones) + u128::from(c) + u128::from(flag)
         }
@@ -431,18 +466,28 @@ fn numbers(bits: u32, one: u32) -> Lanes32 {
 
 fn select32(bits: u32, a: &Lanes32, b: &Lanes32, out: &mut Lanes32) {
     for lane in 0..32 {
-        out[lane] = if bits & 1 << lane == 0 { b[lane] } else { a[lane] };
+        out[lane] = if bits & 1 << lane == 0 {
+            b[lane]
+        } else {
+            a[lane]
+        };
     }
 }
 
 fn select64(bits: u32, a: &Lanes64, b: &Lanes64, out: &mut Lanes64) {
     for lane in 0..32 {
-        out[lane] = if bits & 1 << lane == 0 { b[lane] } else { a[lane] };
+        out[lane] = if bits & 1 << lane == 0 {
+            b[lane]
+        } else {
+            a[lane]
+        };
     }
 }
 
 fn lanes_where<T: Copy>(values: &[T; 32], test: impl Fn(T) -> bool) -> u32 {
-    values.iter().enumerate().fold(0, |bits, (lane, &value)| bits | u32::from(test(value)) << lane)
+    values.iter().enumerate().fold(0, |bits, (lane, &value)| {
+        bits | u32::from(test(value)) << lane
+    })
 }
 
 /// `isspacep`: constants live in device memory, so the two are not told apart.

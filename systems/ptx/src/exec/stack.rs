@@ -37,7 +37,9 @@ pub(super) struct Activation {
 impl Machine<'_> {
     /// Moves past a branch; `taken` is a subset of the active lanes.
     pub(super) fn branch(&self, wavefront: &mut Wavefront, taken: u32, target: u32, meet: u32) {
-        let Some(top) = wavefront.paths.last_mut() else { return };
+        let Some(top) = wavefront.paths.last_mut() else {
+            return;
+        };
         let (next, kept) = (top.pc + 1, top.mask & !taken);
         if kept == 0 {
             top.pc = target;
@@ -101,12 +103,20 @@ impl Machine<'_> {
         mask: u32,
     ) -> Result<(), Fault> {
         if wavefront.activations.len() > self.options.call_depth as usize {
-            return Err(Fault { lane: None, kind: FaultKind::CallDepth });
+            return Err(Fault {
+                lane: None,
+                kind: FaultKind::CallDepth,
+            });
         }
-        let caller = *wavefront.activations.last().expect("the kernel itself is open");
+        let caller = *wavefront
+            .activations
+            .last()
+            .expect("the kernel itself is open");
         let site = &self.kernel.tables.calls[number];
-        let (above, frame) =
-            (self.kernel.frames[caller.function], self.kernel.frames[site.callee]);
+        let (above, frame) = (
+            self.kernel.frames[caller.function],
+            self.kernel.frames[site.callee],
+        );
         let callee = Activation {
             function: site.callee,
             site: number,
@@ -119,13 +129,21 @@ impl Machine<'_> {
         };
         let registers = &mut wavefront.registers;
         registers.words.resize(callee.words + frame.words, [0; 32]);
-        registers.doubles.resize(callee.doubles + frame.doubles, [0; 32]);
-        registers.predicates.resize(callee.predicates + frame.predicates, 0);
+        registers
+            .doubles
+            .resize(callee.doubles + frame.doubles, [0; 32]);
+        registers
+            .predicates
+            .resize(callee.predicates + frame.predicates, 0);
         wavefront.private.resize(callee.private + frame.bytes);
         self.pass_arguments(wavefront, site, &caller, &callee);
         wavefront.activations.push(callee);
         wavefront.enter(&callee);
-        wavefront.paths.push(Path { pc: frame.entry, meet: NO_PC, mask });
+        wavefront.paths.push(Path {
+            pc: frame.entry,
+            meet: NO_PC,
+            mask,
+        });
         Ok(())
     }
 
@@ -138,20 +156,34 @@ impl Machine<'_> {
     ) {
         for transfer in &site.arguments {
             match *transfer {
-                Transfer::Memory { caller: from, callee: to, bytes } => {
+                Transfer::Memory {
+                    caller: from,
+                    callee: to,
+                    bytes,
+                } => {
                     let (from, to) = (caller.private + from, callee.private + to);
                     wavefront.copy_private(from, to, bytes, callee.mask);
                 }
-                Transfer::Word { caller: from, callee: to } if to.0 != NO_REGISTER => {
+                Transfer::Word {
+                    caller: from,
+                    callee: to,
+                } if to.0 != NO_REGISTER => {
                     let value = *wavefront.registers.get32(&self.constants32, from);
                     wavefront.registers.words[callee.words + usize::from(to.0)] = value;
                 }
-                Transfer::Double { caller: from, callee: to } if to.0 != NO_REGISTER => {
+                Transfer::Double {
+                    caller: from,
+                    callee: to,
+                } if to.0 != NO_REGISTER => {
                     let value = *wavefront.registers.get64(&self.constants64, from);
                     wavefront.registers.doubles[callee.doubles + usize::from(to.0)] = value;
                 }
-                Transfer::Predicate { caller: from, callee: to } if to != NO_REGISTER => {
-                    let bits = wavefront.registers.predicates[caller.predicates + usize::from(from)];
+                Transfer::Predicate {
+                    caller: from,
+                    callee: to,
+                } if to != NO_REGISTER => {
+                    let bits =
+                        wavefront.registers.predicates[caller.predicates + usize::from(from)];
                     wavefront.registers.predicates[callee.predicates + usize::from(to)] = bits;
                 }
                 _ => {}
@@ -161,25 +193,43 @@ impl Machine<'_> {
 
     /// Closes the innermost call and hands over its results.
     fn end_call(&self, wavefront: &mut Wavefront) {
-        let Some(callee) = wavefront.activations.pop() else { return };
-        let caller = *wavefront.activations.last().expect("the kernel itself is open");
+        let Some(callee) = wavefront.activations.pop() else {
+            return;
+        };
+        let caller = *wavefront
+            .activations
+            .last()
+            .expect("the kernel itself is open");
         let site = &self.kernel.tables.calls[callee.site];
         wavefront.enter(&caller);
         for transfer in &site.results {
             match *transfer {
-                Transfer::Memory { caller: to, callee: from, bytes } => {
+                Transfer::Memory {
+                    caller: to,
+                    callee: from,
+                    bytes,
+                } => {
                     let (from, to) = (callee.private + from, caller.private + to);
                     wavefront.copy_private(from, to, bytes, callee.mask);
                 }
-                Transfer::Word { caller: to, callee: from } if from.0 != NO_REGISTER => {
+                Transfer::Word {
+                    caller: to,
+                    callee: from,
+                } if from.0 != NO_REGISTER => {
                     let value = wavefront.registers.words[callee.words + usize::from(from.0)];
                     wavefront.registers.put32(to.0, callee.mask, &value);
                 }
-                Transfer::Double { caller: to, callee: from } if from.0 != NO_REGISTER => {
+                Transfer::Double {
+                    caller: to,
+                    callee: from,
+                } if from.0 != NO_REGISTER => {
                     let value = wavefront.registers.doubles[callee.doubles + usize::from(from.0)];
                     wavefront.registers.put64(to.0, callee.mask, &value);
                 }
-                Transfer::Predicate { caller: to, callee: from } if from != NO_REGISTER => {
+                Transfer::Predicate {
+                    caller: to,
+                    callee: from,
+                } if from != NO_REGISTER => {
                     let at = callee.predicates + usize::from(from);
                     let bits = wavefront.registers.predicates[at];
                     wavefront.registers.put_predicate(to, callee.mask, bits);
@@ -204,7 +254,11 @@ impl Wavefront {
     }
 
     fn copy_private(&mut self, from: u32, to: u32, bytes: u32, mask: u32) {
-        let step = if (from | to | bytes).is_multiple_of(4) { 4 } else { 1 };
+        let step = if (from | to | bytes).is_multiple_of(4) {
+            4
+        } else {
+            1
+        };
         for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
             for at in (0..bytes).step_by(step as usize) {
                 let value = self.private.read(lane, (from + at) as usize, step);

@@ -33,9 +33,17 @@ impl Wavefront {
         let frame = machine.kernel.frames[0];
         let threads: u32 = machine.block.iter().product();
         let lanes = (threads - index * 32).min(32);
-        let mask = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
-        let specials =
-            machine.kernel.tables.specials.iter().map(|&s| special(machine, group, index, s));
+        let mask = if lanes == 32 {
+            u32::MAX
+        } else {
+            (1 << lanes) - 1
+        };
+        let specials = machine
+            .kernel
+            .tables
+            .specials
+            .iter()
+            .map(|&s| special(machine, group, index, s));
         let activation = Activation {
             function: 0,
             site: 0,
@@ -57,9 +65,16 @@ impl Wavefront {
                 double: 0,
                 predicate: 0,
             },
-            private: Private { words: vec![0; frame.bytes as usize / 4 * 32], bytes: frame.bytes },
+            private: Private {
+                words: vec![0; frame.bytes as usize / 4 * 32],
+                bytes: frame.bytes,
+            },
             activations: vec![activation],
-            paths: vec![Path { pc: frame.entry, meet: NO_PC, mask }],
+            paths: vec![Path {
+                pc: frame.entry,
+                meet: NO_PC,
+                mask,
+            }],
             carry: 0,
             state: State::Running,
             writer: StreamWriter::new(),
@@ -78,7 +93,9 @@ impl Wavefront {
 
     /// Start of the current frame in private memory.
     pub(super) fn frame_base(&self) -> u32 {
-        self.activations.last().map_or(0, |activation| activation.private)
+        self.activations
+            .last()
+            .map_or(0, |activation| activation.private)
     }
 }
 
@@ -152,7 +169,11 @@ impl Registers {
         } else {
             self.predicates[self.predicate + usize::from(at)]
         };
-        if predicate.0 & Pred::NEGATED == 0 { bits } else { !bits }
+        if predicate.0 & Pred::NEGATED == 0 {
+            bits
+        } else {
+            !bits
+        }
     }
 
     #[inline(always)]

@@ -1,11 +1,11 @@
 //! Comparison and selection (PTX ISA, "Comparison and Selection Instructions").
 
+#![allow(clippy::float_cmp)] // Comparing floats exactly is what these instructions do.
+
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::float::flush;
 use crate::lower::names::Value;
-use crate::ops::{
-    Compare32, Compare64, Logic, Op, Outcome, Pred, Src, Ternary32, compare, lanes,
-};
+use crate::ops::{Compare32, Compare64, Logic, Op, Outcome, Pred, Src, Ternary32, compare, lanes};
 use crate::types::ScalarType;
 
 const COMPARISONS: [&str; 18] = [
@@ -28,7 +28,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    fn comparison(&mut self, form: &mut Form<'_>) -> Encoded<(&'static str, Logic, bool)> {
+    fn comparison(form: &mut Form<'_>) -> Encoded<(&'static str, Logic, bool)> {
         let comparison = form
             .take_one(|name| COMPARISONS.into_iter().find(|&known| known == name))
             .ok_or_else(|| form.unsupported("it names no comparison"))?;
@@ -53,9 +53,7 @@ impl Encoder<'_, '_> {
             (ScalarType::F64, _) => Comparison::Doubles(float64(name).ok_or_else(none)?, a, b),
             (ScalarType::F32, _) => Comparison::Words(float32(name, ftz).ok_or_else(none)?, a, b),
             (ScalarType::F16, _) => return Err(none()),
-            (_, 64) => {
-                Comparison::Doubles(integer64(name, ty.is_signed()).ok_or_else(none)?, a, b)
-            }
+            (_, 64) => Comparison::Doubles(integer64(name, ty.is_signed()).ok_or_else(none)?, a, b),
             (_, 32) => Comparison::Words(integer32(name, ty.is_signed()).ok_or_else(none)?, a, b),
             (_, 16) if ty.is_signed() => Comparison::Words(short(name).ok_or_else(none)?, a, b),
             (_, 16) => Comparison::Words(integer32(name, false).ok_or_else(none)?, a, b),
@@ -64,7 +62,7 @@ impl Encoder<'_, '_> {
     }
 
     fn set_predicate(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let (name, logic, ftz) = self.comparison(form)?;
+        let (name, logic, ftz) = Self::comparison(form)?;
         let ty = form.take_type()?;
         form.count(if logic == Logic::First { 3 } else { 4 })?;
         let with = match form.operands.get(3) {
@@ -72,7 +70,10 @@ impl Encoder<'_, '_> {
             None => Pred(Pred::TRUE),
         };
         let (p, q) = match &form.operands[0].value {
-            Value::Pair(p, q) => (self.predicate_destination(p)?, self.predicate_destination(q)?),
+            Value::Pair(p, q) => (
+                self.predicate_destination(p)?,
+                self.predicate_destination(q)?,
+            ),
             _ => (self.predicate_destination(&form.operands[0])?, Pred::NONE),
         };
         let outcome = Outcome { p, q, logic, with };
@@ -83,7 +84,7 @@ impl Encoder<'_, '_> {
     }
 
     fn set(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let (name, logic, ftz) = self.comparison(form)?;
+        let (name, logic, ftz) = Self::comparison(form)?;
         let (to, ty) = (form.take_type()?, form.take_type()?);
         form.count(if logic == Logic::First { 3 } else { 4 })?;
         let with = match form.operands.get(3) {
@@ -97,8 +98,24 @@ impl Encoder<'_, '_> {
         };
         let d = self.destination(&form.operands[0], to)?;
         Ok(match self.compared(form, (name, ty, ftz))? {
-            Comparison::Words(f, a, b) => Op::Set32 { f, d, a, b, one, logic, with },
-            Comparison::Doubles(f, a, b) => Op::Set64 { f, d, a, b, one, logic, with },
+            Comparison::Words(f, a, b) => Op::Set32 {
+                f,
+                d,
+                a,
+                b,
+                one,
+                logic,
+                with,
+            },
+            Comparison::Doubles(f, a, b) => Op::Set64 {
+                f,
+                d,
+                a,
+                b,
+                one,
+                logic,
+                with,
+            },
         })
     }
 
@@ -106,7 +123,10 @@ impl Encoder<'_, '_> {
         let ty = form.take_type()?;
         form.count(4)?;
         let d = self.destination(&form.operands[0], ty)?;
-        let (a, b) = (self.source(&form.operands[1], ty)?, self.source(&form.operands[2], ty)?);
+        let (a, b) = (
+            self.source(&form.operands[1], ty)?,
+            self.source(&form.operands[2], ty)?,
+        );
         let p = self.predicate(&form.operands[3])?;
         Ok(if ty.bits() == 64 {
             Op::Select64 { d, a, b, p }
@@ -121,7 +141,10 @@ impl Encoder<'_, '_> {
         let (ty, by) = (form.take_type()?, form.take_type()?);
         form.count(4)?;
         let d = self.destination(&form.operands[0], ty)?;
-        let (a, b) = (self.source(&form.operands[1], ty)?, self.source(&form.operands[2], ty)?);
+        let (a, b) = (
+            self.source(&form.operands[1], ty)?,
+            self.source(&form.operands[2], ty)?,
+        );
         let c = self.word(&form.operands[3], by)?;
         if !matches!(by, ScalarType::S32 | ScalarType::F32) {
             return Err(form.unsupported("the selector is .s32 or .f32"));
@@ -137,7 +160,11 @@ impl Encoder<'_, '_> {
                         if f32::from_bits(c) >= 0.0 { a } else { b }
                     }),
                     (true, true) => lanes!(|a: u64, b: u64, c: u32, _e: u32| -> u64 {
-                        if f32::from_bits(flush(c)) >= 0.0 { a } else { b }
+                        if f32::from_bits(flush(c)) >= 0.0 {
+                            a
+                        } else {
+                            b
+                        }
                     }),
                 },
                 d,
@@ -155,7 +182,11 @@ impl Encoder<'_, '_> {
                 if f32::from_bits(c) >= 0.0 { a } else { b }
             }),
             (true, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-                if f32::from_bits(flush(c)) >= 0.0 { a } else { b }
+                if f32::from_bits(flush(c)) >= 0.0 {
+                    a
+                } else {
+                    b
+                }
             }),
         };
         Ok(Op::Ternary32 { f, d, a, b, c })
@@ -234,7 +265,6 @@ macro_rules! unordered {
         $read($a).is_nan() || $read($b).is_nan()
     };
 }
-use unordered;
 
 fn float32(name: &str, ftz: bool) -> Option<Compare32> {
     fn flushed(bits: u32) -> f32 {

@@ -1,9 +1,9 @@
 //! Control flow, calls, barriers and exchange between lanes.
 
+use crate::alloc::File;
 use crate::diagnostics::Complaint;
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Formal, Operand, Symbol, Value};
-use crate::alloc::File;
 use crate::ops::{
     Barrier, BarrierKind, CallSite, NO_PC, NO_REGISTER, Op, Pred, Shuffle, ShuffleMode, Src,
     Transfer, Vote, VoteMode,
@@ -29,7 +29,11 @@ impl Encoder<'_, '_> {
                 form.take("uni");
                 form.count(0)?;
                 // A kernel that returns ends its thread.
-                Ok(if self.is_entry || form.base == "exit" { Op::Exit } else { Op::Return })
+                Ok(if self.is_entry || form.base == "exit" {
+                    Op::Exit
+                } else {
+                    Op::Return
+                })
             }
             "trap" | "brkpt" => Ok(Op::Trap),
             "call" => self.call(form),
@@ -39,7 +43,10 @@ impl Encoder<'_, '_> {
                     "cta", "gl", "sys", "gpu", "cluster", "sc", "acq_rel", "acquire", "release",
                     "proxy", "alias",
                 ];
-                while form.take_one(|name| words.contains(&name).then_some(())).is_some() {}
+                while form
+                    .take_one(|name| words.contains(&name).then_some(()))
+                    .is_some()
+                {}
                 form.count(0)?;
                 Ok(Op::Nothing)
             }
@@ -48,14 +55,26 @@ impl Encoder<'_, '_> {
                 Ok(Op::Nothing)
             }
             "prefetch" | "prefetchu" | "discard" => {
-                let words = ["global", "local", "L1", "L2", "L2::evict_last", "L2::evict_normal"];
-                while form.take_one(|name| words.contains(&name).then_some(())).is_some() {}
+                let words = [
+                    "global",
+                    "local",
+                    "L1",
+                    "L2",
+                    "L2::evict_last",
+                    "L2::evict_normal",
+                ];
+                while form
+                    .take_one(|name| words.contains(&name).then_some(()))
+                    .is_some()
+                {}
                 Ok(Op::Nothing)
             }
             "activemask" => {
                 form.take("b32");
                 form.count(1)?;
-                Ok(Op::ActiveMask { d: self.destination(&form.operands[0], ScalarType::B32)? })
+                Ok(Op::ActiveMask {
+                    d: self.destination(&form.operands[0], ScalarType::B32)?,
+                })
             }
             _ => Err(form.unsupported("this instruction is not supported")),
         }
@@ -141,14 +160,25 @@ impl Encoder<'_, '_> {
             self.word(&form.operands[4], word)?;
         }
         let (d, p) = match &form.operands[0].value {
-            Value::Pair(d, p) => {
-                (self.optional_destination(d, word)?, self.predicate_destination(p)?)
-            }
+            Value::Pair(d, p) => (
+                self.optional_destination(d, word)?,
+                self.predicate_destination(p)?,
+            ),
             _ => (self.destination(&form.operands[0], word)?, Pred::NONE),
         };
         let a = self.word(&form.operands[1], word)?;
-        let (b, c) = (self.word(&form.operands[2], word)?, self.word(&form.operands[3], word)?);
-        self.tables.shuffles.push(Shuffle { mode, d, p, a, b, c });
+        let (b, c) = (
+            self.word(&form.operands[2], word)?,
+            self.word(&form.operands[3], word)?,
+        );
+        self.tables.shuffles.push(Shuffle {
+            mode,
+            d,
+            p,
+            a,
+            b,
+            c,
+        });
         Ok(Op::Shuffle(self.tables.shuffles.len() as u32 - 1))
     }
 
@@ -178,7 +208,12 @@ impl Encoder<'_, '_> {
             Some(operand) => Some(self.word(operand, ScalarType::B32)?),
             None => None,
         };
-        self.tables.votes.push(Vote { mode, d, a, members });
+        self.tables.votes.push(Vote {
+            mode,
+            d,
+            a,
+            members,
+        });
         Ok(Op::Vote(self.tables.votes.len() as u32 - 1))
     }
 
@@ -192,25 +227,42 @@ impl Encoder<'_, '_> {
         let d = self.destination(&form.operands[0], ScalarType::B32)?;
         let a = self.source(&form.operands[1], ty)?;
         let members = self.word(&form.operands[2], ScalarType::B32)?;
-        Ok(Op::Match { d, a, wide: ty.bits() == 64, members })
+        Ok(Op::Match {
+            d,
+            a,
+            wide: ty.bits() == 64,
+            members,
+        })
     }
 
     fn call(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         form.take("uni");
         let empty: &[Operand] = &[];
         let list = |operand: Option<&'_ Operand>| match operand {
-            Some(Operand { value: Value::List(list), .. }) => Some(list.clone()),
+            Some(Operand {
+                value: Value::List(list),
+                ..
+            }) => Some(list.clone()),
             _ => None,
         };
         let results = list(form.operands.first());
-        let rest = if results.is_some() { &form.operands[1..] } else { form.operands };
-        let Some(&Operand { value: Value::Function(function), span }) = rest.first() else {
+        let rest = if results.is_some() {
+            &form.operands[1..]
+        } else {
+            form.operands
+        };
+        let Some(&Operand {
+            value: Value::Function(function),
+            span,
+        }) = rest.first()
+        else {
             return Err(form.unsupported("indirect calls are not supported"));
         };
         let arguments = list(rest.get(1)).unwrap_or_default();
         let results = results.unwrap_or_else(|| empty.to_vec());
         let functions = self.functions;
-        let (Some(callee), Some(&place)) = (&functions[function], self.places.get(&function)) else {
+        let (Some(callee), Some(&place)) = (&functions[function], self.places.get(&function))
+        else {
             let message = "the function called has no body in this module";
             return Err(Complaint::new(span, message));
         };
@@ -225,7 +277,10 @@ impl Encoder<'_, '_> {
             );
             return Err(Complaint::new(span, message));
         }
-        let mut site = CallSite { callee: place, ..CallSite::default() };
+        let mut site = CallSite {
+            callee: place,
+            ..CallSite::default()
+        };
         for (operand, &formal) in arguments.iter().zip(formals) {
             let transfer = self.transfer(operand, formal, function)?;
             site.arguments.push(transfer);
@@ -239,9 +294,16 @@ impl Encoder<'_, '_> {
     }
 
     /// How one value moves between this function's frame and the callee's.
-    fn transfer(&mut self, operand: &Operand, formal: Formal, function: usize) -> Encoded<Transfer> {
+    fn transfer(
+        &mut self,
+        operand: &Operand,
+        formal: Formal,
+        function: usize,
+    ) -> Encoded<Transfer> {
         let functions = self.functions;
-        let callee = functions[function].as_ref().expect("the callee was found before");
+        let callee = functions[function]
+            .as_ref()
+            .expect("the callee was found before");
         let mismatch = || Complaint::new(operand.span, "the argument does not fit the parameter");
         match (formal, &operand.value) {
             (Formal::Memory(index), &Value::Symbol(Symbol::Frame(mine), 0)) => {
@@ -260,21 +322,38 @@ impl Encoder<'_, '_> {
                 let ty = callee.body.registers[register as usize].ty;
                 let number = callee.allocation.numbers[register as usize];
                 // A parameter nobody uses has no register.
-                let number = if number == u16::MAX { NO_REGISTER } else { number };
+                let number = if number == u16::MAX {
+                    NO_REGISTER
+                } else {
+                    number
+                };
                 match (ty.bits(), value) {
                     (1, &Value::Register(mine)) if self.file(mine) == File::Predicate => {
                         let caller = self.number(mine);
-                        Ok(Transfer::Predicate { caller, callee: number })
+                        Ok(Transfer::Predicate {
+                            caller,
+                            callee: number,
+                        })
                     }
                     (1, _) => Err(mismatch()),
                     (64, _) => {
                         let caller = self.double(operand, ty)?;
-                        let callee = if number == NO_REGISTER { number } else { number / 2 };
-                        Ok(Transfer::Double { caller, callee: Src(callee) })
+                        let callee = if number == NO_REGISTER {
+                            number
+                        } else {
+                            number / 2
+                        };
+                        Ok(Transfer::Double {
+                            caller,
+                            callee: Src(callee),
+                        })
                     }
                     _ => {
                         let caller = self.any_word(operand, ty)?;
-                        Ok(Transfer::Word { caller, callee: Src(number) })
+                        Ok(Transfer::Word {
+                            caller,
+                            callee: Src(number),
+                        })
                     }
                 }
             }

@@ -4,8 +4,7 @@ use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Operand, Symbol, Value};
 use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::ops::{
-    Constant, Convert, Logic, NO_REGISTER, Op, Parts, Region, Rounding, Src, Unary32, Widen,
-    lanes,
+    Constant, Convert, Logic, NO_REGISTER, Op, Parts, Region, Rounding, Src, Unary32, Widen, lanes,
 };
 use crate::types::{ScalarType, StateSpace};
 
@@ -37,7 +36,10 @@ impl Encoder<'_, '_> {
         }
         let (d, to_bits) = self.wide_destination(&form.operands[0], to)?;
         let (a, from_wide) = self.convert_source(&form.operands[1], from)?;
-        if !saturate && !flush && let Some(op) = fast(to, from, (to_bits, from_wide, d, a)) {
+        if !saturate
+            && !flush
+            && let Some(op) = fast(to, from, (to_bits, from_wide, d, a))
+        {
             return Ok(op);
         }
         self.tables.converts.push(Convert {
@@ -93,20 +95,38 @@ impl Encoder<'_, '_> {
         if let Value::Symbol(Symbol::Frame(index), offset) = source.value {
             let at = i64::from(self.function.body.frame[index].offset) + offset;
             let offset = (at as u64).wrapping_add(window) as u32;
-            return Ok(Op::FrameAddress { d, offset, wide: ty.bits() == 64 });
+            return Ok(Op::FrameAddress {
+                d,
+                offset,
+                wide: ty.bits() == 64,
+            });
         }
         let a = self.source(source, ty)?;
-        let delta = if to_space { window.wrapping_neg() } else { window };
+        let delta = if to_space {
+            window.wrapping_neg()
+        } else {
+            window
+        };
         Ok(match (ty.bits(), window) {
             (64, 0) => Op::Move64 { d, a },
             (64, _) => {
                 let b = self.constant64(Constant::Value(delta));
-                Op::Binary64 { f: lanes!(|a: u64, b: u64| -> u64 { a.wrapping_add(b) }), d, a, b }
+                Op::Binary64 {
+                    f: lanes!(|a: u64, b: u64| -> u64 { a.wrapping_add(b) }),
+                    d,
+                    a,
+                    b,
+                }
             }
             (32, 0) => Op::Move32 { d, a },
             (32, _) => {
                 let b = self.constant32(Constant::Value(delta & 0xffff_ffff));
-                Op::Binary32 { f: lanes!(|a: u32, b: u32| -> u32 { a.wrapping_add(b) }), d, a, b }
+                Op::Binary32 {
+                    f: lanes!(|a: u32, b: u32| -> u32 { a.wrapping_add(b) }),
+                    d,
+                    a,
+                    b,
+                }
             }
             _ => return Err(form.unsupported("addresses are .u32 or .u64")),
         })
@@ -130,7 +150,11 @@ impl Encoder<'_, '_> {
             Value::Register(register) => self.ty(register).bits() == 64,
             _ => true,
         };
-        let ty = if wide { ScalarType::U64 } else { ScalarType::U32 };
+        let ty = if wide {
+            ScalarType::U64
+        } else {
+            ScalarType::U32
+        };
         let a = self.source(operand, ty)?;
         Ok(Op::IsSpace { region, d, a, wide })
     }
@@ -141,7 +165,12 @@ impl Encoder<'_, '_> {
         let [d, a] = [&form.operands[0], &form.operands[1]];
         if ty == ScalarType::Pred {
             let (d, a) = (self.predicate_destination(d)?, self.predicate(a)?);
-            return Ok(Op::Predicate { logic: Logic::First, d, a, b: a });
+            return Ok(Op::Predicate {
+                logic: Logic::First,
+                d,
+                a,
+                b: a,
+            });
         }
         if let Value::Vector(parts) = &d.value {
             return self.unpack(form, parts, a, ty);
@@ -152,16 +181,22 @@ impl Encoder<'_, '_> {
         if let Value::Symbol(Symbol::Frame(index), offset) = a.value {
             let d = self.destination(d, ty)?;
             let at = i64::from(self.function.body.frame[index].offset) + offset;
-            return Ok(Op::FrameAddress { d, offset: at as u32, wide: ty.bits() == 64 });
+            return Ok(Op::FrameAddress {
+                d,
+                offset: at as u32,
+                wide: ty.bits() == 64,
+            });
         }
         let d = self.destination(d, ty)?;
         let is_special = matches!(a.value, Value::Special(_));
         let a = self.source(a, ty)?;
         Ok(match ty.bits() {
             64 => Op::Move64 { d, a },
-            16 if is_special => {
-                Op::Unary32 { f: lanes!(|a: u32| -> u32 { a & 0xffff }), d, a }
-            }
+            16 if is_special => Op::Unary32 {
+                f: lanes!(|a: u32| -> u32 { a & 0xffff }),
+                d,
+                a,
+            },
             _ => Op::Move32 { d, a },
         })
     }
@@ -197,7 +232,14 @@ impl Encoder<'_, '_> {
         let whole = self.source(a, ty)?;
         let wide = ty.bits() == 64;
         let sources = [Src(0); 4];
-        let parts = Parts { bits, count: list.len(), registers, sources, whole, wide };
+        let parts = Parts {
+            bits,
+            count: list.len(),
+            registers,
+            sources,
+            whole,
+            wide,
+        };
         self.tables.parts.push(parts);
         Ok(Op::Unpack(self.tables.parts.len() as u32 - 1))
     }
@@ -217,7 +259,14 @@ impl Encoder<'_, '_> {
         let mut registers = [NO_REGISTER; 4];
         registers[0] = self.destination(d, ty)?;
         let wide = ty.bits() == 64;
-        let parts = Parts { bits, count: list.len(), registers, sources, whole: Src(0), wide };
+        let parts = Parts {
+            bits,
+            count: list.len(),
+            registers,
+            sources,
+            whole: Src(0),
+            wide,
+        };
         self.tables.parts.push(parts);
         Ok(Op::Pack(self.tables.parts.len() as u32 - 1))
     }
@@ -241,16 +290,22 @@ fn fast(
         (U64 | S64, S32) => widen(lanes!(|a: u32| -> u64 { i64::from(a as i32) as u64 })),
         (U64 | S64, U16) => widen(lanes!(|a: u32| -> u64 { u64::from(a & 0xffff) })),
         (U64 | S64, S16) => widen(lanes!(|a: u32| -> u64 { i64::from(a as i16) as u64 })),
-        (U32 | S32, U64 | S64) => {
-            Some(Op::Narrow { f: lanes!(|a: u64| -> u32 { a as u32 }), d, a })
-        }
+        (U32 | S32, U64 | S64) => Some(Op::Narrow {
+            f: lanes!(|a: u64| -> u32 { a as u32 }),
+            d,
+            a,
+        }),
         (U32 | S32, U16) | (U16 | S16, U32 | S32) => unary(lanes!(|a: u32| -> u32 { a & 0xffff })),
         (U32 | S32, S16) => unary(lanes!(|a: u32| -> u32 { i32::from(a as i16) as u32 })),
         (U32 | S32 | U16 | S16, U8) => unary(lanes!(|a: u32| -> u32 { a & 0xff })),
         (U32 | S32, S8) => unary(lanes!(|a: u32| -> u32 { i32::from(a as i8) as u32 })),
         (F64, F32) => widen(lanes!(|a: u32| -> u64 {
             let value = f64::from(f32::from_bits(a));
-            if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() }
+            if value.is_nan() {
+                0x7ff8_0000_0000_0000
+            } else {
+                value.to_bits()
+            }
         })),
         (F64, S32) => widen(lanes!(|a: u32| -> u64 { f64::from(a as i32).to_bits() })),
         (F64, U32) => widen(lanes!(|a: u32| -> u64 { f64::from(a).to_bits() })),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::alloc::{Allocation, File};
 use crate::cfg::Graph;
 use crate::diagnostics::{Complaint, Span};
-use crate::lower::names::{Body, ModuleNames, Operand, Resolved, Symbol, Value, file};
+use crate::lower::names::{Body, Operand, Resolved, Symbol, Value, file};
 use crate::lower::opcodes;
 use crate::ops::{
     Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, NO_REGISTER, Op, Parts,
@@ -49,7 +49,6 @@ pub(crate) struct Prepared<'a> {
 
 /// Encodes one function as part of one kernel.
 pub(crate) struct Encoder<'k, 'a> {
-    pub(crate) module: &'k ModuleNames<'a>,
     /// All functions of the module by number; `None` for declarations.
     pub(crate) functions: &'k [Option<Prepared<'a>>],
     pub(crate) function: &'k Prepared<'a>,
@@ -63,7 +62,7 @@ pub(crate) struct Encoder<'k, 'a> {
     pub(crate) start: u32,
 }
 
-impl<'a> Encoder<'_, 'a> {
+impl Encoder<'_, '_> {
     /// Encodes the instruction at `index` of the function.
     pub(crate) fn encode(&mut self, index: usize) -> Encoded<Decoded> {
         let function = self.function;
@@ -114,7 +113,11 @@ impl<'a> Encoder<'_, 'a> {
     /// Slot of a virtual register in its file.
     pub(crate) fn number(&self, register: u32) -> u16 {
         let number = self.function.allocation.numbers[register as usize];
-        if self.file(register) == File::Double && number != u16::MAX { number / 2 } else { number }
+        if self.file(register) == File::Double && number != u16::MAX {
+            number / 2
+        } else {
+            number
+        }
     }
 
     pub(crate) fn file(&self, register: u32) -> File {
@@ -137,10 +140,13 @@ impl<'a> Encoder<'_, 'a> {
 
     fn special(&mut self, special: Special) -> Src {
         let specials = &mut self.tables.specials;
-        let at = specials.iter().position(|&known| known == special).unwrap_or_else(|| {
-            specials.push(special);
-            specials.len() - 1
-        });
+        let at = specials
+            .iter()
+            .position(|&known| known == special)
+            .unwrap_or_else(|| {
+                specials.push(special);
+                specials.len() - 1
+            });
         Src(Src::SPECIAL + at as u16)
     }
 
@@ -174,9 +180,10 @@ impl<'a> Encoder<'_, 'a> {
                 Ok(Src(self.number(register)))
             }
             Value::Register(register) => Err(self.wrong_width(register, ty, operand.span)),
-            Value::Special(_) => {
-                Err(Complaint::new(operand.span, "special registers are 32 bits wide"))
-            }
+            Value::Special(_) => Err(Complaint::new(
+                operand.span,
+                "special registers are 32 bits wide",
+            )),
             _ => {
                 let constant = self.constant(operand, ty)?;
                 Ok(self.constant64(constant))
@@ -186,12 +193,20 @@ impl<'a> Encoder<'_, 'a> {
 
     /// A source of either width, by type.
     pub(crate) fn source(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Src> {
-        if ty.bits() == 64 { self.double(operand, ty) } else { self.word(operand, ty) }
+        if ty.bits() == 64 {
+            self.double(operand, ty)
+        } else {
+            self.word(operand, ty)
+        }
     }
 
     /// A constant operand's value as the bits of `ty`.
     pub(crate) fn constant(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Constant> {
-        let mask = if ty.bits() == 64 { u64::MAX } else { (1 << ty.bits()) - 1 };
+        let mask = if ty.bits() == 64 {
+            u64::MAX
+        } else {
+            (1 << ty.bits()) - 1
+        };
         let value = match operand.value {
             Value::Integer(value) if !ty.is_float() => value & mask,
             Value::Single(bits) => match ty {
@@ -222,7 +237,10 @@ impl<'a> Encoder<'_, 'a> {
                 Ok(Constant::Value((i64::from(base) + offset) as u64))
             }
             Symbol::Argument(at) => Ok(Constant::Value((i64::from(at) + offset) as u64)),
-            Symbol::Frame(_) => Err(Complaint::new(span, "the address of a frame variable is no constant")),
+            Symbol::Frame(_) => Err(Complaint::new(
+                span,
+                "the address of a frame variable is no constant",
+            )),
         }
     }
 
@@ -235,13 +253,19 @@ impl<'a> Encoder<'_, 'a> {
 
     fn wrong_width(&self, register: u32, ty: ScalarType, span: Span) -> Complaint {
         let found = self.ty(register);
-        Complaint::new(span, format!("expected an operand for {ty}, found a {found} register"))
+        Complaint::new(
+            span,
+            format!("expected an operand for {ty}, found a {found} register"),
+        )
     }
 
     fn destination_register(operand: &Operand) -> Encoded<u32> {
         match operand.value {
             Value::Register(register) => Ok(register),
-            _ => Err(Complaint::new(operand.span, "the destination must be a register")),
+            _ => Err(Complaint::new(
+                operand.span,
+                "the destination must be a register",
+            )),
         }
     }
 
@@ -253,7 +277,11 @@ impl<'a> Encoder<'_, 'a> {
     }
 
     /// Destination register at least as wide as `ty`, with its width in bits.
-    pub(crate) fn wide_destination(&self, operand: &Operand, ty: ScalarType) -> Encoded<(u16, u32)> {
+    pub(crate) fn wide_destination(
+        &self,
+        operand: &Operand,
+        ty: ScalarType,
+    ) -> Encoded<(u16, u32)> {
         let register = Self::destination_register(operand)?;
         let bits = self.ty(register).bits();
         if bits < ty.bits() || bits == 1 {
@@ -269,7 +297,10 @@ impl<'a> Encoder<'_, 'a> {
             Value::Register(register) if self.file(register) == File::Predicate => {
                 Ok(self.number(register))
             }
-            _ => Err(Complaint::new(operand.span, "expected a predicate register")),
+            _ => Err(Complaint::new(
+                operand.span,
+                "expected a predicate register",
+            )),
         }
     }
 
@@ -284,7 +315,10 @@ impl<'a> Encoder<'_, 'a> {
             }
             Value::Integer(0) => Ok(Pred(Pred::TRUE | Pred::NEGATED)),
             Value::Integer(_) => Ok(Pred(Pred::TRUE)),
-            _ => Err(Complaint::new(operand.span, "expected a predicate register")),
+            _ => Err(Complaint::new(
+                operand.span,
+                "expected a predicate register",
+            )),
         }
     }
 
@@ -343,32 +377,45 @@ impl<'i> Form<'i> {
 
     /// Consumes the first modifier for which `find` has a meaning.
     pub(crate) fn take_one<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let (at, found) =
-            self.modifiers.iter().enumerate().find_map(|(at, name)| Some((at, find(name)?)))?;
+        let (at, found) = self
+            .modifiers
+            .iter()
+            .enumerate()
+            .find_map(|(at, name)| Some((at, find(name)?)))?;
         self.modifiers.remove(at);
         Some(found)
     }
 
     /// Consumes the next type.
     pub(crate) fn take_type(&mut self) -> Encoded<ScalarType> {
-        self.take_one(ScalarType::from_name).ok_or_else(|| self.unsupported("it has no known type"))
+        self.take_one(ScalarType::from_name)
+            .ok_or_else(|| self.unsupported("it has no known type"))
     }
 
     fn last_type(&self) -> Option<ScalarType> {
-        self.modifiers.iter().rev().find_map(|name| ScalarType::from_name(name))
+        self.modifiers
+            .iter()
+            .rev()
+            .find_map(|name| ScalarType::from_name(name))
     }
 
     pub(crate) fn count(&self, wanted: usize) -> Encoded<()> {
         if self.operands.len() == wanted {
             return Ok(());
         }
-        let message =
-            format!("`{}` takes {wanted} operands, found {}", self.opcode, self.operands.len());
+        let message = format!(
+            "`{}` takes {wanted} operands, found {}",
+            self.opcode,
+            self.operands.len()
+        );
         Err(Complaint::new(self.span, message))
     }
 
     pub(crate) fn unsupported(&self, why: &str) -> Complaint {
-        Complaint::new(self.span, format!("unsupported form `{}`: {why}", self.opcode))
+        Complaint::new(
+            self.span,
+            format!("unsupported form `{}`: {why}", self.opcode),
+        )
     }
 
     /// Complains about modifiers nobody understood.

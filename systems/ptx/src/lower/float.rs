@@ -5,6 +5,8 @@
 //! error bound the ISA states. NaN results are the ISA's canonical NaN, so that no bit depends on
 //! the host.
 
+#![allow(clippy::float_cmp)] // Minimum and maximum compare exactly.
+
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::ops::{Binary32, Binary64, Op, Ternary32, Ternary64, Unary32, Unary64, compare, lanes};
 use crate::ops::{Logic, Outcome, Pred};
@@ -15,18 +17,30 @@ const NAN64: u64 = 0x7ff8_0000_0000_0000;
 
 #[inline(always)]
 fn bits32(value: f32) -> u32 {
-    if value.is_nan() { NAN32 } else { value.to_bits() }
+    if value.is_nan() {
+        NAN32
+    } else {
+        value.to_bits()
+    }
 }
 
 #[inline(always)]
 fn bits64(value: f64) -> u64 {
-    if value.is_nan() { NAN64 } else { value.to_bits() }
+    if value.is_nan() {
+        NAN64
+    } else {
+        value.to_bits()
+    }
 }
 
 /// `.ftz`: subnormal numbers become zero of the same sign.
 #[inline(always)]
 pub(crate) fn flush(bits: u32) -> u32 {
-    if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
+    if bits & 0x7f80_0000 == 0 {
+        bits & 0x8000_0000
+    } else {
+        bits
+    }
 }
 
 #[inline(always)]
@@ -55,11 +69,23 @@ pub(crate) fn saturate(value: f32) -> f32 {
 macro_rules! single {
     ($ftz:expr, $sat:expr, |$a:ident| $e:expr) => {
         match ($ftz, $sat) {
-            (false, false) => lanes!(|x: u32| -> u32 { let $a = f(x); bits32($e) }),
-            (true, false) => lanes!(|x: u32| -> u32 { let $a = f(flush(x)); flush(bits32($e)) }),
-            (false, true) => lanes!(|x: u32| -> u32 { let $a = f(x); bits32(saturate($e)) }),
+            (false, false) => lanes!(|x: u32| -> u32 {
+                let $a = f(x);
+                bits32($e)
+            }),
+            (true, false) => lanes!(|x: u32| -> u32 {
+                let $a = f(flush(x));
+                flush(bits32($e))
+            }),
+            (false, true) => lanes!(|x: u32| -> u32 {
+                let $a = f(x);
+                bits32(saturate($e))
+            }),
             (true, true) => {
-                lanes!(|x: u32| -> u32 { let $a = f(flush(x)); flush(bits32(saturate($e))) })
+                lanes!(|x: u32| -> u32 {
+                    let $a = f(flush(x));
+                    flush(bits32(saturate($e)))
+                })
             }
         }
     };
@@ -127,17 +153,27 @@ impl Encoder<'_, '_> {
         match form.base {
             "abs" | "neg" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => {
                 form.count(2)?;
-                let (d, a) = (self.destination(&operands[0], ty)?, self.source(&operands[1], ty)?);
+                let (d, a) = (
+                    self.destination(&operands[0], ty)?,
+                    self.source(&operands[1], ty)?,
+                );
                 if is_double {
                     let f = unary64(form.base).ok_or_else(none)?;
                     return Ok(Op::Unary64 { f, d, a });
                 }
-                Ok(Op::Unary32 { f: unary32(form.base, ftz, sat).ok_or_else(none)?, d, a })
+                Ok(Op::Unary32 {
+                    f: unary32(form.base, ftz, sat).ok_or_else(none)?,
+                    d,
+                    a,
+                })
             }
             "fma" | "mad" => {
                 form.count(4)?;
                 let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (self.source(&operands[1], ty)?, self.source(&operands[2], ty)?);
+                let (a, b) = (
+                    self.source(&operands[1], ty)?,
+                    self.source(&operands[2], ty)?,
+                );
                 let c = self.source(&operands[3], ty)?;
                 if is_double {
                     let f: Ternary64 = lanes!(|a: u64, b: u64, c: u64| -> u64 {
@@ -151,9 +187,17 @@ impl Encoder<'_, '_> {
             _ => {
                 form.count(3)?;
                 let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (self.source(&operands[1], ty)?, self.source(&operands[2], ty)?);
+                let (a, b) = (
+                    self.source(&operands[1], ty)?,
+                    self.source(&operands[2], ty)?,
+                );
                 if is_double {
-                    return Ok(Op::Binary64 { f: double(form.base).ok_or_else(none)?, d, a, b });
+                    return Ok(Op::Binary64 {
+                        f: double(form.base).ok_or_else(none)?,
+                        d,
+                        a,
+                        b,
+                    });
                 }
                 let f = single(form.base, ftz, sat, nan).ok_or_else(none)?;
                 Ok(Op::Binary32 { f, d, a, b })
@@ -162,7 +206,14 @@ impl Encoder<'_, '_> {
     }
 
     fn test_property(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let names = ["finite", "infinite", "number", "notanumber", "normal", "subnormal"];
+        let names = [
+            "finite",
+            "infinite",
+            "number",
+            "notanumber",
+            "normal",
+            "subnormal",
+        ];
         let property = form
             .take_one(|name| names.into_iter().find(|&known| known == name))
             .ok_or_else(|| form.unsupported("it tests no known property"))?;
@@ -170,7 +221,12 @@ impl Encoder<'_, '_> {
         form.count(2)?;
         let p = self.predicate_destination(&form.operands[0])?;
         let a = self.source(&form.operands[1], ty)?;
-        let outcome = Outcome { p, q: Pred::NONE, logic: Logic::First, with: Pred(Pred::TRUE) };
+        let outcome = Outcome {
+            p,
+            q: Pred::NONE,
+            logic: Logic::First,
+            with: Pred(Pred::TRUE),
+        };
         if ty == ScalarType::F64 {
             let f = match property {
                 "finite" => compare!(|a, _b: u64| g(a).is_finite()),
@@ -180,7 +236,12 @@ impl Encoder<'_, '_> {
                 "normal" => compare!(|a, _b: u64| g(a).is_normal()),
                 _ => compare!(|a, _b: u64| g(a).is_subnormal()),
             };
-            return Ok(Op::Compare64 { f, a, b: a, outcome });
+            return Ok(Op::Compare64 {
+                f,
+                a,
+                b: a,
+                outcome,
+            });
         }
         let f = match property {
             "finite" => compare!(|a, _b: u32| f(a).is_finite()),
@@ -190,7 +251,12 @@ impl Encoder<'_, '_> {
             "normal" => compare!(|a, _b: u32| f(a).is_normal()),
             _ => compare!(|a, _b: u32| f(a).is_subnormal()),
         };
-        Ok(Op::Compare32 { f, a, b: a, outcome })
+        Ok(Op::Compare32 {
+            f,
+            a,
+            b: a,
+            outcome,
+        })
     }
 }
 
@@ -236,9 +302,17 @@ fn single(name: &str, ftz: bool, sat: bool, nan: bool) -> Option<Binary32> {
         "sub" => single!(ftz, sat, |a, b| a - b),
         "mul" => single!(ftz, sat, |a, b| a * b),
         "div" => single!(ftz, sat, |a, b| a / b),
-        "min" if nan => single!(ftz, false, |a, b| if a.is_nan() || b.is_nan() { f32::NAN } else { least(a, b) }),
+        "min" if nan => single!(ftz, false, |a, b| if a.is_nan() || b.is_nan() {
+            f32::NAN
+        } else {
+            least(a, b)
+        }),
         "min" => single!(ftz, false, |a, b| least(a, b)),
-        "max" if nan => single!(ftz, false, |a, b| if a.is_nan() || b.is_nan() { f32::NAN } else { -least(-a, -b) }),
+        "max" if nan => single!(ftz, false, |a, b| if a.is_nan() || b.is_nan() {
+            f32::NAN
+        } else {
+            -least(-a, -b)
+        }),
         "max" => single!(ftz, false, |a, b| -least(-a, -b)),
         "copysign" => lanes!(|a: u32, b: u32| -> u32 { a & 0x8000_0000 | b & 0x7fff_ffff }),
         _ => return None,
@@ -248,12 +322,20 @@ fn single(name: &str, ftz: bool, sat: bool, nan: bool) -> Option<Binary32> {
 /// The smaller; -0 is smaller than +0; a NaN loses against a number (`a` against `b`).
 #[inline(always)]
 fn least(a: f32, b: f32) -> f32 {
-    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) { a } else { b }
+    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) {
+        a
+    } else {
+        b
+    }
 }
 
 #[inline(always)]
 fn least64(a: f64, b: f64) -> f64 {
-    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) { a } else { b }
+    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) {
+        a
+    } else {
+        b
+    }
 }
 
 fn double(name: &str) -> Option<Binary64> {

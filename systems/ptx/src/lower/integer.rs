@@ -4,7 +4,7 @@ use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::Value;
 use crate::ops::{
     Binary32, Binary64, BinaryWide, Carry, CarryKind, Constant, Extract64, Insert32, Insert64,
-    Narrow, Op, Pred, Logic, Shift64, ShiftBy32, ShiftBy64, Ternary32, Ternary64, TernaryWide,
+    Logic, Narrow, Op, Pred, Shift64, ShiftBy32, ShiftBy64, Ternary32, Ternary64, TernaryWide,
     Unary32, Unary64, lanes,
 };
 use crate::types::ScalarType;
@@ -36,12 +36,20 @@ impl Encoder<'_, '_> {
             return match ty.bits() {
                 16 => {
                     let d = self.destination(d, ScalarType::B32)?;
-                    let f = if ty.is_signed() { MUL_WIDE_S16 } else { MUL_WIDE_U16 };
+                    let f = if ty.is_signed() {
+                        MUL_WIDE_S16
+                    } else {
+                        MUL_WIDE_U16
+                    };
                     Ok(Op::Binary32 { f, d, a, b })
                 }
                 32 => {
                     let d = self.destination(d, ScalarType::B64)?;
-                    let f = if ty.is_signed() { MUL_WIDE_S32 } else { MUL_WIDE_U32 };
+                    let f = if ty.is_signed() {
+                        MUL_WIDE_S32
+                    } else {
+                        MUL_WIDE_U32
+                    };
                     Ok(Op::BinaryWide { f, d, a, b })
                 }
                 _ => Err(form.unsupported("`.wide` needs a 16- or 32-bit type")),
@@ -54,12 +62,31 @@ impl Encoder<'_, '_> {
             ("sub", _, true) => "sub.sat",
             (base, _, _) => base,
         };
-        let (d, a, b) = (self.destination(d, ty)?, self.source(a, ty)?, self.source(b, ty)?);
+        let (d, a, b) = (
+            self.destination(d, ty)?,
+            self.source(a, ty)?,
+            self.source(b, ty)?,
+        );
         let none = || form.unsupported("no such type for this instruction");
         Ok(match ty.bits() {
-            64 => Op::Binary64 { f: binary64(name, ty.is_signed()).ok_or_else(none)?, d, a, b },
-            32 => Op::Binary32 { f: binary32(name, ty.is_signed()).ok_or_else(none)?, d, a, b },
-            16 => Op::Binary32 { f: binary16(name, ty.is_signed()).ok_or_else(none)?, d, a, b },
+            64 => Op::Binary64 {
+                f: binary64(name, ty.is_signed()).ok_or_else(none)?,
+                d,
+                a,
+                b,
+            },
+            32 => Op::Binary32 {
+                f: binary32(name, ty.is_signed()).ok_or_else(none)?,
+                d,
+                a,
+                b,
+            },
+            16 => Op::Binary32 {
+                f: binary16(name, ty.is_signed()).ok_or_else(none)?,
+                d,
+                a,
+                b,
+            },
             _ => return Err(none()),
         })
     }
@@ -76,17 +103,47 @@ impl Encoder<'_, '_> {
             // Amounts beyond the width clamp to it.
             let by = by.min(64) as u32;
             return Ok(match ty.bits() {
-                64 => Op::ShiftBy64 { f: shift_by64(left, signed), d, a, by: by.min(64) },
-                32 => Op::ShiftBy32 { f: shift_by32(left, signed), d, a, by: by.min(32) },
-                16 => Op::ShiftBy32 { f: shift_by16(left, signed), d, a, by: by.min(16) },
+                64 => Op::ShiftBy64 {
+                    f: shift_by64(left, signed),
+                    d,
+                    a,
+                    by: by.min(64),
+                },
+                32 => Op::ShiftBy32 {
+                    f: shift_by32(left, signed),
+                    d,
+                    a,
+                    by: by.min(32),
+                },
+                16 => Op::ShiftBy32 {
+                    f: shift_by16(left, signed),
+                    d,
+                    a,
+                    by: by.min(16),
+                },
                 _ => return Err(form.unsupported("no such type for a shift")),
             });
         }
         let b = self.word(amount, ScalarType::U32)?;
         Ok(match ty.bits() {
-            64 => Op::Shift64 { f: shift64(left, signed), d, a, b },
-            32 => Op::Binary32 { f: shift32(left, signed), d, a, b },
-            16 => Op::Binary32 { f: shift16(left, signed), d, a, b },
+            64 => Op::Shift64 {
+                f: shift64(left, signed),
+                d,
+                a,
+                b,
+            },
+            32 => Op::Binary32 {
+                f: shift32(left, signed),
+                d,
+                a,
+                b,
+            },
+            16 => Op::Binary32 {
+                f: shift16(left, signed),
+                d,
+                a,
+                b,
+            },
             _ => return Err(form.unsupported("no such type for a shift")),
         })
     }
@@ -98,7 +155,12 @@ impl Encoder<'_, '_> {
             form.count(2)?;
             let a = self.predicate(&form.operands[1])?;
             let a = Pred(a.0 ^ Pred::NEGATED);
-            return Ok(Op::Predicate { logic: Logic::First, d, a, b: a });
+            return Ok(Op::Predicate {
+                logic: Logic::First,
+                d,
+                a,
+                b: a,
+            });
         }
         form.count(3)?;
         let logic = match form.base {
@@ -106,7 +168,10 @@ impl Encoder<'_, '_> {
             "or" => Logic::Or,
             _ => Logic::Xor,
         };
-        let (a, b) = (self.predicate(&form.operands[1])?, self.predicate(&form.operands[2])?);
+        let (a, b) = (
+            self.predicate(&form.operands[1])?,
+            self.predicate(&form.operands[2])?,
+        );
         Ok(Op::Predicate { logic, d, a, b })
     }
 
@@ -176,16 +241,31 @@ impl Encoder<'_, '_> {
 
     fn integer_ternary(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let part = multiply_part(form);
-        let prmt_mode = if form.base == "prmt" { prmt_mode(form) } else { "" };
+        let prmt_mode = if form.base == "prmt" {
+            prmt_mode(form)
+        } else {
+            ""
+        };
         let (left, wrap) = match form.base {
-            "shf" => (form.take("l") || !form.take("r"), form.take("wrap") || !form.take("clamp")),
+            "shf" => (
+                form.take("l") || !form.take("r"),
+                form.take("wrap") || !form.take("clamp"),
+            ),
             _ => (false, false),
         };
         let ty = form.take_type()?;
-        let second = if form.base == "dp4a" { form.take_type()? } else { ty };
+        let second = if form.base == "dp4a" {
+            form.take_type()?
+        } else {
+            ty
+        };
         form.count(4)?;
-        let [d, a, b, c] =
-            [&form.operands[0], &form.operands[1], &form.operands[2], &form.operands[3]];
+        let [d, a, b, c] = [
+            &form.operands[0],
+            &form.operands[1],
+            &form.operands[2],
+            &form.operands[3],
+        ];
         if form.base == "mad" && part == "wide" {
             let (a, b) = (self.word(a, ty)?, self.word(b, ty)?);
             return match ty.bits() {
@@ -213,7 +293,11 @@ impl Encoder<'_, '_> {
             };
         }
         let d = self.destination(d, ty)?;
-        let (a, b, c) = (self.source(a, ty)?, self.source(b, ty)?, self.source(c, ty)?);
+        let (a, b, c) = (
+            self.source(a, ty)?,
+            self.source(b, ty)?,
+            self.source(c, ty)?,
+        );
         let signed = ty.is_signed();
         let none = || form.unsupported("no such form of this instruction");
         if ty.bits() == 64 {
@@ -276,7 +360,10 @@ impl Encoder<'_, '_> {
             "bmsk" => {
                 form.count(3)?;
                 let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (self.word(&operands[1], word)?, self.word(&operands[2], word)?);
+                let (a, b) = (
+                    self.word(&operands[1], word)?,
+                    self.word(&operands[2], word)?,
+                );
                 let f: Binary32 = if wrap {
                     lanes!(|a: u32, b: u32| -> u32 { bit_mask(a & 31, b & 31) })
                 } else {
@@ -288,7 +375,10 @@ impl Encoder<'_, '_> {
                 form.count(4)?;
                 let d = self.destination(&operands[0], ty)?;
                 let a = self.source(&operands[1], ty)?;
-                let (b, c) = (self.word(&operands[2], word)?, self.word(&operands[3], word)?);
+                let (b, c) = (
+                    self.word(&operands[2], word)?,
+                    self.word(&operands[3], word)?,
+                );
                 if wide {
                     let f: Extract64 = if ty.is_signed() {
                         lanes!(|a: u64, b: u32, c: u32| -> u64 { extract(a, b, c, 64, true) })
@@ -311,12 +401,17 @@ impl Encoder<'_, '_> {
             "bfi" => {
                 form.count(5)?;
                 let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (self.source(&operands[1], ty)?, self.source(&operands[2], ty)?);
-                let (c, e) = (self.word(&operands[3], word)?, self.word(&operands[4], word)?);
+                let (a, b) = (
+                    self.source(&operands[1], ty)?,
+                    self.source(&operands[2], ty)?,
+                );
+                let (c, e) = (
+                    self.word(&operands[3], word)?,
+                    self.word(&operands[4], word)?,
+                );
                 if wide {
-                    let f: Insert64 = lanes!(|a: u64, b: u64, c: u32, e: u32| -> u64 {
-                        insert(a, b, c, e, 64)
-                    });
+                    let f: Insert64 =
+                        lanes!(|a: u64, b: u64, c: u32, e: u32| -> u64 { insert(a, b, c, e, 64) });
                     return Ok(Op::Insert64 { f, d, a, b, c, e });
                 }
                 let f: Insert32 = lanes!(|a: u32, b: u32, c: u32, e: u32| -> u32 {
@@ -332,17 +427,23 @@ impl Encoder<'_, '_> {
                 let d = self.destination(&operands[0], ty)?;
                 let (a, b) = (self.word(&operands[1], ty)?, self.word(&operands[2], ty)?);
                 let c = self.word(&operands[3], ty)?;
-                Ok(Op::Lop3 { table: table as u8, d, a, b, c })
+                Ok(Op::Lop3 {
+                    table: table as u8,
+                    d,
+                    a,
+                    b,
+                    c,
+                })
             }
         }
     }
 
     /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
     pub(crate) fn carry(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let carry_out = form.take("cc");
+        let gives = form.take("cc");
         let part = multiply_part(form);
         let ty = form.take_type()?;
-        let (kind, carry_in) = match (form.base, part) {
+        let (kind, takes) = match (form.base, part) {
             ("add", _) => (CarryKind::Add, false),
             ("addc", _) => (CarryKind::Add, true),
             ("sub", _) => (CarryKind::Sub, false),
@@ -357,14 +458,27 @@ impl Encoder<'_, '_> {
             return Err(form.unsupported("carries need a 32- or 64-bit integer type"));
         }
         let d = self.destination(&form.operands[0], ty)?;
-        let (a, b) = (self.source(&form.operands[1], ty)?, self.source(&form.operands[2], ty)?);
+        let (a, b) = (
+            self.source(&form.operands[1], ty)?,
+            self.source(&form.operands[2], ty)?,
+        );
         let c = match form.operands.get(3) {
             Some(operand) => self.source(operand, ty)?,
             None if ty.bits() == 64 => self.constant64(Constant::Value(0)),
             None => self.constant32(Constant::Value(0)),
         };
         let (wide, signed) = (ty.bits() == 64, ty.is_signed());
-        self.tables.carries.push(Carry { kind, wide, signed, carry_in, carry_out, d, a, b, c });
+        self.tables.carries.push(Carry {
+            kind,
+            wide,
+            signed,
+            takes,
+            gives,
+            d,
+            a,
+            b,
+            c,
+        });
         Ok(Op::Carry(self.tables.carries.len() as u32 - 1))
     }
 }
@@ -376,7 +490,8 @@ fn multiply_part(form: &mut Form<'_>) -> &'static str {
 
 fn prmt_mode(form: &mut Form<'_>) -> &'static str {
     let modes = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
-    form.take_one(|name| modes.into_iter().find(|&mode| mode == name)).unwrap_or("")
+    form.take_one(|name| modes.into_iter().find(|&mode| mode == name))
+        .unwrap_or("")
 }
 
 fn s16_wide(a: u32, b: u32) -> u32 {
@@ -436,11 +551,19 @@ fn binary32(name: &str, signed: bool) -> Option<Binary32> {
         // Division by zero does not trap; hardware gives all ones.
         ("div", false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_div(b).unwrap_or(u32::MAX) }),
         ("div", true) => lanes!(|a: u32, b: u32| -> u32 {
-            if b == 0 { u32::MAX } else { (a as i32).wrapping_div(b as i32) as u32 }
+            if b == 0 {
+                u32::MAX
+            } else {
+                (a as i32).wrapping_div(b as i32) as u32
+            }
         }),
         ("rem", false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_rem(b).unwrap_or(a) }),
         ("rem", true) => lanes!(|a: u32, b: u32| -> u32 {
-            if b == 0 { a } else { (a as i32).wrapping_rem(b as i32) as u32 }
+            if b == 0 {
+                a
+            } else {
+                (a as i32).wrapping_rem(b as i32) as u32
+            }
         }),
         ("min", false) => lanes!(|a: u32, b: u32| -> u32 { a.min(b) }),
         ("min", true) => lanes!(|a: u32, b: u32| -> u32 { (a as i32).min(b as i32) as u32 }),
@@ -462,11 +585,19 @@ fn binary64(name: &str, signed: bool) -> Option<Binary64> {
         ("mul.hi", true) => lanes!(|a: u64, b: u64| -> u64 { s64_high(a, b) }),
         ("div", false) => lanes!(|a: u64, b: u64| -> u64 { a.checked_div(b).unwrap_or(u64::MAX) }),
         ("div", true) => lanes!(|a: u64, b: u64| -> u64 {
-            if b == 0 { u64::MAX } else { (a as i64).wrapping_div(b as i64) as u64 }
+            if b == 0 {
+                u64::MAX
+            } else {
+                (a as i64).wrapping_div(b as i64) as u64
+            }
         }),
         ("rem", false) => lanes!(|a: u64, b: u64| -> u64 { a.checked_rem(b).unwrap_or(a) }),
         ("rem", true) => lanes!(|a: u64, b: u64| -> u64 {
-            if b == 0 { a } else { (a as i64).wrapping_rem(b as i64) as u64 }
+            if b == 0 {
+                a
+            } else {
+                (a as i64).wrapping_rem(b as i64) as u64
+            }
         }),
         ("min", false) => lanes!(|a: u64, b: u64| -> u64 { a.min(b) }),
         ("min", true) => lanes!(|a: u64, b: u64| -> u64 { (a as i64).min(b as i64) as u64 }),
@@ -489,11 +620,19 @@ fn binary16(name: &str, signed: bool) -> Option<Binary32> {
         ("mul.hi", true) => lanes!(|a: u32, b: u32| -> u32 { s16_wide(a, b) >> 16 }),
         ("div", false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_div(b).unwrap_or(0xffff) }),
         ("div", true) => lanes!(|a: u32, b: u32| -> u32 {
-            if b == 0 { 0xffff } else { u32::from((a as i16).wrapping_div(b as i16) as u16) }
+            if b == 0 {
+                0xffff
+            } else {
+                u32::from((a as i16).wrapping_div(b as i16) as u16)
+            }
         }),
         ("rem", false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_rem(b).unwrap_or(a) }),
         ("rem", true) => lanes!(|a: u32, b: u32| -> u32 {
-            if b == 0 { a } else { u32::from((a as i16).wrapping_rem(b as i16) as u16) }
+            if b == 0 {
+                a
+            } else {
+                u32::from((a as i16).wrapping_rem(b as i16) as u16)
+            }
         }),
         ("min", false) => lanes!(|a: u32, b: u32| -> u32 { a.min(b) }),
         ("min", true) => {
@@ -648,7 +787,11 @@ fn to_shift(bit: u32, top: u32) -> u32 {
 }
 
 fn bit_mask(start: u32, width: u32) -> u32 {
-    let ones = if width >= 32 { u32::MAX } else { (1 << width) - 1 };
+    let ones = if width >= 32 {
+        u32::MAX
+    } else {
+        (1 << width) - 1
+    };
     ones.checked_shl(start).unwrap_or(0)
 }
 
@@ -656,11 +799,23 @@ fn bit_mask(start: u32, width: u32) -> u32 {
 fn extract(a: u64, position: u32, length: u32, bits: u32, signed: bool) -> u64 {
     let (position, length) = (position & 0xff, length & 0xff);
     let top = bits - 1;
-    let sign = if !signed || length == 0 { 0 } else { a >> (position + length - 1).min(top) & 1 };
+    let sign = if !signed || length == 0 {
+        0
+    } else {
+        a >> (position + length - 1).min(top) & 1
+    };
     let field = a.checked_shr(position).unwrap_or(0);
     let kept = length.min(bits.saturating_sub(position));
-    let mask = if kept >= 64 { u64::MAX } else { (1 << kept) - 1 };
-    if sign == 1 { field & mask | !mask } else { field & mask }
+    let mask = if kept >= 64 {
+        u64::MAX
+    } else {
+        (1 << kept) - 1
+    };
+    if sign == 1 {
+        field & mask | !mask
+    } else {
+        field & mask
+    }
 }
 
 fn insert(a: u64, b: u64, position: u32, length: u32, bits: u32) -> u64 {
@@ -668,25 +823,29 @@ fn insert(a: u64, b: u64, position: u32, length: u32, bits: u32) -> u64 {
     if position >= bits || length == 0 {
         return b;
     }
-    let ones = if length >= 64 { u64::MAX } else { (1 << length) - 1 };
+    let ones = if length >= 64 {
+        u64::MAX
+    } else {
+        (1 << length) - 1
+    };
     let mask = ones << position;
     (b & !mask) | ((a << position) & mask)
 }
 
 fn funnel(left: bool, wrap: bool) -> Ternary32 {
     match (left, wrap) {
-        (true, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-            ((join(a, b) << (c & 31)) >> 32) as u32
-        }),
-        (true, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-            ((join(a, b) << c.min(32)) >> 32) as u32
-        }),
-        (false, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-            (join(a, b) >> (c & 31)) as u32
-        }),
-        (false, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-            (join(a, b) >> c.min(32)) as u32
-        }),
+        (true, true) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { ((join(a, b) << (c & 31)) >> 32) as u32 })
+        }
+        (true, false) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { ((join(a, b) << c.min(32)) >> 32) as u32 })
+        }
+        (false, true) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) >> (c & 31)) as u32 })
+        }
+        (false, false) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) >> c.min(32)) as u32 })
+        }
     }
 }
 
@@ -697,12 +856,19 @@ fn join(low: u32, high: u32) -> u64 {
 /// Selects byte `n` of eight; bit 3 of the selector replicates its sign.
 fn select_byte(both: u64, selector: u32) -> u32 {
     let byte = (both >> (8 * (selector & 7))) as u32 & 0xff;
-    if selector & 8 == 0 { byte } else { u32::from(byte & 0x80 != 0) * 0xff }
+    if selector & 8 == 0 {
+        byte
+    } else {
+        u32::from(byte & 0x80 != 0) * 0xff
+    }
 }
 
 fn gather(a: u32, b: u32, selectors: [u32; 4]) -> u32 {
     let both = join(a, b);
-    selectors.iter().rev().fold(0, |word, &selector| word << 8 | select_byte(both, selector))
+    selectors
+        .iter()
+        .rev()
+        .fold(0, |word, &selector| word << 8 | select_byte(both, selector))
 }
 
 fn permute(mode: &str) -> Ternary32 {
@@ -737,7 +903,11 @@ fn permute(mode: &str) -> Ternary32 {
 fn dot(a: u32, b: u32, c: u32, signed_a: bool, signed_b: bool) -> u32 {
     let part = |word: u32, at: u32, signed: bool| {
         let byte = (word >> (8 * at)) as u8;
-        if signed { i32::from(byte as i8) } else { i32::from(byte) }
+        if signed {
+            i32::from(byte as i8)
+        } else {
+            i32::from(byte)
+        }
     };
     (0..4).fold(c, |sum, at| {
         sum.wrapping_add((part(a, at, signed_a) * part(b, at, signed_b)) as u32)

@@ -85,7 +85,9 @@ impl Linker<'_, '_> {
         path: &mut Vec<usize>,
         bases: &mut BTreeMap<usize, Base>,
     ) {
-        let Some(prepared) = &self.prepared[function] else { return };
+        let Some(prepared) = &self.prepared[function] else {
+            return;
+        };
         if path.contains(&function) {
             return;
         }
@@ -122,8 +124,11 @@ impl Linker<'_, '_> {
         let function = self.functions[root];
         let bases = self.bases(members);
         let (shared_offsets, static_shared) = self.lay_out_shared(members);
-        let places: BTreeMap<usize, usize> =
-            members.iter().enumerate().map(|(place, &member)| (member, place)).collect();
+        let places: BTreeMap<usize, usize> = members
+            .iter()
+            .enumerate()
+            .map(|(place, &member)| (member, place))
+            .collect();
         let mut tables = Tables::default();
         let mut frames = Vec::new();
         let mut ops = Vec::new();
@@ -154,7 +159,6 @@ impl Linker<'_, '_> {
                 return None;
             }
             let mut encoder = Encoder {
-                module: self.names,
                 functions: self.prepared,
                 function: prepared,
                 is_entry: self.functions[member].is_entry,
@@ -168,7 +172,11 @@ impl Linker<'_, '_> {
                     Ok(decoded) => {
                         ops.push(decoded);
                         instructions.push(describe::instruction(
-                            &encoder, index, decoded.op, base, self.source,
+                            &encoder,
+                            index,
+                            decoded.op,
+                            base,
+                            self.source,
                         ));
                     }
                     // A function shared by kernels complains once.
@@ -208,7 +216,13 @@ impl Linker<'_, '_> {
             private_bytes,
             source: self.source.file.to_owned(),
         };
-        Some(Kernel { parameters, code: Arc::new(code), ops, tables, frames })
+        Some(Kernel {
+            parameters,
+            code: Arc::new(code),
+            ops,
+            tables,
+            frames,
+        })
     }
 
     /// Static shared variables one after the other, then the start of the open ones.
@@ -230,7 +244,10 @@ impl Linker<'_, '_> {
                 at = offset + variable.bytes;
             }
         }
-        let open = used.iter().map(|&number| &self.names.shared[number]).filter(|v| v.is_open);
+        let open = used
+            .iter()
+            .map(|&number| &self.names.shared[number])
+            .filter(|v| v.is_open);
         if let Some(align) = open.map(|variable| variable.align).max() {
             at = align_up(at, align);
         }

@@ -1,19 +1,47 @@
 //! Loads, stores and atomics (PTX ISA, "Data Movement", "Parallel Synchronization").
 
+use crate::diagnostics::Complaint;
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Base, Operand, Symbol, Value};
-use crate::diagnostics::Complaint;
-use crate::ops::{
-    Access, Address, Atomic, AtomicKind, Constant, NO_REGISTER, Op, Region, Src,
-};
+use crate::ops::{Access, Address, Atomic, AtomicKind, Constant, NO_REGISTER, Op, Region, Src};
 use crate::types::{ScalarType, StateSpace};
 
 /// Modifiers of memory instructions that change nothing functionally.
 const QUIET: [&str; 34] = [
-    "volatile", "relaxed", "acquire", "release", "acq_rel", "weak", "mmio", "cta", "gpu", "sys",
-    "gl", "cluster", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "ftz", "noftz", "L1::evict_normal",
-    "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::64B",
-    "L2::128B", "L2::256B", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "unified",
+    "volatile",
+    "relaxed",
+    "acquire",
+    "release",
+    "acq_rel",
+    "weak",
+    "mmio",
+    "cta",
+    "gpu",
+    "sys",
+    "gl",
+    "cluster",
+    "nc",
+    "ca",
+    "cg",
+    "cs",
+    "lu",
+    "cv",
+    "wb",
+    "wt",
+    "ftz",
+    "noftz",
+    "L1::evict_normal",
+    "L1::evict_unchanged",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L1::no_allocate",
+    "L2::64B",
+    "L2::128B",
+    "L2::256B",
+    "L2::evict_last",
+    "L2::evict_normal",
+    "L2::evict_first",
+    "unified",
 ];
 
 impl Encoder<'_, '_> {
@@ -48,7 +76,9 @@ impl Encoder<'_, '_> {
     pub(crate) fn store(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let (space, count, ty) = memory_form(form)?;
         form.count(2)?;
-        if space == StateSpace::Const || (space == StateSpace::Param && self.is_entry_address(&form.operands[0])) {
+        if space == StateSpace::Const
+            || (space == StateSpace::Param && Self::is_entry_address(&form.operands[0]))
+        {
             return Err(form.unsupported("this space is read-only"));
         }
         let address = self.address(&form.operands[0], space)?;
@@ -68,7 +98,11 @@ impl Encoder<'_, '_> {
             {
                 return self.source(element, ty).map(|_| Op::Nothing);
             }
-            *slot = if is_wide { self.double(element, wide_type(ty))? } else { self.any_word(element, ty)? };
+            *slot = if is_wide {
+                self.double(element, wide_type(ty))?
+            } else {
+                self.any_word(element, ty)?
+            };
             if wide.is_some_and(|before| before != is_wide) {
                 return Err(form.unsupported("the registers differ in width"));
             }
@@ -81,8 +115,11 @@ impl Encoder<'_, '_> {
     }
 
     /// A kernel's own parameter (rather than one of a call it makes).
-    fn is_entry_address(&self, operand: &Operand) -> bool {
-        matches!(operand.value, Value::Address(Base::Symbol(Symbol::Argument(_)), _))
+    fn is_entry_address(operand: &Operand) -> bool {
+        matches!(
+            operand.value,
+            Value::Address(Base::Symbol(Symbol::Argument(_)), _)
+        )
     }
 
     /// Parameter passing between functions, addressed by name.
@@ -97,15 +134,17 @@ impl Encoder<'_, '_> {
 
     pub(crate) fn address(&mut self, operand: &Operand, space: StateSpace) -> Encoded<Address> {
         let Value::Address(base, offset) = operand.value else {
-            return Err(Complaint::new(operand.span, "expected an address in brackets"));
+            return Err(Complaint::new(
+                operand.span,
+                "expected an address in brackets",
+            ));
         };
         let mut region = match space {
             StateSpace::Global => Region::Global,
             StateSpace::Const => Region::Const,
             StateSpace::Shared => Region::Shared,
-            StateSpace::Local => Region::Local,
             StateSpace::Param if self.is_entry => Region::Param,
-            StateSpace::Param => Region::Local,
+            StateSpace::Local | StateSpace::Param => Region::Local,
             StateSpace::Generic | StateSpace::Register => Region::Generic,
         };
         let (wide, base, offset, in_frame) = match base {
@@ -121,7 +160,12 @@ impl Encoder<'_, '_> {
             Base::Symbol(Symbol::Frame(index)) => {
                 region = Region::Local;
                 let start = i64::from(self.function.body.frame[index].offset);
-                (true, self.constant64(Constant::Value(0)), start + offset, true)
+                (
+                    true,
+                    self.constant64(Constant::Value(0)),
+                    start + offset,
+                    true,
+                )
             }
             Base::Symbol(symbol) => {
                 // A variable's own space is known even where the opcode says nothing.
@@ -136,14 +180,27 @@ impl Encoder<'_, '_> {
                 (true, self.constant64(constant), 0, false)
             }
         };
-        Ok(Address { region, wide, base, offset, in_frame })
+        Ok(Address {
+            region,
+            wide,
+            base,
+            offset,
+            in_frame,
+        })
     }
 
     pub(crate) fn atomic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let returns = form.base == "atom";
-        while form.take_one(|name| QUIET.contains(&name).then_some(())).is_some() {}
-        let space = form.take_one(StateSpace::from_name).unwrap_or(StateSpace::Generic);
-        let names = ["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"];
+        while form
+            .take_one(|name| QUIET.contains(&name).then_some(()))
+            .is_some()
+        {}
+        let space = form
+            .take_one(StateSpace::from_name)
+            .unwrap_or(StateSpace::Generic);
+        let names = [
+            "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec",
+        ];
         let name = form
             .take_one(|name| names.into_iter().find(|&known| known == name))
             .ok_or_else(|| form.unsupported("no such atomic operation"))?;
@@ -155,7 +212,10 @@ impl Encoder<'_, '_> {
             (true, [d, rest @ ..]) => (self.optional_destination(d, ty)?, rest),
             (_, rest) => (NO_REGISTER, rest),
         };
-        if matches!(space, StateSpace::Const | StateSpace::Param | StateSpace::Local) {
+        if matches!(
+            space,
+            StateSpace::Const | StateSpace::Param | StateSpace::Local
+        ) {
             return Err(form.unsupported("atomics work on global and shared memory"));
         }
         let address = self.address(&rest[0], space)?;
@@ -164,13 +224,24 @@ impl Encoder<'_, '_> {
             Some(operand) => self.source(operand, ty)?,
             None => b,
         };
-        self.tables.atomics.push(Atomic { kind, address, bytes: ty.bytes(), d, b, c });
+        self.tables.atomics.push(Atomic {
+            kind,
+            address,
+            bytes: ty.bytes(),
+            d,
+            b,
+            c,
+        });
         Ok(Op::Atomic(self.tables.atomics.len() as u32 - 1))
     }
 }
 
 fn wide_type(ty: ScalarType) -> ScalarType {
-    if ty == ScalarType::F64 { ty } else { ScalarType::B64 }
+    if ty == ScalarType::F64 {
+        ty
+    } else {
+        ScalarType::B64
+    }
 }
 
 fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
@@ -196,8 +267,13 @@ fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
 
 /// Space, elements and type; hints that do not matter functionally are consumed.
 fn memory_form(form: &mut Form<'_>) -> Encoded<(StateSpace, usize, ScalarType)> {
-    while form.take_one(|name| QUIET.contains(&name).then_some(())).is_some() {}
-    let space = form.take_one(StateSpace::from_name).unwrap_or(StateSpace::Generic);
+    while form
+        .take_one(|name| QUIET.contains(&name).then_some(()))
+        .is_some()
+    {}
+    let space = form
+        .take_one(StateSpace::from_name)
+        .unwrap_or(StateSpace::Generic);
     let count = form.take_one(|name| match name {
         "v2" => Some(2),
         "v4" => Some(4),

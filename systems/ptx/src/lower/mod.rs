@@ -20,7 +20,7 @@ use crate::diagnostics::{Complaint, Source};
 use crate::lower::encode::{FUNCTION_ADDRESS_BASE, FUNCTION_ADDRESS_STEP, Prepared};
 use crate::lower::names::{Formal, ModuleNames, Symbol, has_storage};
 use crate::module::{Kernel, Patch, Storage};
-use crate::types::{ScalarType, StateSpace};
+use crate::types::ScalarType;
 
 /// Everything a module becomes.
 pub(crate) struct Lowered {
@@ -67,9 +67,18 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
         return Err(complaints);
     }
     let variables = storages(&names, &mut complaints);
-    let linker = link::Linker { source, names: &names, functions: &functions, prepared: &prepared };
+    let linker = link::Linker {
+        source,
+        names: &names,
+        functions: &functions,
+        prepared: &prepared,
+    };
     let kernels = linker.kernels(&mut complaints);
-    if complaints.is_empty() { Ok(Lowered { kernels, variables }) } else { Err(complaints) }
+    if complaints.is_empty() {
+        Ok(Lowered { kernels, variables })
+    } else {
+        Err(complaints)
+    }
 }
 
 /// One entry per name: the definition, if there is one.
@@ -96,10 +105,7 @@ fn unique_functions<'t, 'a>(
     functions
 }
 
-fn prepare<'a>(
-    function: &Function<'a>,
-    body: names::Body<'a>,
-) -> Result<Prepared<'a>, Complaint> {
+fn prepare<'a>(function: &Function<'a>, body: names::Body<'a>) -> Result<Prepared<'a>, Complaint> {
     let graph = Graph::new(&body.flows);
     let entry: Vec<u32> = body
         .parameters
@@ -123,7 +129,11 @@ fn prepare<'a>(
                 .hint("compile with a register limit so that the compiler spills"));
         }
     }
-    Ok(Prepared { body, graph, allocation })
+    Ok(Prepared {
+        body,
+        graph,
+        allocation,
+    })
 }
 
 fn storages(names: &ModuleNames<'_>, complaints: &mut Vec<Complaint>) -> Vec<Storage> {
@@ -136,7 +146,6 @@ fn storages(names: &ModuleNames<'_>, complaints: &mut Vec<Complaint>) -> Vec<Sto
                 align: variable.alignment(),
                 bytes: vec![0; variable.bytes(0) as usize],
                 patches: Vec::new(),
-                is_constant: variable.space == StateSpace::Const,
                 is_external: !has_storage(variable),
             };
             if let Some(initialiser) = &variable.initialiser {
@@ -148,7 +157,8 @@ fn storages(names: &ModuleNames<'_>, complaints: &mut Vec<Complaint>) -> Vec<Sto
                     storage.bytes = vec![0; variable.bytes(elements) as usize];
                 }
                 let mut at = 0;
-                if let Err(complaint) = fill(names, variable, initialiser, 0, &mut at, &mut storage) {
+                if let Err(complaint) = fill(names, variable, initialiser, 0, &mut at, &mut storage)
+                {
                     complaints.push(complaint);
                 }
             }
@@ -174,8 +184,12 @@ fn fill(
                 fill(names, variable, item, depth + 1, at, storage)?;
             }
             // A short list leaves the rest of its extent zero.
-            let inner: u64 =
-                variable.extents.iter().skip(depth + 1).map(|extent| extent.unwrap_or(1)).product();
+            let inner: u64 = variable
+                .extents
+                .iter()
+                .skip(depth + 1)
+                .map(|extent| extent.unwrap_or(1))
+                .product();
             let outer = variable.extents.get(depth).copied().flatten().unwrap_or(0);
             *at = (*at).max(start + (outer * inner * variable.element_bytes()) as usize);
             return Ok(());
@@ -193,11 +207,19 @@ fn fill(
             if let Some(&function) = names.functions.get(name) {
                 FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * function as u64
             } else if let Some(&Symbol::Module(index)) = names.symbols.get(name) {
-                storage.patches.push(Patch { at: *at, width, variable: index, offset: *offset });
+                storage.patches.push(Patch {
+                    at: *at,
+                    width,
+                    variable: index,
+                    offset: *offset,
+                });
                 0
             } else {
-                return Err(Complaint::new(*span, format!("unknown variable or function `{name}`"))
-                    .nearest(name, names.symbols.keys().copied()));
+                return Err(Complaint::new(
+                    *span,
+                    format!("unknown variable or function `{name}`"),
+                )
+                .nearest(name, names.symbols.keys().copied()));
             }
         }
     };

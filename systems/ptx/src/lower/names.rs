@@ -118,7 +118,10 @@ pub(crate) struct Body<'a> {
 
 impl Body<'_> {
     pub(crate) fn files(&self) -> Vec<File> {
-        self.registers.iter().map(|register| file(register.ty)).collect()
+        self.registers
+            .iter()
+            .map(|register| file(register.ty))
+            .collect()
     }
 }
 
@@ -200,10 +203,16 @@ struct Resolver<'m, 'a> {
 impl<'a> Resolver<'_, 'a> {
     fn formals(&mut self, function: &ast::Function<'a>) {
         if function.is_entry {
-            for (parameter, offset) in
-                function.parameters.iter().zip(argument_offsets(&function.parameters))
+            for (parameter, offset) in function
+                .parameters
+                .iter()
+                .zip(argument_offsets(&function.parameters))
             {
-                self.bind(parameter.name, Binding::Symbol(Symbol::Argument(offset)), parameter.span);
+                self.bind(
+                    parameter.name,
+                    Binding::Symbol(Symbol::Argument(offset)),
+                    parameter.span,
+                );
             }
             return;
         }
@@ -239,7 +248,11 @@ impl<'a> Resolver<'_, 'a> {
             offset: 0,
         });
         let index = self.body.frame.len() - 1;
-        self.bind(variable.name, Binding::Symbol(Symbol::Frame(index)), variable.span);
+        self.bind(
+            variable.name,
+            Binding::Symbol(Symbol::Frame(index)),
+            variable.span,
+        );
         index
     }
 
@@ -326,7 +339,9 @@ impl<'a> Resolver<'_, 'a> {
                 return Some(binding);
             }
             for &(prefix, first, count) in &scope.ranges {
-                let Some(digits) = name.strip_prefix(prefix) else { continue };
+                let Some(digits) = name.strip_prefix(prefix) else {
+                    continue;
+                };
                 if digits.len() > 1 && digits.starts_with('0') {
                     continue;
                 }
@@ -341,7 +356,11 @@ impl<'a> Resolver<'_, 'a> {
     }
 
     fn unknown(&self, name: &str, span: Span) -> Complaint {
-        let what = if name.starts_with('%') { "register" } else { "name" };
+        let what = if name.starts_with('%') {
+            "register"
+        } else {
+            "name"
+        };
         let mut names: Vec<String> = Vec::new();
         for scope in self.scopes.iter().rev() {
             names.extend(scope.names.keys().map(|&known| known.to_owned()));
@@ -375,7 +394,9 @@ impl<'a> Resolver<'_, 'a> {
             return Ok(Value::Integer(32));
         }
         if let Some(found) = special::find(name) {
-            return found.map(Value::Special).map_err(|why| Complaint::new(span, why));
+            return found
+                .map(Value::Special)
+                .map_err(|why| Complaint::new(span, why));
         }
         if let Some(&symbol) = self.module.symbols.get(name) {
             if let Symbol::Shared(number) = symbol {
@@ -405,7 +426,10 @@ impl<'a> Resolver<'_, 'a> {
                 _ => return Err(Complaint::new(span, "`!` takes a predicate register")),
             },
             OperandKind::Address { extra: true, .. } => {
-                return Err(Complaint::new(span, "texture and surface coordinates are not supported"));
+                return Err(Complaint::new(
+                    span,
+                    "texture and surface coordinates are not supported",
+                ));
             }
             OperandKind::Address { base, offset, .. } => {
                 let base = match base {
@@ -423,9 +447,10 @@ impl<'a> Resolver<'_, 'a> {
             }
             OperandKind::Vector(list) => Value::Vector(self.operands(list)?),
             OperandKind::List(list) => Value::List(self.operands(list)?),
-            OperandKind::Pair(first, second) => {
-                Value::Pair(Box::new(self.operand(first)?), Box::new(self.operand(second)?))
-            }
+            OperandKind::Pair(first, second) => Value::Pair(
+                Box::new(self.operand(first)?),
+                Box::new(self.operand(second)?),
+            ),
         };
         Ok(Operand { span, value })
     }
@@ -476,8 +501,13 @@ impl<'a> Resolver<'_, 'a> {
 
     /// Registers read and written, and where control goes.
     fn effects(&mut self, resolved: &Resolved<'a>) {
-        let mut effects = Effects { guarded: resolved.guard.is_some(), ..Effects::default() };
-        effects.reads.extend(resolved.guard.map(|(register, _)| register));
+        let mut effects = Effects {
+            guarded: resolved.guard.is_some(),
+            ..Effects::default()
+        };
+        effects
+            .reads
+            .extend(resolved.guard.map(|(register, _)| register));
         let base = opcodes::base(resolved.opcode);
         let is_call = base == "call";
         let writes_first = opcodes::writes_first(resolved.opcode);
@@ -495,7 +525,10 @@ impl<'a> Resolver<'_, 'a> {
         let conditional = effects.guarded;
         let flow = match base {
             "bra" => match resolved.operands.first().map(|operand| &operand.value) {
-                Some(&Value::Label(label)) => Flow::Branch { target: label, conditional },
+                Some(&Value::Label(label)) => Flow::Branch {
+                    target: label,
+                    conditional,
+                },
                 _ => Flow::Next,
             },
             "ret" | "exit" | "trap" => Flow::Leave { conditional },
@@ -554,7 +587,11 @@ impl<'a> Resolver<'_, 'a> {
         self.lay_out_frame();
         self.body.shared.sort_unstable();
         self.body.shared.dedup();
-        if self.complaints.is_empty() { Ok(self.body) } else { Err(self.complaints) }
+        if self.complaints.is_empty() {
+            Ok(self.body)
+        } else {
+            Err(self.complaints)
+        }
     }
 
     fn lay_out_frame(&mut self) {
@@ -575,10 +612,13 @@ impl<'a> Resolver<'_, 'a> {
 fn collect(value: &Value, written: bool, effects: &mut Effects) {
     match value {
         Value::Register(register) if written => effects.writes.push(*register),
-        Value::Register(register) | Value::Not(register) => effects.reads.push(*register),
-        Value::Address(Base::Register(register), _) => effects.reads.push(*register),
+        Value::Register(register)
+        | Value::Not(register)
+        | Value::Address(Base::Register(register), _) => effects.reads.push(*register),
         Value::Vector(list) | Value::List(list) => {
-            list.iter().for_each(|operand| collect(&operand.value, written, effects));
+            for operand in list {
+                collect(&operand.value, written, effects);
+            }
         }
         Value::Pair(first, second) => {
             collect(&first.value, written, effects);

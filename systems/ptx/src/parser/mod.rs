@@ -17,9 +17,18 @@ pub(crate) const COMPLAINTS_MAX: usize = 20;
 /// Parses a whole file.
 pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<Complaint>> {
     let tokens = lexer::tokens(source.text).map_err(|complaint| vec![complaint])?;
-    let mut parser = Parser { text: source.text, tokens, at: 0, complaints: Vec::new() };
+    let mut parser = Parser {
+        text: source.text,
+        tokens,
+        at: 0,
+        complaints: Vec::new(),
+    };
     let tree = parser.module();
-    if parser.complaints.is_empty() { Ok(tree) } else { Err(parser.complaints) }
+    if parser.complaints.is_empty() {
+        Ok(tree)
+    } else {
+        Err(parser.complaints)
+    }
 }
 
 type Parsed<T> = Result<T, Complaint>;

@@ -2,7 +2,7 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{Function, Initialiser, Linkage, Tree, Variable};
-use crate::diagnostics::Complaint;
+use crate::diagnostics::{Complaint, Span};
 use crate::lexer::Kind;
 use crate::types::{ScalarType, StateSpace};
 
@@ -31,7 +31,10 @@ const MODULE_DIRECTIVES: [&str; 20] = [
 
 impl<'a> Parser<'a> {
     pub(super) fn module(&mut self) -> Tree<'a> {
-        let mut tree = Tree { address_bits: 32, ..Tree::default() };
+        let mut tree = Tree {
+            address_bits: 32,
+            ..Tree::default()
+        };
         while self.peek().kind != Kind::End {
             let before = self.at;
             if let Err(complaint) = self.module_item(&mut tree) {
@@ -45,7 +48,10 @@ impl<'a> Parser<'a> {
         }
         if tree.version.is_empty() && self.complaints.is_empty() {
             let span = self.tokens[0].span;
-            self.complain(Complaint::new(span, "expected `.version` at the start of the module"));
+            self.complain(Complaint::new(
+                span,
+                "expected `.version` at the start of the module",
+            ));
         }
         tree
     }
@@ -190,9 +196,17 @@ impl<'a> Parser<'a> {
         self.next();
         // `.func .noreturn (..)` and friends.
         while self.eat_dot("noreturn") || self.eat_dot("attribute") {}
-        let returns = if self.is_punct('(') { self.parameters()? } else { Vec::new() };
+        let returns = if self.is_punct('(') {
+            self.parameters()?
+        } else {
+            Vec::new()
+        };
         let (name, span) = self.word("the name of the function")?;
-        let parameters = if self.is_punct('(') { self.parameters()? } else { Vec::new() };
+        let parameters = if self.is_punct('(') {
+            self.parameters()?
+        } else {
+            Vec::new()
+        };
         self.function_directives()?;
         let body = if self.eat(';') {
             None
@@ -201,15 +215,29 @@ impl<'a> Parser<'a> {
         } else {
             return Err(self.expected("`{` and a body, or `;`"));
         };
-        Ok(Function { name, span, is_entry, returns, parameters, body })
+        Ok(Function {
+            name,
+            span,
+            is_entry,
+            returns,
+            parameters,
+            body,
+        })
     }
 
     /// Tuning directives between the head and the body; they do not change what the code does.
     fn function_directives(&mut self) -> Parsed<()> {
         while let Some(name) = self.dot() {
             match name {
-                "maxnreg" | "maxntid" | "reqntid" | "minnctapersm" | "maxnctapersm"
-                | "noreturn" | "abi_preserve" | "abi_preserve_control" | "unified" => {
+                "maxnreg"
+                | "maxntid"
+                | "reqntid"
+                | "minnctapersm"
+                | "maxnctapersm"
+                | "noreturn"
+                | "abi_preserve"
+                | "abi_preserve_control"
+                | "unified" => {
                     self.next();
                     while matches!(self.peek().kind, Kind::Integer(_)) {
                         self.next();
@@ -252,8 +280,14 @@ impl<'a> Parser<'a> {
         while self.eat(',') {
             let first = list[from].clone();
             let (name, span) = self.word("a name")?;
-            let mut variable =
-                Variable { name, span, range: None, extents: Vec::new(), initialiser: None, ..first };
+            let mut variable = Variable {
+                name,
+                span,
+                range: None,
+                extents: Vec::new(),
+                initialiser: None,
+                ..first
+            };
             self.variable_tail(&mut variable)?;
             list.push(variable);
         }
@@ -289,20 +323,7 @@ impl<'a> Parser<'a> {
                         self.next();
                     }
                 }
-                _ => match ScalarType::from_name(word) {
-                    Some(found) => ty = Some(found),
-                    None => {
-                        let what = match word {
-                            "texref" | "samplerref" | "surfref" => "textures are not supported",
-                            "f16x2" | "bf16" | "bf16x2" | "b128" | "e4m3" => {
-                                "this type is not supported"
-                            }
-                            _ => "unknown type",
-                        };
-                        let complaint = Complaint::new(span, format!("{what}: `.{word}`"));
-                        return Err(complaint.nearest(word, ["b32", "b64", "f32", "f64", "pred"]));
-                    }
-                },
+                _ => ty = Some(variable_type(word, span)?),
             }
         }
         let ty = ty.ok_or_else(|| self.expected("a type such as `.b32`"))?;
@@ -374,7 +395,11 @@ impl<'a> Parser<'a> {
         match self.peek().kind {
             Kind::Integer(value) => {
                 self.next();
-                let value = if negative { value.wrapping_neg() } else { value };
+                let value = if negative {
+                    value.wrapping_neg()
+                } else {
+                    value
+                };
                 Ok(Initialiser::Integer(value))
             }
             Kind::Single(bits) => {
@@ -409,6 +434,23 @@ impl<'a> Parser<'a> {
             return Ok(0);
         };
         let value = self.integer("an offset")? as i64;
-        Ok(if negative { value.wrapping_neg() } else { value })
+        Ok(if negative {
+            value.wrapping_neg()
+        } else {
+            value
+        })
     }
+}
+
+fn variable_type(word: &str, span: Span) -> Parsed<ScalarType> {
+    if let Some(ty) = ScalarType::from_name(word) {
+        return Ok(ty);
+    }
+    let what = match word {
+        "texref" | "samplerref" | "surfref" => "textures are not supported",
+        "f16x2" | "bf16" | "bf16x2" | "b128" | "e4m3" => "this type is not supported",
+        _ => "unknown type",
+    };
+    let complaint = Complaint::new(span, format!("{what}: `.{word}`"));
+    Err(complaint.nearest(word, ["b32", "b64", "f32", "f64", "pred"]))
 }

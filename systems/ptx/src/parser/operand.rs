@@ -12,7 +12,10 @@ impl<'a> Parser<'a> {
         }
         let second = self.simple_operand()?;
         let span = first.span.to(second.span);
-        Ok(Operand { span, kind: OperandKind::Pair(Box::new(first), Box::new(second)) })
+        Ok(Operand {
+            span,
+            kind: OperandKind::Pair(Box::new(first), Box::new(second)),
+        })
     }
 
     fn simple_operand(&mut self) -> Parsed<Operand<'a>> {
@@ -43,7 +46,10 @@ impl<'a> Parser<'a> {
             }
             _ => return Err(self.expected("an operand")),
         };
-        Ok(Operand { span: start.to(self.last_span()), kind })
+        Ok(Operand {
+            span: start.to(self.last_span()),
+            kind,
+        })
     }
 
     fn operand_list(&mut self, close: char) -> Parsed<Vec<Operand<'a>>> {
@@ -114,6 +120,10 @@ impl<'a> Parser<'a> {
             self.operand()?;
         }
         self.expect(']', "after the address")?;
-        Ok(OperandKind::Address { base, offset, extra })
+        Ok(OperandKind::Address {
+            base,
+            offset,
+            extra,
+        })
     }
 }

@@ -79,7 +79,9 @@ impl<'a> Parser<'a> {
             }
             _ => {
                 let complaint = self.expected("a declaration such as `.reg`");
-                let known = ["reg", "shared", "local", "param", "loc", "pragma", "global", "const"];
+                let known = [
+                    "reg", "shared", "local", "param", "loc", "pragma", "global", "const",
+                ];
                 Err(complaint.nearest(name, known))
             }
         }
@@ -88,7 +90,7 @@ impl<'a> Parser<'a> {
     /// `.callprototype ... ;` and `.branchtargets ... ;`. Only indirect calls and branches need
     /// them, and those are refused where they are used.
     fn labelled_directive(&mut self) -> Parsed<()> {
-        while !matches!(self.peek().kind, Kind::Punct(';') | Kind::End | Kind::Punct('}')) {
+        while !matches!(self.peek().kind, Kind::Punct(';' | '}') | Kind::End) {
             self.next();
         }
         self.expect(';', "after the directive").map(|_| ())
@@ -99,7 +101,11 @@ impl<'a> Parser<'a> {
         let guard = if self.eat('@') {
             let negated = self.eat('!');
             let (name, span) = self.word("a predicate register")?;
-            Some(Guard { name, span, negated })
+            Some(Guard {
+                name,
+                span,
+                negated,
+            })
         } else {
             None
         };
@@ -125,6 +131,12 @@ impl<'a> Parser<'a> {
         if operands.len() > 64 {
             return Err(Complaint::new(opcode_span, "too many operands"));
         }
-        Ok(Instruction { span: start.to(end), guard, opcode, opcode_span, operands })
+        Ok(Instruction {
+            span: start.to(end),
+            guard,
+            opcode,
+            opcode_span,
+            operands,
+        })
     }
 }
