@@ -37,7 +37,8 @@
 //! * Any passing request, reads included, drops the copy of its line and keeps a line in flight from
 //!   being installed; dirty words go down ahead of it.
 //! * A request that would pass a line in flight for which writes or atomics wait is blocked until
-//!   they are answered.
+//!   they are answered; so is a write that allocates without fetching while a passing request for
+//!   its line is not answered.
 //! * **Invalidation**: no request is accepted while one is pending. When every request accepted
 //!   before is answered and everything for below is sent, all clean lines are dropped (dirty ones
 //!   stay) and the command is answered in the same cycle.
@@ -74,6 +75,8 @@
 
 mod mshr_file;
 mod pass_table;
+#[cfg(test)]
+mod random_traffic;
 mod spec;
 mod statistics;
 mod tag_array;
@@ -133,8 +136,8 @@ pub struct Cache {
 enum Return {
     /// The waiters of this MSHR.
     Fill(u32),
-    /// One request that passed.
-    Passed(Cycle, MemResponse),
+    /// The request at this place of the table.
+    Passed(u32),
 }
 
 /// A request in terms of this cache's lines.
@@ -272,19 +275,21 @@ impl Cache {
         true
     }
 
-    /// A request that passed is answered. False when there is none.
+    /// A request that passed is answered. False when it was not asked.
     fn acknowledge(&mut self, response: &MemResponse, ready: Cycle) -> bool {
         let index = response.id - self.spec.mshr_entries;
-        let Some(passed) = self.passing.remove(index) else {
-            return false;
-        };
-        let answer = MemResponse {
-            write_sequence: response.write_sequence,
-            ..passed.request.answer(response.level)
-        };
-        self.returns
-            .push_back(Return::Passed(passed.ready.max(ready), answer));
-        passed.request.line == response.line
+        match self.passing.get_mut(index) {
+            Some(passed) if passed.answer.is_none() && passed.request.line == response.line => {
+                passed.ready = passed.ready.max(ready);
+                passed.answer = Some(MemResponse {
+                    write_sequence: response.write_sequence,
+                    ..passed.request.answer(response.level)
+                });
+                self.returns.push_back(Return::Passed(index));
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Accepts the request at the head of the input unless something it needs is missing.
@@ -359,6 +364,9 @@ impl Cache {
             }
         );
         if writes && !(fetch_partial && access.words != self.full) {
+            if self.passing.holds(access.line, self.spec.line_bytes) {
+                return Err(Blocked::LineBusy);
+            }
             let victim = self.victim_room(access.line, 0)?;
             return self.hit_room(request).map(|()| Action::WriteNew(victim));
         }
@@ -640,6 +648,7 @@ impl Cache {
             let passed = Passed {
                 request: *request,
                 ready,
+                answer: None,
             };
             self.spec.mshr_entries + self.passing.insert(passed)
         } else {
@@ -696,7 +705,7 @@ impl Cache {
     #[inline]
     fn return_turn(&self) -> Option<Cycle> {
         match *self.returns.front()? {
-            Return::Passed(turn, _) => Some(turn),
+            Return::Passed(index) => self.passing.get(index).map(|passed| passed.ready),
             Return::Fill(index) => {
                 let entry = self.mshrs.get(index)?;
                 let atomic = self
@@ -717,9 +726,9 @@ impl Cache {
     fn take_answer(&mut self, now: Cycle) -> Option<MemResponse> {
         let index = match *self.returns.front()? {
             Return::Fill(index) => index,
-            Return::Passed(_, response) => {
+            Return::Passed(index) => {
                 self.returns.pop_front();
-                return Some(response);
+                return self.passing.remove(index)?.answer;
             }
         };
         let waiter = self.mshrs.pop_front(index)?;
@@ -791,10 +800,11 @@ impl Cache {
         }
         match self.up.request.peek(ctx) {
             Some(_) if accepted || invalidated => true,
-            // What was sent or answered after the look-up may have made room.
-            Some(request) if moved && !pending => self
-                .access(request)
-                .is_some_and(|access| self.decide(request, access).is_ok()),
+            // What was sent or answered after the look-up may have made room, or have left another
+            // reason to wait.
+            Some(request) if moved && !pending => self.access(request).is_some_and(|access| {
+                self.decide(request, access).err() != self.stats.blocked.reason()
+            }),
             _ => false,
         }
     }

@@ -2,7 +2,7 @@
 
 use warpweave_framework::Cycle;
 
-use crate::memory::MemRequest;
+use crate::memory::{MemRequest, MemResponse};
 
 /// A request that was handed down and waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Passed {
     pub request: MemRequest,
     /// Its answer leaves no earlier.
     pub ready: Cycle,
+    /// Its answer, once that has come from below.
+    pub answer: Option<MemResponse>,
 }
 
 /// A bounded table with stable indices.
@@ -60,6 +62,18 @@ impl PassTable {
         self.places.get(index as usize)?.as_ref()
     }
 
+    /// The request at `index`, to be changed.
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut Passed> {
+        self.places.get_mut(index as usize)?.as_mut()
+    }
+
+    /// Whether a request for part of this line is in the table.
+    pub fn holds(&self, line: u64, line_bytes: u32) -> bool {
+        let mask = !u64::from(line_bytes - 1);
+        let same = |passed: &Passed| passed.request.line & mask == line;
+        !self.is_empty() && self.places.iter().flatten().any(same)
+    }
+
     /// Takes out the request at `index`, if there is one.
     pub fn remove(&mut self, index: u32) -> Option<Passed> {
         let passed = self.places.get_mut(index as usize)?.take()?;
@@ -77,6 +91,7 @@ mod tests {
         let passed = |id| Passed {
             request: MemRequest::write(id, 0, 1),
             ready: 0,
+            answer: None,
         };
         let mut table = PassTable::new(2);
         let (a, b) = (table.insert(passed(10)), table.insert(passed(11)));
@@ -86,5 +101,6 @@ mod tests {
         assert_eq!(table.insert(passed(12)), a);
         assert_eq!((table.len(), table.get(b)), (2, Some(&passed(11))));
         assert_eq!(table.get(9), None);
+        assert!(table.holds(0, 128) && !table.holds(128, 128));
     }
 }

@@ -32,7 +32,7 @@ pub(super) enum Blocked {
     PassTable,
     /// The hit pipeline is full because responses do not leave.
     Responses,
-    /// The request would overtake writes waiting for the line in flight.
+    /// The request would overtake earlier ones for its line.
     LineBusy,
     /// An invalidation waits for earlier requests.
     Invalidation,
@@ -66,7 +66,7 @@ impl Blocked {
         ),
         (
             "blocked_line_busy",
-            "head request waited for writes to its line in flight",
+            "head request waited for earlier ones to its line that it would overtake",
         ),
         (
             "blocked_invalidation",

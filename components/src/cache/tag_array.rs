@@ -282,6 +282,31 @@ mod tests {
         }
     }
 
+    /// First 500 accesses of synthetic traces through a 16 KiB 4-way cache of 128-byte lines, with
+    /// the hit bits of an independent simulator.
+    #[test]
+    fn hit_bits_equal_those_of_an_independent_simulator() {
+        let table = include_str!("testdata/hit_bits_16k_4w.csv");
+        let mut accesses = 0;
+        for row in table.lines().skip(1) {
+            let fields: Vec<_> = row.split(',').collect();
+            for (replacement, bits) in [
+                (Replacement::Lru, fields[1]),
+                (Replacement::Fifo, fields[2]),
+            ] {
+                let mut tags = array(32, 4, replacement);
+                let hits: String = fields[3]
+                    .split(' ')
+                    .map(|number| u64::from_str_radix(number, 16).unwrap())
+                    .map(|number| if tags.access(number * 128) { '1' } else { '0' })
+                    .collect();
+                assert_eq!(hits, bits, "{} under {replacement:?}", fields[0]);
+                accesses += hits.len();
+            }
+        }
+        assert_eq!(accesses, 6 * 2 * 500);
+    }
+
     #[test]
     fn locked_lines_stay_and_a_set_of_them_offers_no_way() {
         let mut tags = array(1, 2, Replacement::Lru);
