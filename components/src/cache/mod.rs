@@ -38,7 +38,7 @@
 //!   being installed; dirty words go down ahead of it.
 //! * A request that would pass a line in flight for which writes or atomics wait is blocked until
 //!   they are answered; so is a write that allocates without fetching while a passing request for
-//!   its line is not answered.
+//!   its line, or a read that such a request overtook, is not answered.
 //! * **Invalidation**: no request is accepted while one is pending. When every request accepted
 //!   before is answered and everything for below is sent, all clean lines are dropped (dirty ones
 //!   stay) and the command is answered in the same cycle.
@@ -364,7 +364,9 @@ impl Cache {
             }
         );
         if writes && !(fetch_partial && access.words != self.full) {
-            if self.passing.holds(access.line, self.spec.line_bytes) {
+            if self.passing.holds(access.line, self.spec.line_bytes)
+                || self.mshrs.holds_closed(access.line)
+            {
                 return Err(Blocked::LineBusy);
             }
             let victim = self.victim_room(access.line, 0)?;
@@ -834,8 +836,9 @@ impl Component for Cache {
         self.take_return(ctx, now);
         let accepted = self.accept(ctx, now);
         let moves = self.moves;
-        let down = self.send_down(ctx, now);
+        // Answering first: the last answer of a line that was not installed may cause a copy-back.
         let up = self.respond(ctx, now);
+        let down = self.send_down(ctx, now);
         let moved = moves != self.moves;
         let invalidated = self.invalidate(ctx);
         if self.has_work(ctx, accepted, invalidated, moved) {

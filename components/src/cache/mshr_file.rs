@@ -66,6 +66,7 @@ pub struct MshrFile {
     merges: u32,
     free: u32,
     used: u32,
+    closed: u32,
     /// First open entry per hash of the line.
     chains: Vec<u32>,
     chain_shift: u32,
@@ -114,6 +115,7 @@ impl MshrFile {
             merges,
             free: 0,
             used: 0,
+            closed: 0,
             chains: vec![NONE; chains as usize],
             chain_shift: u64::BITS - chains.trailing_zeros(),
             nodes: (0..nodes)
@@ -262,6 +264,13 @@ impl MshrFile {
             self.entries[at as usize].next = next;
         }
         self.entries[index as usize].open = false;
+        self.closed += 1;
+    }
+
+    /// Whether a closed entry of this line is in use.
+    pub fn holds_closed(&self, line: u64) -> bool {
+        let same = |entry: &Entry| entry.in_use && !entry.open && entry.line == line;
+        self.closed > 0 && self.entries.iter().any(same)
     }
 
     /// Gives back entry `index`, all of whose requests have been answered.
@@ -281,6 +290,7 @@ impl MshrFile {
         };
         self.free = index;
         self.used -= 1;
+        self.closed -= 1;
     }
 
     #[inline]
@@ -332,12 +342,13 @@ mod tests {
         mshrs.join(old, waiter(7));
         mshrs.close(old);
         assert_eq!(mshrs.find(128), None);
+        assert!(mshrs.holds_closed(128) && !mshrs.holds_closed(0));
         let new = mshrs.allocate(128);
         assert_eq!(mshrs.find(128), Some(new));
         assert_eq!(mshrs.pop_front(old).map(|w| w.request.id), Some(7));
         mshrs.release(old);
         assert_eq!(mshrs.find(128), Some(new));
-        assert!(mshrs.get(old).is_none());
+        assert!(mshrs.get(old).is_none() && !mshrs.holds_closed(128));
     }
 
     #[derive(Clone, Debug)]
