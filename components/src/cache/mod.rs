@@ -69,6 +69,49 @@
 //! latency of a miss, from readable above to answered:
 //! `miss_latency_cycles + wire down + level below + wire up + fill_latency_cycles`.
 //!
+//! # Example
+//! ```
+//! use warpweave_components::cache::*;
+//! use warpweave_components::memory::{Level, MemRequest, MemResponse};
+//! use warpweave_framework::TestBench;
+//!
+//! let cache = Cache::new(CacheSpec {
+//!     level: CacheLevel::L1,
+//!     size_bytes: 16 << 10,
+//!     line_bytes: 128,
+//!     ways: 4,
+//!     interleave: None,
+//!     replacement: Replacement::Lru,
+//!     allocate: AllocatePolicy::OnMiss,
+//!     write: WritePolicy::WriteEvict,
+//!     atomics: AtomicPolicy::Forward,
+//!     mshr_entries: 32,
+//!     mshr_merges: 8,
+//!     pass_entries: 32,
+//!     miss_queue_entries: 8,
+//!     hit_latency_cycles: 20,
+//!     miss_latency_cycles: 4,
+//!     fill_latency_cycles: 2,
+//!     responses_per_cycle: 1,
+//! })?;
+//! let mut bench = TestBench::new();
+//! bench.add("l1", cache);
+//! let above = bench.source::<MemRequest>("l1.up.request");
+//! let answers = bench.sink::<MemResponse>("l1.up.response");
+//! let fetches = bench.sink::<MemRequest>("l1.down.request");
+//! let fills = bench.source::<MemResponse>("l1.down.response");
+//!
+//! let read = MemRequest::read(7, 0x1000, 1);
+//! above.send_at(10, read);
+//! let (cycle, fetch) = bench.receive(&fetches);
+//! assert_eq!(cycle, 10 + 4);
+//! fills.send_at(100, fetch.answer(Level::L2));
+//! bench.expect_at(&answers, 100 + 2, &read.answer(Level::L2));
+//! above.send_at(200, read);
+//! bench.expect_at(&answers, 200 + 20, &read.answer(Level::L1));
+//! # Ok::<(), warpweave_framework::SpecError>(())
+//! ```
+//!
 //! # Not modelled
 //! Data; banks and port conflicts of the data array; sectored fetching; ECC; replacement other than
 //! [`Replacement`]; scrubbing of dirty lines at an invalidation.

@@ -1,5 +1,5 @@
-//! Random traffic through caches of random shape, against a memory that answers late and out of
-//! order between lines. Because every line's answers leave in the order of its requests, the
+//! Random traffic through one or two caches of random shape, against a memory that answers late and
+//! out of order between lines. Because every line's answers leave in the order of its requests, the
 //! write sequence of each answer is known exactly.
 
 use std::collections::BTreeMap;
@@ -100,6 +100,8 @@ impl Component for Memory {
 #[derive(Clone, Debug)]
 struct Case {
     spec: CacheSpec,
+    /// A second level below the first.
+    second: Option<CacheSpec>,
     /// Gap in cycles before each request, and the request.
     requests: Vec<(u64, MemRequest)>,
     commands: Vec<Cycle>,
@@ -194,18 +196,24 @@ fn request() -> impl Strategy<Value = (u64, MemRequest)> {
 
 fn case() -> impl Strategy<Value = Case> {
     (
-        spec(),
+        (spec(), prop::option::of(spec())),
         prop::collection::vec(request(), 1..120),
         prop::collection::vec(1u64..400, 0..3),
         0u32..14,
         any::<u64>(),
         1u64..60,
     )
-        .prop_map(|(spec, mut requests, commands, stall, seed, delay_max)| {
+        .prop_map(|(specs, mut requests, commands, stall, seed, delay_max)| {
             number(&mut requests);
+            let (spec, mut second) = specs;
             flush(&spec, &mut requests);
+            if let Some(second) = &mut second {
+                second.level = CacheLevel::L2;
+                flush(second, &mut requests);
+            }
             Case {
                 spec,
+                second,
                 requests,
                 commands,
                 stall,
@@ -231,7 +239,8 @@ fn flush(spec: &CacheSpec, requests: &mut Vec<(u64, MemRequest)>) {
         let id = requests.len() as u32;
         // All earlier lines have been answered by then, so that none is locked.
         let gap = if line == 0 { 20_000 } else { 500 };
-        let line = (LINES.next_multiple_of(36) + line) * u64::from(LINE);
+        // Lines that follow each other visit all sets equally often; ids are never reused.
+        let line = (LINES + u64::from(id)) * u64::from(LINE);
         requests.push((gap, MemRequest::read(id, line, 1)));
     }
 }
@@ -249,9 +258,15 @@ fn observe(case: &Case, options: EngineOptions) -> Observed {
         up: MemSlave::default(),
     };
     bench.add("memory", memory);
-    bench
-        .builder()
-        .connect("cache.down", "memory.up", Link::latency(1));
+    if let Some(second) = &case.second {
+        bench.add("second", Cache::new(second.clone()).unwrap());
+        let builder = bench.builder();
+        builder.connect("cache.down", "second.up", Link::latency(1));
+        builder.connect("second.down", "memory.up", Link::latency(1));
+    } else {
+        let builder = bench.builder();
+        builder.connect("cache.down", "memory.up", Link::latency(1));
+    }
     let requests = bench.source::<MemRequest>("cache.up.request");
     let wide = Link::latency(1).width(Width::Messages(2)).capacity(4);
     let responses = bench.sink_behind::<MemResponse>("cache.up.response", wide);
@@ -331,6 +346,9 @@ fn check_statistics(case: &Case, observed: &Observed) {
     for (name, kind) in [("reads", RequestKind::Read), ("writes", RequestKind::Write)] {
         let sent = case.requests.iter().filter(|(_, r)| r.kind == kind);
         assert_eq!(count(name), sent.count() as u64, "{name}");
+    }
+    if case.second.is_some() {
+        return;
     }
     let below = |kind| observed.below.kinds[kind as usize];
     let fetched = below(RequestKind::Read) + below(RequestKind::Prefetch);

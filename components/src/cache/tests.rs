@@ -538,6 +538,88 @@ fn a_loop_of_one_line_more_than_a_set_holds_misses_always() {
 }
 
 #[test]
+fn latencies_of_two_levels_and_their_wires_add_up() {
+    let mut bench = TestBench::new();
+    let second = CacheSpec {
+        hit_latency_cycles: 9,
+        miss_latency_cycles: 4,
+        fill_latency_cycles: 6,
+        ..l2(PartialWrite::Fetch)
+    };
+    bench.add("first", Cache::new(l1()).unwrap());
+    bench.add("second", Cache::new(second).unwrap());
+    let wire = Link::latency(11);
+    bench.builder().connect("first.down", "second.up", wire);
+    let request = bench.source::<MemRequest>("first.up.request");
+    let response = bench.sink::<MemResponse>("first.up.response");
+    let below = bench.sink::<MemRequest>("second.down.request");
+    let answer = bench.source::<MemResponse>("second.down.response");
+    request.send_at(10, MemRequest::read(1, 0, 1));
+    let (sent, fetch) = bench.receive(&below);
+    assert_eq!(sent, 10 + 2 + 11 + 4);
+    answer.send_at(50, fetch.answer(Level::Dram));
+    let (cycle, got) = bench.receive(&response);
+    assert_eq!((cycle, got.level), (50 + 6 + 11 + 3, Level::Dram));
+    // Displaced from the first level by its write, the line is still in the second.
+    request.send_at(100, MemRequest::write(2, 0, 1));
+    let (cycle, got) = bench.receive(&response);
+    assert_eq!((cycle, got.level), (100 + 2 + 11 + 9 + 11 + 3, Level::L2));
+    request.send_at(200, MemRequest::read(3, 0, 1));
+    let (cycle, got) = bench.receive(&response);
+    assert_eq!((cycle, got.level), (200 + 2 + 11 + 9 + 11 + 3, Level::L2));
+}
+
+#[test]
+fn a_cache_that_waits_for_a_fill_sleeps_even_with_a_blocked_request() {
+    let mut rig = Rig::new(CacheSpec {
+        mshr_merges: 1,
+        ..l1()
+    });
+    rig.read_at(10, 1, 0);
+    rig.read_at(11, 2, 0);
+    rig.bench.step(30);
+    let before = rig.bench.simulation().evaluations();
+    rig.bench.step(1000);
+    // The bench wakes its two sources at every step.
+    assert_eq!(rig.bench.simulation().evaluations() - before, 2);
+    assert_eq!(rig.count("blocked_merges_full"), rig.bench.cycle() + 1 - 11);
+}
+
+#[test]
+fn a_stream_of_hits_costs_one_evaluation_each() {
+    let mut rig = Rig::new(l1());
+    let start = rig.warm(0);
+    let before = rig.bench.simulation().evaluations();
+    for i in 0..1000 {
+        rig.read_at(start + u64::from(i), i, 0);
+    }
+    rig.bench.step(1200);
+    let evaluations = rig.bench.simulation().evaluations() - before;
+    // Source, cache and sink once per request, and the pipeline's length more at the end.
+    assert!(evaluations <= 3 * 1000 + 30, "{evaluations} evaluations");
+    assert_eq!(rig.count("hits"), 1000);
+}
+
+#[test]
+fn a_cache_without_answers_tells_what_it_waits_for() {
+    let mut rig = Rig::new(CacheSpec {
+        mshr_entries: 1,
+        ..l1()
+    });
+    rig.read_at(10, 1, 0);
+    rig.read_at(11, 2, 128);
+    let RunOutcome::Deadlock(report) = rig.bench.run_until_quiet() else {
+        panic!("nobody answers the fetch");
+    };
+    let text = report.to_string();
+    assert!(text.contains("1 MSHRs wait for fills"), "{text}");
+    assert!(
+        text.contains("head request waited for a free MSHR"),
+        "{text}"
+    );
+}
+
+#[test]
 fn specifications_are_refused_with_the_field_at_fault() {
     let cases = [
         (
