@@ -33,6 +33,7 @@ struct Record {
 /// The level below: takes requests in order, looks at the line at once, answers after a random
 /// delay; answers for one line stay in order, others overtake.
 struct Memory {
+    line_bytes: u32,
     seed: u64,
     delay_max: u64,
     record: Arc<Mutex<Record>>,
@@ -47,14 +48,21 @@ fn mix(seed: u64, n: u64) -> u64 {
     z ^ z >> 31
 }
 
+/// Line of this length that a request touches, and the words of it.
+fn place(request: &MemRequest, line_bytes: u32) -> (u64, u32) {
+    let line = request.line & !u64::from(line_bytes - 1);
+    (line, request.words << ((request.line - line) / 4))
+}
+
 impl Memory {
     fn take(&mut self, request: &MemRequest, now: Cycle) {
         let mut record = self.record.lock();
         record.kinds[request.kind as usize] += 1;
         let count = record.kinds.iter().sum();
-        let line = record.lines.entry(request.line).or_default();
+        let (line, words) = place(request, self.line_bytes);
+        let line = record.lines.entry(line).or_default();
         if request.kind.carries_data() {
-            line.written |= request.words;
+            line.written |= words;
             line.write_sequence = line.write_sequence.max(request.write_sequence);
         }
         if request.kind.wants_response() {
@@ -119,6 +127,7 @@ struct Observed {
     statistics: InstanceStatistics,
 }
 
+/// Bytes of a line above; the caches' own may be twice as long.
 const LINE: u32 = 32;
 /// Lines used by random requests; the flush uses others.
 const LINES: u64 = 12;
@@ -143,13 +152,18 @@ fn policies() -> impl Strategy<Value = (WritePolicy, AllocatePolicy, AtomicPolic
 }
 
 fn spec() -> impl Strategy<Value = CacheSpec> {
-    let sizes = (1u32..4, 1u32..4, any::<bool>());
+    let sizes = (
+        1u32..4,
+        1u32..4,
+        any::<bool>(),
+        prop_oneof![Just(LINE), Just(2 * LINE)],
+    );
     let tables = (1u32..5, 1u32..4, 1u32..4, 2u32..5);
     let times = (0u32..7, 0u32..4, 0u32..4, 1u32..3);
     (policies(), sizes, tables, times).prop_map(|(policies, sizes, tables, times)| CacheSpec {
         level: policies.3,
-        size_bytes: sizes.0 * sizes.1 * LINE,
-        line_bytes: LINE,
+        size_bytes: sizes.0 * sizes.1 * sizes.3,
+        line_bytes: sizes.3,
         ways: sizes.1,
         interleave: None,
         replacement: if sizes.2 {
@@ -209,6 +223,8 @@ fn case() -> impl Strategy<Value = Case> {
             flush(&spec, &mut requests);
             if let Some(second) = &mut second {
                 second.level = CacheLevel::L2;
+                second.size_bytes = second.size_bytes / second.line_bytes * spec.line_bytes;
+                second.line_bytes = spec.line_bytes;
                 flush(second, &mut requests);
             }
             Case {
@@ -235,12 +251,12 @@ fn number(requests: &mut [(u64, MemRequest)]) {
 
 /// Appends reads that displace every line.
 fn flush(spec: &CacheSpec, requests: &mut Vec<(u64, MemRequest)>) {
-    for line in 0..u64::from(spec.size_bytes / LINE) {
+    for line in 0..u64::from(spec.size_bytes / spec.line_bytes) {
         let id = requests.len() as u32;
         // All earlier lines have been answered by then, so that none is locked.
         let gap = if line == 0 { 20_000 } else { 500 };
         // Lines that follow each other visit all sets equally often; ids are never reused.
-        let line = (LINES + u64::from(id)) * u64::from(LINE);
+        let line = (LINES + u64::from(id)) * u64::from(spec.line_bytes);
         requests.push((gap, MemRequest::read(id, line, 1)));
     }
 }
@@ -251,6 +267,7 @@ fn observe(case: &Case, options: EngineOptions) -> Observed {
     bench.add("cache", Cache::new(case.spec.clone()).unwrap());
     let record = Arc::<Mutex<Record>>::default();
     let memory = Memory {
+        line_bytes: case.spec.line_bytes,
         seed: case.seed,
         delay_max: case.delay_max,
         record: record.clone(),
@@ -298,21 +315,28 @@ fn check_answers(case: &Case, observed: &Observed) {
     let mut expected: BTreeMap<u64, Vec<(u32, u32, u32)>> = BTreeMap::new();
     let mut sequences: BTreeMap<u64, u32> = BTreeMap::new();
     for (_, request) in &case.requests {
-        let sequence = sequences.entry(request.line).or_default();
+        let (line, _) = place(request, case.spec.line_bytes);
+        let sequence = sequences.entry(line).or_default();
         *sequence = request.write_sequence.max(*sequence);
         if request.kind.wants_response() {
-            let list = expected.entry(request.line).or_default();
+            let list = expected.entry(line).or_default();
             list.push((request.id, request.words, *sequence));
         }
     }
     let mut answered: BTreeMap<u64, Vec<(u32, u32, u32)>> = BTreeMap::new();
     for (_, response) in &observed.responses {
-        let list = answered.entry(response.line).or_default();
-        list.push((response.id, response.words, response.write_sequence));
         let (_, request) = &case.requests[response.id as usize];
+        let (line, _) = place(request, case.spec.line_bytes);
+        let list = answered.entry(line).or_default();
+        list.push((response.id, response.words, response.write_sequence));
         assert_eq!(
-            (response.kind, response.source, response.flags),
-            (request.kind, request.source, request.flags)
+            (
+                response.line,
+                response.kind,
+                response.source,
+                response.flags
+            ),
+            (request.line, request.kind, request.source, request.flags)
         );
     }
     for (line, expected) in &expected {
@@ -326,8 +350,9 @@ fn check_answers(case: &Case, observed: &Observed) {
 fn check_memory(case: &Case, observed: &Observed) {
     let mut written: BTreeMap<u64, (u32, u32)> = BTreeMap::new();
     for (_, request) in case.requests.iter().filter(|(_, r)| r.kind.carries_data()) {
-        let line = written.entry(request.line).or_default();
-        *line = (line.0 | request.words, request.write_sequence);
+        let (line, words) = place(request, case.spec.line_bytes);
+        let line = written.entry(line).or_default();
+        *line = (line.0 | words, request.write_sequence);
     }
     let below: BTreeMap<_, _> = observed
         .below
