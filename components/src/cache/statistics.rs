@@ -1,0 +1,301 @@
+//! What a cache counts.
+
+use warpweave_framework::{Cycle, Histogram, Level, Statistics};
+
+use crate::memory::RequestKind;
+
+/// What the tag look-up of an accepted request found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The words are in the line.
+    Hit,
+    /// The line is in flight; the request joins those that wait for it.
+    HitReserved,
+    /// Neither.
+    Miss,
+    /// Not looked up: forwarded atomics and bypassing requests.
+    Passed,
+}
+
+/// Why the request at the head of the input is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blocked {
+    /// Every MSHR is in use.
+    Mshrs,
+    /// The MSHR of the line holds as many requests as it can.
+    Merges,
+    /// Every way of the set is locked.
+    Ways,
+    /// The miss queue has no room for what the request would send down.
+    MissQueue,
+    /// The table of passing requests is full.
+    PassTable,
+    /// The hit pipeline is full because responses do not leave.
+    Responses,
+    /// The request would overtake earlier ones for its line.
+    LineBusy,
+    /// An invalidation waits for earlier requests.
+    Invalidation,
+}
+
+impl Blocked {
+    const COUNT: usize = 8;
+
+    /// Name of the statistic and what it means, in order of the variants.
+    const REPORTED: [(&'static str, &'static str); Self::COUNT] = [
+        ("blocked_mshrs_full", "head request waited for a free MSHR"),
+        (
+            "blocked_merges_full",
+            "head request waited for room in the MSHR of its line",
+        ),
+        (
+            "blocked_no_way",
+            "head request waited for an unlocked way in its set",
+        ),
+        (
+            "blocked_miss_queue_full",
+            "head request waited for room in the miss queue",
+        ),
+        (
+            "blocked_pass_table_full",
+            "head request waited for room in the table of passing requests",
+        ),
+        (
+            "blocked_responses_full",
+            "head request waited for hits to leave upward",
+        ),
+        (
+            "blocked_line_busy",
+            "head request waited for earlier ones to its line that it would overtake",
+        ),
+        (
+            "blocked_invalidation",
+            "head request waited for an invalidation",
+        ),
+    ];
+
+    /// In words for a deadlock report.
+    pub(super) fn words(self) -> &'static str {
+        Self::REPORTED[self as usize].1
+    }
+}
+
+/// Cycles in which the head request was not accepted, by reason.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BlockedTime {
+    reason: Option<Blocked>,
+    since: Cycle,
+    cycles: [u64; Blocked::COUNT],
+}
+
+impl BlockedTime {
+    /// From `cycle` on this is the reason, or nothing is blocked.
+    #[inline]
+    pub(super) fn set(&mut self, cycle: Cycle, reason: Option<Blocked>) {
+        if self.reason == reason {
+            return;
+        }
+        if let Some(before) = self.reason {
+            self.cycles[before as usize] += cycle - self.since;
+        }
+        (self.reason, self.since) = (reason, cycle);
+    }
+
+    pub(super) fn reason(&self) -> Option<Blocked> {
+        self.reason
+    }
+
+    fn cycles(&self, reason: usize, now: Cycle) -> u64 {
+        let open = match self.reason {
+            Some(r) if r as usize == reason => now.saturating_sub(self.since),
+            _ => 0,
+        };
+        self.cycles[reason] + open
+    }
+}
+
+/// Counters of a cache.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CacheStats {
+    /// Accepted requests by kind and outcome.
+    pub(super) outcomes: [[u64; 4]; RequestKind::ALL.len()],
+    /// Read misses on a line that is present without the words.
+    pub(super) partial_misses: u64,
+    pub(super) fills: u64,
+    /// Fills whose line was not kept.
+    pub(super) fills_not_installed: u64,
+    /// Lines replaced by another.
+    pub(super) evictions: u64,
+    /// Lines dropped because a request for them was handed down.
+    pub(super) write_evictions: u64,
+    pub(super) copy_backs: u64,
+    pub(super) invalidations: u64,
+    pub(super) lines_invalidated: u64,
+    pub(super) blocked: BlockedTime,
+    pub(super) mshrs: Level,
+    pub(super) read_miss_latency: Histogram,
+}
+
+impl CacheStats {
+    #[inline]
+    pub(super) fn count(&mut self, kind: RequestKind, outcome: Outcome) {
+        self.outcomes[kind as usize][outcome as usize] += 1;
+    }
+
+    fn by_kind(&self, kind: RequestKind) -> u64 {
+        self.outcomes[kind as usize].iter().sum()
+    }
+
+    fn by_outcome(&self, outcome: Outcome) -> u64 {
+        self.outcomes.iter().map(|o| o[outcome as usize]).sum()
+    }
+
+    pub(super) fn report(&self, out: &mut Statistics<'_>) {
+        self.report_requests(out);
+        self.report_lines(out);
+        let now = out.cycle();
+        for (i, (name, meaning)) in Blocked::REPORTED.into_iter().enumerate() {
+            out.counter(name, "cycles", meaning, self.blocked.cycles(i, now));
+        }
+        let busy = self.mshrs.integral(now);
+        out.counter(
+            "mshr_cycles",
+            "MSHR cycles",
+            "MSHRs in use, added up over all cycles",
+            busy,
+        );
+        out.gauge(
+            "mshrs_mean",
+            "MSHRs",
+            "MSHRs in use, mean over all cycles",
+            self.mshrs.mean(now),
+        );
+        out.counter(
+            "mshrs_max",
+            "MSHRs",
+            "most MSHRs in use at once",
+            self.mshrs.max(),
+        );
+        out.histogram(
+            "read_miss_latency",
+            "cycles",
+            "from acceptance to answer of the reads that missed",
+            &self.read_miss_latency,
+        );
+    }
+
+    fn report_requests(&self, out: &mut Statistics<'_>) {
+        let kinds = [
+            (RequestKind::Read, "reads", "reads accepted"),
+            (RequestKind::Write, "writes", "writes accepted"),
+            (RequestKind::Atomic, "atomics", "atomics accepted"),
+            (RequestKind::Prefetch, "prefetches", "prefetches accepted"),
+            (
+                RequestKind::CopyBack,
+                "copy_backs_received",
+                "copy-backs from above accepted",
+            ),
+        ];
+        for (kind, name, meaning) in kinds {
+            out.counter(name, "requests", meaning, self.by_kind(kind));
+        }
+        let outcomes = [
+            (Outcome::Hit, "hits", "requests whose words were present"),
+            (
+                Outcome::HitReserved,
+                "hits_reserved",
+                "requests that joined a line in flight",
+            ),
+            (
+                Outcome::Miss,
+                "misses",
+                "requests whose words were neither present nor in flight",
+            ),
+            (
+                Outcome::Passed,
+                "passed",
+                "requests handed down without a look-up",
+            ),
+        ];
+        for (outcome, name, meaning) in outcomes {
+            out.counter(name, "requests", meaning, self.by_outcome(outcome));
+        }
+        let read = |outcome| self.outcomes[RequestKind::Read as usize][outcome as usize];
+        let looked_up = read(Outcome::Hit) + read(Outcome::HitReserved) + read(Outcome::Miss);
+        out.counter(
+            "read_hits",
+            "requests",
+            "reads whose words were present",
+            read(Outcome::Hit),
+        );
+        out.counter(
+            "read_hits_reserved",
+            "requests",
+            "reads that joined a line in flight",
+            read(Outcome::HitReserved),
+        );
+        out.counter(
+            "read_misses",
+            "requests",
+            "reads whose words were neither present nor in flight",
+            read(Outcome::Miss),
+        );
+        out.ratio(
+            "read_hit_rate",
+            "reads whose words were present, of those looked up",
+            read(Outcome::Hit),
+            looked_up,
+        );
+    }
+
+    fn report_lines(&self, out: &mut Statistics<'_>) {
+        let counters = [
+            (
+                "partial_misses",
+                "requests",
+                "misses on a line present without the words",
+                self.partial_misses,
+            ),
+            ("fills", "lines", "lines received from below", self.fills),
+            (
+                "fills_not_installed",
+                "lines",
+                "lines received but not kept",
+                self.fills_not_installed,
+            ),
+            (
+                "evictions",
+                "lines",
+                "lines replaced by another",
+                self.evictions,
+            ),
+            (
+                "write_evictions",
+                "lines",
+                "lines dropped because a request for them was handed down",
+                self.write_evictions,
+            ),
+            (
+                "copy_backs",
+                "requests",
+                "dirty lines sent down",
+                self.copy_backs,
+            ),
+            (
+                "invalidations",
+                "commands",
+                "invalidations carried out",
+                self.invalidations,
+            ),
+            (
+                "lines_invalidated",
+                "lines",
+                "lines dropped by invalidations",
+                self.lines_invalidated,
+            ),
+        ];
+        for (name, unit, meaning, value) in counters {
+            out.counter(name, unit, meaning, value);
+        }
+    }
+}
