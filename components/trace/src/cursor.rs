@@ -1,0 +1,227 @@
+//! A position in one wavefront's stream.
+
+use serde::{Deserialize, Serialize};
+
+use crate::encoding::{
+    ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, JUMP, LONG_RUN,
+    SET_MASK, STEP_FORMS, STEPS, SWAP_MASK, WIDTH_MASKS, WIDTHS, read_value, unzigzag,
+};
+use crate::record::strided;
+use crate::{KernelTrace, LANES, Lanes, Record, Shape, Space};
+
+/// A position in one wavefront's stream: 64 bytes, copied to look ahead, stored in snapshots.
+///
+/// A cursor belongs to the kernel trace that made it; with another one it yields nonsense (but
+/// never panics).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cursor {
+    /// Next token and end of the stream, as offsets into the kernel's data.
+    pub(crate) position: u64,
+    pub(crate) end: u64,
+    /// Instruction after the last record's.
+    pub(crate) pc: u32,
+    /// Records left of the current run.
+    pub(crate) run: u32,
+    mask: u32,
+    /// The mask before `mask`: code that diverges alternates between two.
+    other: u32,
+    bases: [u64; BASES],
+}
+
+impl Cursor {
+    /// The state every stream starts in; the writer starts in the same one.
+    pub(crate) const fn over(start: u64, end: u64) -> Self {
+        Self {
+            position: start,
+            end,
+            pc: 0,
+            run: 0,
+            mask: u32::MAX,
+            other: 0,
+            bases: [0; BASES],
+        }
+    }
+
+    /// The wavefront's next record, or `None` after the last. Lane addresses of a memory record
+    /// go to `lanes`; other records set its shape to [`Shape::None`].
+    #[inline]
+    pub fn next(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
+        if self.run == 0 {
+            return self.next_token(kernel.data(), lanes);
+        }
+        self.run -= 1;
+        Some(self.plain(lanes))
+    }
+
+    /// Whether every record has been read.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.run == 0 && self.position >= self.end
+    }
+
+    /// The record of an instruction without addresses at the next pc.
+    #[inline]
+    fn plain(&mut self, lanes: &mut Lanes) -> Record {
+        let pc = self.pc;
+        self.pc = pc.wrapping_add(1);
+        lanes.shape = Shape::None;
+        Record {
+            pc,
+            mask: self.mask,
+            space: Space::None,
+            continues: false,
+        }
+    }
+
+    /// Reads tokens up to and including the next record.
+    pub(crate) fn next_token(&mut self, data: &[u8], lanes: &mut Lanes) -> Option<Record> {
+        while self.position < self.end {
+            let window = data
+                .get(self.position as usize..)
+                .and_then(<[u8]>::first_chunk::<10>);
+            let Some(window) = window else {
+                return self.fail();
+            };
+            let head = window[0];
+            if head < ACCESS {
+                self.position += 1;
+                self.run = u32::from(head);
+                return Some(self.plain(lanes));
+            }
+            if head < JUMP {
+                return self.access(data, window, lanes);
+            }
+            if self.control(window) {
+                return Some(self.plain(lanes));
+            }
+        }
+        None
+    }
+
+    /// A record with addresses.
+    #[inline]
+    fn access(&mut self, data: &[u8], window: &[u8; 10], lanes: &mut Lanes) -> Option<Record> {
+        let [head, how, delta @ ..] = *window;
+        let width = usize::from(how & 7);
+        let delta = unzigzag(u64::from_le_bytes(delta) & WIDTH_MASKS[width]);
+        let base = &mut self.bases[usize::from(head >> 4) % BASES];
+        *base = base.wrapping_add_signed(delta);
+        let base = *base;
+        self.position += 2 + u64::from(WIDTHS[width]);
+        let form = head & 0xF;
+        if STEP_FORMS.contains(&form) {
+            lanes.shape = Shape::Stride {
+                base,
+                step: STEPS[usize::from(form)],
+            };
+        } else if form == FORM_UNIFORM {
+            lanes.shape = Shape::Uniform(base);
+        } else if self.spelled_out(data, form, base, lanes).is_none() {
+            return self.fail();
+        }
+        let Some(&space) = Space::ALL.get(usize::from(how >> 3) & 7) else {
+            return self.fail();
+        };
+        let pc = self.pc;
+        self.pc = pc.wrapping_add(1);
+        let continues = how & 0x40 != 0;
+        if continues {
+            // The rest of the same instruction follows.
+            self.pc = pc;
+        }
+        Some(Record {
+            pc,
+            mask: self.mask,
+            space,
+            continues,
+        })
+    }
+
+    /// Reads what follows the delta in the rarer forms.
+    #[cold]
+    #[inline(never)]
+    fn spelled_out(&mut self, data: &[u8], form: u8, base: u64, lanes: &mut Lanes) -> Option<()> {
+        if form == FORM_NONE {
+            lanes.shape = Shape::None;
+            return Some(());
+        }
+        let layout = *data.get(self.position as usize)?;
+        self.position += 1;
+        match form {
+            FORM_STRIDE => {
+                let step = read_value(data, &mut self.position, layout)?;
+                lanes.shape = Shape::Stride { base, step };
+            }
+            FORM_ROWS => {
+                let step = read_value(data, &mut self.position, layout >> 3)?;
+                let pitch = read_value(data, &mut self.position, layout)?;
+                let row_bits = u32::from(layout >> 6) + 1;
+                for lane in 0..LANES as u32 {
+                    let start = strided(base, pitch, lane >> row_bits);
+                    lanes.list[lane as usize] = strided(start, step, lane & ((1 << row_bits) - 1));
+                }
+                lanes.shape = Shape::List;
+            }
+            FORM_LIST => {
+                let shift = layout >> 3 & 7;
+                let mut address = base;
+                let mut left = self.mask;
+                while left != 0 {
+                    lanes.list[left.trailing_zeros() as usize] = address;
+                    left &= left - 1;
+                    if left != 0 {
+                        let delta = read_value(data, &mut self.position, layout)?;
+                        address = address.wrapping_add_signed(delta << shift);
+                    }
+                }
+                lanes.shape = Shape::List;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Applies a control token; true when it starts a run.
+    #[inline]
+    fn control(&mut self, window: &[u8; 10]) -> bool {
+        let [head, value @ .., _] = *window;
+        let word = u64::from_le_bytes(value);
+        self.position += 1;
+        match head {
+            JUMP..SWAP_MASK => {
+                let width = usize::from(head & 7);
+                self.position += u64::from(WIDTHS[width]);
+                self.pc = self
+                    .pc
+                    .wrapping_add(unzigzag(word & WIDTH_MASKS[width]) as u32);
+            }
+            SWAP_MASK => std::mem::swap(&mut self.mask, &mut self.other),
+            SET_MASK => {
+                self.position += 4;
+                self.other = std::mem::replace(&mut self.mask, word as u32);
+            }
+            LONG_RUN => {
+                self.position += 4;
+                self.run = word as u32;
+                return true;
+            }
+            _ => {
+                self.fail();
+            }
+        }
+        false
+    }
+
+    /// Ends a stream that cannot be read. Checked traces hold none; see [`Self::is_malformed`].
+    #[cold]
+    fn fail(&mut self) -> Option<Record> {
+        self.run = 0;
+        self.position = u64::MAX;
+        None
+    }
+
+    /// Whether reading stopped at bytes that mean nothing, or ran past the end of the stream.
+    pub(crate) fn is_malformed(&self) -> bool {
+        self.position > self.end
+    }
+}

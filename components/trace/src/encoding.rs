@@ -1,0 +1,140 @@
+//! The byte code of wavefront streams. Tokens apply to the instruction after the previous one.
+//!
+//! ```text
+//!   0nnnnnnn                   run: n + 1 instructions one after another, without addresses
+//!   10ssffff .cpppwww delta    access: base register s, form f; space p, continues c, width code w
+//!   11000www value             jump: the next pc moves by the value
+//!   11001000                   swap the mask with the one before it
+//!   11001001 mask[4]           new mask; the old one becomes the one before it
+//!   11001010 n[4]              long run of n + 1 instructions
+//! ```
+//!
+//! Signed values are zigzag coded little-endian numbers of 0, 1, 2, 3, 4, 5, 6 or 8 bytes, so that
+//! one masked 8-byte read decodes any of them and every 64-bit value has a code. A stream has four
+//! base registers; an access adds its delta to one of them and leaves the sum there. The sum is
+//! the address of lane 0 (of the first active lane in a list). Forms with more to say follow:
+//!
+//! ```text
+//!   form 12, stride: .....www step              address = base + step * lane
+//!   form 13, rows:   kkwwwvvv step[w] pitch[v]  address = base + step * (lane mod 2^(k+1))
+//!                                                              + pitch * (lane div 2^(k+1))
+//!   form 14, list:   ..hhhwww value[w]...       one value per further active lane, shifted left
+//!                                               by h and added to the address before it
+//! ```
+//!
+//! The writer has no freedom: equal record sequences give equal bytes. The content hash rests on
+//! that, so any change of the writer's choices is a new [`ENCODING_VERSION`].
+
+/// Version of the byte code and of the choices the writer makes in it.
+pub(crate) const ENCODING_VERSION: u32 = 1;
+
+/// Bytes that must follow the last stream, so that a window can be read at any token.
+pub(crate) const PADDING: usize = 16;
+
+pub(crate) const ACCESS: u8 = 0x80;
+pub(crate) const JUMP: u8 = 0xC0;
+pub(crate) const SWAP_MASK: u8 = 0xC8;
+pub(crate) const SET_MASK: u8 = 0xC9;
+pub(crate) const LONG_RUN: u8 = 0xCA;
+
+/// Longest run of a one-byte run token, less one.
+pub(crate) const SHORT_RUN_MAX: u32 = 0x7F;
+
+pub(crate) const FORM_NONE: u8 = 0;
+pub(crate) const FORM_UNIFORM: u8 = 1;
+pub(crate) const FORM_STRIDE: u8 = 12;
+pub(crate) const FORM_ROWS: u8 = 13;
+pub(crate) const FORM_LIST: u8 = 14;
+
+/// Steps that have a form of their own; element sizes, mostly. The entries of other forms are
+/// unused.
+pub(crate) const STEPS: [i64; 16] = [0, 0, 1, 2, 4, 8, 12, 16, 32, 64, 128, -4, 0, 0, 0, 0];
+/// Forms with a step in [`STEPS`].
+pub(crate) const STEP_FORMS: std::ops::Range<u8> = 2..12;
+
+/// Base registers of a stream.
+pub(crate) const BASES: usize = 4;
+
+/// Bytes of a value, by width code.
+pub(crate) const WIDTHS: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 8];
+/// Bits of a value, by width code.
+pub(crate) const WIDTH_MASKS: [u64; 8] = [
+    0,
+    0xFF,
+    0xFFFF,
+    0xFF_FFFF,
+    0xFFFF_FFFF,
+    0xFF_FFFF_FFFF,
+    0xFFFF_FFFF_FFFF,
+    u64::MAX,
+];
+
+/// Folds the sign into bit 0, so that small values of either sign are small numbers.
+#[inline]
+pub(crate) fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// Undoes [`zigzag`].
+#[inline]
+pub(crate) fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+/// The smallest width code that holds `value`.
+pub(crate) fn width_code(value: u64) -> u8 {
+    WIDTH_MASKS
+        .iter()
+        .position(|&mask| value <= mask)
+        .expect("the last width holds every value") as u8
+}
+
+/// Reads the signed value with width code `code` at `position` and moves past it; `None` when the
+/// bytes are not there.
+#[inline]
+pub(crate) fn read_value(data: &[u8], position: &mut u64, code: u8) -> Option<i64> {
+    let bytes = data.get(*position as usize..)?.first_chunk::<8>()?;
+    let code = usize::from(code & 7);
+    *position += u64::from(WIDTHS[code]);
+    Some(unzigzag(u64::from_le_bytes(*bytes) & WIDTH_MASKS[code]))
+}
+
+/// Appends an already zigzag coded value with width code `code`.
+pub(crate) fn write_value(bytes: &mut Vec<u8>, value: u64, code: u8) {
+    bytes.extend_from_slice(&value.to_le_bytes()[..usize::from(WIDTHS[usize::from(code)])]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_at_every_width_boundary_survive() {
+        for bits in 0..64 {
+            for value in [
+                1_i64 << bits,
+                -(1_i64 << bits.min(62)),
+                (1_i64 << bits).wrapping_sub(1),
+            ] {
+                let coded = zigzag(value);
+                let code = width_code(coded);
+                let mut bytes = Vec::new();
+                write_value(&mut bytes, coded, code);
+                let length = bytes.len() as u64;
+                bytes.extend_from_slice(&[0xAA; 8]);
+                let mut position = 0;
+                assert_eq!(read_value(&bytes, &mut position, code), Some(value));
+                assert_eq!(position, length);
+            }
+        }
+    }
+
+    #[test]
+    fn small_values_of_either_sign_take_one_byte_and_zero_takes_none() {
+        assert_eq!(width_code(zigzag(0)), 0);
+        assert_eq!(width_code(zigzag(127)), 1);
+        assert_eq!(width_code(zigzag(-128)), 1);
+        assert_eq!(width_code(zigzag(128)), 2);
+        assert_eq!(width_code(zigzag(i64::MIN)), 7);
+    }
+}

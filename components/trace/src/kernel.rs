@@ -1,0 +1,282 @@
+//! One kernel launch: static code, launch geometry, and a stream per wavefront.
+
+use std::sync::Arc;
+
+use crate::{Code, Cursor, LANES, TraceError, check, encoding};
+
+/// Everything one launch of a kernel did, independent of timing. Immutable; share it by [`Arc`].
+#[derive(Clone, Debug)]
+pub struct KernelTrace {
+    /// Static instruction table; launches of one kernel share it.
+    pub code: Arc<Code>,
+    /// Work-groups along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a work-group along x, y, z.
+    pub block: [u32; 3],
+    /// Local memory the launch asks for on top of the static amount, bytes.
+    pub dynamic_local_bytes: u32,
+    /// Argument block as passed at launch.
+    pub arguments: Vec<u8>,
+    geometry: Geometry,
+    /// Streams in linear order; each ends where the next one starts, the last at `data_end`.
+    streams: Vec<StreamEntry>,
+    data_end: u64,
+    /// The streams' bytes and the padding.
+    data: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct StreamEntry {
+    start: u64,
+    counts: WavefrontCounts,
+}
+
+/// How much one wavefront, work-group or kernel executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WavefrontCounts {
+    /// Wavefront instructions; the parts of a split access count once.
+    pub instructions: u64,
+    /// Instructions times active lanes.
+    pub thread_instructions: u64,
+}
+
+impl std::ops::AddAssign for WavefrontCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.instructions += other.instructions;
+        self.thread_instructions += other.thread_instructions;
+    }
+}
+
+impl KernelTrace {
+    /// Number of work-groups; they are numbered linearly, x fastest.
+    #[inline]
+    pub fn work_groups(&self) -> u32 {
+        self.geometry.work_groups
+    }
+
+    /// Wavefronts of each work-group.
+    #[inline]
+    pub fn wavefronts_per_work_group(&self) -> u32 {
+        self.geometry.wavefronts
+    }
+
+    /// Threads of each work-group.
+    #[inline]
+    pub fn threads_per_work_group(&self) -> u32 {
+        self.geometry.threads
+    }
+
+    /// Lanes that exist in a wavefront: fewer than 32 only in the last one of a work-group.
+    pub fn lanes(&self, wavefront: u32) -> u32 {
+        self.geometry.lanes(wavefront)
+    }
+
+    /// Local memory of a work-group: static and dynamic bytes.
+    pub fn local_bytes(&self) -> u64 {
+        u64::from(self.code.static_local_bytes) + u64::from(self.dynamic_local_bytes)
+    }
+
+    /// 32-bit registers of a thread.
+    pub fn registers_per_thread(&self) -> u32 {
+        self.code.registers_per_thread
+    }
+
+    /// A cursor before the first record of a wavefront.
+    ///
+    /// # Panics
+    /// If the launch has no such work-group or wavefront.
+    pub fn cursor(&self, work_group: u32, wavefront: u32) -> Cursor {
+        let stream = self.stream_index(work_group, wavefront);
+        let (start, end) = self.stream_bounds(stream);
+        Cursor::over(start, end)
+    }
+
+    /// What one wavefront executed.
+    ///
+    /// # Panics
+    /// If the launch has no such work-group or wavefront.
+    pub fn wavefront_counts(&self, work_group: u32, wavefront: u32) -> WavefrontCounts {
+        self.streams[self.stream_index(work_group, wavefront)].counts
+    }
+
+    /// What the launch executed.
+    pub fn counts(&self) -> WavefrontCounts {
+        let mut total = WavefrontCounts::default();
+        for stream in &self.streams {
+            total += stream.counts;
+        }
+        total
+    }
+
+    /// Wavefront instructions of the launch.
+    pub fn wavefront_instructions(&self) -> u64 {
+        self.counts().instructions
+    }
+
+    /// Thread instructions of the launch: instructions times active lanes.
+    pub fn thread_instructions(&self) -> u64 {
+        self.counts().thread_instructions
+    }
+
+    /// Bytes of memory the dynamic part occupies: streams and index.
+    pub fn bytes(&self) -> usize {
+        self.data.len() + size_of_val(self.streams.as_slice())
+    }
+
+    /// Bytes of the streams alone.
+    pub fn stream_bytes(&self) -> u64 {
+        self.data_end
+    }
+
+    #[inline]
+    pub(crate) fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    fn stream_index(&self, work_group: u32, wavefront: u32) -> usize {
+        let Geometry {
+            work_groups,
+            wavefronts,
+            ..
+        } = self.geometry;
+        assert!(
+            work_group < work_groups && wavefront < wavefronts,
+            "work-group {work_group}, wavefront {wavefront} of kernel {}, which has {work_groups} \
+             work-groups of {wavefronts} wavefronts",
+            self.code.name
+        );
+        work_group as usize * wavefronts as usize + wavefront as usize
+    }
+
+    fn stream_bounds(&self, stream: usize) -> (u64, u64) {
+        let end = self
+            .streams
+            .get(stream + 1)
+            .map_or(self.data_end, |next| next.start);
+        (self.streams[stream].start, end)
+    }
+}
+
+/// The head of a kernel trace: what is known before any stream is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    pub(crate) code: Arc<Code>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_local_bytes: u32,
+    pub(crate) arguments: Vec<u8>,
+    pub(crate) geometry: Geometry,
+}
+
+impl Launch {
+    /// Checks the launch configuration and the instruction table.
+    pub(crate) fn new(
+        code: Arc<Code>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_local_bytes: u32,
+        arguments: Vec<u8>,
+    ) -> Result<Self, TraceError> {
+        check::code(&code).map_err(|(instruction, problem)| TraceError::Code {
+            kernel: code.name.clone(),
+            instruction,
+            opcode: code.instructions[instruction as usize].opcode.clone(),
+            problem,
+        })?;
+        let geometry = Geometry::new(grid, block).map_err(|problem| TraceError::Launch {
+            kernel: code.name.clone(),
+            grid,
+            block,
+            problem,
+        })?;
+        Ok(Self {
+            code,
+            grid,
+            block,
+            dynamic_local_bytes,
+            arguments,
+            geometry,
+        })
+    }
+
+    /// The whole trace, given every stream in linear order.
+    pub(crate) fn with_streams(
+        self,
+        streams: impl Iterator<Item = (WavefrontCounts, Box<[u8]>)>,
+    ) -> KernelTrace {
+        let mut data = Vec::new();
+        let mut entries = Vec::new();
+        for (counts, bytes) in streams {
+            entries.push(StreamEntry {
+                start: data.len() as u64,
+                counts,
+            });
+            data.extend_from_slice(&bytes);
+        }
+        let data_end = data.len() as u64;
+        data.extend_from_slice(&[0; encoding::PADDING]);
+        data.shrink_to_fit();
+        KernelTrace {
+            code: self.code,
+            grid: self.grid,
+            block: self.block,
+            dynamic_local_bytes: self.dynamic_local_bytes,
+            arguments: self.arguments,
+            geometry: self.geometry,
+            streams: entries,
+            data_end,
+            data,
+        }
+    }
+
+    pub(crate) fn stream_error(
+        &self,
+        work_group: u32,
+        wavefront: u32,
+        problem: impl Into<String>,
+    ) -> TraceError {
+        TraceError::Stream {
+            kernel: self.code.name.clone(),
+            work_group,
+            wavefront,
+            problem: problem.into(),
+        }
+    }
+}
+
+/// Sizes derived from grid and block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Geometry {
+    pub(crate) work_groups: u32,
+    pub(crate) threads: u32,
+    pub(crate) wavefronts: u32,
+}
+
+impl Geometry {
+    fn new(grid: [u32; 3], block: [u32; 3]) -> Result<Self, &'static str> {
+        let work_groups = product(grid).ok_or("more work-groups than 32 bits can number")?;
+        let threads =
+            product(block).ok_or("more threads in a work-group than 32 bits can number")?;
+        if work_groups == 0 || threads == 0 {
+            return Err("no threads");
+        }
+        Ok(Self {
+            work_groups,
+            threads,
+            wavefronts: threads.div_ceil(LANES as u32),
+        })
+    }
+
+    pub(crate) fn lanes(&self, wavefront: u32) -> u32 {
+        let threads = u64::from(self.threads).saturating_sub(u64::from(wavefront) * LANES as u64);
+        if threads >= LANES as u64 {
+            u32::MAX
+        } else {
+            (1 << threads) - 1
+        }
+    }
+}
+
+fn product(extent: [u32; 3]) -> Option<u32> {
+    extent.into_iter().try_fold(1_u32, u32::checked_mul)
+}

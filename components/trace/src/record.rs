@@ -1,0 +1,122 @@
+//! The dynamic side of a kernel: one record and the addresses its lanes touch.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Space;
+
+/// Lanes of a wavefront.
+pub const LANES: usize = 32;
+
+/// One issued wavefront instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Index into [`Code::instructions`](crate::Code::instructions).
+    pub pc: u32,
+    /// Active lanes, predicate applied. 0 is legal: the instruction issued and no lane did
+    /// anything.
+    pub mask: u32,
+    /// Space of the access; [`Space::None`] for a record without addresses.
+    pub space: Space,
+    /// The next record is part of the same instruction: a generic access whose lanes fall in
+    /// several spaces is one record per space.
+    pub continues: bool,
+}
+
+/// How the lane addresses of a record are laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shape {
+    /// The record carries no addresses.
+    #[default]
+    None,
+    /// Every active lane touches this address.
+    Uniform(u64),
+    /// Lane addresses grow by a constant.
+    Stride {
+        /// Address of lane 0, active or not.
+        base: u64,
+        /// Bytes from one lane to the next.
+        step: i64,
+    },
+    /// Lane addresses are in [`Lanes::list`].
+    List,
+}
+
+/// Lane addresses of the record a cursor returned last.
+///
+/// Keep one and hand it to every [`Cursor::next`](crate::Cursor::next): the list is written only
+/// for records that need it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lanes {
+    /// How to read the addresses.
+    pub shape: Shape,
+    /// Addresses of the active lanes when `shape` is [`Shape::List`]; other entries are stale.
+    pub list: [u64; LANES],
+}
+
+impl Lanes {
+    /// Address of a lane that is active in the record.
+    ///
+    /// # Panics
+    /// If the record carries no addresses, or `lane` is not below 32.
+    #[inline]
+    pub fn address(&self, lane: u32) -> u64 {
+        assert!(lane < LANES as u32, "lane {lane} of a wavefront of {LANES}");
+        match self.shape {
+            Shape::None => panic!("lane {lane} of a record without addresses was asked for one"),
+            Shape::Uniform(address) => address,
+            Shape::Stride { base, step } => strided(base, step, lane),
+            Shape::List => self.list[lane as usize],
+        }
+    }
+
+    /// Lane number and address of each lane in `mask` (the record's), ascending; nothing when the
+    /// record carries no addresses.
+    #[inline]
+    pub fn iter(&self, mask: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let mut left = if self.shape == Shape::None { 0 } else { mask };
+        std::iter::from_fn(move || {
+            let lane = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (lane < LANES as u32).then(|| (lane, self.address(lane)))
+        })
+    }
+}
+
+/// Address of `lane` in a strided access; address arithmetic wraps as on the machine.
+#[inline]
+pub(crate) fn strided(base: u64, step: i64, lane: u32) -> u64 {
+    base.wrapping_add((step as u64).wrapping_mul(u64::from(lane)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape_gives_each_active_lane_its_address() {
+        let mut lanes = Lanes {
+            shape: Shape::Uniform(7),
+            ..Lanes::default()
+        };
+        assert_eq!(lanes.iter(0b101).collect::<Vec<_>>(), [(0, 7), (2, 7)]);
+        lanes.shape = Shape::Stride {
+            base: 100,
+            step: -4,
+        };
+        assert_eq!(
+            lanes.iter(0x8000_0002).collect::<Vec<_>>(),
+            [(1, 96), (31, u64::MAX - 23)]
+        );
+        lanes.shape = Shape::List;
+        lanes.list[31] = 9;
+        assert_eq!(lanes.iter(1 << 31).collect::<Vec<_>>(), [(31, 9)]);
+        lanes.shape = Shape::None;
+        assert_eq!(lanes.iter(u32::MAX).count(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "without addresses")]
+    fn asking_for_an_address_that_is_not_there_is_a_model_error() {
+        Lanes::default().address(3);
+    }
+}

@@ -1,0 +1,395 @@
+//! Building traces: a stream writer per wavefront, a kernel writer per launch.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::encoding::{
+    ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, JUMP, LONG_RUN,
+    PADDING, SET_MASK, SHORT_RUN_MAX, STEP_FORMS, STEPS, SWAP_MASK, width_code, write_value,
+    zigzag,
+};
+use crate::kernel::Launch;
+use crate::record::strided;
+use crate::{Code, KernelTrace, LANES, Space, TraceError, WavefrontCounts, check};
+
+/// A delta that takes more than three bytes starts a new region rather than following one.
+const FAR: u64 = 1 << 24;
+
+/// Writes one wavefront's stream, record by record.
+#[derive(Clone, Debug)]
+pub struct StreamWriter {
+    bytes: Vec<u8>,
+    /// Instruction after the last record's.
+    pc: u32,
+    /// Records of the run that is not written yet.
+    run: u64,
+    mask: u32,
+    other: u32,
+    bases: [u64; BASES],
+    /// Base registers, the one used last at the back.
+    recent: [u8; BASES],
+}
+
+impl Default for StreamWriter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl StreamWriter {
+    /// A stream without records.
+    pub fn new() -> Self {
+        Self {
+            bytes: Vec::new(),
+            pc: 0,
+            run: 0,
+            mask: u32::MAX,
+            other: 0,
+            bases: [0; BASES],
+            recent: [0, 1, 2, 3],
+        }
+    }
+
+    /// Appends a record without addresses.
+    #[inline]
+    pub fn step(&mut self, pc: u32, mask: u32) {
+        if pc != self.pc || mask != self.mask {
+            self.redirect(pc, mask);
+        }
+        self.run += 1;
+        self.pc = pc.wrapping_add(1);
+    }
+
+    /// Appends a record with addresses; only those of active lanes are looked at. Say `continues`
+    /// when the next record is the rest of the same instruction, in another space.
+    pub fn access(
+        &mut self,
+        pc: u32,
+        mask: u32,
+        space: Space,
+        continues: bool,
+        addresses: &[u64; LANES],
+    ) {
+        self.redirect(pc, mask);
+        let layout = Layout::of(mask, addresses);
+        // A record without active lanes leaves the base registers as they are.
+        let base = layout
+            .base()
+            .unwrap_or(self.bases[usize::from(self.recent[BASES - 1])]);
+        let slot = self.slot(base);
+        let delta = zigzag(base.wrapping_sub(self.bases[usize::from(slot)]) as i64);
+        let width = width_code(delta);
+        self.bases[usize::from(slot)] = base;
+        self.bytes.push(ACCESS | slot << 4 | layout.form());
+        self.bytes
+            .push(u8::from(continues) << 6 | (space as u8) << 3 | width);
+        write_value(&mut self.bytes, delta, width);
+        layout.write(&mut self.bytes, mask, addresses);
+        self.pc = if continues { pc } else { pc.wrapping_add(1) };
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.run == 0
+    }
+
+    /// Ends the current run and brings mask and pc to the next record's.
+    fn redirect(&mut self, pc: u32, mask: u32) {
+        self.flush();
+        if mask != self.mask {
+            if mask == self.other {
+                self.bytes.push(SWAP_MASK);
+            } else {
+                self.bytes.push(SET_MASK);
+                self.bytes.extend_from_slice(&mask.to_le_bytes());
+            }
+            self.other = std::mem::replace(&mut self.mask, mask);
+        }
+        if pc != self.pc {
+            let distance = zigzag(i64::from(pc.wrapping_sub(self.pc) as i32));
+            let width = width_code(distance);
+            self.bytes.push(JUMP | width);
+            write_value(&mut self.bytes, distance, width);
+            self.pc = pc;
+        }
+    }
+
+    fn flush(&mut self) {
+        while self.run > 0 {
+            let records = self.run.min(1 << 32);
+            let more = (records - 1) as u32;
+            if more <= SHORT_RUN_MAX {
+                self.bytes.push(more as u8);
+            } else {
+                self.bytes.push(LONG_RUN);
+                self.bytes.extend_from_slice(&more.to_le_bytes());
+            }
+            self.run -= records;
+        }
+    }
+
+    /// The base register nearest to `address`; the one unused for longest when none is near.
+    fn slot(&mut self, address: u64) -> u8 {
+        let distance = |&(_, &slot): &(usize, &u8)| {
+            zigzag(address.wrapping_sub(self.bases[usize::from(slot)]) as i64)
+        };
+        let nearest = self.recent.iter().enumerate().min_by_key(distance);
+        let (mut place, _) = nearest.expect("a stream has base registers");
+        if distance(&(place, &self.recent[place])) >= FAR {
+            place = 0;
+        }
+        self.recent[place..].rotate_left(1);
+        self.recent[BASES - 1]
+    }
+
+    /// The stream's bytes, with padding, and how many of them are the stream.
+    pub(crate) fn into_padded_bytes(mut self) -> (Vec<u8>, usize) {
+        self.flush();
+        let length = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; PADDING]);
+        (self.bytes, length)
+    }
+}
+
+/// The smallest way to say where the active lanes' addresses are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    None,
+    Uniform(u64),
+    Stride {
+        base: u64,
+        step: i64,
+    },
+    Rows {
+        base: u64,
+        step: i64,
+        pitch: i64,
+        row_bits: u8,
+    },
+    List {
+        first: u64,
+    },
+}
+
+impl Layout {
+    fn of(mask: u32, addresses: &[u64; LANES]) -> Self {
+        if mask == 0 {
+            return Self::None;
+        }
+        let first = mask.trailing_zeros();
+        let rest = mask & (mask - 1);
+        let start = addresses[first as usize];
+        if rest == 0 {
+            return Self::Uniform(start);
+        }
+        let fits = |address: &dyn Fn(u32) -> u64| {
+            active(mask).all(|lane| addresses[lane as usize] == address(lane))
+        };
+        let between = |from: u32, to: u32| {
+            addresses[to as usize].wrapping_sub(addresses[from as usize]) as i64
+        };
+        if let Some(step) = quotient(
+            between(first, rest.trailing_zeros()),
+            rest.trailing_zeros() - first,
+        ) {
+            let base = strided(start, step.wrapping_neg(), first);
+            if fits(&|lane| strided(base, step, lane)) {
+                return if step == 0 {
+                    Self::Uniform(start)
+                } else {
+                    Self::Stride { base, step }
+                };
+            }
+        }
+        for row_bits in (1..=4_u8).rev() {
+            let column = |lane: u32| lane & ((1 << row_bits) - 1);
+            let row = |lane: u32| lane >> row_bits;
+            let pair = active(mask & mask >> 1).find(|&lane| row(lane) == row(lane + 1));
+            let step = pair.map_or(0, |lane| between(lane, lane + 1));
+            let Some(below) = active(mask).find(|&lane| row(lane) != row(first)) else {
+                continue;
+            };
+            let across = i64::from(column(below)) - i64::from(column(first));
+            let down = between(first, below).wrapping_sub(step.wrapping_mul(across));
+            let Some(pitch) = quotient(down, row(below) - row(first)) else {
+                continue;
+            };
+            let base = strided(start, step.wrapping_neg(), column(first));
+            let base = strided(base, pitch.wrapping_neg(), row(first));
+            if fits(&|lane| strided(strided(base, pitch, row(lane)), step, column(lane))) {
+                return Self::Rows {
+                    base,
+                    step,
+                    pitch,
+                    row_bits,
+                };
+            }
+        }
+        Self::List { first: start }
+    }
+
+    fn base(&self) -> Option<u64> {
+        match *self {
+            Self::None => None,
+            Self::Uniform(base) | Self::Stride { base, .. } | Self::Rows { base, .. } => Some(base),
+            Self::List { first } => Some(first),
+        }
+    }
+
+    fn form(&self) -> u8 {
+        match *self {
+            Self::None => FORM_NONE,
+            Self::Uniform(_) => FORM_UNIFORM,
+            Self::Stride { step, .. } => STEP_FORMS
+                .into_iter()
+                .find(|&form| STEPS[usize::from(form)] == step)
+                .unwrap_or(FORM_STRIDE),
+            Self::Rows { .. } => FORM_ROWS,
+            Self::List { .. } => FORM_LIST,
+        }
+    }
+
+    /// Writes what follows the delta.
+    fn write(&self, bytes: &mut Vec<u8>, mask: u32, addresses: &[u64; LANES]) {
+        match *self {
+            Self::Stride { step, .. } if self.form() == FORM_STRIDE => {
+                let step = zigzag(step);
+                let width = width_code(step);
+                bytes.push(width);
+                write_value(bytes, step, width);
+            }
+            Self::Rows {
+                step,
+                pitch,
+                row_bits,
+                ..
+            } => {
+                let (step, pitch) = (zigzag(step), zigzag(pitch));
+                let widths = (width_code(step), width_code(pitch));
+                bytes.push((row_bits - 1) << 6 | widths.0 << 3 | widths.1);
+                write_value(bytes, step, widths.0);
+                write_value(bytes, pitch, widths.1);
+            }
+            Self::List { first } => write_list(bytes, mask, addresses, first),
+            Self::None | Self::Uniform(_) | Self::Stride { .. } => {}
+        }
+    }
+}
+
+/// Writes the active lanes after the first as differences of one width and common alignment.
+fn write_list(bytes: &mut Vec<u8>, mask: u32, addresses: &[u64; LANES], first: u64) {
+    let mut deltas = [0_i64; LANES];
+    let mut before = first;
+    let mut bits = 0;
+    for lane in active(mask) {
+        let address = addresses[lane as usize];
+        deltas[lane as usize] = address.wrapping_sub(before) as i64;
+        bits |= deltas[lane as usize];
+        before = address;
+    }
+    let shift = bits.trailing_zeros().min(7) as u8;
+    let widest = active(mask)
+        .map(|lane| zigzag(deltas[lane as usize] >> shift))
+        .max();
+    let width = width_code(widest.unwrap_or(0));
+    bytes.push(shift << 3 | width);
+    for lane in active(mask & mask.wrapping_sub(1)) {
+        write_value(bytes, zigzag(deltas[lane as usize] >> shift), width);
+    }
+}
+
+/// Lanes in `mask`, ascending.
+fn active(mask: u32) -> impl Iterator<Item = u32> {
+    (0..LANES as u32).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+/// `total / parts` when it leaves no remainder.
+fn quotient(total: i64, parts: u32) -> Option<i64> {
+    let parts = i64::from(parts);
+    (total % parts == 0).then(|| total / parts)
+}
+
+/// Collects the streams of one launch, in any order.
+#[derive(Debug)]
+pub struct KernelWriter {
+    launch: Launch,
+    /// By linear wavefront number.
+    streams: BTreeMap<u64, (WavefrontCounts, Box<[u8]>)>,
+}
+
+impl KernelWriter {
+    /// A launch without streams.
+    ///
+    /// # Errors
+    /// [`TraceError::Launch`] when grid or block has a zero or overflows 32 bits,
+    /// [`TraceError::Code`] when the instruction table points outside itself.
+    pub fn new(
+        code: Arc<Code>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_local_bytes: u32,
+        arguments: Vec<u8>,
+    ) -> Result<Self, TraceError> {
+        let launch = Launch::new(code, grid, block, dynamic_local_bytes, arguments)?;
+        Ok(Self {
+            launch,
+            streams: BTreeMap::new(),
+        })
+    }
+
+    /// Adds the stream of one wavefront.
+    ///
+    /// # Errors
+    /// [`TraceError::Stream`] when the launch has no such wavefront, it was added before, or a
+    /// record names an instruction or a lane that does not exist.
+    pub fn finish_wavefront(
+        &mut self,
+        work_group: u32,
+        wavefront: u32,
+        stream: StreamWriter,
+    ) -> Result<(), TraceError> {
+        let launch = &self.launch;
+        let geometry = launch.geometry;
+        let refuse = |problem: String| launch.stream_error(work_group, wavefront, problem);
+        if work_group >= geometry.work_groups || wavefront >= geometry.wavefronts {
+            return Err(refuse(format!(
+                "the launch has {} work-groups of {} wavefronts",
+                geometry.work_groups, geometry.wavefronts
+            )));
+        }
+        let (mut bytes, length) = stream.into_padded_bytes();
+        let counts =
+            check::stream(&launch.code, &bytes, geometry.lanes(wavefront)).map_err(refuse)?;
+        bytes.truncate(length);
+        let place = u64::from(work_group) * u64::from(geometry.wavefronts) + u64::from(wavefront);
+        if self
+            .streams
+            .insert(place, (counts, bytes.into_boxed_slice()))
+            .is_some()
+        {
+            return Err(refuse("its stream was written twice".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The finished trace.
+    ///
+    /// # Errors
+    /// [`TraceError::Stream`] naming the first wavefront without a stream.
+    pub fn finish(self) -> Result<KernelTrace, TraceError> {
+        let geometry = self.launch.geometry;
+        let wavefronts = u64::from(geometry.wavefronts);
+        let expected = u64::from(geometry.work_groups) * wavefronts;
+        if self.streams.len() as u64 != expected {
+            let missing = (0..expected)
+                .find(|place| !self.streams.contains_key(place))
+                .expect("streams are fewer than places");
+            return Err(self.launch.stream_error(
+                (missing / wavefronts) as u32,
+                (missing % wavefronts) as u32,
+                "it has no stream; write one for every wavefront, empty or not",
+            ));
+        }
+        Ok(self.launch.with_streams(self.streams.into_values()))
+    }
+}

@@ -1,0 +1,287 @@
+//! A naive trace: records as plain values, and random programs made of them.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use warpweave_trace::{
+    Allocation, Class, Code, Cursor, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter,
+    LANES, Lanes, Operand, Program, Space, StreamWriter, WorkGroupOrder,
+};
+
+/// Instructions of [`code`]; odd ones are memory instructions.
+pub(crate) const INSTRUCTIONS: u32 = 300;
+
+/// A record written out in full.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plain {
+    pub(crate) pc: u32,
+    pub(crate) mask: u32,
+    pub(crate) space: Space,
+    pub(crate) continues: bool,
+    /// Address of each lane; meaningless where the mask is off.
+    pub(crate) addresses: Option<[u64; LANES]>,
+}
+
+impl Plain {
+    /// The record as a reader sees it: active lanes only.
+    pub(crate) fn seen(&self) -> (u32, u32, Space, bool, Vec<(u32, u64)>) {
+        let lanes = self.addresses.map_or(Vec::new(), |addresses| {
+            let active = (0..32).filter(|lane| self.mask >> lane & 1 != 0);
+            active
+                .map(|lane| (lane, addresses[lane as usize]))
+                .collect()
+        });
+        (self.pc, self.mask, self.space, self.continues, lanes)
+    }
+
+    pub(crate) fn write(&self, stream: &mut StreamWriter) {
+        match &self.addresses {
+            None => stream.step(self.pc, self.mask),
+            Some(addresses) => {
+                stream.access(self.pc, self.mask, self.space, self.continues, addresses);
+            }
+        }
+    }
+}
+
+/// Everything left in a stream, as [`Plain::seen`] tells it.
+pub(crate) fn read(
+    kernel: &KernelTrace,
+    mut cursor: Cursor,
+) -> Vec<(u32, u32, Space, bool, Vec<(u32, u64)>)> {
+    let mut lanes = Lanes::default();
+    let mut records = Vec::new();
+    while let Some(record) = cursor.next(kernel, &mut lanes) {
+        let addresses = lanes.iter(record.mask).collect();
+        records.push((
+            record.pc,
+            record.mask,
+            record.space,
+            record.continues,
+            addresses,
+        ));
+    }
+    assert!(cursor.is_done());
+    records
+}
+
+pub(crate) fn code() -> Arc<Code> {
+    let instruction = |index: u32| {
+        let mut instruction = if index % 2 == 1 {
+            Instruction::new("ld.u32", Class::Load).accessing(Space::Global, 4)
+        } else {
+            Instruction::new("add.u32", Class::IntAdd)
+        };
+        instruction.writes.insert(index as u16 % 320);
+        instruction.operands = vec![Operand::Register(index as u16), Operand::Immediate(-1)];
+        instruction.line = index;
+        instruction
+    };
+    Arc::new(Code {
+        name: "random".to_owned(),
+        instructions: (0..INSTRUCTIONS).map(instruction).collect(),
+        registers_per_thread: 20,
+        static_local_bytes: 64,
+        private_bytes: 0,
+        source: "model.rs".to_owned(),
+    })
+}
+
+fn mask() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => Just(u32::MAX), 1 => Just(0), 1 => Just(0xFFFF), 1 => any::<u32>(),
+        1 => (0..32_u32).prop_map(|lane| 1 << lane)]
+}
+
+fn base() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        (0..1_u64 << 16).prop_map(|offset| 0x7000_0000 + offset),
+        any::<u64>(),
+        Just(0),
+        Just(u64::MAX),
+        (0..100_u64)
+    ]
+}
+
+fn step() -> impl Strategy<Value = i64> {
+    prop_oneof![Just(0), Just(4), Just(-4), (-300..300_i64), any::<i64>()]
+}
+
+/// Addresses of every layout the format knows, and of none.
+pub(crate) fn addresses() -> impl Strategy<Value = [u64; LANES]> {
+    let strided = (base(), step()).prop_map(|(base, step)| rows(base, step, 0, 5));
+    let tiled = (base(), step(), step(), 1..5_u32)
+        .prop_map(|(base, step, pitch, bits)| rows(base, step, pitch, bits));
+    let near = (base(), prop::array::uniform32(0..1_000_u64))
+        .prop_map(|(base, deltas)| deltas.map(|delta| base.wrapping_add(4 * delta)));
+    let wild = prop::array::uniform32(any::<u64>());
+    prop_oneof![strided, tiled, near, wild]
+}
+
+/// Lane addresses of a tile 2^`row_bits` lanes wide.
+pub(crate) fn rows(base: u64, step: i64, pitch: i64, row_bits: u32) -> [u64; LANES] {
+    std::array::from_fn(|lane| {
+        let (column, row) = (lane as i64 & ((1 << row_bits) - 1), lane as i64 >> row_bits);
+        base.wrapping_add_signed(
+            step.wrapping_mul(column)
+                .wrapping_add(pitch.wrapping_mul(row)),
+        )
+    })
+}
+
+/// One instruction: a record, or the records of a split access.
+fn instruction() -> impl Strategy<Value = Vec<Plain>> {
+    let step = (0..INSTRUCTIONS, mask()).prop_map(|(pc, mask)| {
+        vec![Plain {
+            pc,
+            mask,
+            space: Space::None,
+            continues: false,
+            addresses: None,
+        }]
+    });
+    let run = (0..INSTRUCTIONS, 1..INSTRUCTIONS, mask()).prop_map(|(first, count, mask)| {
+        let run = first..(first + count).min(INSTRUCTIONS);
+        run.map(|pc| Plain {
+            pc,
+            mask,
+            space: Space::None,
+            continues: false,
+            addresses: None,
+        })
+        .collect()
+    });
+    let space = prop::sample::select(&Space::ALL[1..]);
+    let access = (0..INSTRUCTIONS / 2, mask(), space, addresses()).prop_map(
+        |(half, mask, space, addresses)| {
+            let pc = half * 2 + 1;
+            vec![Plain {
+                pc,
+                mask,
+                space,
+                continues: false,
+                addresses: Some(addresses),
+            }]
+        },
+    );
+    let split =
+        (0..INSTRUCTIONS / 2, any::<u32>(), addresses()).prop_map(|(half, mask, addresses)| {
+            let part = |mask, space, continues| Plain {
+                pc: half * 2 + 1,
+                mask,
+                space,
+                continues,
+                addresses: Some(addresses),
+            };
+            vec![
+                part(mask, Space::Global, true),
+                part(!mask, Space::Shared, false),
+            ]
+        });
+    prop_oneof![3 => step, 3 => run, 6 => access, 1 => split]
+}
+
+/// The records of one wavefront.
+pub(crate) fn stream() -> impl Strategy<Value = Vec<Plain>> {
+    prop::collection::vec(instruction(), 0..24).prop_map(|parts| parts.concat())
+}
+
+/// A kernel of full wavefronts and what was written to each.
+#[derive(Clone, Debug)]
+pub(crate) struct PlainKernel {
+    pub(crate) work_groups: u32,
+    pub(crate) wavefronts: u32,
+    pub(crate) arguments: Vec<u8>,
+    /// By work-group, then wavefront.
+    pub(crate) streams: Vec<Vec<Plain>>,
+}
+
+impl PlainKernel {
+    pub(crate) fn build(&self) -> KernelTrace {
+        let block = [32 * self.wavefronts, 1, 1];
+        let grid = [self.work_groups, 1, 1];
+        let mut writer = KernelWriter::new(code(), grid, block, 128, self.arguments.clone())
+            .expect("the launch is well formed");
+        for (work_group, wavefront, records) in self.places() {
+            let mut stream = StreamWriter::new();
+            records.iter().for_each(|record| record.write(&mut stream));
+            writer
+                .finish_wavefront(work_group, wavefront, stream)
+                .expect("the records are legal");
+        }
+        writer.finish().expect("every wavefront was written")
+    }
+
+    /// Work-group, wavefront and records of every stream.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (u32, u32, &[Plain])> {
+        let wavefronts = self.wavefronts;
+        self.streams
+            .iter()
+            .enumerate()
+            .map(move |(place, records)| {
+                (
+                    place as u32 / wavefronts,
+                    place as u32 % wavefronts,
+                    records.as_slice(),
+                )
+            })
+    }
+}
+
+pub(crate) fn kernel() -> impl Strategy<Value = PlainKernel> {
+    (
+        1..5_u32,
+        1..4_u32,
+        prop::collection::vec(any::<u8>(), 0..20),
+    )
+        .prop_flat_map(|(work_groups, wavefronts, arguments)| {
+            let streams = prop::collection::vec(stream(), (work_groups * wavefronts) as usize);
+            streams.prop_map(move |streams| PlainKernel {
+                work_groups,
+                wavefronts,
+                arguments: arguments.clone(),
+                streams,
+            })
+        })
+}
+
+/// A program that copies in, launches each kernel, waits and copies out.
+pub(crate) fn program(kernels: &[PlainKernel]) -> Program {
+    let mut commands = vec![HostCommand::CopyToDevice {
+        allocation: 0,
+        offset: 16,
+        bytes: 48,
+    }];
+    for kernel in 0..kernels.len() as u32 {
+        commands.push(HostCommand::Launch {
+            kernel,
+            stream: kernel % 2,
+        });
+    }
+    commands.push(HostCommand::Synchronize);
+    commands.push(HostCommand::CopyToHost {
+        allocation: 0,
+        offset: 0,
+        bytes: 64,
+    });
+    Program {
+        name: "random".to_owned(),
+        allocations: vec![Allocation {
+            name: "buffer".to_owned(),
+            base: 0x7000_0000,
+            bytes: 64,
+        }],
+        commands,
+        kernels: kernels
+            .iter()
+            .map(|kernel| Arc::new(kernel.build()))
+            .collect(),
+        front_end: FrontEnd {
+            name: "model".to_owned(),
+            version: "1".to_owned(),
+            resident_work_groups: 8,
+            quantum: 16,
+            order: WorkGroupOrder::Linear,
+            seed: 7,
+        },
+    }
+}
