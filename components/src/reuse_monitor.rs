@@ -129,17 +129,17 @@ impl HitCounter {
     }
 
     /// Look-ups counted.
-    pub fn lookups(&self) -> u64 {
+    pub fn lookups(self) -> u64 {
         u64::from(self.hits) + u64::from(self.misses)
     }
 
     /// Whether the hit rate exceeds `percent`; without look-ups the rate is 0.
-    fn exceeds_percent(&self, percent: u32) -> bool {
+    fn exceeds_percent(self, percent: u32) -> bool {
         u64::from(self.hits) * 100 > u64::from(percent) * self.lookups()
     }
 
     /// Whether the hit rate exceeds that of `other`.
-    fn exceeds(&self, other: &Self) -> bool {
+    fn exceeds(self, other: Self) -> bool {
         let (mine, theirs) = (self.lookups().max(1), other.lookups().max(1));
         u128::from(self.hits) * u128::from(theirs) > u128::from(other.hits) * u128::from(mine)
     }
@@ -237,7 +237,7 @@ impl ReuseMonitor {
                 counter.exceeds_percent(self.spec.threshold_percent)
                     && counters
                         .iter()
-                        .all(|(other, theirs)| other == relation || counter.exceeds(theirs))
+                        .all(|(other, theirs)| other == relation || counter.exceeds(*theirs))
             })
             .map(|(relation, _)| *relation)
     }

@@ -35,7 +35,7 @@ pub(super) fn coalesce(
             let mut left = mask;
             while left != 0 {
                 let lane = if step < 0 {
-                    31 - left.leading_zeros()
+                    left.ilog2()
                 } else {
                     left.trailing_zeros()
                 };

@@ -764,9 +764,8 @@ impl ComputeUnit {
                 }
             }
             Action::Fence if latency > 1 => self.pause(slot, latency, now),
-            Action::Fence => self.fetch(slot, now),
             Action::Barrier if record.mask != 0 => self.arrive(slot, now),
-            Action::Barrier => self.fetch(slot, now),
+            Action::Fence | Action::Barrier => self.fetch(slot, now),
             Action::Memory(kind) => {
                 self.access(slot, index, kind, now);
                 self.fetch(slot, now);

@@ -117,10 +117,9 @@ mod tests {
         let ages = ages(&[0, 1, 2]);
         let mut scheduler = WavefrontScheduler::new(WavefrontPolicy::Gto, 7);
         let ready = |issue: usize| match issue {
-            0..=2 => A | B | C,
             3..=5 => B | C,
-            6..=7 => A | B | C,
-            _ => A | C,
+            8.. => A | C,
+            _ => A | B | C,
         };
         let order: Vec<_> = (0..10).map(|i| scheduler.pick(ready(i), &ages)).collect();
         assert_eq!(order, [0, 0, 0, 1, 1, 1, 1, 1, 0, 0]);

@@ -223,11 +223,13 @@ impl ComputeUnitSpec {
             LATENCY_MAX,
         )?;
         let private = &self.private_memory;
-        SpecError::require(private.base % 128 == 0, "private_memory.base", || {
-            format!("{:#x} is not a multiple of 128", private.base)
-        })?;
         SpecError::require(
-            private.bytes_per_thread % 4 == 0,
+            private.base.is_multiple_of(128),
+            "private_memory.base",
+            || format!("{:#x} is not a multiple of 128", private.base),
+        )?;
+        SpecError::require(
+            private.bytes_per_thread.is_multiple_of(4),
             "private_memory.bytes_per_thread",
             || format!("{} is not a multiple of 4", private.bytes_per_thread),
         )?;

@@ -1,11 +1,11 @@
 //! Tests of the compute unit as a component.
 
 use std::collections::VecDeque;
+use std::sync::Mutex;
 
 use proptest::prelude::*;
 use warpweave_framework::{
-    EngineOptions, InPort, InstanceStatistics, Link, Order, OutPort, Sink, Source as BenchSource,
-    TestBench, Value,
+    EngineOptions, InstanceStatistics, Link, Order, Sink, Source as BenchSource, TestBench, Value,
 };
 use warpweave_trace::{
     Code, FrontEnd, Instruction, KernelWriter, LANES, RegisterSet, StreamWriter,
@@ -705,4 +705,276 @@ fn a_unit_without_a_program_or_with_odd_numbers_is_refused() {
     let mut odd = spec();
     odd.load_store.line_bytes = 96;
     assert_eq!(refusal(odd, &environment).0, "load_store.line_bytes");
+}
+
+/// What was seen on a wire.
+type Log<T> = Arc<Mutex<Vec<(Cycle, T)>>>;
+
+/// A function of (seed, count).
+fn random(seed: u64, count: u64) -> u64 {
+    let mut z = (seed.rotate_left(32) ^ count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ z >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z ^ z >> 29
+}
+
+/// Answers each request once, after a random delay and in any order, and refuses requests for
+/// some stretches of time.
+struct RandomMemory {
+    up: MemSlave,
+    seed: u64,
+    delay_max: u64,
+    waiting: VecDeque<(Cycle, MemResponse)>,
+    log: Log<MemRequest>,
+    received: u64,
+}
+
+impl RandomMemory {
+    fn new(seed: u64, delay_max: u64, log: Log<MemRequest>) -> Self {
+        Self {
+            up: MemSlave::default(),
+            seed,
+            delay_max,
+            waiting: VecDeque::new(),
+            log,
+            received: 0,
+        }
+    }
+
+    fn refuses(&self, cycle: Cycle) -> bool {
+        random(self.seed, cycle / 8).is_multiple_of(4)
+    }
+}
+
+impl Component for RandomMemory {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("up", &mut self.up);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let now = ctx.cycle();
+        let mut next = Next::Message;
+        if self.up.request.peek(ctx).is_some() && self.refuses(now) {
+            next = Next::Until((now / 8 + 1) * 8);
+        } else {
+            while let Some(request) = self.up.request.pop(ctx) {
+                let due = now + 1 + random(self.seed, self.received) % self.delay_max;
+                self.received += 1;
+                let place = self.waiting.partition_point(|(at, _)| *at <= due);
+                self.waiting.insert(place, (due, request.answer(Level::L2)));
+                let mut log = self.log.lock().expect("nobody panics with the log");
+                log.push((now, request));
+            }
+        }
+        while let Some(&(due, response)) = self.waiting.front() {
+            if due > now {
+                return match next {
+                    Next::Until(open) => Next::Until(open.min(due)),
+                    _ => Next::Until(due),
+                };
+            }
+            if self.up.response.try_send(ctx, response).is_err() {
+                break;
+            }
+            self.waiting.pop_front();
+        }
+        next
+    }
+}
+
+/// Dispatches the work-groups of kernel 0, a given number at a time.
+struct Dispatcher {
+    down: crate::launch::DispatchMaster,
+    work_groups: u32,
+    next: u32,
+    free: Vec<u16>,
+    log: Log<Completion>,
+}
+
+impl Component for Dispatcher {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("down", &mut self.down);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        while let Some(completion) = self.down.completion.pop(ctx) {
+            if let Completion::WorkGroup { slot, .. } = completion {
+                self.free.push(slot);
+            }
+            let mut log = self.log.lock().expect("nobody panics with the log");
+            log.push((ctx.cycle(), completion));
+        }
+        while self.next < self.work_groups
+            && let Some(&slot) = self.free.last()
+        {
+            let start = Dispatch::Start {
+                kernel: 0,
+                work_group: self.next,
+                slot,
+            };
+            if self.down.dispatch.try_send(ctx, start).is_err() {
+                return Next::Credit;
+            }
+            self.free.pop();
+            self.next += 1;
+        }
+        Next::Message
+    }
+}
+
+/// What a run gives back.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    completions: Vec<(Cycle, Completion)>,
+    requests: Vec<(Cycle, MemRequest)>,
+    statistics: InstanceStatistics,
+}
+
+const RUN_CYCLES: Cycle = 30_000;
+
+/// Runs every work-group of a kernel, two at a time, in front of a random memory.
+fn run(
+    spec: &ComputeUnitSpec,
+    kernel: &KernelTrace,
+    (seed, delay_max): (u64, u64),
+    options: EngineOptions,
+) -> Seen {
+    let (completions, requests): (Log<Completion>, Log<MemRequest>) = Default::default();
+    let mut bench = TestBench::new();
+    bench.set_options(options);
+    bench.add("cu", build(spec.clone(), vec![kernel.clone()]));
+    bench.add(
+        "memory",
+        RandomMemory::new(seed, delay_max, requests.clone()),
+    );
+    let dispatcher = Dispatcher {
+        down: crate::launch::DispatchMaster::default(),
+        work_groups: kernel.work_groups(),
+        next: 0,
+        free: vec![0, 1],
+        log: completions.clone(),
+    };
+    bench.add("dispatcher", dispatcher);
+    let builder = bench.builder();
+    builder.connect("cu.memory", "memory.up", Link::latency(1));
+    builder.connect("dispatcher.down", "cu.dispatch", Link::latency(1));
+    bench.step(RUN_CYCLES);
+    let statistics = bench.statistics("cu");
+    let take = |log: &mut Vec<_>| std::mem::take(log);
+    let completions = take(&mut completions.lock().expect("nobody panics with the log"));
+    let requests = std::mem::take(&mut *requests.lock().expect("nobody panics with the log"));
+    Seen {
+        completions,
+        requests,
+        statistics,
+    }
+}
+
+/// A step without barrier or exit.
+fn any_step() -> impl Strategy<Value = Step> {
+    let compute = proptest::sample::select(vec![
+        Class::IntAdd,
+        Class::IntAdd,
+        Class::FpMul,
+        Class::Special,
+        Class::Branch,
+        Class::Fence,
+    ]);
+    let compute = (compute, 0u16..6, 0u16..6).prop_map(|(class, write, read)| {
+        let writes: &[u16] = if matches!(class, Class::Branch | Class::Fence) {
+            &[]
+        } else {
+            &[write]
+        };
+        step(op(class, writes, &[read]))
+    });
+    let class =
+        proptest::sample::select(vec![Class::Load, Class::Load, Class::Store, Class::Atomic]);
+    let space = proptest::sample::select(vec![
+        Space::Global,
+        Space::Global,
+        Space::Shared,
+        Space::Local,
+        Space::Const,
+    ]);
+    let at = prop_oneof![
+        (0u64..4000).prop_map(|address| [address; LANES]),
+        (0u64..4000, 0u64..80).prop_map(|(base, step)| strided(base, step)),
+        (0u64..1000, any::<u64>()).prop_map(|(base, seed)| {
+            std::array::from_fn(|lane| base + random(seed, lane as u64) % 3000)
+        }),
+    ];
+    let memory =
+        (class, space, at, 0u16..6, 0u16..6).prop_map(|(class, space, at, write, read)| {
+            let at = if space == Space::Local {
+                at.map(|offset| offset % 60)
+            } else {
+                at
+            };
+            let writes: &[u16] = if class == Class::Store { &[] } else { &[write] };
+            access(class, writes, &[read], space, at)
+        });
+    let mask = prop_oneof![Just(ALL), any::<u32>(), Just(0)];
+    (prop_oneof![2 => compute, 3 => memory], mask).prop_map(|(step, mask)| Step { mask, ..step })
+}
+
+/// Kernels whose wavefronts meet at the same barriers, unless they have exited before.
+fn any_kernel() -> impl Strategy<Value = KernelTrace> {
+    let phase = proptest::collection::vec(any_step(), 0..6);
+    let wavefront = proptest::collection::vec(phase, 1..4);
+    let wavefronts = proptest::collection::vec(wavefront, 1..5);
+    (wavefronts, 1u32..6).prop_map(|(wavefronts, work_groups)| {
+        let steps = |phases: Vec<Vec<Step>>| {
+            let mut steps = phases.join(&step(op(Class::Barrier, &[], &[])));
+            steps.push(exit());
+            steps
+        };
+        let wavefronts: Vec<_> = wavefronts.into_iter().map(steps).collect();
+        kernel(&wavefronts, work_groups, 1024)
+    })
+}
+
+fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
+    let policy = proptest::sample::select(vec![WavefrontPolicy::Gto, WavefrontPolicy::Lrr]);
+    (policy, 1u32..4, 1u32..4, 1u32..5, 2u32..40, 0u32..3).prop_map(
+        |(policy, schedulers, interval, queue, outstanding, writeback)| {
+            let mut spec = spec();
+            spec.scheduler = policy;
+            spec.schedulers = schedulers;
+            spec.classes.special.interval = 2 * interval;
+            spec.classes.int_add.interval = interval;
+            spec.load_store.queue_depth = queue;
+            spec.load_store.outstanding_max = outstanding;
+            spec.load_store.requests_per_cycle = interval;
+            spec.load_store.writeback_latency = writeback;
+            spec
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn every_instruction_issues_once_and_every_slot_is_accounted_for(
+        spec in any_spec(), kernel in any_kernel(), seed in any::<u64>(), delay_max in 1u64..120,
+    ) {
+        let memory = (seed, delay_max);
+        let seen = run(&spec, &kernel, memory, EngineOptions::default());
+        let counter = |name: &str| seen.statistics.counter(name).expect("a counter of the unit");
+        prop_assert_eq!(seen.completions.len() as u32, kernel.work_groups());
+        prop_assert_eq!(counter("wavefront_instructions"), kernel.wavefront_instructions());
+        prop_assert_eq!(counter("thread_instructions"), kernel.thread_instructions());
+        prop_assert_eq!(counter("slots_issued"), kernel.wavefront_instructions());
+        prop_assert_eq!(slots(&seen.statistics), u64::from(spec.schedulers) * (RUN_CYCLES + 1));
+        let requests = ["read_requests", "write_requests", "atomic_requests"].map(counter);
+        prop_assert_eq!(requests.iter().sum::<u64>(), seen.requests.len() as u64);
+
+        let always_awake = EngineOptions { sleeping: false, ..EngineOptions::default() };
+        prop_assert_eq!(&run(&spec, &kernel, memory, always_awake), &seen);
+        let shuffled = EngineOptions {
+            order: Order::Shuffled { seed },
+            ..EngineOptions::default()
+        };
+        prop_assert_eq!(&run(&spec, &kernel, memory, shuffled), &seen);
+    }
 }
