@@ -1,1 +1,497 @@
-//! Reuse monitor of a compute unit.
+//! The reuse monitor: predicts with which kernel a child kernel will share lines.
+//!
+//! ```text
+//!   L1 reads of this unit ──► self filter     read before by the same kernel?
+//!   (line, kernel,        ──► sibling filter  read before by a child of the same parent?
+//!    work-group, parent)  ──► parent filter   read before by the parent?
+//!                                  │ hit and miss counters of each
+//!   a child is launched ──────────►┴─► relation with the highest hit rate, priority
+//! ```
+//!
+//! After LASER ("locality-aware scheduling for dynamic parallelism"). A kernel launched by
+//! another one (depth 1 and more) looks its reads up in all three filters and inserts its misses
+//! into the self and sibling filters; a kernel that may launch children inserts into the parent
+//! filter. The filters are per compute unit: reuse counts only where it can be had.
+//!
+//! # Timing
+//!
+//! The monitor is off the critical path and delays nothing. Nothing schedules by its prediction
+//! yet; the prediction is reported.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{SpecError, Statistics};
+
+use crate::bloom::{BloomFilter, BloomKey, BloomSpec};
+
+/// A reuse monitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReuseMonitorSpec {
+    /// Size of each of the three Bloom filters. The paper's 1000 keys at 10 % false positives need
+    /// 4793 bits; it states 605 bytes, which is 4840.
+    pub filter: BloomSpec,
+    /// What the keys say beside the line.
+    pub key: KeyMode,
+    /// Hit rate in percent that a relation must exceed to be predicted (the paper: 50).
+    pub threshold_percent: u32,
+    /// Child launches at most that are given to their parent without a prediction, while the
+    /// filters are cold.
+    pub warm_up_children: u32,
+    /// Look-ups in the parent filter after which the monitor is warm, however few the launches.
+    pub warm_up_lookups: u32,
+    /// Every kernel, not only children, is looked up in and inserted into the self filter.
+    #[serde(default)]
+    pub self_all: bool,
+}
+
+/// What the keys of the filters say beside the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum KeyMode {
+    /// The line alone, as the paper prints it: a child's own repeats count as sibling reuse too.
+    Line,
+    /// The line and its owner: the kernel for self reuse, the parent's work-group for the others;
+    /// a sibling hit counts only if it is no self hit.
+    LineOwner,
+}
+
+/// A work-group of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkGroupId {
+    /// Number of the launch.
+    pub kernel: u32,
+    /// Linear index in its grid.
+    pub work_group: u32,
+}
+
+/// Who reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reader {
+    /// The work-group.
+    pub own: WorkGroupId,
+    /// The work-group that launched its kernel; none when the host did (depth 0).
+    pub parent: Option<WorkGroupId>,
+    /// Its kernel has launched children or may do so.
+    pub may_launch: bool,
+}
+
+impl Reader {
+    /// A work-group of a kernel that the host launched and that launches none.
+    pub fn from_host(kernel: u32, work_group: u32) -> Self {
+        Self {
+            own: WorkGroupId { kernel, work_group },
+            parent: None,
+            may_launch: false,
+        }
+    }
+}
+
+/// With whom lines are shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Relation {
+    /// A child with its parent.
+    ParentChild,
+    /// A child with other children of its parent.
+    Sibling,
+    /// A kernel with itself.
+    Own,
+}
+
+/// What the monitor says about a child that is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// The relation with the highest hit rate, if one exceeds the threshold and the others.
+    pub relation: Option<Relation>,
+    /// The child should run soon and near: parent or siblings left lines it needs.
+    pub is_high_priority: bool,
+}
+
+/// Hits and misses of one filter: 32-bit counters, both halved when one is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HitCounter {
+    /// Look-ups that found the key.
+    pub hits: u32,
+    /// Look-ups that did not.
+    pub misses: u32,
+}
+
+impl HitCounter {
+    fn count(&mut self, hit: bool) {
+        if self.hits == u32::MAX || self.misses == u32::MAX {
+            self.hits /= 2;
+            self.misses /= 2;
+        }
+        if hit {
+            self.hits += 1;
+        } else {
+            self.misses += 1;
+        }
+    }
+
+    /// Look-ups counted.
+    pub fn lookups(self) -> u64 {
+        u64::from(self.hits) + u64::from(self.misses)
+    }
+
+    /// Whether the hit rate exceeds `percent`; without look-ups the rate is 0.
+    fn exceeds_percent(self, percent: u32) -> bool {
+        u64::from(self.hits) * 100 > u64::from(percent) * self.lookups()
+    }
+
+    /// Whether the hit rate exceeds that of `other`.
+    fn exceeds(self, other: Self) -> bool {
+        let (mine, theirs) = (self.lookups().max(1), other.lookups().max(1));
+        u128::from(self.hits) * u128::from(theirs) > u128::from(other.hits) * u128::from(mine)
+    }
+}
+
+/// One filter with its counters.
+#[derive(Clone, Debug)]
+struct Watched {
+    filter: BloomFilter,
+    counter: HitCounter,
+}
+
+/// The monitor of one compute unit.
+#[derive(Clone, Debug)]
+pub struct ReuseMonitor {
+    spec: ReuseMonitorSpec,
+    parent_child: Watched,
+    sibling: Watched,
+    own: Watched,
+    /// Child kernels launched from this unit.
+    children: u32,
+}
+
+impl ReuseMonitor {
+    /// A monitor with empty filters.
+    ///
+    /// # Errors
+    /// A field outside its range.
+    pub fn new(spec: ReuseMonitorSpec) -> Result<Self, SpecError> {
+        spec.filter.check("filter")?;
+        SpecError::require(spec.threshold_percent < 100, "threshold_percent", || {
+            format!("{} leaves no hit rate above it", spec.threshold_percent)
+        })?;
+        let watched = Watched {
+            filter: BloomFilter::new(spec.filter),
+            counter: HitCounter::default(),
+        };
+        Ok(Self {
+            spec,
+            parent_child: watched.clone(),
+            sibling: watched.clone(),
+            own: watched,
+            children: 0,
+        })
+    }
+
+    /// A read of `line` goes to the first-level cache of this unit.
+    pub fn on_read(&mut self, reader: &Reader, line: u64) {
+        let mut is_own = false;
+        if self.spec.self_all || reader.parent.is_some() {
+            let kernel = u64::from(reader.own.kernel);
+            is_own = self.own.filter.probe_insert(self.key(line, kernel));
+            self.own.counter.count(is_own);
+        }
+        if let Some(parent) = reader.parent {
+            let key = self.key(line, work_group_bits(parent));
+            let found = self.sibling.filter.contains(key);
+            let own_repeat = is_own && self.spec.key == KeyMode::LineOwner;
+            self.sibling.counter.count(found && !own_repeat);
+            let found_parent = self.parent_child.filter.contains(key);
+            self.parent_child.counter.count(found_parent);
+            if !found {
+                self.sibling.filter.insert(key);
+            }
+        }
+        if reader.may_launch {
+            let key = self.key(line, work_group_bits(reader.own));
+            self.parent_child.filter.probe_insert(key);
+        }
+    }
+
+    /// A work-group on this unit launches a child kernel.
+    pub fn on_child_launch(&mut self) -> Prediction {
+        let is_cold = self.children < self.spec.warm_up_children
+            && self.parent_child.counter.lookups() < u64::from(self.spec.warm_up_lookups);
+        self.children = self.children.saturating_add(1);
+        let relation = if is_cold {
+            Some(Relation::ParentChild)
+        } else {
+            self.relation()
+        };
+        Prediction {
+            relation,
+            is_high_priority: matches!(relation, Some(Relation::ParentChild | Relation::Sibling)),
+        }
+    }
+
+    /// The relation whose hit rate exceeds the threshold and both other rates; ties are none.
+    pub fn relation(&self) -> Option<Relation> {
+        let counters = [Relation::ParentChild, Relation::Sibling, Relation::Own]
+            .map(|relation| (relation, self.counter(relation)));
+        counters
+            .iter()
+            .find(|(relation, counter)| {
+                counter.exceeds_percent(self.spec.threshold_percent)
+                    && counters
+                        .iter()
+                        .all(|(other, theirs)| other == relation || counter.exceeds(*theirs))
+            })
+            .map(|(relation, _)| *relation)
+    }
+
+    /// Hits and misses of a relation.
+    pub fn counter(&self, relation: Relation) -> HitCounter {
+        match relation {
+            Relation::ParentChild => self.parent_child.counter,
+            Relation::Sibling => self.sibling.counter,
+            Relation::Own => self.own.counter,
+        }
+    }
+
+    /// A kernel that launched children has finished on the whole machine: the filters forget its
+    /// lines, the counters stay.
+    pub fn on_parent_finished(&mut self) {
+        for watched in [&mut self.parent_child, &mut self.sibling, &mut self.own] {
+            watched.filter.clear();
+        }
+    }
+
+    /// Reports counters, rates and the prediction for the next child.
+    pub fn report(&self, statistics: &mut Statistics<'_>) {
+        let rows = [
+            ("self", Relation::Own),
+            ("sibling", Relation::Sibling),
+            ("parent", Relation::ParentChild),
+        ];
+        for (name, relation) in rows {
+            let HitCounter { hits, misses } = self.counter(relation);
+            statistics.counter(
+                &format!("reuse_{name}_hits"),
+                "reads",
+                "reads that the monitor's filter of this relation found",
+                u64::from(hits),
+            );
+            statistics.counter(
+                &format!("reuse_{name}_misses"),
+                "reads",
+                "reads that the monitor's filter of this relation did not find",
+                u64::from(misses),
+            );
+            statistics.ratio(
+                &format!("reuse_{name}_rate"),
+                "share of reads that the monitor's filter of this relation found",
+                u64::from(hits),
+                u64::from(hits) + u64::from(misses),
+            );
+        }
+        statistics.counter(
+            "reuse_prediction",
+            "relation",
+            "relation predicted for the next child: 0 none, 1 parent, 2 sibling, 3 self",
+            self.relation().map_or(0, |relation| relation as u64 + 1),
+        );
+    }
+
+    /// The key of a line for an owner, according to the mode.
+    fn key(&self, line: u64, owner: u64) -> BloomKey {
+        match self.spec.key {
+            KeyMode::Line => BloomKey::new(line),
+            KeyMode::LineOwner => BloomKey::new(line ^ mixed(owner)),
+        }
+    }
+}
+
+fn work_group_bits(id: WorkGroupId) -> u64 {
+    // Set apart from kernel numbers, which own the keys of the self filter.
+    1 << 63 | u64::from(id.kernel) << 32 ^ u64::from(id.work_group)
+}
+
+/// Spreads an owner over 64 bits (the finaliser of SplitMix64).
+fn mixed(owner: u64) -> u64 {
+    let mut z = owner.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn monitor(key: KeyMode) -> ReuseMonitor {
+        let spec = ReuseMonitorSpec {
+            filter: BloomSpec {
+                bits: 4840,
+                hashes: 3,
+            },
+            key,
+            threshold_percent: 50,
+            warm_up_children: 2,
+            warm_up_lookups: 64,
+            self_all: false,
+        };
+        ReuseMonitor::new(spec).expect("the paper's numbers are in range")
+    }
+
+    const PARENT: WorkGroupId = WorkGroupId {
+        kernel: 1,
+        work_group: 4,
+    };
+
+    fn parent() -> Reader {
+        Reader {
+            own: PARENT,
+            parent: None,
+            may_launch: true,
+        }
+    }
+
+    fn child(kernel: u32) -> Reader {
+        Reader {
+            own: WorkGroupId {
+                kernel,
+                work_group: 0,
+            },
+            parent: Some(PARENT),
+            may_launch: false,
+        }
+    }
+
+    fn read(monitor: &mut ReuseMonitor, reader: Reader, lines: std::ops::Range<u64>) {
+        for line in lines {
+            monitor.on_read(&reader, line * 128);
+        }
+    }
+
+    fn rate(monitor: &ReuseMonitor, relation: Relation) -> (u32, u64) {
+        let counter = monitor.counter(relation);
+        (counter.hits, counter.lookups())
+    }
+
+    /// Launches past the warm-up.
+    fn prediction(monitor: &mut ReuseMonitor) -> Prediction {
+        monitor.children = 2;
+        monitor.on_child_launch()
+    }
+
+    #[test]
+    fn a_child_that_reads_what_its_parent_read_is_parent_child() {
+        for key in [KeyMode::Line, KeyMode::LineOwner] {
+            let mut here = monitor(key);
+            read(&mut here, parent(), 0..10);
+            read(&mut here, child(2), 0..10);
+            assert_eq!(rate(&here, Relation::ParentChild), (10, 10));
+            let expected = Prediction {
+                relation: Some(Relation::ParentChild),
+                is_high_priority: true,
+            };
+            assert_eq!(prediction(&mut here), expected);
+        }
+    }
+
+    #[test]
+    fn a_child_on_another_unit_finds_nothing_of_its_parent() {
+        let mut there = monitor(KeyMode::LineOwner);
+        read(&mut there, child(2), 0..10);
+        assert_eq!(rate(&there, Relation::ParentChild), (0, 10));
+        assert_eq!(prediction(&mut there).relation, None);
+    }
+
+    #[test]
+    fn siblings_are_predicted_once_their_rate_exceeds_one_half() {
+        let mut here = monitor(KeyMode::LineOwner);
+        read(&mut here, parent(), 100..120);
+        read(&mut here, child(2), 0..20);
+        let before = rate(&here, Relation::Sibling);
+        assert_eq!(before, (0, 20));
+        read(&mut here, child(3), 0..20);
+        assert_eq!(rate(&here, Relation::Sibling), (20, 40));
+        assert_eq!(prediction(&mut here).relation, None);
+        read(&mut here, child(4), 0..20);
+        assert_eq!(rate(&here, Relation::Sibling), (40, 60));
+        let expected = Prediction {
+            relation: Some(Relation::Sibling),
+            is_high_priority: true,
+        };
+        assert_eq!(prediction(&mut here), expected);
+    }
+
+    #[test]
+    fn own_repeats_are_self_reuse_unless_keys_are_lines_alone() {
+        let mut owner = monitor(KeyMode::LineOwner);
+        let mut line = monitor(KeyMode::Line);
+        for monitor in [&mut owner, &mut line] {
+            for _ in 0..10 {
+                read(monitor, child(2), 0..5);
+            }
+            assert_eq!(rate(monitor, Relation::Own), (45, 50));
+        }
+        assert_eq!(rate(&owner, Relation::Sibling), (0, 50));
+        let expected = Prediction {
+            relation: Some(Relation::Own),
+            is_high_priority: false,
+        };
+        assert_eq!(prediction(&mut owner), expected);
+        assert_eq!(rate(&line, Relation::Sibling), (45, 50));
+        let tie = Prediction {
+            relation: None,
+            is_high_priority: false,
+        };
+        assert_eq!(prediction(&mut line), tie);
+    }
+
+    #[test]
+    fn plain_kernels_are_measured_for_self_reuse_only_on_request() {
+        let reader = Reader::from_host(0, 3);
+        let mut quiet = monitor(KeyMode::LineOwner);
+        read(&mut quiet, reader, 0..5);
+        assert_eq!(rate(&quiet, Relation::Own), (0, 0));
+        let mut all = monitor(KeyMode::LineOwner);
+        all.spec.self_all = true;
+        read(&mut all, reader, 0..5);
+        read(&mut all, Reader::from_host(0, 4), 0..5);
+        read(&mut all, Reader::from_host(1, 4), 0..5);
+        assert_eq!(rate(&all, Relation::Own), (5, 15));
+        assert_eq!(rate(&all, Relation::Sibling), (0, 0));
+    }
+
+    #[test]
+    fn the_first_children_follow_their_parent_until_the_filters_are_warm() {
+        let warm = Prediction {
+            relation: Some(Relation::ParentChild),
+            is_high_priority: true,
+        };
+        let mut few = monitor(KeyMode::LineOwner);
+        assert_eq!(few.on_child_launch(), warm);
+        assert_eq!(few.on_child_launch(), warm);
+        assert_eq!(few.on_child_launch().relation, None);
+        let mut warmed = monitor(KeyMode::LineOwner);
+        read(&mut warmed, child(2), 0..64);
+        assert_eq!(warmed.on_child_launch().relation, None);
+    }
+
+    #[test]
+    fn a_finished_parent_clears_the_filters_and_keeps_the_counters() {
+        let mut here = monitor(KeyMode::LineOwner);
+        read(&mut here, parent(), 0..10);
+        read(&mut here, child(2), 0..10);
+        here.on_parent_finished();
+        assert_eq!(rate(&here, Relation::ParentChild), (10, 10));
+        read(&mut here, child(2), 0..10);
+        assert_eq!(rate(&here, Relation::ParentChild), (10, 20));
+        assert_eq!(rate(&here, Relation::Own), (0, 20));
+    }
+
+    #[test]
+    fn full_counters_are_halved_together() {
+        let mut counter = HitCounter {
+            hits: u32::MAX,
+            misses: 11,
+        };
+        counter.count(false);
+        assert_eq!((counter.hits, counter.misses), (u32::MAX / 2, 6));
+    }
+}

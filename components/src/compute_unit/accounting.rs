@@ -1,0 +1,118 @@
+//! Where every issue slot went.
+
+use arrayvec::ArrayVec;
+use warpweave_framework::{Cycle, Statistics};
+
+/// What became of one cycle of one scheduler.
+///
+/// A slot in which nothing issued is charged to the first reason in this order that any of the
+/// scheduler's wavefronts has: the reason nearest to issuing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    Issued,
+    PipeBusy,
+    LocalMemoryBusy,
+    LoadStoreFull,
+    Scoreboard,
+    Memory,
+    Control,
+    Barrier,
+    Ended,
+    NoWavefront,
+}
+
+/// Name and meaning of each, in order.
+const NAMES: [(&str, &str); 10] = [
+    ("slots_issued", "issue slots that issued an instruction"),
+    (
+        "slots_pipe_busy",
+        "issue slots lost because a wavefront could issue but for the initiation interval of its class",
+    ),
+    (
+        "slots_local_memory_busy",
+        "issue slots lost because a wavefront could issue but the local memory serves bank conflicts",
+    ),
+    (
+        "slots_load_store_full",
+        "issue slots lost because a wavefront could issue but the load/store queue is full",
+    ),
+    (
+        "slots_scoreboard",
+        "issue slots lost to a wait for a result of an execution unit, local or constant memory",
+    ),
+    (
+        "slots_memory",
+        "issue slots lost to a wait for load data, or of a fence for stores",
+    ),
+    (
+        "slots_control",
+        "issue slots lost to the latency of a start, branch, fence, exit or barrier release",
+    ),
+    (
+        "slots_barrier",
+        "issue slots lost because every wavefront left waits at a barrier",
+    ),
+    (
+        "slots_ended",
+        "issue slots lost because every wavefront left has ended and its work-group has not",
+    ),
+    (
+        "slots_no_wavefront",
+        "issue slots lost because the scheduler had no wavefront",
+    ),
+];
+
+/// Charges every cycle of every scheduler once, slept cycles included.
+pub(super) struct Accounting {
+    counts: [u64; NAMES.len()],
+    /// Cycles below this one are charged.
+    charged_to: Cycle,
+    /// Per scheduler what the cycles of a sleep are charged to.
+    asleep: ArrayVec<Slot, 8>,
+}
+
+impl Accounting {
+    pub(super) fn new(schedulers: usize) -> Self {
+        Self {
+            counts: [0; NAMES.len()],
+            charged_to: 0,
+            asleep: (0..schedulers).map(|_| Slot::NoWavefront).collect(),
+        }
+    }
+
+    /// Charges the cycles slept before `now`.
+    #[inline]
+    pub(super) fn catch_up(&mut self, now: Cycle) {
+        let slept = now - self.charged_to;
+        if slept > 0 {
+            for slot in &self.asleep {
+                self.counts[*slot as usize] += slept;
+            }
+        }
+        // The caller charges `now` itself.
+        self.charged_to = now + 1;
+    }
+
+    /// Charges one slot of the cycle under way.
+    #[inline]
+    pub(super) fn charge(&mut self, slot: Slot) {
+        self.counts[slot as usize] += 1;
+    }
+
+    /// What the cycles after this one are charged to until the next evaluation.
+    #[inline]
+    pub(super) fn sleep(&mut self, scheduler: usize, slot: Slot) {
+        self.asleep[scheduler] = slot;
+    }
+
+    pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
+        let mut counts = self.counts;
+        let slept = statistics.cycle().saturating_sub(self.charged_to);
+        for slot in &self.asleep {
+            counts[*slot as usize] += slept;
+        }
+        for ((name, meaning), count) in NAMES.into_iter().zip(counts) {
+            statistics.counter(name, "slots", meaning, count);
+        }
+    }
+}

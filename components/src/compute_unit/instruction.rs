@@ -1,0 +1,123 @@
+//! Instructions decoded once per program, in the form the issue stage needs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use warpweave_trace::{CacheOperator, Class, Instruction, Program, RegisterSet};
+
+use super::spec::ClassTimings;
+use crate::memory::{RequestKind, flags};
+
+/// No pipe of its own: the class can issue every cycle.
+pub(super) const NO_PIPE: u8 = u8::MAX;
+
+/// What the issue stage does with an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Computes; results after the latency.
+    Compute,
+    /// Branch or exit: the wavefront goes on after the latency.
+    Control,
+    /// Waits for the other wavefronts of the work-group.
+    Barrier,
+    /// Waits for the wavefront's own stores.
+    Fence,
+    /// Accesses memory, if any lane is active.
+    Memory(RequestKind),
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub(super) struct Decoded {
+    /// Registers read or written: what the scoreboard is asked about.
+    pub(super) uses: RegisterSet,
+    pub(super) writes: RegisterSet,
+    pub(super) latency: u32,
+    pub(super) interval: u32,
+    pub(super) action: Action,
+    pub(super) has_writes: bool,
+    pub(super) class: u8,
+    /// Pipe of the scheduler that the instruction occupies for `interval` cycles.
+    pub(super) pipe: u8,
+    /// Bytes per lane, at least 1.
+    pub(super) bytes: u8,
+    /// Policy bits of requests.
+    pub(super) flags: u8,
+    /// Exit: the wavefront ends after the latency if nothing follows.
+    pub(super) ends: bool,
+}
+
+/// The decoded instructions of a program, kernel after kernel.
+pub(super) struct DecodedProgram {
+    pub(super) instructions: Vec<Decoded>,
+    /// Per kernel the index of its first instruction; launches of one code share theirs.
+    pub(super) bases: Vec<u32>,
+}
+
+impl DecodedProgram {
+    pub(super) fn new(program: &Program, timings: &ClassTimings) -> Self {
+        let mut known = BTreeMap::new();
+        let mut instructions = Vec::new();
+        let mut bases = Vec::new();
+        for kernel in &program.kernels {
+            // The address names the shared table; it only tells equal from different.
+            let base = known.entry(Arc::as_ptr(&kernel.code)).or_insert_with(|| {
+                let base = instructions.len() as u32;
+                let decoded = kernel.code.instructions.iter().map(|i| decode(i, timings));
+                instructions.extend(decoded);
+                base
+            });
+            bases.push(*base);
+        }
+        Self {
+            instructions,
+            bases,
+        }
+    }
+
+    /// The most bytes a lane moves in one access.
+    pub(super) fn bytes_max(&self) -> u32 {
+        let bytes = self.instructions.iter().map(|i| u32::from(i.bytes));
+        bytes.max().unwrap_or(1)
+    }
+}
+
+fn decode(instruction: &Instruction, timings: &ClassTimings) -> Decoded {
+    let class = instruction.class;
+    let timing = timings.of(class);
+    let action = match class {
+        Class::Branch | Class::Exit => Action::Control,
+        Class::Barrier => Action::Barrier,
+        Class::Fence => Action::Fence,
+        Class::Load => Action::Memory(RequestKind::Read),
+        Class::Store => Action::Memory(RequestKind::Write),
+        Class::Atomic => Action::Memory(RequestKind::Atomic),
+        _ => Action::Compute,
+    };
+    let skips_l1 = instruction.hints.volatile
+        || matches!(
+            instruction.hints.cache,
+            CacheOperator::GlobalLevel | CacheOperator::DontCache
+        );
+    Decoded {
+        uses: instruction.reads.union(&instruction.writes),
+        writes: instruction.writes,
+        latency: timing.latency,
+        interval: timing.interval,
+        action,
+        has_writes: !instruction.writes.is_empty(),
+        class: class.index() as u8,
+        pipe: if timing.interval > 1 {
+            class.index() as u8
+        } else {
+            NO_PIPE
+        },
+        bytes: instruction.access_bytes.max(1),
+        flags: if class == Class::Load && skips_l1 {
+            flags::BYPASS_L1
+        } else {
+            0
+        },
+        ends: class == Class::Exit,
+    }
+}

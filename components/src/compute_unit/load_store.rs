@@ -1,0 +1,254 @@
+//! The load/store unit: accesses that wait to be sent, and requests that wait for answers.
+//!
+//! ```text
+//!   issue ──► [queue of accesses, each its list of lines] ──► request, one line at a time
+//!                                                     response ──► last one completes the access
+//! ```
+
+use warpweave_framework::{Context, Cycle};
+use warpweave_trace::Lanes;
+
+use super::coalescer::Transaction;
+use super::spec::LoadStoreSpec;
+use crate::memory::{MemMaster, MemRequest, MemResponse, RequestKind, Source};
+
+const UNUSED: u32 = u32::MAX;
+
+/// One memory instruction in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) source: Source,
+    /// Index of the decoded instruction.
+    pub(super) instruction: u32,
+    pub(super) issued: Cycle,
+    pub(super) kind: RequestKind,
+    pub(super) flags: u8,
+    /// Requests without an answer, sent or not.
+    remaining: u32,
+}
+
+impl Access {
+    pub(super) fn new(
+        source: Source,
+        instruction: u32,
+        issued: Cycle,
+        kind: RequestKind,
+        flags: u8,
+    ) -> Self {
+        Self {
+            source,
+            instruction,
+            issued,
+            kind,
+            flags,
+            remaining: 0,
+        }
+    }
+}
+
+/// An access that waits to be sent; the list keeps its memory when the place is reused.
+#[derive(Clone, Default)]
+struct Queued {
+    ready_at: Cycle,
+    access: u32,
+    next: u32,
+    lines: Vec<Transaction>,
+}
+
+/// Counters of the unit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LoadStoreCounts {
+    pub(super) reads: u64,
+    pub(super) writes: u64,
+    pub(super) atomics: u64,
+    pub(super) accesses: u64,
+}
+
+/// The load/store unit.
+pub(super) struct LoadStoreUnit {
+    queue: Box<[Queued]>,
+    head: usize,
+    length: usize,
+    accesses: Vec<Access>,
+    free_accesses: Vec<u32>,
+    /// Access and line of each request id; access [`UNUSED`] for ids not in use.
+    requests: Vec<(u32, u64)>,
+    free_requests: Vec<u32>,
+    outstanding_max: u32,
+    requests_per_cycle: u32,
+    write_sequence: u32,
+    /// The wire took no more in the cycle under way.
+    pub(super) is_blocked: bool,
+    pub(super) counts: LoadStoreCounts,
+}
+
+impl LoadStoreUnit {
+    pub(super) fn new(spec: &LoadStoreSpec) -> Self {
+        Self {
+            queue: vec![Queued::default(); spec.queue_depth as usize].into(),
+            head: 0,
+            length: 0,
+            accesses: Vec::new(),
+            free_accesses: Vec::new(),
+            requests: Vec::new(),
+            free_requests: Vec::new(),
+            outstanding_max: spec.outstanding_max,
+            requests_per_cycle: spec.requests_per_cycle,
+            write_sequence: 0,
+            is_blocked: false,
+            counts: LoadStoreCounts::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.length == self.queue.len()
+    }
+
+    /// Queues an access whose first request may leave at `ready_at`; `coalesce` lists its lines.
+    #[inline]
+    pub(super) fn enqueue(
+        &mut self,
+        mut access: Access,
+        ready_at: Cycle,
+        lanes: &Lanes,
+        coalesce: impl FnOnce(&Lanes, &mut Vec<Transaction>),
+    ) {
+        debug_assert!(!self.is_full());
+        let mut place = self.head + self.length;
+        if place >= self.queue.len() {
+            place -= self.queue.len();
+        }
+        self.length += 1;
+        let queued = &mut self.queue[place];
+        queued.lines.clear();
+        coalesce(lanes, &mut queued.lines);
+        access.remaining = queued.lines.len() as u32;
+        queued.ready_at = ready_at;
+        queued.next = 0;
+        queued.access = if let Some(index) = self.free_accesses.pop() {
+            self.accesses[index as usize] = access;
+            index
+        } else {
+            self.accesses.push(access);
+            self.accesses.len() as u32 - 1
+        };
+        self.counts.accesses += 1;
+    }
+
+    /// Sends what may leave in this cycle, oldest access first, and shows each request to `watch`.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        ctx: &mut Context<'_>,
+        port: &mut MemMaster,
+        mut watch: impl FnMut(&MemRequest),
+    ) {
+        self.is_blocked = false;
+        for _ in 0..self.requests_per_cycle {
+            if self.length == 0 || self.queue[self.head].ready_at > ctx.cycle() {
+                return;
+            }
+            if self.outstanding() >= self.outstanding_max {
+                return;
+            }
+            if !port.request.can_send(ctx) {
+                self.is_blocked = true;
+                return;
+            }
+            let request = self.take_request();
+            watch(&request);
+            port.request.send(ctx, request);
+        }
+    }
+
+    fn take_request(&mut self) -> MemRequest {
+        let queued = &mut self.queue[self.head];
+        let Transaction { line, words } = queued.lines[queued.next as usize];
+        let owner = queued.access;
+        queued.next += 1;
+        if queued.next as usize == queued.lines.len() {
+            self.head = (self.head + 1) % self.queue.len();
+            self.length -= 1;
+        }
+        let id = if let Some(id) = self.free_requests.pop() {
+            self.requests[id as usize] = (owner, line);
+            id
+        } else {
+            self.requests.push((owner, line));
+            self.requests.len() as u32 - 1
+        };
+        let access = &self.accesses[owner as usize];
+        match access.kind {
+            RequestKind::Write => self.counts.writes += 1,
+            RequestKind::Atomic => self.counts.atomics += 1,
+            _ => self.counts.reads += 1,
+        }
+        let write_sequence = if access.kind.carries_data() {
+            self.write_sequence = self.write_sequence.wrapping_add(1);
+            self.write_sequence
+        } else {
+            0
+        };
+        MemRequest {
+            line,
+            id,
+            words,
+            source: access.source,
+            write_sequence,
+            kind: access.kind,
+            flags: access.flags,
+        }
+    }
+
+    /// Takes an answer; the access when it was the last one it waited for.
+    ///
+    /// # Errors
+    /// An answer to nothing that was asked.
+    #[inline]
+    pub(super) fn receive(&mut self, response: &MemResponse) -> Result<Option<Access>, String> {
+        let place = self.requests.get_mut(response.id as usize);
+        let Some(&mut (owner, line)) = place.filter(|place| place.0 != UNUSED) else {
+            return Err(format!(
+                "a response has id {}, which no request in flight has",
+                response.id
+            ));
+        };
+        if line != response.line {
+            return Err(format!(
+                "the response to request {} names line {:#x} instead of {line:#x}",
+                response.id, response.line
+            ));
+        }
+        self.requests[response.id as usize].0 = UNUSED;
+        self.free_requests.push(response.id);
+        let access = &mut self.accesses[owner as usize];
+        access.remaining -= 1;
+        if access.remaining > 0 {
+            return Ok(None);
+        }
+        self.free_accesses.push(owner);
+        Ok(Some(*access))
+    }
+
+    /// Requests without an answer.
+    #[inline]
+    pub(super) fn outstanding(&self) -> u32 {
+        (self.requests.len() - self.free_requests.len()) as u32
+    }
+
+    /// Accesses that wait to be sent.
+    pub(super) fn queued(&self) -> usize {
+        self.length
+    }
+
+    /// The cycle after `now` in which the unit could send by itself; none while it waits for an
+    /// answer or for the wire.
+    #[inline]
+    pub(super) fn next_send(&self, now: Cycle) -> Option<Cycle> {
+        if self.length == 0 || self.is_blocked || self.outstanding() >= self.outstanding_max {
+            return None;
+        }
+        Some(self.queue[self.head].ready_at.max(now + 1))
+    }
+}

@@ -1,0 +1,175 @@
+//! Bank conflicts of the local memory.
+
+use warpweave_trace::{Lanes, Shape};
+
+use super::coalescer::is_one_run;
+
+const END: u16 = u16::MAX;
+
+/// Counts conflicts; keeps its tables between accesses.
+pub(super) struct BankConflicts {
+    banks: u64,
+    /// Per bank the words seen so far, as a chain through `words`.
+    heads: Vec<u16>,
+    counts: Vec<u32>,
+    words: Vec<(u64, u16)>,
+}
+
+impl BankConflicts {
+    pub(super) fn new(banks: u32) -> Self {
+        Self {
+            banks: u64::from(banks),
+            heads: vec![END; banks as usize],
+            counts: vec![0; banks as usize],
+            words: Vec::new(),
+        }
+    }
+
+    /// Cycles the access occupies the memory: the largest number of different words in one bank
+    /// (equal words are broadcast), at least 1. For an `atomic` every lane counts, because equal
+    /// words are updated one after the other.
+    pub(super) fn cycles(&mut self, lanes: &Lanes, mask: u32, bytes: u32, atomic: bool) -> u32 {
+        if !atomic && let Some(cycles) = self.regular(lanes.shape, mask, bytes) {
+            return cycles;
+        }
+        self.heads.fill(END);
+        self.counts.fill(0);
+        self.words.clear();
+        for (_, address) in lanes.iter(mask) {
+            let last = address.saturating_add(u64::from(bytes) - 1);
+            for word in address / 4..=last / 4 {
+                self.count(word, atomic);
+            }
+        }
+        self.counts.iter().copied().max().unwrap_or(0).max(1)
+    }
+
+    /// Broadcasts, contiguous accesses and word strides, in closed form.
+    fn regular(&self, shape: Shape, mask: u32, bytes: u32) -> Option<u32> {
+        match shape {
+            Shape::None => Some(1),
+            Shape::Uniform(address)
+            | Shape::Stride {
+                base: address,
+                step: 0,
+            } => Some(self.run(address, u64::from(bytes))),
+            _ if !is_one_run(mask) => None,
+            Shape::Stride { base, step } => {
+                let start =
+                    base.wrapping_add_signed(step.wrapping_mul(i64::from(mask.trailing_zeros())));
+                let lanes = u64::from(mask.count_ones());
+                if step == i64::from(bytes) {
+                    return Some(self.run(start, lanes * u64::from(bytes)));
+                }
+                if step % 4 != 0 || start % 4 + u64::from(bytes) > 4 {
+                    return None;
+                }
+                let stride = step.unsigned_abs() / 4 % self.banks;
+                let period = self.banks / greatest_common_divisor(stride, self.banks);
+                Some(lanes.div_ceil(period) as u32)
+            }
+            Shape::List => None,
+        }
+    }
+
+    /// Cycles for consecutive bytes.
+    fn run(&self, start: u64, bytes: u64) -> u32 {
+        let words = (start % 4 + bytes).div_ceil(4);
+        words.div_ceil(self.banks) as u32
+    }
+
+    fn count(&mut self, word: u64, again: bool) {
+        let bank = (word % self.banks) as usize;
+        let mut at = if again { END } else { self.heads[bank] };
+        while at != END {
+            let (seen, next) = self.words[usize::from(at)];
+            if seen == word {
+                return;
+            }
+            at = next;
+        }
+        self.counts[bank] += 1;
+        self.words.push((word, self.heads[bank]));
+        self.heads[bank] = (self.words.len() - 1) as u16;
+    }
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cycles(shape: Shape, bytes: u32) -> u32 {
+        let lanes = Lanes {
+            shape,
+            ..Lanes::default()
+        };
+        BankConflicts::new(32).cycles(&lanes, u32::MAX, bytes, false)
+    }
+
+    fn stride(base: u64, step: i64) -> Shape {
+        Shape::Stride { base, step }
+    }
+
+    #[test]
+    fn conflicts_are_different_words_in_one_bank() {
+        assert_eq!(cycles(stride(0, 4), 4), 1);
+        assert_eq!(cycles(stride(0, 8), 4), 2);
+        assert_eq!(cycles(stride(0, 12), 4), 1);
+        assert_eq!(cycles(stride(0, 128), 4), 32);
+        assert_eq!(cycles(stride(4 * 33, -132), 4), 1);
+        assert_eq!(cycles(stride(0, 1), 1), 1);
+        // Wide accesses need the words of all lanes.
+        assert_eq!(cycles(stride(0, 8), 8), 2);
+        assert_eq!(cycles(stride(0, 16), 16), 4);
+    }
+
+    #[test]
+    fn equal_words_are_broadcast_but_serialise_atomics() {
+        assert_eq!(cycles(Shape::Uniform(64), 4), 1);
+        let lanes = Lanes {
+            shape: Shape::Uniform(64),
+            ..Lanes::default()
+        };
+        let mut banks = BankConflicts::new(32);
+        assert_eq!(banks.cycles(&lanes, 0xff, 4, true), 8);
+    }
+
+    proptest! {
+        #[test]
+        fn closed_forms_and_chains_match_the_definition(
+            base in 0u64..4000, step in prop_oneof![Just(4i64), -20i64..200, Just(128)],
+            mask in prop_oneof![Just(u32::MAX), 1u32..], banks in 1u32..65,
+            bytes in proptest::sample::select(vec![1u32, 2, 4, 8, 16]), list in any::<bool>(),
+        ) {
+            let mut lanes = Lanes {
+                shape: stride(base + 1000, step),
+                ..Lanes::default()
+            };
+            let mut words: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+            for (_, address) in lanes.iter(mask) {
+                for byte in address..address + u64::from(bytes) {
+                    let word = byte / 4;
+                    words.entry(word % u64::from(banks)).or_default().insert(word);
+                }
+            }
+            let expected = words.values().map(BTreeSet::len).max().unwrap_or(1) as u32;
+            if list {
+                lanes.list = std::array::from_fn(|lane| lanes.address(lane as u32));
+                lanes.shape = Shape::List;
+            }
+            let got = BankConflicts::new(banks).cycles(&lanes, mask, bytes, false);
+            prop_assert_eq!(got, expected);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What a description may set of a compute unit.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::SpecError;
+use warpweave_trace::Class;
+
+use super::scheduler::WavefrontPolicy;
+use crate::reuse_monitor::ReuseMonitorSpec;
+
+/// Wavefront slots a unit can have at most: one bit of a mask each.
+pub(super) const WAVEFRONT_SLOTS_MAX: u32 = 64;
+/// Longest latency or interval accepted, in cycles.
+const LATENCY_MAX: u32 = 1 << 16;
+
+/// A compute unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComputeUnitSpec {
+    /// Number of the unit, counted over the whole machine; requests carry it.
+    pub index: u16,
+    /// Wavefronts resident at a time, 1 to 64.
+    pub wavefront_slots: u32,
+    /// Work-groups resident at a time, 1 to 64.
+    pub work_group_slots: u32,
+    /// 32-bit registers of the register file.
+    pub registers: u32,
+    /// Wavefront schedulers, 1 to 8; slot `s` belongs to scheduler `s mod schedulers`. Each issues
+    /// at most one instruction per cycle.
+    pub schedulers: u32,
+    /// How a scheduler chooses among wavefronts that can issue.
+    pub scheduler: WavefrontPolicy,
+    /// Cycles from a dispatch message to the first issue of its wavefronts, at least 1.
+    pub start_latency: u32,
+    /// Latency and initiation interval per instruction class.
+    pub classes: ClassTimings,
+    /// The local memory of resident work-groups.
+    pub local_memory: LocalMemorySpec,
+    /// Cycles from issue of a load from constant or argument memory to issue of an instruction
+    /// that needs its result, at least 1.
+    pub constant_latency: u32,
+    /// The path to the first-level cache.
+    pub load_store: LoadStoreSpec,
+    /// Where private memory of threads lies in the address space.
+    pub private_memory: PrivateMemorySpec,
+    /// Measures reuse between related kernels at this unit; absent: no monitor.
+    #[serde(default)]
+    pub reuse_monitor: Option<ReuseMonitorSpec>,
+}
+
+/// Times of one instruction class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClassTiming {
+    /// Cycles from issue to issue of a dependent instruction, at least 1. Memory accesses that
+    /// leave the unit: cycles from issue to the first request. Branches, barriers and fences:
+    /// cycles to the next instruction of the wavefront (barriers: after the last arrival).
+    pub latency: u32,
+    /// Cycles between two issues of the class on one scheduler, at least 1.
+    pub interval: u32,
+}
+
+macro_rules! class_timings {
+    ($($(#[$doc:meta])* $field:ident: $class:ident,)*) => {
+        /// Times of every instruction class.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct ClassTimings {
+            $($(#[$doc])* pub $field: ClassTiming,)*
+        }
+
+        impl ClassTimings {
+            /// Every class with the same times.
+            pub fn uniform(timing: ClassTiming) -> Self {
+                Self { $($field: timing,)* }
+            }
+
+            /// The times of a class.
+            pub fn of(&self, class: Class) -> ClassTiming {
+                match class {
+                    $(Class::$class => self.$field,)*
+                }
+            }
+        }
+    };
+}
+
+class_timings! {
+    /// Integer add, logic, shift, compare, move.
+    int_add: IntAdd,
+    /// Integer multiply and multiply-add.
+    int_mul: IntMul,
+    /// Integer divide and remainder.
+    int_div: IntDiv,
+    /// Single-precision add and compare.
+    fp_add: FpAdd,
+    /// Single-precision multiply and fused multiply-add.
+    fp_mul: FpMul,
+    /// Single-precision divide.
+    fp_div: FpDiv,
+    /// Double-precision add and compare.
+    dp_add: DpAdd,
+    /// Double-precision multiply and fused multiply-add.
+    dp_mul: DpMul,
+    /// Double-precision divide.
+    dp_div: DpDiv,
+    /// Roots, reciprocals, exponentials, sine and cosine.
+    special: Special,
+    /// Conversions.
+    convert: Convert,
+    /// Exchange of values between lanes.
+    shuffle: Shuffle,
+    /// Votes over lanes.
+    vote: Vote,
+    /// Branches.
+    branch: Branch,
+    /// Work-group barriers.
+    barrier: Barrier,
+    /// Memory fences.
+    fence: Fence,
+    /// Loads.
+    load: Load,
+    /// Stores.
+    store: Store,
+    /// Atomics.
+    atomic: Atomic,
+    /// End of threads.
+    exit: Exit,
+}
+
+/// The local memory of a compute unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LocalMemorySpec {
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Banks, 1 to 128; consecutive 4-byte words lie in consecutive banks.
+    pub banks: u32,
+    /// Cycles from issue of a load without bank conflicts to issue of a dependent instruction, at
+    /// least 1.
+    pub latency: u32,
+}
+
+/// The load/store unit: coalescer, queue of accesses, outstanding requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadStoreSpec {
+    /// Bytes of the lines requests name: 32, 64 or 128.
+    pub line_bytes: u32,
+    /// Accesses (wavefront instructions) that wait for their requests to be sent, 1 to 1024; when
+    /// full, memory instructions do not issue.
+    pub queue_depth: u32,
+    /// Requests sent per cycle at most, 1 to 32.
+    pub requests_per_cycle: u32,
+    /// Requests sent and not yet answered at most, 1 to 65536; when reached, sending waits.
+    pub outstanding_max: u32,
+    /// Cycles from the last response of a load to issue of a dependent instruction; 0 allows it
+    /// in the cycle in which the response arrives.
+    pub writeback_latency: u32,
+}
+
+/// Where private (PTX `.local`) memory of threads lies.
+///
+/// Word `w` of lane `l` of a wavefront lies at `region + 128 w + 4 l`: equal offsets of a
+/// wavefront's threads share a line. Each wavefront slot of the machine has its own region of
+/// `32 * bytes_per_thread` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrivateMemorySpec {
+    /// Byte address of the first region, a multiple of 128.
+    pub base: u64,
+    /// Bytes per thread, a multiple of 4.
+    pub bytes_per_thread: u32,
+}
+
+impl ComputeUnitSpec {
+    /// Checks every number.
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        within(
+            "wavefront_slots",
+            self.wavefront_slots,
+            1,
+            WAVEFRONT_SLOTS_MAX,
+        )?;
+        within("work_group_slots", self.work_group_slots, 1, 64)?;
+        within("registers", self.registers, 1, 1 << 24)?;
+        within("schedulers", self.schedulers, 1, 8)?;
+        within("start_latency", self.start_latency, 1, LATENCY_MAX)?;
+        within("constant_latency", self.constant_latency, 1, LATENCY_MAX)?;
+        for &class in Class::ALL {
+            let ClassTiming { latency, interval } = self.classes.of(class);
+            let field = |part| format!("classes.{}.{part}", class.name());
+            within(&field("latency"), latency, 1, LATENCY_MAX)?;
+            within(&field("interval"), interval, 1, LATENCY_MAX)?;
+        }
+        let local = &self.local_memory;
+        within("local_memory.bytes", local.bytes, 0, 1 << 28)?;
+        within("local_memory.banks", local.banks, 1, 128)?;
+        within("local_memory.latency", local.latency, 1, LATENCY_MAX)?;
+        let unit = &self.load_store;
+        SpecError::require(
+            [32, 64, 128].contains(&unit.line_bytes),
+            "load_store.line_bytes",
+            || format!("{} is not 32, 64 or 128", unit.line_bytes),
+        )?;
+        within("load_store.queue_depth", unit.queue_depth, 1, 1024)?;
+        within(
+            "load_store.requests_per_cycle",
+            unit.requests_per_cycle,
+            1,
+            32,
+        )?;
+        within(
+            "load_store.outstanding_max",
+            unit.outstanding_max,
+            1,
+            1 << 16,
+        )?;
+        within(
+            "load_store.writeback_latency",
+            unit.writeback_latency,
+            0,
+            LATENCY_MAX,
+        )?;
+        let private = &self.private_memory;
+        SpecError::require(
+            private.base.is_multiple_of(128),
+            "private_memory.base",
+            || format!("{:#x} is not a multiple of 128", private.base),
+        )?;
+        SpecError::require(
+            private.bytes_per_thread.is_multiple_of(4),
+            "private_memory.bytes_per_thread",
+            || format!("{} is not a multiple of 4", private.bytes_per_thread),
+        )?;
+        SpecError::require(
+            private
+                .base
+                .checked_add(self.private_region(WAVEFRONT_SLOTS_MAX))
+                .is_some(),
+            "private_memory.base",
+            || {
+                format!(
+                    "{:#x} leaves no room below the end of the address space",
+                    private.base
+                )
+            },
+        )
+    }
+
+    /// Bytes from the first private region of the machine to that of wavefront slot `slot`.
+    pub(super) fn private_region(&self, slot: u32) -> u64 {
+        let number = u64::from(self.index) * u64::from(self.wavefront_slots) + u64::from(slot);
+        number * 32 * u64::from(self.private_memory.bytes_per_thread)
+    }
+}
+
+fn within(field: &str, value: u32, least: u32, most: u32) -> Result<(), SpecError> {
+    SpecError::require((least..=most).contains(&value), field, || {
+        format!("{value} is outside {least} to {most}")
+    })
+}

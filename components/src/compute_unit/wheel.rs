@@ -1,0 +1,167 @@
+//! Events of the near future, one list per cycle.
+
+use warpweave_framework::Cycle;
+
+const NONE: u32 = u32::MAX;
+
+/// What becomes true at a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A wavefront goes on to its next instruction.
+    Resume {
+        /// Wavefront slot.
+        slot: u8,
+    },
+    /// An instruction's results are there.
+    WriteBack {
+        /// Wavefront slot.
+        slot: u8,
+        /// Index of the decoded instruction.
+        instruction: u32,
+    },
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    event: Event,
+    next: u32,
+}
+
+/// A timing wheel: a ring of lists over a slab of entries, with a bit per occupied cycle.
+///
+/// The owner takes the events of every cycle that has any, so that an entry never survives a turn
+/// of the wheel.
+pub(super) struct Wheel {
+    heads: Box<[u32]>,
+    occupied: Box<[u64]>,
+    entries: Vec<Entry>,
+    free: u32,
+}
+
+impl Wheel {
+    /// A wheel for events at most `horizon` cycles ahead.
+    pub(super) fn new(horizon: u64) -> Self {
+        let slots = (horizon + 1).next_power_of_two().max(64) as usize;
+        Self {
+            heads: vec![NONE; slots].into(),
+            occupied: vec![0; slots / 64].into(),
+            entries: Vec::new(),
+            free: NONE,
+        }
+    }
+
+    /// Files an event `delay` (at least 1) cycles after `now`.
+    #[inline]
+    pub(super) fn push(&mut self, now: Cycle, delay: u64, event: Event) {
+        debug_assert!(delay >= 1 && delay < self.heads.len() as u64);
+        let slot = (now + delay) as usize & (self.heads.len() - 1);
+        let entry = Entry {
+            event,
+            next: self.heads[slot],
+        };
+        let index = self.free;
+        if index == NONE {
+            self.heads[slot] = self.entries.len() as u32;
+            self.entries.push(entry);
+        } else {
+            self.free = self.entries[index as usize].next;
+            self.entries[index as usize] = entry;
+            self.heads[slot] = index;
+        }
+        self.occupied[slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Takes one event of cycle `now`.
+    #[inline]
+    pub(super) fn pop(&mut self, now: Cycle) -> Option<Event> {
+        let slot = now as usize & (self.heads.len() - 1);
+        let index = self.heads[slot];
+        if index == NONE {
+            return None;
+        }
+        let entry = self.entries[index as usize];
+        self.heads[slot] = entry.next;
+        if entry.next == NONE {
+            self.occupied[slot / 64] &= !(1 << (slot % 64));
+        }
+        self.entries[index as usize].next = self.free;
+        self.free = index;
+        Some(entry.event)
+    }
+
+    /// The first cycle after `now` (whose events are taken) that has an event.
+    pub(super) fn next_after(&self, now: Cycle) -> Option<Cycle> {
+        let turn = self.heads.len() as u64;
+        let start = (now + 1) % turn;
+        let words = self.occupied.len();
+        let (first, bit) = ((start / 64) as usize, start % 64);
+        for step in 0..=words {
+            let word = (first + step) % words;
+            let mut bits = self.occupied[word];
+            if step == 0 {
+                bits &= u64::MAX << bit;
+            } else if step == words {
+                bits &= !(u64::MAX << bit);
+            }
+            if bits != 0 {
+                let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
+                return Some(now + 1 + (slot + turn - start) % turn);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn event(slot: u8) -> Event {
+        Event::Resume { slot }
+    }
+
+    #[test]
+    fn next_after_looks_once_around_the_wheel() {
+        let mut wheel = Wheel::new(100);
+        assert_eq!(wheel.next_after(7), None);
+        for (now, delay) in [(0, 1), (63, 1), (127, 127), (1000, 100)] {
+            wheel.push(now, delay, event(1));
+            assert_eq!(wheel.next_after(now), Some(now + delay), "{now} + {delay}");
+            assert_eq!(wheel.pop(now + delay), Some(event(1)));
+            assert_eq!(wheel.next_after(now), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn events_come_in_their_cycle_and_once(
+            pushes in proptest::collection::vec((0u64..40, 1u64..200), 1..100),
+        ) {
+            let mut wheel = Wheel::new(200);
+            let mut expected: Vec<(Cycle, u8)> = Vec::new();
+            let mut got = Vec::new();
+            let mut now = 0;
+            for (number, (advance, delay)) in pushes.into_iter().enumerate() {
+                for cycle in now + 1..=now + advance {
+                    while let Some(Event::Resume { slot }) = wheel.pop(cycle) {
+                        got.push((cycle, slot));
+                    }
+                }
+                now += advance;
+                wheel.push(now, delay, event(number as u8));
+                expected.push((now + delay, number as u8));
+            }
+            while let Some(cycle) = wheel.next_after(now) {
+                now = cycle;
+                while let Some(Event::Resume { slot }) = wheel.pop(cycle) {
+                    got.push((cycle, slot));
+                }
+            }
+            expected.sort_unstable();
+            got.sort_unstable();
+            prop_assert_eq!(got, expected);
+        }
+    }
+}
