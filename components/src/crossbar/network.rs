@@ -60,9 +60,10 @@ pub struct NetworkSpec {
     pub output_cycles: u32,
     /// Cycles from a flit's leaving the input buffer to its slot being usable again, at least 1.
     pub credit_cycles: u32,
-    /// Cycles an output stands idle between the tail of a packet and the next head; 1 is the
-    /// virtual-channel allocation bubble of a router with one virtual channel, 0 none.
-    pub turnaround_cycles: u32,
+    /// Matchings that an output, and the input queue it served, sit out after the tail of a packet
+    /// before the next head; 1 is the virtual-channel allocation bubble of a router with one
+    /// virtual channel, 0 none.
+    pub turnaround_matchings: u32,
 }
 
 impl NetworkSpec {
@@ -85,7 +86,12 @@ impl NetworkSpec {
         range("input_cycles", self.input_cycles, 0, 1 << 16)?;
         range("output_cycles", self.output_cycles, 0, 1 << 16)?;
         range("credit_cycles", self.credit_cycles, 1, 1 << 16)?;
-        range("turnaround_cycles", self.turnaround_cycles, 0, 1 << 16)?;
+        range(
+            "turnaround_matchings",
+            self.turnaround_matchings,
+            0,
+            1 << 16,
+        )?;
         if let Arbiter::Islip { iterations } = self.arbiter {
             range("arbiter.iterations", iterations, 1, PORTS_MAX)?;
         }

@@ -14,12 +14,14 @@
 //! input pipe if it has a credit, flits that passed the pipe join their queue, inputs and outputs
 //! are matched `internal_speedup` times, every output lets one flit leave. A packet of `L` flits
 //! offered to an empty switch before the step of cycle `t` is delivered in the step of
-//! `t + input_cycles + output_cycles + L - 1`. The same formula gives BookSim's zero-load latency
-//! `5 + L` (one virtual channel, internal speedup 1) with `input_cycles: 3, output_cycles: 3,
-//! credit_cycles: 2, turnaround_cycles: 1`, and `4 + L` (internal speedup 2) with
-//! `input_cycles: 2, output_cycles: 3, turnaround_cycles: 0`. With all of them 0 and
-//! `credit_cycles: 1` it is the slotted switch of queueing theory: delay 0 means served in the slot
-//! of arrival.
+//! `t + input_cycles + output_cycles + L - 1`.
+//!
+//! A BookSim 2 router with one virtual channel of 64 flits, as GPGPU-Sim uses it, is `Fifo`,
+//! `Islip(iterations: 1)`, both buffers 64, `output_cycles: 3, credit_cycles: 2,
+//! turnaround_matchings: 1` and `input_cycles: 3` at internal speedup 1 (latency `5 + L`),
+//! `input_cycles: 2` at 2 (`4 + L`); mean latency and saturation then agree too. With all of these
+//! 0, `credit_cycles: 1` and no bound on the buffers it is the slotted switch of queueing theory:
+//! latency 0 means served in the slot of arrival.
 //!
 //! # Rules
 //! - Wormhole: an output that passed the head of a packet serves no other packet before the tail.
@@ -37,7 +39,7 @@ use std::collections::VecDeque;
 
 use warpweave_framework::{Cycle, Histogram, Level, Statistics};
 
-use super::allocator::{Allocator, PortMask, Requests, bit, ports};
+use super::allocator::{Allocator, Match, PortMask, Requests, bit, ports};
 use super::delay_line::DelayLine;
 use super::network::{NetworkSpec, Queueing};
 
@@ -72,6 +74,8 @@ struct InputQueue {
     /// Flits that have arrived and not left.
     flits: u32,
     credits: u32,
+    /// Sits out the turnaround after a tail.
+    rests: bool,
 }
 
 /// One flit in an output buffer.
@@ -137,9 +141,9 @@ pub struct Switch<P> {
 
     requests: Requests,
     allocator: Allocator,
-    /// Outputs idle after a tail, and until when.
+    /// Inputs and outputs of tails whose turnaround ends, at which matching (counted from cycle 0).
+    turnarounds: DelayLine<Match>,
     turning_outputs: PortMask,
-    idle_until: Vec<Cycle>,
 
     buffers: Vec<DelayLine<LeavingFlit>>,
     occupied_outputs: PortMask,
@@ -177,8 +181,8 @@ impl<P: Copy> Switch<P> {
             returning: DelayLine::default(),
             requests: Requests::new(inputs, outputs),
             allocator: Allocator::new(spec.arbiter, inputs, outputs),
+            turnarounds: DelayLine::default(),
             turning_outputs: 0,
-            idle_until: vec![0; outputs],
             buffers: (0..outputs).map(|_| DelayLine::default()).collect(),
             occupied_outputs: 0,
             full_outputs: 0,
@@ -262,8 +266,9 @@ impl<P: Copy> Switch<P> {
         }
         self.enter(now);
         self.join_queues(now);
-        for _ in 0..self.spec.internal_speedup {
-            self.traverse(now);
+        let speedup = u64::from(self.spec.internal_speedup);
+        for matching in now * speedup..(now + 1) * speedup {
+            self.traverse(now, matching);
         }
         self.leave(now, &mut deliver);
         if self.counters.occupancy.value() != self.flits_inside {
@@ -282,13 +287,12 @@ impl<P: Copy> Switch<P> {
         if self.stalled_inputs != 0 {
             first = first.min(self.returning.next().unwrap_or(Cycle::MAX));
         }
-        for output in ports(self.requests.wanted() & !self.full_outputs) {
-            if self.requests.to_output(output) != 0 {
-                if self.turning_outputs & bit(output) == 0 {
-                    return Some(soon);
-                }
-                first = first.min(self.idle_until[output]);
-            }
+        let open = !(self.full_outputs | self.turning_outputs);
+        if ports(self.requests.wanted() & open).any(|o| self.requests.to_output(o) != 0) {
+            return Some(soon);
+        }
+        if let Some(matching) = self.turnarounds.next() {
+            first = first.min(matching / u64::from(self.spec.internal_speedup));
         }
         let pipes = ports(self.piped_inputs).filter_map(|i| self.pipes[i].next());
         let buffers = ports(self.occupied_outputs & !self.blocked_outputs)
@@ -434,7 +438,7 @@ impl<P: Copy> Switch<P> {
                 let queue = &mut self.queues[flit.queue as usize];
                 queue.packets.extend(flit.head);
                 queue.flits += 1;
-                if queue.flits == 1 {
+                if queue.flits == 1 && !queue.rests {
                     let first = queue.packets.front().expect("a flit belongs to a packet");
                     self.requests.set(input, first.output as usize);
                 }
@@ -446,23 +450,26 @@ impl<P: Copy> Switch<P> {
     }
 
     /// Matches inputs and outputs once and moves the matched flits.
-    fn traverse(&mut self, now: Cycle) {
-        if self.turning_outputs != 0 {
-            for output in ports(self.turning_outputs) {
-                if self.idle_until[output] <= now {
-                    self.turning_outputs &= !bit(output);
-                }
+    fn traverse(&mut self, now: Cycle, matching: u64) {
+        while let Some((input, output)) = self.turnarounds.take(matching) {
+            self.turning_outputs &= !bit(output);
+            let number = self.queue_of(input, output);
+            let queue = &mut self.queues[number];
+            queue.rests = false;
+            if queue.flits > 0 {
+                let first = queue.packets.front().expect("a flit belongs to a packet");
+                self.requests.set(input, first.output as usize);
             }
         }
         let open = !(self.full_outputs | self.turning_outputs);
         let matches = self.allocator.allocate(&self.requests, open);
         for index in 0..matches {
             let (input, output) = self.allocator.matched(index);
-            self.move_flit(now, input, output);
+            self.move_flit(now, matching, (input, output));
         }
     }
 
-    fn move_flit(&mut self, now: Cycle, input: usize, output: usize) {
+    fn move_flit(&mut self, now: Cycle, matching: u64, (input, output): Match) {
         let number = self.queue_of(input, output);
         let queue = &mut self.queues[number];
         let first = queue.packets.front_mut().expect("only flits request");
@@ -473,14 +480,17 @@ impl<P: Copy> Switch<P> {
         if is_tail {
             queue.packets.pop_front();
             self.requests.release(input, output);
-            if self.spec.turnaround_cycles > 0 {
+            if self.spec.turnaround_matchings > 0 {
+                queue.rests = true;
                 self.turning_outputs |= bit(output);
-                self.idle_until[output] = now + 1 + u64::from(self.spec.turnaround_cycles);
+                let end = matching + 1 + u64::from(self.spec.turnaround_matchings);
+                self.turnarounds.push(end, (input, output));
             }
         } else {
             self.requests.hold(input, output);
         }
-        let next = queue.packets.front().filter(|_| queue.flits > 0);
+        let requests = queue.flits > 0 && !queue.rests;
+        let next = queue.packets.front().filter(|_| requests);
         match next.map(|packet| packet.output as usize) {
             Some(same) if same == output => {}
             Some(other) => {

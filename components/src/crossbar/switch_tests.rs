@@ -30,7 +30,7 @@ fn booksim(internal_speedup: u32, buffer_flits: u32) -> NetworkSpec {
         input_cycles: 4 - internal_speedup,
         output_cycles: 3,
         credit_cycles: 2,
-        turnaround_cycles: 2 - internal_speedup,
+        turnaround_matchings: 1,
     }
 }
 
@@ -46,7 +46,7 @@ fn slotted(queueing: Queueing, iterations: u32) -> NetworkSpec {
         input_cycles: 0,
         output_cycles: 0,
         credit_cycles: 1,
-        turnaround_cycles: 0,
+        turnaround_matchings: 0,
     }
 }
 
@@ -260,6 +260,95 @@ fn islip_delays_match_the_slotted_model_below_saturation() {
     }
 }
 
+/// Offered traffic of one simulated point: packets of `flits` at `load` flits per cycle and source,
+/// a fraction `hot` to output 0 and the rest uniform. Returns (mean latency including the wait at
+/// the source, flits per cycle).
+fn offered(
+    spec: &NetworkSpec,
+    (inputs, outputs): (usize, usize),
+    (flits, load, hot): (u32, f64, f64),
+    cycles: Cycle,
+) -> (f64, f64) {
+    let below = |bits: u64, p: f64| ((bits >> 11) as f64) < p * (1u64 << 53) as f64;
+    let mut switch = Switch::new(inputs, outputs, spec);
+    let mut queues = vec![VecDeque::new(); inputs];
+    let (mut latency, mut packets, mut flits_out) = (0, 0u64, 0u64);
+    let warm_up = cycles / 6;
+    for now in 0..cycles {
+        for (input, queue) in queues.iter_mut().enumerate() {
+            if below(random(21, now, input as u64), load / f64::from(flits)) {
+                let uniform = random(22, now, input as u64) as usize % outputs;
+                let is_hot = below(random(23, now, input as u64), hot);
+                queue.push_back((now, if is_hot { 0 } else { uniform }));
+            }
+            if switch.accepts(input)
+                && let Some((created, output)) = queue.pop_front()
+            {
+                let parcel = Parcel {
+                    input,
+                    output,
+                    flits,
+                    bytes: 0,
+                };
+                switch.offer(now, parcel, created);
+            }
+        }
+        switch.step(now, |_, created| {
+            if now >= warm_up {
+                flits_out += u64::from(flits);
+            }
+            if created >= warm_up {
+                latency += now - created;
+                packets += 1;
+            }
+            true
+        });
+    }
+    (
+        latency as f64 / packets as f64,
+        flits_out as f64 / (cycles - warm_up) as f64,
+    )
+}
+
+#[test]
+fn latency_and_saturation_are_those_of_booksim() {
+    // BookSim 2 (see `booksim`), 12 x 8: speedup, packet flits, share to output 0, offered flits
+    // per cycle and source, mean latency.
+    for (speedup, flits, hot, load, expected) in [
+        (1, 1, 0.0, 0.06667, 6.345),
+        (1, 1, 0.0, 0.2, 11.005),
+        (1, 5, 0.0, 0.06667, 10.564),
+        (1, 5, 0.0, 0.2, 13.209),
+        (2, 1, 0.0, 0.2, 5.249),
+        (2, 1, 0.0, 0.33333, 5.836),
+        (2, 5, 0.0, 0.2, 10.557),
+        (2, 5, 0.0, 0.4, 14.122),
+        (2, 1, 0.2, 0.16667, 5.334),
+        (2, 5, 0.2, 0.16667, 10.894),
+    ] {
+        let (latency, _) = offered(&booksim(speedup, 64), (12, 8), (flits, load, hot), 30_000);
+        assert!(
+            (latency / expected - 1.0).abs() < 0.035,
+            "speedup {speedup}, {flits} flits, {hot} hot, load {load}: {latency} for {expected}"
+        );
+    }
+    // The same in overload: flits per cycle accepted.
+    for (speedup, flits, hot, expected) in [
+        (1, 1, 0.0, 2.9017),
+        (1, 5, 0.0, 4.887),
+        (2, 1, 0.0, 5.7935),
+        (2, 5, 0.0, 7.497),
+        (2, 1, 0.2, 3.3395),
+        (2, 5, 0.2, 3.397),
+    ] {
+        let (_, rate) = offered(&booksim(speedup, 64), (12, 8), (flits, 1.0, hot), 30_000);
+        assert!(
+            (rate / expected - 1.0).abs() < 0.01,
+            "speedup {speedup}, {flits} flits, {hot} hot: {rate} for {expected}"
+        );
+    }
+}
+
 #[test]
 fn permutation_traffic_runs_at_full_rate_with_every_arbiter_and_queueing() {
     for queueing in [Queueing::Fifo, Queueing::VirtualOutput] {
@@ -268,7 +357,7 @@ fn permutation_traffic_runs_at_full_rate_with_every_arbiter_and_queueing() {
                 let spec = NetworkSpec {
                     queueing,
                     arbiter,
-                    turnaround_cycles: 0,
+                    turnaround_matchings: 0,
                     ..booksim(1, 5)
                 };
                 let rates = saturate(&spec, (8, 8), 5_000, |_, i| Some(((i * 3 + 1) % 8, flits)));
@@ -427,7 +516,7 @@ fn any_spec() -> impl Strategy<Value = NetworkSpec> {
                 input_cycles,
                 output_cycles,
                 credit_cycles,
-                turnaround_cycles: turnaround,
+                turnaround_matchings: turnaround,
             }
         },
     )

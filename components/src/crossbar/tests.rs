@@ -22,7 +22,7 @@ fn network() -> NetworkSpec {
         input_cycles: 2,
         output_cycles: 3,
         credit_cycles: 2,
-        turnaround_cycles: 0,
+        turnaround_matchings: 0,
     }
 }
 
