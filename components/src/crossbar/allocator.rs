@@ -1,0 +1,362 @@
+//! Matching of inputs and outputs: request bits and the round-robin and iSLIP allocators.
+//!
+//! iSLIP after N. McKeown, "The iSLIP scheduling algorithm for input-queued switches", 1999. All
+//! pointers start at 0. Per iteration, over ports not matched yet: every output grants the first
+//! requesting input at or after its pointer, every input accepts the first granting output at or
+//! after its own. In the first iteration an accepted pair moves both pointers one past the partner;
+//! a grant that is not accepted moves nothing.
+
+use super::network::Arbiter;
+
+/// One bit per port.
+pub(crate) type PortMask = u128;
+
+/// The mask of one port.
+#[inline]
+pub(crate) fn bit(port: usize) -> PortMask {
+    1 << port
+}
+
+/// The ports of a mask, ascending.
+#[inline]
+pub(crate) fn ports(mut mask: PortMask) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let port = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            port
+        })
+    })
+}
+
+/// The first port of a non-empty mask at or after `start`, cyclically.
+#[inline]
+fn first_from(mask: PortMask, start: usize) -> usize {
+    let above = mask >> start << start;
+    (if above == 0 { mask } else { above }).trailing_zeros() as usize
+}
+
+/// Who wants what: input × output bits from both sides, and which outputs are held by a packet.
+pub(crate) struct Requests {
+    by_output: Vec<PortMask>,
+    by_input: Vec<PortMask>,
+    wanting: PortMask,
+    wanted: PortMask,
+    /// Inputs that an output listens to: all, or the one whose packet holds it.
+    listens_to: Vec<PortMask>,
+    /// Outputs that an input's packets hold.
+    holding: Vec<PortMask>,
+    held: PortMask,
+}
+
+impl Requests {
+    pub(crate) fn new(inputs: usize, outputs: usize) -> Self {
+        Self {
+            by_output: vec![0; outputs],
+            by_input: vec![0; inputs],
+            wanting: 0,
+            wanted: 0,
+            listens_to: vec![PortMask::MAX; outputs],
+            holding: vec![0; inputs],
+            held: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, input: usize, output: usize) {
+        self.by_output[output] |= bit(input);
+        self.by_input[input] |= bit(output);
+        self.wanting |= bit(input);
+        self.wanted |= bit(output);
+    }
+
+    #[inline]
+    pub(crate) fn clear(&mut self, input: usize, output: usize) {
+        self.by_output[output] &= !bit(input);
+        self.by_input[input] &= !bit(output);
+        if self.by_output[output] == 0 {
+            self.wanted &= !bit(output);
+        }
+        if self.by_input[input] == 0 {
+            self.wanting &= !bit(input);
+        }
+    }
+
+    /// The output serves only this input until released.
+    #[inline]
+    pub(crate) fn hold(&mut self, input: usize, output: usize) {
+        self.listens_to[output] = bit(input);
+        self.holding[input] |= bit(output);
+        self.held |= bit(output);
+    }
+
+    #[inline]
+    pub(crate) fn release(&mut self, input: usize, output: usize) {
+        self.listens_to[output] = PortMask::MAX;
+        self.holding[input] &= !bit(output);
+        self.held &= !bit(output);
+    }
+
+    /// Outputs that some input wants, whether they listen to it or not.
+    #[inline]
+    pub(crate) fn wanted(&self) -> PortMask {
+        self.wanted
+    }
+
+    /// Inputs whose request the output would serve.
+    #[inline]
+    pub(crate) fn to_output(&self, output: usize) -> PortMask {
+        self.by_output[output] & self.listens_to[output]
+    }
+
+    /// Outputs that would serve this input's requests.
+    #[inline]
+    fn of_input(&self, input: usize) -> PortMask {
+        self.by_input[input] & (!self.held | self.holding[input])
+    }
+}
+
+/// A pair of input and output.
+pub(crate) type Match = (usize, usize);
+
+/// The arbiters of a switch.
+pub(crate) struct Allocator {
+    arbiter: Arbiter,
+    /// Per output: the input with the highest priority.
+    grant: Vec<usize>,
+    /// Per input: the output with the highest priority.
+    accept: Vec<usize>,
+    /// Scratch, zero between uses: proposals per port of the side that decides last.
+    proposals: Vec<PortMask>,
+    matches: Vec<Match>,
+}
+
+impl Allocator {
+    pub(crate) fn new(arbiter: Arbiter, inputs: usize, outputs: usize) -> Self {
+        Self {
+            arbiter,
+            grant: vec![0; outputs],
+            accept: vec![0; inputs],
+            proposals: vec![0; inputs.max(outputs)],
+            matches: Vec::with_capacity(inputs.min(outputs)),
+        }
+    }
+
+    /// Matches requests to the outputs in `open`; the matching is read with [`Self::matched`].
+    pub(crate) fn allocate(&mut self, requests: &Requests, open: PortMask) -> usize {
+        self.matches.clear();
+        match self.arbiter {
+            Arbiter::RoundRobin => self.round_robin(requests, open),
+            Arbiter::Islip { iterations } => self.islip(requests, open, iterations),
+        }
+        self.matches.len()
+    }
+
+    /// The pair number `index` of the last matching.
+    #[inline]
+    pub(crate) fn matched(&self, index: usize) -> Match {
+        self.matches[index]
+    }
+
+    fn islip(&mut self, requests: &Requests, mut open: PortMask, iterations: u32) {
+        let mut unmatched = PortMask::MAX;
+        for iteration in 0..iterations {
+            let mut granted: PortMask = 0;
+            for output in ports(requests.wanted & open) {
+                let asking = requests.to_output(output) & unmatched;
+                if asking != 0 {
+                    let input = first_from(asking, self.grant[output]);
+                    self.proposals[input] |= bit(output);
+                    granted |= bit(input);
+                }
+            }
+            if granted == 0 {
+                break;
+            }
+            for input in ports(granted) {
+                let grants = std::mem::take(&mut self.proposals[input]);
+                let output = first_from(grants, self.accept[input]);
+                if iteration == 0 {
+                    self.advance(input, output);
+                }
+                unmatched &= !bit(input);
+                open &= !bit(output);
+                self.matches.push((input, output));
+            }
+        }
+    }
+
+    fn round_robin(&mut self, requests: &Requests, open: PortMask) {
+        let mut asked: PortMask = 0;
+        for input in ports(requests.wanting) {
+            let wanted = requests.of_input(input) & open;
+            if wanted != 0 {
+                let output = first_from(wanted, self.accept[input]);
+                self.proposals[output] |= bit(input);
+                asked |= bit(output);
+            }
+        }
+        for output in ports(asked) {
+            let asking = std::mem::take(&mut self.proposals[output]);
+            let input = first_from(asking, self.grant[output]);
+            self.advance(input, output);
+            self.matches.push((input, output));
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, input: usize, output: usize) {
+        self.grant[output] = (input + 1) % self.grant_size();
+        self.accept[input] = (output + 1) % self.accept_size();
+    }
+
+    fn grant_size(&self) -> usize {
+        self.accept.len()
+    }
+
+    fn accept_size(&self) -> usize {
+        self.grant.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn requests(inputs: usize, outputs: usize, pairs: &[(usize, usize)]) -> Requests {
+        let mut requests = Requests::new(inputs, outputs);
+        for &(i, o) in pairs {
+            requests.set(i, o);
+        }
+        requests
+    }
+
+    fn matching(allocator: &mut Allocator, requests: &Requests) -> Vec<Match> {
+        let n = allocator.allocate(requests, PortMask::MAX);
+        let mut pairs: Vec<_> = (0..n).map(|k| allocator.matched(k)).collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// iSLIP written from the definition, with loops over matrices.
+    struct Naive {
+        g: Vec<usize>,
+        a: Vec<usize>,
+    }
+
+    impl Naive {
+        fn islip(&mut self, wants: &[Vec<bool>], iterations: u32) -> Vec<Match> {
+            let (inputs, outputs) = (self.a.len(), self.g.len());
+            let mut of_input = vec![None; inputs];
+            let mut of_output = vec![None; outputs];
+            for iteration in 0..iterations {
+                let mut granted = vec![vec![false; outputs]; inputs];
+                for o in (0..outputs).filter(|&o| of_output[o].is_none()) {
+                    let mut around = (0..inputs).map(|k| (self.g[o] + k) % inputs);
+                    if let Some(i) = around.find(|&i| of_input[i].is_none() && wants[i][o]) {
+                        granted[i][o] = true;
+                    }
+                }
+                for i in 0..inputs {
+                    let mut around = (0..outputs).map(|k| (self.a[i] + k) % outputs);
+                    if let Some(o) = around.find(|&o| granted[i][o]) {
+                        of_input[i] = Some(o);
+                        of_output[o] = Some(i);
+                        if iteration == 0 {
+                            self.g[o] = (i + 1) % inputs;
+                            self.a[i] = (o + 1) % outputs;
+                        }
+                    }
+                }
+            }
+            let pairs = of_input.iter().enumerate();
+            pairs.filter_map(|(i, o)| o.map(|o| (i, o))).collect()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn islip_is_what_the_definition_says(
+            inputs in 1usize..20, outputs in 1usize..20, iterations in 1u32..5,
+            slots in prop::collection::vec(any::<u64>(), 1..30),
+        ) {
+            let mut allocator = Allocator::new(Arbiter::Islip { iterations }, inputs, outputs);
+            let mut naive = Naive { g: vec![0; outputs], a: vec![0; inputs] };
+            for slot in slots {
+                let wants: Vec<Vec<bool>> = (0..inputs)
+                    .map(|i| (0..outputs).map(|o| slot.rotate_left((i * 7 + o * 13) as u32)
+                        .wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62 == 0).collect())
+                    .collect();
+                let pairs: Vec<_> = (0..inputs * outputs)
+                    .map(|k| (k / outputs, k % outputs))
+                    .filter(|&(i, o)| wants[i][o])
+                    .collect();
+                let expected = naive.islip(&wants, iterations);
+                prop_assert_eq!(matching(&mut allocator, &requests(inputs, outputs, &pairs)), expected);
+            }
+        }
+
+        #[test]
+        fn islip_with_enough_iterations_is_maximal(
+            wants in prop::collection::vec((0usize..8, 0usize..8), 0..40),
+        ) {
+            let mut allocator = Allocator::new(Arbiter::Islip { iterations: 8 }, 8, 8);
+            let pairs = matching(&mut allocator, &requests(8, 8, &wants));
+            for &(i, o) in &wants {
+                prop_assert!(pairs.iter().any(|&(a, b)| a == i || b == o));
+            }
+        }
+    }
+
+    #[test]
+    fn a_grant_that_is_not_accepted_moves_nothing() {
+        let mut allocator = Allocator::new(Arbiter::Islip { iterations: 1 }, 2, 2);
+        // Both outputs grant input 0, which accepts output 0 only.
+        let both = requests(2, 2, &[(0, 0), (0, 1), (1, 1)]);
+        assert_eq!(matching(&mut allocator, &both), [(0, 0)]);
+        assert_eq!(
+            (&allocator.grant[..], &allocator.accept[..]),
+            (&[1, 0][..], &[1, 0][..])
+        );
+        // Now input 0 prefers output 1, whose pointer still stands at it.
+        assert_eq!(matching(&mut allocator, &both), [(0, 1)]);
+    }
+
+    #[test]
+    fn a_held_output_serves_its_holder_alone() {
+        for arbiter in [Arbiter::RoundRobin, Arbiter::Islip { iterations: 2 }] {
+            let mut allocator = Allocator::new(arbiter, 3, 2);
+            let mut requests = requests(3, 2, &[(0, 0), (1, 0), (2, 0)]);
+            requests.hold(1, 0);
+            assert_eq!(matching(&mut allocator, &requests), [(1, 0)]);
+            assert_eq!(matching(&mut allocator, &requests), [(1, 0)]);
+            requests.release(1, 0);
+            assert_eq!(matching(&mut allocator, &requests), [(2, 0)]);
+        }
+    }
+
+    #[test]
+    fn a_persistent_request_is_served_within_inputs_times_outputs_slots() {
+        for arbiter in [
+            Arbiter::RoundRobin,
+            Arbiter::Islip { iterations: 1 },
+            Arbiter::Islip { iterations: 4 },
+        ] {
+            let (inputs, outputs) = (12, 8);
+            let all: Vec<_> = (0..inputs * outputs)
+                .map(|k| (k / outputs, k % outputs))
+                .collect();
+            let requests = requests(inputs, outputs, &all);
+            let mut allocator = Allocator::new(arbiter, inputs, outputs);
+            let mut last = vec![0; inputs * outputs];
+            for slot in 1..2000 {
+                for (i, o) in matching(&mut allocator, &requests) {
+                    last[i * outputs + o] = slot;
+                }
+                assert!(last.iter().all(|&l| slot - l <= inputs * outputs));
+            }
+        }
+    }
+}
