@@ -1,0 +1,298 @@
+//! Architectural register allocation.
+//!
+//! PTX has endless virtual registers; occupancy and hardware that tags registers need numbers as
+//! an assembler would give them. The stated model: live ranges are exact (data flow over the
+//! control-flow graph), two values share a register unless one is written while the other is live,
+//! 64-bit values take an aligned pair, predicates have a file of their own, nothing is spilled,
+//! rescheduled or rematerialised. Values are coloured in the order of their first appearance, each
+//! with the lowest free number. `registers_per_thread` is the highest number plus one.
+
+use crate::cfg::Graph;
+
+/// General registers a thread may have.
+pub(crate) const REGISTERS_MAX: u32 = 255;
+/// Predicate registers a thread may have.
+pub(crate) const PREDICATES_MAX: u32 = 64;
+
+/// Register file of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum File {
+    Predicate,
+    /// Up to 32 bits.
+    Word,
+    /// 64 bits: an aligned pair.
+    Double,
+}
+
+/// What one instruction reads and writes, as virtual registers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Effects {
+    pub(crate) reads: Vec<u32>,
+    pub(crate) writes: Vec<u32>,
+    /// A guarded write leaves the old value in some lanes: the value lives on.
+    pub(crate) guarded: bool,
+}
+
+pub(crate) struct Allocation {
+    /// Architectural number of each virtual register; the even one of a pair.
+    pub(crate) numbers: Vec<u16>,
+    /// 32-bit registers used.
+    pub(crate) registers: u32,
+    pub(crate) predicates: u32,
+}
+
+/// A set of virtual registers.
+#[derive(Clone, PartialEq)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn new(capacity: usize) -> Self {
+        Self(vec![0; capacity.div_ceil(64)])
+    }
+
+    fn insert(&mut self, item: u32) {
+        self.0[item as usize / 64] |= 1 << (item % 64);
+    }
+
+    fn remove(&mut self, item: u32) {
+        self.0[item as usize / 64] &= !(1 << (item % 64));
+    }
+
+    /// Adds all of `other`; tells whether anything was new.
+    fn absorb(&mut self, other: &Self) -> bool {
+        let mut grew = 0;
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            grew |= theirs & !*mine;
+            *mine |= theirs;
+        }
+        grew != 0
+    }
+
+    fn for_each(&self, mut visit: impl FnMut(u32)) {
+        for (word, &bits) in self.0.iter().enumerate() {
+            let mut left = bits;
+            while left != 0 {
+                visit(word as u32 * 64 + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
+    }
+}
+
+/// Numbers the registers of one function; those in `entry` hold arguments when it starts.
+pub(crate) fn allocate(
+    graph: &Graph,
+    effects: &[Effects],
+    files: &[File],
+    entry: &[u32],
+) -> Allocation {
+    let conflicts = conflicts(graph, effects, files, entry);
+    let mut order = Vec::with_capacity(files.len());
+    let mut seen = vec![false; files.len()];
+    for effect in effects {
+        for &register in effect.writes.iter().chain(&effect.reads) {
+            if !std::mem::replace(&mut seen[register as usize], true) {
+                order.push(register);
+            }
+        }
+    }
+    let mut numbers = vec![u16::MAX; files.len()];
+    let limit = 2 * files.len() as u32 + 2;
+    let (mut registers, mut predicates) = (0, 0);
+    for register in order {
+        let file = files[register as usize];
+        let mut taken: Vec<u64> = Vec::new();
+        let mut take = |number: u32| {
+            let word = number as usize / 64;
+            if taken.len() <= word {
+                taken.resize(word + 1, 0);
+            }
+            taken[word] |= 1 << (number % 64);
+        };
+        for &other in &conflicts[register as usize] {
+            let number = numbers[other as usize];
+            if number != u16::MAX {
+                take(u32::from(number));
+                if files[other as usize] == File::Double {
+                    take(u32::from(number) + 1);
+                }
+            }
+        }
+        let free = |number: u32| {
+            taken
+                .get(number as usize / 64)
+                .is_none_or(|bits| bits >> (number % 64) & 1 == 0)
+        };
+        let number = match file {
+            File::Predicate | File::Word => (0..limit).find(|&n| free(n)),
+            File::Double => (0..limit).step_by(2).find(|&n| free(n) && free(n + 1)),
+        }
+        .expect("there are twice as many numbers as registers");
+        numbers[register as usize] = number as u16;
+        match file {
+            File::Predicate => predicates = predicates.max(number + 1),
+            File::Word => registers = registers.max(number + 1),
+            File::Double => registers = registers.max(number + 2),
+        }
+    }
+    Allocation {
+        numbers,
+        registers,
+        predicates,
+    }
+}
+
+/// For each register, those of the same kind that must not share its number.
+fn conflicts(graph: &Graph, effects: &[Effects], files: &[File], entry: &[u32]) -> Vec<Vec<u32>> {
+    let live_out = live_out(graph, effects, files.len());
+    let mut lists: Vec<Vec<u32>> = vec![Vec::new(); files.len()];
+    let is_predicate = |register: u32| files[register as usize] == File::Predicate;
+    for (number, (block, out)) in graph.blocks.iter().zip(live_out).enumerate() {
+        let mut live = out;
+        for effect in effects[block.start..block.end].iter().rev() {
+            for &written in &effect.writes {
+                let mut clash = |other: u32| {
+                    if other != written && is_predicate(other) == is_predicate(written) {
+                        lists[written as usize].push(other);
+                        lists[other as usize].push(written);
+                    }
+                };
+                live.for_each(&mut clash);
+                effect.writes.iter().copied().for_each(&mut clash);
+            }
+            step_back(&mut live, effect);
+        }
+        if number == 0 {
+            // What lives at the start came from the caller all at once.
+            for &register in entry {
+                live.insert(register);
+            }
+            live.for_each(|one| {
+                live.for_each(|other| {
+                    if one != other && is_predicate(one) == is_predicate(other) {
+                        lists[one as usize].push(other);
+                    }
+                });
+            });
+        }
+    }
+    for list in &mut lists {
+        list.sort_unstable();
+        list.dedup();
+    }
+    lists
+}
+
+fn step_back(live: &mut Set, effect: &Effects) {
+    for &written in &effect.writes {
+        if effect.guarded {
+            live.insert(written);
+        } else {
+            live.remove(written);
+        }
+    }
+    for &read in &effect.reads {
+        live.insert(read);
+    }
+}
+
+fn live_out(graph: &Graph, effects: &[Effects], registers: usize) -> Vec<Set> {
+    let blocks = &graph.blocks;
+    let mut predecessors = vec![Vec::new(); blocks.len()];
+    for (from, block) in blocks.iter().enumerate() {
+        for &to in &block.successors {
+            predecessors[to].push(from);
+        }
+    }
+    let mut out = vec![Set::new(registers); blocks.len()];
+    let mut waiting = vec![true; blocks.len()];
+    let mut open: Vec<usize> = (0..blocks.len()).collect();
+    while let Some(at) = open.pop() {
+        waiting[at] = false;
+        let mut live = out[at].clone();
+        for effect in effects[blocks[at].start..blocks[at].end].iter().rev() {
+            step_back(&mut live, effect);
+        }
+        for &before in &predecessors[at] {
+            if out[before].absorb(&live) && !std::mem::replace(&mut waiting[before], true) {
+                open.push(before);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cfg::Flow;
+
+    fn effect(writes: &[u32], reads: &[u32]) -> Effects {
+        Effects {
+            reads: reads.to_vec(),
+            writes: writes.to_vec(),
+            guarded: false,
+        }
+    }
+
+    const END: Flow = Flow::Leave { conditional: false };
+
+    #[test]
+    fn a_dead_value_gives_its_register_to_the_next() {
+        let effects = [
+            effect(&[0], &[]),
+            effect(&[1], &[0]),
+            effect(&[2], &[1]),
+            effect(&[], &[2]),
+        ];
+        let graph = Graph::new(&[Flow::Next, Flow::Next, Flow::Next, END]);
+        let got = allocate(&graph, &effects, &[File::Word; 3], &[]);
+        assert_eq!((got.numbers, got.registers), (vec![0, 0, 0], 1));
+    }
+
+    #[test]
+    fn doubles_take_aligned_pairs_beside_live_words() {
+        let effects = [effect(&[0], &[]), effect(&[1], &[]), effect(&[], &[0, 1])];
+        let graph = Graph::new(&[Flow::Next, Flow::Next, END]);
+        let got = allocate(&graph, &effects, &[File::Word, File::Double], &[]);
+        assert_eq!((got.numbers, got.registers), (vec![0, 2], 4));
+    }
+
+    #[test]
+    fn guarded_writes_keep_the_old_value_alive() {
+        let mut effects = [
+            effect(&[0], &[]),
+            effect(&[1], &[]),
+            effect(&[0], &[1]),
+            effect(&[], &[0]),
+        ];
+        let graph = Graph::new(&[Flow::Next, Flow::Next, Flow::Next, END]);
+        assert_eq!(
+            allocate(&graph, &effects, &[File::Word; 2], &[]).registers,
+            1
+        );
+        effects[2].guarded = true;
+        assert_eq!(
+            allocate(&graph, &effects, &[File::Word; 2], &[]).registers,
+            2
+        );
+    }
+
+    #[test]
+    fn values_live_around_a_loop_keep_apart() {
+        // 0 is set before the loop and read in it; 1 is set and read in the loop.
+        let effects = [
+            effect(&[0], &[]),
+            effect(&[1], &[0]),
+            effect(&[], &[1]),
+            effect(&[], &[]),
+        ];
+        let split = Flow::Branch {
+            target: 1,
+            conditional: true,
+        };
+        let graph = Graph::new(&[Flow::Next, Flow::Next, split, END]);
+        let got = allocate(&graph, &effects, &[File::Word; 2], &[]);
+        assert_ne!(got.numbers[0], got.numbers[1]);
+    }
+}

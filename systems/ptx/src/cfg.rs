@@ -1,0 +1,260 @@
+//! Control-flow graph of one function: blocks, reconvergence points, loops.
+//!
+//! PTX has no reconvergence marks; lanes that part at a branch meet again at its immediate
+//! post-dominator (Fung et al., "Dynamic Warp Formation", MICRO 2007). Post-dominators are taken
+//! towards a virtual exit that every `ret`, `exit` and `trap` leads to.
+//!
+//! Blocks that cannot reach the exit (endless loops) get a rule of their own: as long as there are
+//! any, the textually last of them is given an edge to the virtual exit. Such an edge is never
+//! taken; it only puts the reconvergence points of an endless loop's branches inside the loop.
+
+use petgraph::algo::dominators::{self, Dominators};
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::Reversed;
+
+/// How control leaves an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Next,
+    /// To an instruction; `conditional` falls through too.
+    Branch {
+        target: usize,
+        conditional: bool,
+    },
+    /// Out of the function.
+    Leave {
+        conditional: bool,
+    },
+}
+
+/// A range of instructions without branches in or out of its middle.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) successors: Vec<usize>,
+}
+
+pub(crate) struct Graph {
+    pub(crate) blocks: Vec<Block>,
+    /// Block of each instruction.
+    pub(crate) block_of: Vec<usize>,
+    /// First instruction of each block's immediate post-dominator; `None` is the exit.
+    meets: Vec<Option<usize>>,
+    /// First instruction of the innermost loop around each block.
+    loop_heads: Vec<Option<usize>>,
+}
+
+impl Graph {
+    pub(crate) fn new(flows: &[Flow]) -> Self {
+        let (blocks, block_of) = blocks(flows);
+        let meets = meeting_points(&blocks);
+        let loop_heads = loop_heads(&blocks);
+        Self {
+            blocks,
+            block_of,
+            meets,
+            loop_heads,
+        }
+    }
+
+    /// Where lanes parted by the branch at `instruction` meet; `None` is the function's end.
+    pub(crate) fn meet(&self, instruction: usize) -> Option<usize> {
+        self.meets[self.block_of[instruction]]
+    }
+
+    /// First instruction of the innermost loop around `instruction`.
+    pub(crate) fn loop_head(&self, instruction: usize) -> Option<usize> {
+        self.loop_heads[self.block_of[instruction]]
+    }
+}
+
+fn blocks(flows: &[Flow]) -> (Vec<Block>, Vec<usize>) {
+    let mut leaders = vec![false; flows.len() + 1];
+    leaders[0] = true;
+    for (at, flow) in flows.iter().enumerate() {
+        match *flow {
+            Flow::Next => {}
+            Flow::Branch { target, .. } => {
+                leaders[target] = true;
+                leaders[at + 1] = true;
+            }
+            Flow::Leave { .. } => leaders[at + 1] = true,
+        }
+    }
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut block_of = vec![0; flows.len()];
+    for at in 0..flows.len() {
+        if leaders[at] {
+            blocks.push(Block {
+                start: at,
+                end: at,
+                successors: Vec::new(),
+            });
+        }
+        block_of[at] = blocks.len() - 1;
+        if let Some(block) = blocks.last_mut() {
+            block.end = at + 1;
+        }
+    }
+    for block in &mut blocks {
+        let mut follow = |at: usize| {
+            let successor = block_of[at];
+            if !block.successors.contains(&successor) {
+                block.successors.push(successor);
+            }
+        };
+        match flows[block.end - 1] {
+            Flow::Branch {
+                target,
+                conditional,
+            } => {
+                if conditional && block.end < flows.len() {
+                    follow(block.end);
+                }
+                follow(target);
+            }
+            Flow::Leave { conditional: false } => {}
+            Flow::Next | Flow::Leave { conditional: true } => {
+                if block.end < flows.len() {
+                    follow(block.end);
+                }
+            }
+        }
+    }
+    // A conditional leave falls through, and leaves; the exit edge is added with the virtual exit.
+    (blocks, block_of)
+}
+
+fn meeting_points(blocks: &[Block]) -> Vec<Option<usize>> {
+    let mut graph = DiGraph::<(), ()>::new();
+    let nodes: Vec<NodeIndex> = blocks.iter().map(|_| graph.add_node(())).collect();
+    let exit = graph.add_node(());
+    for (from, block) in blocks.iter().enumerate() {
+        for &to in &block.successors {
+            graph.add_edge(nodes[from], nodes[to], ());
+        }
+        if block.successors.is_empty() {
+            graph.add_edge(nodes[from], exit, ());
+        }
+    }
+    let mut tree = dominators::simple_fast(Reversed(&graph), exit);
+    while let Some(stuck) = (0..blocks.len())
+        .rev()
+        .find(|&b| !reaches(&tree, nodes[b], exit))
+    {
+        graph.add_edge(nodes[stuck], exit, ());
+        tree = dominators::simple_fast(Reversed(&graph), exit);
+    }
+    nodes
+        .iter()
+        .map(|&node| {
+            let meet = tree.immediate_dominator(node)?;
+            (meet != exit).then(|| blocks[meet.index()].start)
+        })
+        .collect()
+}
+
+fn reaches(tree: &Dominators<NodeIndex>, node: NodeIndex, exit: NodeIndex) -> bool {
+    node == exit || tree.immediate_dominator(node).is_some()
+}
+
+/// Natural loops: a back edge goes to a block that dominates its start.
+fn loop_heads(blocks: &[Block]) -> Vec<Option<usize>> {
+    let mut graph = DiGraph::<(), ()>::new();
+    let nodes: Vec<NodeIndex> = blocks.iter().map(|_| graph.add_node(())).collect();
+    let mut predecessors = vec![Vec::new(); blocks.len()];
+    for (from, block) in blocks.iter().enumerate() {
+        for &to in &block.successors {
+            graph.add_edge(nodes[from], nodes[to], ());
+            predecessors[to].push(from);
+        }
+    }
+    let mut heads = vec![None; blocks.len()];
+    let mut sizes = vec![usize::MAX; blocks.len()];
+    if blocks.is_empty() {
+        return heads;
+    }
+    let tree = dominators::simple_fast(&graph, nodes[0]);
+    for head in 0..blocks.len() {
+        let tails: Vec<usize> = predecessors[head]
+            .iter()
+            .copied()
+            .filter(|&tail| {
+                tree.dominators(nodes[tail])
+                    .is_some_and(|mut above| above.any(|node| node == nodes[head]))
+            })
+            .collect();
+        if tails.is_empty() {
+            continue;
+        }
+        let mut inside = vec![false; blocks.len()];
+        inside[head] = true;
+        let mut open = tails;
+        while let Some(block) = open.pop() {
+            if !std::mem::replace(&mut inside[block], true) {
+                open.extend_from_slice(&predecessors[block]);
+            }
+        }
+        // The smallest loop around a block is the innermost one.
+        let size = inside.iter().filter(|&&member| member).count();
+        for block in 0..blocks.len() {
+            if inside[block] && size < sizes[block] {
+                sizes[block] = size;
+                heads[block] = Some(blocks[head].start);
+            }
+        }
+    }
+    heads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JUMP: fn(usize) -> Flow = |target| Flow::Branch {
+        target,
+        conditional: false,
+    };
+    const SPLIT: fn(usize) -> Flow = |target| Flow::Branch {
+        target,
+        conditional: true,
+    };
+    const END: Flow = Flow::Leave { conditional: false };
+
+    #[test]
+    fn both_sides_of_an_if_meet_after_it() {
+        let graph = Graph::new(&[SPLIT(3), Flow::Next, JUMP(4), Flow::Next, END]);
+        assert_eq!(graph.meet(0), Some(4));
+    }
+
+    #[test]
+    fn loop_exit_before_its_header_in_the_text_is_still_the_meeting_point() {
+        // 0: jump header(2); 1: exit; 2: header; 3: back to 2 while p; 4: jump 1
+        let graph = Graph::new(&[JUMP(2), END, Flow::Next, SPLIT(2), JUMP(1)]);
+        assert_eq!(graph.meet(3), Some(4));
+        assert_eq!(graph.loop_head(3), Some(2));
+        assert_eq!(graph.loop_head(4), None);
+    }
+
+    #[test]
+    fn branches_whose_sides_both_leave_meet_at_the_end() {
+        let graph = Graph::new(&[SPLIT(2), END, END]);
+        assert_eq!(graph.meet(0), None);
+    }
+
+    #[test]
+    fn an_endless_loop_has_meeting_points_inside_it() {
+        // 0: leave if p; 1: header, split to 3; 2: next; 3: jump 1
+        let graph = Graph::new(&[SPLIT(4), SPLIT(3), Flow::Next, JUMP(1), END]);
+        assert_eq!(graph.meet(1), Some(3));
+        assert_eq!(graph.meet(0), None);
+    }
+
+    #[test]
+    fn inner_loops_win_over_outer_ones() {
+        let graph = Graph::new(&[Flow::Next, Flow::Next, SPLIT(1), SPLIT(0), END]);
+        assert_eq!(graph.loop_head(1), Some(1));
+        assert_eq!(graph.loop_head(3), Some(0));
+    }
+}

@@ -1,0 +1,189 @@
+//! Errors of the PTX front end: where in the text, what was wrong, what would be right.
+
+use std::fmt;
+
+/// A half-open byte range of the source text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Span {
+    pub(crate) fn to(self, end: Span) -> Span {
+        Span {
+            start: self.start,
+            end: end.end.max(self.start),
+        }
+    }
+}
+
+/// A complaint with a byte range; becomes a [`Diagnostic`] once the source is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Complaint {
+    pub(crate) span: Span,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Complaint {
+    pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
+        Self {
+            span,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds "did you mean" when one of `names` is close to `wrong`.
+    pub(crate) fn nearest<'n>(self, wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Self {
+        match nearest_name(wrong, names) {
+            Some(name) => self.hint(format!("did you mean `{name}`?")),
+            None => self,
+        }
+    }
+}
+
+/// The name most similar to `wrong`, if any is similar enough to be worth suggesting.
+pub(crate) fn nearest_name<'n>(
+    wrong: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let mut best: Option<(f64, &str)> = None;
+    for name in names {
+        let score = strsim::jaro_winkler(wrong, name);
+        if score > 0.7 && best.is_none_or(|(old, _)| score > old) {
+            best = Some((score, name));
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+/// Source text with its file name and the starts of its lines.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+    line_starts: Vec<u32>,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
+        let mut line_starts = vec![0];
+        for (at, byte) in text.bytes().enumerate() {
+            if byte == b'\n' {
+                line_starts.push(at as u32 + 1);
+            }
+        }
+        Self {
+            file,
+            text,
+            line_starts,
+        }
+    }
+
+    /// One-based line of a byte offset.
+    pub(crate) fn line(&self, offset: u32) -> u32 {
+        self.line_starts.partition_point(|&start| start <= offset) as u32
+    }
+
+    pub(crate) fn slice(&self, span: Span) -> &'a str {
+        &self.text[span.start as usize..span.end as usize]
+    }
+
+    pub(crate) fn diagnostic(&self, complaint: Complaint) -> Diagnostic {
+        let line = self.line(complaint.span.start);
+        let start = self.line_starts[line as usize - 1] as usize;
+        let rest = &self.text[start..];
+        let excerpt = rest
+            .split(['\n', '\r'])
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let before = (complaint.span.start as usize - start).min(excerpt.len());
+        let column = excerpt
+            .get(..before)
+            .map_or(before, |head| head.chars().count()) as u32
+            + 1;
+        let left = (excerpt.len() - before).max(1) as u32;
+        let width = (complaint.span.end - complaint.span.start).clamp(1, left);
+        Diagnostic {
+            file: self.file.to_owned(),
+            line,
+            column,
+            width,
+            message: complaint.message,
+            excerpt,
+            hint: complaint.hint,
+        }
+    }
+}
+
+/// One problem in a PTX file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// File name as given to [`Module::parse`](crate::Module::parse).
+    pub file: String,
+    /// Line, counted from one.
+    pub line: u32,
+    /// Column in characters, counted from one.
+    pub column: u32,
+    /// Number of characters to underline.
+    pub width: u32,
+    /// What is wrong.
+    pub message: String,
+    /// Text of the line.
+    pub excerpt: String,
+    /// A next step, when there is one.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{}:{}:{}: {}",
+            self.file, self.line, self.column, self.message
+        )?;
+        let number = self.line.to_string();
+        writeln!(f, "{number} | {}", self.excerpt)?;
+        let tabs: String = self
+            .excerpt
+            .chars()
+            .take(self.column as usize - 1)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        write!(
+            f,
+            "{:>2$} | {tabs}{}",
+            "",
+            "^".repeat(self.width as usize),
+            number.len()
+        )?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\nhint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// All problems found in a PTX file, in the order of the text; never empty.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, diagnostic) in self.0.iter().enumerate() {
+            if at > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{diagnostic}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,387 @@
+//! Loads and stores: address computation, bounds, spaces, trace records.
+
+use warpweave_trace::Space;
+
+use crate::exec::Machine;
+use crate::exec::barrier::Shared;
+use crate::exec::error::{Fault, FaultKind};
+use crate::exec::wavefront::Wavefront;
+use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
+use crate::ops::{Access, Address, NO_REGISTER, Region};
+
+/// Lanes of an access that fall in one space, with addresses in that space.
+pub(super) struct Part {
+    pub(super) region: Region,
+    pub(super) mask: u32,
+}
+
+/// Lanes in `mask`, ascending.
+#[inline(always)]
+pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (lane < 32).then_some(lane as usize)
+    })
+}
+
+fn space(region: Region) -> Space {
+    match region {
+        Region::Global | Region::Generic => Space::Global,
+        Region::Const => Space::Const,
+        Region::Shared => Space::Shared,
+        Region::Local => Space::Local,
+        Region::Param => Space::Param,
+    }
+}
+
+impl Machine<'_> {
+    /// Lane addresses as the instruction names them.
+    pub(super) fn addresses(&self, wavefront: &Wavefront, address: &Address) -> [u64; 32] {
+        let frame = if address.in_frame {
+            u64::from(wavefront.frame_base())
+        } else {
+            0
+        };
+        let offset = (address.offset as u64).wrapping_add(frame);
+        let mut lanes = [0; 32];
+        if address.wide {
+            let base = wavefront.registers.get64(&self.constants64, address.base);
+            for (lane, base) in lanes.iter_mut().zip(base) {
+                *lane = base.wrapping_add(offset);
+            }
+        } else {
+            let base = wavefront.registers.get32(&self.constants32, address.base);
+            for (lane, &base) in lanes.iter_mut().zip(base) {
+                *lane = u64::from(base.wrapping_add(offset as u32));
+            }
+        }
+        lanes
+    }
+
+    /// Splits a generic access by space, turning its addresses into those of the spaces.
+    pub(super) fn parts(
+        region: Region,
+        mask: u32,
+        addresses: &mut [u64; 32],
+    ) -> Result<[Part; 3], Fault> {
+        let mut masks = [0u32; 3];
+        if region == Region::Generic {
+            for lane in lanes(mask) {
+                let address = addresses[lane];
+                let part = if address >= DEVICE_BASE {
+                    0
+                } else if SHARED_WINDOW.contains(&address) {
+                    addresses[lane] -= SHARED_WINDOW.start;
+                    1
+                } else if LOCAL_WINDOW.contains(&address) {
+                    addresses[lane] -= LOCAL_WINDOW.start;
+                    2
+                } else {
+                    return Err(Fault::at(lane, FaultKind::NoSuchSpace { address }));
+                };
+                masks[part] |= 1 << lane;
+            }
+            let [global, shared, local] = masks;
+            return Ok([
+                Part {
+                    region: Region::Global,
+                    mask: global,
+                },
+                Part {
+                    region: Region::Shared,
+                    mask: shared,
+                },
+                Part {
+                    region: Region::Local,
+                    mask: local,
+                },
+            ]);
+        }
+        let none = || Part { region, mask: 0 };
+        Ok([Part { region, mask }, none(), none()])
+    }
+
+    /// Writes one record per part that has lanes.
+    pub(super) fn record(
+        wavefront: &mut Wavefront,
+        pc: u32,
+        parts: &[Part; 3],
+        addresses: &[u64; 32],
+    ) {
+        let mut left = parts.iter().filter(|part| part.mask != 0).count();
+        for part in parts.iter().filter(|part| part.mask != 0) {
+            left -= 1;
+            wavefront
+                .writer
+                .access(pc, part.mask, space(part.region), left > 0, addresses);
+        }
+    }
+
+    /// Index into device memory of an access, checked.
+    #[inline(always)]
+    pub(super) fn device_index(
+        &mut self,
+        lane: usize,
+        address: u64,
+        bytes: u32,
+    ) -> Result<usize, Fault> {
+        if address & u64::from(bytes - 1) != 0 {
+            return Err(Fault::at(lane, FaultKind::Misaligned { address, bytes }));
+        }
+        let (start, end) = self.cached;
+        // Allocations are smaller than the gap to the top of the address space.
+        if address < start || address.wrapping_add(u64::from(bytes)) > end {
+            self.look_up(lane, address, bytes)?;
+        }
+        Ok((address - DEVICE_BASE) as usize)
+    }
+
+    #[cold]
+    fn look_up(&mut self, lane: usize, address: u64, bytes: u32) -> Result<(), Fault> {
+        match self.memory.window(address, u64::from(bytes)) {
+            Some((first, last)) => {
+                self.cached = (first, last + u64::from(bytes));
+                Ok(())
+            }
+            None => Err(Fault::at(lane, FaultKind::OutsideDevice { address, bytes })),
+        }
+    }
+
+    /// Checks an access to a space of `size` bytes that starts at zero.
+    #[inline(always)]
+    pub(super) fn offset_in(
+        region: Region,
+        lane: usize,
+        address: u64,
+        bytes: u32,
+        size: u32,
+    ) -> Result<usize, Fault> {
+        if address & u64::from(bytes - 1) != 0 {
+            return Err(Fault::at(lane, FaultKind::Misaligned { address, bytes }));
+        }
+        if address > u64::from(size) || u64::from(size) - address < u64::from(bytes) {
+            let kind = match region {
+                Region::Shared => FaultKind::OutsideShared {
+                    address,
+                    bytes,
+                    size,
+                },
+                Region::Param => FaultKind::OutsideArguments {
+                    address,
+                    bytes,
+                    size,
+                },
+                _ => FaultKind::OutsideLocal {
+                    address,
+                    bytes,
+                    size,
+                },
+            };
+            return Err(Fault::at(lane, kind));
+        }
+        Ok(address as usize)
+    }
+
+    pub(super) fn load(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &Shared,
+        pc: u32,
+        mask: u32,
+        access: &Access,
+    ) -> Result<(), Fault> {
+        let mut addresses = self.addresses(wavefront, &access.address);
+        let parts = Self::parts(access.address.region, mask, &mut addresses)?;
+        for part in &parts {
+            if part.mask != 0 {
+                self.load_part(wavefront, shared, part, access, &addresses)?;
+            }
+        }
+        if access.silent {
+            wavefront.writer.step(pc, mask);
+        } else {
+            Self::record(wavefront, pc, &parts, &addresses);
+        }
+        Ok(())
+    }
+
+    fn load_part(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &Shared,
+        part: &Part,
+        access: &Access,
+        addresses: &[u64; 32],
+    ) -> Result<(), Fault> {
+        let total = access.bytes * access.count as u32;
+        match part.region {
+            Region::Global | Region::Const | Region::Generic => {
+                for lane in lanes(part.mask) {
+                    let at = self.device_index(lane, addresses[lane], total)?;
+                    let bytes = &self.memory.data()[at..at + total as usize];
+                    wavefront.deliver(access, lane, bytes);
+                }
+            }
+            Region::Shared | Region::Param => {
+                let memory = if part.region == Region::Shared {
+                    &shared.bytes
+                } else {
+                    &self.arguments
+                };
+                let size = memory.len() as u32;
+                for lane in lanes(part.mask) {
+                    let at = Self::offset_in(part.region, lane, addresses[lane], total, size)?;
+                    wavefront.deliver(access, lane, &memory[at..at + total as usize]);
+                }
+            }
+            Region::Local => {
+                let size = wavefront.private.bytes;
+                for lane in lanes(part.mask) {
+                    let at = Self::offset_in(part.region, lane, addresses[lane], total, size)?;
+                    for element in 0..access.count {
+                        let place = at + element * access.bytes as usize;
+                        let value = wavefront.private.read(lane, place, access.bytes);
+                        wavefront.deliver_one(access, element, lane, value);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn store(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        pc: u32,
+        mask: u32,
+        access: &Access,
+    ) -> Result<(), Fault> {
+        let mut addresses = self.addresses(wavefront, &access.address);
+        let parts = Self::parts(access.address.region, mask, &mut addresses)?;
+        for part in &parts {
+            if part.mask != 0 {
+                self.store_part(wavefront, shared, part, access, &addresses)?;
+            }
+        }
+        self.last_progress = self.steps;
+        if access.silent {
+            wavefront.writer.step(pc, mask);
+        } else {
+            Self::record(wavefront, pc, &parts, &addresses);
+        }
+        Ok(())
+    }
+
+    fn store_part(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        part: &Part,
+        access: &Access,
+        addresses: &[u64; 32],
+    ) -> Result<(), Fault> {
+        let width = access.bytes as usize;
+        let total = access.bytes * access.count as u32;
+        // Lanes outermost: of lanes that write one address, the highest wins in all elements.
+        for lane in lanes(part.mask) {
+            let address = addresses[lane];
+            let (start, is_private) = match part.region {
+                Region::Global | Region::Const | Region::Generic => {
+                    (self.device_index(lane, address, total)?, false)
+                }
+                Region::Shared => {
+                    let size = shared.bytes.len() as u32;
+                    (
+                        Self::offset_in(part.region, lane, address, total, size)?,
+                        false,
+                    )
+                }
+                Region::Local => {
+                    let size = wavefront.private.bytes;
+                    (
+                        Self::offset_in(part.region, lane, address, total, size)?,
+                        true,
+                    )
+                }
+                Region::Param => return Err(Fault::at(lane, FaultKind::ReadOnly { address })),
+            };
+            for element in 0..access.count {
+                let source = access.sources[element];
+                let value = if access.wide {
+                    wavefront.registers.get64(&self.constants64, source)[lane]
+                } else {
+                    u64::from(wavefront.registers.get32(&self.constants32, source)[lane])
+                };
+                let at = start + element * width;
+                if is_private {
+                    wavefront.private.write(lane, at, access.bytes, value);
+                    continue;
+                }
+                let memory = if part.region == Region::Shared {
+                    &mut shared.bytes[..]
+                } else {
+                    self.memory.data_mut()
+                };
+                write_bytes(&mut memory[at..at + width], value);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Wavefront {
+    #[inline(always)]
+    fn deliver(&mut self, access: &Access, lane: usize, bytes: &[u8]) {
+        let width = access.bytes as usize;
+        for element in 0..access.count {
+            let value = read_bytes(&bytes[element * width..(element + 1) * width]);
+            self.deliver_one(access, element, lane, value);
+        }
+    }
+
+    #[inline(always)]
+    fn deliver_one(&mut self, access: &Access, element: usize, lane: usize, value: u64) {
+        let register = usize::from(access.registers[element]);
+        if register == usize::from(NO_REGISTER) {
+            return;
+        }
+        let value = if access.signed {
+            extend(value, access.bytes)
+        } else {
+            value
+        };
+        if access.wide {
+            self.registers.doubles[self.registers.double + register][lane] = value;
+        } else if access.short {
+            self.registers.words[self.registers.word + register][lane] = value as u32 & 0xffff;
+        } else {
+            self.registers.words[self.registers.word + register][lane] = value as u32;
+        }
+    }
+}
+
+#[inline(always)]
+fn extend(value: u64, bytes: u32) -> u64 {
+    let unused = 64 - 8 * bytes;
+    ((value << unused) as i64 >> unused) as u64
+}
+
+/// One, two, four or eight bytes, least significant first.
+#[inline(always)]
+pub(super) fn read_bytes(bytes: &[u8]) -> u64 {
+    match *bytes {
+        [a] => u64::from(a),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    }
+}
+
+#[inline(always)]
+pub(super) fn write_bytes(bytes: &mut [u8], value: u64) {
+    let width = bytes.len();
+    bytes.copy_from_slice(&value.to_le_bytes()[..width]);
+}

@@ -1,0 +1,129 @@
+//! Atomic read-modify-write, lane after lane in ascending order.
+
+use crate::exec::Machine;
+use crate::exec::access::{lanes, read_bytes, write_bytes};
+use crate::exec::barrier::Shared;
+use crate::exec::error::{Fault, FaultKind};
+use crate::exec::wavefront::Wavefront;
+use crate::ops::{Atomic, AtomicKind, NO_REGISTER, Region};
+
+impl Machine<'_> {
+    pub(super) fn atomic(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        pc: u32,
+        mask: u32,
+        atomic: &Atomic,
+    ) -> Result<(), Fault> {
+        let mut addresses = self.addresses(wavefront, &atomic.address);
+        let parts = Self::parts(atomic.address.region, mask, &mut addresses)?;
+        let wide = atomic.bytes == 8;
+        for part in &parts {
+            for lane in lanes(part.mask) {
+                let (b, c) = self.atomic_operands(wavefront, atomic, lane);
+                let address = addresses[lane];
+                let memory = match part.region {
+                    Region::Shared => {
+                        let size = shared.bytes.len() as u32;
+                        let at = Self::offset_in(part.region, lane, address, atomic.bytes, size)?;
+                        &mut shared.bytes[at..at + atomic.bytes as usize]
+                    }
+                    Region::Global | Region::Generic => {
+                        let at = self.device_index(lane, address, atomic.bytes)?;
+                        &mut self.memory.data_mut()[at..at + atomic.bytes as usize]
+                    }
+                    _ => return Err(Fault::at(lane, FaultKind::NoSuchSpace { address })),
+                };
+                let old = read_bytes(memory);
+                let new = apply(atomic.kind, wide, old, b, c);
+                if new != old {
+                    write_bytes(memory, new);
+                    self.last_progress = self.steps;
+                }
+                if atomic.d == NO_REGISTER {
+                    continue;
+                }
+                let registers = &mut wavefront.registers;
+                let d = usize::from(atomic.d);
+                if wide {
+                    registers.doubles[registers.double + d][lane] = old;
+                } else {
+                    registers.words[registers.word + d][lane] = old as u32;
+                }
+            }
+        }
+        Self::record(wavefront, pc, &parts, &addresses);
+        Ok(())
+    }
+
+    fn atomic_operands(&self, wavefront: &Wavefront, atomic: &Atomic, lane: usize) -> (u64, u64) {
+        let registers = &wavefront.registers;
+        if atomic.bytes == 8 {
+            let read = |source| registers.get64(&self.constants64, source)[lane];
+            (read(atomic.b), read(atomic.c))
+        } else {
+            let read = |source| u64::from(registers.get32(&self.constants32, source)[lane]);
+            (read(atomic.b), read(atomic.c))
+        }
+    }
+}
+
+fn apply(kind: AtomicKind, wide: bool, old: u64, b: u64, c: u64) -> u64 {
+    let signed = |value: u64| {
+        if wide {
+            value as i64
+        } else {
+            i64::from(value as i32)
+        }
+    };
+    let new = match kind {
+        AtomicKind::Add => old.wrapping_add(b),
+        AtomicKind::AddF32 => {
+            let sum = f32::from_bits(old as u32) + f32::from_bits(b as u32);
+            u64::from(if sum.is_nan() {
+                0x7fff_ffff
+            } else {
+                sum.to_bits()
+            })
+        }
+        AtomicKind::AddF64 => {
+            let sum = f64::from_bits(old) + f64::from_bits(b);
+            if sum.is_nan() {
+                0x7ff8_0000_0000_0000
+            } else {
+                sum.to_bits()
+            }
+        }
+        AtomicKind::MinU => old.min(b),
+        AtomicKind::MaxU => old.max(b),
+        AtomicKind::MinS => signed(old).min(signed(b)) as u64,
+        AtomicKind::MaxS => signed(old).max(signed(b)) as u64,
+        AtomicKind::And => old & b,
+        AtomicKind::Or => old | b,
+        AtomicKind::Xor => old ^ b,
+        AtomicKind::Exchange => b,
+        AtomicKind::CompareSwap => {
+            if old == b {
+                c
+            } else {
+                old
+            }
+        }
+        AtomicKind::Increment => {
+            if old >= b {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomicKind::Decrement => {
+            if old == 0 || old > b {
+                b
+            } else {
+                old - 1
+            }
+        }
+    };
+    if wide { new } else { new & 0xffff_ffff }
+}

@@ -1,0 +1,114 @@
+//! Work-group memory and the 16 barriers of a work-group (PTX ISA, "barrier").
+//!
+//! Arrival counts whole wavefronts, as the ISA states for hardware before Volta: a wavefront whose
+//! lanes have parted arrives once per path.
+
+use crate::exec::error::{Fault, FaultKind};
+use crate::exec::wavefront::{State, Wavefront};
+use crate::ops::{Barrier, BarrierKind};
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    wavefronts: u32,
+    /// Wavefronts expected, if the instruction says so.
+    expected: Option<u32>,
+    /// Threads whose predicate held.
+    held: u32,
+    /// Some thread's predicate did not.
+    failed: bool,
+    touched: bool,
+}
+
+/// What the wavefronts of a work-group share.
+pub(super) struct Shared {
+    pub(super) bytes: Vec<u8>,
+    barriers: [Arrivals; 16],
+    /// Wavefronts that have not ended.
+    running: u32,
+}
+
+impl Shared {
+    pub(super) fn new(bytes: u32, wavefronts: u32) -> Self {
+        Self {
+            bytes: vec![0; bytes as usize],
+            barriers: [Arrivals::default(); 16],
+            running: wavefronts,
+        }
+    }
+
+    /// A wavefront has ended.
+    pub(super) fn leave(&mut self) {
+        self.running -= 1;
+        for barrier in &mut self.barriers {
+            // Those that wait may be complete without it.
+            barrier.touched |= barrier.wavefronts > 0;
+        }
+    }
+
+    /// Counts an arrival of `lanes`; `held` are those whose predicate holds.
+    pub(super) fn arrive(
+        &mut self,
+        number: u32,
+        threads: Option<u32>,
+        lanes: u32,
+        held: u32,
+    ) -> Result<(), Fault> {
+        let Some(barrier) = self.barriers.get_mut(number as usize) else {
+            return Err(Fault {
+                lane: None,
+                kind: FaultKind::BarrierNumber { number },
+            });
+        };
+        barrier.wavefronts += 1;
+        barrier.expected = barrier
+            .expected
+            .or(threads.map(|threads| threads.div_ceil(32)));
+        barrier.held += (held & lanes).count_ones();
+        barrier.failed |= lanes & !held != 0;
+        barrier.touched = true;
+        Ok(())
+    }
+
+    /// Opens the barriers that are complete; tells whether any was.
+    pub(super) fn release(&mut self, wavefronts: &mut [Wavefront]) -> bool {
+        let mut opened = false;
+        for number in 0..self.barriers.len() {
+            let barrier = self.barriers[number];
+            if !barrier.touched {
+                continue;
+            }
+            self.barriers[number].touched = false;
+            if barrier.wavefronts < barrier.expected.unwrap_or(self.running).max(1) {
+                continue;
+            }
+            opened = true;
+            self.barriers[number] = Arrivals::default();
+            for wavefront in wavefronts.iter_mut() {
+                if wavefront.state
+                    == (State::Waiting {
+                        barrier: number as u32,
+                    })
+                {
+                    wavefront.state = State::Running;
+                    if let Some((instruction, mask)) = wavefront.barrier_result.take() {
+                        finish(wavefront, &instruction, mask, &barrier);
+                    }
+                }
+            }
+        }
+        opened
+    }
+}
+
+fn finish(wavefront: &mut Wavefront, instruction: &Barrier, mask: u32, arrivals: &Arrivals) {
+    let registers = &mut wavefront.registers;
+    let all = |condition: bool| if condition { u32::MAX } else { 0 };
+    match instruction.kind {
+        BarrierKind::Count => {
+            registers.put32_unless_discarded(instruction.d, mask, &[arrivals.held; 32]);
+        }
+        BarrierKind::All => registers.put_predicate(instruction.d, mask, all(!arrivals.failed)),
+        BarrierKind::Any => registers.put_predicate(instruction.d, mask, all(arrivals.held > 0)),
+        BarrierKind::Wait | BarrierKind::Arrive => {}
+    }
+}

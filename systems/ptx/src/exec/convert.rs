@@ -1,0 +1,223 @@
+//! `cvt` forms without a lane function of their own, one lane at a time.
+
+use crate::ops::{Convert, Rounding};
+use crate::types::ScalarType;
+
+/// Converts the bits of a source register into those of the destination register.
+pub(super) fn convert(spec: &Convert, raw: u64) -> u64 {
+    let bits = match (spec.from.is_float(), spec.to.is_float()) {
+        (false, false) => from_integer(spec, integer(spec.from, raw)),
+        (false, true) => float_from_integer(spec, integer(spec.from, raw)),
+        (true, false) => integer_from_float(spec, read_float(spec, raw)),
+        (true, true) => float_from_float(spec, read_float(spec, raw)),
+    };
+    fill_register(spec, bits)
+}
+
+/// A result narrower than its register is extended by its own sign.
+fn fill_register(spec: &Convert, bits: u64) -> u64 {
+    let width = spec.to.bits();
+    let extended = if spec.to.is_signed() && width < spec.to_bits {
+        let unused = 64 - width;
+        ((bits << unused) as i64 >> unused) as u64
+    } else {
+        bits
+    };
+    if spec.to_bits == 64 {
+        extended
+    } else {
+        extended & ((1 << spec.to_bits) - 1)
+    }
+}
+
+fn integer(ty: ScalarType, raw: u64) -> i128 {
+    let unused = 64 - ty.bits();
+    if ty.is_signed() {
+        i128::from((raw << unused) as i64 >> unused)
+    } else {
+        i128::from((raw << unused) >> unused)
+    }
+}
+
+fn limits(ty: ScalarType) -> (i128, i128) {
+    let bits = ty.bits();
+    if ty.is_signed() {
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    } else {
+        (0, (1 << bits) - 1)
+    }
+}
+
+fn from_integer(spec: &Convert, value: i128) -> u64 {
+    let (low, high) = limits(spec.to);
+    let value = if spec.saturate {
+        value.clamp(low, high)
+    } else {
+        value
+    };
+    truncate(spec.to, value as u64)
+}
+
+fn truncate(ty: ScalarType, value: u64) -> u64 {
+    if ty.bits() == 64 {
+        value
+    } else {
+        value & ((1 << ty.bits()) - 1)
+    }
+}
+
+fn read_float(spec: &Convert, raw: u64) -> f64 {
+    match spec.from {
+        ScalarType::F64 => f64::from_bits(raw),
+        ScalarType::F32 => {
+            let value = f32::from_bits(raw as u32);
+            f64::from(if spec.flush && value.is_subnormal() {
+                0.0f32.copysign(value)
+            } else {
+                value
+            })
+        }
+        _ => f64::from(half_to_single(raw as u16)),
+    }
+}
+
+fn round_to_integral(value: f64, rounding: Rounding) -> f64 {
+    match rounding {
+        Rounding::Nearest => value.round_ties_even(),
+        Rounding::Zero => value.trunc(),
+        Rounding::Down => value.floor(),
+        Rounding::Up => value.ceil(),
+    }
+}
+
+/// Float to integer always clamps. NaN is zero, except that conversions from or to 64 bits give
+/// the most negative number (PTX ISA, "cvt").
+fn integer_from_float(spec: &Convert, value: f64) -> u64 {
+    if value.is_nan() {
+        let wide = spec.from == ScalarType::F64 || spec.to.bits() == 64;
+        return if wide { 1 << (spec.to.bits() - 1) } else { 0 };
+    }
+    let (low, high) = limits(spec.to);
+    let rounded = round_to_integral(value, spec.rounding);
+    truncate(spec.to, (rounded as i128).clamp(low, high) as u64)
+}
+
+fn float_from_integer(spec: &Convert, value: i128) -> u64 {
+    match spec.to {
+        ScalarType::F64 => (value as f64).to_bits(),
+        ScalarType::F32 => {
+            let nearest = value as f32;
+            let order = (nearest as i128).cmp(&value);
+            let mut single = steer(nearest, order, value < 0, spec.rounding);
+            if spec.saturate {
+                single = single.clamp(0.0, 1.0);
+            }
+            u64::from(single.to_bits())
+        }
+        _ => u64::from(half_from_double(value as f64)),
+    }
+}
+
+/// Moves a value rounded to nearest to the neighbour the rounding asks for; `order` compares it
+/// with the exact value.
+fn steer(nearest: f32, order: std::cmp::Ordering, negative: bool, rounding: Rounding) -> f32 {
+    let down = match rounding {
+        Rounding::Nearest => return nearest,
+        Rounding::Down => true,
+        Rounding::Up => false,
+        Rounding::Zero => !negative,
+    };
+    match order {
+        std::cmp::Ordering::Greater if down => nearest.next_down(),
+        std::cmp::Ordering::Less if !down => nearest.next_up(),
+        _ => nearest,
+    }
+}
+
+fn float_from_float(spec: &Convert, value: f64) -> u64 {
+    let mut value = value;
+    if spec.integral {
+        value = round_to_integral(value, spec.rounding);
+    }
+    if spec.saturate {
+        // NaN becomes zero.
+        value = if value > 0.0 { value.min(1.0) } else { 0.0 };
+    }
+    match spec.to {
+        ScalarType::F64 if value.is_nan() => 0x7ff8_0000_0000_0000,
+        ScalarType::F64 => value.to_bits(),
+        ScalarType::F32 if value.is_nan() => 0x7fff_ffff,
+        ScalarType::F32 => {
+            let nearest = value as f32;
+            let order = f64::from(nearest).total_cmp(&value);
+            let rounding = if spec.integral {
+                Rounding::Nearest
+            } else {
+                spec.rounding
+            };
+            let single = steer(nearest, order, value < 0.0, rounding);
+            let single = if spec.flush && single.is_subnormal() {
+                0.0f32.copysign(single)
+            } else {
+                single
+            };
+            u64::from(single.to_bits())
+        }
+        _ if value.is_nan() => 0x7fff,
+        _ => u64::from(half_from_double(value)),
+    }
+}
+
+/// Half precision to single, exact.
+fn half_to_single(bits: u16) -> f32 {
+    let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), u32::from(bits & 0x3ff));
+    let magnitude = match exponent {
+        0 => fraction as f32 * 2f32.powi(-24),
+        31 if fraction == 0 => f32::INFINITY,
+        31 => f32::NAN,
+        _ => f32::from_bits((exponent + 112) << 23 | fraction << 13),
+    };
+    if bits & 0x8000 == 0 {
+        magnitude
+    } else {
+        -magnitude
+    }
+}
+
+/// Double precision to half, to nearest even.
+fn half_from_double(value: f64) -> u16 {
+    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+    let magnitude = value.abs();
+    if magnitude >= 65520.0 {
+        return sign | 0x7c00;
+    }
+    // Units of the last place: 2^-24 below the normal range, 2^(e-10) in it.
+    let exponent = ((magnitude.to_bits() >> 52) as i32 - 1023).max(-14);
+    let units = (magnitude * 2f64.powi(10 - exponent)).round_ties_even() as u16;
+    // Carries into the exponent as it should.
+    let biased = (exponent + 14) as u16;
+    sign | (biased << 10).wrapping_add(units)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_half_survives_the_way_to_single_and_back() {
+        for bits in 0..=u16::MAX {
+            let single = half_to_single(bits);
+            if !single.is_nan() {
+                assert_eq!(half_from_double(f64::from(single)), bits, "{bits:#06x}");
+            }
+        }
+    }
+
+    #[test]
+    fn halves_round_to_nearest_even_and_overflow_to_infinity() {
+        assert_eq!(half_from_double(2049.0), half_from_double(2048.0));
+        assert_eq!(half_from_double(2051.0), half_from_double(2052.0));
+        assert_eq!(half_from_double(65519.9), 0x7bff);
+        assert_eq!(half_from_double(65520.0), 0x7c00);
+    }
+}

@@ -1,0 +1,263 @@
+//! What can go wrong while a kernel runs.
+
+use std::fmt;
+
+use crate::exec::Machine;
+use crate::module::UnknownKernel;
+use crate::types::ScalarType;
+
+/// Where in the program, and which thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Kernel launched.
+    pub kernel: String,
+    /// PTX file.
+    pub file: String,
+    /// Line of the instruction.
+    pub line: u32,
+    /// Full opcode of the instruction.
+    pub opcode: String,
+    /// Work-group coordinates.
+    pub work_group: [u32; 3],
+    /// Thread coordinates in the work-group.
+    pub thread: [u32; 3],
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([gx, gy, gz], [x, y, z]) = (self.work_group, self.thread);
+        write!(
+            f,
+            "{}:{}: `{}` in kernel `{}`, work-group ({gx}, {gy}, {gz}), thread ({x}, {y}, {z})",
+            self.file, self.line, self.opcode, self.kernel
+        )
+    }
+}
+
+/// A launch that could not be started or finished.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EmulationError {
+    /// The module has no such kernel.
+    #[error(transparent)]
+    UnknownKernel(#[from] UnknownKernel),
+    /// Too few or too many arguments.
+    #[error("kernel `{kernel}` takes {wanted} arguments, {found} were given")]
+    ArgumentCount {
+        /// Kernel launched.
+        kernel: String,
+        /// Parameters of the kernel.
+        wanted: usize,
+        /// Arguments given.
+        found: usize,
+    },
+    /// An argument of the wrong size.
+    #[error(
+        "kernel `{kernel}`: argument {index} (`{parameter}`, {ty}) takes {wanted} bytes, {found} \
+         were given"
+    )]
+    ArgumentSize {
+        /// Kernel launched.
+        kernel: String,
+        /// Position of the argument, from zero.
+        index: usize,
+        /// Name of the parameter.
+        parameter: String,
+        /// Its element type.
+        ty: ScalarType,
+        /// Its size in bytes.
+        wanted: u32,
+        /// Bytes of the argument given.
+        found: usize,
+    },
+    /// An impossible shape.
+    #[error("kernel `{kernel}`: {problem}")]
+    Launch {
+        /// Kernel launched.
+        kernel: String,
+        /// What is impossible about it.
+        problem: String,
+    },
+    /// An `.extern` variable that nobody defined.
+    #[error("kernel `{kernel}`: no module defines the external variable `{variable}`")]
+    UndefinedVariable {
+        /// Kernel launched.
+        kernel: String,
+        /// Name of the variable.
+        variable: String,
+    },
+    /// An access outside memory, or misaligned.
+    #[error("{place}: {problem}")]
+    Memory {
+        /// Instruction and thread.
+        place: Box<Place>,
+        /// Address as the instruction computed it.
+        address: u64,
+        /// What is wrong with the address, and what lies near it.
+        problem: String,
+    },
+    /// The program executed `trap`.
+    #[error("{place}: the program trapped")]
+    Trap {
+        /// Instruction and thread.
+        place: Box<Place>,
+    },
+    /// Recursion deeper than allowed.
+    #[error("{place}: more than {depth} nested calls; raise `call_depth` if this is intended")]
+    CallDepth {
+        /// Instruction and thread.
+        place: Box<Place>,
+        /// The limit.
+        depth: u32,
+    },
+    /// Every resident wavefront waits at a barrier that others do not reach.
+    #[error("{file}: kernel `{kernel}` is stuck at barriers: {}", .waiting.join("; "))]
+    Deadlock {
+        /// PTX file.
+        file: String,
+        /// Kernel launched.
+        kernel: String,
+        /// One line per waiting wavefront.
+        waiting: Vec<String>,
+    },
+    /// Wavefronts run but nothing changes.
+    #[error(
+        "{place}: no store, successful atomic, barrier or exit in {steps} wavefront instructions; \
+         a spin loop whose partner cannot run? (lanes of a wavefront run in lock step, and only \
+         resident work-groups run)"
+    )]
+    NoProgress {
+        /// Where one of the spinning wavefronts is.
+        place: Box<Place>,
+        /// Instructions executed without effect.
+        steps: u64,
+    },
+    /// The launch is longer than allowed.
+    #[error("{place}: stopped after {steps} wavefront instructions; raise `step_limit` to go on")]
+    StepLimit {
+        /// Where one of the wavefronts is.
+        place: Box<Place>,
+        /// Instructions executed.
+        steps: u64,
+    },
+    /// The trace refused what was written.
+    #[error("trace of a launch: {0}")]
+    Trace(String),
+}
+
+impl From<warpweave_trace::TraceError> for EmulationError {
+    fn from(error: warpweave_trace::TraceError) -> Self {
+        Self::Trace(error.to_string())
+    }
+}
+
+/// What went wrong in the current instruction.
+#[derive(Debug)]
+pub(super) enum FaultKind {
+    Misaligned { address: u64, bytes: u32 },
+    OutsideDevice { address: u64, bytes: u32 },
+    OutsideShared { address: u64, bytes: u32, size: u32 },
+    OutsideLocal { address: u64, bytes: u32, size: u32 },
+    OutsideArguments { address: u64, bytes: u32, size: u32 },
+    ReadOnly { address: u64 },
+    NoSuchSpace { address: u64 },
+    BarrierNumber { number: u32 },
+    Trap,
+    CallDepth,
+}
+
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) lane: Option<u32>,
+    pub(super) kind: FaultKind,
+}
+
+impl Fault {
+    pub(super) fn at(lane: usize, kind: FaultKind) -> Self {
+        Self {
+            lane: Some(lane as u32),
+            kind,
+        }
+    }
+
+    pub(super) fn into_error(self, place: Box<Place>, machine: &Machine<'_>) -> EmulationError {
+        let nearest = |address| machine.memory.nearest(address);
+        let (address, problem) = match self.kind {
+            FaultKind::Trap => return EmulationError::Trap { place },
+            FaultKind::CallDepth => {
+                return EmulationError::CallDepth {
+                    place,
+                    depth: machine.options.call_depth,
+                };
+            }
+            FaultKind::BarrierNumber { number } => {
+                let problem = format!("barrier {number} does not exist; there are 16");
+                return EmulationError::Memory {
+                    place,
+                    address: u64::from(number),
+                    problem,
+                };
+            }
+            FaultKind::Misaligned { address, bytes } => (
+                address,
+                format!("{bytes}-byte access to address {address:#x} is misaligned"),
+            ),
+            FaultKind::OutsideDevice { address, bytes } => (
+                address,
+                format!(
+                    "{bytes}-byte access to address {address:#x} is outside every allocation; \
+                     nearest is {}",
+                    nearest(address)
+                ),
+            ),
+            FaultKind::OutsideShared {
+                address,
+                bytes,
+                size,
+            } => (
+                address,
+                format!(
+                    "{bytes}-byte access to work-group address {address:#x} is outside the \
+                     {size} bytes of the work-group"
+                ),
+            ),
+            FaultKind::OutsideLocal {
+                address,
+                bytes,
+                size,
+            } => (
+                address,
+                format!(
+                    "{bytes}-byte access to private address {address:#x} is outside the {size} \
+                     bytes of the thread"
+                ),
+            ),
+            FaultKind::OutsideArguments {
+                address,
+                bytes,
+                size,
+            } => (
+                address,
+                format!(
+                    "{bytes}-byte access to parameter offset {address:#x} is outside the {size} \
+                     bytes of arguments"
+                ),
+            ),
+            FaultKind::ReadOnly { address } => {
+                (address, format!("write to parameter offset {address:#x}"))
+            }
+            FaultKind::NoSuchSpace { address } => (
+                address,
+                format!(
+                    "generic address {address:#x} is in no memory; nearest allocation is {}",
+                    nearest(address)
+                ),
+            ),
+        };
+        EmulationError::Memory {
+            place,
+            address,
+            problem,
+        }
+    }
+}

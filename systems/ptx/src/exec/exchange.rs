@@ -1,0 +1,91 @@
+//! Exchange between lanes: shuffle, vote, match (PTX ISA, "shfl", "vote", "match").
+
+use crate::exec::Machine;
+use crate::exec::access::lanes;
+use crate::exec::wavefront::Wavefront;
+use crate::ops::{Shuffle, ShuffleMode, Src, Vote, VoteMode};
+
+impl Machine<'_> {
+    pub(super) fn shuffle(&self, wavefront: &mut Wavefront, shuffle: &Shuffle, mask: u32) {
+        let registers = &wavefront.registers;
+        let a = *registers.get32(&self.constants32, shuffle.a);
+        let b = *registers.get32(&self.constants32, shuffle.b);
+        let c = *registers.get32(&self.constants32, shuffle.c);
+        let mut out = [0; 32];
+        let mut inside = 0u32;
+        for lane in lanes(mask) {
+            let at = lane as u32;
+            let (b, clamp, segment) = (b[lane] & 0x1f, c[lane] & 0x1f, c[lane] >> 8 & 0x1f);
+            let highest = at & segment | clamp & !segment;
+            let lowest = at & segment;
+            let (source, valid) = match shuffle.mode {
+                ShuffleMode::Up => (at.wrapping_sub(b), at as i32 - b as i32 >= highest as i32),
+                ShuffleMode::Down => (at + b, at + b <= highest),
+                ShuffleMode::Butterfly => (at ^ b, at ^ b <= highest),
+                ShuffleMode::Index => {
+                    let source = lowest | b & !segment;
+                    (source, source <= highest)
+                }
+            };
+            let source = if valid { source & 31 } else { at };
+            inside |= u32::from(valid) << lane;
+            out[lane] = a[source as usize];
+        }
+        wavefront
+            .registers
+            .put32_unless_discarded(shuffle.d, mask, &out);
+        wavefront.registers.put_predicate(shuffle.p, mask, inside);
+    }
+
+    pub(super) fn vote(&self, wavefront: &mut Wavefront, vote: &Vote, mask: u32) {
+        let members = match vote.members {
+            // Lanes named but not here cannot vote; the ISA leaves that case undefined.
+            Some(members) => self.members(wavefront, members, mask),
+            None => mask,
+        };
+        let held = wavefront.registers.predicate(vote.a) & members;
+        let result = match vote.mode {
+            VoteMode::All => held == members,
+            VoteMode::Any => held != 0,
+            VoteMode::Uniform => held == 0 || held == members,
+            VoteMode::Ballot => {
+                wavefront
+                    .registers
+                    .put32_unless_discarded(vote.d, mask, &[held; 32]);
+                return;
+            }
+        };
+        let bits = if result { u32::MAX } else { 0 };
+        wavefront.registers.put_predicate(vote.d, mask, bits);
+    }
+
+    pub(super) fn match_any(
+        &self,
+        wavefront: &mut Wavefront,
+        (d, a, wide): (u16, Src, bool),
+        members: Src,
+        mask: u32,
+    ) {
+        let members = self.members(wavefront, members, mask);
+        let mut out = [0; 32];
+        for lane in lanes(mask) {
+            for other in lanes(members) {
+                let equal = if wide {
+                    let a = wavefront.registers.get64(&self.constants64, a);
+                    a[lane] == a[other]
+                } else {
+                    let a = wavefront.registers.get32(&self.constants32, a);
+                    a[lane] == a[other]
+                };
+                out[lane] |= u32::from(equal) << other;
+            }
+        }
+        wavefront.registers.put32_unless_discarded(d, mask, &out);
+    }
+
+    /// Executing lanes among those named by the first of them.
+    fn members(&self, wavefront: &Wavefront, members: Src, mask: u32) -> u32 {
+        let named = wavefront.registers.get32(&self.constants32, members);
+        named[mask.trailing_zeros() as usize & 31] & mask
+    }
+}

@@ -1,0 +1,430 @@
+//! Execution: launches a kernel, interleaves its work-groups and writes the trace.
+
+mod access;
+mod atomic;
+mod barrier;
+mod convert;
+mod error;
+mod exchange;
+mod run;
+mod stack;
+mod wavefront;
+
+use std::sync::Arc;
+
+use warpweave_trace::{KernelTrace, KernelWriter};
+
+use crate::exec::barrier::Shared;
+use crate::exec::run::Pause;
+use crate::exec::wavefront::{State, Wavefront};
+use crate::memory::{DeviceMemory, SHARED_WINDOW};
+use crate::module::{Kernel, Module};
+use crate::ops::{Constant, Lanes32, Lanes64};
+
+pub use crate::exec::error::{EmulationError, Place};
+
+/// Threads a work-group may have (CUDA C++ Programming Guide, compute capability 2.0 and up).
+const THREADS_MAX: u64 = 1024;
+
+/// Shape and arguments of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchConfig<'a> {
+    /// Work-groups per axis.
+    pub grid: [u32; 3],
+    /// Threads per axis of a work-group.
+    pub block: [u32; 3],
+    /// Bytes behind `extern .shared` arrays.
+    pub dynamic_local_bytes: u32,
+    /// One argument per parameter.
+    pub args: &'a [KernelArgument],
+}
+
+/// One kernel argument; its size must be that of the parameter.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // The variants name their types.
+pub enum KernelArgument {
+    U8(u8),
+    U16(u16),
+    U32(u32),
+    U64(u64),
+    S32(i32),
+    S64(i64),
+    F32(f32),
+    F64(f64),
+    /// A device address; fills a 32- or 64-bit parameter.
+    Pointer(u64),
+    /// A structure passed by value.
+    Bytes(Vec<u8>),
+}
+
+impl KernelArgument {
+    fn bytes(&self, wanted: u32) -> Vec<u8> {
+        match self {
+            Self::U8(value) => value.to_le_bytes().to_vec(),
+            Self::U16(value) => value.to_le_bytes().to_vec(),
+            Self::U32(value) => value.to_le_bytes().to_vec(),
+            Self::S32(value) => value.to_le_bytes().to_vec(),
+            Self::S64(value) => value.to_le_bytes().to_vec(),
+            Self::F32(value) => value.to_le_bytes().to_vec(),
+            Self::F64(value) => value.to_le_bytes().to_vec(),
+            Self::Pointer(value) if wanted == 4 && u32::try_from(*value).is_ok() => {
+                (*value as u32).to_le_bytes().to_vec()
+            }
+            Self::U64(value) | Self::Pointer(value) => value.to_le_bytes().to_vec(),
+            Self::Bytes(bytes) => bytes.clone(),
+        }
+    }
+}
+
+/// In which order work-groups start, and wavefronts take turns within a work-group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Ascending.
+    #[default]
+    Linear,
+    /// Descending.
+    Reversed,
+    /// A permutation that follows from the seed.
+    Shuffled(u64),
+}
+
+/// How emulation interleaves work and when it gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EmulationOptions {
+    /// Work-groups in flight at a time.
+    pub resident_work_groups: u32,
+    /// Instructions a wavefront executes before the next one's turn.
+    pub quantum: u32,
+    /// Order of work-groups and wavefronts.
+    pub order: Order,
+    /// Wavefront instructions a launch may execute.
+    pub step_limit: u64,
+    /// Wavefront instructions without any change to memory, barrier or exit before the launch
+    /// counts as stuck in a spin loop.
+    pub stall_limit: u64,
+    /// Nested calls of device functions a thread may have open.
+    pub call_depth: u32,
+}
+
+impl Default for EmulationOptions {
+    fn default() -> Self {
+        Self {
+            resident_work_groups: 60,
+            quantum: 32,
+            order: Order::Linear,
+            step_limit: 1 << 34,
+            stall_limit: 1 << 25,
+            call_depth: 64,
+        }
+    }
+}
+
+/// Executes a kernel over `memory` and returns what every wavefront did.
+///
+/// # Errors
+/// See [`EmulationError`]. Memory keeps what was written before the error.
+pub fn launch(
+    module: &Module,
+    kernel: &str,
+    config: LaunchConfig<'_>,
+    memory: &mut DeviceMemory,
+    options: &EmulationOptions,
+) -> Result<KernelTrace, EmulationError> {
+    let kernel = module.kernel(kernel)?;
+    memory
+        .load(module)
+        .map_err(|variable| EmulationError::UndefinedVariable {
+            kernel: kernel.name().to_owned(),
+            variable,
+        })?;
+    let arguments = arguments(kernel, config.args)?;
+    check_shape(kernel, &config, options)?;
+    let writer = KernelWriter::new(
+        Arc::clone(kernel.code()),
+        config.grid,
+        config.block,
+        config.dynamic_local_bytes,
+        arguments.clone(),
+    )?;
+    let addresses = memory.variables(module);
+    let value = |constant: &Constant| match *constant {
+        Constant::Value(value) => value,
+        Constant::Variable { index, offset } => addresses[index].wrapping_add(offset as u64),
+    };
+    let constants32 = kernel
+        .tables
+        .constants32
+        .iter()
+        .map(|c| [value(c) as u32; 32])
+        .collect();
+    let constants64 = kernel
+        .tables
+        .constants64
+        .iter()
+        .map(|c| [value(c); 32])
+        .collect();
+    let machine = Machine {
+        kernel,
+        constants32,
+        constants64,
+        arguments,
+        grid: config.grid,
+        block: config.block,
+        dynamic_local_bytes: config.dynamic_local_bytes,
+        memory,
+        cached: (0, 0),
+        options: *options,
+        steps: 0,
+        last_progress: 0,
+    };
+    schedule(machine, writer)
+}
+
+fn arguments(kernel: &Kernel, given: &[KernelArgument]) -> Result<Vec<u8>, EmulationError> {
+    let parameters = kernel.parameters();
+    if given.len() != parameters.len() {
+        return Err(EmulationError::ArgumentCount {
+            kernel: kernel.name().to_owned(),
+            wanted: parameters.len(),
+            found: given.len(),
+        });
+    }
+    let mut block = vec![0; kernel.argument_bytes() as usize];
+    for (index, (parameter, argument)) in parameters.iter().zip(given).enumerate() {
+        let bytes = argument.bytes(parameter.bytes);
+        if bytes.len() != parameter.bytes as usize {
+            return Err(EmulationError::ArgumentSize {
+                kernel: kernel.name().to_owned(),
+                index,
+                parameter: parameter.name.clone(),
+                ty: parameter.ty,
+                wanted: parameter.bytes,
+                found: bytes.len(),
+            });
+        }
+        let start = parameter.offset as usize;
+        block[start..start + bytes.len()].copy_from_slice(&bytes);
+    }
+    Ok(block)
+}
+
+fn check_shape(
+    kernel: &Kernel,
+    config: &LaunchConfig<'_>,
+    options: &EmulationOptions,
+) -> Result<(), EmulationError> {
+    let refuse = |problem: String| {
+        Err(EmulationError::Launch {
+            kernel: kernel.name().to_owned(),
+            problem,
+        })
+    };
+    let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
+    if threads == 0 || threads > THREADS_MAX {
+        return refuse(format!(
+            "a work-group of {threads} threads; 1 to {THREADS_MAX} are possible"
+        ));
+    }
+    let shared =
+        u64::from(kernel.code().static_local_bytes) + u64::from(config.dynamic_local_bytes);
+    if shared > SHARED_WINDOW.end - SHARED_WINDOW.start {
+        return refuse(format!(
+            "{shared} bytes of work-group memory are more than any hardware has"
+        ));
+    }
+    if options.resident_work_groups == 0 || options.quantum == 0 {
+        return refuse("resident work-groups and quantum must be at least 1".to_owned());
+    }
+    Ok(())
+}
+
+/// A launch in progress.
+struct Machine<'l> {
+    kernel: &'l Kernel,
+    constants32: Vec<Lanes32>,
+    constants64: Vec<Lanes64>,
+    arguments: Vec<u8>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_local_bytes: u32,
+    memory: &'l mut DeviceMemory,
+    /// First and last-plus-one address of the allocation accessed last.
+    cached: (u64, u64),
+    options: EmulationOptions,
+    steps: u64,
+    /// Value of `steps` when memory, a barrier or the number of running wavefronts last changed.
+    last_progress: u64,
+}
+
+/// A work-group in flight.
+struct Group {
+    number: u32,
+    /// In the order of their turns.
+    wavefronts: Vec<Wavefront>,
+    shared: Shared,
+}
+
+impl Machine<'_> {
+    fn wavefronts_per_group(&self) -> u32 {
+        self.block.iter().product::<u32>().div_ceil(32)
+    }
+
+    fn start(&self, number: u32) -> Group {
+        let count = self.wavefronts_per_group();
+        let turns = sequence(count, self.options.order, u64::from(number) + 1);
+        let wavefronts: Vec<Wavefront> = turns
+            .into_iter()
+            .map(|index| Wavefront::new(self, number, index))
+            .collect();
+        let bytes = self.kernel.code().static_local_bytes + self.dynamic_local_bytes;
+        Group {
+            number,
+            wavefronts,
+            shared: Shared::new(bytes, count),
+        }
+    }
+
+    fn place(&self, group: u32, wavefront: &Wavefront, lane: Option<u32>) -> Place {
+        let pc = wavefront.pc();
+        let line = self.kernel.code().instructions.get(pc as usize);
+        let lane = lane.unwrap_or_else(|| wavefront.active().trailing_zeros() & 31);
+        let linear = wavefront.index * 32 + lane;
+        let [x, y, _] = self.block;
+        let [gx, gy, _] = self.grid;
+        Place {
+            kernel: self.kernel.name().to_owned(),
+            file: self.kernel.code().source.clone(),
+            line: line.map_or(0, |instruction| instruction.line),
+            opcode: line.map_or(String::new(), |instruction| instruction.opcode.clone()),
+            work_group: [group % gx, group / gx % gy, group / gx / gy],
+            thread: [linear % x, linear / x % y, linear / x / y],
+        }
+    }
+}
+
+/// Runs all work-groups: the resident ones take turns, wavefront by wavefront.
+fn schedule(
+    mut machine: Machine<'_>,
+    mut writer: KernelWriter,
+) -> Result<KernelTrace, EmulationError> {
+    let total: u32 = machine.grid.iter().product();
+    let mut waiting = sequence(total, machine.options.order, 0).into_iter();
+    let mut resident: Vec<Group> = Vec::new();
+    loop {
+        while resident.len() < machine.options.resident_work_groups as usize {
+            let Some(number) = waiting.next() else { break };
+            resident.push(machine.start(number));
+        }
+        if resident.is_empty() {
+            return Ok(writer.finish()?);
+        }
+        let before = machine.steps;
+        for group in &mut resident {
+            take_turns(&mut machine, group)?;
+        }
+        if machine.steps == before {
+            return Err(deadlock(&machine, &resident));
+        }
+        let mut at = 0;
+        while at < resident.len() {
+            if resident[at]
+                .wavefronts
+                .iter()
+                .all(|wavefront| wavefront.state == State::Done)
+            {
+                let group = resident.remove(at);
+                for wavefront in group.wavefronts {
+                    writer.finish_wavefront(group.number, wavefront.index, wavefront.writer)?;
+                }
+            } else {
+                at += 1;
+            }
+        }
+    }
+}
+
+fn take_turns(machine: &mut Machine<'_>, group: &mut Group) -> Result<(), EmulationError> {
+    for turn in 0..group.wavefronts.len() {
+        let wavefront = &mut group.wavefronts[turn];
+        if wavefront.state != State::Running {
+            continue;
+        }
+        match machine.run(wavefront, &mut group.shared) {
+            Ok(Pause::Quantum | Pause::Barrier) => {}
+            Ok(Pause::Done) => {
+                group.shared.leave();
+                machine.last_progress = machine.steps;
+            }
+            Err(fault) => {
+                let place = Box::new(machine.place(group.number, wavefront, fault.lane));
+                return Err(fault.into_error(place, machine));
+            }
+        }
+        if group.shared.release(&mut group.wavefronts) {
+            machine.last_progress = machine.steps;
+        }
+        let stalled = machine.steps - machine.last_progress > machine.options.stall_limit;
+        if stalled || machine.steps > machine.options.step_limit {
+            let place = Box::new(machine.place(group.number, &group.wavefronts[turn], None));
+            let steps = machine.steps;
+            return Err(if stalled {
+                EmulationError::NoProgress {
+                    place,
+                    steps: machine.options.stall_limit,
+                }
+            } else {
+                EmulationError::StepLimit { place, steps }
+            });
+        }
+    }
+    Ok(())
+}
+
+fn deadlock(machine: &Machine<'_>, resident: &[Group]) -> EmulationError {
+    let mut waiting = Vec::new();
+    for group in resident {
+        for wavefront in &group.wavefronts {
+            if let State::Waiting { barrier } = wavefront.state {
+                let place = machine.place(group.number, wavefront, None);
+                waiting.push(format!(
+                    "work-group {} wavefront {} at barrier {barrier}, line {}",
+                    group.number, wavefront.index, place.line
+                ));
+            }
+        }
+    }
+    let (file, kernel) = (
+        machine.kernel.code().source.clone(),
+        machine.kernel.name().to_owned(),
+    );
+    EmulationError::Deadlock {
+        file,
+        kernel,
+        waiting,
+    }
+}
+
+/// `0..count` in the order asked for; `salt` makes different shuffles from one seed.
+fn sequence(count: u32, order: Order, salt: u64) -> Vec<u32> {
+    let mut numbers: Vec<u32> = (0..count).collect();
+    match order {
+        Order::Linear => {}
+        Order::Reversed => numbers.reverse(),
+        Order::Shuffled(seed) => {
+            let mut state = seed ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            for last in (1..numbers.len()).rev() {
+                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mixed = split_mix(state);
+                numbers.swap(last, (mixed % (last as u64 + 1)) as usize);
+            }
+        }
+    }
+    numbers
+}
+
+/// SplitMix64's output function (Steele et al., OOPSLA 2014).
+fn split_mix(state: u64) -> u64 {
+    let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}

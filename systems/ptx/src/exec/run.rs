@@ -1,0 +1,500 @@
+//! The interpreter loop: one decoded instruction after another for one wavefront.
+
+use crate::exec::Machine;
+use crate::exec::access::lanes;
+use crate::exec::barrier::Shared;
+use crate::exec::convert::convert;
+use crate::exec::error::{Fault, FaultKind};
+use crate::exec::wavefront::{State, Wavefront};
+use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
+use crate::ops::{
+    Barrier, BarrierKind, Carry, CarryKind, Lanes32, Lanes64, Op, Outcome, Parts, Region,
+};
+
+/// Why a wavefront stopped executing.
+pub(super) enum Pause {
+    /// Its turn is over.
+    Quantum,
+    /// It waits for others.
+    Barrier,
+    /// All its threads have ended.
+    Done,
+}
+
+impl Machine<'_> {
+    /// Executes up to a quantum of instructions.
+    pub(super) fn run(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+    ) -> Result<Pause, Fault> {
+        let kernel = self.kernel;
+        let mut word: Lanes32 = [0; 32];
+        let mut double: Lanes64 = [0; 32];
+        for _ in 0..self.options.quantum {
+            let Some(&path) = wavefront.paths.last() else {
+                wavefront.state = State::Done;
+                return Ok(Pause::Done);
+            };
+            let pc = path.pc;
+            let decoded = &kernel.ops[pc as usize];
+            let mask = if decoded.guard.is_always() {
+                path.mask
+            } else {
+                path.mask & wavefront.registers.predicate(decoded.guard)
+            };
+            self.steps += 1;
+            let registers = &mut wavefront.registers;
+            macro_rules! w {
+                ($source:expr) => {
+                    registers.get32(&self.constants32, $source)
+                };
+            }
+            macro_rules! x {
+                ($source:expr) => {
+                    registers.get64(&self.constants64, $source)
+                };
+            }
+            match decoded.op {
+                Op::Move32 { d, a } => {
+                    word = *w!(a);
+                    registers.put32(d, mask, &word);
+                }
+                Op::Move64 { d, a } => {
+                    double = *x!(a);
+                    registers.put64(d, mask, &double);
+                }
+                Op::Unary32 { f, d, a } => {
+                    f(w!(a), &mut word);
+                    registers.put32(d, mask, &word);
+                }
+                Op::Unary64 { f, d, a } => {
+                    f(x!(a), &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::Widen { f, d, a } => {
+                    f(w!(a), &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::Narrow { f, d, a } => {
+                    f(x!(a), &mut word);
+                    registers.put32(d, mask, &word);
+                }
+                Op::Binary32 { f, d, a, b } => {
+                    f(w!(a), w!(b), &mut word);
+                    registers.put32(d, mask, &word);
+                }
+                Op::Binary64 { f, d, a, b } => {
+                    f(x!(a), x!(b), &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::BinaryWide { f, d, a, b } => {
+                    f(w!(a), w!(b), &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::Shift64 { f, d, a, b } => {
+                    f(x!(a), w!(b), &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::ShiftBy32 { f, d, a, by } => {
+                    f(w!(a), by, &mut word);
+                    registers.put32(d, mask, &word);
+                }
+                Op::ShiftBy64 { f, d, a, by } => {
+                    f(x!(a), by, &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::Ternary32 { f, d, a, b, c } => {
+                    f(w!(a), w!(b), w!(c), &mut word);
+                    registers.put32(d, mask, &word);
+                }
+                Op::Ternary64 { f, d, a, b, c } => {
+                    f(x!(a), x!(b), x!(c), &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::TernaryWide { f, d, a, b, c } => {
+                    f(w!(a), w!(b), x!(c), &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::Extract64 { f, d, a, b, c } => {
+                    f(x!(a), w!(b), w!(c), &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::Insert32 { f, d, a, b, c, e } => {
+                    f(w!(a), w!(b), w!(c), w!(e), &mut word);
+                    registers.put32(d, mask, &word);
+                }
+                Op::Insert64 { f, d, a, b, c, e } => {
+                    f(x!(a), x!(b), w!(c), w!(e), &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::Lop3 { table, d, a, b, c } => {
+                    lop3(table, [w!(a), w!(b), w!(c)], &mut word);
+                    registers.put32(d, mask, &word);
+                }
+                Op::Compare32 { f, a, b, outcome } => {
+                    let bits = f(w!(a), w!(b));
+                    wavefront.write_outcome(outcome, mask, bits);
+                }
+                Op::Compare64 { f, a, b, outcome } => {
+                    let bits = f(x!(a), x!(b));
+                    wavefront.write_outcome(outcome, mask, bits);
+                }
+                Op::Set32 {
+                    f,
+                    d,
+                    a,
+                    b,
+                    one,
+                    logic,
+                    with,
+                } => {
+                    let bits = logic.apply(f(w!(a), w!(b)), registers.predicate(with));
+                    registers.put32(d, mask, &numbers(bits, one));
+                }
+                Op::Set64 {
+                    f,
+                    d,
+                    a,
+                    b,
+                    one,
+                    logic,
+                    with,
+                } => {
+                    let bits = logic.apply(f(x!(a), x!(b)), registers.predicate(with));
+                    registers.put32(d, mask, &numbers(bits, one));
+                }
+                Op::Select32 { d, a, b, p } => {
+                    let bits = registers.predicate(p);
+                    select32(bits, w!(a), w!(b), &mut word);
+                    registers.put32(d, mask, &word);
+                }
+                Op::Select64 { d, a, b, p } => {
+                    let bits = registers.predicate(p);
+                    select64(bits, x!(a), x!(b), &mut double);
+                    registers.put64(d, mask, &double);
+                }
+                Op::Predicate { logic, d, a, b } => {
+                    let bits = logic.apply(registers.predicate(a), registers.predicate(b));
+                    registers.put_predicate(d, mask, bits);
+                }
+                Op::FrameAddress { d, offset, wide } => {
+                    let address = wavefront.frame_base().wrapping_add(offset);
+                    if wide {
+                        wavefront
+                            .registers
+                            .put64(d, mask, &[u64::from(address); 32]);
+                    } else {
+                        wavefront.registers.put32(d, mask, &[address; 32]);
+                    }
+                }
+                Op::IsSpace { region, d, a, wide } => {
+                    let bits = if wide {
+                        lanes_where(x!(a), |address| in_region(region, address))
+                    } else {
+                        lanes_where(w!(a), |address| in_region(region, u64::from(address)))
+                    };
+                    registers.put_predicate(d, mask, bits);
+                }
+                Op::Carry(at) => self.carry(wavefront, &kernel.tables.carries[at as usize], mask),
+                Op::Pack(at) => self.pack(wavefront, &kernel.tables.parts[at as usize], mask),
+                Op::Unpack(at) => self.unpack(wavefront, &kernel.tables.parts[at as usize], mask),
+                Op::Convert(at) => {
+                    let spec = &kernel.tables.converts[at as usize];
+                    for lane in lanes(mask) {
+                        let raw = if spec.from_wide {
+                            x!(spec.a)[lane]
+                        } else {
+                            u64::from(w!(spec.a)[lane])
+                        };
+                        double[lane] = convert(spec, raw);
+                        word[lane] = double[lane] as u32;
+                    }
+                    if spec.to_bits == 64 {
+                        registers.put64(spec.d, mask, &double);
+                    } else {
+                        registers.put32(spec.d, mask, &word);
+                    }
+                }
+                Op::Load(at) if mask != 0 => {
+                    let access = &kernel.tables.accesses[at as usize];
+                    self.load(wavefront, shared, pc, mask, access)?;
+                    self.advance(wavefront);
+                    continue;
+                }
+                Op::Store(at) if mask != 0 => {
+                    let access = &kernel.tables.accesses[at as usize];
+                    self.store(wavefront, shared, pc, mask, access)?;
+                    self.advance(wavefront);
+                    continue;
+                }
+                Op::Atomic(at) if mask != 0 => {
+                    let atomic = &kernel.tables.atomics[at as usize];
+                    self.atomic(wavefront, shared, pc, mask, atomic)?;
+                    self.advance(wavefront);
+                    continue;
+                }
+                Op::Shuffle(at) => {
+                    self.shuffle(wavefront, &kernel.tables.shuffles[at as usize], mask);
+                }
+                Op::Vote(at) if mask != 0 => {
+                    self.vote(wavefront, &kernel.tables.votes[at as usize], mask);
+                }
+                Op::Match {
+                    d,
+                    a,
+                    wide,
+                    members,
+                } if mask != 0 => {
+                    self.match_any(wavefront, (d, a, wide), members, mask);
+                }
+                Op::ActiveMask { d } => registers.put32(d, mask, &[mask; 32]),
+                Op::Barrier(at) if mask != 0 => {
+                    let barrier = kernel.tables.barriers[at as usize];
+                    wavefront.writer.step(pc, mask);
+                    let waits = self.arrive(wavefront, shared, barrier, mask)?;
+                    self.advance(wavefront);
+                    if waits {
+                        return Ok(Pause::Barrier);
+                    }
+                    continue;
+                }
+                Op::Branch { target, meet } => {
+                    wavefront.writer.step(pc, mask);
+                    self.branch(wavefront, mask, target, meet);
+                    continue;
+                }
+                Op::Call(at) if mask != 0 => {
+                    wavefront.writer.step(pc, mask);
+                    if let Some(top) = wavefront.paths.last_mut() {
+                        top.pc += 1;
+                    }
+                    self.call(wavefront, at as usize, mask)?;
+                    continue;
+                }
+                Op::Return | Op::Exit if mask != 0 => {
+                    wavefront.writer.step(pc, mask);
+                    self.leave(wavefront, mask, matches!(decoded.op, Op::Exit));
+                    continue;
+                }
+                Op::Trap if mask != 0 => {
+                    let lane = Some(mask.trailing_zeros());
+                    return Err(Fault {
+                        lane,
+                        kind: FaultKind::Trap,
+                    });
+                }
+                // Nothing functional, or no lane does it.
+                Op::Nothing
+                | Op::Load(_)
+                | Op::Store(_)
+                | Op::Atomic(_)
+                | Op::Vote(_)
+                | Op::Match { .. }
+                | Op::Barrier(_)
+                | Op::Call(_)
+                | Op::Return
+                | Op::Exit
+                | Op::Trap => {}
+            }
+            wavefront.writer.step(pc, mask);
+            self.advance(wavefront);
+        }
+        if wavefront.paths.is_empty() {
+            wavefront.state = State::Done;
+            return Ok(Pause::Done);
+        }
+        Ok(Pause::Quantum)
+    }
+
+    /// To the next instruction, joining the path below if that is the meeting point.
+    #[inline(always)]
+    fn advance(&self, wavefront: &mut Wavefront) {
+        if let Some(top) = wavefront.paths.last_mut() {
+            top.pc += 1;
+            if top.pc == top.meet {
+                self.settle(wavefront);
+            }
+        }
+    }
+
+    fn arrive(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        barrier: Barrier,
+        mask: u32,
+    ) -> Result<bool, Fault> {
+        let lane = mask.trailing_zeros() as usize;
+        let registers = &wavefront.registers;
+        let number = registers.get32(&self.constants32, barrier.id)[lane];
+        let threads = barrier
+            .threads
+            .map(|threads| registers.get32(&self.constants32, threads)[lane]);
+        let held = registers.predicate(barrier.p);
+        shared.arrive(number, threads, mask, held)?;
+        if barrier.kind == BarrierKind::Arrive {
+            return Ok(false);
+        }
+        wavefront.state = State::Waiting { barrier: number };
+        wavefront.barrier_result = Some((barrier, mask));
+        Ok(true)
+    }
+
+    fn carry(&self, wavefront: &mut Wavefront, carry: &Carry, mask: u32) {
+        let (mut word, mut double) = ([0; 32], [0; 32]);
+        let mut flags = wavefront.carry;
+        for lane in lanes(mask) {
+            let registers = &wavefront.registers;
+            let read = |source| {
+                if carry.wide {
+                    registers.get64(&self.constants64, source)[lane]
+                } else {
+                    u64::from(registers.get32(&self.constants32, source)[lane])
+                }
+            };
+            let flag = carry.takes && flags >> lane & 1 != 0;
+            let operands = [read(carry.a), read(carry.b), read(carry.c)];
+            let (value, out) = add_with_carry(carry, operands, flag);
+            word[lane] = value as u32;
+            double[lane] = value;
+            if carry.gives {
+                flags = flags & !(1 << lane) | u32::from(out) << lane;
+            }
+        }
+        wavefront.carry = flags;
+        if carry.wide {
+            wavefront.registers.put64(carry.d, mask, &double);
+        } else {
+            wavefront.registers.put32(carry.d, mask, &word);
+        }
+    }
+
+    fn pack(&self, wavefront: &mut Wavefront, parts: &Parts, mask: u32) {
+        let mut double: Lanes64 = [0; 32];
+        for (at, &source) in parts.sources[..parts.count].iter().enumerate() {
+            let part = wavefront.registers.get32(&self.constants32, source);
+            for (whole, &part) in double.iter_mut().zip(part) {
+                *whole |= u64::from(part) << (parts.bits * at as u32);
+            }
+        }
+        let d = parts.registers[0];
+        if parts.wide {
+            wavefront.registers.put64(d, mask, &double);
+        } else {
+            let word = double.map(|value| value as u32);
+            wavefront.registers.put32(d, mask, &word);
+        }
+    }
+
+    fn unpack(&self, wavefront: &mut Wavefront, parts: &Parts, mask: u32) {
+        let registers = &wavefront.registers;
+        let whole: Lanes64 = if parts.wide {
+            *registers.get64(&self.constants64, parts.whole)
+        } else {
+            registers
+                .get32(&self.constants32, parts.whole)
+                .map(u64::from)
+        };
+        let ones = u32::MAX >> (32 - parts.bits);
+        for (at, &register) in parts.registers[..parts.count].iter().enumerate() {
+            let part = whole.map(|value| (value >> (parts.bits * at as u32)) as u32 & ones);
+            wavefront
+                .registers
+                .put32_unless_discarded(register, mask, &part);
+        }
+    }
+}
+
+impl Wavefront {
+    #[inline(always)]
+    fn write_outcome(&mut self, outcome: Outcome, mask: u32, bits: u32) {
+        let with = self.registers.predicate(outcome.with);
+        self.registers
+            .put_predicate(outcome.p, mask, outcome.logic.apply(bits, with));
+        self.registers
+            .put_predicate(outcome.q, mask, outcome.logic.apply(!bits, with));
+    }
+}
+
+fn add_with_carry(carry: &Carry, [a, b, c]: [u64; 3], flag: bool) -> (u64, bool) {
+    let bits = if carry.wide { 64 } else { 32 };
+    let ones = u64::MAX >> (64 - bits);
+    let signed = |value: u64| {
+        if carry.wide {
+            i128::from(value as i64)
+        } else {
+            i128::from(value as i32)
+        }
+    };
+    let product = || {
+        if carry.signed {
+            (signed(a) * signed(b)) as u128
+        } else {
+            u128::from(a) * u128::from(b)
+        }
+    };
+    let total = match carry.kind {
+        CarryKind::Add => u128::from(a) + u128::from(b) + u128::from(flag),
+        CarryKind::Sub => {
+            let (difference, borrow) = a.overflowing_sub(b);
+            let (difference, again) = difference.overflowing_sub(u64::from(flag));
+            return (difference & ones, borrow || again);
+        }
+        CarryKind::MadLo => u128::from(product() as u64 & ones) + u128::from(c) + u128::from(flag),
+        CarryKind::MadHi => {
+            u128::from((product() >> bits) as u64 & ones) + u128::from(c) + u128::from(flag)
+        }
+    };
+    (total as u64 & ones, total >> bits != 0)
+}
+
+fn lop3(table: u8, [a, b, c]: [&Lanes32; 3], out: &mut Lanes32) {
+    *out = [0; 32];
+    for row in (0..8u32).filter(|row| table >> row & 1 != 0) {
+        let flip = |bit: u32| if row >> bit & 1 == 0 { u32::MAX } else { 0 };
+        let (fa, fb, fc) = (flip(2), flip(1), flip(0));
+        for lane in 0..32 {
+            out[lane] |= (a[lane] ^ fa) & (b[lane] ^ fb) & (c[lane] ^ fc);
+        }
+    }
+}
+
+fn numbers(bits: u32, one: u32) -> Lanes32 {
+    std::array::from_fn(|lane| if bits >> lane & 1 == 0 { 0 } else { one })
+}
+
+fn select32(bits: u32, a: &Lanes32, b: &Lanes32, out: &mut Lanes32) {
+    for lane in 0..32 {
+        out[lane] = if bits & 1 << lane == 0 {
+            b[lane]
+        } else {
+            a[lane]
+        };
+    }
+}
+
+fn select64(bits: u32, a: &Lanes64, b: &Lanes64, out: &mut Lanes64) {
+    for lane in 0..32 {
+        out[lane] = if bits & 1 << lane == 0 {
+            b[lane]
+        } else {
+            a[lane]
+        };
+    }
+}
+
+fn lanes_where<T: Copy>(values: &[T; 32], test: impl Fn(T) -> bool) -> u32 {
+    values.iter().enumerate().fold(0, |bits, (lane, &value)| {
+        bits | u32::from(test(value)) << lane
+    })
+}
+
+/// `isspacep`: constants live in device memory, so the two are not told apart.
+fn in_region(region: Region, address: u64) -> bool {
+    match region {
+        Region::Shared => SHARED_WINDOW.contains(&address),
+        Region::Local => LOCAL_WINDOW.contains(&address),
+        _ => address >= DEVICE_BASE,
+    }
+}

@@ -1,0 +1,282 @@
+//! Comparison and selection (PTX ISA, "Comparison and Selection Instructions").
+
+#![allow(clippy::float_cmp)] // Comparing floats exactly is what these instructions do.
+
+use crate::lower::encode::{Encoded, Encoder, Form};
+use crate::lower::float::flush;
+use crate::lower::names::Value;
+use crate::ops::{Compare32, Compare64, Logic, Op, Outcome, Pred, Src, Ternary32, compare, lanes};
+use crate::types::ScalarType;
+
+const COMPARISONS: [&str; 18] = [
+    "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu",
+    "geu", "num", "nan",
+];
+
+enum Comparison {
+    Words(Compare32, Src, Src),
+    Doubles(Compare64, Src, Src),
+}
+
+impl Encoder<'_, '_> {
+    pub(crate) fn compare(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        match form.base {
+            "selp" => self.select(form),
+            "slct" => self.select_by_sign(form),
+            "set" => self.set(form),
+            _ => self.set_predicate(form),
+        }
+    }
+
+    fn comparison(form: &mut Form<'_>) -> Encoded<(&'static str, Logic, bool)> {
+        let comparison = form
+            .take_one(|name| COMPARISONS.into_iter().find(|&known| known == name))
+            .ok_or_else(|| form.unsupported("it names no comparison"))?;
+        let logic = form.take_one(|name| match name {
+            "and" => Some(Logic::And),
+            "or" => Some(Logic::Or),
+            "xor" => Some(Logic::Xor),
+            _ => None,
+        });
+        Ok((comparison, logic.unwrap_or(Logic::First), form.take("ftz")))
+    }
+
+    fn compared(
+        &mut self,
+        form: &Form<'_>,
+        (name, ty, ftz): (&str, ScalarType, bool),
+    ) -> Encoded<Comparison> {
+        let a = self.source(&form.operands[1], ty)?;
+        let b = self.source(&form.operands[2], ty)?;
+        let none = || form.unsupported("no such comparison for this type");
+        Ok(match (ty, ty.bits()) {
+            (ScalarType::F64, _) => Comparison::Doubles(float64(name).ok_or_else(none)?, a, b),
+            (ScalarType::F32, _) => Comparison::Words(float32(name, ftz).ok_or_else(none)?, a, b),
+            (ScalarType::F16, _) => return Err(none()),
+            (_, 64) => Comparison::Doubles(integer64(name, ty.is_signed()).ok_or_else(none)?, a, b),
+            (_, 32) => Comparison::Words(integer32(name, ty.is_signed()).ok_or_else(none)?, a, b),
+            (_, 16) if ty.is_signed() => Comparison::Words(short(name).ok_or_else(none)?, a, b),
+            (_, 16) => Comparison::Words(integer32(name, false).ok_or_else(none)?, a, b),
+            _ => return Err(none()),
+        })
+    }
+
+    fn set_predicate(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let (name, logic, ftz) = Self::comparison(form)?;
+        let ty = form.take_type()?;
+        form.count(if logic == Logic::First { 3 } else { 4 })?;
+        let with = match form.operands.get(3) {
+            Some(operand) => self.predicate(operand)?,
+            None => Pred(Pred::TRUE),
+        };
+        let (p, q) = match &form.operands[0].value {
+            Value::Pair(p, q) => (
+                self.predicate_destination(p)?,
+                self.predicate_destination(q)?,
+            ),
+            _ => (self.predicate_destination(&form.operands[0])?, Pred::NONE),
+        };
+        let outcome = Outcome { p, q, logic, with };
+        Ok(match self.compared(form, (name, ty, ftz))? {
+            Comparison::Words(f, a, b) => Op::Compare32 { f, a, b, outcome },
+            Comparison::Doubles(f, a, b) => Op::Compare64 { f, a, b, outcome },
+        })
+    }
+
+    fn set(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let (name, logic, ftz) = Self::comparison(form)?;
+        let (to, ty) = (form.take_type()?, form.take_type()?);
+        form.count(if logic == Logic::First { 3 } else { 4 })?;
+        let with = match form.operands.get(3) {
+            Some(operand) => self.predicate(operand)?,
+            None => Pred(Pred::TRUE),
+        };
+        let one = match to {
+            ScalarType::F32 => 1.0f32.to_bits(),
+            ScalarType::U32 | ScalarType::S32 => u32::MAX,
+            _ => return Err(form.unsupported("the result is .u32, .s32 or .f32")),
+        };
+        let d = self.destination(&form.operands[0], to)?;
+        Ok(match self.compared(form, (name, ty, ftz))? {
+            Comparison::Words(f, a, b) => Op::Set32 {
+                f,
+                d,
+                a,
+                b,
+                one,
+                logic,
+                with,
+            },
+            Comparison::Doubles(f, a, b) => Op::Set64 {
+                f,
+                d,
+                a,
+                b,
+                one,
+                logic,
+                with,
+            },
+        })
+    }
+
+    fn select(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let ty = form.take_type()?;
+        form.count(4)?;
+        let d = self.destination(&form.operands[0], ty)?;
+        let (a, b) = (
+            self.source(&form.operands[1], ty)?,
+            self.source(&form.operands[2], ty)?,
+        );
+        let p = self.predicate(&form.operands[3])?;
+        Ok(if ty.bits() == 64 {
+            Op::Select64 { d, a, b, p }
+        } else {
+            Op::Select32 { d, a, b, p }
+        })
+    }
+
+    /// `slct`: the first value where the third operand is not negative.
+    fn select_by_sign(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let ftz = form.take("ftz");
+        let (ty, by) = (form.take_type()?, form.take_type()?);
+        form.count(4)?;
+        let d = self.destination(&form.operands[0], ty)?;
+        let (a, b) = (
+            self.source(&form.operands[1], ty)?,
+            self.source(&form.operands[2], ty)?,
+        );
+        let c = self.word(&form.operands[3], by)?;
+        if !matches!(by, ScalarType::S32 | ScalarType::F32) {
+            return Err(form.unsupported("the selector is .s32 or .f32"));
+        }
+        let is_float = by == ScalarType::F32;
+        if ty.bits() == 64 {
+            return Ok(Op::Insert64 {
+                f: match (is_float, ftz) {
+                    (false, _) => lanes!(|a: u64, b: u64, c: u32, _e: u32| -> u64 {
+                        if c as i32 >= 0 { a } else { b }
+                    }),
+                    (true, false) => lanes!(|a: u64, b: u64, c: u32, _e: u32| -> u64 {
+                        if f32::from_bits(c) >= 0.0 { a } else { b }
+                    }),
+                    (true, true) => lanes!(|a: u64, b: u64, c: u32, _e: u32| -> u64 {
+                        if f32::from_bits(flush(c)) >= 0.0 {
+                            a
+                        } else {
+                            b
+                        }
+                    }),
+                },
+                d,
+                a,
+                b,
+                c,
+                e: c,
+            });
+        }
+        let f: Ternary32 = match (is_float, ftz) {
+            (false, _) => {
+                lanes!(|a: u32, b: u32, c: u32| -> u32 { if c as i32 >= 0 { a } else { b } })
+            }
+            (true, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                if f32::from_bits(c) >= 0.0 { a } else { b }
+            }),
+            (true, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                if f32::from_bits(flush(c)) >= 0.0 {
+                    a
+                } else {
+                    b
+                }
+            }),
+        };
+        Ok(Op::Ternary32 { f, d, a, b, c })
+    }
+}
+
+fn integer32(name: &str, signed: bool) -> Option<Compare32> {
+    Some(match (name, signed) {
+        ("eq", _) => compare!(|a, b: u32| a == b),
+        ("ne", _) => compare!(|a, b: u32| a != b),
+        ("lt", false) | ("lo", _) => compare!(|a, b: u32| a < b),
+        ("le", false) | ("ls", _) => compare!(|a, b: u32| a <= b),
+        ("gt", false) | ("hi", _) => compare!(|a, b: u32| a > b),
+        ("ge", false) | ("hs", _) => compare!(|a, b: u32| a >= b),
+        ("lt", true) => compare!(|a, b: u32| (a as i32) < (b as i32)),
+        ("le", true) => compare!(|a, b: u32| (a as i32) <= (b as i32)),
+        ("gt", true) => compare!(|a, b: u32| (a as i32) > (b as i32)),
+        ("ge", true) => compare!(|a, b: u32| (a as i32) >= (b as i32)),
+        _ => return None,
+    })
+}
+
+fn short(name: &str) -> Option<Compare32> {
+    Some(match name {
+        "eq" => compare!(|a, b: u32| a == b),
+        "ne" => compare!(|a, b: u32| a != b),
+        "lt" => compare!(|a, b: u32| (a as i16) < (b as i16)),
+        "le" => compare!(|a, b: u32| (a as i16) <= (b as i16)),
+        "gt" => compare!(|a, b: u32| (a as i16) > (b as i16)),
+        "ge" => compare!(|a, b: u32| (a as i16) >= (b as i16)),
+        _ => return None,
+    })
+}
+
+fn integer64(name: &str, signed: bool) -> Option<Compare64> {
+    Some(match (name, signed) {
+        ("eq", _) => compare!(|a, b: u64| a == b),
+        ("ne", _) => compare!(|a, b: u64| a != b),
+        ("lt", false) | ("lo", _) => compare!(|a, b: u64| a < b),
+        ("le", false) | ("ls", _) => compare!(|a, b: u64| a <= b),
+        ("gt", false) | ("hi", _) => compare!(|a, b: u64| a > b),
+        ("ge", false) | ("hs", _) => compare!(|a, b: u64| a >= b),
+        ("lt", true) => compare!(|a, b: u64| (a as i64) < (b as i64)),
+        ("le", true) => compare!(|a, b: u64| (a as i64) <= (b as i64)),
+        ("gt", true) => compare!(|a, b: u64| (a as i64) > (b as i64)),
+        ("ge", true) => compare!(|a, b: u64| (a as i64) >= (b as i64)),
+        _ => return None,
+    })
+}
+
+/// Float comparisons: the ordered ones fail on NaN, the `u` ones hold.
+macro_rules! float_comparison {
+    ($name:expr, $t:ty, $read:expr) => {
+        match $name {
+            "eq" => compare!(|a, b: $t| $read(a) == $read(b)),
+            "ne" => compare!(|a, b: $t| $read(a) < $read(b) || $read(a) > $read(b)),
+            "lt" => compare!(|a, b: $t| $read(a) < $read(b)),
+            "le" => compare!(|a, b: $t| $read(a) <= $read(b)),
+            "gt" => compare!(|a, b: $t| $read(a) > $read(b)),
+            "ge" => compare!(|a, b: $t| $read(a) >= $read(b)),
+            "equ" => compare!(|a, b: $t| !($read(a) < $read(b) || $read(a) > $read(b))),
+            "neu" => compare!(|a, b: $t| $read(a) != $read(b)),
+            "ltu" => compare!(|a, b: $t| $read(a) < $read(b) || unordered!($read, a, b)),
+            "leu" => compare!(|a, b: $t| $read(a) <= $read(b) || unordered!($read, a, b)),
+            "gtu" => compare!(|a, b: $t| $read(a) > $read(b) || unordered!($read, a, b)),
+            "geu" => compare!(|a, b: $t| $read(a) >= $read(b) || unordered!($read, a, b)),
+            "num" => compare!(|a, b: $t| !unordered!($read, a, b)),
+            "nan" => compare!(|a, b: $t| unordered!($read, a, b)),
+            _ => return None,
+        }
+    };
+}
+
+macro_rules! unordered {
+    ($read:expr, $a:expr, $b:expr) => {
+        $read($a).is_nan() || $read($b).is_nan()
+    };
+}
+
+fn float32(name: &str, ftz: bool) -> Option<Compare32> {
+    fn flushed(bits: u32) -> f32 {
+        f32::from_bits(flush(bits))
+    }
+    Some(if ftz {
+        float_comparison!(name, u32, flushed)
+    } else {
+        float_comparison!(name, u32, f32::from_bits)
+    })
+}
+
+fn float64(name: &str) -> Option<Compare64> {
+    Some(float_comparison!(name, u64, f64::from_bits))
+}

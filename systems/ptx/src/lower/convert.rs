@@ -1,0 +1,314 @@
+//! Conversion and data movement: `cvt`, `cvta`, `mov`, `isspacep`.
+
+use crate::lower::encode::{Encoded, Encoder, Form};
+use crate::lower::names::{Operand, Symbol, Value};
+use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::ops::{
+    Constant, Convert, Logic, NO_REGISTER, Op, Parts, Region, Rounding, Src, Unary32, Widen, lanes,
+};
+use crate::types::{ScalarType, StateSpace};
+
+impl Encoder<'_, '_> {
+    pub(crate) fn convert(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let rounding = form.take_one(|name| {
+            Some(match name {
+                "rn" => (Rounding::Nearest, false),
+                "rz" => (Rounding::Zero, false),
+                "rm" => (Rounding::Down, false),
+                "rp" => (Rounding::Up, false),
+                "rni" => (Rounding::Nearest, true),
+                "rzi" => (Rounding::Zero, true),
+                "rmi" => (Rounding::Down, true),
+                "rpi" => (Rounding::Up, true),
+                _ => return None,
+            })
+        });
+        let (flush, saturate) = (form.take("ftz"), form.take("sat"));
+        let (to, from) = (form.take_type()?, form.take_type()?);
+        form.count(2)?;
+        if to == ScalarType::Pred || from == ScalarType::Pred {
+            return Err(form.unsupported("predicates are not converted"));
+        }
+        let (rounding, integral) = rounding.unwrap_or((Rounding::Nearest, false));
+        // Down and up are cheap for integers only; towards floats they need exact arithmetic.
+        if !integral && rounding != Rounding::Nearest && to != ScalarType::F32 {
+            return Err(form.unsupported("this rounding is supported towards .f32 only"));
+        }
+        let (d, to_bits) = self.wide_destination(&form.operands[0], to)?;
+        let (a, from_wide) = self.convert_source(&form.operands[1], from)?;
+        if !saturate
+            && !flush
+            && let Some(op) = fast(to, from, (to_bits, from_wide, d, a))
+        {
+            return Ok(op);
+        }
+        self.tables.converts.push(Convert {
+            to,
+            from,
+            rounding,
+            integral,
+            saturate,
+            flush,
+            from_wide,
+            to_bits,
+            d,
+            a,
+        });
+        Ok(Op::Convert(self.tables.converts.len() as u32 - 1))
+    }
+
+    /// The source may sit in a wider register.
+    fn convert_source(&mut self, operand: &Operand, from: ScalarType) -> Encoded<(Src, bool)> {
+        match operand.value {
+            Value::Register(register) => {
+                let bits = self.ty(register).bits();
+                if bits < from.bits() || bits == 1 {
+                    return Ok((self.source(operand, from)?, false));
+                }
+                Ok((Src(self.number(register)), bits == 64))
+            }
+            _ if from.bits() == 64 => Ok((self.double(operand, from)?, true)),
+            _ => Ok((self.any_word(operand, from)?, false)),
+        }
+    }
+
+    /// Global and constant addresses are generic addresses already; shared and private memory sit
+    /// in windows.
+    pub(crate) fn convert_address(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let to_space = form.take("to");
+        let space = form
+            .take_one(StateSpace::from_name)
+            .ok_or_else(|| form.unsupported("it names no state space"))?;
+        let ty = form.take_type()?;
+        form.count(2)?;
+        let window = match space {
+            StateSpace::Global | StateSpace::Const => 0,
+            StateSpace::Param if self.is_entry => {
+                return Err(form.unsupported("kernel arguments have no generic address here"));
+            }
+            StateSpace::Shared => SHARED_WINDOW.start,
+            StateSpace::Local | StateSpace::Param => LOCAL_WINDOW.start,
+            _ => return Err(form.unsupported("no such state space")),
+        };
+        let d = self.destination(&form.operands[0], ty)?;
+        let source = &form.operands[1];
+        if let Value::Symbol(Symbol::Frame(index), offset) = source.value {
+            let at = i64::from(self.function.body.frame[index].offset) + offset;
+            let offset = (at as u64).wrapping_add(window) as u32;
+            return Ok(Op::FrameAddress {
+                d,
+                offset,
+                wide: ty.bits() == 64,
+            });
+        }
+        let a = self.source(source, ty)?;
+        let delta = if to_space {
+            window.wrapping_neg()
+        } else {
+            window
+        };
+        Ok(match (ty.bits(), window) {
+            (64, 0) => Op::Move64 { d, a },
+            (64, _) => {
+                let b = self.constant64(Constant::Value(delta));
+                Op::Binary64 {
+                    f: lanes!(|a: u64, b: u64| -> u64 { a.wrapping_add(b) }),
+                    d,
+                    a,
+                    b,
+                }
+            }
+            (32, 0) => Op::Move32 { d, a },
+            (32, _) => {
+                let b = self.constant32(Constant::Value(delta & 0xffff_ffff));
+                Op::Binary32 {
+                    f: lanes!(|a: u32, b: u32| -> u32 { a.wrapping_add(b) }),
+                    d,
+                    a,
+                    b,
+                }
+            }
+            _ => return Err(form.unsupported("addresses are .u32 or .u64")),
+        })
+    }
+
+    pub(crate) fn is_space(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let space = form
+            .take_one(StateSpace::from_name)
+            .ok_or_else(|| form.unsupported("it names no state space"))?;
+        form.count(2)?;
+        let region = match space {
+            StateSpace::Global => Region::Global,
+            StateSpace::Const => Region::Const,
+            StateSpace::Shared => Region::Shared,
+            StateSpace::Local => Region::Local,
+            _ => return Err(form.unsupported("no such state space")),
+        };
+        let d = self.predicate_destination(&form.operands[0])?;
+        let operand = &form.operands[1];
+        let wide = match operand.value {
+            Value::Register(register) => self.ty(register).bits() == 64,
+            _ => true,
+        };
+        let ty = if wide {
+            ScalarType::U64
+        } else {
+            ScalarType::U32
+        };
+        let a = self.source(operand, ty)?;
+        Ok(Op::IsSpace { region, d, a, wide })
+    }
+
+    pub(crate) fn mov(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let ty = form.take_type()?;
+        form.count(2)?;
+        let [d, a] = [&form.operands[0], &form.operands[1]];
+        if ty == ScalarType::Pred {
+            let (d, a) = (self.predicate_destination(d)?, self.predicate(a)?);
+            return Ok(Op::Predicate {
+                logic: Logic::First,
+                d,
+                a,
+                b: a,
+            });
+        }
+        if let Value::Vector(parts) = &d.value {
+            return self.unpack(form, parts, a, ty);
+        }
+        if let Value::Vector(parts) = &a.value {
+            return self.pack(form, d, parts, ty);
+        }
+        if let Value::Symbol(Symbol::Frame(index), offset) = a.value {
+            let d = self.destination(d, ty)?;
+            let at = i64::from(self.function.body.frame[index].offset) + offset;
+            return Ok(Op::FrameAddress {
+                d,
+                offset: at as u32,
+                wide: ty.bits() == 64,
+            });
+        }
+        let d = self.destination(d, ty)?;
+        let is_special = matches!(a.value, Value::Special(_));
+        let a = self.source(a, ty)?;
+        Ok(match ty.bits() {
+            64 => Op::Move64 { d, a },
+            16 if is_special => Op::Unary32 {
+                f: lanes!(|a: u32| -> u32 { a & 0xffff }),
+                d,
+                a,
+            },
+            _ => Op::Move32 { d, a },
+        })
+    }
+
+    fn part_bits(form: &Form<'_>, ty: ScalarType, count: usize) -> Encoded<u32> {
+        let bits = ty.bits() / count.max(1) as u32;
+        if matches!(count, 2 | 4) && matches!(bits, 8 | 16 | 32) {
+            return Ok(bits);
+        }
+        Err(form.unsupported("the parts do not fill the whole"))
+    }
+
+    fn part_type(bits: u32) -> ScalarType {
+        match bits {
+            8 => ScalarType::B8,
+            16 => ScalarType::B16,
+            _ => ScalarType::B32,
+        }
+    }
+
+    fn unpack(
+        &mut self,
+        form: &Form<'_>,
+        list: &[Operand],
+        a: &Operand,
+        ty: ScalarType,
+    ) -> Encoded<Op> {
+        let bits = Self::part_bits(form, ty, list.len())?;
+        let mut registers = [NO_REGISTER; 4];
+        for (register, part) in registers.iter_mut().zip(list) {
+            *register = self.optional_destination(part, Self::part_type(bits))?;
+        }
+        let whole = self.source(a, ty)?;
+        let wide = ty.bits() == 64;
+        let sources = [Src(0); 4];
+        let parts = Parts {
+            bits,
+            count: list.len(),
+            registers,
+            sources,
+            whole,
+            wide,
+        };
+        self.tables.parts.push(parts);
+        Ok(Op::Unpack(self.tables.parts.len() as u32 - 1))
+    }
+
+    fn pack(
+        &mut self,
+        form: &Form<'_>,
+        d: &Operand,
+        list: &[Operand],
+        ty: ScalarType,
+    ) -> Encoded<Op> {
+        let bits = Self::part_bits(form, ty, list.len())?;
+        let mut sources = [Src(0); 4];
+        for (source, part) in sources.iter_mut().zip(list) {
+            *source = self.word(part, Self::part_type(bits))?;
+        }
+        let mut registers = [NO_REGISTER; 4];
+        registers[0] = self.destination(d, ty)?;
+        let wide = ty.bits() == 64;
+        let parts = Parts {
+            bits,
+            count: list.len(),
+            registers,
+            sources,
+            whole: Src(0),
+            wide,
+        };
+        self.tables.parts.push(parts);
+        Ok(Op::Pack(self.tables.parts.len() as u32 - 1))
+    }
+}
+
+/// The conversions compilers use most, as lane functions of their own. Sources that are constants
+/// or special registers are never wide.
+fn fast(
+    to: ScalarType,
+    from: ScalarType,
+    (to_bits, from_wide, d, a): (u32, bool, u16, Src),
+) -> Option<Op> {
+    use ScalarType::{F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
+    if to_bits != to.bits().max(16) || from_wide != (from.bits() == 64) {
+        return None;
+    }
+    let widen = |f: Widen| Some(Op::Widen { f, d, a });
+    let unary = |f: Unary32| Some(Op::Unary32 { f, d, a });
+    match (to, from) {
+        (U64 | S64, U32) => widen(lanes!(|a: u32| -> u64 { u64::from(a) })),
+        (U64 | S64, S32) => widen(lanes!(|a: u32| -> u64 { i64::from(a as i32) as u64 })),
+        (U64 | S64, U16) => widen(lanes!(|a: u32| -> u64 { u64::from(a & 0xffff) })),
+        (U64 | S64, S16) => widen(lanes!(|a: u32| -> u64 { i64::from(a as i16) as u64 })),
+        (U32 | S32, U64 | S64) => Some(Op::Narrow {
+            f: lanes!(|a: u64| -> u32 { a as u32 }),
+            d,
+            a,
+        }),
+        (U32 | S32, U16) | (U16 | S16, U32 | S32) => unary(lanes!(|a: u32| -> u32 { a & 0xffff })),
+        (U32 | S32, S16) => unary(lanes!(|a: u32| -> u32 { i32::from(a as i16) as u32 })),
+        (U32 | S32 | U16 | S16, U8) => unary(lanes!(|a: u32| -> u32 { a & 0xff })),
+        (U32 | S32, S8) => unary(lanes!(|a: u32| -> u32 { i32::from(a as i8) as u32 })),
+        (F64, F32) => widen(lanes!(|a: u32| -> u64 {
+            let value = f64::from(f32::from_bits(a));
+            if value.is_nan() {
+                0x7ff8_0000_0000_0000
+            } else {
+                value.to_bits()
+            }
+        })),
+        (F64, S32) => widen(lanes!(|a: u32| -> u64 { f64::from(a as i32).to_bits() })),
+        (F64, U32) => widen(lanes!(|a: u32| -> u64 { f64::from(a).to_bits() })),
+        _ => None,
+    }
+}

@@ -1,0 +1,190 @@
+//! The trace's view of an instruction: class, registers, operands, hints, control flow.
+
+use warpweave_trace::{
+    CacheOperator, Class, Hints, Instruction, Operand as TraceOperand, RegisterSet, Space,
+};
+
+use crate::alloc::File;
+use crate::diagnostics::Source;
+use crate::lower::encode::Encoder;
+use crate::lower::link::Base;
+use crate::lower::names::{self, Operand, Value};
+use crate::lower::opcodes;
+use crate::ops::{Address, NO_PC, Op, Region};
+
+/// Describes the instruction at `index` of the encoder's function.
+pub(crate) fn instruction(
+    encoder: &Encoder<'_, '_>,
+    index: usize,
+    op: Op,
+    base: Base,
+    source: &Source<'_>,
+) -> Instruction {
+    let body = &encoder.function.body;
+    let resolved = &body.instructions[index];
+    let mut described = Instruction::new(resolved.opcode, class(encoder, resolved.opcode, op));
+    match op {
+        Op::Load(at) | Op::Store(at) => {
+            let access = &encoder.tables.accesses[at as usize];
+            if !access.silent {
+                let bytes = access.bytes * access.count as u32;
+                described = described.accessing(space(&access.address), bytes as u8);
+            }
+        }
+        Op::Atomic(at) => {
+            let atomic = &encoder.tables.atomics[at as usize];
+            described = described.accessing(space(&atomic.address), atomic.bytes as u8);
+        }
+        Op::Branch { target, meet } => {
+            described.target = Some(target);
+            described.reconvergence = (meet != NO_PC).then_some(meet);
+        }
+        _ => {}
+    }
+    described.hints = hints(resolved.opcode);
+    let effects = &body.effects[index];
+    described.reads = registers(encoder, &effects.reads, base);
+    described.writes = registers(encoder, &effects.writes, base);
+    for operand in &resolved.operands {
+        flatten(encoder, operand, base, source, &mut described.operands);
+    }
+    let head = encoder.function.graph.loop_head(index);
+    described.loop_head = head.map(|head| encoder.start + head as u32);
+    described.line = source.line(resolved.span.start);
+    described
+}
+
+fn registers(encoder: &Encoder<'_, '_>, list: &[u32], base: Base) -> RegisterSet {
+    let mut set = RegisterSet::EMPTY;
+    for &register in list {
+        let number = encoder.function.allocation.numbers[register as usize];
+        match encoder.file(register) {
+            File::Predicate => {
+                set.insert(RegisterSet::FIRST_PREDICATE + base.predicates as u16 + number);
+            }
+            File::Word => set.insert(base.registers as u16 + number),
+            File::Double => {
+                set.insert(base.registers as u16 + number);
+                set.insert(base.registers as u16 + number + 1);
+            }
+        }
+    }
+    set
+}
+
+fn flatten(
+    encoder: &Encoder<'_, '_>,
+    operand: &Operand,
+    base: Base,
+    source: &Source<'_>,
+    list: &mut Vec<TraceOperand>,
+) {
+    let register = |register: u32| {
+        let number = encoder.function.allocation.numbers[register as usize];
+        match encoder.file(register) {
+            File::Predicate => TraceOperand::Predicate(base.predicates as u16 + number),
+            _ => TraceOperand::Register(base.registers as u16 + number),
+        }
+    };
+    match &operand.value {
+        Value::Register(number) | Value::Not(number) => list.push(register(*number)),
+        Value::Integer(value) => list.push(TraceOperand::Immediate(*value as i64)),
+        Value::Single(bits) => list.push(TraceOperand::Immediate(i64::from(*bits))),
+        Value::Double(bits) => list.push(TraceOperand::Immediate(*bits as i64)),
+        Value::Address(at, offset) => {
+            match at {
+                names::Base::Register(number) => list.push(register(*number)),
+                names::Base::Symbol(_) => {
+                    list.push(TraceOperand::Symbol(source.slice(operand.span).to_owned()));
+                }
+                names::Base::Absolute => {}
+            }
+            if !matches!(at, names::Base::Symbol(_)) {
+                list.push(TraceOperand::Immediate(*offset));
+            }
+        }
+        Value::Vector(inner) | Value::List(inner) => {
+            for operand in inner {
+                flatten(encoder, operand, base, source, list);
+            }
+        }
+        Value::Pair(first, second) => {
+            flatten(encoder, first, base, source, list);
+            flatten(encoder, second, base, source, list);
+        }
+        Value::Special(_) | Value::Symbol(..) | Value::Function(_) | Value::Label(_) => {
+            list.push(TraceOperand::Symbol(source.slice(operand.span).to_owned()));
+        }
+        Value::Nowhere => {}
+    }
+}
+
+/// Space named by the opcode. A generic access counts as global until a record says otherwise.
+fn space(address: &Address) -> Space {
+    match address.region {
+        Region::Global | Region::Generic => Space::Global,
+        Region::Const => Space::Const,
+        Region::Shared => Space::Shared,
+        Region::Local => Space::Local,
+        Region::Param => Space::Param,
+    }
+}
+
+fn hints(opcode: &str) -> Hints {
+    let mut hints = Hints::default();
+    let base = opcodes::base(opcode);
+    if !matches!(base, "ld" | "ldu" | "st" | "atom" | "red") {
+        return hints;
+    }
+    hints.non_coherent = base == "ldu";
+    for modifier in opcode.split('.').skip(1) {
+        match modifier {
+            "volatile" | "mmio" => hints.volatile = true,
+            "nc" => hints.non_coherent = true,
+            "ca" => hints.cache = CacheOperator::AllLevels,
+            "cg" => hints.cache = CacheOperator::GlobalLevel,
+            "cs" => hints.cache = CacheOperator::Streaming,
+            "lu" => hints.cache = CacheOperator::LastUse,
+            "cv" => hints.cache = CacheOperator::DontCache,
+            "wb" => hints.cache = CacheOperator::WriteBack,
+            "wt" => hints.cache = CacheOperator::WriteThrough,
+            _ => {}
+        }
+    }
+    hints
+}
+
+fn class(encoder: &Encoder<'_, '_>, opcode: &str, op: Op) -> Class {
+    let has = |modifier: &str| opcode.split('.').skip(1).any(|found| found == modifier);
+    let (single, double) = (has("f32"), has("f64"));
+    let pick = |integer, of_single, of_double| match (double, single) {
+        (true, _) => of_double,
+        (_, true) => of_single,
+        _ => integer,
+    };
+    match op {
+        Op::Load(at) | Op::Store(at) if encoder.tables.accesses[at as usize].silent => {
+            return Class::IntAdd;
+        }
+        Op::Load(_) => return Class::Load,
+        Op::Store(_) => return Class::Store,
+        Op::Atomic(_) => return Class::Atomic,
+        Op::Exit | Op::Trap => return Class::Exit,
+        _ => {}
+    }
+    match opcodes::base(opcode) {
+        "bra" | "call" | "ret" => Class::Branch,
+        "bar" | "barrier" => Class::Barrier,
+        "membar" | "fence" => Class::Fence,
+        "shfl" => Class::Shuffle,
+        "vote" | "match" | "activemask" => Class::Vote,
+        "cvt" => Class::Convert,
+        "sqrt" | "rsqrt" | "rcp" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => Class::Special,
+        "div" => pick(Class::IntDiv, Class::FpDiv, Class::DpDiv),
+        "rem" => Class::IntDiv,
+        "mul" | "mad" | "fma" => pick(Class::IntMul, Class::FpMul, Class::DpMul),
+        "mul24" | "mad24" | "madc" | "dp4a" => Class::IntMul,
+        "mov" | "selp" | "slct" => Class::IntAdd,
+        _ => pick(Class::IntAdd, Class::FpAdd, Class::DpAdd),
+    }
+}

@@ -1,0 +1,428 @@
+//! The encoder: turns resolved instructions into decoded operations of one kernel. The families
+//! live in the neighbouring files; here are the operand and modifier rules they share.
+
+use std::collections::BTreeMap;
+
+use crate::alloc::{Allocation, File};
+use crate::cfg::Graph;
+use crate::diagnostics::{Complaint, Span};
+use crate::lower::names::{Body, Operand, Resolved, Symbol, Value, file};
+use crate::lower::opcodes;
+use crate::ops::{
+    Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, NO_REGISTER, Op, Parts,
+    Pred, Shuffle, Special, Src, Vote,
+};
+use crate::types::ScalarType;
+
+pub(crate) type Encoded<T> = Result<T, Complaint>;
+
+/// Addresses of functions as data: distinct, and outside every memory window.
+pub(crate) const FUNCTION_ADDRESS_BASE: u64 = 0x0080_0000;
+/// Distance between two function addresses.
+pub(crate) const FUNCTION_ADDRESS_STEP: u64 = 16;
+
+/// What the operations of a kernel refer to by number.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    pub(crate) constants32: Vec<Constant>,
+    pub(crate) constants64: Vec<Constant>,
+    pub(crate) specials: Vec<Special>,
+    pub(crate) carries: Vec<Carry>,
+    pub(crate) parts: Vec<Parts>,
+    pub(crate) converts: Vec<Convert>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) atomics: Vec<Atomic>,
+    pub(crate) shuffles: Vec<Shuffle>,
+    pub(crate) votes: Vec<Vote>,
+    pub(crate) barriers: Vec<Barrier>,
+    pub(crate) calls: Vec<CallSite>,
+    seen32: BTreeMap<Constant, u16>,
+    seen64: BTreeMap<Constant, u16>,
+}
+
+/// A function with its registers numbered.
+pub(crate) struct Prepared<'a> {
+    pub(crate) body: Body<'a>,
+    pub(crate) graph: Graph,
+    pub(crate) allocation: Allocation,
+}
+
+/// Encodes one function as part of one kernel.
+pub(crate) struct Encoder<'k, 'a> {
+    /// All functions of the module by number; `None` for declarations.
+    pub(crate) functions: &'k [Option<Prepared<'a>>],
+    pub(crate) function: &'k Prepared<'a>,
+    pub(crate) is_entry: bool,
+    pub(crate) tables: &'k mut Tables,
+    /// Offset of each shared variable of the module, where the kernel has it.
+    pub(crate) shared_offsets: &'k BTreeMap<usize, u32>,
+    /// Place of each function in the kernel's function table.
+    pub(crate) places: &'k BTreeMap<usize, usize>,
+    /// Index of the function's first instruction in the kernel.
+    pub(crate) start: u32,
+}
+
+impl Encoder<'_, '_> {
+    /// Encodes the instruction at `index` of the function.
+    pub(crate) fn encode(&mut self, index: usize) -> Encoded<Decoded> {
+        let function = self.function;
+        let instruction = &function.body.instructions[index];
+        let mut form = Form::new(instruction);
+        let op = match form.base {
+            "add" | "sub" | "mul" | "mad" | "div" | "min" | "max" | "abs" | "neg" | "fma"
+            | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" | "copysign"
+            | "testp" => self.arithmetic(&mut form),
+            "addc" | "subc" | "madc" => self.carry(&mut form),
+            "rem" | "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "mul24" | "mad24"
+            | "sad" | "clz" | "popc" | "brev" | "bfind" | "bfe" | "bfi" | "bmsk" | "prmt"
+            | "lop3" | "shf" | "dp4a" => self.integer(&mut form),
+            "setp" | "set" | "selp" | "slct" => self.compare(&mut form),
+            "cvt" => self.convert(&mut form),
+            "cvta" => self.convert_address(&mut form),
+            "mov" => self.mov(&mut form),
+            "ld" | "ldu" => self.load(&mut form),
+            "st" => self.store(&mut form),
+            "atom" | "red" => self.atomic(&mut form),
+            "isspacep" => self.is_space(&mut form),
+            "shfl" => self.shuffle(&mut form),
+            "vote" => self.vote(&mut form),
+            "match" => self.match_any(&mut form),
+            _ => self.control(&mut form, index),
+        }?;
+        form.finish()?;
+        let guard = match instruction.guard {
+            None => Pred(Pred::TRUE),
+            Some((register, negated)) => {
+                Pred(self.number(register) | if negated { Pred::NEGATED } else { 0 })
+            }
+        };
+        Ok(Decoded { op, guard })
+    }
+
+    /// Add, subtract and friends: floats and integers share opcodes.
+    fn arithmetic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        if form.has("cc") {
+            return self.carry(form);
+        }
+        match form.last_type() {
+            Some(ty) if ty.is_float() => self.float(form),
+            _ => self.integer(form),
+        }
+    }
+
+    /// Slot of a virtual register in its file.
+    pub(crate) fn number(&self, register: u32) -> u16 {
+        let number = self.function.allocation.numbers[register as usize];
+        if self.file(register) == File::Double && number != u16::MAX {
+            number / 2
+        } else {
+            number
+        }
+    }
+
+    pub(crate) fn file(&self, register: u32) -> File {
+        file(self.ty(register))
+    }
+
+    pub(crate) fn ty(&self, register: u32) -> ScalarType {
+        self.function.body.registers[register as usize].ty
+    }
+
+    pub(crate) fn constant32(&mut self, constant: Constant) -> Src {
+        let tables = &mut *self.tables;
+        intern(&mut tables.constants32, &mut tables.seen32, constant)
+    }
+
+    pub(crate) fn constant64(&mut self, constant: Constant) -> Src {
+        let tables = &mut *self.tables;
+        intern(&mut tables.constants64, &mut tables.seen64, constant)
+    }
+
+    fn special(&mut self, special: Special) -> Src {
+        let specials = &mut self.tables.specials;
+        let at = specials
+            .iter()
+            .position(|&known| known == special)
+            .unwrap_or_else(|| {
+                specials.push(special);
+                specials.len() - 1
+            });
+        Src(Src::SPECIAL + at as u16)
+    }
+
+    /// A source of type `ty`, up to 32 bits wide, in a register of exactly that width.
+    pub(crate) fn word(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Src> {
+        if let Value::Register(register) = operand.value {
+            self.expect_bits(register, ty, operand.span)?;
+        }
+        self.any_word(operand, ty)
+    }
+
+    /// A source in any register of the word file.
+    pub(crate) fn any_word(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Src> {
+        match operand.value {
+            Value::Register(register) if self.file(register) == File::Word => {
+                Ok(Src(self.number(register)))
+            }
+            Value::Register(register) => Err(self.wrong_width(register, ty, operand.span)),
+            Value::Special(special) => Ok(self.special(special)),
+            _ => {
+                let constant = self.constant(operand, ty)?;
+                Ok(self.constant32(constant))
+            }
+        }
+    }
+
+    /// A 64-bit source.
+    pub(crate) fn double(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Src> {
+        match operand.value {
+            Value::Register(register) if self.file(register) == File::Double => {
+                Ok(Src(self.number(register)))
+            }
+            Value::Register(register) => Err(self.wrong_width(register, ty, operand.span)),
+            Value::Special(_) => Err(Complaint::new(
+                operand.span,
+                "special registers are 32 bits wide",
+            )),
+            _ => {
+                let constant = self.constant(operand, ty)?;
+                Ok(self.constant64(constant))
+            }
+        }
+    }
+
+    /// A source of either width, by type.
+    pub(crate) fn source(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Src> {
+        if ty.bits() == 64 {
+            self.double(operand, ty)
+        } else {
+            self.word(operand, ty)
+        }
+    }
+
+    /// A constant operand's value as the bits of `ty`.
+    pub(crate) fn constant(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Constant> {
+        let mask = if ty.bits() == 64 {
+            u64::MAX
+        } else {
+            (1 << ty.bits()) - 1
+        };
+        let value = match operand.value {
+            Value::Integer(value) if !ty.is_float() => value & mask,
+            Value::Single(bits) => match ty {
+                ScalarType::F64 => f64::from(f32::from_bits(bits)).to_bits(),
+                _ if ty.bits() == 32 => u64::from(bits),
+                _ => return Err(wrong_constant(operand.span, ty)),
+            },
+            Value::Double(bits) => match ty {
+                ScalarType::F32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
+                _ if ty.bits() == 64 => bits,
+                _ => return Err(wrong_constant(operand.span, ty)),
+            },
+            Value::Function(function) => {
+                FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * function as u64
+            }
+            Value::Symbol(symbol, offset) => return self.symbol(symbol, offset, operand.span),
+            _ => return Err(wrong_constant(operand.span, ty)),
+        };
+        Ok(Constant::Value(value))
+    }
+
+    /// Address of a variable in its own space, where it is the same in all threads.
+    pub(crate) fn symbol(&self, symbol: Symbol, offset: i64, span: Span) -> Encoded<Constant> {
+        match symbol {
+            Symbol::Module(index) => Ok(Constant::Variable { index, offset }),
+            Symbol::Shared(number) => {
+                let base = self.shared_offsets.get(&number).copied().unwrap_or(0);
+                Ok(Constant::Value((i64::from(base) + offset) as u64))
+            }
+            Symbol::Argument(at) => Ok(Constant::Value((i64::from(at) + offset) as u64)),
+            Symbol::Frame(_) => Err(Complaint::new(
+                span,
+                "the address of a frame variable is no constant",
+            )),
+        }
+    }
+
+    fn expect_bits(&self, register: u32, ty: ScalarType, span: Span) -> Encoded<()> {
+        if self.ty(register).bits() == ty.bits() {
+            return Ok(());
+        }
+        Err(self.wrong_width(register, ty, span))
+    }
+
+    fn wrong_width(&self, register: u32, ty: ScalarType, span: Span) -> Complaint {
+        let found = self.ty(register);
+        Complaint::new(
+            span,
+            format!("expected an operand for {ty}, found a {found} register"),
+        )
+    }
+
+    fn destination_register(operand: &Operand) -> Encoded<u32> {
+        match operand.value {
+            Value::Register(register) => Ok(register),
+            _ => Err(Complaint::new(
+                operand.span,
+                "the destination must be a register",
+            )),
+        }
+    }
+
+    /// Destination register of exactly `ty`'s width.
+    pub(crate) fn destination(&self, operand: &Operand, ty: ScalarType) -> Encoded<u16> {
+        let register = Self::destination_register(operand)?;
+        self.expect_bits(register, ty, operand.span)?;
+        Ok(self.number(register))
+    }
+
+    /// Destination register at least as wide as `ty`, with its width in bits.
+    pub(crate) fn wide_destination(
+        &self,
+        operand: &Operand,
+        ty: ScalarType,
+    ) -> Encoded<(u16, u32)> {
+        let register = Self::destination_register(operand)?;
+        let bits = self.ty(register).bits();
+        if bits < ty.bits() || bits == 1 {
+            return Err(self.wrong_width(register, ty, operand.span));
+        }
+        Ok((self.number(register), bits))
+    }
+
+    /// A predicate destination; `_` gives [`Pred::NONE`].
+    pub(crate) fn predicate_destination(&self, operand: &Operand) -> Encoded<u16> {
+        match operand.value {
+            Value::Nowhere => Ok(Pred::NONE),
+            Value::Register(register) if self.file(register) == File::Predicate => {
+                Ok(self.number(register))
+            }
+            _ => Err(Complaint::new(
+                operand.span,
+                "expected a predicate register",
+            )),
+        }
+    }
+
+    /// A predicate source: register, negated register or constant.
+    pub(crate) fn predicate(&self, operand: &Operand) -> Encoded<Pred> {
+        match operand.value {
+            Value::Register(register) if self.file(register) == File::Predicate => {
+                Ok(Pred(self.number(register)))
+            }
+            Value::Not(register) if self.file(register) == File::Predicate => {
+                Ok(Pred(self.number(register) | Pred::NEGATED))
+            }
+            Value::Integer(0) => Ok(Pred(Pred::TRUE | Pred::NEGATED)),
+            Value::Integer(_) => Ok(Pred(Pred::TRUE)),
+            _ => Err(Complaint::new(
+                operand.span,
+                "expected a predicate register",
+            )),
+        }
+    }
+
+    /// Destination that may be `_`.
+    pub(crate) fn optional_destination(&self, operand: &Operand, ty: ScalarType) -> Encoded<u16> {
+        match operand.value {
+            Value::Nowhere => Ok(NO_REGISTER),
+            _ => self.destination(operand, ty),
+        }
+    }
+}
+
+fn intern(list: &mut Vec<Constant>, seen: &mut BTreeMap<Constant, u16>, constant: Constant) -> Src {
+    let at = *seen.entry(constant).or_insert_with(|| {
+        list.push(constant);
+        list.len() as u16 - 1
+    });
+    Src(Src::CONSTANT + at)
+}
+
+fn wrong_constant(span: Span, ty: ScalarType) -> Complaint {
+    Complaint::new(span, format!("expected an operand of type {ty}"))
+}
+
+/// The opcode taken apart: base, modifiers not yet understood, operands.
+pub(crate) struct Form<'i> {
+    pub(crate) base: &'i str,
+    opcode: &'i str,
+    span: Span,
+    modifiers: Vec<&'i str>,
+    pub(crate) operands: &'i [Operand],
+}
+
+impl<'i> Form<'i> {
+    fn new(instruction: &'i Resolved<'_>) -> Self {
+        let mut modifiers: Vec<&str> = instruction.opcode.split('.').skip(1).collect();
+        modifiers.retain(|modifier| !modifier.is_empty());
+        Self {
+            base: opcodes::base(instruction.opcode),
+            opcode: instruction.opcode,
+            span: instruction.opcode_span,
+            modifiers,
+            operands: &instruction.operands,
+        }
+    }
+
+    pub(crate) fn has(&self, modifier: &str) -> bool {
+        self.modifiers.contains(&modifier)
+    }
+
+    /// Consumes a modifier if it is there.
+    pub(crate) fn take(&mut self, modifier: &str) -> bool {
+        let at = self.modifiers.iter().position(|&found| found == modifier);
+        at.map(|at| self.modifiers.remove(at)).is_some()
+    }
+
+    /// Consumes the first modifier for which `find` has a meaning.
+    pub(crate) fn take_one<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let (at, found) = self
+            .modifiers
+            .iter()
+            .enumerate()
+            .find_map(|(at, name)| Some((at, find(name)?)))?;
+        self.modifiers.remove(at);
+        Some(found)
+    }
+
+    /// Consumes the next type.
+    pub(crate) fn take_type(&mut self) -> Encoded<ScalarType> {
+        self.take_one(ScalarType::from_name)
+            .ok_or_else(|| self.unsupported("it has no known type"))
+    }
+
+    fn last_type(&self) -> Option<ScalarType> {
+        self.modifiers
+            .iter()
+            .rev()
+            .find_map(|name| ScalarType::from_name(name))
+    }
+
+    pub(crate) fn count(&self, wanted: usize) -> Encoded<()> {
+        if self.operands.len() == wanted {
+            return Ok(());
+        }
+        let message = format!(
+            "`{}` takes {wanted} operands, found {}",
+            self.opcode,
+            self.operands.len()
+        );
+        Err(Complaint::new(self.span, message))
+    }
+
+    pub(crate) fn unsupported(&self, why: &str) -> Complaint {
+        Complaint::new(
+            self.span,
+            format!("unsupported form `{}`: {why}", self.opcode),
+        )
+    }
+
+    /// Complains about modifiers nobody understood.
+    fn finish(&self) -> Encoded<()> {
+        match self.modifiers.first() {
+            None => Ok(()),
+            Some(left) => Err(self.unsupported(&format!("`.{left}` is not known here"))),
+        }
+    }
+}

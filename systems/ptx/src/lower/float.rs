@@ -1,0 +1,352 @@
+//! Floating-point arithmetic (PTX ISA, "Floating Point Instructions").
+//!
+//! Results are those of IEEE 754 with the rounding to nearest even; other roundings of arithmetic
+//! are refused. Approximate instructions give the correctly rounded result, which lies within every
+//! error bound the ISA states. NaN results are the ISA's canonical NaN, so that no bit depends on
+//! the host.
+
+#![allow(clippy::float_cmp)] // Minimum and maximum compare exactly.
+
+use crate::lower::encode::{Encoded, Encoder, Form};
+use crate::ops::{Binary32, Binary64, Op, Ternary32, Ternary64, Unary32, Unary64, compare, lanes};
+use crate::ops::{Logic, Outcome, Pred};
+use crate::types::ScalarType;
+
+const NAN32: u32 = 0x7fff_ffff;
+const NAN64: u64 = 0x7ff8_0000_0000_0000;
+
+#[inline(always)]
+fn bits32(value: f32) -> u32 {
+    if value.is_nan() {
+        NAN32
+    } else {
+        value.to_bits()
+    }
+}
+
+#[inline(always)]
+fn bits64(value: f64) -> u64 {
+    if value.is_nan() {
+        NAN64
+    } else {
+        value.to_bits()
+    }
+}
+
+/// `.ftz`: subnormal numbers become zero of the same sign.
+#[inline(always)]
+pub(crate) fn flush(bits: u32) -> u32 {
+    if bits & 0x7f80_0000 == 0 {
+        bits & 0x8000_0000
+    } else {
+        bits
+    }
+}
+
+#[inline(always)]
+fn f(bits: u32) -> f32 {
+    f32::from_bits(bits)
+}
+
+#[inline(always)]
+fn g(bits: u64) -> f64 {
+    f64::from_bits(bits)
+}
+
+/// `.sat`: clamps to 0..1, NaN becomes 0.
+#[inline(always)]
+pub(crate) fn saturate(value: f32) -> f32 {
+    if value >= 1.0 {
+        1.0
+    } else if value > 0.0 {
+        value
+    } else {
+        0.0
+    }
+}
+
+/// The four combinations of `.ftz` and `.sat` of an operation on singles.
+macro_rules! single {
+    ($ftz:expr, $sat:expr, |$a:ident| $e:expr) => {
+        match ($ftz, $sat) {
+            (false, false) => lanes!(|x: u32| -> u32 {
+                let $a = f(x);
+                bits32($e)
+            }),
+            (true, false) => lanes!(|x: u32| -> u32 {
+                let $a = f(flush(x));
+                flush(bits32($e))
+            }),
+            (false, true) => lanes!(|x: u32| -> u32 {
+                let $a = f(x);
+                bits32(saturate($e))
+            }),
+            (true, true) => {
+                lanes!(|x: u32| -> u32 {
+                    let $a = f(flush(x));
+                    flush(bits32(saturate($e)))
+                })
+            }
+        }
+    };
+    ($ftz:expr, $sat:expr, |$a:ident, $b:ident| $e:expr) => {
+        match ($ftz, $sat) {
+            (false, false) => lanes!(|x: u32, y: u32| -> u32 {
+                let ($a, $b) = (f(x), f(y));
+                bits32($e)
+            }),
+            (true, false) => lanes!(|x: u32, y: u32| -> u32 {
+                let ($a, $b) = (f(flush(x)), f(flush(y)));
+                flush(bits32($e))
+            }),
+            (false, true) => lanes!(|x: u32, y: u32| -> u32 {
+                let ($a, $b) = (f(x), f(y));
+                bits32(saturate($e))
+            }),
+            (true, true) => lanes!(|x: u32, y: u32| -> u32 {
+                let ($a, $b) = (f(flush(x)), f(flush(y)));
+                flush(bits32(saturate($e)))
+            }),
+        }
+    };
+    ($ftz:expr, $sat:expr, |$a:ident, $b:ident, $c:ident| $e:expr) => {
+        match ($ftz, $sat) {
+            (false, false) => lanes!(|x: u32, y: u32, z: u32| -> u32 {
+                let ($a, $b, $c) = (f(x), f(y), f(z));
+                bits32($e)
+            }),
+            (true, false) => lanes!(|x: u32, y: u32, z: u32| -> u32 {
+                let ($a, $b, $c) = (f(flush(x)), f(flush(y)), f(flush(z)));
+                flush(bits32($e))
+            }),
+            (false, true) => lanes!(|x: u32, y: u32, z: u32| -> u32 {
+                let ($a, $b, $c) = (f(x), f(y), f(z));
+                bits32(saturate($e))
+            }),
+            (true, true) => lanes!(|x: u32, y: u32, z: u32| -> u32 {
+                let ($a, $b, $c) = (f(flush(x)), f(flush(y)), f(flush(z)));
+                flush(bits32(saturate($e)))
+            }),
+        }
+    };
+}
+
+impl Encoder<'_, '_> {
+    pub(crate) fn float(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        for rounding in ["rz", "rm", "rp"] {
+            if form.has(rounding) {
+                return Err(form.unsupported("only rounding to nearest even is supported"));
+            }
+        }
+        let _ = form.take("rn") || form.take("approx") || form.take("full");
+        let (ftz, sat, nan) = (form.take("ftz"), form.take("sat"), form.take("NaN"));
+        if form.base == "testp" {
+            return self.test_property(form);
+        }
+        let ty = form.take_type()?;
+        let none = || form.unsupported("no such type for this instruction");
+        if ty == ScalarType::F16 {
+            return Err(form.unsupported("half precision is supported in cvt only"));
+        }
+        let operands = form.operands;
+        let is_double = ty == ScalarType::F64;
+        match form.base {
+            "abs" | "neg" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => {
+                form.count(2)?;
+                let (d, a) = (
+                    self.destination(&operands[0], ty)?,
+                    self.source(&operands[1], ty)?,
+                );
+                if is_double {
+                    let f = unary64(form.base).ok_or_else(none)?;
+                    return Ok(Op::Unary64 { f, d, a });
+                }
+                Ok(Op::Unary32 {
+                    f: unary32(form.base, ftz, sat).ok_or_else(none)?,
+                    d,
+                    a,
+                })
+            }
+            "fma" | "mad" => {
+                form.count(4)?;
+                let d = self.destination(&operands[0], ty)?;
+                let (a, b) = (
+                    self.source(&operands[1], ty)?,
+                    self.source(&operands[2], ty)?,
+                );
+                let c = self.source(&operands[3], ty)?;
+                if is_double {
+                    let f: Ternary64 = lanes!(|a: u64, b: u64, c: u64| -> u64 {
+                        bits64(g(a).mul_add(g(b), g(c)))
+                    });
+                    return Ok(Op::Ternary64 { f, d, a, b, c });
+                }
+                let f: Ternary32 = single!(ftz, sat, |a, b, c| a.mul_add(b, c));
+                Ok(Op::Ternary32 { f, d, a, b, c })
+            }
+            _ => {
+                form.count(3)?;
+                let d = self.destination(&operands[0], ty)?;
+                let (a, b) = (
+                    self.source(&operands[1], ty)?,
+                    self.source(&operands[2], ty)?,
+                );
+                if is_double {
+                    return Ok(Op::Binary64 {
+                        f: double(form.base).ok_or_else(none)?,
+                        d,
+                        a,
+                        b,
+                    });
+                }
+                let f = single(form.base, ftz, sat, nan).ok_or_else(none)?;
+                Ok(Op::Binary32 { f, d, a, b })
+            }
+        }
+    }
+
+    fn test_property(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let names = [
+            "finite",
+            "infinite",
+            "number",
+            "notanumber",
+            "normal",
+            "subnormal",
+        ];
+        let property = form
+            .take_one(|name| names.into_iter().find(|&known| known == name))
+            .ok_or_else(|| form.unsupported("it tests no known property"))?;
+        let ty = form.take_type()?;
+        form.count(2)?;
+        let p = self.predicate_destination(&form.operands[0])?;
+        let a = self.source(&form.operands[1], ty)?;
+        let outcome = Outcome {
+            p,
+            q: Pred::NONE,
+            logic: Logic::First,
+            with: Pred(Pred::TRUE),
+        };
+        if ty == ScalarType::F64 {
+            let f = match property {
+                "finite" => compare!(|a, _b: u64| g(a).is_finite()),
+                "infinite" => compare!(|a, _b: u64| g(a).is_infinite()),
+                "number" => compare!(|a, _b: u64| !g(a).is_nan()),
+                "notanumber" => compare!(|a, _b: u64| g(a).is_nan()),
+                "normal" => compare!(|a, _b: u64| g(a).is_normal()),
+                _ => compare!(|a, _b: u64| g(a).is_subnormal()),
+            };
+            return Ok(Op::Compare64 {
+                f,
+                a,
+                b: a,
+                outcome,
+            });
+        }
+        let f = match property {
+            "finite" => compare!(|a, _b: u32| f(a).is_finite()),
+            "infinite" => compare!(|a, _b: u32| f(a).is_infinite()),
+            "number" => compare!(|a, _b: u32| !f(a).is_nan()),
+            "notanumber" => compare!(|a, _b: u32| f(a).is_nan()),
+            "normal" => compare!(|a, _b: u32| f(a).is_normal()),
+            _ => compare!(|a, _b: u32| f(a).is_subnormal()),
+        };
+        Ok(Op::Compare32 {
+            f,
+            a,
+            b: a,
+            outcome,
+        })
+    }
+}
+
+/// Through double precision: rounding twice is harmless at these error bounds, and the result does
+/// not depend on the host's single-precision library.
+#[inline(always)]
+fn through_double(a: f32, f: impl Fn(f64) -> f64) -> f32 {
+    f(f64::from(a)) as f32
+}
+
+fn unary32(name: &str, ftz: bool, sat: bool) -> Option<Unary32> {
+    Some(match name {
+        "abs" if ftz => lanes!(|a: u32| -> u32 { flush(a) & 0x7fff_ffff }),
+        "abs" => lanes!(|a: u32| -> u32 { a & 0x7fff_ffff }),
+        "neg" if ftz => lanes!(|a: u32| -> u32 { flush(a) ^ 0x8000_0000 }),
+        "neg" => lanes!(|a: u32| -> u32 { a ^ 0x8000_0000 }),
+        "rcp" => single!(ftz, sat, |a| 1.0 / a),
+        "sqrt" => single!(ftz, sat, |a| a.sqrt()),
+        "rsqrt" => single!(ftz, sat, |a| through_double(a, |a| 1.0 / a.sqrt())),
+        "sin" => single!(ftz, sat, |a| through_double(a, f64::sin)),
+        "cos" => single!(ftz, sat, |a| through_double(a, f64::cos)),
+        "ex2" => single!(ftz, sat, |a| through_double(a, f64::exp2)),
+        "lg2" => single!(ftz, sat, |a| through_double(a, f64::log2)),
+        "tanh" => single!(ftz, sat, |a| through_double(a, f64::tanh)),
+        _ => return None,
+    })
+}
+
+fn unary64(name: &str) -> Option<Unary64> {
+    Some(match name {
+        "abs" => lanes!(|a: u64| -> u64 { a & (u64::MAX >> 1) }),
+        "neg" => lanes!(|a: u64| -> u64 { a ^ 1 << 63 }),
+        "rcp" => lanes!(|a: u64| -> u64 { bits64(1.0 / g(a)) }),
+        "sqrt" => lanes!(|a: u64| -> u64 { bits64(g(a).sqrt()) }),
+        "rsqrt" => lanes!(|a: u64| -> u64 { bits64(1.0 / g(a).sqrt()) }),
+        _ => return None,
+    })
+}
+
+fn single(name: &str, ftz: bool, sat: bool, nan: bool) -> Option<Binary32> {
+    Some(match name {
+        "add" => single!(ftz, sat, |a, b| a + b),
+        "sub" => single!(ftz, sat, |a, b| a - b),
+        "mul" => single!(ftz, sat, |a, b| a * b),
+        "div" => single!(ftz, sat, |a, b| a / b),
+        "min" if nan => single!(ftz, false, |a, b| if a.is_nan() || b.is_nan() {
+            f32::NAN
+        } else {
+            least(a, b)
+        }),
+        "min" => single!(ftz, false, |a, b| least(a, b)),
+        "max" if nan => single!(ftz, false, |a, b| if a.is_nan() || b.is_nan() {
+            f32::NAN
+        } else {
+            -least(-a, -b)
+        }),
+        "max" => single!(ftz, false, |a, b| -least(-a, -b)),
+        "copysign" => lanes!(|a: u32, b: u32| -> u32 { a & 0x8000_0000 | b & 0x7fff_ffff }),
+        _ => return None,
+    })
+}
+
+/// The smaller; -0 is smaller than +0; a NaN loses against a number (`a` against `b`).
+#[inline(always)]
+fn least(a: f32, b: f32) -> f32 {
+    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) {
+        a
+    } else {
+        b
+    }
+}
+
+#[inline(always)]
+fn least64(a: f64, b: f64) -> f64 {
+    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) {
+        a
+    } else {
+        b
+    }
+}
+
+fn double(name: &str) -> Option<Binary64> {
+    Some(match name {
+        "add" => lanes!(|a: u64, b: u64| -> u64 { bits64(g(a) + g(b)) }),
+        "sub" => lanes!(|a: u64, b: u64| -> u64 { bits64(g(a) - g(b)) }),
+        "mul" => lanes!(|a: u64, b: u64| -> u64 { bits64(g(a) * g(b)) }),
+        "div" => lanes!(|a: u64, b: u64| -> u64 { bits64(g(a) / g(b)) }),
+        "min" => lanes!(|a: u64, b: u64| -> u64 { bits64(least64(g(a), g(b))) }),
+        "max" => lanes!(|a: u64, b: u64| -> u64 { bits64(-least64(-g(a), -g(b))) }),
+        "copysign" => lanes!(|a: u64, b: u64| -> u64 { a & 1 << 63 | b & u64::MAX >> 1 }),
+        _ => return None,
+    })
+}

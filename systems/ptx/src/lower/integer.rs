@@ -1,0 +1,924 @@
+//! Integer instructions (PTX ISA, "Integer Arithmetic", "Logic and Shift").
+
+use crate::lower::encode::{Encoded, Encoder, Form};
+use crate::lower::names::Value;
+use crate::ops::{
+    Binary32, Binary64, BinaryWide, Carry, CarryKind, Constant, Extract64, Insert32, Insert64,
+    Logic, Narrow, Op, Pred, Shift64, ShiftBy32, ShiftBy64, Ternary32, Ternary64, TernaryWide,
+    Unary32, Unary64, lanes,
+};
+use crate::types::ScalarType;
+
+impl Encoder<'_, '_> {
+    pub(crate) fn integer(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        match form.base {
+            "shl" | "shr" => self.shift(form),
+            "and" | "or" | "xor" | "not" if form.has("pred") => self.predicate_logic(form),
+            "abs" | "neg" | "not" | "cnot" | "brev" => self.integer_unary(form),
+            "clz" | "popc" | "bfind" => self.bit_count(form),
+            "mad" | "mad24" | "sad" | "prmt" | "shf" | "dp4a" => self.integer_ternary(form),
+            "bfe" | "bfi" | "lop3" | "bmsk" => self.bit_field(form),
+            _ => self.integer_binary(form),
+        }
+    }
+
+    fn integer_binary(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let part = multiply_part(form);
+        let saturate = form.take("sat");
+        let ty = form.take_type()?;
+        form.count(3)?;
+        let [d, a, b] = [&form.operands[0], &form.operands[1], &form.operands[2]];
+        if saturate && ty != ScalarType::S32 {
+            return Err(form.unsupported("`.sat` needs .s32"));
+        }
+        if form.base == "mul" && part == "wide" {
+            let (a, b) = (self.word(a, ty)?, self.word(b, ty)?);
+            return match ty.bits() {
+                16 => {
+                    let d = self.destination(d, ScalarType::B32)?;
+                    let f = if ty.is_signed() {
+                        MUL_WIDE_S16
+                    } else {
+                        MUL_WIDE_U16
+                    };
+                    Ok(Op::Binary32 { f, d, a, b })
+                }
+                32 => {
+                    let d = self.destination(d, ScalarType::B64)?;
+                    let f = if ty.is_signed() {
+                        MUL_WIDE_S32
+                    } else {
+                        MUL_WIDE_U32
+                    };
+                    Ok(Op::BinaryWide { f, d, a, b })
+                }
+                _ => Err(form.unsupported("`.wide` needs a 16- or 32-bit type")),
+            };
+        }
+        let name = match (form.base, part, saturate) {
+            ("mul", "hi", _) => "mul.hi",
+            ("mul24", "hi", _) => "mul24.hi",
+            ("add", _, true) => "add.sat",
+            ("sub", _, true) => "sub.sat",
+            (base, _, _) => base,
+        };
+        let (d, a, b) = (
+            self.destination(d, ty)?,
+            self.source(a, ty)?,
+            self.source(b, ty)?,
+        );
+        let none = || form.unsupported("no such type for this instruction");
+        Ok(match ty.bits() {
+            64 => Op::Binary64 {
+                f: binary64(name, ty.is_signed()).ok_or_else(none)?,
+                d,
+                a,
+                b,
+            },
+            32 => Op::Binary32 {
+                f: binary32(name, ty.is_signed()).ok_or_else(none)?,
+                d,
+                a,
+                b,
+            },
+            16 => Op::Binary32 {
+                f: binary16(name, ty.is_signed()).ok_or_else(none)?,
+                d,
+                a,
+                b,
+            },
+            _ => return Err(none()),
+        })
+    }
+
+    fn shift(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let ty = form.take_type()?;
+        form.count(3)?;
+        let left = form.base == "shl";
+        let signed = ty.is_signed();
+        let d = self.destination(&form.operands[0], ty)?;
+        let a = self.source(&form.operands[1], ty)?;
+        let amount = &form.operands[2];
+        if let Value::Integer(by) = amount.value {
+            // Amounts beyond the width clamp to it.
+            let by = by.min(64) as u32;
+            return Ok(match ty.bits() {
+                64 => Op::ShiftBy64 {
+                    f: shift_by64(left, signed),
+                    d,
+                    a,
+                    by: by.min(64),
+                },
+                32 => Op::ShiftBy32 {
+                    f: shift_by32(left, signed),
+                    d,
+                    a,
+                    by: by.min(32),
+                },
+                16 => Op::ShiftBy32 {
+                    f: shift_by16(left, signed),
+                    d,
+                    a,
+                    by: by.min(16),
+                },
+                _ => return Err(form.unsupported("no such type for a shift")),
+            });
+        }
+        let b = self.word(amount, ScalarType::U32)?;
+        Ok(match ty.bits() {
+            64 => Op::Shift64 {
+                f: shift64(left, signed),
+                d,
+                a,
+                b,
+            },
+            32 => Op::Binary32 {
+                f: shift32(left, signed),
+                d,
+                a,
+                b,
+            },
+            16 => Op::Binary32 {
+                f: shift16(left, signed),
+                d,
+                a,
+                b,
+            },
+            _ => return Err(form.unsupported("no such type for a shift")),
+        })
+    }
+
+    fn predicate_logic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        form.take("pred");
+        let d = self.predicate_destination(&form.operands[0])?;
+        if form.base == "not" {
+            form.count(2)?;
+            let a = self.predicate(&form.operands[1])?;
+            let a = Pred(a.0 ^ Pred::NEGATED);
+            return Ok(Op::Predicate {
+                logic: Logic::First,
+                d,
+                a,
+                b: a,
+            });
+        }
+        form.count(3)?;
+        let logic = match form.base {
+            "and" => Logic::And,
+            "or" => Logic::Or,
+            _ => Logic::Xor,
+        };
+        let (a, b) = (
+            self.predicate(&form.operands[1])?,
+            self.predicate(&form.operands[2])?,
+        );
+        Ok(Op::Predicate { logic, d, a, b })
+    }
+
+    fn integer_unary(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let ty = form.take_type()?;
+        form.count(2)?;
+        let d = self.destination(&form.operands[0], ty)?;
+        let a = self.source(&form.operands[1], ty)?;
+        let none = || form.unsupported("no such type for this instruction");
+        if ty.bits() == 64 {
+            let f: Unary64 = match form.base {
+                "abs" => lanes!(|a: u64| -> u64 { (a as i64).wrapping_abs() as u64 }),
+                "neg" => lanes!(|a: u64| -> u64 { a.wrapping_neg() }),
+                "not" => lanes!(|a: u64| -> u64 { !a }),
+                "cnot" => lanes!(|a: u64| -> u64 { u64::from(a == 0) }),
+                _ => lanes!(|a: u64| -> u64 { a.reverse_bits() }),
+            };
+            return Ok(Op::Unary64 { f, d, a });
+        }
+        let f: Unary32 = match (form.base, ty.bits()) {
+            ("abs", 32) => lanes!(|a: u32| -> u32 { (a as i32).wrapping_abs() as u32 }),
+            ("neg", 32) => lanes!(|a: u32| -> u32 { a.wrapping_neg() }),
+            ("not", 32) => lanes!(|a: u32| -> u32 { !a }),
+            ("brev", 32) => lanes!(|a: u32| -> u32 { a.reverse_bits() }),
+            ("cnot", 16 | 32) => lanes!(|a: u32| -> u32 { u32::from(a == 0) }),
+            ("abs", 16) => {
+                lanes!(|a: u32| -> u32 { u32::from((a as i16).wrapping_abs() as u16) })
+            }
+            ("neg", 16) => lanes!(|a: u32| -> u32 { a.wrapping_neg() & 0xffff }),
+            ("not", 16) => lanes!(|a: u32| -> u32 { !a & 0xffff }),
+            _ => return Err(none()),
+        };
+        Ok(Op::Unary32 { f, d, a })
+    }
+
+    /// Results are 32 bits wide whatever the type of the source.
+    fn bit_count(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let shift_amount = form.take("shiftamt");
+        let ty = form.take_type()?;
+        form.count(2)?;
+        let d = self.destination(&form.operands[0], ScalarType::U32)?;
+        let a = self.source(&form.operands[1], ty)?;
+        if ty.bits() == 64 {
+            let f: Narrow = match (form.base, ty.is_signed(), shift_amount) {
+                ("clz", ..) => lanes!(|a: u64| -> u32 { a.leading_zeros() }),
+                ("popc", ..) => lanes!(|a: u64| -> u32 { a.count_ones() }),
+                (_, false, false) => lanes!(|a: u64| -> u32 { top_bit64(a) }),
+                (_, false, true) => lanes!(|a: u64| -> u32 { to_shift(top_bit64(a), 63) }),
+                (_, true, false) => lanes!(|a: u64| -> u32 { top_bit64(positive64(a)) }),
+                _ => lanes!(|a: u64| -> u32 { to_shift(top_bit64(positive64(a)), 63) }),
+            };
+            return Ok(Op::Narrow { f, d, a });
+        }
+        if ty.bits() != 32 {
+            return Err(form.unsupported("no such type for this instruction"));
+        }
+        let f: Unary32 = match (form.base, ty.is_signed(), shift_amount) {
+            ("clz", ..) => lanes!(|a: u32| -> u32 { a.leading_zeros() }),
+            ("popc", ..) => lanes!(|a: u32| -> u32 { a.count_ones() }),
+            (_, false, false) => lanes!(|a: u32| -> u32 { top_bit32(a) }),
+            (_, false, true) => lanes!(|a: u32| -> u32 { to_shift(top_bit32(a), 31) }),
+            (_, true, false) => lanes!(|a: u32| -> u32 { top_bit32(positive32(a)) }),
+            _ => lanes!(|a: u32| -> u32 { to_shift(top_bit32(positive32(a)), 31) }),
+        };
+        Ok(Op::Unary32 { f, d, a })
+    }
+
+    fn integer_ternary(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let part = multiply_part(form);
+        let prmt_mode = if form.base == "prmt" {
+            prmt_mode(form)
+        } else {
+            ""
+        };
+        let (left, wrap) = match form.base {
+            "shf" => (
+                form.take("l") || !form.take("r"),
+                form.take("wrap") || !form.take("clamp"),
+            ),
+            _ => (false, false),
+        };
+        let ty = form.take_type()?;
+        let second = if form.base == "dp4a" {
+            form.take_type()?
+        } else {
+            ty
+        };
+        form.count(4)?;
+        let [d, a, b, c] = [
+            &form.operands[0],
+            &form.operands[1],
+            &form.operands[2],
+            &form.operands[3],
+        ];
+        if form.base == "mad" && part == "wide" {
+            let (a, b) = (self.word(a, ty)?, self.word(b, ty)?);
+            return match ty.bits() {
+                16 => {
+                    let d = self.destination(d, ScalarType::B32)?;
+                    let c = self.word(c, ScalarType::B32)?;
+                    let f: Ternary32 = if ty.is_signed() {
+                        lanes!(|a: u32, b: u32, c: u32| -> u32 { s16_wide(a, b).wrapping_add(c) })
+                    } else {
+                        lanes!(|a: u32, b: u32, c: u32| -> u32 { (a * b).wrapping_add(c) })
+                    };
+                    Ok(Op::Ternary32 { f, d, a, b, c })
+                }
+                32 => {
+                    let d = self.destination(d, ScalarType::B64)?;
+                    let c = self.double(c, ScalarType::B64)?;
+                    let f: TernaryWide = if ty.is_signed() {
+                        lanes!(|a: u32, b: u32, c: u64| -> u64 { s32_wide(a, b).wrapping_add(c) })
+                    } else {
+                        lanes!(|a: u32, b: u32, c: u64| -> u64 { u32_wide(a, b).wrapping_add(c) })
+                    };
+                    Ok(Op::TernaryWide { f, d, a, b, c })
+                }
+                _ => Err(form.unsupported("`.wide` needs a 16- or 32-bit type")),
+            };
+        }
+        let d = self.destination(d, ty)?;
+        let (a, b, c) = (
+            self.source(a, ty)?,
+            self.source(b, ty)?,
+            self.source(c, ty)?,
+        );
+        let signed = ty.is_signed();
+        let none = || form.unsupported("no such form of this instruction");
+        if ty.bits() == 64 {
+            let f: Ternary64 = match (form.base, part, signed) {
+                ("mad", "lo", _) => {
+                    lanes!(|a: u64, b: u64, c: u64| -> u64 { a.wrapping_mul(b).wrapping_add(c) })
+                }
+                ("mad", "hi", false) => {
+                    lanes!(|a: u64, b: u64, c: u64| -> u64 { u64_high(a, b).wrapping_add(c) })
+                }
+                ("mad", "hi", true) => {
+                    lanes!(|a: u64, b: u64, c: u64| -> u64 { s64_high(a, b).wrapping_add(c) })
+                }
+                ("sad", _, false) => {
+                    lanes!(|a: u64, b: u64, c: u64| -> u64 { a.abs_diff(b).wrapping_add(c) })
+                }
+                ("sad", _, true) => lanes!(|a: u64, b: u64, c: u64| -> u64 {
+                    (a as i64).abs_diff(b as i64).wrapping_add(c)
+                }),
+                _ => return Err(none()),
+            };
+            return Ok(Op::Ternary64 { f, d, a, b, c });
+        }
+        let f: Ternary32 = match (form.base, ty.bits()) {
+            ("prmt", 32) => permute(prmt_mode),
+            ("shf", 32) => funnel(left, wrap),
+            ("dp4a", 32) => dot_product(signed, second.is_signed()),
+            ("mad", 32) => mad32(part, signed).ok_or_else(none)?,
+            ("mad24", 32) => mad24(part, signed).ok_or_else(none)?,
+            ("sad", 32) if signed => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                (a as i32).abs_diff(b as i32).wrapping_add(c)
+            }),
+            ("sad", 32) => {
+                lanes!(|a: u32, b: u32, c: u32| -> u32 { a.abs_diff(b).wrapping_add(c) })
+            }
+            ("mad", 16) if part == "lo" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                a.wrapping_mul(b).wrapping_add(c) & 0xffff
+            }),
+            ("sad", 16) if signed => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                u32::from((a as i16).abs_diff(b as i16)).wrapping_add(c) & 0xffff
+            }),
+            ("sad", 16) => {
+                lanes!(|a: u32, b: u32, c: u32| -> u32 { a.abs_diff(b).wrapping_add(c) & 0xffff })
+            }
+            _ => return Err(none()),
+        };
+        Ok(Op::Ternary32 { f, d, a, b, c })
+    }
+
+    fn bit_field(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let wrap = form.base == "bmsk" && (form.take("wrap") || !form.take("clamp"));
+        let ty = form.take_type()?;
+        let wide = ty.bits() == 64;
+        if !wide && ty.bits() != 32 {
+            return Err(form.unsupported("no such type for this instruction"));
+        }
+        let word = ScalarType::U32;
+        let operands = form.operands;
+        match form.base {
+            "bmsk" => {
+                form.count(3)?;
+                let d = self.destination(&operands[0], ty)?;
+                let (a, b) = (
+                    self.word(&operands[1], word)?,
+                    self.word(&operands[2], word)?,
+                );
+                let f: Binary32 = if wrap {
+                    lanes!(|a: u32, b: u32| -> u32 { bit_mask(a & 31, b & 31) })
+                } else {
+                    lanes!(|a: u32, b: u32| -> u32 { bit_mask(a, b) })
+                };
+                Ok(Op::Binary32 { f, d, a, b })
+            }
+            "bfe" => {
+                form.count(4)?;
+                let d = self.destination(&operands[0], ty)?;
+                let a = self.source(&operands[1], ty)?;
+                let (b, c) = (
+                    self.word(&operands[2], word)?,
+                    self.word(&operands[3], word)?,
+                );
+                if wide {
+                    let f: Extract64 = if ty.is_signed() {
+                        lanes!(|a: u64, b: u32, c: u32| -> u64 { extract(a, b, c, 64, true) })
+                    } else {
+                        lanes!(|a: u64, b: u32, c: u32| -> u64 { extract(a, b, c, 64, false) })
+                    };
+                    return Ok(Op::Extract64 { f, d, a, b, c });
+                }
+                let f: Ternary32 = if ty.is_signed() {
+                    lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                        extract(u64::from(a), b, c, 32, true) as u32
+                    })
+                } else {
+                    lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                        extract(u64::from(a), b, c, 32, false) as u32
+                    })
+                };
+                Ok(Op::Ternary32 { f, d, a, b, c })
+            }
+            "bfi" => {
+                form.count(5)?;
+                let d = self.destination(&operands[0], ty)?;
+                let (a, b) = (
+                    self.source(&operands[1], ty)?,
+                    self.source(&operands[2], ty)?,
+                );
+                let (c, e) = (
+                    self.word(&operands[3], word)?,
+                    self.word(&operands[4], word)?,
+                );
+                if wide {
+                    let f: Insert64 =
+                        lanes!(|a: u64, b: u64, c: u32, e: u32| -> u64 { insert(a, b, c, e, 64) });
+                    return Ok(Op::Insert64 { f, d, a, b, c, e });
+                }
+                let f: Insert32 = lanes!(|a: u32, b: u32, c: u32, e: u32| -> u32 {
+                    insert(u64::from(a), u64::from(b), c, e, 32) as u32
+                });
+                Ok(Op::Insert32 { f, d, a, b, c, e })
+            }
+            _ => {
+                form.count(5)?;
+                let Value::Integer(table @ 0..=255) = operands[4].value else {
+                    return Err(form.unsupported("the table is a constant from 0 to 255"));
+                };
+                let d = self.destination(&operands[0], ty)?;
+                let (a, b) = (self.word(&operands[1], ty)?, self.word(&operands[2], ty)?);
+                let c = self.word(&operands[3], ty)?;
+                Ok(Op::Lop3 {
+                    table: table as u8,
+                    d,
+                    a,
+                    b,
+                    c,
+                })
+            }
+        }
+    }
+
+    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
+    pub(crate) fn carry(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let gives = form.take("cc");
+        let part = multiply_part(form);
+        let ty = form.take_type()?;
+        let (kind, takes) = match (form.base, part) {
+            ("add", _) => (CarryKind::Add, false),
+            ("addc", _) => (CarryKind::Add, true),
+            ("sub", _) => (CarryKind::Sub, false),
+            ("subc", _) => (CarryKind::Sub, true),
+            ("mad" | "madc", "lo") => (CarryKind::MadLo, form.base == "madc"),
+            ("mad" | "madc", "hi") => (CarryKind::MadHi, form.base == "madc"),
+            _ => return Err(form.unsupported("no such form with a carry")),
+        };
+        let is_mad = matches!(kind, CarryKind::MadLo | CarryKind::MadHi);
+        form.count(if is_mad { 4 } else { 3 })?;
+        if !matches!(ty.bits(), 32 | 64) || ty.is_float() {
+            return Err(form.unsupported("carries need a 32- or 64-bit integer type"));
+        }
+        let d = self.destination(&form.operands[0], ty)?;
+        let (a, b) = (
+            self.source(&form.operands[1], ty)?,
+            self.source(&form.operands[2], ty)?,
+        );
+        let c = match form.operands.get(3) {
+            Some(operand) => self.source(operand, ty)?,
+            None if ty.bits() == 64 => self.constant64(Constant::Value(0)),
+            None => self.constant32(Constant::Value(0)),
+        };
+        let (wide, signed) = (ty.bits() == 64, ty.is_signed());
+        self.tables.carries.push(Carry {
+            kind,
+            wide,
+            signed,
+            takes,
+            gives,
+            d,
+            a,
+            b,
+            c,
+        });
+        Ok(Op::Carry(self.tables.carries.len() as u32 - 1))
+    }
+}
+
+fn multiply_part(form: &mut Form<'_>) -> &'static str {
+    form.take_one(|name| ["lo", "hi", "wide"].into_iter().find(|&part| part == name))
+        .unwrap_or("lo")
+}
+
+fn prmt_mode(form: &mut Form<'_>) -> &'static str {
+    let modes = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
+    form.take_one(|name| modes.into_iter().find(|&mode| mode == name))
+        .unwrap_or("")
+}
+
+fn s16_wide(a: u32, b: u32) -> u32 {
+    (i32::from(a as i16) * i32::from(b as i16)) as u32
+}
+
+#[inline(always)]
+fn s32_wide(a: u32, b: u32) -> u64 {
+    (i64::from(a as i32) * i64::from(b as i32)) as u64
+}
+
+#[inline(always)]
+fn u32_wide(a: u32, b: u32) -> u64 {
+    u64::from(a) * u64::from(b)
+}
+
+fn u64_high(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 64) as u64
+}
+
+fn s64_high(a: u64, b: u64) -> u64 {
+    ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
+}
+
+const MUL_WIDE_S16: Binary32 = lanes!(|a: u32, b: u32| -> u32 { s16_wide(a, b) });
+const MUL_WIDE_U16: Binary32 = lanes!(|a: u32, b: u32| -> u32 { (a & 0xffff) * (b & 0xffff) });
+const MUL_WIDE_S32: BinaryWide = lanes!(|a: u32, b: u32| -> u64 { s32_wide(a, b) });
+const MUL_WIDE_U32: BinaryWide = lanes!(|a: u32, b: u32| -> u64 { u32_wide(a, b) });
+
+fn s24(a: u32) -> i64 {
+    i64::from((a << 8) as i32 >> 8)
+}
+
+fn u24(a: u32) -> u64 {
+    u64::from(a & 0x00ff_ffff)
+}
+
+fn binary32(name: &str, signed: bool) -> Option<Binary32> {
+    Some(match (name, signed) {
+        ("add", _) => lanes!(|a: u32, b: u32| -> u32 { a.wrapping_add(b) }),
+        ("sub", _) => lanes!(|a: u32, b: u32| -> u32 { a.wrapping_sub(b) }),
+        ("add.sat", _) => {
+            lanes!(|a: u32, b: u32| -> u32 { (a as i32).saturating_add(b as i32) as u32 })
+        }
+        ("sub.sat", _) => {
+            lanes!(|a: u32, b: u32| -> u32 { (a as i32).saturating_sub(b as i32) as u32 })
+        }
+        ("mul", _) => lanes!(|a: u32, b: u32| -> u32 { a.wrapping_mul(b) }),
+        ("mul.hi", false) => lanes!(|a: u32, b: u32| -> u32 { (u32_wide(a, b) >> 32) as u32 }),
+        ("mul.hi", true) => lanes!(|a: u32, b: u32| -> u32 { (s32_wide(a, b) >> 32) as u32 }),
+        ("mul24", false) => lanes!(|a: u32, b: u32| -> u32 { (u24(a) * u24(b)) as u32 }),
+        ("mul24", true) => lanes!(|a: u32, b: u32| -> u32 { (s24(a) * s24(b)) as u32 }),
+        ("mul24.hi", false) => {
+            lanes!(|a: u32, b: u32| -> u32 { ((u24(a) * u24(b)) >> 16) as u32 })
+        }
+        ("mul24.hi", true) => lanes!(|a: u32, b: u32| -> u32 { ((s24(a) * s24(b)) >> 16) as u32 }),
+        // Division by zero does not trap; hardware gives all ones.
+        ("div", false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_div(b).unwrap_or(u32::MAX) }),
+        ("div", true) => lanes!(|a: u32, b: u32| -> u32 {
+            if b == 0 {
+                u32::MAX
+            } else {
+                (a as i32).wrapping_div(b as i32) as u32
+            }
+        }),
+        ("rem", false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_rem(b).unwrap_or(a) }),
+        ("rem", true) => lanes!(|a: u32, b: u32| -> u32 {
+            if b == 0 {
+                a
+            } else {
+                (a as i32).wrapping_rem(b as i32) as u32
+            }
+        }),
+        ("min", false) => lanes!(|a: u32, b: u32| -> u32 { a.min(b) }),
+        ("min", true) => lanes!(|a: u32, b: u32| -> u32 { (a as i32).min(b as i32) as u32 }),
+        ("max", false) => lanes!(|a: u32, b: u32| -> u32 { a.max(b) }),
+        ("max", true) => lanes!(|a: u32, b: u32| -> u32 { (a as i32).max(b as i32) as u32 }),
+        ("and", _) => lanes!(|a: u32, b: u32| -> u32 { a & b }),
+        ("or", _) => lanes!(|a: u32, b: u32| -> u32 { a | b }),
+        ("xor", _) => lanes!(|a: u32, b: u32| -> u32 { a ^ b }),
+        _ => return None,
+    })
+}
+
+fn binary64(name: &str, signed: bool) -> Option<Binary64> {
+    Some(match (name, signed) {
+        ("add", _) => lanes!(|a: u64, b: u64| -> u64 { a.wrapping_add(b) }),
+        ("sub", _) => lanes!(|a: u64, b: u64| -> u64 { a.wrapping_sub(b) }),
+        ("mul", _) => lanes!(|a: u64, b: u64| -> u64 { a.wrapping_mul(b) }),
+        ("mul.hi", false) => lanes!(|a: u64, b: u64| -> u64 { u64_high(a, b) }),
+        ("mul.hi", true) => lanes!(|a: u64, b: u64| -> u64 { s64_high(a, b) }),
+        ("div", false) => lanes!(|a: u64, b: u64| -> u64 { a.checked_div(b).unwrap_or(u64::MAX) }),
+        ("div", true) => lanes!(|a: u64, b: u64| -> u64 {
+            if b == 0 {
+                u64::MAX
+            } else {
+                (a as i64).wrapping_div(b as i64) as u64
+            }
+        }),
+        ("rem", false) => lanes!(|a: u64, b: u64| -> u64 { a.checked_rem(b).unwrap_or(a) }),
+        ("rem", true) => lanes!(|a: u64, b: u64| -> u64 {
+            if b == 0 {
+                a
+            } else {
+                (a as i64).wrapping_rem(b as i64) as u64
+            }
+        }),
+        ("min", false) => lanes!(|a: u64, b: u64| -> u64 { a.min(b) }),
+        ("min", true) => lanes!(|a: u64, b: u64| -> u64 { (a as i64).min(b as i64) as u64 }),
+        ("max", false) => lanes!(|a: u64, b: u64| -> u64 { a.max(b) }),
+        ("max", true) => lanes!(|a: u64, b: u64| -> u64 { (a as i64).max(b as i64) as u64 }),
+        ("and", _) => lanes!(|a: u64, b: u64| -> u64 { a & b }),
+        ("or", _) => lanes!(|a: u64, b: u64| -> u64 { a | b }),
+        ("xor", _) => lanes!(|a: u64, b: u64| -> u64 { a ^ b }),
+        _ => return None,
+    })
+}
+
+/// Operands come zero-extended and leave zero-extended.
+fn binary16(name: &str, signed: bool) -> Option<Binary32> {
+    Some(match (name, signed) {
+        ("add", _) => lanes!(|a: u32, b: u32| -> u32 { a.wrapping_add(b) & 0xffff }),
+        ("sub", _) => lanes!(|a: u32, b: u32| -> u32 { a.wrapping_sub(b) & 0xffff }),
+        ("mul", _) => lanes!(|a: u32, b: u32| -> u32 { a.wrapping_mul(b) & 0xffff }),
+        ("mul.hi", false) => lanes!(|a: u32, b: u32| -> u32 { a.wrapping_mul(b) >> 16 }),
+        ("mul.hi", true) => lanes!(|a: u32, b: u32| -> u32 { s16_wide(a, b) >> 16 }),
+        ("div", false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_div(b).unwrap_or(0xffff) }),
+        ("div", true) => lanes!(|a: u32, b: u32| -> u32 {
+            if b == 0 {
+                0xffff
+            } else {
+                u32::from((a as i16).wrapping_div(b as i16) as u16)
+            }
+        }),
+        ("rem", false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_rem(b).unwrap_or(a) }),
+        ("rem", true) => lanes!(|a: u32, b: u32| -> u32 {
+            if b == 0 {
+                a
+            } else {
+                u32::from((a as i16).wrapping_rem(b as i16) as u16)
+            }
+        }),
+        ("min", false) => lanes!(|a: u32, b: u32| -> u32 { a.min(b) }),
+        ("min", true) => {
+            lanes!(|a: u32, b: u32| -> u32 { u32::from((a as i16).min(b as i16) as u16) })
+        }
+        ("max", false) => lanes!(|a: u32, b: u32| -> u32 { a.max(b) }),
+        ("max", true) => {
+            lanes!(|a: u32, b: u32| -> u32 { u32::from((a as i16).max(b as i16) as u16) })
+        }
+        ("and", _) => lanes!(|a: u32, b: u32| -> u32 { a & b }),
+        ("or", _) => lanes!(|a: u32, b: u32| -> u32 { a | b }),
+        ("xor", _) => lanes!(|a: u32, b: u32| -> u32 { a ^ b }),
+        _ => return None,
+    })
+}
+
+fn mad32(part: &str, signed: bool) -> Option<Ternary32> {
+    Some(match (part, signed) {
+        ("lo", _) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { a.wrapping_mul(b).wrapping_add(c) })
+        }
+        ("hi", false) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            ((u32_wide(a, b) >> 32) as u32).wrapping_add(c)
+        }),
+        ("hi", true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            ((s32_wide(a, b) >> 32) as u32).wrapping_add(c)
+        }),
+        _ => return None,
+    })
+}
+
+fn mad24(part: &str, signed: bool) -> Option<Ternary32> {
+    Some(match (part, signed) {
+        ("lo", false) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { ((u24(a) * u24(b)) as u32).wrapping_add(c) })
+        }
+        ("lo", true) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { ((s24(a) * s24(b)) as u32).wrapping_add(c) })
+        }
+        ("hi", false) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            (((u24(a) * u24(b)) >> 16) as u32).wrapping_add(c)
+        }),
+        ("hi", true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            (((s24(a) * s24(b)) >> 16) as u32).wrapping_add(c)
+        }),
+        _ => return None,
+    })
+}
+
+fn shift32(left: bool, signed: bool) -> Binary32 {
+    match (left, signed) {
+        (true, _) => lanes!(|a: u32, b: u32| -> u32 { a.checked_shl(b).unwrap_or(0) }),
+        (_, false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_shr(b).unwrap_or(0) }),
+        _ => lanes!(|a: u32, b: u32| -> u32 { (a as i32 >> b.min(31)) as u32 }),
+    }
+}
+
+fn shift16(left: bool, signed: bool) -> Binary32 {
+    match (left, signed) {
+        (true, _) => lanes!(|a: u32, b: u32| -> u32 { a.checked_shl(b).unwrap_or(0) & 0xffff }),
+        (_, false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_shr(b).unwrap_or(0) }),
+        _ => lanes!(|a: u32, b: u32| -> u32 { u32::from((a as i16 >> b.min(15)) as u16) }),
+    }
+}
+
+fn shift64(left: bool, signed: bool) -> Shift64 {
+    match (left, signed) {
+        (true, _) => lanes!(|a: u64, b: u32| -> u64 { a.checked_shl(b).unwrap_or(0) }),
+        (_, false) => lanes!(|a: u64, b: u32| -> u64 { a.checked_shr(b).unwrap_or(0) }),
+        _ => lanes!(|a: u64, b: u32| -> u64 { (a as i64 >> b.min(63)) as u64 }),
+    }
+}
+
+/// The amount is at most the width.
+fn shift_by32(left: bool, signed: bool) -> ShiftBy32 {
+    match (left, signed) {
+        (true, _) => |a, by, out| each32(a, out, |a| ((u64::from(a)) << by) as u32),
+        (_, false) => |a, by, out| {
+            let (half, rest) = (by / 2, by - by / 2);
+            each32(a, out, |a| (a >> half) >> rest);
+        },
+        _ => |a, by, out| {
+            let by = by.min(31);
+            each32(a, out, |a| (a as i32 >> by) as u32);
+        },
+    }
+}
+
+fn shift_by16(left: bool, signed: bool) -> ShiftBy32 {
+    match (left, signed) {
+        (true, _) => |a, by, out| each32(a, out, |a| (a << by) & 0xffff),
+        (_, false) => |a, by, out| each32(a, out, |a| a >> by),
+        _ => |a, by, out| {
+            let by = by.min(15);
+            each32(a, out, |a| u32::from((a as i16 >> by) as u16));
+        },
+    }
+}
+
+fn shift_by64(left: bool, signed: bool) -> ShiftBy64 {
+    match (left, signed) {
+        (true, _) => |a, by, out| {
+            let (half, rest) = (by / 2, by - by / 2);
+            each64(a, out, |a| (a << half) << rest);
+        },
+        (_, false) => |a, by, out| {
+            let (half, rest) = (by / 2, by - by / 2);
+            each64(a, out, |a| (a >> half) >> rest);
+        },
+        _ => |a, by, out| {
+            let by = by.min(63);
+            each64(a, out, |a| (a as i64 >> by) as u64);
+        },
+    }
+}
+
+#[inline(always)]
+fn each32(a: &[u32; 32], out: &mut [u32; 32], f: impl Fn(u32) -> u32) {
+    for (out, &a) in out.iter_mut().zip(a) {
+        *out = f(a);
+    }
+}
+
+#[inline(always)]
+fn each64(a: &[u64; 32], out: &mut [u64; 32], f: impl Fn(u64) -> u64) {
+    for (out, &a) in out.iter_mut().zip(a) {
+        *out = f(a);
+    }
+}
+
+/// Number of the most significant one, all ones if there is none.
+fn top_bit32(a: u32) -> u32 {
+    31u32.wrapping_sub(a.leading_zeros())
+}
+
+fn top_bit64(a: u64) -> u32 {
+    63u32.wrapping_sub(a.leading_zeros())
+}
+
+/// Signed `bfind` looks for the most significant bit that differs from the sign.
+fn positive32(a: u32) -> u32 {
+    if (a as i32) < 0 { !a } else { a }
+}
+
+fn positive64(a: u64) -> u64 {
+    if (a as i64) < 0 { !a } else { a }
+}
+
+/// `.shiftamt`: how far to shift left to bring the bit to the top.
+fn to_shift(bit: u32, top: u32) -> u32 {
+    if bit == u32::MAX { bit } else { top - bit }
+}
+
+fn bit_mask(start: u32, width: u32) -> u32 {
+    let ones = if width >= 32 {
+        u32::MAX
+    } else {
+        (1 << width) - 1
+    };
+    ones.checked_shl(start).unwrap_or(0)
+}
+
+/// `bfe` as the PTX ISA's pseudo-code has it.
+fn extract(a: u64, position: u32, length: u32, bits: u32, signed: bool) -> u64 {
+    let (position, length) = (position & 0xff, length & 0xff);
+    let top = bits - 1;
+    let sign = if !signed || length == 0 {
+        0
+    } else {
+        a >> (position + length - 1).min(top) & 1
+    };
+    let field = a.checked_shr(position).unwrap_or(0);
+    let kept = length.min(bits.saturating_sub(position));
+    let mask = if kept >= 64 {
+        u64::MAX
+    } else {
+        (1 << kept) - 1
+    };
+    if sign == 1 {
+        field & mask | !mask
+    } else {
+        field & mask
+    }
+}
+
+fn insert(a: u64, b: u64, position: u32, length: u32, bits: u32) -> u64 {
+    let (position, length) = (position & 0xff, length & 0xff);
+    if position >= bits || length == 0 {
+        return b;
+    }
+    let ones = if length >= 64 {
+        u64::MAX
+    } else {
+        (1 << length) - 1
+    };
+    let mask = ones << position;
+    (b & !mask) | ((a << position) & mask)
+}
+
+fn funnel(left: bool, wrap: bool) -> Ternary32 {
+    match (left, wrap) {
+        (true, true) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { ((join(a, b) << (c & 31)) >> 32) as u32 })
+        }
+        (true, false) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { ((join(a, b) << c.min(32)) >> 32) as u32 })
+        }
+        (false, true) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) >> (c & 31)) as u32 })
+        }
+        (false, false) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) >> c.min(32)) as u32 })
+        }
+    }
+}
+
+fn join(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Selects byte `n` of eight; bit 3 of the selector replicates its sign.
+fn select_byte(both: u64, selector: u32) -> u32 {
+    let byte = (both >> (8 * (selector & 7))) as u32 & 0xff;
+    if selector & 8 == 0 {
+        byte
+    } else {
+        u32::from(byte & 0x80 != 0) * 0xff
+    }
+}
+
+fn gather(a: u32, b: u32, selectors: [u32; 4]) -> u32 {
+    let both = join(a, b);
+    selectors
+        .iter()
+        .rev()
+        .fold(0, |word, &selector| word << 8 | select_byte(both, selector))
+}
+
+fn permute(mode: &str) -> Ternary32 {
+    match mode {
+        "f4e" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            let n = c & 3;
+            gather(a, b, [n, n + 1, n + 2, n + 3])
+        }),
+        "b4e" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            let n = c & 3;
+            gather(a, b, [n, (n + 7) & 7, (n + 6) & 7, (n + 5) & 7])
+        }),
+        "rc8" => lanes!(|a: u32, b: u32, c: u32| -> u32 { gather(a, b, [c & 3; 4]) }),
+        "ecl" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            let n = c & 3;
+            gather(a, b, [n, n.max(1), n.max(2), 3])
+        }),
+        "ecr" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            let n = c & 3;
+            gather(a, b, [0, n.min(1), n.min(2), n])
+        }),
+        "rc16" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            let n = 2 * (c & 1);
+            gather(a, b, [n, n + 1, n, n + 1])
+        }),
+        _ => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            gather(a, b, [c & 15, c >> 4 & 15, c >> 8 & 15, c >> 12 & 15])
+        }),
+    }
+}
+
+fn dot(a: u32, b: u32, c: u32, signed_a: bool, signed_b: bool) -> u32 {
+    let part = |word: u32, at: u32, signed: bool| {
+        let byte = (word >> (8 * at)) as u8;
+        if signed {
+            i32::from(byte as i8)
+        } else {
+            i32::from(byte)
+        }
+    };
+    (0..4).fold(c, |sum, at| {
+        sum.wrapping_add((part(a, at, signed_a) * part(b, at, signed_b)) as u32)
+    })
+}
+
+fn dot_product(signed_a: bool, signed_b: bool) -> Ternary32 {
+    match (signed_a, signed_b) {
+        (false, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot(a, b, c, false, false) }),
+        (false, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot(a, b, c, false, true) }),
+        (true, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot(a, b, c, true, false) }),
+        (true, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot(a, b, c, true, true) }),
+    }
+}

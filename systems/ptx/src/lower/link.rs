@@ -1,0 +1,261 @@
+//! Linking: puts a kernel and the functions it reaches into one instruction table.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use warpweave_trace::Code;
+
+use crate::alloc::{PREDICATES_MAX, REGISTERS_MAX};
+use crate::ast::Function;
+use crate::diagnostics::{Complaint, Source};
+use crate::lower::describe;
+use crate::lower::encode::{Encoder, Prepared, Tables};
+use crate::lower::names::{ModuleNames, align_up, argument_offsets};
+use crate::module::{Frame, Kernel, Parameter};
+
+pub(crate) struct Linker<'l, 'a> {
+    pub(crate) source: &'l Source<'a>,
+    pub(crate) names: &'l ModuleNames<'a>,
+    pub(crate) functions: &'l [&'l Function<'a>],
+    pub(crate) prepared: &'l [Option<Prepared<'a>>],
+}
+
+/// Where a function's registers and frames begin, given the functions above it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Base {
+    pub(crate) registers: u32,
+    pub(crate) predicates: u32,
+    local_bytes: u32,
+}
+
+impl Linker<'_, '_> {
+    /// All kernels; functions no kernel reaches are encoded once to be checked.
+    pub(crate) fn kernels(&self, complaints: &mut Vec<Complaint>) -> Vec<Kernel> {
+        let mut kernels = Vec::new();
+        let mut reached = vec![false; self.functions.len()];
+        let mut checked = vec![false; self.functions.len()];
+        for is_entry in [true, false] {
+            for (root, function) in self.functions.iter().enumerate() {
+                if function.is_entry != is_entry || self.prepared[root].is_none() || reached[root] {
+                    continue;
+                }
+                let members = self.members(root);
+                for &member in &members {
+                    reached[member] = true;
+                }
+                match self.kernel(&members, &mut checked, complaints) {
+                    Some(kernel) if is_entry => kernels.push(kernel),
+                    _ => {}
+                }
+            }
+        }
+        kernels
+    }
+
+    /// The root and all functions reachable from it by calls, root first.
+    fn members(&self, root: usize) -> Vec<usize> {
+        let mut members = vec![root];
+        let mut at = 0;
+        while at < members.len() {
+            if let Some(prepared) = &self.prepared[members[at]] {
+                for &callee in &prepared.body.calls {
+                    if !members.contains(&callee) && self.prepared[callee].is_some() {
+                        members.push(callee);
+                    }
+                }
+            }
+            at += 1;
+        }
+        members
+    }
+
+    /// Registers of a callee lie above those of all its callers; around a cycle of calls they stay
+    /// where the first visit put them.
+    fn bases(&self, members: &[usize]) -> BTreeMap<usize, Base> {
+        let mut bases = BTreeMap::new();
+        let mut path = Vec::new();
+        self.place(members[0], Base::default(), &mut path, &mut bases);
+        bases
+    }
+
+    fn place(
+        &self,
+        function: usize,
+        base: Base,
+        path: &mut Vec<usize>,
+        bases: &mut BTreeMap<usize, Base>,
+    ) {
+        let Some(prepared) = &self.prepared[function] else {
+            return;
+        };
+        if path.contains(&function) {
+            return;
+        }
+        if let Some(old) = bases.get(&function)
+            && old.registers >= base.registers
+            && old.predicates >= base.predicates
+            && old.local_bytes >= base.local_bytes
+        {
+            return;
+        }
+        let merged = bases.entry(function).or_default();
+        merged.registers = merged.registers.max(base.registers);
+        merged.predicates = merged.predicates.max(base.predicates);
+        merged.local_bytes = merged.local_bytes.max(base.local_bytes);
+        let above = Base {
+            registers: align_up(merged.registers + prepared.allocation.registers, 2),
+            predicates: merged.predicates + prepared.allocation.predicates,
+            local_bytes: align_up(merged.local_bytes + prepared.body.local_bytes, 16),
+        };
+        path.push(function);
+        for &callee in &prepared.body.calls {
+            self.place(callee, above, path, bases);
+        }
+        path.pop();
+    }
+
+    fn kernel(
+        &self,
+        members: &[usize],
+        checked: &mut [bool],
+        complaints: &mut Vec<Complaint>,
+    ) -> Option<Kernel> {
+        let root = members[0];
+        let function = self.functions[root];
+        let bases = self.bases(members);
+        let (shared_offsets, static_shared) = self.lay_out_shared(members);
+        let places: BTreeMap<usize, usize> = members
+            .iter()
+            .enumerate()
+            .map(|(place, &member)| (member, place))
+            .collect();
+        let mut tables = Tables::default();
+        let mut frames = Vec::new();
+        let mut ops = Vec::new();
+        let mut instructions = Vec::new();
+        let (mut registers, mut predicates, mut private_bytes) = (0, 0, 0);
+        let before = complaints.len();
+        for &member in members {
+            let prepared = self.prepared[member].as_ref().expect("members have bodies");
+            let base = bases[&member];
+            let start = ops.len() as u32;
+            frames.push(Frame {
+                entry: start,
+                words: prepared.allocation.registers as usize,
+                doubles: prepared.allocation.registers.div_ceil(2) as usize,
+                predicates: prepared.allocation.predicates as usize,
+                bytes: prepared.body.frame_bytes,
+            });
+            registers = registers.max(base.registers + prepared.allocation.registers);
+            predicates = predicates.max(base.predicates + prepared.allocation.predicates);
+            private_bytes = private_bytes.max(base.local_bytes + prepared.body.local_bytes);
+            if registers > REGISTERS_MAX || predicates > PREDICATES_MAX {
+                let message = format!(
+                    "`{}` and the functions it calls need {registers} registers and {predicates} \
+                     predicates; a thread has {REGISTERS_MAX} and {PREDICATES_MAX}",
+                    function.name
+                );
+                complaints.push(Complaint::new(function.span, message));
+                return None;
+            }
+            let mut encoder = Encoder {
+                functions: self.prepared,
+                function: prepared,
+                is_entry: self.functions[member].is_entry,
+                tables: &mut tables,
+                shared_offsets: &shared_offsets,
+                places: &places,
+                start,
+            };
+            for index in 0..prepared.body.instructions.len() {
+                match encoder.encode(index) {
+                    Ok(decoded) => {
+                        ops.push(decoded);
+                        instructions.push(describe::instruction(
+                            &encoder,
+                            index,
+                            decoded.op,
+                            base,
+                            self.source,
+                        ));
+                    }
+                    // A function shared by kernels complains once.
+                    Err(complaint) if !checked[member] => complaints.push(complaint),
+                    Err(_) => {}
+                }
+            }
+            checked[member] = true;
+        }
+        if complaints.len() > before {
+            return None;
+        }
+        // A call's target is known only now that all functions have their places.
+        for (decoded, instruction) in ops.iter().zip(&mut instructions) {
+            if let crate::ops::Op::Call(site) = decoded.op {
+                instruction.target = Some(frames[tables.calls[site as usize].callee].entry);
+            }
+        }
+        let offsets = argument_offsets(&function.parameters);
+        let parameters: Vec<Parameter> = function
+            .parameters
+            .iter()
+            .zip(&offsets)
+            .map(|(parameter, &offset)| Parameter {
+                name: parameter.name.to_owned(),
+                ty: parameter.ty,
+                bytes: parameter.bytes(0) as u32,
+                align: parameter.alignment(),
+                offset,
+            })
+            .collect();
+        let code = Code {
+            name: function.name.to_owned(),
+            instructions,
+            registers_per_thread: registers,
+            static_local_bytes: static_shared,
+            private_bytes,
+            source: self.source.file.to_owned(),
+        };
+        Some(Kernel {
+            parameters,
+            code: Arc::new(code),
+            ops,
+            tables,
+            frames,
+        })
+    }
+
+    /// Static shared variables one after the other, then the start of the open ones.
+    fn lay_out_shared(&self, members: &[usize]) -> (BTreeMap<usize, u32>, u32) {
+        let mut offsets = BTreeMap::new();
+        let mut used: Vec<usize> = members
+            .iter()
+            .filter_map(|&member| self.prepared[member].as_ref())
+            .flat_map(|prepared| prepared.body.shared.iter().copied())
+            .collect();
+        used.sort_unstable();
+        used.dedup();
+        let mut at = 0;
+        for &number in &used {
+            let variable = &self.names.shared[number];
+            if !variable.is_open {
+                let offset = align_up(at, variable.align);
+                offsets.insert(number, offset);
+                at = offset + variable.bytes;
+            }
+        }
+        let open = used
+            .iter()
+            .map(|&number| &self.names.shared[number])
+            .filter(|v| v.is_open);
+        if let Some(align) = open.map(|variable| variable.align).max() {
+            at = align_up(at, align);
+        }
+        for &number in &used {
+            if self.names.shared[number].is_open {
+                offsets.insert(number, at);
+            }
+        }
+        (offsets, at)
+    }
+}

@@ -1,0 +1,308 @@
+//! Loads, stores and atomics (PTX ISA, "Data Movement", "Parallel Synchronization").
+
+use crate::diagnostics::Complaint;
+use crate::lower::encode::{Encoded, Encoder, Form};
+use crate::lower::names::{Base, Operand, Symbol, Value};
+use crate::ops::{Access, Address, Atomic, AtomicKind, Constant, NO_REGISTER, Op, Region, Src};
+use crate::types::{ScalarType, StateSpace};
+
+/// Modifiers of memory instructions that change nothing functionally.
+const QUIET: [&str; 34] = [
+    "volatile",
+    "relaxed",
+    "acquire",
+    "release",
+    "acq_rel",
+    "weak",
+    "mmio",
+    "cta",
+    "gpu",
+    "sys",
+    "gl",
+    "cluster",
+    "nc",
+    "ca",
+    "cg",
+    "cs",
+    "lu",
+    "cv",
+    "wb",
+    "wt",
+    "ftz",
+    "noftz",
+    "L1::evict_normal",
+    "L1::evict_unchanged",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L1::no_allocate",
+    "L2::64B",
+    "L2::128B",
+    "L2::256B",
+    "L2::evict_last",
+    "L2::evict_normal",
+    "L2::evict_first",
+    "unified",
+];
+
+impl Encoder<'_, '_> {
+    pub(crate) fn load(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let (space, count, ty) = memory_form(form)?;
+        form.count(2)?;
+        let address = self.address(&form.operands[1], space)?;
+        let mut access = blank(address, count, ty);
+        let list = elements(&form.operands[0]);
+        if list.len() != count {
+            return Err(form.unsupported("the number of registers does not match the vector"));
+        }
+        let mut bits = 0;
+        for (slot, element) in access.registers.iter_mut().zip(list) {
+            if matches!(element.value, Value::Nowhere) {
+                continue;
+            }
+            let width;
+            (*slot, width) = self.wide_destination(element, ty)?;
+            if bits != 0 && bits != width {
+                return Err(form.unsupported("the registers differ in width"));
+            }
+            bits = width;
+        }
+        access.wide = bits == 64;
+        access.short = bits == 16;
+        access.silent = self.is_parameter(&form.operands[1]);
+        self.tables.accesses.push(access);
+        Ok(Op::Load(self.tables.accesses.len() as u32 - 1))
+    }
+
+    pub(crate) fn store(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let (space, count, ty) = memory_form(form)?;
+        form.count(2)?;
+        if space == StateSpace::Const
+            || (space == StateSpace::Param && Self::is_entry_address(&form.operands[0]))
+        {
+            return Err(form.unsupported("this space is read-only"));
+        }
+        let address = self.address(&form.operands[0], space)?;
+        let mut access = blank(address, count, ty);
+        let list = elements(&form.operands[1]);
+        if list.len() != count {
+            return Err(form.unsupported("the number of registers does not match the vector"));
+        }
+        let mut wide = None;
+        for (slot, element) in access.sources.iter_mut().zip(list) {
+            let is_wide = match element.value {
+                Value::Register(register) => self.ty(register).bits() == 64,
+                _ => ty.bits() == 64,
+            };
+            if let Value::Register(register) = element.value
+                && self.ty(register).bits() < ty.bits()
+            {
+                return self.source(element, ty).map(|_| Op::Nothing);
+            }
+            *slot = if is_wide {
+                self.double(element, wide_type(ty))?
+            } else {
+                self.any_word(element, ty)?
+            };
+            if wide.is_some_and(|before| before != is_wide) {
+                return Err(form.unsupported("the registers differ in width"));
+            }
+            wide = Some(is_wide);
+        }
+        access.wide = wide.unwrap_or(false);
+        access.silent = self.is_parameter(&form.operands[0]);
+        self.tables.accesses.push(access);
+        Ok(Op::Store(self.tables.accesses.len() as u32 - 1))
+    }
+
+    /// A kernel's own parameter (rather than one of a call it makes).
+    fn is_entry_address(operand: &Operand) -> bool {
+        matches!(
+            operand.value,
+            Value::Address(Base::Symbol(Symbol::Argument(_)), _)
+        )
+    }
+
+    /// Parameter passing between functions, addressed by name.
+    fn is_parameter(&self, operand: &Operand) -> bool {
+        match operand.value {
+            Value::Address(Base::Symbol(Symbol::Frame(index)), _) => {
+                !self.function.body.frame[index].is_local
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn address(&mut self, operand: &Operand, space: StateSpace) -> Encoded<Address> {
+        let Value::Address(base, offset) = operand.value else {
+            return Err(Complaint::new(
+                operand.span,
+                "expected an address in brackets",
+            ));
+        };
+        let mut region = match space {
+            StateSpace::Global => Region::Global,
+            StateSpace::Const => Region::Const,
+            StateSpace::Shared => Region::Shared,
+            StateSpace::Param if self.is_entry => Region::Param,
+            StateSpace::Local | StateSpace::Param => Region::Local,
+            StateSpace::Generic | StateSpace::Register => Region::Generic,
+        };
+        let (wide, base, offset, in_frame) = match base {
+            Base::Absolute => (true, self.constant64(Constant::Value(0)), offset, false),
+            Base::Register(register) => {
+                let wide = self.ty(register).bits() == 64;
+                if self.ty(register).bits() < 32 {
+                    let message = "an address register is 32 or 64 bits wide";
+                    return Err(Complaint::new(operand.span, message));
+                }
+                (wide, Src(self.number(register)), offset, false)
+            }
+            Base::Symbol(Symbol::Frame(index)) => {
+                region = Region::Local;
+                let start = i64::from(self.function.body.frame[index].offset);
+                (
+                    true,
+                    self.constant64(Constant::Value(0)),
+                    start + offset,
+                    true,
+                )
+            }
+            Base::Symbol(symbol) => {
+                // A variable's own space is known even where the opcode says nothing.
+                if region == Region::Generic {
+                    region = match symbol {
+                        Symbol::Shared(_) => Region::Shared,
+                        Symbol::Argument(_) => Region::Param,
+                        Symbol::Module(_) | Symbol::Frame(_) => Region::Global,
+                    };
+                }
+                let constant = self.symbol(symbol, offset, operand.span)?;
+                (true, self.constant64(constant), 0, false)
+            }
+        };
+        Ok(Address {
+            region,
+            wide,
+            base,
+            offset,
+            in_frame,
+        })
+    }
+
+    pub(crate) fn atomic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let returns = form.base == "atom";
+        while form
+            .take_one(|name| QUIET.contains(&name).then_some(()))
+            .is_some()
+        {}
+        let space = form
+            .take_one(StateSpace::from_name)
+            .unwrap_or(StateSpace::Generic);
+        let names = [
+            "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec",
+        ];
+        let name = form
+            .take_one(|name| names.into_iter().find(|&known| known == name))
+            .ok_or_else(|| form.unsupported("no such atomic operation"))?;
+        let ty = form.take_type()?;
+        let kind = atomic_kind(name, ty).ok_or_else(|| form.unsupported("no such type for it"))?;
+        let swap = kind == AtomicKind::CompareSwap;
+        form.count(usize::from(returns) + 2 + usize::from(swap))?;
+        let (d, rest) = match (returns, form.operands) {
+            (true, [d, rest @ ..]) => (self.optional_destination(d, ty)?, rest),
+            (_, rest) => (NO_REGISTER, rest),
+        };
+        if matches!(
+            space,
+            StateSpace::Const | StateSpace::Param | StateSpace::Local
+        ) {
+            return Err(form.unsupported("atomics work on global and shared memory"));
+        }
+        let address = self.address(&rest[0], space)?;
+        let b = self.source(&rest[1], ty)?;
+        let c = match rest.get(2) {
+            Some(operand) => self.source(operand, ty)?,
+            None => b,
+        };
+        self.tables.atomics.push(Atomic {
+            kind,
+            address,
+            bytes: ty.bytes(),
+            d,
+            b,
+            c,
+        });
+        Ok(Op::Atomic(self.tables.atomics.len() as u32 - 1))
+    }
+}
+
+fn wide_type(ty: ScalarType) -> ScalarType {
+    if ty == ScalarType::F64 {
+        ty
+    } else {
+        ScalarType::B64
+    }
+}
+
+fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
+    use ScalarType::{B32, B64, F32, F64, S32, S64, U32, U64};
+    Some(match (name, ty) {
+        ("add", F32) => AtomicKind::AddF32,
+        ("add", F64) => AtomicKind::AddF64,
+        ("add", U32 | S32 | U64 | S64) => AtomicKind::Add,
+        ("min", U32 | U64) => AtomicKind::MinU,
+        ("min", S32 | S64) => AtomicKind::MinS,
+        ("max", U32 | U64) => AtomicKind::MaxU,
+        ("max", S32 | S64) => AtomicKind::MaxS,
+        ("and", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::And,
+        ("or", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::Or,
+        ("xor", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::Xor,
+        ("exch", B32 | B64 | U32 | S32 | U64 | S64 | F32) => AtomicKind::Exchange,
+        ("cas", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::CompareSwap,
+        ("inc", U32) => AtomicKind::Increment,
+        ("dec", U32) => AtomicKind::Decrement,
+        _ => return None,
+    })
+}
+
+/// Space, elements and type; hints that do not matter functionally are consumed.
+fn memory_form(form: &mut Form<'_>) -> Encoded<(StateSpace, usize, ScalarType)> {
+    while form
+        .take_one(|name| QUIET.contains(&name).then_some(()))
+        .is_some()
+    {}
+    let space = form
+        .take_one(StateSpace::from_name)
+        .unwrap_or(StateSpace::Generic);
+    let count = form.take_one(|name| match name {
+        "v2" => Some(2),
+        "v4" => Some(4),
+        _ => None,
+    });
+    let ty = form.take_type()?;
+    if ty == ScalarType::Pred {
+        return Err(form.unsupported("predicates do not live in memory"));
+    }
+    Ok((space, count.unwrap_or(1), ty))
+}
+
+fn elements(operand: &Operand) -> &[Operand] {
+    match &operand.value {
+        Value::Vector(list) => list,
+        _ => std::slice::from_ref(operand),
+    }
+}
+
+fn blank(address: Address, count: usize, ty: ScalarType) -> Access {
+    Access {
+        address,
+        bytes: ty.bytes(),
+        signed: ty.is_signed(),
+        count,
+        wide: false,
+        short: false,
+        registers: [NO_REGISTER; 4],
+        sources: [Src(0); 4],
+        silent: false,
+    }
+}

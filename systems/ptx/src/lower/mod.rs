@@ -1,0 +1,233 @@
+//! From syntax tree to kernels: name resolution, control flow, register allocation, encoding.
+
+mod compare;
+mod control;
+mod convert;
+mod describe;
+pub(crate) mod encode;
+mod float;
+mod integer;
+mod link;
+mod memory;
+pub(crate) mod names;
+mod opcodes;
+mod special;
+
+use crate::alloc::{self, PREDICATES_MAX, REGISTERS_MAX};
+use crate::ast::{Function, Initialiser, Tree, Variable};
+use crate::cfg::Graph;
+use crate::diagnostics::{Complaint, Source};
+use crate::lower::encode::{FUNCTION_ADDRESS_BASE, FUNCTION_ADDRESS_STEP, Prepared};
+use crate::lower::names::{Formal, ModuleNames, Symbol, has_storage};
+use crate::module::{Kernel, Patch, Storage};
+use crate::types::ScalarType;
+
+/// Everything a module becomes.
+pub(crate) struct Lowered {
+    pub(crate) kernels: Vec<Kernel>,
+    pub(crate) variables: Vec<Storage>,
+}
+
+/// Lowers all functions of a module; unused ones are checked too.
+pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec<Complaint>> {
+    let mut names = ModuleNames::default();
+    let mut complaints = Vec::new();
+    for variable in &tree.variables {
+        let symbol = names.declare(variable);
+        let old = names.symbols.insert(variable.name, symbol);
+        // An extern declaration may precede the definition.
+        if let Some(old) = old {
+            let declared = |symbol| match symbol {
+                Symbol::Module(index) => !has_storage(&names.variables[index]),
+                _ => false,
+            };
+            if !declared(symbol) && !declared(old) {
+                let message = format!("`{}` is declared twice", variable.name);
+                complaints.push(Complaint::new(variable.span, message));
+            } else if declared(symbol) {
+                names.symbols.insert(variable.name, old);
+            }
+        }
+    }
+    let functions = unique_functions(tree, &mut names, &mut complaints);
+    let mut prepared = Vec::new();
+    for function in &functions {
+        prepared.push(match &function.body {
+            None => None,
+            Some(statements) => match names::resolve(function, statements, &mut names) {
+                Ok(body) => prepare(function, body).map_err(|c| complaints.push(c)).ok(),
+                Err(more) => {
+                    complaints.extend(more);
+                    None
+                }
+            },
+        });
+    }
+    if !complaints.is_empty() {
+        return Err(complaints);
+    }
+    let variables = storages(&names, &mut complaints);
+    let linker = link::Linker {
+        source,
+        names: &names,
+        functions: &functions,
+        prepared: &prepared,
+    };
+    let kernels = linker.kernels(&mut complaints);
+    if complaints.is_empty() {
+        Ok(Lowered { kernels, variables })
+    } else {
+        Err(complaints)
+    }
+}
+
+/// One entry per name: the definition, if there is one.
+fn unique_functions<'t, 'a>(
+    tree: &'t Tree<'a>,
+    names: &mut ModuleNames<'a>,
+    complaints: &mut Vec<Complaint>,
+) -> Vec<&'t Function<'a>> {
+    let mut functions: Vec<&Function<'a>> = Vec::new();
+    for function in &tree.functions {
+        match names.functions.get(function.name) {
+            None => {
+                names.functions.insert(function.name, functions.len());
+                functions.push(function);
+            }
+            Some(&at) if functions[at].body.is_none() => functions[at] = function,
+            Some(_) if function.body.is_none() => {}
+            Some(_) => {
+                let message = format!("function `{}` is defined twice", function.name);
+                complaints.push(Complaint::new(function.span, message));
+            }
+        }
+    }
+    functions
+}
+
+fn prepare<'a>(function: &Function<'a>, body: names::Body<'a>) -> Result<Prepared<'a>, Complaint> {
+    let graph = Graph::new(&body.flows);
+    let entry: Vec<u32> = body
+        .parameters
+        .iter()
+        .filter_map(|formal| match formal {
+            Formal::Register(register) => Some(*register),
+            Formal::Memory(_) => None,
+        })
+        .collect();
+    let allocation = alloc::allocate(&graph, &body.effects, &body.files(), &entry);
+    for (what, used, most) in [
+        ("registers", allocation.registers, REGISTERS_MAX),
+        ("predicates", allocation.predicates, PREDICATES_MAX),
+    ] {
+        if used > most {
+            let message = format!(
+                "`{}` keeps {used} {what} alive at once; a thread has {most} and nothing is spilled",
+                function.name
+            );
+            return Err(Complaint::new(function.span, message)
+                .hint("compile with a register limit so that the compiler spills"));
+        }
+    }
+    Ok(Prepared {
+        body,
+        graph,
+        allocation,
+    })
+}
+
+fn storages(names: &ModuleNames<'_>, complaints: &mut Vec<Complaint>) -> Vec<Storage> {
+    names
+        .variables
+        .iter()
+        .map(|variable| {
+            let mut storage = Storage {
+                name: variable.name.to_owned(),
+                align: variable.alignment(),
+                bytes: vec![0; variable.bytes(0) as usize],
+                patches: Vec::new(),
+                is_external: !has_storage(variable),
+            };
+            if let Some(initialiser) = &variable.initialiser {
+                if variable.is_open() {
+                    let elements = match initialiser {
+                        Initialiser::List(list) => list.len() as u64,
+                        _ => 1,
+                    };
+                    storage.bytes = vec![0; variable.bytes(elements) as usize];
+                }
+                let mut at = 0;
+                if let Err(complaint) = fill(names, variable, initialiser, 0, &mut at, &mut storage)
+                {
+                    complaints.push(complaint);
+                }
+            }
+            storage
+        })
+        .collect()
+}
+
+/// Writes an initialiser from byte `at` on; nested lists fill one extent each.
+fn fill(
+    names: &ModuleNames<'_>,
+    variable: &Variable<'_>,
+    initialiser: &Initialiser<'_>,
+    depth: usize,
+    at: &mut usize,
+    storage: &mut Storage,
+) -> Result<(), Complaint> {
+    let width = variable.ty.bytes() as usize;
+    let value = match initialiser {
+        Initialiser::List(list) => {
+            let start = *at;
+            for item in list {
+                fill(names, variable, item, depth + 1, at, storage)?;
+            }
+            // A short list leaves the rest of its extent zero.
+            let inner: u64 = variable
+                .extents
+                .iter()
+                .skip(depth + 1)
+                .map(|extent| extent.unwrap_or(1))
+                .product();
+            let outer = variable.extents.get(depth).copied().flatten().unwrap_or(0);
+            *at = (*at).max(start + (outer * inner * variable.element_bytes()) as usize);
+            return Ok(());
+        }
+        Initialiser::Integer(value) => *value,
+        Initialiser::Single(bits) if variable.ty == ScalarType::F64 => {
+            f64::from(f32::from_bits(*bits)).to_bits()
+        }
+        Initialiser::Single(bits) => u64::from(*bits),
+        Initialiser::Double(bits) if variable.ty == ScalarType::F32 => {
+            u64::from((f64::from_bits(*bits) as f32).to_bits())
+        }
+        Initialiser::Double(bits) => *bits,
+        Initialiser::Address { name, span, offset } => {
+            if let Some(&function) = names.functions.get(name) {
+                FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * function as u64
+            } else if let Some(&Symbol::Module(index)) = names.symbols.get(name) {
+                storage.patches.push(Patch {
+                    at: *at,
+                    width,
+                    variable: index,
+                    offset: *offset,
+                });
+                0
+            } else {
+                return Err(Complaint::new(
+                    *span,
+                    format!("unknown variable or function `{name}`"),
+                )
+                .nearest(name, names.symbols.keys().copied()));
+            }
+        }
+    };
+    let Some(place) = storage.bytes.get_mut(*at..*at + width) else {
+        let message = format!("`{}` has more initial values than elements", variable.name);
+        return Err(Complaint::new(variable.span, message));
+    };
+    place.copy_from_slice(&value.to_le_bytes()[..width]);
+    *at += width;
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! The opcodes the emulator knows, and how they use their first operand.
+
+use crate::diagnostics::{Complaint, Span};
+
+/// Opcodes without modifiers.
+const KNOWN: [&str; 77] = [
+    "abs",
+    "activemask",
+    "add",
+    "addc",
+    "and",
+    "atom",
+    "bar",
+    "barrier",
+    "bfe",
+    "bfi",
+    "bfind",
+    "bmsk",
+    "bra",
+    "brev",
+    "brkpt",
+    "call",
+    "clz",
+    "cnot",
+    "copysign",
+    "cos",
+    "cvt",
+    "cvta",
+    "discard",
+    "div",
+    "dp4a",
+    "ex2",
+    "exit",
+    "fence",
+    "fma",
+    "isspacep",
+    "ld",
+    "ldu",
+    "lg2",
+    "lop3",
+    "mad",
+    "mad24",
+    "madc",
+    "match",
+    "max",
+    "membar",
+    "min",
+    "mov",
+    "mul",
+    "mul24",
+    "nanosleep",
+    "neg",
+    "not",
+    "or",
+    "popc",
+    "prefetch",
+    "prefetchu",
+    "prmt",
+    "rcp",
+    "red",
+    "redux",
+    "rem",
+    "ret",
+    "rsqrt",
+    "sad",
+    "selp",
+    "set",
+    "setp",
+    "shf",
+    "shfl",
+    "shl",
+    "shr",
+    "sin",
+    "slct",
+    "sqrt",
+    "st",
+    "sub",
+    "subc",
+    "tanh",
+    "testp",
+    "trap",
+    "vote",
+    "xor",
+];
+
+/// Opcodes of PTX that are refused on purpose, with the reason.
+const REFUSED: [(&str, &str); 17] = [
+    ("tex", "textures are not supported"),
+    ("tld4", "textures are not supported"),
+    ("txq", "textures are not supported"),
+    ("suld", "surfaces are not supported"),
+    ("sust", "surfaces are not supported"),
+    ("sured", "surfaces are not supported"),
+    ("suq", "surfaces are not supported"),
+    ("mma", "matrix instructions are not supported"),
+    ("wmma", "matrix instructions are not supported"),
+    ("ldmatrix", "matrix instructions are not supported"),
+    ("stmatrix", "matrix instructions are not supported"),
+    ("wgmma", "matrix instructions are not supported"),
+    ("cp", "asynchronous copies are not supported"),
+    ("mbarrier", "asynchronous barriers are not supported"),
+    ("brx", "indirect branches are not supported"),
+    ("alloca", "dynamic stack allocation is not supported"),
+    ("createpolicy", "cache policies are not supported"),
+];
+
+/// The opcode without modifiers.
+pub(crate) fn base(opcode: &str) -> &str {
+    opcode.split('.').next().unwrap_or(opcode)
+}
+
+/// Complains about an opcode that is unknown or refused.
+pub(crate) fn check(opcode: &str, span: Span) -> Result<(), Complaint> {
+    let name = base(opcode);
+    if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+        return Err(Complaint::new(span, format!("`{opcode}`: {why}")));
+    }
+    if KNOWN.contains(&name) {
+        return Ok(());
+    }
+    Err(Complaint::new(span, format!("unknown instruction `{opcode}`")).nearest(name, KNOWN))
+}
+
+/// Whether the first operand is the destination.
+pub(crate) fn writes_first(opcode: &str) -> bool {
+    match base(opcode) {
+        "st" | "red" | "bra" | "call" | "ret" | "exit" | "trap" | "brkpt" | "membar" | "fence"
+        | "nanosleep" | "prefetch" | "prefetchu" | "discard" => false,
+        "bar" | "barrier" => opcode.contains(".red"),
+        _ => true,
+    }
+}

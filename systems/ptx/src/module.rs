@@ -1,0 +1,185 @@
+//! A parsed PTX module: its kernels and variables.
+
+use std::sync::Arc;
+
+use warpweave_trace::Code;
+
+use crate::diagnostics::{Diagnostics, Source, nearest_name};
+use crate::lower;
+use crate::lower::encode::Tables;
+use crate::ops::Decoded;
+use crate::parser;
+use crate::types::ScalarType;
+
+/// A PTX file, checked and decoded, ready to launch kernels from.
+#[derive(Debug)]
+pub struct Module {
+    file: String,
+    kernels: Vec<Kernel>,
+    pub(crate) variables: Vec<Storage>,
+    /// Tells modules apart in a device memory.
+    pub(crate) fingerprint: u64,
+}
+
+impl Module {
+    /// Parses, checks and decodes PTX text. `file_name` is used in messages only.
+    ///
+    /// # Errors
+    /// All problems found, each with line, column and the text around it. An instruction the
+    /// emulator does not know is a problem even in a kernel nobody launches.
+    pub fn parse(file_name: &str, text: &str) -> Result<Self, Diagnostics> {
+        let source = Source::new(file_name, text);
+        let lowered = parser::parse(&source).and_then(|tree| lower::lower(&tree, &source));
+        match lowered {
+            Ok(lowered) => Ok(Self {
+                file: file_name.to_owned(),
+                kernels: lowered.kernels,
+                variables: lowered.variables,
+                fingerprint: fingerprint(file_name, text),
+            }),
+            Err(mut complaints) => {
+                complaints.sort_by_key(|complaint| complaint.span.start);
+                complaints.truncate(parser::COMPLAINTS_MAX);
+                Err(Diagnostics(
+                    complaints
+                        .into_iter()
+                        .map(|c| source.diagnostic(c))
+                        .collect(),
+                ))
+            }
+        }
+    }
+
+    /// The file name given to [`Module::parse`].
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// All kernels, in the order of the text.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// The kernel with this name.
+    ///
+    /// # Errors
+    /// [`UnknownKernel`] with the nearest name.
+    pub fn kernel(&self, name: &str) -> Result<&Kernel, UnknownKernel> {
+        self.kernels
+            .iter()
+            .find(|kernel| kernel.name() == name)
+            .ok_or_else(|| {
+                let nearest = nearest_name(name, self.kernels.iter().map(Kernel::name));
+                UnknownKernel {
+                    file: self.file.clone(),
+                    name: name.to_owned(),
+                    nearest: nearest.map(str::to_owned),
+                }
+            })
+    }
+}
+
+/// FNV-1a over name and text.
+fn fingerprint(file_name: &str, text: &str) -> u64 {
+    file_name
+        .bytes()
+        .chain([0])
+        .chain(text.bytes())
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+}
+
+/// A module has no kernel of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: no kernel `{name}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("\nhint: did you mean `{n}`?")))]
+pub struct UnknownKernel {
+    /// The module's file.
+    pub file: String,
+    /// The name asked for.
+    pub name: String,
+    /// The most similar kernel of the module.
+    pub nearest: Option<String>,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Name in the PTX text.
+    pub name: String,
+    /// Element type; by-value structures are arrays of `.b8`.
+    pub ty: ScalarType,
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+    /// Offset in the argument block.
+    pub offset: u32,
+}
+
+/// A kernel with everything it calls, decoded.
+#[derive(Debug)]
+pub struct Kernel {
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) code: Arc<Code>,
+    pub(crate) ops: Vec<Decoded>,
+    pub(crate) tables: Tables,
+    /// The kernel itself first, then the functions it reaches.
+    pub(crate) frames: Vec<Frame>,
+}
+
+impl Kernel {
+    /// Name of the entry point.
+    pub fn name(&self) -> &str {
+        &self.code.name
+    }
+
+    /// Parameters in order.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// The static instruction table that traces of this kernel refer to.
+    pub fn code(&self) -> &Arc<Code> {
+        &self.code
+    }
+
+    /// Bytes of the argument block.
+    pub(crate) fn argument_bytes(&self) -> u32 {
+        self.parameters
+            .last()
+            .map_or(0, |last| last.offset + last.bytes)
+    }
+}
+
+/// Sizes of one function's activation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    /// Index of the first instruction.
+    pub(crate) entry: u32,
+    pub(crate) words: usize,
+    pub(crate) doubles: usize,
+    pub(crate) predicates: usize,
+    /// Private memory and parameters, in bytes per thread.
+    pub(crate) bytes: u32,
+}
+
+/// A module variable in global or constant memory.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    pub(crate) name: String,
+    pub(crate) align: u32,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) patches: Vec<Patch>,
+    /// Declared `.extern`: another module defines it.
+    pub(crate) is_external: bool,
+}
+
+/// An address inside an initialiser.
+#[derive(Debug)]
+pub(crate) struct Patch {
+    pub(crate) at: usize,
+    pub(crate) width: usize,
+    pub(crate) variable: usize,
+    pub(crate) offset: i64,
+}

@@ -1,0 +1,170 @@
+//! Recursive-descent parser: tokens to syntax tree.
+//!
+//! After a mistake the parser skips to the end of the statement and goes on, so one run reports
+//! several mistakes.
+
+mod module;
+mod operand;
+mod statement;
+
+use crate::ast::Tree;
+use crate::diagnostics::{Complaint, Source, Span};
+use crate::lexer::{self, Kind, Token};
+
+/// More complaints than this help nobody.
+pub(crate) const COMPLAINTS_MAX: usize = 20;
+
+/// Parses a whole file.
+pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<Complaint>> {
+    let tokens = lexer::tokens(source.text).map_err(|complaint| vec![complaint])?;
+    let mut parser = Parser {
+        text: source.text,
+        tokens,
+        at: 0,
+        complaints: Vec::new(),
+    };
+    let tree = parser.module();
+    if parser.complaints.is_empty() {
+        Ok(tree)
+    } else {
+        Err(parser.complaints)
+    }
+}
+
+type Parsed<T> = Result<T, Complaint>;
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<Token>,
+    at: usize,
+    complaints: Vec<Complaint>,
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Token {
+        self.tokens[self.at]
+    }
+
+    fn peek_kind(&self, ahead: usize) -> Kind {
+        self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].kind
+    }
+
+    fn slice(&self, span: Span) -> &'a str {
+        &self.text[span.start as usize..span.end as usize]
+    }
+
+    /// Takes the next token; the end of the file is never consumed.
+    fn next(&mut self) -> Token {
+        let token = self.tokens[self.at];
+        if token.kind != Kind::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn last_span(&self) -> Span {
+        self.tokens[self.at.saturating_sub(1)].span
+    }
+
+    fn is_punct(&self, punct: char) -> bool {
+        self.peek().kind == Kind::Punct(punct)
+    }
+
+    fn eat(&mut self, punct: char) -> bool {
+        let found = self.is_punct(punct);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn expect(&mut self, punct: char, place: &str) -> Parsed<Span> {
+        if self.is_punct(punct) {
+            Ok(self.next().span)
+        } else {
+            Err(self.expected(&format!("`{punct}` {place}")))
+        }
+    }
+
+    fn word(&mut self, what: &str) -> Parsed<(&'a str, Span)> {
+        match self.peek().kind {
+            Kind::Word => {
+                let span = self.next().span;
+                Ok((self.slice(span), span))
+            }
+            _ => Err(self.expected(what)),
+        }
+    }
+
+    fn integer(&mut self, what: &str) -> Parsed<u64> {
+        match self.peek().kind {
+            Kind::Integer(value) => {
+                self.next();
+                Ok(value)
+            }
+            _ => Err(self.expected(what)),
+        }
+    }
+
+    /// The text of the next token if it is a directive or modifier, without its dot.
+    fn dot(&self) -> Option<&'a str> {
+        let token = self.peek();
+        (token.kind == Kind::Dot).then(|| &self.slice(token.span)[1..])
+    }
+
+    fn eat_dot(&mut self, name: &str) -> bool {
+        let found = self.dot() == Some(name);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn expected(&self, what: &str) -> Complaint {
+        let token = self.peek();
+        let found = match token.kind {
+            Kind::End => "the file ends".to_owned(),
+            _ => format!("found `{}`", self.slice(token.span)),
+        };
+        Complaint::new(token.span, format!("expected {what}, {found}"))
+    }
+
+    fn complain(&mut self, complaint: Complaint) {
+        if self.complaints.len() < COMPLAINTS_MAX {
+            self.complaints.push(complaint);
+        }
+    }
+
+    /// After a mistake: to the end of the statement, but not past the end of the body.
+    fn recover(&mut self) {
+        loop {
+            match self.peek().kind {
+                Kind::End | Kind::Punct('}') => return,
+                Kind::Punct(';') => {
+                    self.next();
+                    return;
+                }
+                Kind::Punct('{') => self.skip_braces(),
+                _ => {
+                    self.next();
+                }
+            }
+        }
+    }
+
+    /// Skips `{ ... }` with nested braces; the next token is the opening one.
+    fn skip_braces(&mut self) {
+        let mut depth = 0u32;
+        loop {
+            match self.next().kind {
+                Kind::Punct('{') => depth += 1,
+                Kind::Punct('}') => depth -= 1,
+                Kind::End => return,
+                _ => {}
+            }
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Module level: directives, functions, variables and their initialisers.
+
+use super::{Parsed, Parser};
+use crate::ast::{Function, Initialiser, Linkage, Tree, Variable};
+use crate::diagnostics::{Complaint, Span};
+use crate::lexer::Kind;
+use crate::types::{ScalarType, StateSpace};
+
+const MODULE_DIRECTIVES: [&str; 20] = [
+    "version",
+    "target",
+    "address_size",
+    "visible",
+    "extern",
+    "weak",
+    "common",
+    "entry",
+    "func",
+    "global",
+    "const",
+    "shared",
+    "local",
+    "file",
+    "loc",
+    "section",
+    "pragma",
+    "alias",
+    "reg",
+    "param",
+];
+
+impl<'a> Parser<'a> {
+    pub(super) fn module(&mut self) -> Tree<'a> {
+        let mut tree = Tree {
+            address_bits: 32,
+            ..Tree::default()
+        };
+        while self.peek().kind != Kind::End {
+            let before = self.at;
+            if let Err(complaint) = self.module_item(&mut tree) {
+                self.complain(complaint);
+                self.recover();
+                self.eat('}');
+            }
+            if self.at == before {
+                self.next();
+            }
+        }
+        if tree.version.is_empty() && self.complaints.is_empty() {
+            let span = self.tokens[0].span;
+            self.complain(Complaint::new(
+                span,
+                "expected `.version` at the start of the module",
+            ));
+        }
+        tree
+    }
+
+    fn module_item(&mut self, tree: &mut Tree<'a>) -> Parsed<()> {
+        if self.eat(';') {
+            return Ok(());
+        }
+        let token = self.peek();
+        let Some(name) = self.dot() else {
+            return Err(self.expected("a directive such as `.visible .entry` or `.global`"));
+        };
+        match name {
+            "version" => {
+                self.next();
+                let value = self.next();
+                if !matches!(value.kind, Kind::Double(_) | Kind::Integer(_)) {
+                    self.at -= 1;
+                    return Err(self.expected("a version such as `7.0`"));
+                }
+                self.slice(value.span).clone_into(&mut tree.version);
+            }
+            "target" => {
+                self.next();
+                loop {
+                    tree.target.push(self.word("a target such as `sm_70`")?.0);
+                    if !self.eat(',') {
+                        break;
+                    }
+                }
+            }
+            "address_size" => {
+                self.next();
+                tree.address_bits = self.integer("`32` or `64`")? as u32;
+                if !matches!(tree.address_bits, 32 | 64) {
+                    return Err(Complaint::new(self.last_span(), "address size is 32 or 64"));
+                }
+            }
+            "file" | "loc" => self.location()?,
+            "section" => {
+                self.next();
+                self.next();
+                self.skip_braces();
+            }
+            "pragma" => self.pragma()?,
+            _ => self.declaration(tree).map_err(|complaint| {
+                if complaint.span == token.span && complaint.hint.is_none() {
+                    complaint.nearest(name, MODULE_DIRECTIVES)
+                } else {
+                    complaint
+                }
+            })?,
+        }
+        Ok(())
+    }
+
+    /// `.file 1 "name"[, time, size]` or `.loc file line column[, function_name f, inlined_at ..]`.
+    pub(super) fn location(&mut self) -> Parsed<()> {
+        let is_file = self.dot() == Some("file");
+        self.next();
+        self.integer("a file index")?;
+        if is_file {
+            if self.peek().kind != Kind::Text {
+                return Err(self.expected("a file name in quotes"));
+            }
+            self.next();
+            while self.eat(',') {
+                self.integer("a number")?;
+            }
+            return Ok(());
+        }
+        self.integer("a line")?;
+        self.integer("a column")?;
+        while self.eat(',') {
+            let (word, _) = self.word("`function_name` or `inlined_at`")?;
+            if word == "function_name" {
+                self.word("a label")?;
+                if self.eat('+') {
+                    self.integer("an offset")?;
+                }
+            } else {
+                for _ in 0..3 {
+                    self.integer("a number")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn pragma(&mut self) -> Parsed<()> {
+        self.next();
+        while self.peek().kind == Kind::Text {
+            self.next();
+            self.eat(',');
+        }
+        self.expect(';', "after `.pragma`").map(|_| ())
+    }
+
+    fn linkage(&mut self) -> Linkage {
+        let mut linkage = Linkage::Internal;
+        loop {
+            linkage = match self.dot() {
+                Some("visible") => Linkage::Visible,
+                Some("extern") => Linkage::Extern,
+                Some("weak" | "common") => Linkage::Weak,
+                _ => return linkage,
+            };
+            self.next();
+        }
+    }
+
+    fn declaration(&mut self, tree: &mut Tree<'a>) -> Parsed<()> {
+        let linkage = self.linkage();
+        match self.dot() {
+            Some("entry" | "func") => {
+                let function = self.function()?;
+                tree.functions.push(function);
+                Ok(())
+            }
+            Some(name) if StateSpace::from_name(name).is_some() => {
+                let from = tree.variables.len();
+                self.variables(linkage, &mut tree.variables)?;
+                for variable in &tree.variables[from..] {
+                    if matches!(
+                        variable.space,
+                        StateSpace::Register | StateSpace::Local | StateSpace::Param
+                    ) {
+                        return Err(Complaint::new(
+                            variable.span,
+                            "registers, .local and .param variables belong inside a function",
+                        ));
+                    }
+                }
+                Ok(())
+            }
+            _ => Err(self.expected("`.entry`, `.func` or a state space")),
+        }
+    }
+
+    fn function(&mut self) -> Parsed<Function<'a>> {
+        let is_entry = self.dot() == Some("entry");
+        self.next();
+        // `.func .noreturn (..)` and friends.
+        while self.eat_dot("noreturn") || self.eat_dot("attribute") {}
+        let returns = if self.is_punct('(') {
+            self.parameters()?
+        } else {
+            Vec::new()
+        };
+        let (name, span) = self.word("the name of the function")?;
+        let parameters = if self.is_punct('(') {
+            self.parameters()?
+        } else {
+            Vec::new()
+        };
+        self.function_directives()?;
+        let body = if self.eat(';') {
+            None
+        } else if self.is_punct('{') {
+            Some(self.body()?)
+        } else {
+            return Err(self.expected("`{` and a body, or `;`"));
+        };
+        Ok(Function {
+            name,
+            span,
+            is_entry,
+            returns,
+            parameters,
+            body,
+        })
+    }
+
+    /// Tuning directives between the head and the body; they do not change what the code does.
+    fn function_directives(&mut self) -> Parsed<()> {
+        while let Some(name) = self.dot() {
+            match name {
+                "maxnreg"
+                | "maxntid"
+                | "reqntid"
+                | "minnctapersm"
+                | "maxnctapersm"
+                | "noreturn"
+                | "abi_preserve"
+                | "abi_preserve_control"
+                | "unified" => {
+                    self.next();
+                    while matches!(self.peek().kind, Kind::Integer(_)) {
+                        self.next();
+                        self.eat(',');
+                    }
+                }
+                "pragma" => self.pragma()?,
+                "file" | "loc" => self.location()?,
+                _ => return Err(self.expected("`{` and a body, or `;`")),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn parameters(&mut self) -> Parsed<Vec<Variable<'a>>> {
+        self.expect('(', "before parameters")?;
+        let mut list = Vec::new();
+        while !self.is_punct(')') {
+            match self.dot().and_then(StateSpace::from_name) {
+                Some(StateSpace::Param | StateSpace::Register) => {}
+                _ => return Err(self.expected("`.param` or `.reg`")),
+            }
+            self.one_variable(Linkage::Internal, &mut list)?;
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(')', "after parameters")?;
+        Ok(list)
+    }
+
+    /// One declaration statement with its `;`, which may declare several names.
+    pub(super) fn variables(
+        &mut self,
+        linkage: Linkage,
+        list: &mut Vec<Variable<'a>>,
+    ) -> Parsed<()> {
+        let from = list.len();
+        self.one_variable(linkage, list)?;
+        while self.eat(',') {
+            let first = list[from].clone();
+            let (name, span) = self.word("a name")?;
+            let mut variable = Variable {
+                name,
+                span,
+                range: None,
+                extents: Vec::new(),
+                initialiser: None,
+                ..first
+            };
+            self.variable_tail(&mut variable)?;
+            list.push(variable);
+        }
+        self.expect(';', "after the declaration").map(|_| ())
+    }
+
+    fn one_variable(&mut self, linkage: Linkage, list: &mut Vec<Variable<'a>>) -> Parsed<()> {
+        let space = self
+            .dot()
+            .and_then(StateSpace::from_name)
+            .ok_or_else(|| self.expected("a state space such as `.reg`"))?;
+        self.next();
+        let (mut align, mut vector, mut ty) = (None, 1, None);
+        while let Some(word) = self.dot() {
+            let span = self.peek().span;
+            self.next();
+            match word {
+                "align" => {
+                    let value = self.integer("an alignment")? as u32;
+                    if !value.is_power_of_two() {
+                        let message = "alignment is a power of two";
+                        return Err(Complaint::new(self.last_span(), message));
+                    }
+                    // `.ptr .align n` describes what a pointer points to, not the parameter.
+                    align = align.or(Some(value));
+                }
+                "v2" => vector = 2,
+                "v4" => vector = 4,
+                "ptr" => self.pointer_attributes()?,
+                "attribute" => {
+                    self.expect('(', "after `.attribute`")?;
+                    while !self.eat(')') && self.peek().kind != Kind::End {
+                        self.next();
+                    }
+                }
+                _ => ty = Some(variable_type(word, span)?),
+            }
+        }
+        let ty = ty.ok_or_else(|| self.expected("a type such as `.b32`"))?;
+        let (name, span) = self.word("a name")?;
+        let mut variable = Variable {
+            name,
+            span,
+            linkage,
+            space,
+            ty,
+            vector,
+            align,
+            extents: Vec::new(),
+            range: None,
+            initialiser: None,
+        };
+        self.variable_tail(&mut variable)?;
+        list.push(variable);
+        Ok(())
+    }
+
+    /// `.ptr [.space] [.align n]` on kernel parameters: a promise to compilers.
+    fn pointer_attributes(&mut self) -> Parsed<()> {
+        while let Some(word) = self.dot() {
+            if word == "align" {
+                self.next();
+                self.integer("an alignment")?;
+            } else if StateSpace::from_name(word).is_some() {
+                self.next();
+            } else {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn variable_tail(&mut self, variable: &mut Variable<'a>) -> Parsed<()> {
+        if self.eat('<') {
+            variable.range = Some(self.integer("the number of registers")?);
+            self.expect('>', "after the number of registers")?;
+        }
+        while self.eat('[') {
+            let extent = match self.peek().kind {
+                Kind::Integer(_) => Some(self.integer("an extent")?),
+                _ => None,
+            };
+            variable.extents.push(extent);
+            self.expect(']', "after the extent")?;
+        }
+        if self.eat('=') {
+            variable.initialiser = Some(self.initialiser()?);
+        }
+        Ok(())
+    }
+
+    fn initialiser(&mut self) -> Parsed<Initialiser<'a>> {
+        if self.eat('{') {
+            let mut list = Vec::new();
+            while !self.is_punct('}') {
+                list.push(self.initialiser()?);
+                if !self.eat(',') {
+                    break;
+                }
+            }
+            self.expect('}', "after the initialiser")?;
+            return Ok(Initialiser::List(list));
+        }
+        let negative = self.eat('-');
+        match self.peek().kind {
+            Kind::Integer(value) => {
+                self.next();
+                let value = if negative {
+                    value.wrapping_neg()
+                } else {
+                    value
+                };
+                Ok(Initialiser::Integer(value))
+            }
+            Kind::Single(bits) => {
+                self.next();
+                Ok(Initialiser::Single(bits ^ (u32::from(negative) << 31)))
+            }
+            Kind::Double(bits) => {
+                self.next();
+                Ok(Initialiser::Double(bits ^ (u64::from(negative) << 63)))
+            }
+            Kind::Word => {
+                let (mut name, mut span) = self.word("a name")?;
+                // Every variable of global and constant memory already has a generic address.
+                if name == "generic" && self.eat('(') {
+                    (name, span) = self.word("a name")?;
+                    self.expect(')', "after the name")?;
+                }
+                let offset = self.signed_offset()?;
+                Ok(Initialiser::Address { name, span, offset })
+            }
+            _ => Err(self.expected("a number, a name or `{`")),
+        }
+    }
+
+    /// `+ n`, `- n` or nothing.
+    pub(super) fn signed_offset(&mut self) -> Parsed<i64> {
+        let negative = if self.eat('+') {
+            self.eat('-')
+        } else if self.eat('-') {
+            true
+        } else {
+            return Ok(0);
+        };
+        let value = self.integer("an offset")? as i64;
+        Ok(if negative {
+            value.wrapping_neg()
+        } else {
+            value
+        })
+    }
+}
+
+fn variable_type(word: &str, span: Span) -> Parsed<ScalarType> {
+    if let Some(ty) = ScalarType::from_name(word) {
+        return Ok(ty);
+    }
+    let what = match word {
+        "texref" | "samplerref" | "surfref" => "textures are not supported",
+        "f16x2" | "bf16" | "bf16x2" | "b128" | "e4m3" => "this type is not supported",
+        _ => "unknown type",
+    };
+    let complaint = Complaint::new(span, format!("{what}: `.{word}`"));
+    Err(complaint.nearest(word, ["b32", "b64", "f32", "f64", "pred"]))
+}

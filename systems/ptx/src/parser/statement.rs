@@ -1,0 +1,142 @@
+//! Function bodies: scopes, declarations, labels and instructions.
+
+use super::{Parsed, Parser};
+use crate::ast::{Guard, Instruction, Linkage, Statement};
+use crate::diagnostics::Complaint;
+use crate::lexer::Kind;
+use crate::types::StateSpace;
+
+impl<'a> Parser<'a> {
+    /// `{ statements }`
+    pub(super) fn body(&mut self) -> Parsed<Vec<Statement<'a>>> {
+        self.expect('{', "before the body")?;
+        let mut statements = Vec::new();
+        while !self.is_punct('}') {
+            if self.peek().kind == Kind::End {
+                return Err(self.expected("`}` after the body"));
+            }
+            let before = self.at;
+            if let Err(complaint) = self.statement(&mut statements) {
+                self.complain(complaint);
+                self.recover();
+            }
+            if self.at == before {
+                self.next();
+            }
+        }
+        self.next();
+        Ok(statements)
+    }
+
+    fn statement(&mut self, statements: &mut Vec<Statement<'a>>) -> Parsed<()> {
+        match self.peek().kind {
+            Kind::Punct(';') => {
+                self.next();
+                Ok(())
+            }
+            Kind::Punct('{') => {
+                let block = self.body()?;
+                statements.push(Statement::Block(block));
+                Ok(())
+            }
+            Kind::Dot => self.body_directive(statements),
+            Kind::Word if self.peek_kind(1) == Kind::Punct(':') => {
+                let (name, span) = self.word("a label")?;
+                self.next();
+                if self.dot() == Some("callprototype") || self.dot() == Some("branchtargets") {
+                    return self.labelled_directive();
+                }
+                statements.push(Statement::Label { name, span });
+                Ok(())
+            }
+            Kind::Word | Kind::Punct('@') => {
+                let instruction = self.instruction()?;
+                statements.push(Statement::Instruction(instruction));
+                Ok(())
+            }
+            _ => Err(self.expected("an instruction, a label or a declaration")),
+        }
+    }
+
+    fn body_directive(&mut self, statements: &mut Vec<Statement<'a>>) -> Parsed<()> {
+        let name = self.dot().unwrap_or_default();
+        match name {
+            "loc" | "file" => self.location(),
+            "pragma" => self.pragma(),
+            "branchtargets" | "callprototype" | "calltargets" => self.labelled_directive(),
+            "extern" | "visible" | "weak" => {
+                self.next();
+                let mut list = Vec::new();
+                self.variables(Linkage::Extern, &mut list)?;
+                statements.extend(list.into_iter().map(Statement::Variable));
+                Ok(())
+            }
+            _ if StateSpace::from_name(name).is_some() => {
+                let mut list = Vec::new();
+                self.variables(Linkage::Internal, &mut list)?;
+                statements.extend(list.into_iter().map(Statement::Variable));
+                Ok(())
+            }
+            _ => {
+                let complaint = self.expected("a declaration such as `.reg`");
+                let known = [
+                    "reg", "shared", "local", "param", "loc", "pragma", "global", "const",
+                ];
+                Err(complaint.nearest(name, known))
+            }
+        }
+    }
+
+    /// `.callprototype ... ;` and `.branchtargets ... ;`. Only indirect calls and branches need
+    /// them, and those are refused where they are used.
+    fn labelled_directive(&mut self) -> Parsed<()> {
+        while !matches!(self.peek().kind, Kind::Punct(';' | '}') | Kind::End) {
+            self.next();
+        }
+        self.expect(';', "after the directive").map(|_| ())
+    }
+
+    fn instruction(&mut self) -> Parsed<Instruction<'a>> {
+        let start = self.peek().span;
+        let guard = if self.eat('@') {
+            let negated = self.eat('!');
+            let (name, span) = self.word("a predicate register")?;
+            Some(Guard {
+                name,
+                span,
+                negated,
+            })
+        } else {
+            None
+        };
+        let (_, mut opcode_span) = self.word("an instruction")?;
+        while self.peek().kind == Kind::Dot && self.peek().span.start == opcode_span.end {
+            opcode_span = opcode_span.to(self.next().span);
+        }
+        let opcode = self.slice(opcode_span);
+        let mut operands = Vec::new();
+        if !self.is_punct(';') {
+            loop {
+                operands.push(self.operand()?);
+                if !self.eat(',') {
+                    break;
+                }
+            }
+        }
+        if !self.is_punct(';') {
+            let place = format!("`,` or `;` after an operand of `{opcode}`");
+            return Err(self.expected(&place));
+        }
+        let end = self.next().span;
+        if operands.len() > 64 {
+            return Err(Complaint::new(opcode_span, "too many operands"));
+        }
+        Ok(Instruction {
+            span: start.to(end),
+            guard,
+            opcode,
+            opcode_span,
+            operands,
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Scalar types and state spaces of PTX (PTX ISA, chapter 5).
+
+use std::fmt;
+
+/// A fundamental type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // The variants are the PTX names.
+pub enum ScalarType {
+    B8,
+    B16,
+    B32,
+    B64,
+    U8,
+    U16,
+    U32,
+    U64,
+    S8,
+    S16,
+    S32,
+    S64,
+    F16,
+    F32,
+    F64,
+    Pred,
+}
+
+const NAMES: [(&str, ScalarType); 16] = [
+    ("b8", ScalarType::B8),
+    ("b16", ScalarType::B16),
+    ("b32", ScalarType::B32),
+    ("b64", ScalarType::B64),
+    ("u8", ScalarType::U8),
+    ("u16", ScalarType::U16),
+    ("u32", ScalarType::U32),
+    ("u64", ScalarType::U64),
+    ("s8", ScalarType::S8),
+    ("s16", ScalarType::S16),
+    ("s32", ScalarType::S32),
+    ("s64", ScalarType::S64),
+    ("f16", ScalarType::F16),
+    ("f32", ScalarType::F32),
+    ("f64", ScalarType::F64),
+    ("pred", ScalarType::Pred),
+];
+
+impl ScalarType {
+    /// The type with this name (without the dot).
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|&(_, ty)| ty)
+    }
+
+    /// Width in bits; a predicate counts as one.
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::B8 | Self::U8 | Self::S8 => 8,
+            Self::B16 | Self::U16 | Self::S16 | Self::F16 => 16,
+            Self::B32 | Self::U32 | Self::S32 | Self::F32 => 32,
+            Self::B64 | Self::U64 | Self::S64 | Self::F64 => 64,
+            Self::Pred => 1,
+        }
+    }
+
+    /// Width in bytes; a predicate has none in memory and counts as one.
+    pub fn bytes(self) -> u32 {
+        self.bits().div_ceil(8)
+    }
+
+    /// Whether the type is a signed integer.
+    pub fn is_signed(self) -> bool {
+        matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
+    }
+
+    /// Whether the type is a floating-point number.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::F32 | Self::F64)
+    }
+}
+
+impl fmt::Display for ScalarType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = NAMES
+            .iter()
+            .find(|(_, ty)| ty == self)
+            .map_or("?", |(name, _)| name);
+        write!(f, ".{name}")
+    }
+}
+
+/// Where a variable lives or an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StateSpace {
+    Register,
+    Global,
+    Const,
+    Shared,
+    Local,
+    Param,
+    Generic,
+}
+
+impl StateSpace {
+    /// The space with this name (without the dot).
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "reg" => Self::Register,
+            "global" => Self::Global,
+            "const" => Self::Const,
+            "shared" | "shared::cta" => Self::Shared,
+            "local" => Self::Local,
+            "param" | "param::entry" | "param::func" => Self::Param,
+            _ => return None,
+        })
+    }
+}
