@@ -67,7 +67,8 @@
 //!
 //! The response whose turn came first leaves first; at equal turns hits leave before fills. Zero-load
 //! latency of a miss, from readable above to answered:
-//! `miss_latency_cycles + wire down + level below + wire up + fill_latency_cycles`.
+//! `miss_latency_cycles + wire down + level below + wire up + fill_latency_cycles`, or
+//! `hit_latency_cycles` if that is more.
 //!
 //! # Example
 //! ```

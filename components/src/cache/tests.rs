@@ -415,6 +415,47 @@ fn bypassing_requests_pass_an_l1_but_not_an_l2() {
 }
 
 #[test]
+fn answers_from_below_never_leave_before_a_hit_of_the_same_cycle_would() {
+    let slow_hits = CacheSpec {
+        hit_latency_cycles: 40,
+        ..l1()
+    };
+    let mut rig = Rig::new(slow_hits.clone());
+    rig.read_at(10, 1, 0);
+    let fetch = rig.below_at(12, RequestKind::Read, 0, ALL);
+    rig.answer_at(20, &fetch);
+    rig.above_at(10 + 40, 1, Level::Dram);
+
+    let mut rig = Rig::new(slow_hits);
+    rig.write_at(10, 1, 0, 1);
+    let write = rig.below_at(12, RequestKind::Write, 0, 1);
+    rig.answer_at(20, &write);
+    rig.above_at(10 + 40, 1, Level::Dram);
+}
+
+#[test]
+fn a_write_without_fetch_waits_for_readers_that_a_passing_request_overtook() {
+    let mut rig = Rig::new(CacheSpec {
+        level: CacheLevel::L1,
+        ..l2(PartialWrite::WordMask)
+    });
+    rig.read_at(10, 1, 0);
+    let bypass = MemRequest {
+        kind: RequestKind::CopyBack,
+        flags: flags::BYPASS_L1,
+        ..MemRequest::read(0, 0, 1)
+    };
+    rig.request.send_at(11, bypass);
+    rig.write_at(12, 2, 0, 1);
+    let fetch = rig.below_at(12, RequestKind::Read, 0, ALL);
+    rig.below_at(13, RequestKind::CopyBack, 0, 1);
+    rig.answer_at(30, &fetch);
+    rig.above_at(33, 1, Level::Dram);
+    rig.above_at(34 + 5, 2, Level::L1);
+    assert_eq!(rig.count("blocked_line_busy"), 34 - 12);
+}
+
+#[test]
 fn copy_backs_from_above_stay_in_a_write_back_cache_and_are_not_answered() {
     let copy_back = |line, words| MemRequest {
         kind: RequestKind::CopyBack,
