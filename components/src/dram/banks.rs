@@ -74,14 +74,14 @@ pub(crate) enum Rule {
     ActToRefresh,
     RefreshToAct,
     RefreshToRefresh,
-    /// Data of two reads, of two writes, of a write behind a read and of a read behind a write.
+    /// Data of two reads, of two writes, and of a write behind a read; behind a write, row 16
+    /// keeps reads off the bus.
     DataReadRead,
     DataWriteWrite,
     DataReadWrite,
-    DataWriteRead,
 }
 
-const RULES: usize = Rule::DataWriteRead as usize + 1;
+const RULES: usize = Rule::DataReadWrite as usize + 1;
 
 /// The gap of every rule.
 #[derive(Clone, Copy, Debug)]
@@ -121,10 +121,6 @@ impl Gaps {
                 Rule::DataReadWrite,
                 t.read_data_end().saturating_sub(t.t_wl),
             ),
-            (
-                Rule::DataWriteRead,
-                t.write_data_end().saturating_sub(t.t_cl),
-            ),
         ];
         for (rule, gap) in table {
             gaps[rule as usize] = Cycle::from(gap);
@@ -141,11 +137,6 @@ impl Gaps {
     #[cfg(test)]
     pub(crate) fn weaken(&mut self, rule: Rule) {
         self.0[rule as usize] -= 1;
-    }
-
-    #[cfg(test)]
-    pub(crate) fn gap(&self, rule: Rule) -> Cycle {
-        self.of(rule)
     }
 }
 
@@ -356,11 +347,8 @@ impl Banks {
         let write = gaps
             .of(Rule::WriteToWriteRank)
             .max(gaps.of(Rule::DataWriteWrite));
-        let read = gaps
-            .of(Rule::WriteToReadRank)
-            .max(gaps.of(Rule::DataWriteRead));
         raise(&mut self.rank.write, t + write);
-        raise(&mut self.rank.read, t + read);
+        raise(&mut self.rank.read, t + gaps.of(Rule::WriteToReadRank));
     }
 
     fn precharged(&mut self, t: Cycle) {

@@ -727,4 +727,8 @@ fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 }
 
 #[cfg(test)]
-pub(crate) mod golden;
+pub(crate) mod drive;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod properties;

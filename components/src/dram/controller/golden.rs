@@ -1,161 +1,69 @@
-//! Traces of requests through the bare controller, compared with the public simulators.
+//! Traces of requests compared with the public simulators.
+//!
+//! `testdata` holds the beginnings of traces (`arrival, rw, bg, ba, row, col`) with the cycles of
+//! acceptance and completion that Ramulator 2.1 reports for them (`accept, done`), FR-FCFS, one
+//! x32 channel of 4 groups of 4 banks. Requests at the end of each file have no expectation: they
+//! only compete.
 
 use std::io::Read as _;
 
+use super::super::checker::Checker;
 use super::super::mapping::tests::reference_geometry;
-use super::super::timing::tests::{preset_a, preset_d, preset_r};
+use super::super::timing::tests::{preset_a, preset_r};
+use super::drive::{drive, parse_trace, reference};
 use super::*;
 
-/// One line of a trace.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
-    pub(crate) arrival: Cycle,
-    pub(crate) request: Request,
-}
-
-/// The queues of the reference runs.
-pub(crate) fn reference_queues() -> Queues {
-    Queues {
-        reads: 32,
-        writes: 32,
-        write_high: 25,
-        write_low: 6,
-    }
-}
-
-/// The reference machine with these timings.
-pub(crate) fn reference(timing: Timing) -> Controller {
-    let mut controller = Controller::new(&reference_geometry(), timing, reference_queues(), true);
-    controller.record_commands();
-    controller
-}
-
-/// Offers each request from its arrival on, one per cycle and in order, and runs until all are
-/// served. Returns (accepted, done) per request; writes are never done.
-pub(crate) fn drive(controller: &mut Controller, trace: &[Line]) -> Vec<(Cycle, Option<Cycle>)> {
-    let mut result = vec![(0, None); trace.len()];
-    let mut cycle = 0;
-    let mut next = 0;
-    loop {
-        controller.advance(cycle);
-        while let Some((done, tag)) = controller.take_completion(cycle) {
-            result[tag as usize].1 = Some(done);
-        }
-        let mut accepted = false;
-        if next < trace.len() && trace[next].arrival <= cycle {
-            accepted = controller.offer(cycle, trace[next].request) != Offer::Refused;
-            if accepted {
-                result[next].0 = cycle;
-                next += 1;
-            }
-        }
-        let arrival = trace.get(next).map(|line| line.arrival.max(cycle + 1));
-        let arrival = arrival.filter(|&a| accepted || a > cycle + 1 || next_fits(controller, trace, next));
-        let until = [arrival, controller.next_command(), controller.next_completion()];
-        match until.into_iter().flatten().min() {
-            Some(until) => cycle = until,
-            None => return result,
-        }
-    }
-}
-
-fn next_fits(controller: &Controller, trace: &[Line], next: usize) -> bool {
-    controller.has_room(trace[next].request.write)
-}
-
-/// The cycle after the last data beat of a run.
-pub(crate) fn end_cycle(controller: &Controller) -> Cycle {
-    let timing = &controller.timing;
-    let end = |issued: &Issued| match issued.command {
-        Command::Read { .. } => issued.cycle + Cycle::from(timing.read_data_end()),
-        Command::Write { .. } => issued.cycle + Cycle::from(timing.write_data_end()),
-        _ => 0,
-    };
-    controller.commands().iter().map(end).max().unwrap_or(0)
-}
-
-/// Reads `arrival,rw,bg,ba,row,col` lines (a header first).
-pub(crate) fn parse_trace(text: &str) -> Vec<Line> {
-    let lines = text.lines().skip(1).enumerate();
-    lines
-        .map(|(tag, line)| {
-            let f: Vec<&str> = line.split(',').collect();
-            let n = |i: usize| f[i].parse::<u64>().unwrap();
-            let location = Location {
-                bank: (n(2) * 4 + n(3)) as u32,
-                row: n(4) as u32,
-                column: n(5) as u32,
-            };
-            Line {
-                arrival: n(0),
-                request: Request {
-                    access: u64::from(location.row) << 32 | u64::from(location.bank) << 16 | n(5),
-                    location,
-                    write: f[1] == "W",
-                    tag: tag as u32,
-                },
-            }
-        })
-        .collect()
-}
-
-fn gunzip(path: &str) -> String {
+/// Decompresses a file of `testdata`.
+fn gunzip(bytes: &[u8]) -> String {
     let mut text = String::new();
-    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap())
+    flate2::read::GzDecoder::new(bytes)
         .read_to_string(&mut text)
         .unwrap();
     text
 }
 
-#[test]
-fn local_reference() {
-    let Ok(root) = std::env::var("DRAM_REFERENCE") else {
-        return;
-    };
-    let summary = std::fs::read_to_string(format!("{root}/summary.csv")).unwrap();
-    for (preset, timing) in [("A", preset_a()), ("D", preset_d()), ("R", preset_r())] {
-        for trace_name in std::fs::read_dir(format!("{root}/traces")).unwrap() {
-            let name = trace_name.unwrap().file_name().into_string().unwrap();
-            let name = name.trim_end_matches(".csv.gz");
-            let trace = parse_trace(&gunzip(&format!("{root}/traces/{name}.csv.gz")));
-            for tool in ["ram1_frfcfs", "ram2_frfcfs"] {
-                let mut timing = timing;
-                if tool == "ram2_frfcfs" {
-                    timing.t_32aw = 0;
-                }
-                let mut controller = reference(timing);
-                if tool == "ram1_frfcfs" {
-                    controller.queues.write_low = 6;
-                }
-                let result = drive(&mut controller, &trace);
-                let end = end_cycle(&controller);
-                let key = format!("{name},{preset},{tool},");
-                if let Some(line) = summary.lines().find(|l| l.starts_with(&key)) {
-                    let f: Vec<&str> = line.split(',').collect();
-                    let golden: f64 = f[14].parse().unwrap();
-                    let s = controller.stats();
-                    println!(
-                        "{key} end {end} golden {golden} diff {:+.3}% act {} ({}) pre {} ({}) prea {} ({}) ref {} ({})",
-                        (end as f64 / golden - 1.0) * 100.0,
-                        s.activates, f[7], s.precharges, f[8], s.precharges_all, f[9], s.refreshes, f[12]
-                    );
-                }
-                let file = format!("{root}/per_request/{preset}_{tool}_{name}.csv.gz");
-                if std::fs::exists(&file).unwrap() {
-                    let mut agree = 0;
-                    let mut first = None;
-                    let text = gunzip(&file);
-                    for (line, (i, r)) in text.lines().skip(1).zip(result.iter().enumerate()) {
-                        let got = format!("{i},{},{}", r.0, r.1.map_or(-1, |d| d as i64));
-                        if got == line {
-                            agree += 1;
-                        } else if first.is_none() {
-                            first = Some((got, line.to_owned()));
-                        }
-                    }
-                    println!("  PER REQUEST {preset} {tool} {name}: {agree} of {} first {first:?}", trace.len());
-                }
-            }
+/// Compares every expectation of a file and judges the commands.
+fn agrees(timing: Timing, bytes: &[u8]) {
+    let text = gunzip(bytes);
+    let mut controller = reference(timing);
+    let result = drive(&mut controller, &parse_trace(&text));
+    let mut compared = 0;
+    for (line, got) in text.lines().skip(1).zip(&result) {
+        let fields: Vec<&str> = line.split(',').collect();
+        if let [accept, done] = fields[6..] {
+            let got = (
+                got.0.to_string(),
+                got.1.map_or("-1".to_owned(), |d| d.to_string()),
+            );
+            assert_eq!(got, (accept.to_owned(), done.to_owned()), "{line}");
+            compared += 1;
         }
     }
+    assert_eq!(compared, 300);
+    let mut checker = Checker::new(&reference_geometry(), timing, true);
+    for issued in controller.commands() {
+        checker.check(issued);
+    }
+    assert_eq!(checker.violations(), []);
+}
+
+macro_rules! golden {
+    ($($name:ident: $preset:ident, $file:literal;)*) => { $(
+        #[test]
+        fn $name() {
+            agrees($preset(), include_bytes!(concat!("../testdata/", $file, ".csv.gz")));
+        }
+    )* };
+}
+
+golden! {
+    idle_reads_match_to_the_cycle: preset_a, "a_idle";
+    light_random_reads_match_to_the_cycle: preset_a, "a_rand_r_lo";
+    saturated_random_reads_match_to_the_cycle: preset_a, "a_rand_r_sat";
+    row_hits_match_to_the_cycle: preset_a, "a_hits90_hi";
+    row_hits_of_a_slow_device_match_to_the_cycle: preset_r, "r_hits90_hi";
+    streams_over_bank_groups_match_to_the_cycle: preset_a, "a_seqbgi_r_sat";
+    streams_in_one_bank_group_match_to_the_cycle: preset_a, "a_bghostile_sat";
+    row_conflicts_match_to_the_cycle: preset_a, "a_rowconf_sat";
+    mixed_reads_and_writes_match_to_the_cycle: preset_r, "r_mix50_lo";
 }
