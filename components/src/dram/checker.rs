@@ -159,7 +159,7 @@ impl Report {
 }
 
 /// Last commands of a bank; column commands only since its last ACT.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Bank {
     open: Option<u32>,
     act: Option<Cycle>,
@@ -169,7 +169,7 @@ struct Bank {
 }
 
 /// Last commands of any bank of a scope.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Scope {
     act: Option<Cycle>,
     read: Option<Cycle>,
@@ -177,7 +177,7 @@ struct Scope {
 }
 
 /// Takes commands in order of time and judges them.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Checker {
     t: Timing,
     refresh: bool,

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Level};
 
 use super::banks::{Banks, Command, Gaps};
+use super::checker::Checker;
 use super::mapping::{Geometry, Location};
 use super::timing::Timing;
 
@@ -188,12 +189,21 @@ pub struct Controller {
     forwarding: VecDeque<(Cycle, u32)>,
     stats: ChannelStats,
     log: Option<Vec<Issued>>,
+    /// Judges every command, in builds with debug assertions.
+    judge: Option<Box<Checker>>,
 }
 
 impl Controller {
     /// A controller with closed banks at cycle 0. Numbers are to be checked before.
+    ///
+    /// In builds with debug assertions every command is judged by a [`Checker`].
     pub fn new(geometry: &Geometry, timing: Timing, queues: Queues, refresh: bool) -> Self {
-        Self::with_gaps(geometry, timing, Gaps::new(&timing), queues, refresh)
+        // Refreshes skipped in closed form are not shown to the judge, so it must not count them.
+        let judge = || Box::new(Checker::new(geometry, timing, false));
+        Self {
+            judge: cfg!(debug_assertions).then(judge),
+            ..Self::with_gaps(geometry, timing, Gaps::new(&timing), queues, refresh)
+        }
     }
 
     pub(crate) fn with_gaps(
@@ -228,6 +238,7 @@ impl Controller {
             forwarding: VecDeque::new(),
             stats: ChannelStats::default(),
             log: None,
+            judge: None,
         }
     }
 
@@ -518,8 +529,13 @@ impl Controller {
             // With all banks closed the two candidates of a bank are not looked at.
             _ => {}
         }
+        let issued = Issued { cycle, command };
+        if let Some(judge) = &mut self.judge {
+            judge.check(&issued);
+            assert_eq!(judge.violations(), [], "the rule table is incomplete");
+        }
         if let Some(log) = &mut self.log {
-            log.push(Issued { cycle, command });
+            log.push(issued);
         }
     }
 
