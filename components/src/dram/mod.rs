@@ -51,6 +51,42 @@
 //! Per-bank refresh, auto-precharge, power-down and self-refresh, clock and data training, error
 //! detection codes, command and address bus splitting. A masked write that waits answers reads of
 //! all words of its access.
+//!
+//! ```
+//! use warpweave_components::dram::{Field, GddrController, GddrSpec, Geometry, Timing};
+//! use warpweave_components::memory::{Level, MemRequest, MemResponse};
+//! use warpweave_framework::TestBench;
+//!
+//! let spec = GddrSpec {
+//!     ports: 1,
+//!     devices: 4,
+//!     interleave: None,
+//!     geometry: Geometry { bank_groups: 4, banks_per_group: 4, rows: 4096, columns: 64 },
+//!     mapping: vec![Field::BankGroup, Field::Column, Field::Bank, Field::Row],
+//!     timing: Timing {
+//!         burst_cycles: 2, t_cl: 12, t_wl: 4, t_rcd_rd: 12, t_rcd_wr: 12, t_rp: 12, t_ras: 28,
+//!         t_rc: 40, t_rrd_s: 6, t_rrd_l: 6, t_ccd_s: 2, t_ccd_l: 3, t_rtw: None, t_wtr_s: 5,
+//!         t_wtr_l: 5, t_rtp: 2, t_wr: 12, t_faw: 23, t_32aw: 184, t_ppd: 1, t_refi: 2660,
+//!         t_rfc: 154,
+//!     },
+//!     read_queue: 32,
+//!     write_queue: 32,
+//!     write_high: 25,
+//!     write_low: 7,
+//!     response_queue: 8,
+//!     latency_cycles: 0,
+//!     refresh: true,
+//! };
+//! let mut bench = TestBench::new();
+//! bench.add("dram", GddrController::new(&spec)?);
+//! let requests = bench.source::<MemRequest>("dram.up[0].request");
+//! let responses = bench.sink::<MemResponse>("dram.up[0].response");
+//! let read = MemRequest::read(0, 0x1000, u32::MAX);
+//! requests.send_at(10, read);
+//! // All banks are closed: 1 + tRCDRD + tCL + BL.
+//! bench.expect_at(&responses, 10 + 27, &read.answer(Level::Dram));
+//! # Ok::<(), warpweave_framework::SpecError>(())
+//! ```
 
 mod banks;
 mod checker;

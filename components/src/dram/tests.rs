@@ -404,8 +404,8 @@ fn is_answered(traffic: &[Random], received: &[Vec<(Cycle, MemResponse)>]) {
             let same = |&(_, r): &(usize, &Random)| r.0 == port && r.3 == line;
             if response.kind != RequestKind::Write {
                 let before = traffic[..i].iter().enumerate().filter(same);
-                let last = before.filter(|(_, r)| r.2 >= 5).map(|(w, _)| w as u32 + 1);
-                assert_eq!(response.write_sequence, last.last().unwrap_or(0));
+                let mut last = before.filter(|(_, r)| r.2 >= 5).map(|(w, _)| w as u32 + 1);
+                assert_eq!(response.write_sequence, last.next_back().unwrap_or(0));
             }
             let earlier = responses.iter().take_while(|(_, r)| r.id != response.id);
             let overtaken =
@@ -416,7 +416,7 @@ fn is_answered(traffic: &[Random], received: &[Vec<(Cycle, MemResponse)>]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn every_request_is_answered_once_in_order_however_the_engine_runs(

@@ -38,17 +38,17 @@ pub(crate) fn drive(controller: &mut Controller, trace: &[Line]) -> Vec<(Cycle, 
         while let Some((done, tag)) = controller.take_completion(cycle) {
             result[tag as usize].1 = Some(done);
         }
-        let mut accepted = false;
+        let mut refused = false;
         if next < trace.len() && trace[next].arrival <= cycle {
-            accepted = controller.offer(cycle, trace[next].request) != Offer::Refused;
-            if accepted {
+            refused = controller.offer(cycle, trace[next].request) == Offer::Refused;
+            if !refused {
                 result[next].0 = cycle;
                 next += 1;
             }
         }
-        let arrival = trace.get(next).map(|line| line.arrival.max(cycle + 1));
-        let arrival =
-            arrival.filter(|&a| accepted || a > cycle + 1 || next_fits(controller, trace, next));
+        // What was refused fits at the earliest when a command has been issued.
+        let arrival = trace.get(next).filter(|_| !refused);
+        let arrival = arrival.map(|line| line.arrival.max(cycle + 1));
         let until = [
             arrival,
             controller.next_command(),
@@ -59,10 +59,6 @@ pub(crate) fn drive(controller: &mut Controller, trace: &[Line]) -> Vec<(Cycle, 
             None => return result,
         }
     }
-}
-
-fn next_fits(controller: &Controller, trace: &[Line], next: usize) -> bool {
-    controller.has_room(trace[next].request.write)
 }
 
 /// Reads `arrival,rw,bg,ba,row,col` lines (a header first).

@@ -264,7 +264,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn event_driven_scheduling_equals_the_policy_cycle_by_cycle(
