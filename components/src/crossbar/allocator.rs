@@ -36,17 +36,18 @@ fn first_from(mask: PortMask, start: usize) -> usize {
     (if above == 0 { mask } else { above }).trailing_zeros() as usize
 }
 
-/// Who wants what: input × output bits from both sides, and which outputs are held by a packet.
+/// Who wants what: input × output bits from both sides, and which pairs a packet holds.
 pub(crate) struct Requests {
     by_output: Vec<PortMask>,
     by_input: Vec<PortMask>,
     wanting: PortMask,
     wanted: PortMask,
-    /// Inputs that an output listens to: all, or the one whose packet holds it.
-    listens_to: Vec<PortMask>,
-    /// Outputs that an input's packets hold.
+    /// Per held output: the input whose packet holds it.
+    holder: Vec<PortMask>,
+    /// Per holding input: the output it holds.
     holding: Vec<PortMask>,
-    held: PortMask,
+    held_outputs: PortMask,
+    holding_inputs: PortMask,
 }
 
 impl Requests {
@@ -56,9 +57,10 @@ impl Requests {
             by_input: vec![0; inputs],
             wanting: 0,
             wanted: 0,
-            listens_to: vec![PortMask::MAX; outputs],
+            holder: vec![0; outputs],
             holding: vec![0; inputs],
-            held: 0,
+            held_outputs: 0,
+            holding_inputs: 0,
         }
     }
 
@@ -82,37 +84,47 @@ impl Requests {
         }
     }
 
-    /// The output serves only this input until released.
+    /// The input and the output serve only each other until released.
     #[inline]
     pub(crate) fn hold(&mut self, input: usize, output: usize) {
-        self.listens_to[output] = bit(input);
-        self.holding[input] |= bit(output);
-        self.held |= bit(output);
+        self.holder[output] = bit(input);
+        self.holding[input] = bit(output);
+        self.held_outputs |= bit(output);
+        self.holding_inputs |= bit(input);
     }
 
     #[inline]
     pub(crate) fn release(&mut self, input: usize, output: usize) {
-        self.listens_to[output] = PortMask::MAX;
-        self.holding[input] &= !bit(output);
-        self.held &= !bit(output);
+        self.held_outputs &= !bit(output);
+        self.holding_inputs &= !bit(input);
     }
 
-    /// Outputs that some input wants, whether they listen to it or not.
+    /// Outputs that some input wants, whether they are free for it or not.
     #[inline]
     pub(crate) fn wanted(&self) -> PortMask {
         self.wanted
     }
 
-    /// Inputs whose request the output would serve.
+    /// Inputs whose request the output can serve.
     #[inline]
     pub(crate) fn to_output(&self, output: usize) -> PortMask {
-        self.by_output[output] & self.listens_to[output]
+        let free = if self.held_outputs & bit(output) == 0 {
+            !self.holding_inputs
+        } else {
+            self.holder[output]
+        };
+        self.by_output[output] & free
     }
 
-    /// Outputs that would serve this input's requests.
+    /// Outputs that can serve this input's requests.
     #[inline]
     fn of_input(&self, input: usize) -> PortMask {
-        self.by_input[input] & (!self.held | self.holding[input])
+        let free = if self.holding_inputs & bit(input) == 0 {
+            !self.held_outputs
+        } else {
+            self.holding[input]
+        };
+        self.by_input[input] & free
     }
 }
 
@@ -325,15 +337,15 @@ mod tests {
     }
 
     #[test]
-    fn a_held_output_serves_its_holder_alone() {
+    fn a_held_pair_serves_each_other_alone() {
         for arbiter in [Arbiter::RoundRobin, Arbiter::Islip { iterations: 2 }] {
             let mut allocator = Allocator::new(arbiter, 3, 2);
-            let mut requests = requests(3, 2, &[(0, 0), (1, 0), (2, 0)]);
+            let mut requests = requests(3, 2, &[(0, 0), (1, 0), (1, 1), (2, 0)]);
             requests.hold(1, 0);
             assert_eq!(matching(&mut allocator, &requests), [(1, 0)]);
             assert_eq!(matching(&mut allocator, &requests), [(1, 0)]);
             requests.release(1, 0);
-            assert_eq!(matching(&mut allocator, &requests), [(2, 0)]);
+            assert_eq!(matching(&mut allocator, &requests), [(1, 1), (2, 0)]);
         }
     }
 

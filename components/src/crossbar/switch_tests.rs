@@ -350,6 +350,47 @@ fn latency_and_saturation_are_those_of_booksim() {
 }
 
 #[test]
+fn virtual_output_queues_are_those_of_booksim_for_single_flits() {
+    let run = |flits, buffer, load| {
+        let spec = NetworkSpec {
+            queueing: Queueing::VirtualOutput,
+            turnaround_matchings: 0,
+            ..booksim(1, buffer)
+        };
+        offered(&spec, (12, 8), (flits, load, 0.0), 30_000)
+    };
+    let near = |got: f64, expected: f64, tolerance: f64| {
+        assert!(
+            (got / expected - 1.0).abs() < tolerance,
+            "{got} for {expected}"
+        );
+    };
+    near(run(1, 16, 0.2).0, 6.277, 0.035);
+    near(run(1, 16, 0.4).0, 7.655, 0.035);
+    near(run(1, 256, 0.53333).0, 19.31, 0.05);
+    near(run(1, 16, 1.0).1, 7.535, 0.01);
+    near(run(1, 256, 1.0).1, 8.0, 0.001);
+    near(run(5, 256, 1.0).1, 7.9605, 0.01);
+    // KNOWN DEVIATION: with longer packets BookSim's virtual channels interleave flits of several
+    // packets at an output (12.94 and 23.39 cycles, 6.38 flits per cycle in overload); here a
+    // packet holds its ports until its tail, which is shorter for everyone.
+    near(run(5, 16, 0.2).0, 11.68, 0.01);
+    near(run(5, 16, 0.4).0, 16.33, 0.01);
+    near(run(5, 16, 1.0).1, 7.564, 0.01);
+}
+
+#[test]
+fn all_128_ports_work_to_the_last() {
+    let spec = NetworkSpec {
+        queueing: Queueing::VirtualOutput,
+        buffer_flits: 8,
+        ..slotted(Queueing::VirtualOutput, 1)
+    };
+    let rates = saturate(&spec, (128, 128), 500, |_, i| Some((127 - i, 1)));
+    assert!(rates.iter().all(|r| (r - 1.0).abs() < 1e-9), "{rates:?}");
+}
+
+#[test]
 fn permutation_traffic_runs_at_full_rate_with_every_arbiter_and_queueing() {
     for queueing in [Queueing::Fifo, Queueing::VirtualOutput] {
         for arbiter in [Arbiter::RoundRobin, Arbiter::Islip { iterations: 1 }] {
