@@ -483,6 +483,52 @@ fn nobody_starves_while_others_send_without_end() {
     }
 }
 
+#[test]
+fn two_staggered_streams_do_not_lock_a_third_packet_out() {
+    // Inputs 0 and 1 send packets of 4 flits to outputs 0 and 1 without end. Inputs 2 and 3 do too
+    // for a while, to leave the others a backlog; the one ends with 2 more flits, so that
+    // afterwards output 1 is never free in the cycle in which input 0 is.
+    for arbiter in [Arbiter::RoundRobin, Arbiter::Islip { iterations: 2 }] {
+        let spec = NetworkSpec {
+            arbiter,
+            ..slotted(Queueing::VirtualOutput, 1)
+        };
+        let mut switch = Switch::new(4, 2, &spec);
+        let mut crossed = None;
+        let mut sent = [0; 4];
+        for now in 0..3_000 {
+            for input in 0..4 {
+                if switch.accepts(input) && (input < 2 || sent[input] < 100) {
+                    sent[input] += 1;
+                    let crosses = input == 0 && sent[0] == 250;
+                    let output = if crosses { 1 } else { input % 2 };
+                    let flits = if input == 3 && sent[3] == 100 { 6 } else { 4 };
+                    switch.offer(
+                        now,
+                        Parcel {
+                            input,
+                            output,
+                            flits,
+                            bytes: 0,
+                        },
+                        crosses,
+                    );
+                }
+            }
+            switch.step(now, |_, crosses| {
+                if crosses {
+                    crossed = Some(now);
+                }
+                true
+            });
+        }
+        assert!(
+            crossed.is_some_and(|at| at < 1_500),
+            "{arbiter:?}: {crossed:?}"
+        );
+    }
+}
+
 /// One offered packet of a property test: earliest cycle, output, flits.
 type Plan = Vec<Vec<(Cycle, usize, u32)>>;
 
