@@ -1,1 +1,413 @@
-//! Host driver: issues the host commands of a program trace.
+//! The host: walks a program's commands in order, copies, launches and waits.
+//!
+//! ```text
+//!              ┌────────────────────────────┐   gmu.launch
+//!  Program ───►│ next command ─► busy until ├───────────────► GMU
+//!              │ kernels in flight          │◄───────────────
+//!              └────────────────────────────┘   gmu.done
+//! ```
+//!
+//! # Ports
+//!
+//! | Port         | Direction | Message        | Back-pressure                                   |
+//! |--------------|-----------|----------------|-------------------------------------------------|
+//! | `gmu.launch` | out       | `KernelLaunch` | the host waits in front of the launch           |
+//! | `gmu.done`   | in        | `KernelDone`   | none: taken in the cycle in which it is readable |
+//!
+//! # Timing
+//!
+//! The first command begins in cycle 0. With the command beginning in cycle `c`:
+//!
+//! - **Launch**: the message leaves in cycle `c + launch_latency_cycles`, or in the first later
+//!   one with room; the next command begins in the cycle in which it left.
+//! - **Copy** of `b` bytes: starts in cycle `s`, the first from `c` on in which the completion of
+//!   every kernel launched before has been readable; the next command begins in cycle
+//!   `s + copy_latency_cycles + ceil(b / copy_bytes_per_cycle)`.
+//! - **Synchronize**: the next command begins in that cycle `s`.
+//!
+//! The obligation taken in cycle 0 is discharged in the first cycle in which every command and
+//! every kernel is complete; the run ends with that cycle.
+//!
+//! # Not modelled
+//!
+//! Asynchronous copies: a copy waits for all kernels, and the host for the copy. The traffic of a
+//! copy in device memory and caches. Time the host computes between commands.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{
+    Component, Context, Cycle, Environment, Kind, Level, Next, Ports, Probe, SpecError, Statistics,
+    Waits,
+};
+use warpweave_trace::{HostCommand, Program};
+
+use crate::launch::{KernelLaunch, LaunchMaster};
+
+/// A host driver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostDriverSpec {
+    /// Cycles every copy takes before its first byte.
+    pub copy_latency_cycles: u32,
+    /// Bytes copied per cycle, at least 1.
+    pub copy_bytes_per_cycle: u32,
+    /// Cycles the host works on a launch before the message leaves.
+    pub launch_latency_cycles: u32,
+}
+
+/// When one kernel was launched and completed, in cycles of the host driver's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelTime {
+    /// Number of the launch in the program trace.
+    pub kernel: u32,
+    /// Cycle in which the launch left the host.
+    pub launched: Cycle,
+    /// Cycle in which its completion was readable at the host.
+    pub completed: Cycle,
+}
+
+/// Times of completed kernels, in order of completion: a resource that a runner provides before
+/// the run and reads after it.
+#[derive(Debug, Default)]
+pub struct KernelTimes(Mutex<Vec<KernelTime>>);
+
+impl KernelTimes {
+    /// Adds the times of a kernel.
+    pub fn record(&self, time: KernelTime) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(time);
+    }
+
+    /// The times recorded so far.
+    pub fn to_vec(&self) -> Vec<KernelTime> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// What the host is at; each has its share of the cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    /// Works on a copy.
+    Copy,
+    /// Works on a launch.
+    Launch,
+    /// Waits for room for a launch.
+    LaunchBlocked,
+    /// Waits for kernels.
+    Wait,
+    /// Has completed every command.
+    Finished,
+}
+
+/// Name and meaning of the cycles of each activity.
+const ACTIVITIES: [(&str, &str); 5] = [
+    ("copy_cycles", "cycles in which the host copied"),
+    ("launch_cycles", "cycles the host worked on launches"),
+    (
+        "launch_blocked_cycles",
+        "cycles in which a launch found no room on its way to the GMU",
+    ),
+    (
+        "wait_cycles",
+        "cycles in which the host waited for kernels to complete",
+    ),
+    (
+        "finished_cycles",
+        "cycles after the last command had completed",
+    ),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Begins the next command.
+    Next,
+    /// Ends a copy at this cycle.
+    Copying(Cycle),
+    /// Sends a launch at this cycle or later.
+    Launching(Cycle, KernelLaunch),
+    Finished,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    commands: u64,
+    copies: u64,
+    bytes_to_device: u64,
+    bytes_to_host: u64,
+    launched: u64,
+    completed: u64,
+    first_launch: Option<Cycle>,
+    last_completion: Cycle,
+}
+
+/// Walks the commands of the program; see the [module](self).
+pub struct HostDriver {
+    gmu: LaunchMaster,
+    spec: HostDriverSpec,
+    program: Arc<Program>,
+    times: Option<Arc<KernelTimes>>,
+    started: bool,
+    /// Commands begun.
+    position: usize,
+    step: Step,
+    /// Kernels in flight with the cycle of their launch, oldest first.
+    in_flight: Vec<(u32, Cycle)>,
+    activity: Option<Activity>,
+    activities: [Level; 5],
+    counts: Counts,
+}
+
+impl Kind for HostDriver {
+    const NAME: &'static str = "HostDriver";
+    const SUMMARY: &'static str = "Host that copies, launches and waits as the program did";
+    type Spec = HostDriverSpec;
+
+    fn build(spec: HostDriverSpec, environment: &Environment) -> Result<Self, SpecError> {
+        SpecError::require(
+            spec.copy_bytes_per_cycle > 0,
+            "copy_bytes_per_cycle",
+            || "0 bytes per cycle never end a copy; at least 1 is needed".to_owned(),
+        )?;
+        let program = environment.resource::<Program>().ok_or_else(|| {
+            SpecError::at(
+                "",
+                "a host driver needs a program to run, and none was given",
+            )
+        })?;
+        program
+            .check()
+            .map_err(|error| SpecError::at("", error.to_string()))?;
+        launched_once(&program)?;
+        Ok(Self {
+            gmu: LaunchMaster::default(),
+            spec,
+            program,
+            times: environment.resource::<KernelTimes>(),
+            started: false,
+            position: 0,
+            step: Step::Next,
+            in_flight: Vec::new(),
+            activity: None,
+            activities: Default::default(),
+            counts: Counts::default(),
+        })
+    }
+}
+
+/// Launches are told apart by their number, so each may be launched once.
+fn launched_once(program: &Program) -> Result<(), SpecError> {
+    let mut launched_by = vec![None; program.kernels.len()];
+    for (position, command) in program.commands.iter().enumerate() {
+        if let HostCommand::Launch { kernel, .. } = *command
+            && let Some(before) = launched_by[kernel as usize].replace(position)
+        {
+            return Err(SpecError::at(
+                "",
+                format!(
+                    "program {} launches kernel {kernel} in commands {before} and {position}; \
+                     give every launch its own entry in the list of kernels",
+                    program.name
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Component for HostDriver {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("gmu", &mut self.gmu);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        if !self.started {
+            self.started = true;
+            ctx.take_obligation();
+        }
+        while let Some(done) = self.gmu.done.pop(ctx) {
+            self.complete(ctx, done.kernel);
+        }
+        loop {
+            match self.step {
+                Step::Finished => return Next::Idle,
+                Step::Next => {
+                    if let Some(next) = self.begin(ctx) {
+                        return next;
+                    }
+                }
+                Step::Copying(until) if ctx.cycle() < until => return Next::Until(until),
+                Step::Launching(at, _) if ctx.cycle() < at => return Next::Until(at),
+                Step::Copying(_) => self.end_command(),
+                Step::Launching(_, launch) => {
+                    if self.gmu.launch.try_send(ctx, launch).is_err() {
+                        self.enter(ctx.cycle(), Activity::LaunchBlocked);
+                        return Next::Credit;
+                    }
+                    self.launched(ctx, launch.kernel);
+                    self.end_command();
+                }
+            }
+        }
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let counts = &self.counts;
+        let cycle = statistics.cycle();
+        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
+        count(
+            "commands_completed",
+            "commands",
+            "host commands the host has gone past",
+            counts.commands,
+        );
+        count("copies", "copies", "copies begun", counts.copies);
+        count(
+            "copied_to_device",
+            "bytes",
+            "bytes of the copies to the device begun",
+            counts.bytes_to_device,
+        );
+        count(
+            "copied_to_host",
+            "bytes",
+            "bytes of the copies to the host begun",
+            counts.bytes_to_host,
+        );
+        count(
+            "kernels_launched",
+            "kernels",
+            "launches that left the host",
+            counts.launched,
+        );
+        count(
+            "kernels_completed",
+            "kernels",
+            "kernels whose completion reached the host",
+            counts.completed,
+        );
+        count(
+            "first_launch_cycle",
+            "cycle",
+            "cycle in which the first launch left the host; 0 without launches",
+            counts.first_launch.unwrap_or(0),
+        );
+        count(
+            "last_completion_cycle",
+            "cycle",
+            "cycle in which the last completion was readable; 0 without completions",
+            counts.last_completion,
+        );
+        for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
+            count(name, "cycles", meaning, level.integral(cycle));
+        }
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        if !self.in_flight.is_empty() {
+            let kernels: Vec<_> = self.in_flight.iter().map(|k| k.0.to_string()).collect();
+            waits.on_port(
+                "gmu.done",
+                format!("kernels {} have not completed", kernels.join(", ")),
+            );
+        }
+    }
+}
+
+impl HostDriver {
+    /// Begins the next command, or says what it waits for.
+    fn begin(&mut self, ctx: &mut Context<'_>) -> Option<Next> {
+        let cycle = ctx.cycle();
+        let command = self.program.commands.get(self.position).copied();
+        if !matches!(command, Some(HostCommand::Launch { .. })) && !self.in_flight.is_empty() {
+            self.enter(cycle, Activity::Wait);
+            return Some(Next::Message);
+        }
+        match command {
+            Some(HostCommand::Launch { kernel, stream }) => {
+                self.enter(cycle, Activity::Launch);
+                let at = cycle + Cycle::from(self.spec.launch_latency_cycles);
+                self.step = Step::Launching(at, KernelLaunch { kernel, stream });
+            }
+            Some(HostCommand::CopyToDevice { bytes, .. }) => {
+                self.counts.bytes_to_device += bytes;
+                self.copy(cycle, bytes);
+            }
+            Some(HostCommand::CopyToHost { bytes, .. }) => {
+                self.counts.bytes_to_host += bytes;
+                self.copy(cycle, bytes);
+            }
+            Some(HostCommand::Synchronize) => self.end_command(),
+            None => {
+                self.enter(cycle, Activity::Finished);
+                self.step = Step::Finished;
+                ctx.discharge_obligation();
+            }
+        }
+        None
+    }
+
+    fn copy(&mut self, cycle: Cycle, bytes: u64) {
+        self.enter(cycle, Activity::Copy);
+        self.counts.copies += 1;
+        let transfer = bytes.div_ceil(u64::from(self.spec.copy_bytes_per_cycle));
+        self.step = Step::Copying(cycle + Cycle::from(self.spec.copy_latency_cycles) + transfer);
+    }
+
+    fn end_command(&mut self) {
+        self.position += 1;
+        self.counts.commands += 1;
+        self.step = Step::Next;
+    }
+
+    fn launched(&mut self, ctx: &mut Context<'_>, kernel: u32) {
+        let cycle = ctx.cycle();
+        ctx.probe(|| Probe::Begin {
+            name: "kernel",
+            id: u64::from(kernel),
+        });
+        self.in_flight.push((kernel, cycle));
+        self.counts.launched += 1;
+        self.counts.first_launch.get_or_insert(cycle);
+    }
+
+    fn complete(&mut self, ctx: &mut Context<'_>, kernel: u32) {
+        let Some(place) = self.in_flight.iter().position(|k| k.0 == kernel) else {
+            ctx.fail(format!(
+                "the GMU reports completion of kernel {kernel}, which is not in flight"
+            ));
+            return;
+        };
+        let (_, launched) = self.in_flight.remove(place);
+        let completed = ctx.cycle();
+        ctx.probe(|| Probe::End {
+            name: "kernel",
+            id: u64::from(kernel),
+        });
+        self.counts.completed += 1;
+        self.counts.last_completion = completed;
+        if let Some(times) = &self.times {
+            times.record(KernelTime {
+                kernel,
+                launched,
+                completed,
+            });
+        }
+    }
+
+    /// Charges the cycles from this one on to `activity`.
+    fn enter(&mut self, cycle: Cycle, activity: Activity) {
+        if self.activity != Some(activity) {
+            if let Some(before) = self.activity.replace(activity) {
+                self.activities[before as usize].set(cycle, 0);
+            }
+            self.activities[activity as usize].set(cycle, 1);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Work-group scheduler: tests.
