@@ -54,7 +54,7 @@ mod two_level;
 mod unit;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::VecDeque;
 
@@ -286,10 +286,12 @@ impl Component for WorkGroupScheduler {
         self.accept_kernels(ctx);
         let activity = self.dispatch(ctx);
         self.enter(ctx.cycle(), activity);
-        if activity == Activity::Dispatching || !self.served.is_clear() {
+        let invalidates_left = self.invalidations.iter().any(|i| !i.unsent.is_clear());
+        let blocked = activity == Activity::UnitBusy || invalidates_left;
+        if activity == Activity::Dispatching || blocked && !self.served.is_clear() {
             // The next cycle sends more, or finds that nothing fits.
             Next::Busy
-        } else if !reported || activity == Activity::UnitBusy {
+        } else if blocked || !reported {
             Next::Credit
         } else if self.kernels.is_empty() {
             Next::Idle
