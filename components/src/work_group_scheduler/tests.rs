@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use warpweave_framework::{
-    Bundle, Cycle, EngineOptions, InstanceStatistics, Link, Order, Outcome, Sink, TestBench, Value,
+    Cycle, EngineOptions, InstanceStatistics, Link, Order, Outcome, Sink, TestBench, Value,
 };
 use warpweave_trace::{
     Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter, StreamWriter,
@@ -592,7 +592,7 @@ impl FakeUnit {
 
 impl Component for FakeUnit {
     fn ports(&mut self, ports: &mut Ports<'_>) {
-        self.scheduler.ports(ports);
+        ports.bundle("scheduler", &mut self.scheduler);
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
@@ -681,7 +681,7 @@ fn run(machinery: &Machinery, options: EngineOptions) -> Observed {
         let port = format!("scheduler.units[{number}]");
         bench
             .builder()
-            .connect(&port, format!("unit{number}"), link);
+            .connect(&port, format!("unit{number}.scheduler"), link);
     }
     bench
         .builder()
