@@ -717,7 +717,7 @@ fn shapes() -> impl Strategy<Value = Vec<KernelShape>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn every_work_group_runs_once_and_every_kernel_completes(
