@@ -517,6 +517,14 @@ impl WorkGroupScheduler {
                 ctx.fail(self.never_fits(number, &shape.needs));
                 return;
             }
+            if self.spec.policy == WorkGroupPolicy::DistributedBlock && occupancy.work_groups < 2 {
+                ctx.fail(format!(
+                    "DistributedBlock places pairs of work-groups, but a compute unit holds only \
+                     one of kernel {number}, bounded by {:?}; choose Distributed",
+                    occupancy.limiter
+                ));
+                return;
+            }
             let key = self.kernels.insert(Kernel {
                 number,
                 shape,

@@ -512,6 +512,14 @@ fn a_work_group_that_never_fits_ends_the_run_with_the_numbers() {
 }
 
 #[test]
+#[should_panic(expected = "holds only one of kernel 0, bounded by WavefrontSlots")]
+fn a_pair_that_never_fits_ends_the_run() {
+    let mut s = scripted(spec(WorkGroupPolicy::DistributedBlock), &[(2, 30, 0, 0)]);
+    s.ready.send_at(5, KernelReady { kernel: 0 });
+    s.bench.step(10);
+}
+
+#[test]
 #[should_panic(expected = "which it was not asked for")]
 fn a_completion_nobody_asked_for_ends_the_run() {
     let mut s = scripted(spec(WorkGroupPolicy::GlobalRoundRobin), &[(1, 1, 0, 0)]);
