@@ -6,6 +6,7 @@ mod barrier;
 mod convert;
 mod error;
 mod exchange;
+mod gather;
 mod run;
 mod stack;
 mod wavefront;

@@ -212,6 +212,9 @@ impl<'a> Parser<'a> {
             None
         } else if self.is_punct('{') {
             Some(self.body()?)
+        } else if self.peek().kind == Kind::Dot || self.peek().kind == Kind::End {
+            // Old compilers end declarations without a semicolon.
+            None
         } else {
             return Err(self.expected("`{` and a body, or `;`"));
         };
@@ -246,7 +249,7 @@ impl<'a> Parser<'a> {
                 }
                 "pragma" => self.pragma()?,
                 "file" | "loc" => self.location()?,
-                _ => return Err(self.expected("`{` and a body, or `;`")),
+                _ => return Ok(()),
             }
         }
         Ok(())
