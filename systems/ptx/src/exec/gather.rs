@@ -92,7 +92,7 @@ impl Machine<'_> {
             for lane in lanes(part.mask) {
                 let at = addresses[lane].wrapping_sub(base) as usize;
                 match memory.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-                    Some(bytes) if at & 7 == 0 => *bytes = values[lane].to_le_bytes(),
+                    Some(bytes) if at.is_multiple_of(8) => *bytes = values[lane].to_le_bytes(),
                     _ => return Ok(false),
                 }
             }
@@ -101,7 +101,7 @@ impl Machine<'_> {
             for lane in lanes(part.mask) {
                 let at = addresses[lane].wrapping_sub(base) as usize;
                 match memory.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-                    Some(bytes) if at & 3 == 0 => *bytes = values[lane].to_le_bytes(),
+                    Some(bytes) if at.is_multiple_of(4) => *bytes = values[lane].to_le_bytes(),
                     _ => return Ok(false),
                 }
             }

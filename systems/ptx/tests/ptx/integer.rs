@@ -468,10 +468,8 @@ fn permutes_funnels_and_tables_match_their_definitions() {
 
 #[test]
 fn carry_chains_make_wider_arithmetic() {
-    let high = |v: u64| v >> 32;
     let split = "shr.u64 %rd5, %rd1, 32; cvt.u32.u64 %r5, %rd5; shr.u64 %rd6, %rd2, 32; \
                  cvt.u32.u64 %r6, %rd6;";
-    let _ = high;
     check(
         &format!(
             "{split} add.cc.u32 %r7, %r1, %r2; addc.u32 %r8, %r5, %r6; mov.b64 %rd4, {{%r7, %r8}};"
