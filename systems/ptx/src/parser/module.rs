@@ -6,6 +6,12 @@ use crate::diagnostics::{Complaint, Span};
 use crate::lexer::Kind;
 use crate::types::{ScalarType, StateSpace};
 
+/// Alignment of device allocations; no variable can ask for more.
+const ALIGNMENT_MAX: u32 = 256;
+
+/// Keeps sizes in bytes within 32 bits, so that layouts do not overflow.
+const ELEMENTS_MAX: u64 = 1 << 24;
+
 const MODULE_DIRECTIVES: [&str; 20] = [
     "version",
     "target",
@@ -310,8 +316,8 @@ impl<'a> Parser<'a> {
             match word {
                 "align" => {
                     let value = self.integer("an alignment")? as u32;
-                    if !value.is_power_of_two() {
-                        let message = "alignment is a power of two";
+                    if !value.is_power_of_two() || value > ALIGNMENT_MAX {
+                        let message = "alignment is a power of two up to 256";
                         return Err(Complaint::new(self.last_span(), message));
                     }
                     // `.ptr .align n` describes what a pointer points to, not the parameter.
@@ -375,6 +381,15 @@ impl<'a> Parser<'a> {
             };
             variable.extents.push(extent);
             self.expect(']', "after the extent")?;
+        }
+        let elements = variable
+            .extents
+            .iter()
+            .flatten()
+            .try_fold(1u64, |n, &e| n.checked_mul(e));
+        if elements.is_none_or(|elements| elements > ELEMENTS_MAX) {
+            let message = "more elements than any memory has";
+            return Err(Complaint::new(self.last_span(), message));
         }
         if self.eat('=') {
             variable.initialiser = Some(self.initialiser()?);
