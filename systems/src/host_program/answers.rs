@@ -1,16 +1,18 @@
 //! Right answers: evaluates the references of expectations.
 
+use std::path::PathBuf;
+
 use warpweave_inputs::reference::{self, HISTOGRAM_BINS, StencilWeights};
 use warpweave_inputs::{Csr, ElementType};
 use warpweave_params::{Diagnostic, Span};
 
 use super::HostProgram;
-use super::description::{Expectation, Name, Reference, Value};
+use super::description::{Expectation, Name, Placed, Reference, Value};
 use super::inputs::{Buffer, read_words};
 use super::number::{element, error_at, integer, single};
 
-/// Work-groups of `reduction_f32`, rounds of a stencil: as many as fit a launch or a loop.
-const COUNT_MAX: i128 = u32::MAX as i128;
+/// Most rows, columns, work-groups or steps a reference accepts: as many as a program can have.
+const COUNT_MAX: i128 = 1 << 24;
 
 /// Checks that a reference can be evaluated and has as many elements as the buffer.
 pub(super) fn check(program: &HostProgram, expectation: &Expectation) -> Result<(), Diagnostic> {
@@ -49,11 +51,21 @@ pub(super) fn words(
     program: &HostProgram,
     expectation: &Expectation,
 ) -> Result<Vec<u32>, Diagnostic> {
-    Answer {
+    let answer = Answer {
         program,
         expectation,
+    };
+    let (words, tested) = (answer.words()?, answer.buffer(&expectation.buffer)?);
+    if words.len() == tested.length {
+        return Ok(words);
     }
-    .words()
+    // Only a file can have changed since the check.
+    let message = format!(
+        "the answer now has {} elements, expected {}",
+        words.len(),
+        tested.length
+    );
+    Err(error_at(answer.place(), message))
 }
 
 struct Answer<'p> {
@@ -77,12 +89,11 @@ impl Answer<'_> {
             return Ok(buffer);
         }
         let message = format!(
-            "{} adds {wanted:?} elements, but buffer `{}` has {:?}",
+            "{} works on {wanted:?} elements, but buffer `{}` has {:?}",
             self.expectation.equals.value.name(),
             buffer.name,
             buffer.element
         );
-        let message = message.replace(" adds ", " works on ");
         Err(error_at(name.place.as_ref(), message))
     }
 
@@ -165,7 +176,7 @@ impl Answer<'_> {
                 let (graph, _) = self.graph(graph, source)?;
                 (u32s, Some(graph.vertices() as usize))
             }
-            Reference::File(_) => (None, None),
+            Reference::File(path) => (None, Some(self.file(path)?.len())),
             Reference::Constant(value) => {
                 self.element(value)?;
                 (None, None)
@@ -201,6 +212,10 @@ impl Answer<'_> {
             "the expected value",
             tested.element,
         )
+    }
+
+    fn file(&self, path: &Placed<PathBuf>) -> Result<Vec<u32>, Diagnostic> {
+        read_words(&self.program.folder.join(&path.value), path.place.as_ref())
     }
 
     fn words(&self) -> Result<Vec<u32>, Diagnostic> {
@@ -251,21 +266,7 @@ impl Answer<'_> {
                 let (graph, source) = self.graph(graph, source)?;
                 reference::sssp_distances(graph, source)
             }
-            Reference::File(path) => {
-                let full = self.program.folder.join(&path.value);
-                let words = read_words(&full, path.place.as_ref())?;
-                if words.len() != tested.length {
-                    let message = format!(
-                        "{} has {} elements, but buffer `{}` has {}",
-                        full.display(),
-                        words.len(),
-                        tested.name,
-                        tested.length
-                    );
-                    return Err(error_at(self.place(), message));
-                }
-                words
-            }
+            Reference::File(path) => self.file(path)?,
             Reference::Constant(value) => vec![self.element(value)?; tested.length],
             Reference::Values(values) => values
                 .iter()

@@ -1,13 +1,13 @@
 //! What can be checked of a host program before it runs: names, sizes, arguments.
 
-use warpweave_params::{Diagnostic, Diagnostics, Env};
+use warpweave_params::{Diagnostic, Diagnostics, Env, name_hint};
 use warpweave_ptx::{Parameter, ScalarType};
 
+use super::HostProgram;
 use super::answers;
 use super::description::{Argument, Command, Launch, Name, Placed, ScalarKind, Value};
 use super::execute::{checked_index, shape};
 use super::number::{check_in_loops, error_at, integer};
-use super::{HostProgram, unknown};
 
 /// Checks a program.
 pub(super) fn program(program: &HostProgram) -> Result<(), Diagnostics> {
@@ -186,15 +186,11 @@ impl Checker<'_> {
                 .iter()
                 .map(warpweave_ptx::Kernel::name)
                 .collect();
-            let kind = format!("kernel in {}", module.file());
-            let mut problem = unknown(&kind, &launch.kernel, names.iter().copied());
-            problem.message = format!("{} has no kernel `{}`", module.file(), launch.kernel.value);
-            problem.hint = Some(warpweave_params::name_hint(
-                &launch.kernel.value,
-                "kernels",
-                names.iter().copied(),
-            ));
-            return self.problems.push(problem);
+            let name = &launch.kernel.value;
+            let message = format!("{} has no kernel `{name}`", module.file());
+            let hint = name_hint(name, "kernels", names.iter().copied());
+            let place = launch.kernel.place.as_ref();
+            return self.problems.push(error_at(place, message).hint(hint));
         };
         let parameters = kernel.parameters();
         if parameters.len() != launch.arguments.len() {
@@ -213,10 +209,10 @@ impl Checker<'_> {
             if !fits(&argument.value, parameter) {
                 let given = match &argument.value {
                     Argument::Buffer(_) => "the address of a buffer".to_owned(),
-                    Argument::Scalar(kind, _) => format!("a {kind:?}"),
+                    Argument::Scalar(kind, _) => format!("of type {kind:?}"),
                 };
                 let message = format!(
-                    "argument {} of kernel `{}` is {given}, but its parameter is {}",
+                    "argument {} of kernel `{}` is {given}, but the parameter is of type {}",
                     index + 1,
                     kernel.name(),
                     parameter.ty,

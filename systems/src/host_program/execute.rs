@@ -19,7 +19,7 @@ use super::{HostProgram, Tolerance};
 const STEPS_MAX: u64 = 1 << 22;
 /// Work-groups a launch may have.
 const WORK_GROUPS_MAX: u64 = 1 << 24;
-/// Threads a work-group may have along an axis.
+/// Threads a work-group may have, along an axis and altogether.
 const THREADS_MAX: i128 = 1024;
 
 /// What executing a host program gave.
@@ -33,6 +33,8 @@ pub struct Executed {
     pub verified: Option<bool>,
     /// Names of the kernels launched, each once, in the order of their first launch.
     pub kernels: Vec<String>,
+    /// Bit patterns of the buffers copied to the host, by name, as last copied.
+    pub outputs: BTreeMap<String, Vec<u32>>,
 }
 
 /// How a buffer compares with a reference.
@@ -94,9 +96,14 @@ impl HostProgram {
                 kernels.push(kernel.code.name.clone());
             }
         }
+        let allocations = host.allocations();
+        let outputs = host.images.into_iter();
+        let outputs = outputs
+            .map(|(at, words)| (self.buffers[at].name.clone(), words))
+            .collect();
         let program = Program {
             name: self.name.clone(),
-            allocations: host.allocations(),
+            allocations,
             commands: host.trace,
             kernels: host.kernels,
             front_end: emulation.front_end(),
@@ -108,6 +115,7 @@ impl HostProgram {
             checks,
             verified,
             kernels,
+            outputs,
         })
     }
 }
@@ -442,6 +450,12 @@ pub(super) fn shape(launch: &Launch, env: &Env) -> Result<Shape, Diagnostic> {
         return Err(error_at(place, message).hint("let each work-group do more"));
     }
     let block = axes(&launch.block, "the block", THREADS_MAX)?;
+    let threads: u64 = block.iter().map(|&axis| u64::from(axis)).product();
+    if i128::from(threads) > THREADS_MAX {
+        let message = format!("a block of {block:?} has {threads} threads, at most {THREADS_MAX}");
+        let place = launch.block.first().and_then(|value| value.place.as_ref());
+        return Err(error_at(place, format!("{message} are possible")));
+    }
     let range = (0, u32::MAX.into());
     let local = integer(
         &launch.dynamic_local_bytes,

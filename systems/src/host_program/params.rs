@@ -70,9 +70,8 @@ impl Params {
             );
             return Err(Diagnostic::error(message).at(&value.span).into());
         }
-        if let Kind::Int(number) = value.kind {
+        if matches!(value.kind, Kind::Int(_)) {
             self.env.set(&name.value, from_node::<i64>(&value)?);
-            debug_assert!(i64::try_from(number).is_ok());
         } else {
             self.values.insert(name.value.clone(), value);
         }
