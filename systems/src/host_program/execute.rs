@@ -276,15 +276,12 @@ impl<'p> Host<'p> {
 
     fn copy_to_device(&mut self, name: &Name) -> Result<(), Diagnostic> {
         let buffer = self.program.buffer(name)?;
-        match self.images.remove(&buffer) {
-            Some(words) => {
-                self.store(buffer, 0, &words);
-                self.images.insert(buffer, words);
-            }
-            None => {
-                let words = self.program.buffers[buffer].initial(&self.program.graphs)?;
-                self.store(buffer, 0, &words);
-            }
+        if let Some(words) = self.images.remove(&buffer) {
+            self.store(buffer, 0, &words);
+            self.images.insert(buffer, words);
+        } else {
+            let words = self.program.buffers[buffer].initial(&self.program.graphs)?;
+            self.store(buffer, 0, &words);
         }
         Ok(())
     }

@@ -103,20 +103,18 @@ pub(super) fn variant<'n>(
 }
 
 /// The elements of `Name(a, b)`.
-pub(super) fn positional<'n, const N: usize>(node: &'n Node) -> Result<&'n [Node; N], Diagnostic> {
-    match (&node.kind, node.items().try_into()) {
-        (Kind::Tuple(_), Ok(items)) => Ok(items),
-        _ => {
-            let name = node.name().map_or("", |name| &name.text);
-            let count = if N == 1 {
-                "1 value".to_owned()
-            } else {
-                format!("{N} values")
-            };
-            let message = format!("`{name}` takes {count} in parentheses");
-            Err(Diagnostic::error(message).at(&node.head_span()))
-        }
+pub(super) fn positional<const N: usize>(node: &Node) -> Result<&[Node; N], Diagnostic> {
+    if let (Kind::Tuple(_), Ok(items)) = (&node.kind, node.items().try_into()) {
+        return Ok(items);
     }
+    let name = node.name().map_or("", |name| &name.text);
+    let count = if N == 1 {
+        "1 value".to_owned()
+    } else {
+        format!("{N} values")
+    };
+    let message = format!("`{name}` takes {count} in parentheses");
+    Err(Diagnostic::error(message).at(&node.head_span()))
 }
 
 /// A string.

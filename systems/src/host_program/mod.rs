@@ -167,8 +167,7 @@ impl HostProgram {
 
         let stem = Path::new(node.span.source.name()).file_stem();
         let stem = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        let mut builder = HostProgramBuilder::new(stem);
-        builder.folder = folder.to_owned();
+        let mut builder = HostProgramBuilder::new(stem).folder(folder);
         builder.env = params.env;
         let mut problems = Diagnostics::new();
         if let Some(node) = fields.optional("summary") {
