@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
+use proptest::prelude::*;
 use warpweave_inputs::ElementType;
 use warpweave_params::{Node, Source, from_node, parse, parse_from};
 use warpweave_trace::HostCommand;
@@ -147,15 +148,13 @@ fn histogram_verifies_in_any_order() {
 }
 
 #[test]
-fn bfs_verifies_in_any_order_on_a_grid_and_on_the_blogs() {
+fn bfs_verifies_in_any_order() {
     let executed = verify(
         "bfs.ron",
         &[("graph", "Grid(width: 9, height: 7)"), ("block", "32")],
     );
     // The source is (1, 1), so the far corner is 7 + 5 steps away; one launch more finds nothing.
     assert_eq!(launches(&executed), 13);
-    let executed = execute(&workload("bfs.ron", &[]), EmulationOrder::Linear);
-    assert_eq!((executed.verified, launches(&executed)), (Some(true), 7));
 }
 
 #[test]
@@ -165,6 +164,46 @@ fn shortest_paths_verify_in_any_order() {
         "sssp.ron",
         &[("graph", "Grid(width: 9, height: 7)"), weights],
     );
+}
+
+#[test]
+fn every_workload_file_verifies_as_it_is() {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "ron"));
+    files.sort();
+    assert!(files.len() >= 8);
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let comments = text
+            .lines()
+            .take_while(|line| line.starts_with("// "))
+            .count();
+        assert_eq!(
+            comments,
+            3,
+            "{}: what it shows, runtime, expected",
+            file.display()
+        );
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let executed = workload(name, &[])
+            .execute(&EmulationSpec::default())
+            .unwrap();
+        assert_eq!(
+            executed.verified,
+            Some(true),
+            "{name}: {:?}",
+            executed.checks
+        );
+        // As the comments at the head of the files say.
+        match name {
+            "bfs.ron" => assert_eq!(launches(&executed), 7),
+            "sssp.ron" => assert_eq!(launches(&executed), 158),
+            _ => {}
+        }
+    }
 }
 
 const SMALL: &str = r#"Workload(
@@ -208,6 +247,23 @@ fn refusal_with(piece: &str, replacement: &str, sets: &[(&str, &str)]) -> String
         },
     };
     message.replace(&folder().display().to_string(), "workloads")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// A file with a piece missing either still makes sense or is refused.
+    #[test]
+    fn damaged_files_never_panic(start in 0..SMALL.len(), length in 1_usize..40) {
+        let end = (start + length).min(SMALL.len());
+        let text = format!("{}{}", &SMALL[..start], &SMALL[end..]);
+        let program = parse(&Source::new("small.ron", text))
+            .and_then(|node| HostProgram::from_node(&node, &folder(), &BTreeMap::new()));
+        match program {
+            Ok(program) => { let _ = program.execute(&EmulationSpec::default()); }
+            Err(problems) => prop_assert!(problems.has_errors()),
+        }
+    }
 }
 
 #[test]
