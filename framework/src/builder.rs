@@ -164,6 +164,8 @@ struct PortInfo {
     message: (TypeId, &'static str),
     optional: bool,
     wire: Option<usize>,
+    /// Some wire names it, even if that wire is wrong: the mistake is reported once, there.
+    named: bool,
 }
 
 /// One channel: an output and an input port, as (component, port ordinal).
@@ -203,6 +205,7 @@ impl Elaboration {
                 .then(|| "write derived clocks as ratios, such as \"28/15 GHz\"".to_owned());
             self.error(error.to_string(), hint, None);
         }
+        self.name_clocks();
         self.name_instances();
         self.list_ports();
         self.resolve_wires();
@@ -219,6 +222,15 @@ impl Elaboration {
             hint,
             origin,
         });
+    }
+
+    fn name_clocks(&mut self) {
+        for i in 0..self.clocks.len() {
+            let name = &self.clocks[i].0;
+            if self.clocks[..i].iter().any(|(before, _)| before == name) {
+                self.error(format!("two clocks are called `{name}`"), None, None);
+            }
+        }
     }
 
     fn name_instances(&mut self) {
@@ -243,9 +255,20 @@ impl Elaboration {
                     message: port.port.message_type(),
                     optional: port.optional,
                     wire: None,
+                    named: false,
                 });
             }));
             self.ports.push(list);
+        }
+        for i in 0..self.instances.len() {
+            let mut names: Vec<_> = self.ports[i].iter().map(|p| p.name.clone()).collect();
+            names.sort_unstable();
+            let twice: Vec<_> = names.windows(2).filter(|w| w[0] == w[1]).collect();
+            for pair in twice {
+                let NewInstance { path, kind, .. } = &self.instances[i];
+                let message = format!("`{path}` ({kind}) names two ports `{}`", pair[0]);
+                self.error(message, None, self.instances[i].origin);
+            }
         }
     }
 
@@ -259,6 +282,11 @@ impl Elaboration {
             let (a, b, link, origin) = (a.clone(), b.clone(), *link, *origin);
             self.check_link(&a, &b, &link, origin);
             let ends = (self.find(&a, origin), self.find(&b, origin));
+            for (instance, members) in [&ends.0, &ends.1].into_iter().flatten() {
+                for (at, _) in members {
+                    self.ports[*instance][*at].named = true;
+                }
+            }
             if let (Some(a_ports), Some(b_ports)) = ends {
                 self.pair(w, (&a, a_ports), (&b, b_ports), link, origin);
             }
@@ -316,6 +344,13 @@ impl Elaboration {
                 .map(|i| (*i, &address[at + 1..]))
         });
         let Some((instance, port)) = split else {
+            if let Some(instance) = self.by_path.get(address) {
+                let names = bundle_names(self.ports[*instance].iter().map(|p| p.name.as_str()));
+                let hint = format!("its ports are {}", names.join(", "));
+                let message = format!("`{address}` is an instance; a wire ends at a port");
+                self.error(message, Some(hint), origin);
+                return None;
+            }
             let known = self.by_path.keys().map(String::as_str);
             let wanted = address.rsplit_once('.').map_or(address, |(path, _)| path);
             let hint = nearest(wanted, known).map(|n| format!("did you mean `{n}`?"));
@@ -448,7 +483,7 @@ impl Elaboration {
         for i in 0..self.instances.len() {
             let loose: Vec<_> = self.ports[i]
                 .iter()
-                .filter(|p| p.wire.is_none() && !p.optional)
+                .filter(|p| p.wire.is_none() && !p.named && !p.optional)
                 .map(|p| p.name.clone())
                 .collect();
             for name in loose {

@@ -9,7 +9,7 @@ use crate::context::{Context, Shared};
 use crate::deadlock::DeadlockReport;
 use crate::ports::Ports;
 use crate::probe::ProbeSink;
-use crate::schedule::{DomainSchedule, Target};
+use crate::schedule::{AwakeSet, DomainSchedule, Target};
 use crate::statistics::{InstanceStatistics, Statistics};
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 
@@ -42,6 +42,15 @@ impl Activity {
         self.since = cycle;
         self.reason = reason;
     }
+}
+
+/// Whether background wake-ups alone keep a run going.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Background {
+    /// They fire only on the way to foreground work.
+    Waits,
+    /// They fire like all others: somebody lets time pass.
+    Counts,
 }
 
 struct Domain {
@@ -124,6 +133,8 @@ pub struct Simulation {
     now: Tick,
     evaluations: u64,
     scratch: Vec<u32>,
+    /// Without sleeping: who would have been evaluated with it.
+    invited: AwakeSet,
     shuffle: u64,
 }
 
@@ -168,7 +179,8 @@ impl Simulation {
         }
         let shared = Shared {
             domains: schedules,
-            background: std::collections::BinaryHeap::new(),
+            background: std::collections::BTreeSet::new(),
+            invited: true,
             obligations: 0,
             obliged: false,
             last_progress: Tick(0),
@@ -187,6 +199,7 @@ impl Simulation {
             now: Tick(0),
             evaluations: 0,
             scratch: Vec::new(),
+            invited: AwakeSet::default(),
             shuffle: 0,
         }
     }
@@ -270,19 +283,32 @@ impl Simulation {
 
     /// Runs until the work is done or a limit is met. A later call goes on from there.
     pub fn run(&mut self, limits: &RunLimits) -> Outcome {
+        self.run_with(limits, Background::Waits)
+    }
+
+    fn run_with(&mut self, limits: &RunLimits, background: Background) -> Outcome {
         let until = limits.until.map_or(TICK_MAX, |t| t.0.min(TICK_MAX));
+        let interrupted = || {
+            let flag = limits.interrupt.as_ref();
+            flag.is_some_and(|i| i.load(Ordering::Relaxed))
+        };
+        if interrupted() {
+            return Outcome::Interrupted;
+        }
         let mut edges = 0u32;
         loop {
-            let Some(tick) = self.next_edge() else {
+            let Some(tick) = self.next_edge(background) else {
                 return self.silent();
             };
             if tick.0 > until {
-                self.now = Tick(until);
+                self.now = self.now.max(Tick(until));
                 return Outcome::Limit;
             }
             if let Some(silence) = limits.silence
                 && tick.0.saturating_sub(self.shared.last_progress.0) > silence
             {
+                // Asleep or awake, the run stops when its patience ends.
+                self.now = self.now.max(Tick(self.shared.last_progress.0 + silence));
                 return Outcome::Livelock(self.deadlock_report());
             }
             self.step(tick);
@@ -296,11 +322,7 @@ impl Simulation {
             edges += 1;
             if edges == EDGES_PER_CHECK {
                 edges = 0;
-                if limits
-                    .interrupt
-                    .as_ref()
-                    .is_some_and(|i| i.load(Ordering::Relaxed))
-                {
+                if interrupted() {
                     return Outcome::Interrupted;
                 }
             }
@@ -308,18 +330,25 @@ impl Simulation {
     }
 
     /// The next tick with somebody awake, after moving due background wake-ups to their domains.
-    fn next_edge(&mut self) -> Option<Tick> {
+    #[inline]
+    fn next_edge(&mut self, background: Background) -> Option<Tick> {
         let foreground = self
             .shared
             .domains
             .iter()
             .filter_map(DomainSchedule::next_tick)
-            .min()?;
-        let mut next = foreground;
-        while let Some(&std::cmp::Reverse((tick, target))) = self.shared.background.peek()
+            .min();
+        let mut next = match background {
+            Background::Waits => foreground?,
+            Background::Counts => {
+                let first = self.shared.background.first().map(|(tick, _)| *tick);
+                foreground.into_iter().chain(first).min()?
+            }
+        };
+        while let Some(&(tick, target)) = self.shared.background.first()
             && tick <= next
         {
-            self.shared.background.pop();
+            self.shared.background.pop_first();
             self.shared.wake_at_tick(target, tick.0);
             next = tick;
         }
@@ -339,7 +368,7 @@ impl Simulation {
     /// Evaluates every domain that has an edge with somebody awake at `tick`.
     fn step(&mut self, tick: Tick) {
         self.now = tick;
-        for d in 0..self.domains.len() {
+        for d in self.domain_order() {
             let schedule = &self.shared.domains[d];
             let due = if self.options.sleeping {
                 schedule.next_tick() == Some(tick)
@@ -352,9 +381,21 @@ impl Simulation {
         }
     }
 
+    /// The domains in the order of evaluation within a tick.
+    #[inline]
+    fn domain_order(&self) -> impl Iterator<Item = usize> + use<> {
+        let count = self.domains.len();
+        let first = match self.options.order {
+            Order::Added => 0,
+            Order::Shuffled { .. } => (self.shuffle % count.max(1) as u64) as usize,
+        };
+        (first..count).chain(0..first)
+    }
+
     fn evaluate_domain(&mut self, d: usize, cycle: Cycle) {
         let mut awake = self.shared.domains[d].advance(cycle);
         if !self.options.sleeping {
+            self.invited.clone_from(&awake);
             awake.fill(self.domains[d].components.len());
         }
         match self.options.order {
@@ -397,6 +438,9 @@ impl Simulation {
     #[inline]
     fn evaluate(&mut self, d: usize, index: u32, cycle: Cycle) {
         self.evaluations += 1;
+        if !self.options.sleeping {
+            self.shared.invited = self.invited.contains(index);
+        }
         let domain = &mut self.domains[d];
         let mut ctx = Context {
             now: self.now,
@@ -430,9 +474,16 @@ impl Simulation {
         schedule.wake(target.index, cycle);
     }
 
-    /// Lets time pass up to `tick` when nothing is scheduled before; for test benches.
-    pub(crate) fn pass_time(&mut self, tick: Tick) {
+    /// Lets time pass up to `tick` whether or not anything but background work is left; for test
+    /// benches.
+    pub(crate) fn pass_time(&mut self, tick: Tick) -> Outcome {
+        let limits = RunLimits {
+            until: Some(tick),
+            ..RunLimits::default()
+        };
+        let outcome = self.run_with(&limits, Background::Counts);
         self.now = self.now.max(tick);
+        outcome
     }
 
     /// Nothing is scheduled: finished, or stuck?
@@ -449,6 +500,12 @@ impl Simulation {
         DeadlockReport::of(self)
     }
 
+    /// What instance `number` said it waits for.
+    pub(crate) fn reason(&self, number: usize) -> Reason {
+        let target = self.instances[number].target;
+        self.domains[target.domain as usize].activity[target.index as usize].reason
+    }
+
     pub(crate) fn component(&self, number: usize) -> &dyn Component {
         let target = self.instances[number].target;
         &*self.domains[target.domain as usize].components[target.index as usize]
@@ -463,6 +520,9 @@ impl Simulation {
     /// Cycles of instance `number`'s clock up to now (the edge at `now` included).
     fn cycles_of(&self, number: usize) -> Cycle {
         let domain = self.instances[number].target.domain as usize;
+        if self.evaluations == 0 {
+            return 0;
+        }
         self.now.0 / self.time.period(domain) + 1
     }
 
