@@ -22,6 +22,8 @@ pub(crate) struct Shared {
     pub(crate) last_progress: Tick,
     /// Messages sent.
     pub(crate) messages: u64,
+    /// Ports of processes whose waits ended at this tick.
+    pub(crate) process_ports: Vec<u32>,
     pub(crate) stop: Option<String>,
     pub(crate) sink: Option<Box<dyn ProbeSink>>,
 }
@@ -129,6 +131,11 @@ impl Context<'_> {
         if self.shared.invited {
             self.shared.wake_at_tick(self.me, tick);
         }
+    }
+
+    /// The process that waits at `port` goes on at this tick.
+    pub(crate) fn end_process_wait(&mut self, port: u32) {
+        self.shared.process_ports.push(port);
     }
 
     /// Whether this evaluation may leave marks that wake the component later.

@@ -25,6 +25,8 @@ pub struct DeadlockReport {
     pub cycle: Vec<usize>,
     /// Channels that still hold messages: name, occupancy, capacity.
     pub occupied: Vec<(String, usize, usize)>,
+    /// How many of `waits`, at their end, are those of processes.
+    processes: usize,
 }
 
 /// One component waiting, for another one if that is known.
@@ -89,7 +91,7 @@ impl DeadlockReport {
         }
         let cycle = closed_chain(simulation.instances.len(), &edges);
         let path = |number: usize| simulation.instances[number].path.clone();
-        let waits = edges
+        let mut waits: Vec<_> = edges
             .iter()
             .map(|(who, whom, port, what)| WaitEdge {
                 who: path(*who),
@@ -98,6 +100,14 @@ impl DeadlockReport {
                 what: what.clone(),
             })
             .collect();
+        let processes = simulation.waiting_processes();
+        let count = processes.len();
+        waits.extend(processes.into_iter().map(|(name, what)| WaitEdge {
+            who: format!("process {name}"),
+            whom: None,
+            port: None,
+            what,
+        }));
         Self {
             now: simulation.now(),
             seconds: simulation.time.seconds(simulation.now()),
@@ -106,12 +116,14 @@ impl DeadlockReport {
             waits,
             cycle,
             occupied,
+            processes: count,
         }
     }
 
-    /// Nothing waits and no channel holds a message.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waits.is_empty() && self.occupied.is_empty()
+    /// Silence now would be a deadlock: an obligation is open, a component waits, or a channel
+    /// holds a message. Processes may wait forever, as servers do.
+    pub(crate) fn is_deadlock(&self) -> bool {
+        self.obligations > 0 || self.waits.len() > self.processes || !self.occupied.is_empty()
     }
 }
 

@@ -138,6 +138,11 @@ impl DomainSchedule {
         self.next_cycle().map(|c| Tick(c * self.period))
     }
 
+    /// Whether `cycle` has not been evaluated yet.
+    pub(crate) fn is_new(&self, cycle: Cycle) -> bool {
+        cycle > self.cycle || !self.started
+    }
+
     /// Moves to `cycle` and returns who is awake there; give the set back with
     /// [`DomainSchedule::give_back`] when its bits have been taken.
     pub(crate) fn advance(&mut self, cycle: Cycle) -> AwakeSet {

@@ -12,6 +12,7 @@ use crate::probe::ProbeSink;
 use crate::schedule::{AwakeSet, DomainSchedule, Target};
 use crate::statistics::{InstanceStatistics, Statistics};
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
+use crate::world::OwnedWorld;
 
 /// An instance of a component in an elaborated system.
 pub(crate) struct Instance {
@@ -131,6 +132,8 @@ pub struct Simulation {
     pub(crate) shared: Shared,
     options: EngineOptions,
     now: Tick,
+    /// Events, signals and processes, if the system has any.
+    world: Option<OwnedWorld>,
     evaluations: u64,
     scratch: Vec<u32>,
     /// Without sleeping: who would have been evaluated with it.
@@ -148,6 +151,7 @@ impl Simulation {
         components: Vec<Vec<Box<dyn Component>>>,
         instances: Vec<Instance>,
         channels: Vec<ChannelInfo>,
+        world: Option<OwnedWorld>,
     ) -> Self {
         let fresh = Activity {
             reason: Reason::Idle,
@@ -185,6 +189,7 @@ impl Simulation {
             obliged: false,
             last_progress: Tick(0),
             messages: 0,
+            process_ports: Vec::new(),
             stop: None,
             sink: None,
         };
@@ -197,6 +202,7 @@ impl Simulation {
             shared,
             options: EngineOptions::default(),
             now: Tick(0),
+            world,
             evaluations: 0,
             scratch: Vec::new(),
             invited: AwakeSet::default(),
@@ -287,6 +293,14 @@ impl Simulation {
     }
 
     fn run_with(&mut self, limits: &RunLimits, background: Background) -> Outcome {
+        let outcome = self.run_edges(limits, background);
+        if let Some(OwnedWorld(world)) = &self.world {
+            world.pass_time(self.now);
+        }
+        outcome
+    }
+
+    fn run_edges(&mut self, limits: &RunLimits, background: Background) -> Outcome {
         let until = limits.until.map_or(TICK_MAX, |t| t.0.min(TICK_MAX));
         let interrupted = || {
             let flag = limits.interrupt.as_ref();
@@ -297,7 +311,8 @@ impl Simulation {
         }
         let mut edges = 0u32;
         loop {
-            let Some(tick) = self.next_edge(background) else {
+            let events = self.world.as_ref().and_then(|w| w.0.next_tick());
+            let Some(tick) = self.next_edge(background, events) else {
                 return self.silent();
             };
             if tick.0 > until {
@@ -312,6 +327,9 @@ impl Simulation {
                 return Outcome::Livelock(self.deadlock_report());
             }
             self.step(tick);
+            if self.world.is_some() {
+                self.run_world(events);
+            }
             if let Some(message) = self.shared.stop.take() {
                 return Outcome::Failed(message);
             }
@@ -331,12 +349,13 @@ impl Simulation {
 
     /// The next tick with somebody awake, after moving due background wake-ups to their domains.
     #[inline]
-    fn next_edge(&mut self, background: Background) -> Option<Tick> {
+    fn next_edge(&mut self, background: Background, events: Option<Tick>) -> Option<Tick> {
         let foreground = self
             .shared
             .domains
             .iter()
             .filter_map(DomainSchedule::next_tick)
+            .chain(events)
             .min();
         let mut next = match background {
             Background::Waits => foreground?,
@@ -360,6 +379,7 @@ impl Simulation {
                 .domains
                 .iter()
                 .map(|d| Tick((if started { d.cycle + 1 } else { 0 }) * d.period))
+                .chain(events)
                 .min()?;
         }
         Some(next)
@@ -373,12 +393,45 @@ impl Simulation {
             let due = if self.options.sleeping {
                 schedule.next_tick() == Some(tick)
             } else {
-                tick.0.is_multiple_of(schedule.period)
+                tick.0.is_multiple_of(schedule.period) && schedule.is_new(tick.0 / schedule.period)
             };
             if due {
                 self.evaluate_domain(d, tick.0 / schedule.period);
             }
         }
+    }
+
+    /// The event world's share of the current tick, after that of the components.
+    fn run_world(&mut self, events: Option<Tick>) {
+        let Some(OwnedWorld(world)) = &self.world else {
+            return;
+        };
+        let mut ports = std::mem::take(&mut self.shared.process_ports);
+        let world = world.clone();
+        if events == Some(self.now) || !ports.is_empty() {
+            // Components report in the order of evaluation, which must not matter.
+            ports.sort_unstable();
+            world.run_at(self.now, &ports);
+            let (taken, discharged) = world.obligations();
+            self.shared.obligations = (self.shared.obligations + taken)
+                .checked_sub(discharged)
+                .expect("an obligation is discharged once");
+            self.shared.obliged |= taken > 0;
+            let woken = std::mem::take(&mut world.inner.borrow_mut().port_wakes);
+            for instance in woken {
+                self.wake(instance as usize);
+            }
+            if let Some(message) = world.inner.borrow_mut().failure.take() {
+                self.shared.stop.get_or_insert(message);
+            }
+            ports.clear();
+        }
+        self.shared.process_ports = ports;
+    }
+
+    /// Names of suspended processes and what they wait for.
+    pub(crate) fn waiting_processes(&self) -> Vec<(String, String)> {
+        self.world.as_ref().map_or(Vec::new(), |w| w.0.waiting())
     }
 
     /// The domains in the order of evaluation within a tick.
@@ -489,7 +542,7 @@ impl Simulation {
     /// Nothing is scheduled: finished, or stuck?
     fn silent(&mut self) -> Outcome {
         let report = self.deadlock_report();
-        if self.shared.obligations > 0 || !report.is_empty() {
+        if report.is_deadlock() {
             Outcome::Deadlock(report)
         } else {
             Outcome::Done

@@ -4,6 +4,7 @@ mod channels;
 mod clocks;
 mod deadlock;
 mod elaboration;
+mod events;
 mod graphs;
 mod parts;
 mod runs;
