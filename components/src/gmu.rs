@@ -1,1 +1,675 @@
-//! Grid management unit.
+//! The grid management unit: hardware work queues and a pool of pending kernels.
+//!
+//! ```text
+//!                ┌──────────────────────────────────────────────┐
+//!  host.launch ─►│ pending pool ─► work queue 0  ─ head ─┐      │ scheduler.ready
+//!                │  (FCFS)      ─► work queue 1  ─ head ─┼─►────┼────────────────►
+//!                │              ─► …                     ┘      │
+//!  host.done   ◄─┼──────────────────────────────────────────────┼◄ scheduler.done
+//!                └──────────────────────────────────────────────┘
+//! ```
+//!
+//! Kernels of one stream run strictly one after the other: a work queue belongs to one stream as
+//! long as it holds a kernel, and only its head runs. Heads of different queues run concurrently.
+//! A kernel that arrives joins the queue of its stream, or an empty queue (lowest number first),
+//! or else the pool. When queues have room again, kernels leave the pool first come, first served
+//! as far as their stream allows (LASER, section 3.2).
+//!
+//! # Ports
+//!
+//! | Port              | Direction | Message        | Back-pressure                              |
+//! |-------------------|-----------|----------------|--------------------------------------------|
+//! | `host.launch`     | in        | `KernelLaunch` | not taken while queue and pool are full    |
+//! | `host.done`       | out       | `KernelDone`   | completions stay in `scheduler.done`       |
+//! | `scheduler.ready` | out       | `KernelReady`  | heads wait, in the order they became heads |
+//! | `scheduler.done`  | in        | `KernelDone`   | taken when `host.done` has room            |
+//!
+//! # Timing
+//!
+//! - A launch readable in cycle `c` enters a queue or the pool in cycle `c`, if either has room.
+//! - A kernel that becomes head in cycle `h` is sent as `KernelReady` in cycle
+//!   `h + dispatch_latency_cycles`, or the first later one with room. So with an empty queue:
+//!   launch readable in `c`, `KernelReady` sent in `c + dispatch_latency_cycles`.
+//! - A completion readable in cycle `d` is sent to the host in cycle `d`, and the next kernel of
+//!   the queue, or one of the pool, becomes head in cycle `d`.
+//!
+//! # Not modelled
+//!
+//! Launches from the device, priorities, preemption.
+
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use slotmap::{SlotMap, new_key_type};
+use warpweave_framework::{
+    Component, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports, SpecError,
+    Statistics, Waits,
+};
+
+use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
+
+/// Kernels that queues and pool may hold in all.
+const KERNELS_MAX: u64 = 1 << 20;
+
+/// A grid management unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GmuSpec {
+    /// Hardware work queues, at least 1: streams that can run concurrently.
+    pub hardware_queues: u32,
+    /// Kernels one hardware work queue holds, the running one included, at least 1.
+    pub queue_depth: u32,
+    /// Kernels the pending pool holds.
+    pub pending_kernels: u32,
+    /// Cycles from becoming the head of a queue to being sent to the work-group scheduler.
+    pub dispatch_latency_cycles: u32,
+}
+
+new_key_type! { struct KernelKey; }
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    launch: KernelLaunch,
+    arrived: Cycle,
+    /// Sent to the work-group scheduler.
+    sent: bool,
+}
+
+/// One hardware work queue; empty, it belongs to no stream.
+#[derive(Debug, Default)]
+struct WorkQueue {
+    stream: u32,
+    kernels: VecDeque<KernelKey>,
+}
+
+/// Queues kernels and runs one per stream; see the [module](self).
+pub struct Gmu {
+    host: LaunchSlave,
+    scheduler: ReadyMaster,
+    spec: GmuSpec,
+    kernels: SlotMap<KernelKey, InFlight>,
+    queues: Vec<WorkQueue>,
+    pool: VecDeque<KernelKey>,
+    /// Heads not yet sent, with the cycle from which they may be.
+    heads: VecDeque<(Cycle, KernelKey)>,
+    accepted: u64,
+    completed: u64,
+    through_pool: u64,
+    launch_stalls: u64,
+    /// 1 while a launch waits for room.
+    stalled: Level,
+    queues_occupied: Level,
+    queued: Level,
+    pooled: Level,
+    running: Level,
+    waited: Histogram,
+}
+
+impl Kind for Gmu {
+    const NAME: &'static str = "Gmu";
+    const SUMMARY: &'static str = "Hardware work queues and pending pool for kernels";
+    type Spec = GmuSpec;
+
+    fn build(spec: GmuSpec, _environment: &Environment) -> Result<Self, SpecError> {
+        SpecError::require(spec.hardware_queues > 0, "hardware_queues", || {
+            "0 queues run no kernel; at least 1 is needed".to_owned()
+        })?;
+        SpecError::require(spec.queue_depth > 0, "queue_depth", || {
+            "a queue of depth 0 holds no kernel; at least 1 is needed".to_owned()
+        })?;
+        let queued = u64::from(spec.hardware_queues).saturating_mul(u64::from(spec.queue_depth));
+        let total = queued.saturating_add(u64::from(spec.pending_kernels));
+        SpecError::require(total <= KERNELS_MAX, "", || {
+            format!(
+                "{} queues of {} kernels and a pool of {} hold {total} kernels; at most \
+                 {KERNELS_MAX} are supported",
+                spec.hardware_queues, spec.queue_depth, spec.pending_kernels
+            )
+        })?;
+        let queues = (0..spec.hardware_queues).map(|_| WorkQueue::default());
+        Ok(Self {
+            host: LaunchSlave::default(),
+            scheduler: ReadyMaster::default(),
+            kernels: SlotMap::with_key(),
+            queues: queues.collect(),
+            pool: VecDeque::new(),
+            heads: VecDeque::new(),
+            accepted: 0,
+            completed: 0,
+            through_pool: 0,
+            launch_stalls: 0,
+            stalled: Level::default(),
+            queues_occupied: Level::default(),
+            queued: Level::default(),
+            pooled: Level::default(),
+            running: Level::default(),
+            waited: Histogram::default(),
+            spec,
+        })
+    }
+}
+
+impl Component for Gmu {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("host", &mut self.host);
+        ports.bundle("scheduler", &mut self.scheduler);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let completions_taken = self.take_completions(ctx);
+        self.take_launches(ctx);
+        let next = self.send_heads(ctx);
+        match next {
+            // The credit that a completion waits for wakes as well.
+            Next::Until(_) => next,
+            _ if completions_taken => next,
+            _ => Next::Credit,
+        }
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let cycle = statistics.cycle();
+        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
+        count(
+            "kernels_accepted",
+            "kernels",
+            "launches taken from the host",
+            self.accepted,
+        );
+        count(
+            "kernels_completed",
+            "kernels",
+            "completions passed to the host",
+            self.completed,
+        );
+        count(
+            "kernels_through_pool",
+            "kernels",
+            "launches that had to wait in the pending pool",
+            self.through_pool,
+        );
+        count(
+            "launch_stalls",
+            "launches",
+            "launches that found their queue and the pool full",
+            self.launch_stalls,
+        );
+        count(
+            "launch_stall_cycles",
+            "cycles",
+            "cycles in which a launch waited because its queue and the pool were full",
+            self.stalled.integral(cycle),
+        );
+        let levels = [
+            (
+                "queues_occupied",
+                "queues",
+                "mean number of work queues that hold a kernel",
+                &self.queues_occupied,
+            ),
+            (
+                "queued_kernels",
+                "kernels",
+                "mean number of kernels in work queues, running ones included",
+                &self.queued,
+            ),
+            (
+                "pooled_kernels",
+                "kernels",
+                "mean number of kernels in the pending pool",
+                &self.pooled,
+            ),
+            (
+                "running_kernels",
+                "kernels",
+                "mean number of kernels handed to the work-group scheduler and not completed",
+                &self.running,
+            ),
+        ];
+        for (name, unit, meaning, level) in levels {
+            statistics.gauge(name, unit, meaning, level.mean(cycle));
+        }
+        let peaks = [
+            (
+                "queues_occupied_max",
+                "queues",
+                "most work queues that held a kernel at a time",
+                &self.queues_occupied,
+            ),
+            (
+                "pooled_kernels_max",
+                "kernels",
+                "most kernels in the pending pool at a time",
+                &self.pooled,
+            ),
+            (
+                "running_kernels_max",
+                "kernels",
+                "most kernels with the work-group scheduler at a time",
+                &self.running,
+            ),
+        ];
+        for (name, unit, meaning, level) in peaks {
+            statistics.counter(name, unit, meaning, level.max());
+        }
+        statistics.histogram(
+            "waiting_time",
+            "cycles",
+            "cycles from the arrival of a launch until it was sent to the work-group scheduler",
+            &self.waited,
+        );
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        let running = self.running.value();
+        if running > 0 {
+            waits.on_port(
+                "scheduler.done",
+                format!("{running} kernels run on the machine"),
+            );
+        }
+        let waiting = self.queued.value() - running + self.pooled.value();
+        if waiting > 0 {
+            waits.inside(format!(
+                "{waiting} kernels wait behind others ({} of them in the pool)",
+                self.pooled.value()
+            ));
+        }
+    }
+}
+
+impl Gmu {
+    /// Passes completions on and starts what they held up. False when the way to the host is full.
+    fn take_completions(&mut self, ctx: &mut Context<'_>) -> bool {
+        while let Some(&KernelDone { kernel }) = self.scheduler.done.peek(ctx) {
+            let running = |queue: &WorkQueue| {
+                queue.kernels.front().is_some_and(|&head| {
+                    let head = &self.kernels[head];
+                    head.sent && head.launch.kernel == kernel
+                })
+            };
+            let Some(queue) = self.queues.iter().position(running) else {
+                ctx.fail(format!(
+                    "the work-group scheduler reports completion of kernel {kernel}, which does \
+                     not run"
+                ));
+                return true;
+            };
+            if self.host.done.try_send(ctx, KernelDone { kernel }).is_err() {
+                return false;
+            }
+            self.scheduler.done.pop(ctx);
+            self.retire(ctx.cycle(), queue);
+        }
+        true
+    }
+
+    /// Removes the head of a queue and lets others move up.
+    fn retire(&mut self, cycle: Cycle, queue: usize) {
+        let head = self.queues[queue].kernels.pop_front();
+        self.kernels
+            .remove(head.expect("a kernel that runs is the head of its queue"));
+        self.completed += 1;
+        self.running.sub(cycle, 1);
+        self.queued.sub(cycle, 1);
+        match self.queues[queue].kernels.front() {
+            Some(&next) => self.becomes_head(cycle, next),
+            None => self.queues_occupied.sub(cycle, 1),
+        }
+        self.drain_pool(cycle);
+    }
+
+    /// Moves kernels from the pool into queues, first come, first served. A kernel whose queue is
+    /// full holds up those of its stream only, because they look for the same queue.
+    fn drain_pool(&mut self, cycle: Cycle) {
+        let mut place = 0;
+        while let Some(&key) = self.pool.get(place) {
+            if self.enqueue(cycle, key) {
+                self.pool.remove(place);
+                self.pooled.sub(cycle, 1);
+            } else {
+                place += 1;
+            }
+        }
+    }
+
+    fn take_launches(&mut self, ctx: &mut Context<'_>) {
+        let cycle = ctx.cycle();
+        while let Some(&launch) = self.host.launch.peek(ctx) {
+            // What waits in the pool came first and found no queue; of the same stream it goes
+            // first.
+            let held_up = self
+                .pool
+                .iter()
+                .any(|&key| self.kernels[key].launch.stream == launch.stream);
+            let queue = if held_up {
+                None
+            } else {
+                self.queue_for(launch.stream)
+            };
+            if queue.is_none() && self.pool.len() >= self.spec.pending_kernels as usize {
+                if self.stalled.value() == 0 {
+                    self.launch_stalls += 1;
+                    self.stalled.set(cycle, 1);
+                }
+                return;
+            }
+            self.stalled.set(cycle, 0);
+            self.host.launch.pop(ctx);
+            self.accepted += 1;
+            let key = self.kernels.insert(InFlight {
+                launch,
+                arrived: cycle,
+                sent: false,
+            });
+            if queue.is_none() || !self.enqueue(cycle, key) {
+                self.pool.push_back(key);
+                self.pooled.add(cycle, 1);
+                self.through_pool += 1;
+            }
+        }
+    }
+
+    /// The queue a kernel of this stream can enter: that of its stream if it has room, else none;
+    /// without one the first empty queue.
+    fn queue_for(&self, stream: u32) -> Option<usize> {
+        let own = self
+            .queues
+            .iter()
+            .position(|q| !q.kernels.is_empty() && q.stream == stream);
+        match own {
+            Some(queue) => {
+                let room = self.queues[queue].kernels.len() < self.spec.queue_depth as usize;
+                room.then_some(queue)
+            }
+            None => self.queues.iter().position(|q| q.kernels.is_empty()),
+        }
+    }
+
+    /// Puts a kernel into a queue, if one can take it.
+    fn enqueue(&mut self, cycle: Cycle, key: KernelKey) -> bool {
+        let stream = self.kernels[key].launch.stream;
+        let Some(place) = self.queue_for(stream) else {
+            return false;
+        };
+        let queue = &mut self.queues[place];
+        queue.stream = stream;
+        queue.kernels.push_back(key);
+        self.queued.add(cycle, 1);
+        if queue.kernels.len() == 1 {
+            self.queues_occupied.add(cycle, 1);
+            self.becomes_head(cycle, key);
+        }
+        true
+    }
+
+    fn becomes_head(&mut self, cycle: Cycle, key: KernelKey) {
+        let from = cycle + Cycle::from(self.spec.dispatch_latency_cycles);
+        self.heads.push_back((from, key));
+    }
+
+    fn send_heads(&mut self, ctx: &mut Context<'_>) -> Next {
+        let cycle = ctx.cycle();
+        while let Some(&(from, key)) = self.heads.front() {
+            if cycle < from {
+                return Next::Until(from);
+            }
+            let head = &mut self.kernels[key];
+            let ready = KernelReady {
+                kernel: head.launch.kernel,
+            };
+            if self.scheduler.ready.try_send(ctx, ready).is_err() {
+                return Next::Credit;
+            }
+            head.sent = true;
+            self.waited.record(cycle - head.arrived);
+            self.running.add(cycle, 1);
+            self.heads.pop_front();
+        }
+        if self.kernels.is_empty() {
+            Next::Idle
+        } else {
+            Next::Message
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use warpweave_framework::{Sink, Source, TestBench};
+
+    use super::*;
+    use crate::work_group_scheduler::tests::engines;
+
+    struct Bench {
+        bench: TestBench,
+        launch: Source<KernelLaunch>,
+        host_done: Sink<KernelDone>,
+        ready: Sink<KernelReady>,
+        done: Source<KernelDone>,
+    }
+
+    fn bench(hardware_queues: u32, queue_depth: u32, pending_kernels: u32) -> Bench {
+        let spec = GmuSpec {
+            hardware_queues,
+            queue_depth,
+            pending_kernels,
+            dispatch_latency_cycles: 3,
+        };
+        let mut bench = TestBench::new();
+        let gmu = Gmu::build(spec, &Environment::new("gmu", 0)).unwrap();
+        bench.add("gmu", gmu);
+        Bench {
+            launch: bench.source("gmu.host.launch"),
+            host_done: bench.sink("gmu.host.done"),
+            ready: bench.sink("gmu.scheduler.ready"),
+            done: bench.source("gmu.scheduler.done"),
+            bench,
+        }
+    }
+
+    impl Bench {
+        fn launch_at(&self, cycle: Cycle, kernel: u32, stream: u32) {
+            self.launch.send_at(cycle, KernelLaunch { kernel, stream });
+        }
+
+        fn done_at(&self, cycle: Cycle, kernel: u32) {
+            self.done.send_at(cycle, KernelDone { kernel });
+        }
+
+        fn ready_at(&mut self, cycle: Cycle, kernel: u32) {
+            let ready = self.ready.clone();
+            self.bench.expect_at(&ready, cycle, &KernelReady { kernel });
+        }
+    }
+
+    #[test]
+    fn a_launch_is_ready_after_the_dispatch_latency_and_done_passes_in_its_cycle() {
+        let mut b = bench(2, 4, 4);
+        b.launch_at(5, 0, 0);
+        b.ready_at(8, 0);
+        b.done_at(20, 0);
+        let done = b.host_done.clone();
+        b.bench.expect_at(&done, 20, &KernelDone { kernel: 0 });
+    }
+
+    #[test]
+    fn kernels_of_one_stream_run_one_after_the_other_and_streams_side_by_side() {
+        let mut b = bench(2, 4, 4);
+        b.launch_at(5, 0, 7);
+        b.launch_at(6, 1, 7);
+        b.launch_at(7, 2, 9);
+        b.ready_at(8, 0);
+        b.ready_at(10, 2);
+        let ready = b.ready.clone();
+        b.bench.expect_nothing(&ready, 10);
+        b.done_at(30, 0);
+        b.ready_at(33, 1);
+    }
+
+    #[test]
+    fn the_pool_is_served_first_come_first_served_when_a_queue_empties() {
+        let mut b = bench(1, 4, 4);
+        for (kernel, stream) in [(0, 0), (1, 1), (2, 2), (3, 1)] {
+            b.launch_at(5 + Cycle::from(kernel), kernel, stream);
+        }
+        b.ready_at(8, 0);
+        b.done_at(20, 0);
+        // Stream 1 takes the queue, its later kernel too, ahead of stream 2.
+        b.ready_at(23, 1);
+        b.done_at(30, 1);
+        b.ready_at(33, 3);
+        b.done_at(40, 3);
+        b.ready_at(43, 2);
+        let statistics = b.bench.statistics("gmu");
+        assert_eq!(statistics.counter("kernels_through_pool"), Some(3));
+        assert_eq!(statistics.counter("pooled_kernels_max"), Some(3));
+    }
+
+    #[test]
+    fn a_full_pool_holds_launches_back_and_counts_the_cycles() {
+        let mut b = bench(1, 1, 1);
+        for kernel in 0..3 {
+            b.launch_at(5, kernel, kernel);
+        }
+        b.ready_at(8, 0);
+        b.bench.step(11);
+        // Cycle 7 was the first in which the third launch was readable.
+        let statistics = b.bench.statistics("gmu");
+        assert_eq!(statistics.counter("kernels_accepted"), Some(2));
+        assert_eq!(statistics.counter("launch_stalls"), Some(1));
+        b.done_at(30, 0);
+        b.ready_at(33, 1);
+        let statistics = b.bench.statistics("gmu");
+        assert_eq!(statistics.counter("launch_stall_cycles"), Some(30 - 7));
+        assert_eq!(statistics.counter("kernels_accepted"), Some(3));
+    }
+
+    #[test]
+    fn a_full_queue_sends_its_stream_to_the_pool_in_order() {
+        let mut b = bench(2, 1, 4);
+        for kernel in 0..3 {
+            b.launch_at(5 + Cycle::from(kernel), kernel, 0);
+        }
+        b.ready_at(8, 0);
+        b.done_at(20, 0);
+        b.ready_at(23, 1);
+        b.done_at(30, 1);
+        b.ready_at(33, 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "kernel 4, which does not run")]
+    fn completion_of_a_kernel_that_does_not_run_ends_the_run() {
+        let mut b = bench(1, 1, 1);
+        b.done_at(5, 4);
+        b.bench.step(10);
+    }
+
+    #[test]
+    fn queues_that_hold_no_kernel_are_refused() {
+        let spec = GmuSpec {
+            hardware_queues: 0,
+            queue_depth: 1,
+            pending_kernels: 0,
+            dispatch_latency_cycles: 0,
+        };
+        let error = Gmu::build(spec, &Environment::new("gmu", 0)).err().unwrap();
+        assert_eq!(error.field, "hardware_queues");
+    }
+
+    /// The rules over plain lists: which kernel runs when every launch has arrived.
+    struct Naive {
+        queues: Vec<Vec<(u32, u32)>>,
+        depth: usize,
+        pool: Vec<(u32, u32)>,
+    }
+
+    impl Naive {
+        fn settle(&mut self) {
+            let mut at = 0;
+            while at < self.pool.len() {
+                let (kernel, stream) = self.pool[at];
+                let own = self
+                    .queues
+                    .iter()
+                    .position(|q| q.first().is_some_and(|k| k.1 == stream));
+                let place = match own {
+                    Some(own) if self.queues[own].len() < self.depth => Some(own),
+                    Some(_) => None,
+                    None => self.queues.iter().position(Vec::is_empty),
+                };
+                match place {
+                    Some(place) => {
+                        self.queues[place].push((kernel, stream));
+                        self.pool.remove(at);
+                    }
+                    None => at += 1,
+                }
+            }
+        }
+
+        fn running(&self) -> Vec<u32> {
+            let mut running: Vec<u32> = self
+                .queues
+                .iter()
+                .filter_map(|q| q.first())
+                .map(|k| k.0)
+                .collect();
+            running.sort_unstable();
+            running
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn the_running_kernels_are_those_of_a_naive_model_however_the_engine_works(
+            streams in prop::collection::vec(0_u32..6, 1..24),
+            hardware_queues in 1_u32..5,
+            depth in 1_u32..4,
+            choices in prop::collection::vec(any::<prop::sample::Index>(), 24),
+        ) {
+            let mut results = Vec::new();
+            for options in engines() {
+                let mut b = bench(hardware_queues, depth, 24);
+                b.bench.set_options(options);
+                let mut naive = Naive {
+                    queues: vec![Vec::new(); hardware_queues as usize],
+                    depth: depth as usize,
+                    pool: Vec::new(),
+                };
+                for (kernel, &stream) in streams.iter().enumerate() {
+                    b.launch_at(1 + kernel as Cycle, kernel as u32, stream);
+                    naive.pool.push((kernel as u32, stream));
+                    naive.settle();
+                }
+                b.bench.step(60);
+                let mut trace = b.ready.take_all();
+                let mut running: Vec<u32> = trace.iter().map(|t| t.1.kernel).collect();
+                running.sort_unstable();
+                for (turn, choice) in choices[..streams.len()].iter().enumerate() {
+                    prop_assert_eq!(&running, &naive.running());
+                    let kernel = running.remove(choice.index(running.len()));
+                    for queue in &mut naive.queues {
+                        queue.retain(|k| k.0 != kernel);
+                    }
+                    naive.settle();
+                    b.done_at(62 + 20 * turn as Cycle, kernel);
+                    b.bench.step(20);
+                    let more = b.ready.take_all();
+                    running.extend(more.iter().map(|t| t.1.kernel));
+                    running.sort_unstable();
+                    trace.extend(more);
+                }
+                prop_assert!(running.is_empty());
+                results.push((trace, b.host_done.take_all(), b.bench.statistics("gmu")));
+            }
+            prop_assert_eq!(&results[0], &results[1]);
+            prop_assert_eq!(&results[0], &results[2]);
+        }
+    }
+}

@@ -1,1 +1,598 @@
-//! Host driver: issues the host commands of a program trace.
+//! The host: walks a program's commands in order, copies, launches and waits.
+//!
+//! ```text
+//!              ┌────────────────────────────┐   gmu.launch
+//!  Program ───►│ next command ─► busy until ├───────────────► GMU
+//!              │ kernels in flight          │◄───────────────
+//!              └────────────────────────────┘   gmu.done
+//! ```
+//!
+//! # Ports
+//!
+//! | Port         | Direction | Message        | Back-pressure                                   |
+//! |--------------|-----------|----------------|-------------------------------------------------|
+//! | `gmu.launch` | out       | `KernelLaunch` | the host waits in front of the launch           |
+//! | `gmu.done`   | in        | `KernelDone`   | none: taken in the cycle in which it is readable |
+//!
+//! # Timing
+//!
+//! The first command begins in cycle 0. With the command beginning in cycle `c`:
+//!
+//! - **Launch**: the message leaves in cycle `c + launch_latency_cycles`, or in the first later
+//!   one with room; the next command begins in the cycle in which it left.
+//! - **Copy** of `b` bytes: starts in cycle `s`, the first from `c` on in which the completion of
+//!   every kernel launched before has been readable; the next command begins in cycle
+//!   `s + copy_latency_cycles + ceil(b / copy_bytes_per_cycle)`.
+//! - **Synchronize**: the next command begins in that cycle `s`.
+//!
+//! The obligation taken in cycle 0 is discharged in the first cycle in which every command and
+//! every kernel is complete; the run ends with that cycle.
+//!
+//! # Not modelled
+//!
+//! Asynchronous copies: a copy waits for all kernels, and the host for the copy. The traffic of a
+//! copy in device memory and caches. Time the host computes between commands.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{
+    Component, Context, Cycle, Environment, Kind, Level, Next, Ports, Probe, SpecError, Statistics,
+    Waits,
+};
+use warpweave_trace::{HostCommand, Program};
+
+use crate::launch::{KernelLaunch, LaunchMaster};
+
+/// A host driver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostDriverSpec {
+    /// Cycles every copy takes before its first byte.
+    pub copy_latency_cycles: u32,
+    /// Bytes copied per cycle, at least 1.
+    pub copy_bytes_per_cycle: u32,
+    /// Cycles the host works on a launch before the message leaves.
+    pub launch_latency_cycles: u32,
+}
+
+/// When one kernel was launched and completed, in cycles of the host driver's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelTime {
+    /// Number of the launch in the program trace.
+    pub kernel: u32,
+    /// Cycle in which the launch left the host.
+    pub launched: Cycle,
+    /// Cycle in which its completion was readable at the host.
+    pub completed: Cycle,
+}
+
+/// Times of completed kernels, in order of completion: a resource that a runner provides before
+/// the run and reads after it.
+#[derive(Debug, Default)]
+pub struct KernelTimes(Mutex<Vec<KernelTime>>);
+
+impl KernelTimes {
+    /// Adds the times of a kernel.
+    pub fn record(&self, time: KernelTime) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(time);
+    }
+
+    /// The times recorded so far.
+    pub fn to_vec(&self) -> Vec<KernelTime> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// What the host is at; each has its share of the cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    /// Works on a copy.
+    Copy,
+    /// Works on a launch.
+    Launch,
+    /// Waits for room for a launch.
+    LaunchBlocked,
+    /// Waits for kernels.
+    Wait,
+    /// Has completed every command.
+    Finished,
+}
+
+/// Name and meaning of the cycles of each activity.
+const ACTIVITIES: [(&str, &str); 5] = [
+    ("copy_cycles", "cycles in which the host copied"),
+    ("launch_cycles", "cycles the host worked on launches"),
+    (
+        "launch_blocked_cycles",
+        "cycles in which a launch found no room on its way to the GMU",
+    ),
+    (
+        "wait_cycles",
+        "cycles in which the host waited for kernels to complete",
+    ),
+    (
+        "finished_cycles",
+        "cycles after the last command had completed",
+    ),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Begins the next command.
+    Next,
+    /// Ends a copy at this cycle.
+    Copying(Cycle),
+    /// Sends a launch at this cycle or later.
+    Launching(Cycle, KernelLaunch),
+    Finished,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    commands: u64,
+    copies: u64,
+    bytes_to_device: u64,
+    bytes_to_host: u64,
+    launched: u64,
+    completed: u64,
+    first_launch: Option<Cycle>,
+    last_completion: Cycle,
+}
+
+/// Walks the commands of the program; see the [module](self).
+pub struct HostDriver {
+    gmu: LaunchMaster,
+    spec: HostDriverSpec,
+    program: Arc<Program>,
+    times: Option<Arc<KernelTimes>>,
+    started: bool,
+    /// Commands begun.
+    position: usize,
+    step: Step,
+    /// Kernels in flight with the cycle of their launch, oldest first.
+    in_flight: Vec<(u32, Cycle)>,
+    activity: Option<Activity>,
+    activities: [Level; 5],
+    counts: Counts,
+}
+
+impl Kind for HostDriver {
+    const NAME: &'static str = "HostDriver";
+    const SUMMARY: &'static str = "Host that copies, launches and waits as the program did";
+    type Spec = HostDriverSpec;
+
+    fn build(spec: HostDriverSpec, environment: &Environment) -> Result<Self, SpecError> {
+        SpecError::require(
+            spec.copy_bytes_per_cycle > 0,
+            "copy_bytes_per_cycle",
+            || "0 bytes per cycle never end a copy; at least 1 is needed".to_owned(),
+        )?;
+        let program = environment.resource::<Program>().ok_or_else(|| {
+            SpecError::at(
+                "",
+                "a host driver needs a program to run, and none was given",
+            )
+        })?;
+        program
+            .check()
+            .map_err(|error| SpecError::at("", error.to_string()))?;
+        launched_once(&program)?;
+        Ok(Self {
+            gmu: LaunchMaster::default(),
+            spec,
+            program,
+            times: environment.resource::<KernelTimes>(),
+            started: false,
+            position: 0,
+            step: Step::Next,
+            in_flight: Vec::new(),
+            activity: None,
+            activities: Default::default(),
+            counts: Counts::default(),
+        })
+    }
+}
+
+/// Launches are told apart by their number, so each may be launched once.
+fn launched_once(program: &Program) -> Result<(), SpecError> {
+    let mut launched_by = vec![None; program.kernels.len()];
+    for (position, command) in program.commands.iter().enumerate() {
+        if let HostCommand::Launch { kernel, .. } = *command
+            && let Some(before) = launched_by[kernel as usize].replace(position)
+        {
+            return Err(SpecError::at(
+                "",
+                format!(
+                    "program {} launches kernel {kernel} in commands {before} and {position}; \
+                     give every launch its own entry in the list of kernels",
+                    program.name
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Component for HostDriver {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("gmu", &mut self.gmu);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        if !self.started {
+            self.started = true;
+            ctx.take_obligation();
+        }
+        while let Some(done) = self.gmu.done.pop(ctx) {
+            self.complete(ctx, done.kernel);
+        }
+        loop {
+            match self.step {
+                Step::Finished => return Next::Idle,
+                Step::Next => {
+                    if let Some(next) = self.begin(ctx) {
+                        return next;
+                    }
+                }
+                Step::Copying(until) if ctx.cycle() < until => return Next::Until(until),
+                Step::Launching(at, _) if ctx.cycle() < at => return Next::Until(at),
+                Step::Copying(_) => self.end_command(),
+                Step::Launching(_, launch) => {
+                    if self.gmu.launch.try_send(ctx, launch).is_err() {
+                        self.enter(ctx.cycle(), Activity::LaunchBlocked);
+                        return Next::Credit;
+                    }
+                    self.launched(ctx, launch.kernel);
+                    self.end_command();
+                }
+            }
+        }
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let counts = &self.counts;
+        let cycle = statistics.cycle();
+        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
+        count(
+            "commands_completed",
+            "commands",
+            "host commands the host has gone past",
+            counts.commands,
+        );
+        count("copies", "copies", "copies begun", counts.copies);
+        count(
+            "copied_to_device",
+            "bytes",
+            "bytes of the copies to the device begun",
+            counts.bytes_to_device,
+        );
+        count(
+            "copied_to_host",
+            "bytes",
+            "bytes of the copies to the host begun",
+            counts.bytes_to_host,
+        );
+        count(
+            "kernels_launched",
+            "kernels",
+            "launches that left the host",
+            counts.launched,
+        );
+        count(
+            "kernels_completed",
+            "kernels",
+            "kernels whose completion reached the host",
+            counts.completed,
+        );
+        count(
+            "first_launch_cycle",
+            "cycle",
+            "cycle in which the first launch left the host; 0 without launches",
+            counts.first_launch.unwrap_or(0),
+        );
+        count(
+            "last_completion_cycle",
+            "cycle",
+            "cycle in which the last completion was readable; 0 without completions",
+            counts.last_completion,
+        );
+        for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
+            count(name, "cycles", meaning, level.integral(cycle));
+        }
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        if !self.in_flight.is_empty() {
+            let kernels: Vec<_> = self.in_flight.iter().map(|k| k.0.to_string()).collect();
+            waits.on_port(
+                "gmu.done",
+                format!("kernels {} have not completed", kernels.join(", ")),
+            );
+        }
+    }
+}
+
+impl HostDriver {
+    /// Begins the next command, or says what it waits for.
+    fn begin(&mut self, ctx: &mut Context<'_>) -> Option<Next> {
+        let cycle = ctx.cycle();
+        let command = self.program.commands.get(self.position).copied();
+        if !matches!(command, Some(HostCommand::Launch { .. })) && !self.in_flight.is_empty() {
+            self.enter(cycle, Activity::Wait);
+            return Some(Next::Message);
+        }
+        match command {
+            Some(HostCommand::Launch { kernel, stream }) => {
+                self.enter(cycle, Activity::Launch);
+                let at = cycle + Cycle::from(self.spec.launch_latency_cycles);
+                self.step = Step::Launching(at, KernelLaunch { kernel, stream });
+            }
+            Some(HostCommand::CopyToDevice { bytes, .. }) => {
+                self.counts.bytes_to_device += bytes;
+                self.copy(cycle, bytes);
+            }
+            Some(HostCommand::CopyToHost { bytes, .. }) => {
+                self.counts.bytes_to_host += bytes;
+                self.copy(cycle, bytes);
+            }
+            Some(HostCommand::Synchronize) => self.end_command(),
+            None => {
+                self.enter(cycle, Activity::Finished);
+                self.step = Step::Finished;
+                ctx.discharge_obligation();
+            }
+        }
+        None
+    }
+
+    fn copy(&mut self, cycle: Cycle, bytes: u64) {
+        self.enter(cycle, Activity::Copy);
+        self.counts.copies += 1;
+        let transfer = bytes.div_ceil(u64::from(self.spec.copy_bytes_per_cycle));
+        self.step = Step::Copying(cycle + Cycle::from(self.spec.copy_latency_cycles) + transfer);
+    }
+
+    fn end_command(&mut self) {
+        self.position += 1;
+        self.counts.commands += 1;
+        self.step = Step::Next;
+    }
+
+    fn launched(&mut self, ctx: &mut Context<'_>, kernel: u32) {
+        let cycle = ctx.cycle();
+        ctx.probe(|| Probe::Begin {
+            name: "kernel",
+            id: u64::from(kernel),
+        });
+        self.in_flight.push((kernel, cycle));
+        self.counts.launched += 1;
+        self.counts.first_launch.get_or_insert(cycle);
+    }
+
+    fn complete(&mut self, ctx: &mut Context<'_>, kernel: u32) {
+        let Some(place) = self.in_flight.iter().position(|k| k.0 == kernel) else {
+            ctx.fail(format!(
+                "the GMU reports completion of kernel {kernel}, which is not in flight"
+            ));
+            return;
+        };
+        let (_, launched) = self.in_flight.remove(place);
+        let completed = ctx.cycle();
+        ctx.probe(|| Probe::End {
+            name: "kernel",
+            id: u64::from(kernel),
+        });
+        self.counts.completed += 1;
+        self.counts.last_completion = completed;
+        if let Some(times) = &self.times {
+            times.record(KernelTime {
+                kernel,
+                launched,
+                completed,
+            });
+        }
+    }
+
+    /// Charges the cycles from this one on to `activity`.
+    fn enter(&mut self, cycle: Cycle, activity: Activity) {
+        if self.activity != Some(activity) {
+            if let Some(before) = self.activity.replace(activity) {
+                self.activities[before as usize].set(cycle, 0);
+            }
+            self.activities[activity as usize].set(cycle, 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_framework::{Outcome, Sink, Source, TestBench};
+
+    use super::*;
+    use crate::launch::KernelDone;
+    use crate::work_group_scheduler::tests::{engines, program};
+
+    const SPEC: HostDriverSpec = HostDriverSpec {
+        copy_latency_cycles: 10,
+        copy_bytes_per_cycle: 64,
+        launch_latency_cycles: 4,
+    };
+
+    struct Bench {
+        bench: TestBench,
+        times: Arc<KernelTimes>,
+        launch: Sink<KernelLaunch>,
+        done: Source<KernelDone>,
+    }
+
+    fn bench(commands: Vec<HostCommand>) -> Bench {
+        let times = Arc::new(KernelTimes::default());
+        let mut environment = Environment::new("host", 0);
+        environment.provide(Arc::new(program(&[(1, 1, 0, 0); 4], commands)));
+        environment.provide(times.clone());
+        let mut bench = TestBench::new();
+        bench.add("host", HostDriver::build(SPEC, &environment).unwrap());
+        Bench {
+            times,
+            launch: bench.sink("host.gmu.launch"),
+            done: bench.source("host.gmu.done"),
+            bench,
+        }
+    }
+
+    impl Bench {
+        fn launched_at(&mut self, cycle: Cycle, kernel: u32, stream: u32) {
+            let sink = self.launch.clone();
+            let launch = KernelLaunch { kernel, stream };
+            self.bench.expect_at(&sink, cycle, &launch);
+        }
+
+        fn done_at(&self, cycle: Cycle, kernel: u32) {
+            self.done.send_at(cycle, KernelDone { kernel });
+        }
+    }
+
+    fn to_device(bytes: u64) -> HostCommand {
+        HostCommand::CopyToDevice {
+            allocation: 0,
+            offset: 0,
+            bytes,
+        }
+    }
+
+    fn to_host(bytes: u64) -> HostCommand {
+        HostCommand::CopyToHost {
+            allocation: 0,
+            offset: 0,
+            bytes,
+        }
+    }
+
+    fn launch(kernel: u32, stream: u32) -> HostCommand {
+        HostCommand::Launch { kernel, stream }
+    }
+
+    #[test]
+    fn copies_launches_and_waits_take_the_stated_cycles() {
+        let mut b = bench(vec![
+            to_device(65),
+            launch(0, 0),
+            launch(1, 5),
+            HostCommand::Synchronize,
+            launch(2, 0),
+            to_host(64),
+        ]);
+        // 10 cycles and two of transfer, then launches every 4.
+        b.launched_at(12 + 4, 0, 0);
+        b.launched_at(12 + 8, 1, 5);
+        b.done_at(30, 1);
+        b.done_at(50, 0);
+        b.launched_at(50 + 4, 2, 0);
+        b.done_at(70, 2);
+        assert_eq!(b.bench.run_until_quiet(), Outcome::Done);
+        assert_eq!(b.bench.cycle(), 70 + 10 + 1);
+        let time = |kernel, launched, completed| KernelTime {
+            kernel,
+            launched,
+            completed,
+        };
+        assert_eq!(
+            b.times.to_vec(),
+            [time(1, 20, 30), time(0, 16, 50), time(2, 54, 70)]
+        );
+        let statistics = b.bench.statistics("host");
+        let counter = |name| statistics.counter(name).unwrap();
+        assert_eq!(counter("commands_completed"), 6);
+        assert_eq!(counter("first_launch_cycle"), 16);
+        assert_eq!(counter("last_completion_cycle"), 70);
+        assert_eq!(counter("copied_to_device"), 65);
+        assert_eq!(counter("copied_to_host"), 64);
+        assert_eq!(counter("copy_cycles"), 12 + 11);
+        assert_eq!(counter("launch_cycles"), 3 * 4);
+        assert_eq!(counter("wait_cycles"), (50 - 20) + (70 - 54));
+    }
+
+    #[test]
+    fn a_run_ends_with_its_last_kernel_without_a_final_wait() {
+        let mut b = bench(vec![launch(0, 0)]);
+        b.done_at(33, 0);
+        assert_eq!(b.bench.run_until_quiet(), Outcome::Done);
+        assert_eq!(b.bench.cycle(), 33);
+    }
+
+    #[test]
+    fn an_empty_program_ends_in_cycle_zero() {
+        let mut b = bench(Vec::new());
+        assert_eq!(b.bench.run_until_quiet(), Outcome::Done);
+        assert_eq!(b.bench.cycle(), 0);
+    }
+
+    #[test]
+    fn a_kernel_that_never_completes_is_a_deadlock_that_names_it() {
+        let mut b = bench(vec![launch(3, 0), HostCommand::Synchronize]);
+        let outcome = b.bench.run_until_quiet();
+        let Outcome::Deadlock(report) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(report.to_string().contains("kernels 3 have not completed"));
+    }
+
+    #[test]
+    fn a_launch_without_room_waits_and_counts_the_cycles() {
+        let results = engines().map(|options| {
+            let mut b = bench((0..4).map(|kernel| launch(kernel, 0)).collect());
+            b.bench.set_options(options);
+            b.launch.stall_until(40);
+            b.bench.step(60);
+            let launched = b.launch.take_all();
+            for kernel in 0..4 {
+                b.done_at(80, kernel);
+            }
+            assert_eq!(b.bench.run_until_quiet(), Outcome::Done);
+            (launched, b.times.to_vec(), b.bench.statistics("host"))
+        });
+        assert_eq!(results[0], results[1]);
+        assert_eq!(results[0], results[2]);
+        // The wire holds two; the third is ready in cycle 12, and its slot free in cycle 41.
+        let launches: Vec<_> = results[0].1.iter().map(|t| t.launched).collect();
+        assert_eq!(launches, [4, 8, 41, 45]);
+        assert_eq!(results[0].2.counter("launch_blocked_cycles"), Some(41 - 12));
+    }
+
+    #[test]
+    #[should_panic(expected = "completion of kernel 2, which is not in flight")]
+    fn completion_of_a_kernel_not_launched_ends_the_run() {
+        let mut b = bench(vec![launch(0, 0)]);
+        b.done_at(20, 2);
+        b.bench.step(30);
+    }
+
+    fn refused(spec: HostDriverSpec, commands: Vec<HostCommand>) -> SpecError {
+        let mut environment = Environment::new("host", 0);
+        environment.provide(Arc::new(program(&[(1, 1, 0, 0)], commands)));
+        HostDriver::build(spec, &environment).err().unwrap()
+    }
+
+    #[test]
+    fn what_cannot_run_is_refused_with_the_reason() {
+        let no_rate = HostDriverSpec {
+            copy_bytes_per_cycle: 0,
+            ..SPEC
+        };
+        assert_eq!(refused(no_rate, Vec::new()).field, "copy_bytes_per_cycle");
+        let twice = refused(SPEC, vec![launch(0, 0), launch(0, 1)]);
+        assert!(twice.message.contains("kernel 0 in commands 0 and 1"));
+        let unknown = refused(SPEC, vec![launch(7, 0)]);
+        assert!(unknown.message.contains("launches kernel 7"));
+        let none = HostDriver::build(SPEC, &Environment::new("host", 0));
+        assert!(none.err().unwrap().message.contains("needs a program"));
+    }
+}

@@ -1,1 +1,305 @@
-//! Occupancy of a compute unit.
+//! How many work-groups of a kernel one compute unit holds at a time.
+//!
+//! A work-group of `w` wavefronts needs a work-group slot, `w` wavefront slots, `w` allocations of
+//! registers and its local memory. Registers are allocated per wavefront in whole granules, and
+//! each wavefront lives in one of the equal partitions of the register file:
+//!
+//! ```text
+//! registers per wavefront = ceil(registers per thread × 32 / granularity) × granularity
+//! wavefronts by registers = partitions × floor((registers / partitions) / registers per wavefront)
+//! ```
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::SpecError;
+use warpweave_trace::{KernelTrace, LANES};
+
+/// Most register partitions a unit may have.
+pub const PARTITIONS_MAX: usize = 8;
+
+/// What one compute unit offers to work-groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnitLimits {
+    /// Wavefronts of 32 threads resident at a time, 1 to 4096.
+    pub wavefront_slots: u32,
+    /// Work-groups resident at a time, 1 to 64.
+    pub work_group_slots: u32,
+    /// 32-bit registers of the whole register file; a multiple of `register_partitions`.
+    pub registers: u32,
+    /// Equal partitions of the register file; a wavefront's registers lie in one of them. 1 to 8.
+    pub register_partitions: u32,
+    /// Registers are allocated to a wavefront in multiples of this many 32-bit registers.
+    pub register_granularity: u32,
+    /// Local memory for work-groups, bytes.
+    pub local_memory_bytes: u32,
+}
+
+/// What one work-group of a kernel needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkGroupNeeds {
+    /// Wavefronts.
+    pub wavefronts: u32,
+    /// 32-bit registers per thread.
+    pub registers_per_thread: u32,
+    /// Local memory, bytes.
+    pub local_bytes: u64,
+}
+
+/// The resource that bounds residency. Of several that bound it alike the first counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Limiter {
+    /// Work-group slots.
+    WorkGroupSlots,
+    /// Wavefront slots.
+    WavefrontSlots,
+    /// Registers.
+    Registers,
+    /// Local memory.
+    LocalMemory,
+}
+
+/// Residency of one kernel alone on a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Work-groups resident at a time; 0 when not even one fits.
+    pub work_groups: u32,
+    /// What bounds it.
+    pub limiter: Limiter,
+}
+
+impl UnitLimits {
+    /// Checks the numbers; `field` is the name of the limits within the specification.
+    ///
+    /// # Errors
+    /// The first number outside its range.
+    pub fn check(&self, field: &str) -> Result<(), SpecError> {
+        let range = |name: &str, value: u32, max: u32| {
+            SpecError::require(
+                (1..=max).contains(&value),
+                &format!("{field}.{name}"),
+                || format!("{value} is not in 1 to {max}"),
+            )
+        };
+        range("wavefront_slots", self.wavefront_slots, 4096)?;
+        range("work_group_slots", self.work_group_slots, 64)?;
+        range("registers", self.registers, 1 << 24)?;
+        range(
+            "register_partitions",
+            self.register_partitions,
+            PARTITIONS_MAX as u32,
+        )?;
+        range("register_granularity", self.register_granularity, 1 << 16)?;
+        SpecError::require(
+            self.registers.is_multiple_of(self.register_partitions),
+            &format!("{field}.registers"),
+            || {
+                format!(
+                    "{} registers do not divide into {} partitions",
+                    self.registers, self.register_partitions
+                )
+            },
+        )
+    }
+
+    /// Registers of one partition.
+    pub fn registers_per_partition(&self) -> u32 {
+        self.registers / self.register_partitions
+    }
+
+    /// Registers that one wavefront of a kernel occupies.
+    pub fn registers_per_wavefront(&self, registers_per_thread: u32) -> u64 {
+        (u64::from(registers_per_thread) * LANES as u64)
+            .next_multiple_of(u64::from(self.register_granularity))
+    }
+
+    /// How many work-groups of these needs an empty unit holds, and why not more.
+    pub fn occupancy(&self, needs: &WorkGroupNeeds) -> Occupancy {
+        let wavefronts = u64::from(needs.wavefronts.max(1));
+        let per_wavefront = self.registers_per_wavefront(needs.registers_per_thread);
+        let by_registers = u64::from(self.registers_per_partition())
+            .checked_div(per_wavefront)
+            .map_or(u64::MAX, |n| {
+                n * u64::from(self.register_partitions) / wavefronts
+            });
+        let by_local_memory = u64::from(self.local_memory_bytes)
+            .checked_div(needs.local_bytes)
+            .unwrap_or(u64::MAX);
+        let bounds = [
+            (u64::from(self.work_group_slots), Limiter::WorkGroupSlots),
+            (
+                u64::from(self.wavefront_slots) / wavefronts,
+                Limiter::WavefrontSlots,
+            ),
+            (by_registers, Limiter::Registers),
+            (by_local_memory, Limiter::LocalMemory),
+        ];
+        let (work_groups, limiter) = bounds
+            .into_iter()
+            .min_by_key(|&(bound, _)| bound)
+            .expect("there are four bounds");
+        Occupancy {
+            work_groups: work_groups as u32,
+            limiter,
+        }
+    }
+}
+
+impl WorkGroupNeeds {
+    /// What a work-group of this launch needs.
+    pub fn of(kernel: &KernelTrace) -> Self {
+        Self {
+            wavefronts: kernel.wavefronts_per_work_group(),
+            registers_per_thread: kernel.registers_per_thread(),
+            local_bytes: kernel.local_bytes(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const fn unit(
+        wavefront_slots: u32,
+        work_group_slots: u32,
+        registers: u32,
+        register_partitions: u32,
+        register_granularity: u32,
+        local_kib: u32,
+    ) -> UnitLimits {
+        UnitLimits {
+            wavefront_slots,
+            work_group_slots,
+            registers,
+            register_partitions,
+            register_granularity,
+            local_memory_bytes: local_kib * 1024,
+        }
+    }
+
+    /// Fermi, Kepler, Maxwell, Pascal.
+    const GENERATIONS: [UnitLimits; 4] = [
+        unit(48, 8, 32768, 1, 64, 16),
+        unit(64, 16, 65536, 1, 256, 16),
+        unit(64, 32, 65536, 4, 256, 96),
+        unit(64, 32, 65536, 4, 256, 64),
+    ];
+
+    /// "Locality-Aware CTA Clustering for Modern GPUs", Table 2: program, wavefronts per
+    /// work-group, registers per thread, local bytes, work-groups per unit; the lists by
+    /// generation.
+    const TABLE_2: [(&str, u32, [u32; 4], u64, [u32; 4]); 7] = [
+        ("KMN", 8, [14, 17, 16, 18], 0, [6, 8, 8, 8]),
+        ("IMD", 2, [63, 61, 49, 55], 0, [8, 16, 18, 18]),
+        ("HS", 8, [35, 38, 36, 38], 3072, [3, 5, 6, 6]),
+        ("MM", 32, [0; 4], 8192, [1, 2, 2, 2]),
+        ("DXT", 2, [63, 89, 89, 91], 2048, [8, 8, 10, 10]),
+        ("MON", 8, [28; 4], 4096, [4, 4, 8, 8]),
+        ("BTR", 8, [22, 27, 29, 30], 0, [5, 8, 8, 8]),
+    ];
+
+    #[test]
+    fn published_residencies_of_four_generations_are_met() {
+        for (name, wavefronts, registers, local_bytes, expected) in TABLE_2 {
+            for (generation, limits) in GENERATIONS.iter().enumerate() {
+                let needs = WorkGroupNeeds {
+                    wavefronts,
+                    registers_per_thread: registers[generation],
+                    local_bytes,
+                };
+                let got = limits.occupancy(&needs).work_groups;
+                assert_eq!(got, expected[generation], "{name}, generation {generation}");
+            }
+        }
+    }
+
+    #[test]
+    fn work_groups_of_512_threads_on_a_fermi_register_file() {
+        for (registers_per_thread, expected) in
+            [(13, 3), (15, 3), (16, 3), (19, 3), (20, 3), (24, 2)]
+        {
+            let needs = WorkGroupNeeds {
+                wavefronts: 16,
+                registers_per_thread,
+                local_bytes: 0,
+            };
+            assert_eq!(GENERATIONS[0].occupancy(&needs).work_groups, expected);
+        }
+    }
+
+    #[test]
+    fn unused_register_file_of_fermi_as_published() {
+        // Threads resident, registers per thread, KiB unused of 128 (rounded to nearest).
+        for (threads, registers, unused) in [
+            (1536, 15, 38),
+            (1536, 17, 26),
+            (1024, 21, 44),
+            (1024, 19, 52),
+            (1024, 22, 40),
+            (1024, 13, 76),
+            (1024, 23, 36),
+        ] {
+            let limits = unit(48, 8, 32768, 1, 32, 16);
+            let used = u64::from(threads / 32_u32) * limits.registers_per_wavefront(registers) * 4;
+            assert_eq!(128 - used / 1024, unused, "{threads} × {registers}");
+        }
+    }
+
+    #[test]
+    fn the_scarcest_resource_is_named() {
+        let limits = GENERATIONS[0];
+        let limiter = |wavefronts, registers_per_thread, local_bytes| {
+            let needs = WorkGroupNeeds {
+                wavefronts,
+                registers_per_thread,
+                local_bytes,
+            };
+            limits.occupancy(&needs).limiter
+        };
+        assert_eq!(limiter(1, 10, 0), Limiter::WorkGroupSlots);
+        assert_eq!(limiter(8, 10, 0), Limiter::WavefrontSlots);
+        assert_eq!(limiter(8, 63, 0), Limiter::Registers);
+        assert_eq!(limiter(8, 10, 8192), Limiter::LocalMemory);
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_refused_by_name() {
+        let error = unit(48, 65, 32768, 1, 64, 16).check("limits").unwrap_err();
+        assert_eq!(error.field, "limits.work_group_slots");
+        let error = unit(48, 8, 32769, 4, 64, 16).check("limits").unwrap_err();
+        assert_eq!(error.field, "limits.registers");
+    }
+
+    proptest! {
+        #[test]
+        fn one_more_work_group_never_fits(
+            wavefronts in 1_u32..40,
+            registers_per_thread in 0_u32..256,
+            local_bytes in 0_u64..60_000,
+            generation in 0_usize..4,
+        ) {
+            let limits = GENERATIONS[generation];
+            let needs = WorkGroupNeeds { wavefronts, registers_per_thread, local_bytes };
+            let n = u64::from(limits.occupancy(&needs).work_groups);
+            let per_wavefront = limits.registers_per_wavefront(registers_per_thread);
+            let fits = |n: u64| {
+                // Deals wavefronts to the partitions one by one.
+                let mut free = vec![u64::from(limits.registers_per_partition()); limits.register_partitions as usize];
+                let registers = (0..n * u64::from(wavefronts)).all(|_| {
+                    let Some(free) = free.iter_mut().find(|f| **f >= per_wavefront) else { return false };
+                    *free -= per_wavefront;
+                    true
+                });
+                registers
+                    && n * u64::from(wavefronts) <= u64::from(limits.wavefront_slots)
+                    && n <= u64::from(limits.work_group_slots)
+                    && n * local_bytes <= u64::from(limits.local_memory_bytes)
+            };
+            prop_assert!(fits(n));
+            prop_assert!(!fits(n + 1));
+        }
+    }
+}

@@ -215,7 +215,7 @@ impl Machine {
             });
             progress(Progress {
                 cycle: self.system.simulation.now().0 / period,
-                kernels_done: self.kernel_times.completed(),
+                kernels_done: self.kernel_times.to_vec().len(),
                 kernels: self.program.kernels.len(),
             });
             match outcome {
@@ -235,7 +235,7 @@ impl Machine {
     fn collect(&self, status: Status, period: u64) -> Simulated {
         let simulation = &self.system.simulation;
         let now_cycle = simulation.now().0 / period;
-        let times = self.kernel_times.snapshot();
+        let times = self.kernel_times.to_vec();
         let kernels: Vec<_> = self
             .program
             .kernels
@@ -250,7 +250,7 @@ impl Machine {
                     grid: kernel.grid,
                     block: kernel.block,
                     launched: time.map(|t| t.launched),
-                    completed: time.and_then(|t| t.completed),
+                    completed: time.map(|t| t.completed),
                     wavefront_instructions: counts.instructions,
                     thread_instructions: counts.thread_instructions,
                 }

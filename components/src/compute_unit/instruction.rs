@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpweave_trace::{CacheOperator, Class, Instruction, Program, RegisterSet};
+use warpweave_trace::{CacheOperator, Class, Instruction, Program};
 
+use super::scoreboard::{Numbering, Registers};
 use super::spec::ClassTimings;
 use crate::memory::{RequestKind, flags};
 
@@ -30,8 +31,8 @@ pub(super) enum Action {
 #[derive(Clone, Debug)]
 pub(super) struct Decoded {
     /// Registers read or written: what the scoreboard is asked about.
-    pub(super) uses: RegisterSet,
-    pub(super) writes: RegisterSet,
+    pub(super) uses: Registers,
+    pub(super) writes: Registers,
     pub(super) latency: u32,
     pub(super) interval: u32,
     pub(super) action: Action,
@@ -63,7 +64,9 @@ impl DecodedProgram {
             // The address names the shared table; it only tells equal from different.
             let base = known.entry(Arc::as_ptr(&kernel.code)).or_insert_with(|| {
                 let base = instructions.len() as u32;
-                let decoded = kernel.code.instructions.iter().map(|i| decode(i, timings));
+                let numbering = Numbering::of(&kernel.code);
+                let code = kernel.code.instructions.iter();
+                let decoded = code.map(|i| decode(i, &numbering, timings));
                 instructions.extend(decoded);
                 base
             });
@@ -82,7 +85,7 @@ impl DecodedProgram {
     }
 }
 
-fn decode(instruction: &Instruction, timings: &ClassTimings) -> Decoded {
+fn decode(instruction: &Instruction, numbering: &Numbering, timings: &ClassTimings) -> Decoded {
     let class = instruction.class;
     let timing = timings.of(class);
     let action = match class {
@@ -100,8 +103,8 @@ fn decode(instruction: &Instruction, timings: &ClassTimings) -> Decoded {
             CacheOperator::GlobalLevel | CacheOperator::DontCache
         );
     Decoded {
-        uses: instruction.reads.union(&instruction.writes),
-        writes: instruction.writes,
+        uses: numbering.apply(&instruction.reads.union(&instruction.writes)),
+        writes: numbering.apply(&instruction.writes),
         latency: timing.latency,
         interval: timing.interval,
         action,

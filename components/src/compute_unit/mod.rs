@@ -29,7 +29,7 @@
 //!
 //! Within a cycle: results and responses arrive, a dispatch is taken, requests leave, then each
 //! scheduler issues at most one instruction, then completions leave. Which scheduler is first in a
-//! cycle rotates. `T` stands for the entry of [`ClassTimings`](ClassTimings) of the instruction.
+//! cycle rotates. `T` stands for the entry of [`ClassTimings`] of the instruction.
 //!
 //! - A dispatch readable in cycle `c` lets its wavefronts issue from `c + start_latency` on.
 //! - Dependent instructions (read after write, write after write) issue `T.latency` after each
@@ -232,6 +232,20 @@ struct Issuer {
     free_at: [Cycle; Class::COUNT],
 }
 
+impl Issuer {
+    /// Forgets pipes that take an instruction again in cycle `now`.
+    fn free_pipes(&mut self, now: Cycle) {
+        let mut busy = self.busy;
+        while busy != 0 {
+            let pipe = busy.trailing_zeros() as usize;
+            busy &= busy - 1;
+            if self.free_at[pipe] <= now {
+                self.busy &= !(1 << pipe);
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Invalidation {
     kernel: u32,
@@ -345,7 +359,9 @@ impl Component for ComputeUnit {
         self.accounting.catch_up(now);
         self.take_events(now);
         self.take_responses(ctx, now);
-        self.take_invalidation_done(ctx);
+        if self.invalidation.is_some() {
+            self.carry_out_invalidation(ctx);
+        }
         self.take_dispatch(ctx, now);
         let monitor = &mut self.reuse_monitor;
         self.load_store.send(ctx, &mut self.memory, |request| {
@@ -481,13 +497,8 @@ impl ComputeUnit {
         }
     }
 
-    fn take_invalidation_done(&mut self, ctx: &mut Context<'_>) {
+    fn carry_out_invalidation(&mut self, ctx: &mut Context<'_>) {
         let Some(invalidation) = self.invalidation else {
-            // The cache speaks only when asked.
-            if self.cache_control.done.is_connected() && self.cache_control.done.pop(ctx).is_some()
-            {
-                self.fail("the cache reports an invalidation nobody asked for".to_owned());
-            }
             return;
         };
         if !self.cache_control.command.is_connected() {
@@ -533,7 +544,7 @@ impl ComputeUnit {
                     kernel,
                     is_commanded: false,
                 });
-                self.take_invalidation_done(ctx);
+                self.carry_out_invalidation(ctx);
             }
             None => {}
         }
@@ -645,9 +656,17 @@ impl ComputeUnit {
     fn issue(&mut self, now: Cycle) {
         let schedulers = self.issuers.len();
         // A rotating first place shares the local memory and the load/store queue fairly.
-        let mut scheduler = (now as u32 % schedulers as u32) as usize;
+        let mut scheduler = match schedulers {
+            1 => 0,
+            2 => now as usize & 1,
+            _ => (now % schedulers as u64) as usize,
+        };
         for _ in 0..schedulers {
-            let candidates = self.masks.open() & self.issuers[scheduler].scheduler.slots;
+            let issuer = &mut self.issuers[scheduler];
+            if issuer.busy != 0 {
+                issuer.free_pipes(now);
+            }
+            let candidates = self.masks.open() & self.eligible(scheduler);
             let ready = if candidates == 0 {
                 0
             } else {
@@ -665,6 +684,27 @@ impl ComputeUnit {
             if scheduler == schedulers {
                 scheduler = 0;
             }
+        }
+    }
+
+    /// The slots among which a scheduler may choose: its own, or the last one alone while a policy
+    /// that waits out short stalls holds on to it.
+    #[inline]
+    fn eligible(&self, scheduler: usize) -> u64 {
+        let scheduler = &self.issuers[scheduler].scheduler;
+        let Some(last) = scheduler.held() else {
+            return scheduler.slots;
+        };
+        let masks = &self.masks;
+        let mut short = masks.open();
+        if self.load_store.is_full() {
+            short &= !masks.next_load_store;
+        }
+        short |= masks.paused | masks.fetched & masks.hazard & !masks.hazard_memory;
+        if last & short == 0 {
+            scheduler.slots
+        } else {
+            last
         }
     }
 
@@ -694,7 +734,7 @@ impl ComputeUnit {
     #[inline]
     fn lost_slot(&self, scheduler: usize, now: Cycle) -> Slot {
         let masks = &self.masks;
-        let mine = masks.present & self.issuers[scheduler].scheduler.slots;
+        let mine = masks.present & self.eligible(scheduler);
         if mine == 0 {
             return Slot::NoWavefront;
         }
@@ -734,8 +774,6 @@ impl ComputeUnit {
         self.counts.wavefront_instructions += u64::from(!record.continues);
         self.counts.thread_instructions += u64::from(record.mask.count_ones());
         self.counts.per_class[usize::from(decoded.class)] += u64::from(!record.continues);
-        self.masks.next_load_store &= !bit;
-        self.masks.next_local &= !bit;
         if wavefront.pipe != NO_PIPE {
             let pipe = usize::from(wavefront.pipe);
             self.next_of_pipe[pipe] &= !bit;
@@ -767,6 +805,8 @@ impl ComputeUnit {
             Action::Barrier if record.mask != 0 => self.arrive(slot, now),
             Action::Fence | Action::Barrier => self.fetch(slot, now),
             Action::Memory(kind) => {
+                self.masks.next_load_store &= !bit;
+                self.masks.next_local &= !bit;
                 self.access(slot, index, kind, now);
                 self.fetch(slot, now);
             }
@@ -917,10 +957,15 @@ impl ComputeUnit {
         let hazard = wavefront
             .scoreboard
             .hazard(&self.decoded.instructions[next].uses);
-        let (any, memory) = (hazard != Hazard::None, hazard == Hazard::Memory);
-        self.masks.hazard = self.masks.hazard & !(1 << slot) | u64::from(any) << slot;
-        self.masks.hazard_memory =
-            self.masks.hazard_memory & !(1 << slot) | u64::from(memory) << slot;
+        let bit = 1_u64 << slot;
+        self.masks.hazard &= !bit;
+        self.masks.hazard_memory &= !bit;
+        if hazard != Hazard::None {
+            self.masks.hazard |= bit;
+            if hazard == Hazard::Memory {
+                self.masks.hazard_memory |= bit;
+            }
+        }
     }
 
     /// A wavefront waits at the barrier of its work-group.
@@ -1011,7 +1056,7 @@ impl ComputeUnit {
     fn next(&mut self, ctx: &mut Context<'_>, now: Cycle) -> Next {
         let mut wake = Cycle::MAX;
         for scheduler in 0..self.issuers.len() {
-            let candidates = self.masks.open() & self.issuers[scheduler].scheduler.slots;
+            let candidates = self.masks.open() & self.eligible(scheduler);
             if candidates == 0 {
                 continue;
             }
@@ -1061,7 +1106,8 @@ impl ComputeUnit {
         while busy != 0 {
             let pipe = busy.trailing_zeros() as usize;
             busy &= busy - 1;
-            let needed = self.next_of_pipe[pipe] & self.masks.open() & issuer.scheduler.slots != 0;
+            let needed =
+                self.next_of_pipe[pipe] & self.masks.open() & self.eligible(scheduler) != 0;
             if needed && issuer.free_at[pipe] > now {
                 first = first.min(issuer.free_at[pipe]);
             }
@@ -1184,7 +1230,8 @@ fn touches_memory(record: &Record, lanes: &Lanes) -> bool {
 
 /// Registers that a work-group occupies.
 fn registers_of(kernel: &KernelTrace) -> u32 {
-    (kernel.registers_per_thread() * 32).saturating_mul(kernel.wavefronts_per_work_group())
+    let per_wavefront = kernel.registers_per_thread().saturating_mul(32);
+    per_wavefront.saturating_mul(kernel.wavefronts_per_work_group())
 }
 
 #[cfg(test)]

@@ -11,6 +11,10 @@ pub enum WavefrontPolicy {
     /// Greedy, then oldest: the wavefront that issued last as long as it can, then the one that
     /// has been resident for longest (ties: lowest slot). Any stall loses the slot.
     Gto,
+    /// As `Gto`, but only a long stall loses the slot: a wait for load data, a full load/store
+    /// queue, a fence or a barrier. Waits for execution units, local and constant memory,
+    /// branches and initiation intervals are sat out, issuing nothing.
+    GtoLongLatency,
     /// Loose round robin: the first wavefront after the one that issued last, in slot order.
     Lrr,
 }
@@ -71,8 +75,13 @@ impl WavefrontScheduler {
     #[inline]
     pub(super) fn pick(&mut self, ready: u64, ages: &Ages) -> usize {
         let slot = match self.policy {
-            WavefrontPolicy::Gto if ready & self.last != 0 => self.last.trailing_zeros() as usize,
-            WavefrontPolicy::Gto => ages.oldest(ready),
+            WavefrontPolicy::Gto | WavefrontPolicy::GtoLongLatency => {
+                if ready & self.last == 0 {
+                    ages.oldest(ready)
+                } else {
+                    self.last.trailing_zeros() as usize
+                }
+            }
             WavefrontPolicy::Lrr => {
                 // Slots above the last one; with none before, or none above, the lowest.
                 let above = ready & !(self.last | self.last.wrapping_sub(1));
@@ -84,9 +93,15 @@ impl WavefrontScheduler {
         slot
     }
 
+    /// Bit of the slot that issued last, if the policy stays with it over short stalls.
+    #[inline]
+    pub(super) fn held(&self) -> Option<u64> {
+        (self.policy == WavefrontPolicy::GtoLongLatency && self.last != 0).then_some(self.last)
+    }
+
     /// The wavefronts of these slots are gone: their successors are not favoured.
     pub(super) fn forget(&mut self, slots: u64) {
-        if self.policy == WavefrontPolicy::Gto {
+        if self.policy != WavefrontPolicy::Lrr {
             self.last &= !slots;
         }
     }

@@ -1,6 +1,6 @@
 //! Which registers of a wavefront are still to be written.
 
-use warpweave_trace::RegisterSet;
+use warpweave_trace::{Code, RegisterSet};
 
 /// Why an instruction cannot issue yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,20 +13,95 @@ pub(super) enum Hazard {
     Memory,
 }
 
+/// Gives the registers and predicates that a kernel uses consecutive numbers, so that nearly all
+/// kernels need one machine word.
+pub(super) struct Numbering {
+    numbers: [u16; RegisterSet::CAPACITY as usize],
+}
+
+impl Numbering {
+    pub(super) fn of(code: &Code) -> Self {
+        let sets = code.instructions.iter().map(|i| i.reads.union(&i.writes));
+        let used = sets.fold(RegisterSet::EMPTY, |used, set| used.union(&set));
+        let mut numbers = [0; RegisterSet::CAPACITY as usize];
+        for (number, register) in used.iter().enumerate() {
+            numbers[usize::from(register)] = number as u16;
+        }
+        Self { numbers }
+    }
+
+    /// The set under the new numbers.
+    pub(super) fn apply(&self, set: &RegisterSet) -> Registers {
+        let mut registers = Registers::default();
+        for register in set.iter() {
+            let number = self.numbers[usize::from(register)];
+            let bit = 1 << (number % 64);
+            match usize::from(number / 64) {
+                0 => registers.low |= bit,
+                word => {
+                    registers.high[word - 1] |= bit;
+                    registers.is_wide = true;
+                }
+            }
+        }
+        registers
+    }
+}
+
+/// A set of renumbered registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Registers {
+    low: u64,
+    high: [u64; 4],
+    /// Some number is 64 or more; otherwise `high` is not looked at.
+    is_wide: bool,
+}
+
+/// Pending registers of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Pending {
+    low: u64,
+    high: [u64; 4],
+}
+
+impl Pending {
+    #[inline]
+    fn intersects(&self, set: &Registers) -> bool {
+        self.low & set.low != 0
+            || set.is_wide && self.high.iter().zip(&set.high).any(|(a, b)| a & b != 0)
+    }
+
+    #[inline]
+    fn insert(&mut self, set: &Registers) {
+        self.low |= set.low;
+        if set.is_wide {
+            self.high = std::array::from_fn(|word| self.high[word] | set.high[word]);
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, set: &Registers) {
+        self.low &= !set.low;
+        if set.is_wide {
+            self.high = std::array::from_fn(|word| self.high[word] & !set.high[word]);
+        }
+    }
+}
+
 /// The pending destination registers of one wavefront.
 ///
 /// An instruction issues only when no register it reads (read after write) or writes (write after
 /// write) is pending, so pending sets of instructions in flight never overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scoreboard {
-    all: RegisterSet,
-    memory: RegisterSet,
+    all: Pending,
+    memory: Pending,
 }
 
 impl Scoreboard {
     /// Whether an instruction that touches the registers `uses` (reads and writes) must wait.
     #[inline]
-    pub(super) fn hazard(&self, uses: &RegisterSet) -> Hazard {
+    pub(super) fn hazard(&self, uses: &Registers) -> Hazard {
         if !self.all.intersects(uses) {
             Hazard::None
         } else if self.memory.intersects(uses) {
@@ -38,51 +113,79 @@ impl Scoreboard {
 
     /// An execution unit will write these.
     #[inline]
-    pub(super) fn reserve(&mut self, writes: &RegisterSet) {
-        self.all = self.all.union(writes);
+    pub(super) fn reserve(&mut self, writes: &Registers) {
+        self.all.insert(writes);
     }
 
     /// A response from memory will write these.
     #[inline]
-    pub(super) fn reserve_for_memory(&mut self, writes: &RegisterSet) {
-        self.all = self.all.union(writes);
-        self.memory = self.memory.union(writes);
+    pub(super) fn reserve_for_memory(&mut self, writes: &Registers) {
+        self.all.insert(writes);
+        self.memory.insert(writes);
     }
 
     /// These are written.
     #[inline]
-    pub(super) fn release(&mut self, writes: &RegisterSet) {
-        self.all = self.all.difference(writes);
-        self.memory = self.memory.difference(writes);
+    pub(super) fn release(&mut self, writes: &Registers) {
+        self.all.remove(writes);
+        self.memory.remove(writes);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use warpweave_trace::{Class, Instruction};
+
     use super::*;
 
-    fn set(registers: &[u16]) -> RegisterSet {
-        registers.iter().copied().collect()
+    /// Sets of a kernel that uses every register, or those named alone.
+    fn sets<const N: usize>(every: bool, sets: [&[u16]; N]) -> [Registers; N] {
+        let sets = sets.map(|set| set.iter().copied().collect::<RegisterSet>());
+        let mut code = Code::default();
+        let every: RegisterSet = (0..if every { 320 } else { 0 }).collect();
+        for reads in sets.into_iter().chain([every]) {
+            code.instructions.push(Instruction {
+                reads,
+                ..Instruction::new("any", Class::IntAdd)
+            });
+        }
+        let numbering = Numbering::of(&code);
+        sets.map(|set| numbering.apply(&set))
     }
 
     #[test]
     fn readers_and_writers_of_a_pending_register_wait_and_others_do_not() {
-        let mut board = Scoreboard::default();
-        board.reserve(&set(&[1, 256]));
-        assert_eq!(board.hazard(&set(&[1, 2])), Hazard::Pipeline);
-        assert_eq!(board.hazard(&set(&[256])), Hazard::Pipeline);
-        assert_eq!(board.hazard(&set(&[2, 257])), Hazard::None);
-        board.release(&set(&[1, 256]));
-        assert_eq!(board.hazard(&set(&[1, 256])), Hazard::None);
+        for every in [false, true] {
+            let [writes, reader, writer, other] =
+                sets(every, [&[1, 256], &[1, 2], &[256], &[2, 257, 65]]);
+            let mut board = Scoreboard::default();
+            board.reserve(&writes);
+            assert_eq!(board.hazard(&reader), Hazard::Pipeline);
+            assert_eq!(board.hazard(&writer), Hazard::Pipeline);
+            assert_eq!(board.hazard(&other), Hazard::None);
+            board.release(&writes);
+            assert_eq!(board.hazard(&writes), Hazard::None);
+        }
     }
 
     #[test]
     fn a_wait_for_memory_is_named_as_such_until_the_data_come() {
-        let mut board = Scoreboard::default();
-        board.reserve(&set(&[1]));
-        board.reserve_for_memory(&set(&[2]));
-        assert_eq!(board.hazard(&set(&[1, 2])), Hazard::Memory);
-        board.release(&set(&[2]));
-        assert_eq!(board.hazard(&set(&[1, 2])), Hazard::Pipeline);
+        for every in [false, true] {
+            let [computed, loaded, both] = sets(every, [&[1], &[200], &[1, 200]]);
+            let mut board = Scoreboard::default();
+            board.reserve(&computed);
+            board.reserve_for_memory(&loaded);
+            assert_eq!(board.hazard(&both), Hazard::Memory);
+            board.release(&loaded);
+            assert_eq!(board.hazard(&both), Hazard::Pipeline);
+        }
+    }
+
+    #[test]
+    fn few_registers_fit_one_word_whatever_their_numbers() {
+        let [few] = sets(false, [&[0, 63, 64, 255, 256, 319]]);
+        assert_eq!((few.low, few.is_wide), (0b11_1111, false));
+        let [many] = sets(true, [&[0, 64, 319]]);
+        assert_eq!((many.low, many.high), (1, [1, 0, 0, 1 << 63]));
     }
 }

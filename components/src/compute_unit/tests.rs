@@ -509,6 +509,52 @@ fn compute_reaches_one_instruction_per_scheduler_and_cycle() {
 }
 
 #[test]
+fn greedy_for_long_latencies_sits_out_short_stalls_only() {
+    let chain = vec![
+        step(op(Class::IntAdd, &[1], &[])),
+        step(op(Class::IntAdd, &[1], &[1])),
+        step(op(Class::Exit, &[], &[1])),
+    ];
+    let mut long = spec();
+    long.scheduler = WavefrontPolicy::GtoLongLatency;
+    // One wavefront issues in 3, 7 and 11 and ends in 12, the other in 12, 16 and 20.
+    Bench::completes_at(long.clone(), &[chain.clone(), chain.clone()], 21);
+    // Any stall loses the slot: the wavefronts alternate.
+    Bench::completes_at(spec(), &[chain.clone(), chain.clone()], 13);
+    // A wait for memory loses it under both.
+    let loads = vec![
+        access(Class::Load, &[1], &[], Space::Global, strided(0, 4)),
+        step(op(Class::Exit, &[], &[1])),
+    ];
+    let mut bench = Bench::new(long, vec![kernel(&[loads, chain], 1, 0)]);
+    bench.start_at(1, 0, 0, 0);
+    let (_, request) = bench.bench.receive(&bench.request);
+    bench.response.send_at(60, request.answer(Level::L1));
+    bench.bench.step(40);
+    assert_eq!(bench.counter("wavefront_instructions"), 4);
+}
+
+#[test]
+fn a_unit_that_waits_sleeps() {
+    let steps = vec![
+        access(Class::Load, &[1], &[], Space::Global, strided(0, 4)),
+        step(op(Class::Exit, &[], &[1])),
+    ];
+    let mut bench = Bench::new(spec(), vec![kernel(&vec![steps; 2], 1, 0)]);
+    bench.start_at(1, 0, 0, 0);
+    bench.bench.step(20);
+    let before = bench.bench.simulation().evaluations();
+    for (_, request) in bench.request.take_all() {
+        bench.response.send_at(5000, request.answer(Level::L1));
+    }
+    bench.expect_completion(5003, 0, 0);
+    let evaluations = bench.bench.simulation().evaluations() - before;
+    // The sources, the sinks and the few cycles in which responses and exits happen.
+    assert!(evaluations <= 24, "{evaluations} evaluations");
+    assert_eq!(bench.counter("slots_issued"), 4);
+}
+
+#[test]
 fn two_work_groups_share_the_unit_and_free_it_again() {
     let steps = vec![exit()];
     let mut bench = Bench::new(spec(), vec![kernel(&vec![steps; 4], 6, 2048)]);
@@ -934,7 +980,11 @@ fn any_kernel() -> impl Strategy<Value = KernelTrace> {
 }
 
 fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
-    let policy = proptest::sample::select(vec![WavefrontPolicy::Gto, WavefrontPolicy::Lrr]);
+    let policy = proptest::sample::select(vec![
+        WavefrontPolicy::Gto,
+        WavefrontPolicy::GtoLongLatency,
+        WavefrontPolicy::Lrr,
+    ]);
     (policy, 1u32..4, 1u32..4, 1u32..5, 2u32..40, 0u32..3).prop_map(
         |(policy, schedulers, interval, queue, outstanding, writeback)| {
             let mut spec = spec();

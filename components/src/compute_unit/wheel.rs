@@ -50,11 +50,16 @@ impl Wheel {
         }
     }
 
+    #[inline]
+    fn slot(&self, cycle: Cycle) -> usize {
+        cycle as usize & (self.heads.len() - 1)
+    }
+
     /// Files an event `delay` (at least 1) cycles after `now`.
     #[inline]
     pub(super) fn push(&mut self, now: Cycle, delay: u64, event: Event) {
         debug_assert!(delay >= 1 && delay < self.heads.len() as u64);
-        let slot = (now + delay) as usize & (self.heads.len() - 1);
+        let slot = self.slot(now + delay);
         let entry = Entry {
             event,
             next: self.heads[slot],
@@ -74,7 +79,7 @@ impl Wheel {
     /// Takes one event of cycle `now`.
     #[inline]
     pub(super) fn pop(&mut self, now: Cycle) -> Option<Event> {
-        let slot = now as usize & (self.heads.len() - 1);
+        let slot = self.slot(now);
         let index = self.heads[slot];
         if index == NONE {
             return None;

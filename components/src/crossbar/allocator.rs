@@ -11,6 +11,10 @@ use super::network::Arbiter;
 /// One bit per port.
 pub(crate) type PortMask = u128;
 
+/// Packets per output that an input may start in one round before it waits for the outputs that it
+/// has not served: rare enough to cost no throughput.
+const PATIENCE: u32 = 8;
+
 /// The mask of one port.
 #[inline]
 pub(crate) fn bit(port: usize) -> PortMask {
@@ -36,17 +40,57 @@ fn first_from(mask: PortMask, start: usize) -> usize {
     (if above == 0 { mask } else { above }).trailing_zeros() as usize
 }
 
-/// Who wants what: input × output bits from both sides, and which outputs are held by a packet.
+/// Who wants what: input × output bits from both sides, and which pairs a packet holds.
 pub(crate) struct Requests {
     by_output: Vec<PortMask>,
     by_input: Vec<PortMask>,
     wanting: PortMask,
     wanted: PortMask,
-    /// Inputs that an output listens to: all, or the one whose packet holds it.
-    listens_to: Vec<PortMask>,
-    /// Outputs that an input's packets hold.
+    /// Per held output: the input whose packet holds it.
+    holder: Vec<PortMask>,
+    /// Per holding input: the output it holds.
     holding: Vec<PortMask>,
-    held: PortMask,
+    held_outputs: PortMask,
+    holding_inputs: PortMask,
+    rounds: Rounds,
+}
+
+/// Keeps packets that hold their ports from starving others.
+///
+/// Ports that are held become free at different times, so two endless streams can make an output
+/// and an input never be free together although a packet waits for both. Therefore every input
+/// serves its outputs in rounds: a round starts with the outputs wanted at that time and ends when
+/// each was served; after `patience` packets that held ports, the input starts packets only to the
+/// outputs that are left. Packets of one flit hold nothing and end no patience: for them the
+/// arbiters do what their definitions say.
+struct Rounds {
+    patience: u32,
+    /// Per input: outputs not served yet in this round.
+    left: Vec<PortMask>,
+    /// Per input: packets that held ports in this round.
+    started: Vec<u32>,
+    /// Inputs whose patience ended.
+    impatient: PortMask,
+}
+
+impl Rounds {
+    /// The input starts a packet to the output; `wants` are its other and future requests.
+    #[inline]
+    fn start(&mut self, input: usize, output: usize, wants: PortMask, holds: bool) {
+        let left = &mut self.left[input];
+        *left &= !bit(output);
+        if *left & wants == 0 {
+            *left = wants & !bit(output);
+            self.started[input] = 0;
+            self.impatient &= !bit(input);
+        }
+        if holds {
+            self.started[input] += 1;
+            if self.started[input] >= self.patience {
+                self.impatient |= bit(input);
+            }
+        }
+    }
 }
 
 impl Requests {
@@ -56,9 +100,16 @@ impl Requests {
             by_input: vec![0; inputs],
             wanting: 0,
             wanted: 0,
-            listens_to: vec![PortMask::MAX; outputs],
+            holder: vec![0; outputs],
             holding: vec![0; inputs],
-            held: 0,
+            held_outputs: 0,
+            holding_inputs: 0,
+            rounds: Rounds {
+                patience: PATIENCE * outputs as u32,
+                left: vec![0; inputs],
+                started: vec![0; inputs],
+                impatient: 0,
+            },
         }
     }
 
@@ -82,37 +133,66 @@ impl Requests {
         }
     }
 
-    /// The output serves only this input until released.
+    /// A flit that is no tail passed: the input and the output serve only each other until released.
     #[inline]
     pub(crate) fn hold(&mut self, input: usize, output: usize) {
-        self.listens_to[output] = bit(input);
-        self.holding[input] |= bit(output);
-        self.held |= bit(output);
+        if self.holding_inputs & bit(input) != 0 {
+            return;
+        }
+        self.rounds.start(input, output, self.by_input[input], true);
+        self.holder[output] = bit(input);
+        self.holding[input] = bit(output);
+        self.held_outputs |= bit(output);
+        self.holding_inputs |= bit(input);
     }
 
+    /// A tail passed.
     #[inline]
     pub(crate) fn release(&mut self, input: usize, output: usize) {
-        self.listens_to[output] = PortMask::MAX;
-        self.holding[input] &= !bit(output);
-        self.held &= !bit(output);
+        if self.holding_inputs & bit(input) == 0 {
+            self.rounds
+                .start(input, output, self.by_input[input], false);
+        }
+        self.held_outputs &= !bit(output);
+        self.holding_inputs &= !bit(input);
     }
 
-    /// Outputs that some input wants, whether they listen to it or not.
+    /// Outputs that some input wants, whether they are free for it or not.
     #[inline]
     pub(crate) fn wanted(&self) -> PortMask {
         self.wanted
     }
 
-    /// Inputs whose request the output would serve.
+    /// Inputs whose request the output can serve.
     #[inline]
     pub(crate) fn to_output(&self, output: usize) -> PortMask {
-        self.by_output[output] & self.listens_to[output]
+        if self.held_outputs & bit(output) != 0 {
+            return self.by_output[output] & self.holder[output];
+        }
+        let mut asking = self.by_output[output] & !self.holding_inputs;
+        for input in ports(asking & self.rounds.impatient) {
+            if self.of_input(input) & bit(output) == 0 {
+                asking &= !bit(input);
+            }
+        }
+        asking
     }
 
-    /// Outputs that would serve this input's requests.
+    /// Outputs that can serve this input's requests.
     #[inline]
     fn of_input(&self, input: usize) -> PortMask {
-        self.by_input[input] & (!self.held | self.holding[input])
+        if self.holding_inputs & bit(input) != 0 {
+            return self.by_input[input] & self.holding[input];
+        }
+        let wants = self.by_input[input];
+        let left = wants & self.rounds.left[input];
+        let is_impatient = self.rounds.impatient & bit(input) != 0;
+        let may_start = if is_impatient && left != 0 {
+            left
+        } else {
+            wants
+        };
+        may_start & !self.held_outputs
     }
 }
 
@@ -325,15 +405,15 @@ mod tests {
     }
 
     #[test]
-    fn a_held_output_serves_its_holder_alone() {
+    fn a_held_pair_serves_each_other_alone() {
         for arbiter in [Arbiter::RoundRobin, Arbiter::Islip { iterations: 2 }] {
             let mut allocator = Allocator::new(arbiter, 3, 2);
-            let mut requests = requests(3, 2, &[(0, 0), (1, 0), (2, 0)]);
+            let mut requests = requests(3, 2, &[(0, 0), (1, 0), (1, 1), (2, 0)]);
             requests.hold(1, 0);
             assert_eq!(matching(&mut allocator, &requests), [(1, 0)]);
             assert_eq!(matching(&mut allocator, &requests), [(1, 0)]);
             requests.release(1, 0);
-            assert_eq!(matching(&mut allocator, &requests), [(2, 0)]);
+            assert_eq!(matching(&mut allocator, &requests), [(1, 1), (2, 0)]);
         }
     }
 

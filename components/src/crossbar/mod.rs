@@ -24,7 +24,8 @@
 //! `F = ceil(wire bytes / flit_bytes)` flits and the wire bytes are 8 and the data carried (a read
 //! request has 8; its response for a full line of 128 B has 136: 3 flits of 64 B). A response takes
 //! the same formula with the numbers of the reply network. Each port takes one flit per cycle, so
-//! a packet of `F` flits is followed by the next after `F` cycles. The wires that carry the
+//! a packet of `F` flits is followed by the next after `F` cycles at the earliest; the rules of
+//! sharing are those of [`Switch`]. The wires that carry the
 //! messages to and from the crossbar should take whole messages; a wire with a width in bytes adds
 //! its serialisation to that of the ports.
 //!

@@ -1,1 +1,658 @@
-//! Work-group scheduler.
+//! The work-group scheduler: places the work-groups of ready kernels on compute units.
+//!
+//! ```text
+//!              ┌────────────────────────────────────────────┐
+//!  gmu.ready ─►│ kernels, oldest first ─► policy ─► placement│─► units[i].dispatch
+//!              │             account of every unit's         │
+//!  gmu.done  ◄─│             slots, registers, memory  ◄─────│◄─ units[i].completion
+//!              └────────────────────────────────────────────┘
+//! ```
+//!
+//! The oldest ready kernel is served until it has no undispatched work-groups, then the next. The
+//! scheduler keeps an exact account of the resources of each unit and dispatches only what fits;
+//! a work-group never moves and is never preempted. When the last work-group of a kernel has
+//! completed, every unit is told to drop its first-level lines (if `invalidate_at_kernel_end`),
+//! also units that still run other kernels, and the kernel is done when all have answered.
+//!
+//! # Ports
+//!
+//! | Port                  | Direction | Message       | Back-pressure                            |
+//! |-----------------------|-----------|---------------|------------------------------------------|
+//! | `gmu.ready`           | in        | `KernelReady` | not taken while `kernel_slots` are taken |
+//! | `gmu.done`            | out       | `KernelDone`  | the kernel keeps its slot until sent     |
+//! | `units[i].dispatch`   | out       | `Dispatch`    | the policy waits for the unit            |
+//! | `units[i].completion` | in        | `Completion`  | none: taken in the cycle it is readable  |
+//!
+//! # Timing
+//!
+//! - `KernelReady` readable in cycle `c`, a kernel slot free: its first work-group is sent in cycle
+//!   `c` if no older kernel has undispatched ones and it fits. Work-group number `i` of an
+//!   otherwise empty machine is sent in cycle `c + i / min(dispatches_per_cycle, u)`, where `u`
+//!   units take turns in the policy's order (one `Dispatch` per unit and cycle) and all fit.
+//! - A completion readable in cycle `d` frees its resources for a dispatch in cycle `d`.
+//! - Last completion of a kernel readable in cycle `d`: `Invalidate` is sent to every unit in cycle
+//!   `d`, ahead of work-groups; with the last answer readable in cycle `v`, `KernelDone` is sent in
+//!   cycle `v`. Without invalidation it is sent in cycle `d`.
+//!
+//! Everything is sent in the first later cycle with room if there is none. `Invalidate` does not
+//! count against `dispatches_per_cycle`.
+//!
+//! # Not modelled
+//!
+//! Queues of work-groups per unit, priorities, preemption, dispatch pipelines (add latency to the
+//! wires).
+
+mod demand;
+mod distributed;
+mod distributed_block;
+mod global_round_robin;
+mod greedy_clustering;
+mod ordered;
+mod policy;
+mod pools;
+mod two_level;
+mod unit;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::VecDeque;
+
+use fixedbitset::FixedBitSet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use slotmap::{SlotMap, new_key_type};
+use warpweave_framework::{
+    Component, Context, Environment, Histogram, Kind, Level, Next, Ports, SpecError, Statistics,
+    Waits,
+};
+use warpweave_trace::Program;
+
+pub use self::policy::WorkGroupPolicy;
+use self::policy::{Choice, Machine, Placement, Policy};
+use self::unit::Unit;
+use crate::launch::{Completion, Dispatch, DispatchMaster, KernelDone, ReadySlave};
+use crate::occupancy::{Limiter, UnitLimits, WorkGroupNeeds};
+
+/// Compute units a machine may have.
+const UNITS_MAX: u64 = 1 << 16;
+
+/// A work-group scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkGroupSchedulerSpec {
+    /// Clusters of compute units, at least 1.
+    pub clusters: u32,
+    /// Compute units per cluster, at least 1; the number of a unit is
+    /// `cluster × units_per_cluster + unit within the cluster`.
+    pub units_per_cluster: u32,
+    /// What every compute unit offers.
+    pub unit: UnitLimits,
+    /// Order in which work-groups are placed.
+    pub policy: WorkGroupPolicy,
+    /// Work-groups dispatched per cycle on the whole machine, at least 1; a unit gets at most one
+    /// per cycle.
+    pub dispatches_per_cycle: u32,
+    /// Kernels held at a time, from ready to done, at least 1.
+    pub kernel_slots: u32,
+    /// Whether the first-level caches are invalidated when a kernel has completed.
+    pub invalidate_at_kernel_end: bool,
+}
+
+new_key_type! { struct KernelKey; }
+
+/// What the program says of a kernel.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    work_groups: u32,
+    needs: WorkGroupNeeds,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Kernel {
+    number: u32,
+    shape: Shape,
+    limiter: Limiter,
+    dispatched: u32,
+    completed: u32,
+}
+
+/// A completed kernel whose lines the units are dropping.
+#[derive(Debug)]
+struct Invalidation {
+    kernel: KernelKey,
+    /// Units still to be told.
+    unsent: FixedBitSet,
+    /// Units that have not answered.
+    unanswered: FixedBitSet,
+}
+
+/// What dispatch did in a cycle; each has its share of the cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    NoWork,
+    Dispatching,
+    UnitBusy,
+    HeldBack,
+    WorkGroupSlots,
+    WavefrontSlots,
+    Registers,
+    LocalMemory,
+}
+
+/// Name and meaning of the cycles of each activity.
+const ACTIVITIES: [(&str, &str); 8] = [
+    ("cycles_no_work", "cycles without undispatched work-groups"),
+    (
+        "cycles_dispatching",
+        "cycles in which a work-group was dispatched",
+    ),
+    (
+        "stalled_on_unit",
+        "cycles in which the unit whose turn it was could not be sent a work-group",
+    ),
+    (
+        "stalled_on_policy",
+        "cycles in which units had room but the policy kept the work-groups for others",
+    ),
+    (
+        "stalled_on_work_group_slots",
+        "cycles in which no unit had room for a kernel bounded by work-group slots",
+    ),
+    (
+        "stalled_on_wavefront_slots",
+        "cycles in which no unit had room for a kernel bounded by wavefront slots",
+    ),
+    (
+        "stalled_on_registers",
+        "cycles in which no unit had room for a kernel bounded by registers",
+    ),
+    (
+        "stalled_on_local_memory",
+        "cycles in which no unit had room for a kernel bounded by local memory",
+    ),
+];
+
+/// Places work-groups on compute units; see the [module](self).
+pub struct WorkGroupScheduler {
+    gmu: ReadySlave,
+    ports: Vec<DispatchMaster>,
+    spec: WorkGroupSchedulerSpec,
+    shapes: Vec<Shape>,
+    policy: Box<dyn Policy>,
+    units: Vec<Unit>,
+    kernels: SlotMap<KernelKey, Kernel>,
+    /// Kernels with undispatched work-groups, oldest first; the policy works on the first.
+    waiting: VecDeque<KernelKey>,
+    invalidations: VecDeque<Invalidation>,
+    /// Kernels to be reported to the GMU.
+    finished: VecDeque<KernelKey>,
+    /// Units sent something in this cycle.
+    served: FixedBitSet,
+    activity: Activity,
+    activities: [Level; 8],
+    resident: Level,
+    dispatched: u64,
+    completed: u64,
+    kernels_done: u64,
+    invalidates_sent: u64,
+    dispatched_by_unit: Vec<u64>,
+}
+
+impl Kind for WorkGroupScheduler {
+    const NAME: &'static str = "WorkGroupScheduler";
+    const SUMMARY: &'static str = "Places work-groups of ready kernels on compute units";
+    type Spec = WorkGroupSchedulerSpec;
+
+    fn build(spec: Self::Spec, environment: &Environment) -> Result<Self, SpecError> {
+        check(&spec)?;
+        let program = environment.resource::<Program>().ok_or_else(|| {
+            SpecError::at(
+                "",
+                "a work-group scheduler needs a program to run, and none was given",
+            )
+        })?;
+        let machine = Machine {
+            clusters: spec.clusters,
+            units_per_cluster: spec.units_per_cluster,
+        };
+        let units = machine.units() as usize;
+        let shapes = program.kernels.iter().map(|kernel| Shape {
+            work_groups: kernel.work_groups(),
+            needs: WorkGroupNeeds::of(kernel),
+        });
+        let mut activities: [Level; 8] = Default::default();
+        activities[Activity::NoWork as usize].set(0, 1);
+        Ok(Self {
+            gmu: ReadySlave::default(),
+            ports: (0..units).map(|_| DispatchMaster::default()).collect(),
+            shapes: shapes.collect(),
+            policy: spec.policy.build(machine),
+            units: (0..units).map(|_| Unit::new(&spec.unit)).collect(),
+            kernels: SlotMap::with_key(),
+            waiting: VecDeque::new(),
+            invalidations: VecDeque::new(),
+            finished: VecDeque::new(),
+            served: FixedBitSet::with_capacity(units),
+            activity: Activity::NoWork,
+            activities,
+            resident: Level::default(),
+            dispatched: 0,
+            completed: 0,
+            kernels_done: 0,
+            invalidates_sent: 0,
+            dispatched_by_unit: vec![0; units],
+            spec,
+        })
+    }
+}
+
+fn check(spec: &WorkGroupSchedulerSpec) -> Result<(), SpecError> {
+    let positive = |field, value: u32| {
+        SpecError::require(value > 0, field, || {
+            "at least 1 is needed, not 0".to_owned()
+        })
+    };
+    positive("clusters", spec.clusters)?;
+    positive("units_per_cluster", spec.units_per_cluster)?;
+    positive("dispatches_per_cycle", spec.dispatches_per_cycle)?;
+    positive("kernel_slots", spec.kernel_slots)?;
+    let units = u64::from(spec.clusters) * u64::from(spec.units_per_cluster);
+    SpecError::require(units <= UNITS_MAX, "clusters", || {
+        format!(
+            "{} clusters of {} units are {units} units; at most {UNITS_MAX} are supported",
+            spec.clusters, spec.units_per_cluster
+        )
+    })?;
+    SpecError::require(
+        spec.policy != WorkGroupPolicy::DistributedBlock || spec.unit.work_group_slots >= 2,
+        "policy",
+        || "DistributedBlock places pairs, but a unit has a single work-group slot".to_owned(),
+    )?;
+    spec.unit.check("unit")
+}
+
+impl Component for WorkGroupScheduler {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("gmu", &mut self.gmu);
+        ports.bundles("units", &mut self.ports);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        self.served.clear();
+        self.take_completions(ctx);
+        self.send_invalidates(ctx);
+        let reported = self.report_kernels(ctx);
+        self.accept_kernels(ctx);
+        let activity = self.dispatch(ctx);
+        self.enter(ctx.cycle(), activity);
+        let invalidates_left = self.invalidations.iter().any(|i| !i.unsent.is_clear());
+        let blocked = activity == Activity::UnitBusy || invalidates_left;
+        if activity == Activity::Dispatching || blocked && !self.served.is_clear() {
+            // The next cycle sends more, or finds that nothing fits.
+            Next::Busy
+        } else if blocked || !reported {
+            Next::Credit
+        } else if self.kernels.is_empty() {
+            Next::Idle
+        } else {
+            Next::Message
+        }
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let cycle = statistics.cycle();
+        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
+        count(
+            "kernels_done",
+            "kernels",
+            "kernels reported as done",
+            self.kernels_done,
+        );
+        count(
+            "work_groups_dispatched",
+            "work-groups",
+            "work-groups sent to compute units",
+            self.dispatched,
+        );
+        count(
+            "work_groups_completed",
+            "work-groups",
+            "work-groups that compute units reported as completed",
+            self.completed,
+        );
+        count(
+            "invalidates_sent",
+            "messages",
+            "compute units told to drop their first-level lines",
+            self.invalidates_sent,
+        );
+        for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
+            count(name, "cycles", meaning, level.integral(cycle));
+        }
+        count(
+            "resident_work_groups_max",
+            "work-groups",
+            "most work-groups on the machine at a time",
+            self.resident.max(),
+        );
+        statistics.gauge(
+            "resident_work_groups",
+            "work-groups",
+            "mean number of work-groups on the machine",
+            self.resident.mean(cycle),
+        );
+        let mut by_unit = Histogram::default();
+        for &work_groups in &self.dispatched_by_unit {
+            by_unit.record(work_groups);
+        }
+        statistics.histogram(
+            "work_groups_per_unit",
+            "work-groups",
+            "distribution over compute units of the work-groups dispatched to each",
+            &by_unit,
+        );
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        for (number, unit) in self.units.iter().enumerate() {
+            let resident = unit.resident();
+            if resident > 0 {
+                waits.on_port(
+                    format!("units[{number}].completion"),
+                    format!("{resident} work-groups have not completed"),
+                );
+            }
+        }
+        for invalidation in &self.invalidations {
+            let kernel = self.kernels[invalidation.kernel].number;
+            for unit in invalidation.unanswered.ones() {
+                waits.on_port(
+                    format!("units[{unit}].completion"),
+                    format!("first-level lines of kernel {kernel} are not reported as dropped"),
+                );
+            }
+        }
+        for &key in &self.waiting {
+            let kernel = &self.kernels[key];
+            let left = kernel.shape.work_groups - kernel.dispatched;
+            waits.inside(format!(
+                "{left} work-groups of kernel {} are not dispatched",
+                kernel.number
+            ));
+        }
+    }
+}
+
+impl WorkGroupScheduler {
+    fn take_completions(&mut self, ctx: &mut Context<'_>) {
+        for unit in 0..self.ports.len() {
+            while let Some(completion) = self.ports[unit].completion.pop(ctx) {
+                let known = match completion {
+                    Completion::WorkGroup {
+                        kernel,
+                        work_group,
+                        slot,
+                    } => self.complete(ctx, unit, slot, (kernel, work_group)),
+                    Completion::Invalidated { kernel } => self.invalidated(unit, kernel),
+                };
+                if !known {
+                    ctx.fail(format!(
+                        "compute unit {unit} answers {completion:?}, which it was not asked for"
+                    ));
+                }
+            }
+        }
+    }
+
+    /// A work-group has ended. False when there is none such.
+    fn complete(
+        &mut self,
+        ctx: &mut Context<'_>,
+        unit: usize,
+        slot: u16,
+        (number, work_group): (u32, u32),
+    ) -> bool {
+        let Some(resident) = self.units[unit].resident_in(slot) else {
+            return false;
+        };
+        let key = resident.kernel;
+        let kernel = &mut self.kernels[key];
+        if kernel.number != number || resident.work_group != work_group {
+            return false;
+        }
+        kernel.completed += 1;
+        let last = kernel.completed == kernel.shape.work_groups;
+        self.units[unit].end(slot);
+        self.completed += 1;
+        self.resident.sub(ctx.cycle(), 1);
+        self.tell_policy(unit);
+        if last {
+            self.retire(key);
+        }
+        true
+    }
+
+    /// Every work-group of a kernel has completed.
+    fn retire(&mut self, kernel: KernelKey) {
+        if self.spec.invalidate_at_kernel_end {
+            let mut units = FixedBitSet::with_capacity(self.units.len());
+            units.insert_range(..);
+            self.invalidations.push_back(Invalidation {
+                kernel,
+                unsent: units.clone(),
+                unanswered: units,
+            });
+        } else {
+            self.finished.push_back(kernel);
+        }
+    }
+
+    /// A unit has dropped its lines. False when it was not told to.
+    fn invalidated(&mut self, unit: usize, number: u32) -> bool {
+        let kernels = &self.kernels;
+        let asked = |invalidation: &Invalidation| {
+            kernels[invalidation.kernel].number == number
+                && invalidation.unanswered.contains(unit)
+                && !invalidation.unsent.contains(unit)
+        };
+        let Some(place) = self.invalidations.iter().position(asked) else {
+            return false;
+        };
+        let invalidation = &mut self.invalidations[place];
+        invalidation.unanswered.remove(unit);
+        if invalidation.unanswered.is_clear() {
+            self.finished.push_back(invalidation.kernel);
+            self.invalidations.remove(place);
+        }
+        true
+    }
+
+    fn send_invalidates(&mut self, ctx: &mut Context<'_>) {
+        for invalidation in &mut self.invalidations {
+            let kernel = self.kernels[invalidation.kernel].number;
+            let mut from = 0;
+            while let Some(unit) = invalidation.unsent.ones().find(|&unit| unit >= from) {
+                from = unit + 1;
+                let port = &mut self.ports[unit].dispatch;
+                if !self.served.contains(unit) && port.can_send(ctx) {
+                    port.send(ctx, Dispatch::Invalidate { kernel });
+                    self.served.insert(unit);
+                    invalidation.unsent.remove(unit);
+                    self.invalidates_sent += 1;
+                }
+            }
+        }
+    }
+
+    /// Reports kernels that are done. False when the way to the GMU is full.
+    fn report_kernels(&mut self, ctx: &mut Context<'_>) -> bool {
+        while let Some(&key) = self.finished.front() {
+            let kernel = self.kernels[key].number;
+            if self.gmu.done.try_send(ctx, KernelDone { kernel }).is_err() {
+                return false;
+            }
+            self.kernels_done += 1;
+            self.kernels.remove(key);
+            self.finished.pop_front();
+        }
+        true
+    }
+
+    fn accept_kernels(&mut self, ctx: &mut Context<'_>) {
+        while self.kernels.len() < self.spec.kernel_slots as usize {
+            let Some(ready) = self.gmu.ready.pop(ctx) else {
+                return;
+            };
+            let number = ready.kernel;
+            let Some(&shape) = self.shapes.get(number as usize) else {
+                ctx.fail(format!(
+                    "the GMU hands down kernel {number}, but the program has {}",
+                    self.shapes.len()
+                ));
+                return;
+            };
+            let occupancy = self.spec.unit.occupancy(&shape.needs);
+            if occupancy.work_groups == 0 {
+                ctx.fail(self.never_fits(number, &shape.needs));
+                return;
+            }
+            if self.spec.policy == WorkGroupPolicy::DistributedBlock && occupancy.work_groups < 2 {
+                ctx.fail(format!(
+                    "DistributedBlock places pairs of work-groups, but a compute unit holds only \
+                     one of kernel {number}, bounded by {:?}; choose Distributed",
+                    occupancy.limiter
+                ));
+                return;
+            }
+            let key = self.kernels.insert(Kernel {
+                number,
+                shape,
+                limiter: occupancy.limiter,
+                dispatched: 0,
+                completed: 0,
+            });
+            self.waiting.push_back(key);
+            if self.waiting.len() == 1 {
+                self.begin(key);
+            }
+        }
+    }
+
+    fn never_fits(&self, number: u32, needs: &WorkGroupNeeds) -> String {
+        let unit = &self.spec.unit;
+        format!(
+            "a work-group of kernel {number} never fits a compute unit: it needs {} wavefronts of \
+             {} registers each and {} bytes of local memory; a unit has {} wavefront slots, {} \
+             registers in {} partitions and {} bytes",
+            needs.wavefronts,
+            unit.registers_per_wavefront(needs.registers_per_thread),
+            needs.local_bytes,
+            unit.wavefront_slots,
+            unit.registers,
+            unit.register_partitions,
+            unit.local_memory_bytes
+        )
+    }
+
+    /// The policy turns to a kernel.
+    fn begin(&mut self, key: KernelKey) {
+        self.policy.begin(self.kernels[key].shape.work_groups);
+        for unit in 0..self.units.len() {
+            self.tell_policy(unit);
+        }
+    }
+
+    /// Tells the policy what holds for a unit now.
+    fn tell_policy(&mut self, number: usize) {
+        if let Some(&key) = self.waiting.front() {
+            let unit = &self.units[number];
+            let room = unit.room(&self.spec.unit, &self.kernels[key].shape.needs);
+            self.policy.update(number as u32, unit.resident(), room);
+        }
+    }
+
+    fn dispatch(&mut self, ctx: &mut Context<'_>) -> Activity {
+        for sent in 0..self.spec.dispatches_per_cycle {
+            let Some(&key) = self.waiting.front() else {
+                return if sent > 0 {
+                    Activity::Dispatching
+                } else {
+                    Activity::NoWork
+                };
+            };
+            let Self {
+                policy,
+                ports,
+                served,
+                ..
+            } = self;
+            let choice = policy.choose(&mut |unit| {
+                let unit = unit as usize;
+                !served.contains(unit) && ports[unit].dispatch.can_send(ctx)
+            });
+            let stalled = match choice {
+                Choice::Place(placement) => {
+                    self.place(ctx, key, placement);
+                    continue;
+                }
+                Choice::UnitBusy => Activity::UnitBusy,
+                Choice::HeldBack => Activity::HeldBack,
+                Choice::UnitsFull => full(self.kernels[key].limiter),
+            };
+            return if sent > 0 {
+                Activity::Dispatching
+            } else {
+                stalled
+            };
+        }
+        Activity::Dispatching
+    }
+
+    /// Dispatches a work-group of the kernel whose turn it is.
+    fn place(&mut self, ctx: &mut Context<'_>, key: KernelKey, placement: Placement) {
+        let Placement { work_group, unit } = placement;
+        let number = unit as usize;
+        let kernel = &mut self.kernels[key];
+        let slot = self.units[number].start(&self.spec.unit, &kernel.shape.needs, key, work_group);
+        let start = Dispatch::Start {
+            kernel: kernel.number,
+            work_group,
+            slot,
+        };
+        self.ports[number].dispatch.send(ctx, start);
+        kernel.dispatched += 1;
+        let exhausted = kernel.dispatched == kernel.shape.work_groups;
+        self.served.insert(number);
+        self.dispatched += 1;
+        self.dispatched_by_unit[number] += 1;
+        self.resident.add(ctx.cycle(), 1);
+        self.policy.placed(placement);
+        if exhausted {
+            self.waiting.pop_front();
+            if let Some(&next) = self.waiting.front() {
+                self.begin(next);
+            }
+        } else {
+            self.tell_policy(number);
+        }
+    }
+
+    /// Charges the cycles from this one on to `activity`.
+    fn enter(&mut self, cycle: u64, activity: Activity) {
+        if self.activity != activity {
+            self.activities[self.activity as usize].set(cycle, 0);
+            self.activities[activity as usize].set(cycle, 1);
+            self.activity = activity;
+        }
+    }
+}
+
+fn full(limiter: Limiter) -> Activity {
+    match limiter {
+        Limiter::WorkGroupSlots => Activity::WorkGroupSlots,
+        Limiter::WavefrontSlots => Activity::WavefrontSlots,
+        Limiter::Registers => Activity::Registers,
+        Limiter::LocalMemory => Activity::LocalMemory,
+    }
+}

@@ -1,0 +1,224 @@
+//! The timing numbers of a GDDR5 device, in cycles of the command clock CK.
+//!
+//! Names are those of the standard (JEDEC JESD212) and of the public simulators, so that a data
+//! sheet or another tool's file can be copied line by line. Nothing is derived silently: the one
+//! number that may be left out is tRTW, and [`Timing::read_to_write`] says how it follows.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::SpecError;
+
+/// Longest time a field may state; keeps every sum of a few of them far from overflow.
+const CYCLES_MAX: u32 = 1 << 24;
+
+/// Timing of a device, all in CK cycles. A gap of 0 is not enforced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// Cycles one access occupies the data bus: BL / 4, which is 2 for GDDR5.
+    pub burst_cycles: u32,
+    /// Read latency (RL): RD command to first data beat.
+    pub t_cl: u32,
+    /// Write latency (CWL): WR command to first data beat.
+    pub t_wl: u32,
+    /// ACT to RD of the same bank.
+    pub t_rcd_rd: u32,
+    /// ACT to WR of the same bank.
+    pub t_rcd_wr: u32,
+    /// PRE to ACT of the same bank, and PRE to REF.
+    pub t_rp: u32,
+    /// ACT to PRE of the same bank.
+    pub t_ras: u32,
+    /// ACT to ACT of the same bank; enforced beside tRAS + tRP, never derived from them.
+    pub t_rc: u32,
+    /// ACT to ACT of any other bank.
+    pub t_rrd_s: u32,
+    /// ACT to ACT of another bank of the same bank group.
+    pub t_rrd_l: u32,
+    /// RD to RD and WR to WR of any bank.
+    pub t_ccd_s: u32,
+    /// RD to RD and WR to WR of the same bank group; equal to `t_ccd_s` when bank groups are off.
+    pub t_ccd_l: u32,
+    /// RD to WR of any bank. Left out: tCL + burst + 2 - tWL.
+    #[serde(default)]
+    pub t_rtw: Option<u32>,
+    /// Last beat written to RD of any bank.
+    pub t_wtr_s: u32,
+    /// Last beat written to RD of the same bank group.
+    pub t_wtr_l: u32,
+    /// RD to PRE of the same bank.
+    pub t_rtp: u32,
+    /// Last beat written to PRE of the same bank.
+    pub t_wr: u32,
+    /// Window in which at most four ACT may be issued.
+    pub t_faw: u32,
+    /// Window in which at most 32 ACT may be issued.
+    pub t_32aw: u32,
+    /// PRE to PRE of any bank.
+    pub t_ppd: u32,
+    /// Mean interval of all-bank refreshes.
+    pub t_refi: u32,
+    /// Duration of an all-bank refresh.
+    pub t_rfc: u32,
+}
+
+impl Timing {
+    /// RD to WR command gap (memory-models 2.1 row 15).
+    pub fn read_to_write(&self) -> u32 {
+        self.t_rtw
+            .unwrap_or_else(|| (self.t_cl + self.burst_cycles + 2).saturating_sub(self.t_wl))
+    }
+
+    /// First write beat's command to the end of its data: WL + BL.
+    pub fn write_data_end(&self) -> u32 {
+        self.t_wl + self.burst_cycles
+    }
+
+    /// RD command to the cycle after its last data beat: CL + BL.
+    pub fn read_data_end(&self) -> u32 {
+        self.t_cl + self.burst_cycles
+    }
+
+    /// Every field with its name, in the order of the declaration.
+    fn fields(&self) -> [(&'static str, u32); 22] {
+        [
+            ("burst_cycles", self.burst_cycles),
+            ("t_cl", self.t_cl),
+            ("t_wl", self.t_wl),
+            ("t_rcd_rd", self.t_rcd_rd),
+            ("t_rcd_wr", self.t_rcd_wr),
+            ("t_rp", self.t_rp),
+            ("t_ras", self.t_ras),
+            ("t_rc", self.t_rc),
+            ("t_rrd_s", self.t_rrd_s),
+            ("t_rrd_l", self.t_rrd_l),
+            ("t_ccd_s", self.t_ccd_s),
+            ("t_ccd_l", self.t_ccd_l),
+            ("t_rtw", self.t_rtw.unwrap_or(0)),
+            ("t_wtr_s", self.t_wtr_s),
+            ("t_wtr_l", self.t_wtr_l),
+            ("t_rtp", self.t_rtp),
+            ("t_wr", self.t_wr),
+            ("t_faw", self.t_faw),
+            ("t_32aw", self.t_32aw),
+            ("t_ppd", self.t_ppd),
+            ("t_refi", self.t_refi),
+            ("t_rfc", self.t_rfc),
+        ]
+    }
+
+    /// Checks the numbers; `refresh` says whether tREFI and tRFC are used.
+    ///
+    /// # Errors
+    /// A time beyond 2^24 cycles, a burst of no cycles, or refreshes that leave no time for
+    /// anything else.
+    pub fn check(&self, field: &str, refresh: bool) -> Result<(), SpecError> {
+        for (name, cycles) in self.fields() {
+            SpecError::require(cycles <= CYCLES_MAX, &format!("{field}.{name}"), || {
+                format!("{cycles} cycles are more than the {CYCLES_MAX} supported")
+            })?;
+        }
+        SpecError::require(
+            self.burst_cycles > 0,
+            &format!("{field}.burst_cycles"),
+            || "an access occupies the data bus for at least 1 cycle (2 for GDDR5)".to_owned(),
+        )?;
+        // Before a refresh every row must close and after it a request must be able to finish, or
+        // nothing is ever served.
+        let overhead = u64::from(self.t_rc.max(self.t_ras + self.t_rp))
+            + u64::from(self.t_rfc)
+            + u64::from(self.t_rcd_rd.max(self.t_rcd_wr))
+            + u64::from(self.t_rtp.max(self.write_data_end() + self.t_wr));
+        SpecError::require(
+            !refresh || u64::from(self.t_refi) > overhead,
+            &format!("{field}.t_refi"),
+            || {
+                format!(
+                    "one refresh with closing and reopening rows takes up to {overhead} cycles; \
+                     with t_refi {} nothing else would be served",
+                    self.t_refi
+                )
+            },
+        )
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Builds a preset from the columns of the published tables: tCL, tWL, tRCDRD, tRCDWR, tRP,
+    /// tRAS, tRC, tRRD, tWTR, tWR, tRTP, tFAW, t32AW, tPPD, tRFC, tREFI.
+    fn preset(n: [u32; 16]) -> Timing {
+        Timing {
+            burst_cycles: 2,
+            t_cl: n[0],
+            t_wl: n[1],
+            t_rcd_rd: n[2],
+            t_rcd_wr: n[3],
+            t_rp: n[4],
+            t_ras: n[5],
+            t_rc: n[6],
+            t_rrd_s: n[7],
+            t_rrd_l: n[7],
+            t_ccd_s: 2,
+            t_ccd_l: 3,
+            t_rtw: None,
+            t_wtr_s: n[8],
+            t_wtr_l: n[8],
+            t_wr: n[9],
+            t_rtp: n[10],
+            t_faw: n[11],
+            t_32aw: n[12],
+            t_ppd: n[13],
+            t_rfc: n[14],
+            t_refi: n[15],
+        }
+    }
+
+    /// GPGPU-Sim's GTX 480 numbers at 1.4 GHz, with activation windows and refresh added.
+    pub(crate) fn preset_a() -> Timing {
+        preset([
+            12, 4, 12, 12, 12, 28, 40, 6, 5, 12, 2, 23, 184, 1, 154, 2660,
+        ])
+    }
+
+    /// DRAMsim3's 8 Gb x32 numbers at 1.5 GHz.
+    pub(crate) fn preset_d() -> Timing {
+        preset([
+            24, 7, 24, 20, 24, 56, 80, 10, 10, 24, 2, 40, 360, 5, 74, 3800,
+        ])
+    }
+
+    /// Ramulator's GDDR5-6000 8 Gb numbers at 1.5 GHz.
+    pub(crate) fn preset_r() -> Timing {
+        preset([
+            18, 5, 18, 15, 18, 42, 60, 9, 8, 18, 2, 35, 276, 2, 525, 2850,
+        ])
+    }
+
+    #[test]
+    fn read_to_write_gap_follows_from_latencies_unless_given() {
+        assert_eq!(preset_a().read_to_write(), 12);
+        assert_eq!(preset_d().read_to_write(), 21);
+        assert_eq!(preset_r().read_to_write(), 17);
+        let given = Timing {
+            t_rtw: Some(19),
+            ..preset_a()
+        };
+        assert_eq!(given.read_to_write(), 19);
+    }
+
+    #[test]
+    fn refreshes_without_pause_are_refused_with_numbers() {
+        let never = Timing {
+            t_refi: 160,
+            ..preset_a()
+        };
+        let error = never.check("timing", true).unwrap_err();
+        assert_eq!(error.field, "timing.t_refi");
+        assert!(error.message.contains("160"), "{}", error.message);
+        assert!(never.check("timing", false).is_ok());
+        assert!(preset_d().check("timing", true).is_ok());
+    }
+}

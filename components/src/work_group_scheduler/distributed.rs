@@ -1,0 +1,79 @@
+//! Distributed scheduling: every cluster works on a contiguous part of the grid.
+
+use std::collections::BTreeSet;
+
+use super::policy::{Choice, Machine, Placement, Policy};
+use super::pools::Pools;
+
+/// A cluster fills its contexts `k` of units `s` in the order `for k: for s` from its own part of
+/// the grid and refills freed ones from there; there is no stealing, so its units idle when the
+/// part is used up (MCM-GPU). Clusters do not wait for each other; of several with a context open,
+/// the lowest `(k, s, cluster)` goes first.
+#[derive(Debug)]
+pub(super) struct Distributed {
+    machine: Machine,
+    pools: Pools,
+    /// Units with room as `(resident, within the cluster)`, by cluster.
+    open: Vec<BTreeSet<(u32, u32)>>,
+    /// Residents under which a unit is in `open`, by unit.
+    ranks: Vec<Option<u32>>,
+}
+
+impl Distributed {
+    pub(super) fn new(machine: Machine) -> Self {
+        Self {
+            machine,
+            pools: Pools::default(),
+            open: (0..machine.clusters).map(|_| BTreeSet::new()).collect(),
+            ranks: vec![None; machine.units() as usize],
+        }
+    }
+}
+
+impl Policy for Distributed {
+    fn begin(&mut self, work_groups: u32) {
+        self.pools.deal(work_groups, self.machine.clusters);
+    }
+
+    fn update(&mut self, unit: u32, resident: u32, room: u32) {
+        let open = &mut self.open[self.machine.cluster(unit) as usize];
+        let within = self.machine.within(unit);
+        let rank = (room > 0).then_some(resident);
+        if let Some(before) = std::mem::replace(&mut self.ranks[unit as usize], rank) {
+            open.remove(&(before, within));
+        }
+        if let Some(resident) = rank {
+            open.insert((resident, within));
+        }
+    }
+
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice {
+        let mut best = None;
+        let mut otherwise = Choice::UnitsFull;
+        for cluster in 0..self.machine.clusters {
+            let Some(&(resident, within)) = self.open[cluster as usize].first() else {
+                continue;
+            };
+            let Some(work_group) = self.pools.front(cluster) else {
+                if otherwise == Choice::UnitsFull {
+                    otherwise = Choice::HeldBack;
+                }
+                continue;
+            };
+            let unit = cluster * self.machine.units_per_cluster + within;
+            if !sendable(unit) {
+                otherwise = Choice::UnitBusy;
+                continue;
+            }
+            let candidate = ((resident, within, cluster), Placement { work_group, unit });
+            if best.is_none_or(|(rank, _)| candidate.0 < rank) {
+                best = Some(candidate);
+            }
+        }
+        best.map_or(otherwise, |(_, placement)| Choice::Place(placement))
+    }
+
+    fn placed(&mut self, placement: Placement) {
+        self.pools.take(self.machine.cluster(placement.unit));
+    }
+}

@@ -1,0 +1,47 @@
+//! Contiguous parts of a grid, one per cluster.
+
+use std::ops::Range;
+
+/// Work-groups not yet placed, by cluster: `n` of them dealt to `c` clusters in contiguous parts,
+/// the first `n mod c` one larger.
+#[derive(Debug, Default)]
+pub(super) struct Pools(Vec<Range<u32>>);
+
+impl Pools {
+    pub(super) fn deal(&mut self, work_groups: u32, clusters: u32) {
+        let (size, larger) = (work_groups / clusters, work_groups % clusters);
+        let mut start = 0;
+        self.0.clear();
+        self.0.extend((0..clusters).map(|cluster| {
+            let end = start + size + u32::from(cluster < larger);
+            let part = start..end;
+            start = end;
+            part
+        }));
+    }
+
+    /// The next work-group of a cluster.
+    pub(super) fn front(&self, cluster: u32) -> Option<u32> {
+        let part = self.0.get(cluster as usize)?;
+        (!part.is_empty()).then_some(part.start)
+    }
+
+    pub(super) fn take(&mut self, cluster: u32) -> Option<u32> {
+        self.0[cluster as usize].next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_parts_take_what_does_not_divide() {
+        let mut pools = Pools::default();
+        pools.deal(10, 4);
+        assert_eq!(pools.0, [0..3, 3..6, 6..8, 8..10]);
+        pools.deal(2, 3);
+        assert_eq!(pools.0, [0..1, 1..2, 2..2]);
+        assert_eq!(pools.front(2), None);
+    }
+}
