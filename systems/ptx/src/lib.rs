@@ -10,12 +10,52 @@
 //! not know is an error with file, line, column and opcode, even in code nobody runs. [`launch`]
 //! executes one kernel over a [`DeviceMemory`] and returns its trace.
 //!
+//! # Model
+//! - Registers: exact live ranges coloured greedily, 64-bit values in aligned pairs, predicates
+//!   apart; a function called lies above its callers. More than 255 registers, or 64 predicates,
+//!   is an error. The carry flag is no register.
+//! - Parameters between functions travel in registers on hardware: their `ld.param` and `st.param`
+//!   are recorded as moves without addresses.
+//! - Lanes run in lock step with reconvergence at immediate post-dominators, as before Volta: a lock
+//!   taken by one lane and spun on by another of the same wavefront never ends and is reported as
+//!   such. A barrier counts arriving wavefronts, not lanes.
+//! - Work-groups start in a declared order, a fixed number at a time; their wavefronts take turns of
+//!   a fixed number of instructions ([`EmulationOptions`]). Same inputs, same bits.
+//! - NaN results are canonical. Approximate instructions are correctly rounded.
+//!
 //! # Not modelled
 //! Textures, surfaces, matrix instructions, asynchronous copies, indirect calls and branches,
 //! device-side launches, arithmetic rounding other than to nearest even, registers whose value
-//! depends on placement or time. All are refused by name. Lanes run in lock step with
-//! reconvergence at immediate post-dominators, as before Volta: a lock taken by one lane and
-//! spun on by another of the same wavefront never ends and is reported as such.
+//! depends on placement or time. All are refused by name.
+//!
+//! # Example
+//!
+//! ```
+//! use warpweave_ptx::{
+//!     DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, launch,
+//! };
+//!
+//! let module = Module::parse("count.ptx", "
+//!     .version 7.0 .target sm_70 .address_size 64
+//!     .visible .entry count(.param .u64 total) {
+//!         .reg .b64 %rd1;
+//!         ld.param.u64 %rd1, [total];
+//!         red.global.add.u32 [%rd1], 1;
+//!         ret;
+//!     }")?;
+//! let mut memory = DeviceMemory::new();
+//! let total = memory.allocate("total", 4);
+//! let config = LaunchConfig {
+//!     grid: [3, 1, 1],
+//!     block: [64, 1, 1],
+//!     dynamic_local_bytes: 0,
+//!     args: &[KernelArgument::Pointer(total)],
+//! };
+//! let trace = launch(&module, "count", config, &mut memory, &EmulationOptions::default())?;
+//! assert_eq!(memory.read(total, 4)?, 192u32.to_le_bytes());
+//! assert_eq!(trace.wavefront_instructions(), 3 * 2 * 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod alloc;
 mod ast;

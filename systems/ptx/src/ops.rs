@@ -296,6 +296,13 @@ pub(crate) struct Access {
     pub(crate) silent: bool,
 }
 
+impl Access {
+    /// One element that fills its register: the common case, for which there are short loops.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.count == 1 && !self.short && self.bytes == if self.wide { 8 } else { 4 }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtomicKind {
     Add,

@@ -214,6 +214,9 @@ impl Machine<'_> {
         access: &Access,
         addresses: &[u64; 32],
     ) -> Result<(), Fault> {
+        if access.is_plain() && self.gather(wavefront, shared, part, access, addresses)? {
+            return Ok(());
+        }
         let total = access.bytes * access.count as u32;
         match part.region {
             Region::Global | Region::Const | Region::Generic => {
@@ -282,6 +285,9 @@ impl Machine<'_> {
         access: &Access,
         addresses: &[u64; 32],
     ) -> Result<(), Fault> {
+        if access.is_plain() && self.scatter(wavefront, shared, part, access, addresses)? {
+            return Ok(());
+        }
         let width = access.bytes as usize;
         let total = access.bytes * access.count as u32;
         // Lanes outermost: of lanes that write one address, the highest wins in all elements.

@@ -6,6 +6,7 @@ mod barrier;
 mod convert;
 mod error;
 mod exchange;
+mod gather;
 mod run;
 mod stack;
 mod wavefront;
@@ -113,7 +114,8 @@ impl Default for EmulationOptions {
             quantum: 32,
             order: Order::Linear,
             step_limit: 1 << 34,
-            stall_limit: 1 << 25,
+            // Long enough for hundreds of wavefronts that compute for long between stores.
+            stall_limit: 1 << 28,
             call_depth: 64,
         }
     }

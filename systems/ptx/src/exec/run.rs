@@ -266,9 +266,6 @@ impl Machine<'_> {
                 }
                 Op::Call(at) if mask != 0 => {
                     wavefront.writer.step(pc, mask);
-                    if let Some(top) = wavefront.paths.last_mut() {
-                        top.pc += 1;
-                    }
                     self.call(wavefront, at as usize, mask)?;
                     continue;
                 }

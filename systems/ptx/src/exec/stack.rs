@@ -95,7 +95,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Opens a call; the caller's path already points behind it.
+    /// Opens a call; the caller's path moves behind it.
     pub(super) fn call(
         &self,
         wavefront: &mut Wavefront,
@@ -107,6 +107,9 @@ impl Machine<'_> {
                 lane: None,
                 kind: FaultKind::CallDepth,
             });
+        }
+        if let Some(top) = wavefront.paths.last_mut() {
+            top.pc += 1;
         }
         let caller = *wavefront
             .activations

@@ -93,7 +93,7 @@ impl Encoder<'_, '_> {
         let d = self.destination(&form.operands[0], ty)?;
         let source = &form.operands[1];
         if let Value::Symbol(Symbol::Frame(index), offset) = source.value {
-            let at = i64::from(self.function.body.frame[index].offset) + offset;
+            let at = i64::from(self.function.body.frame[index].offset).wrapping_add(offset);
             let offset = (at as u64).wrapping_add(window) as u32;
             return Ok(Op::FrameAddress {
                 d,
@@ -180,7 +180,7 @@ impl Encoder<'_, '_> {
         }
         if let Value::Symbol(Symbol::Frame(index), offset) = a.value {
             let d = self.destination(d, ty)?;
-            let at = i64::from(self.function.body.frame[index].offset) + offset;
+            let at = i64::from(self.function.body.frame[index].offset).wrapping_add(offset);
             return Ok(Op::FrameAddress {
                 d,
                 offset: at as u32,

@@ -234,9 +234,9 @@ impl Encoder<'_, '_> {
             Symbol::Module(index) => Ok(Constant::Variable { index, offset }),
             Symbol::Shared(number) => {
                 let base = self.shared_offsets.get(&number).copied().unwrap_or(0);
-                Ok(Constant::Value((i64::from(base) + offset) as u64))
+                Ok(Constant::Value(i64::from(base).wrapping_add(offset) as u64))
             }
-            Symbol::Argument(at) => Ok(Constant::Value((i64::from(at) + offset) as u64)),
+            Symbol::Argument(at) => Ok(Constant::Value(i64::from(at).wrapping_add(offset) as u64)),
             Symbol::Frame(_) => Err(Complaint::new(
                 span,
                 "the address of a frame variable is no constant",

@@ -1,11 +1,11 @@
 //! Integer instructions (PTX ISA, "Integer Arithmetic", "Logic and Shift").
 
+use crate::lower::bits::{dot_product, funnel, permute};
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::Value;
 use crate::ops::{
-    Binary32, Binary64, BinaryWide, Carry, CarryKind, Constant, Extract64, Insert32, Insert64,
-    Logic, Narrow, Op, Pred, Shift64, ShiftBy32, ShiftBy64, Ternary32, Ternary64, TernaryWide,
-    Unary32, Unary64, lanes,
+    Binary32, Binary64, BinaryWide, Carry, CarryKind, Constant, Logic, Op, Pred, Shift64,
+    ShiftBy32, ShiftBy64, Ternary32, Ternary64, TernaryWide, Unary32, Unary64, lanes,
 };
 use crate::types::ScalarType;
 
@@ -150,9 +150,9 @@ impl Encoder<'_, '_> {
 
     fn predicate_logic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         form.take("pred");
+        form.count(if form.base == "not" { 2 } else { 3 })?;
         let d = self.predicate_destination(&form.operands[0])?;
         if form.base == "not" {
-            form.count(2)?;
             let a = self.predicate(&form.operands[1])?;
             let a = Pred(a.0 ^ Pred::NEGATED);
             return Ok(Op::Predicate {
@@ -162,7 +162,6 @@ impl Encoder<'_, '_> {
                 b: a,
             });
         }
-        form.count(3)?;
         let logic = match form.base {
             "and" => Logic::And,
             "or" => Logic::Or,
@@ -203,38 +202,6 @@ impl Encoder<'_, '_> {
             ("neg", 16) => lanes!(|a: u32| -> u32 { a.wrapping_neg() & 0xffff }),
             ("not", 16) => lanes!(|a: u32| -> u32 { !a & 0xffff }),
             _ => return Err(none()),
-        };
-        Ok(Op::Unary32 { f, d, a })
-    }
-
-    /// Results are 32 bits wide whatever the type of the source.
-    fn bit_count(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let shift_amount = form.take("shiftamt");
-        let ty = form.take_type()?;
-        form.count(2)?;
-        let d = self.destination(&form.operands[0], ScalarType::U32)?;
-        let a = self.source(&form.operands[1], ty)?;
-        if ty.bits() == 64 {
-            let f: Narrow = match (form.base, ty.is_signed(), shift_amount) {
-                ("clz", ..) => lanes!(|a: u64| -> u32 { a.leading_zeros() }),
-                ("popc", ..) => lanes!(|a: u64| -> u32 { a.count_ones() }),
-                (_, false, false) => lanes!(|a: u64| -> u32 { top_bit64(a) }),
-                (_, false, true) => lanes!(|a: u64| -> u32 { to_shift(top_bit64(a), 63) }),
-                (_, true, false) => lanes!(|a: u64| -> u32 { top_bit64(positive64(a)) }),
-                _ => lanes!(|a: u64| -> u32 { to_shift(top_bit64(positive64(a)), 63) }),
-            };
-            return Ok(Op::Narrow { f, d, a });
-        }
-        if ty.bits() != 32 {
-            return Err(form.unsupported("no such type for this instruction"));
-        }
-        let f: Unary32 = match (form.base, ty.is_signed(), shift_amount) {
-            ("clz", ..) => lanes!(|a: u32| -> u32 { a.leading_zeros() }),
-            ("popc", ..) => lanes!(|a: u32| -> u32 { a.count_ones() }),
-            (_, false, false) => lanes!(|a: u32| -> u32 { top_bit32(a) }),
-            (_, false, true) => lanes!(|a: u32| -> u32 { to_shift(top_bit32(a), 31) }),
-            (_, true, false) => lanes!(|a: u32| -> u32 { top_bit32(positive32(a)) }),
-            _ => lanes!(|a: u32| -> u32 { to_shift(top_bit32(positive32(a)), 31) }),
         };
         Ok(Op::Unary32 { f, d, a })
     }
@@ -345,97 +312,6 @@ impl Encoder<'_, '_> {
             _ => return Err(none()),
         };
         Ok(Op::Ternary32 { f, d, a, b, c })
-    }
-
-    fn bit_field(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let wrap = form.base == "bmsk" && (form.take("wrap") || !form.take("clamp"));
-        let ty = form.take_type()?;
-        let wide = ty.bits() == 64;
-        if !wide && ty.bits() != 32 {
-            return Err(form.unsupported("no such type for this instruction"));
-        }
-        let word = ScalarType::U32;
-        let operands = form.operands;
-        match form.base {
-            "bmsk" => {
-                form.count(3)?;
-                let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (
-                    self.word(&operands[1], word)?,
-                    self.word(&operands[2], word)?,
-                );
-                let f: Binary32 = if wrap {
-                    lanes!(|a: u32, b: u32| -> u32 { bit_mask(a & 31, b & 31) })
-                } else {
-                    lanes!(|a: u32, b: u32| -> u32 { bit_mask(a, b) })
-                };
-                Ok(Op::Binary32 { f, d, a, b })
-            }
-            "bfe" => {
-                form.count(4)?;
-                let d = self.destination(&operands[0], ty)?;
-                let a = self.source(&operands[1], ty)?;
-                let (b, c) = (
-                    self.word(&operands[2], word)?,
-                    self.word(&operands[3], word)?,
-                );
-                if wide {
-                    let f: Extract64 = if ty.is_signed() {
-                        lanes!(|a: u64, b: u32, c: u32| -> u64 { extract(a, b, c, 64, true) })
-                    } else {
-                        lanes!(|a: u64, b: u32, c: u32| -> u64 { extract(a, b, c, 64, false) })
-                    };
-                    return Ok(Op::Extract64 { f, d, a, b, c });
-                }
-                let f: Ternary32 = if ty.is_signed() {
-                    lanes!(|a: u32, b: u32, c: u32| -> u32 {
-                        extract(u64::from(a), b, c, 32, true) as u32
-                    })
-                } else {
-                    lanes!(|a: u32, b: u32, c: u32| -> u32 {
-                        extract(u64::from(a), b, c, 32, false) as u32
-                    })
-                };
-                Ok(Op::Ternary32 { f, d, a, b, c })
-            }
-            "bfi" => {
-                form.count(5)?;
-                let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (
-                    self.source(&operands[1], ty)?,
-                    self.source(&operands[2], ty)?,
-                );
-                let (c, e) = (
-                    self.word(&operands[3], word)?,
-                    self.word(&operands[4], word)?,
-                );
-                if wide {
-                    let f: Insert64 =
-                        lanes!(|a: u64, b: u64, c: u32, e: u32| -> u64 { insert(a, b, c, e, 64) });
-                    return Ok(Op::Insert64 { f, d, a, b, c, e });
-                }
-                let f: Insert32 = lanes!(|a: u32, b: u32, c: u32, e: u32| -> u32 {
-                    insert(u64::from(a), u64::from(b), c, e, 32) as u32
-                });
-                Ok(Op::Insert32 { f, d, a, b, c, e })
-            }
-            _ => {
-                form.count(5)?;
-                let Value::Integer(table @ 0..=255) = operands[4].value else {
-                    return Err(form.unsupported("the table is a constant from 0 to 255"));
-                };
-                let d = self.destination(&operands[0], ty)?;
-                let (a, b) = (self.word(&operands[1], ty)?, self.word(&operands[2], ty)?);
-                let c = self.word(&operands[3], ty)?;
-                Ok(Op::Lop3 {
-                    table: table as u8,
-                    d,
-                    a,
-                    b,
-                    c,
-                })
-            }
-        }
     }
 
     /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
@@ -760,165 +636,5 @@ fn each32(a: &[u32; 32], out: &mut [u32; 32], f: impl Fn(u32) -> u32) {
 fn each64(a: &[u64; 32], out: &mut [u64; 32], f: impl Fn(u64) -> u64) {
     for (out, &a) in out.iter_mut().zip(a) {
         *out = f(a);
-    }
-}
-
-/// Number of the most significant one, all ones if there is none.
-fn top_bit32(a: u32) -> u32 {
-    31u32.wrapping_sub(a.leading_zeros())
-}
-
-fn top_bit64(a: u64) -> u32 {
-    63u32.wrapping_sub(a.leading_zeros())
-}
-
-/// Signed `bfind` looks for the most significant bit that differs from the sign.
-fn positive32(a: u32) -> u32 {
-    if (a as i32) < 0 { !a } else { a }
-}
-
-fn positive64(a: u64) -> u64 {
-    if (a as i64) < 0 { !a } else { a }
-}
-
-/// `.shiftamt`: how far to shift left to bring the bit to the top.
-fn to_shift(bit: u32, top: u32) -> u32 {
-    if bit == u32::MAX { bit } else { top - bit }
-}
-
-fn bit_mask(start: u32, width: u32) -> u32 {
-    let ones = if width >= 32 {
-        u32::MAX
-    } else {
-        (1 << width) - 1
-    };
-    ones.checked_shl(start).unwrap_or(0)
-}
-
-/// `bfe` as the PTX ISA's pseudo-code has it.
-fn extract(a: u64, position: u32, length: u32, bits: u32, signed: bool) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
-    let top = bits - 1;
-    let sign = if !signed || length == 0 {
-        0
-    } else {
-        a >> (position + length - 1).min(top) & 1
-    };
-    let field = a.checked_shr(position).unwrap_or(0);
-    let kept = length.min(bits.saturating_sub(position));
-    let mask = if kept >= 64 {
-        u64::MAX
-    } else {
-        (1 << kept) - 1
-    };
-    if sign == 1 {
-        field & mask | !mask
-    } else {
-        field & mask
-    }
-}
-
-fn insert(a: u64, b: u64, position: u32, length: u32, bits: u32) -> u64 {
-    let (position, length) = (position & 0xff, length & 0xff);
-    if position >= bits || length == 0 {
-        return b;
-    }
-    let ones = if length >= 64 {
-        u64::MAX
-    } else {
-        (1 << length) - 1
-    };
-    let mask = ones << position;
-    (b & !mask) | ((a << position) & mask)
-}
-
-fn funnel(left: bool, wrap: bool) -> Ternary32 {
-    match (left, wrap) {
-        (true, true) => {
-            lanes!(|a: u32, b: u32, c: u32| -> u32 { ((join(a, b) << (c & 31)) >> 32) as u32 })
-        }
-        (true, false) => {
-            lanes!(|a: u32, b: u32, c: u32| -> u32 { ((join(a, b) << c.min(32)) >> 32) as u32 })
-        }
-        (false, true) => {
-            lanes!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) >> (c & 31)) as u32 })
-        }
-        (false, false) => {
-            lanes!(|a: u32, b: u32, c: u32| -> u32 { (join(a, b) >> c.min(32)) as u32 })
-        }
-    }
-}
-
-fn join(low: u32, high: u32) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
-}
-
-/// Selects byte `n` of eight; bit 3 of the selector replicates its sign.
-fn select_byte(both: u64, selector: u32) -> u32 {
-    let byte = (both >> (8 * (selector & 7))) as u32 & 0xff;
-    if selector & 8 == 0 {
-        byte
-    } else {
-        u32::from(byte & 0x80 != 0) * 0xff
-    }
-}
-
-fn gather(a: u32, b: u32, selectors: [u32; 4]) -> u32 {
-    let both = join(a, b);
-    selectors
-        .iter()
-        .rev()
-        .fold(0, |word, &selector| word << 8 | select_byte(both, selector))
-}
-
-fn permute(mode: &str) -> Ternary32 {
-    match mode {
-        "f4e" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-            let n = c & 3;
-            gather(a, b, [n, n + 1, n + 2, n + 3])
-        }),
-        "b4e" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-            let n = c & 3;
-            gather(a, b, [n, (n + 7) & 7, (n + 6) & 7, (n + 5) & 7])
-        }),
-        "rc8" => lanes!(|a: u32, b: u32, c: u32| -> u32 { gather(a, b, [c & 3; 4]) }),
-        "ecl" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-            let n = c & 3;
-            gather(a, b, [n, n.max(1), n.max(2), 3])
-        }),
-        "ecr" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-            let n = c & 3;
-            gather(a, b, [0, n.min(1), n.min(2), n])
-        }),
-        "rc16" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-            let n = 2 * (c & 1);
-            gather(a, b, [n, n + 1, n, n + 1])
-        }),
-        _ => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-            gather(a, b, [c & 15, c >> 4 & 15, c >> 8 & 15, c >> 12 & 15])
-        }),
-    }
-}
-
-fn dot(a: u32, b: u32, c: u32, signed_a: bool, signed_b: bool) -> u32 {
-    let part = |word: u32, at: u32, signed: bool| {
-        let byte = (word >> (8 * at)) as u8;
-        if signed {
-            i32::from(byte as i8)
-        } else {
-            i32::from(byte)
-        }
-    };
-    (0..4).fold(c, |sum, at| {
-        sum.wrapping_add((part(a, at, signed_a) * part(b, at, signed_b)) as u32)
-    })
-}
-
-fn dot_product(signed_a: bool, signed_b: bool) -> Ternary32 {
-    match (signed_a, signed_b) {
-        (false, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot(a, b, c, false, false) }),
-        (false, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot(a, b, c, false, true) }),
-        (true, false) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot(a, b, c, true, false) }),
-        (true, true) => lanes!(|a: u32, b: u32, c: u32| -> u32 { dot(a, b, c, true, true) }),
     }
 }

@@ -163,7 +163,7 @@ impl Encoder<'_, '_> {
                 (
                     true,
                     self.constant64(Constant::Value(0)),
-                    start + offset,
+                    start.wrapping_add(offset),
                     true,
                 )
             }

@@ -1,5 +1,6 @@
 //! From syntax tree to kernels: name resolution, control flow, register allocation, encoding.
 
+mod bits;
 mod compare;
 mod control;
 mod convert;

@@ -6,6 +6,12 @@ use crate::diagnostics::{Complaint, Span};
 use crate::lexer::Kind;
 use crate::types::{ScalarType, StateSpace};
 
+/// Alignment of device allocations; no variable can ask for more.
+const ALIGNMENT_MAX: u32 = 256;
+
+/// Keeps sizes in bytes within 32 bits, so that layouts do not overflow.
+const ELEMENTS_MAX: u64 = 1 << 24;
+
 const MODULE_DIRECTIVES: [&str; 20] = [
     "version",
     "target",
@@ -212,6 +218,9 @@ impl<'a> Parser<'a> {
             None
         } else if self.is_punct('{') {
             Some(self.body()?)
+        } else if self.peek().kind == Kind::Dot || self.peek().kind == Kind::End {
+            // Old compilers end declarations without a semicolon.
+            None
         } else {
             return Err(self.expected("`{` and a body, or `;`"));
         };
@@ -246,7 +255,7 @@ impl<'a> Parser<'a> {
                 }
                 "pragma" => self.pragma()?,
                 "file" | "loc" => self.location()?,
-                _ => return Err(self.expected("`{` and a body, or `;`")),
+                _ => return Ok(()),
             }
         }
         Ok(())
@@ -307,8 +316,8 @@ impl<'a> Parser<'a> {
             match word {
                 "align" => {
                     let value = self.integer("an alignment")? as u32;
-                    if !value.is_power_of_two() {
-                        let message = "alignment is a power of two";
+                    if !value.is_power_of_two() || value > ALIGNMENT_MAX {
+                        let message = "alignment is a power of two up to 256";
                         return Err(Complaint::new(self.last_span(), message));
                     }
                     // `.ptr .align n` describes what a pointer points to, not the parameter.
@@ -372,6 +381,15 @@ impl<'a> Parser<'a> {
             };
             variable.extents.push(extent);
             self.expect(']', "after the extent")?;
+        }
+        let elements = variable
+            .extents
+            .iter()
+            .flatten()
+            .try_fold(1u64, |n, &e| n.checked_mul(e));
+        if elements.is_none_or(|elements| elements > ELEMENTS_MAX) {
+            let message = "more elements than any memory has";
+            return Err(Complaint::new(self.last_span(), message));
         }
         if self.eat('=') {
             variable.initialiser = Some(self.initialiser()?);

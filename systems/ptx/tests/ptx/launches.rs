@@ -1,0 +1,254 @@
+//! Launch arguments, shapes, orders, and launches that cannot end.
+
+use warpweave_ptx::{
+    DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, Order, launch,
+};
+
+use crate::harness::{kernel, module, run, try_launch};
+
+const OPTIONS: EmulationOptions = EmulationOptions {
+    resident_work_groups: 4,
+    quantum: 8,
+    order: Order::Linear,
+    step_limit: 1 << 20,
+    stall_limit: 1 << 14,
+    call_depth: 8,
+};
+
+fn launch_with(module: &Module, name: &str, args: &[KernelArgument]) -> String {
+    let config = LaunchConfig {
+        grid: [1, 1, 1],
+        block: [32, 1, 1],
+        dynamic_local_bytes: 0,
+        args,
+    };
+    let mut memory = DeviceMemory::new();
+    launch(module, name, config, &mut memory, &OPTIONS)
+        .expect_err("must fail")
+        .to_string()
+}
+
+#[test]
+fn arguments_must_match_the_parameters_in_number_and_size() {
+    let module = module(&kernel(""));
+    assert_eq!(
+        launch_with(&module, "k", &[]),
+        "kernel `k` takes 1 arguments, 0 were given"
+    );
+    assert_eq!(
+        launch_with(&module, "k", &[KernelArgument::U32(1)]),
+        "kernel `k`: argument 0 (`out`, .u64) takes 8 bytes, 4 were given"
+    );
+}
+
+#[test]
+fn an_unknown_kernel_suggests_the_nearest() {
+    let module = module(&kernel("").replace("entry k(", "entry matrix_multiply("));
+    assert_eq!(
+        launch_with(&module, "matrix_multply", &[]),
+        "test.ptx: no kernel `matrix_multply`\nhint: did you mean `matrix_multiply`?"
+    );
+}
+
+#[test]
+fn impossible_shapes_are_refused() {
+    let Err(error) = try_launch(&kernel(""), 1, 2048, &OPTIONS) else {
+        panic!("too many threads")
+    };
+    assert_eq!(
+        error.to_string(),
+        "kernel `k`: a work-group of 2048 threads; 1 to 1024 are possible"
+    );
+}
+
+#[test]
+fn structures_by_value_and_mixed_sizes_keep_their_offsets() {
+    let text = ".visible .entry k(.param .u8 a, .param .align 8 .b8 s[12], .param .f64 d,
+    .param .u64 out) {
+    .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .f64 %fd;
+    ld.param.u8 %r1, [a]; ld.param.u32 %r2, [s+8]; ld.param.f64 %fd, [d];
+    cvt.rzi.s32.f64 %r3, %fd; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3;
+    ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r1; ret; }";
+    let module = module(text);
+    let mut memory = DeviceMemory::new();
+    let out = memory.allocate("out", 4);
+    let args = [
+        KernelArgument::U8(1),
+        KernelArgument::Bytes([[0; 4], [0; 4], 20u32.to_le_bytes()].concat()),
+        KernelArgument::F64(300.5),
+        KernelArgument::Pointer(out),
+    ];
+    let config = LaunchConfig {
+        grid: [1, 1, 1],
+        block: [1, 1, 1],
+        dynamic_local_bytes: 0,
+        args: &args,
+    };
+    launch(&module, "k", config, &mut memory, &OPTIONS).expect("valid launch");
+    assert_eq!(memory.read(out, 4).expect("inside"), 321u32.to_le_bytes());
+}
+
+#[test]
+fn three_dimensional_shapes_number_threads_x_fastest() {
+    let text = ".visible .entry k(.param .u64 out) {
+    .reg .b32 %r<16>; .reg .b64 %rd<4>;
+    mov.u32 %r1, %tid.z; mov.u32 %r2, %ntid.y; mov.u32 %r3, %tid.y; mov.u32 %r4, %ntid.x;
+    mad.lo.u32 %r5, %r1, %r2, %r3; mad.lo.u32 %r6, %r5, %r4, %tid.x;
+    mov.u32 %r7, %ctaid.y; mad.lo.u32 %r8, %r7, %nctaid.x, %ctaid.x;
+    mad.lo.u32 %r9, %r8, 30, %r6;
+    ld.param.u64 %rd1, [out]; mad.wide.u32 %rd2, %r9, 4, %rd1;
+    st.global.u32 [%rd2], %r9; ret; }";
+    let module = module(text);
+    let mut memory = DeviceMemory::new();
+    let out = memory.allocate("out", 4 * 30 * 6);
+    let args = [KernelArgument::Pointer(out)];
+    let config = LaunchConfig {
+        grid: [3, 2, 1],
+        block: [5, 3, 2],
+        dynamic_local_bytes: 0,
+        args: &args,
+    };
+    let trace = launch(&module, "k", config, &mut memory, &OPTIONS).expect("valid launch");
+    assert_eq!(
+        trace.thread_instructions(),
+        6 * 30 * module.kernels()[0].code().instructions.len() as u64
+    );
+    for (at, word) in (0u32..).zip(memory.read(out, 720).expect("inside").chunks(4)) {
+        assert_eq!(word, at.to_le_bytes());
+    }
+}
+
+/// A histogram with atomics and a barrier: well formed, so the order must not matter.
+const HISTOGRAM: &str = ".shared .b32 bins[8];
+    setp.lt.u32 %p1, %r0, 8; mov.u32 %r9, bins; mad.lo.u32 %r8, %r0, 4, %r9;
+    @%p1 st.shared.u32 [%r8], 0;
+    bar.sync 0;
+    mov.u32 %r1, %ctaid.x; mul.lo.u32 %r2, %r1, 77; mad.lo.u32 %r2, %r0, %r0, %r2;
+    and.b32 %r3, %r2, 7; mad.lo.u32 %r3, %r3, 4, %r9;
+    red.shared.add.u32 [%r3], 1;
+    bar.sync 0;
+    @!%p1 bra end;
+    ld.shared.u32 %r4, [%r8];
+    red.global.add.u32 [%rd0], %r4;
+end:";
+
+#[test]
+fn every_order_residency_and_quantum_gives_the_same_memory() {
+    let text = kernel(HISTOGRAM);
+    let baseline = try_launch(&text, 9, 96, &OPTIONS).expect("valid launch");
+    let total: u32 = (0..8).map(|bin| baseline.u32(4 * bin)).sum();
+    assert_eq!(total, 9 * 96);
+    let orders = [
+        Order::Linear,
+        Order::Reversed,
+        Order::Shuffled(1),
+        Order::Shuffled(2),
+    ];
+    for order in orders {
+        for (resident_work_groups, quantum) in [(1, 1), (3, 7), (64, 1000)] {
+            let options = EmulationOptions {
+                order,
+                resident_work_groups,
+                quantum,
+                ..OPTIONS
+            };
+            let got = try_launch(&text, 9, 96, &options).expect("valid launch");
+            assert_eq!(got.words(), baseline.words(), "{options:?}");
+        }
+    }
+}
+
+#[test]
+fn the_order_decides_who_comes_first_and_repeats_exactly() {
+    let text = kernel(
+        "ld.param.u64 %rd1, [out]; atom.global.add.u32 %r1, [%rd1+4], 1;
+        mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [%rd1], %r2;",
+    );
+    let first = |order| {
+        let options = EmulationOptions { order, ..OPTIONS };
+        try_launch(&text, 40, 32, &options)
+            .expect("valid launch")
+            .u32(0)
+    };
+    assert_eq!((first(Order::Linear), first(Order::Reversed)), (0, 39));
+    let seeds: Vec<u32> = (0..8).map(|seed| first(Order::Shuffled(seed))).collect();
+    assert_eq!(
+        seeds,
+        (0..8)
+            .map(|seed| first(Order::Shuffled(seed)))
+            .collect::<Vec<_>>()
+    );
+    assert!(seeds.iter().any(|&group| group != seeds[0]), "{seeds:?}");
+}
+
+#[test]
+fn a_lock_between_lanes_of_a_wavefront_is_reported_as_no_progress() {
+    let text = kernel(
+        "ld.param.u64 %rd1, [out];
+spin: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra spin;
+    st.global.u32 [%rd1+4], %r0;
+    atom.global.exch.b32 %r1, [%rd1], 0;",
+    );
+    let Err(error) = try_launch(&text, 1, 32, &OPTIONS) else {
+        panic!("must not end")
+    };
+    let text = error.to_string();
+    assert!(
+        text.contains("test.ptx:18: `bra`") && text.contains("spin loop"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_wait_for_a_group_that_is_not_resident_is_reported() {
+    let text = kernel(
+        "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 7; ld.param.u64 %rd1, [out];
+    @%p1 st.global.u32 [%rd1], 1;
+wait: ld.volatile.global.u32 %r2, [%rd1]; setp.eq.u32 %p2, %r2, 0; @%p2 bra wait;",
+    );
+    let Err(error) = try_launch(&text, 8, 32, &OPTIONS) else {
+        panic!("must not end")
+    };
+    assert!(
+        error.to_string().contains("no store, successful atomic"),
+        "{error}"
+    );
+    let resident = EmulationOptions {
+        resident_work_groups: 8,
+        ..OPTIONS
+    };
+    assert!(try_launch(&text, 8, 32, &resident).is_ok());
+}
+
+#[test]
+fn wavefronts_at_different_barriers_are_a_deadlock_with_their_lines() {
+    let text = kernel(
+        "setp.lt.u32 %p1, %r0, 32; @%p1 bra other;
+    bar.sync 1; bra end;
+other: bar.sync 2;
+end:",
+    );
+    let Err(error) = try_launch(&text, 1, 64, &OPTIONS) else {
+        panic!("must not end")
+    };
+    let text = error.to_string();
+    assert!(text.contains("stuck at barriers"), "{text}");
+    assert!(text.contains("wavefront 0 at barrier 2") && text.contains("wavefront 1 at barrier 1"));
+}
+
+#[test]
+fn the_step_limit_stops_long_launches() {
+    let text = kernel("again: st.global.u32 [%rd0], 1; bra again;");
+    let Err(error) = try_launch(&text, 1, 32, &OPTIONS) else {
+        panic!("must not end")
+    };
+    assert!(error.to_string().contains("raise `step_limit`"), "{error}");
+}
+
+#[test]
+fn traces_of_one_launch_count_all_work() {
+    let got = run("add.u32 %r1, %r0, 1; st.global.u32 [%rd0], %r1;");
+    assert_eq!(got.trace.wavefront_instructions(), 6);
+    assert_eq!(got.trace.thread_instructions(), 6 * 32);
+    assert_eq!(got.trace.code.name, "k");
+}

@@ -1,0 +1,16 @@
+//! Tests of the PTX front end, one module per promise.
+
+// Reference functions are spelled as the definitions they come from; floats are compared bit by bit.
+#![allow(clippy::type_complexity, clippy::manual_checked_ops)]
+#![allow(clippy::float_cmp, clippy::double_comparisons)]
+#![allow(clippy::format_collect)] // Texts of a few lines.
+
+mod acceptance;
+mod control;
+mod float;
+mod harness;
+mod integer;
+mod lanes;
+mod launches;
+mod memory;
+mod messages;

@@ -1,0 +1,207 @@
+//! Loads, stores, atomics, address spaces.
+
+use warpweave_trace::{Lanes, Shape, Space};
+
+use crate::harness::{fault, kernel, run, run_module};
+
+#[test]
+fn narrow_loads_extend_by_their_type_into_wider_registers() {
+    let got = run("st.global.u32 [%rd0], 0x80ff80fe;
+    ld.global.s8 %r1, [%rd0]; ld.global.u8 %r2, [%rd0]; ld.global.s16 %r3, [%rd0];
+    ld.global.u16 %r4, [%rd0];
+    st.global.v4.u32 [%rd0], {%r1, %r2, %r3, %r4};");
+    let row: Vec<u32> = (0..4).map(|at| got.u32(at)).collect();
+    assert_eq!(row, [0xffff_fffe, 0xfe, 0xffff_80fe, 0x80fe]);
+    let got = run(
+        "st.global.u32 [%rd0], 0x80ff80fe; ld.global.s32 %rd1, [%rd0];
+    ld.global.s8 %rs1, [%rd0]; cvt.u64.u16 %rd2, %rs1; st.global.v2.u64 [%rd0], {%rd1, %rd2};",
+    );
+    assert_eq!((got.u64(0), got.u64(1)), (0xffff_ffff_80ff_80fe, 0xfffe));
+}
+
+#[test]
+fn narrow_stores_touch_only_their_bytes() {
+    let got = run("st.global.u32 [%rd0], -1; mov.u32 %r1, 0x1234;
+    st.global.u8 [%rd0+1], %r1; st.global.b16 [%rd0+2], %r1;");
+    assert_eq!(got.u32(0), 0x1234_34ff);
+}
+
+#[test]
+fn vectors_move_two_and_four_elements() {
+    let got = run("mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000;
+    st.global.v2.f32 [%rd0], {%f1, %f2}; st.global.v2.f32 [%rd0+8], {%f2, %f1};
+    ld.global.v4.f32 {%f3, _, %f5, %f6}, [%rd0];
+    add.f32 %f3, %f3, %f5; add.f32 %f3, %f3, %f6; st.global.f32 [%rd0], %f3;");
+    assert_eq!(f32::from_bits(got.u32(0)), 4.0);
+}
+
+#[test]
+fn private_memory_is_private_at_every_width() {
+    let got = run(".local .align 8 .b8 mine[32];
+    mov.u64 %rd1, mine; cvta.local.u64 %rd2, %rd1;
+    st.local.u32 [mine+4], %r0; st.local.u8 [%rd1+9], %r0;
+    cvt.u64.u32 %rd3, %r0; shl.b64 %rd3, %rd3, 40; st.u64 [%rd2+16], %rd3;
+    ld.u32 %r1, [%rd2+4]; ld.local.u8 %r2, [mine+9]; ld.local.u64 %rd4, [%rd1+16];
+    shr.u64 %rd4, %rd4, 39; cvt.u32.u64 %r3, %rd4;
+    st.global.v4.u32 [%rd0], {%r1, %r2, %r3, %r0};");
+    for lane in 0..32 {
+        let row: Vec<u32> = (0..4).map(|at| got.u32(4 * lane + at)).collect();
+        let lane = lane as u32;
+        assert_eq!(row, [lane, lane, 2 * lane, lane]);
+    }
+}
+
+/// Even lanes point into shared, odd ones into global memory.
+const MIXED: &str = ".shared .b32 pool[32];
+    mov.u64 %rd1, pool; cvta.shared.u64 %rd1, %rd1; mad.wide.u32 %rd1, %r0, 4, %rd1;
+    and.b32 %r1, %r0, 1; setp.eq.u32 %p1, %r1, 0; selp.b64 %rd2, %rd1, %rd0, %p1;
+    st.u32 [%rd2], %r0;
+    ld.u32 %r2, [%rd2];
+    isspacep.shared %p2, %rd2; selp.u32 %r3, 100, 0, %p2; add.u32 %r2, %r2, %r3;
+    st.global.u32 [%rd0], %r2;";
+
+#[test]
+fn generic_accesses_find_their_space_lane_by_lane() {
+    let got = run(MIXED).words();
+    for (lane, got) in (0..).zip(got) {
+        assert_eq!(got, if lane % 2 == 0 { lane + 100 } else { lane });
+    }
+}
+
+#[test]
+fn mixed_generic_accesses_are_one_record_per_space() {
+    let got = run(MIXED);
+    let records = got.records(0, 0);
+    let code = &got.trace.code;
+    let store: Vec<_> = records
+        .iter()
+        .filter(|r| code.instructions[r.pc as usize].opcode == "st.u32")
+        .collect();
+    assert_eq!(store.len(), 2);
+    assert_eq!(
+        (store[0].space, store[0].continues, store[0].mask),
+        (Space::Global, true, 0xaaaa_aaaa)
+    );
+    assert_eq!(
+        (store[1].space, store[1].continues, store[1].mask),
+        (Space::Shared, false, 0x5555_5555)
+    );
+}
+
+#[test]
+fn addresses_in_the_trace_are_those_of_their_space() {
+    let got = run(
+        ".shared .b32 pool[32]; mov.u64 %rd1, pool; mad.wide.u32 %rd1, %r0, 4, %rd1;
+    st.shared.u32 [%rd1], %r0; st.global.u32 [%rd0+4], %r0;",
+    );
+    let (mut cursor, mut lanes) = (got.trace.cursor(0, 0), Lanes::default());
+    let mut shapes = Vec::new();
+    while let Some(record) = cursor.next(&got.trace, &mut lanes) {
+        if record.space != Space::None {
+            shapes.push((record.space, lanes.shape));
+        }
+    }
+    assert_eq!(
+        shapes,
+        [
+            (Space::Param, Shape::Uniform(0)),
+            (Space::Shared, Shape::Stride { base: 0, step: 4 }),
+            (
+                Space::Global,
+                Shape::Stride {
+                    base: got.out + 4,
+                    step: 16
+                }
+            ),
+        ]
+    );
+}
+
+#[test]
+fn atomics_of_one_address_happen_lane_after_lane() {
+    let table: [(&str, u32, u32); 12] = [
+        ("atom.global.add.u32 %r1, [%rd1], 3;", 5, 5 + 96),
+        ("atom.add.s32 %r1, [%rd1], -1;", 5, 5u32.wrapping_sub(32)),
+        ("atom.global.max.u32 %r1, [%rd1], %r0;", 5, 31),
+        ("atom.global.min.s32 %r1, [%rd1], -7;", 5, -7i32 as u32),
+        ("atom.global.and.b32 %r1, [%rd1], 4;", 5, 4),
+        ("red.global.or.b32 [%rd1], %r0;", 32, 63),
+        ("red.xor.b32 [%rd1], 1;", 5, 5),
+        ("atom.global.exch.b32 %r1, [%rd1], %r0;", 5, 31),
+        ("atom.global.cas.b32 %r1, [%rd1], 5, 9;", 5, 9),
+        ("atom.global.inc.u32 %r1, [%rd1], 6;", 5, 5 + 32 - 5 * 7),
+        (
+            "atom.global.dec.u32 %r1, [%rd1], 9;",
+            3,
+            (3 + 320 - 32) % 10,
+        ),
+        (
+            "atom.acq_rel.gpu.global.add.f32 %f1, [%rd1], 0f3F800000;",
+            0,
+            0x4200_0000,
+        ),
+    ];
+    for (instruction, before, after) in table {
+        let got = run(&format!(
+            "ld.param.u64 %rd1, [out]; setp.eq.u32 %p1, %r0, 0; @%p1 st.global.u32 [%rd1], {before};
+             {instruction}"
+        ));
+        assert_eq!(got.u32(0), after, "{instruction}");
+    }
+}
+
+#[test]
+fn atomics_return_the_value_before() {
+    let got = run(
+        ".shared .b64 sum; mov.u64 %rd1, 0; st.shared.u64 [sum], %rd1;
+    atom.shared.add.u64 %rd2, [sum], 2; st.global.u64 [%rd0], %rd2;",
+    );
+    assert_eq!(got.doubles(), std::array::from_fn(|lane| 2 * lane as u64));
+}
+
+#[test]
+fn module_constants_and_initialisers_are_readable() {
+    let text = format!(
+        ".const .align 4 .b32 table[4] = {{10, 20, 30}};
+.global .align 8 .u64 pointer = generic(table)+4;
+.global .f32 scale = 0f40000000;
+.global .align 1 .b8 grid[2][3] = {{{{1}}, {{4, 5, 6}}}};
+{}",
+        kernel(
+            "ld.const.u32 %r1, [table+8]; ld.global.u64 %rd1, [pointer]; ld.u32 %r2, [%rd1];
+    ld.global.f32 %f1, [scale]; cvt.rzi.u32.f32 %r3, %f1; ld.global.u8 %r4, [grid+4];
+    st.global.v4.u32 [%rd0], {%r1, %r2, %r3, %r4};"
+        )
+    );
+    let got = run_module(&text, 32);
+    let row: Vec<u32> = (0..4).map(|at| got.u32(at)).collect();
+    assert_eq!(row, [30, 20, 2, 5]);
+}
+
+#[test]
+fn bad_addresses_name_kernel_line_thread_address_and_allocation() {
+    let error = fault("add.u64 %rd1, %rd0, 64;\n st.global.u32 [%rd1], %r0;");
+    assert_eq!(
+        error,
+        "test.ptx:18: `st.global.u32` in kernel `k`, work-group (0, 0, 0), thread (28, 0, 0): 4-byte \
+         access to address 0x10000200 is outside every allocation; nearest is `out` \
+         (0x10000000..0x10000200, 512 bytes), 0 bytes past its end"
+    );
+    let error = fault("ld.global.u32 %r1, [%rd0+2];");
+    assert!(
+        error.contains("thread (0, 0, 0)") && error.contains("misaligned"),
+        "{error}"
+    );
+    let error = fault("ld.u32 %r1, [0];");
+    assert!(
+        error.contains("generic address 0x0 is in no memory"),
+        "{error}"
+    );
+    let error = fault(".shared .b32 x; ld.shared.u32 %r1, [x+300];");
+    assert!(
+        error.contains("outside the 260 bytes of the work-group"),
+        "{error}"
+    );
+    let error = fault(".local .b32 x; ld.local.u32 %r1, [x+64];");
+    assert!(error.contains("private address 0x40"), "{error}");
+}

@@ -1,0 +1,174 @@
+//! Error messages of the front end, spelled out.
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use warpweave_ptx::Module;
+
+use crate::harness::{HEADER, errors, kernel};
+
+fn body(body: &str) -> String {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 out) {{\n    .reg .b32 %r<4>;\n    .reg .pred %p<2>;\n    .reg .b64 %rd<3>;\n    .reg .f32 total;\n{body}\n    ret;\n}}\n"
+    );
+    errors(&text)
+}
+
+#[test]
+fn an_unknown_instruction_is_named_with_its_place() {
+    assert_snapshot!(body("    ad.s32 %r1, %r2, %r3;"), @r#"
+test.ptx:9:5: unknown instruction `ad.s32`
+9 |     ad.s32 %r1, %r2, %r3;
+  |     ^^^^^^
+hint: did you mean `add`?
+"#);
+}
+
+#[test]
+fn an_unknown_form_is_refused_not_skipped() {
+    assert_snapshot!(body("    add.rz.f32 total, total, total;"), @r#"
+test.ptx:9:5: unsupported form `add.rz.f32`: only rounding to nearest even is supported
+9 |     add.rz.f32 total, total, total;
+  |     ^^^^^^^^^^
+"#);
+    assert_snapshot!(body("    add.wrap.s32 %r1, %r2, %r3;"), @r#"
+test.ptx:9:5: unsupported form `add.wrap.s32`: `.wrap` is not known here
+9 |     add.wrap.s32 %r1, %r2, %r3;
+  |     ^^^^^^^^^^^^
+"#);
+}
+
+#[test]
+fn unsupported_families_say_so() {
+    assert_snapshot!(body("    tex.2d.v4.f32.f32 {total, total, total, total}, [t, {total, total}];"), @r#"
+test.ptx:9:5: `tex.2d.v4.f32.f32`: textures are not supported
+9 |     tex.2d.v4.f32.f32 {total, total, total, total}, [t, {total, total}];
+  |     ^^^^^^^^^^^^^^^^^
+"#);
+    assert_snapshot!(body("    mma.sync.aligned.m8n8k4 %r1, %r2, %r3, %r1;"), @r#"
+test.ptx:9:5: `mma.sync.aligned.m8n8k4`: matrix instructions are not supported
+9 |     mma.sync.aligned.m8n8k4 %r1, %r2, %r3, %r1;
+  |     ^^^^^^^^^^^^^^^^^^^^^^^
+"#);
+}
+
+#[test]
+fn unknown_registers_and_labels_get_a_hint() {
+    assert_snapshot!(body("    add.s32 %r1, %r2, %r9;"), @r#"
+test.ptx:9:23: unknown register `%r9`
+9 |     add.s32 %r1, %r2, %r9;
+  |                       ^^^
+hint: `%r<4>` declares %r0 to %r3
+"#);
+    assert_snapshot!(body("done:\n    bra dome;"), @r#"
+test.ptx:10:9: unknown name `dome`
+10 |     bra dome;
+   |         ^^^^
+hint: did you mean `done`?
+"#);
+}
+
+#[test]
+fn placement_dependent_registers_are_refused_where_they_are_used() {
+    assert_snapshot!(body("    mov.u32 %r1, %smid;"), @r#"
+test.ptx:9:18: `%smid` depends on placement or time, which emulation does not know
+9 |     mov.u32 %r1, %smid;
+  |                  ^^^^^
+"#);
+}
+
+#[test]
+fn widths_and_operand_counts_must_fit() {
+    assert_snapshot!(body("    add.s32 %r1, %rd1, %r2;"), @r#"
+test.ptx:9:18: expected an operand for .s32, found a .b64 register
+9 |     add.s32 %r1, %rd1, %r2;
+  |                  ^^^^
+"#);
+    assert_snapshot!(body("    add.s32 %r1, %r2;"), @r#"
+test.ptx:9:5: `add.s32` takes 3 operands, found 2
+9 |     add.s32 %r1, %r2;
+  |     ^^^^^^^
+"#);
+}
+
+#[test]
+fn syntax_errors_name_what_was_expected_and_parsing_goes_on() {
+    assert_snapshot!(body("    add.s32 %r1, %r2 %r3;\n    sub.s32 %r1, , %r2;"), @r#"
+test.ptx:9:22: expected `,` or `;` after an operand of `add.s32`, found `%r3`
+9 |     add.s32 %r1, %r2 %r3;
+  |                      ^^^
+test.ptx:10:18: expected an operand, found `,`
+10 |     sub.s32 %r1, , %r2;
+   |                  ^
+"#);
+}
+
+#[test]
+fn indirect_calls_are_refused() {
+    assert_snapshot!(body("    call (%r1), %rd1, (%r2), proto;"), @r#"
+test.ptx:9:5: indirect calls and calls of undeclared functions are not supported
+9 |     call (%r1), %rd1, (%r2), proto;
+  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+"#);
+}
+
+#[test]
+fn a_missing_brace_is_found_at_the_end() {
+    assert_snapshot!(errors(&format!("{HEADER}{}", kernel("").trim_end().trim_end_matches('}'))), @r#"
+test.ptx:19:1: expected `}` after the body, the file ends
+19 | 
+   | ^
+"#);
+}
+
+#[test]
+fn too_many_live_registers_are_refused() {
+    let mut text = String::from("    .reg .b32 %x<300>;\n");
+    text.extend((0..300).map(|n| format!("    mov.u32 %x{n}, %tid.x;\n")));
+    text.extend((0..300).map(|n| format!("    st.global.u32 [%rd1], %x{n};\n")));
+    assert_snapshot!(body(&text), @r#"
+test.ptx:4:17: `k` keeps 302 registers alive at once; a thread has 255 and nothing is spilled
+4 | .visible .entry k(.param .u64 out) {
+  |                 ^
+hint: compile with a register limit so that the compiler spills
+"#);
+}
+
+/// A little of everything, to be damaged.
+const VICTIM: &str = ".version 7.0 .target sm_70 .address_size 64
+.const .align 4 .b32 table[4] = {10, 20, 30}; .global .u64 p = generic(table)+4;
+.func (.param .b32 r) twice(.param .b32 v) { .reg .b32 %r<4>; .local .b8 x[8];
+  ld.param.u32 %r1, [v]; add.u32 %r2, %r1, %r1; st.local.u8 [x+1], %r1; st.param.b32 [r], %r2; ret; }
+.visible .entry k(.param .u64 out, .param .align 8 .b8 s[12]) { .reg .pred %p<3>; .reg .b32 %r<8>;
+  .reg .b64 %rd<4>; .reg .f32 %f<4>; .shared .align 8 .b8 pool[64]; .loc 1 2 3
+  ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd2, %r1, 4, %rd1;
+  { .param .b32 a; .param .b32 b; st.param.b32 [a+0], %r1; call.uni (b), twice, (a);
+    ld.param.b32 %r2, [b]; } setp.lt.and.s32 %p1|%p2, %r1, 5, !%p2; @!%p1 bra $L_x;
+  and.pred %p1, %p1, %p2; shl.b32 %r3, %r2, 2; cvt.rn.f32.s32 %f1, %r3; bfe.u32 %r4, %r3, 1, 4;
+  atom.global.cas.b32 %r5, [%rd2], 0, 1; mov.b64 {%r6, _}, %rd2; shfl.sync.up.b32 %r6|%p1, %r5, 1, 0, -1;
+  bar.red.popc.u32 %r7, 0, %p1; vote.sync.ballot.b32 %r7, %p1, -1; st.global.v2.f32 [%rd2], {%f1, %f2};
+$L_x: slct.f32.s32 %f3, %f1, %f2, %r1; ret; }";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn damaged_text_is_refused_without_panic(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, any::<prop::sample::Index>()), 1..4)
+    ) {
+        let mut words: Vec<&str> = VICTIM.split_inclusive([' ', ',', ';', '.', '[', '{', '(']).collect();
+        for (at, kind, other) in damage {
+            let (at, other) = (at.index(words.len()), other.index(words.len()));
+            match kind {
+                0 => { words.remove(at); }
+                1 => words.swap(at, other),
+                2 => { let word = words[other]; words.insert(at, word); }
+                _ => words[at] = "0xffffffffffffffff",
+            }
+        }
+        let text = words.concat();
+        if let Err(errors) = Module::parse("damaged.ptx", &text) {
+            prop_assert!(errors.0.iter().all(|error| error.line >= 1 && error.column >= 1));
+            prop_assert!(errors.to_string().contains("damaged.ptx:"));
+        }
+    }
+}
