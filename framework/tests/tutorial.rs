@@ -1,0 +1,168 @@
+//! The code of `docs/write-a-component.md`, so that what the page shows compiles and holds.
+
+use proptest::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{
+    Component, Context, Cycle, EngineOptions, Environment, InPort, Kind, Next, OutPort, Ports,
+    Registry, SpecError, Statistics, TestBench,
+};
+use warpweave_params::{Diagnostic, Diagnostics, Source, parse};
+
+/// Passes messages on, at most one every `interval` cycles.
+struct RateLimiter {
+    input: InPort<u64>,
+    output: OutPort<u64>,
+    interval: Cycle,
+    open_from: Cycle,
+    passed: u64,
+}
+
+impl Component for RateLimiter {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.input("input", &mut self.input);
+        ports.output("output", &mut self.output);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        if self.input.peek(ctx).is_none() {
+            return Next::Message;
+        }
+        if ctx.cycle() < self.open_from {
+            return Next::Until(self.open_from);
+        }
+        if !self.output.can_send(ctx) {
+            return Next::Credit;
+        }
+        if let Some(message) = self.input.pop(ctx) {
+            self.output.send(ctx, message);
+        }
+        self.passed += 1;
+        self.open_from = ctx.cycle() + self.interval;
+        Next::Until(self.open_from)
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        statistics.counter("passed", "messages", "messages passed on", self.passed);
+    }
+}
+
+/// What a description sets.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RateLimiterSpec {
+    /// Cycles from one message to the next, at least 1.
+    interval_cycles: u32,
+}
+
+impl Kind for RateLimiter {
+    const NAME: &'static str = "RateLimiter";
+    const SUMMARY: &'static str = "Passes messages on at a bounded rate";
+    type Spec = RateLimiterSpec;
+
+    fn build(spec: RateLimiterSpec, _: &Environment) -> Result<Self, SpecError> {
+        SpecError::require(spec.interval_cycles > 0, "interval_cycles", || {
+            "interval_cycles is 0, expected at least 1".to_owned()
+        })?;
+        Ok(Self::new(spec.interval_cycles))
+    }
+}
+
+impl RateLimiter {
+    fn new(interval_cycles: u32) -> Self {
+        Self {
+            input: InPort::new(),
+            output: OutPort::new(),
+            interval: interval_cycles.into(),
+            open_from: 0,
+            passed: 0,
+        }
+    }
+}
+
+#[test]
+fn messages_leave_one_interval_apart() {
+    let mut bench = TestBench::new();
+    bench.add("limiter", RateLimiter::new(4));
+    let input = bench.source::<u64>("limiter.input");
+    let output = bench.sink::<u64>("limiter.output");
+    input.send_at(10, 7);
+    input.send_at(11, 8);
+    input.send_at(30, 9);
+    bench.expect_at(&output, 10, &7);
+    bench.expect_at(&output, 14, &8);
+    bench.expect_at(&output, 30, &9);
+    assert_eq!(bench.statistics("limiter").counter("passed"), Some(3));
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_reordered_or_early(n in 1..50u64, interval in 1..9u32, seed: u64) {
+        let received = run(n, interval, seed, true);
+        prop_assert!(received.iter().map(|(_, number)| *number).eq(0..n));
+        prop_assert!(received.iter().all(|(cycle, i)| *cycle > i * u64::from(interval)));
+        prop_assert_eq!(received, run(n, interval, seed, false));
+    }
+}
+
+/// Sends `0..n` through a limiter into a receiver that stalls at random.
+fn run(n: u64, interval: u32, seed: u64, sleeping: bool) -> Vec<(Cycle, u64)> {
+    let mut bench = TestBench::new();
+    bench.set_options(EngineOptions {
+        sleeping,
+        ..EngineOptions::default()
+    });
+    bench.add("limiter", RateLimiter::new(interval));
+    let input = bench.source::<u64>("limiter.input");
+    let output = bench.sink::<u64>("limiter.output");
+    output.stall_randomly(seed, 8);
+    (0..n).for_each(|number| input.send(number));
+    (0..n).map(|_| bench.receive(&output)).collect()
+}
+
+fn describe(text: &str) -> Result<(), Diagnostic> {
+    let mut registry = Registry::new();
+    registry.register::<RateLimiter>();
+    let node = parse(&Source::new("system.ron", text)).map_err(first)?;
+    registry
+        .build(&node, &Environment::new("limiter", 1))
+        .map(|_| ())
+}
+
+fn first(problems: Diagnostics) -> Diagnostic {
+    problems
+        .iter()
+        .next()
+        .expect("a failure has a message")
+        .clone()
+}
+
+#[test]
+fn descriptions_can_name_it() {
+    assert!(describe("RateLimiter(interval_cycles: 4)").is_ok());
+}
+
+#[test]
+fn wrong_descriptions_are_refused_with_their_place() {
+    let zero = describe("RateLimiter(interval_cycles: 0)").unwrap_err();
+    assert!(zero.to_string().contains("system.ron:1:"), "{zero}");
+    assert!(zero.to_string().contains("expected at least 1"), "{zero}");
+    let slip = describe("RateLimiter(interval_cycle: 4)").unwrap_err();
+    assert!(slip.to_string().contains("`interval_cycles`"), "{slip}");
+}
+
+/// Every block of Rust on the page stands in this file, line by line.
+#[test]
+fn the_page_shows_this_code() {
+    let page = include_str!("../../docs/write-a-component.md");
+    let code = include_str!("tutorial.rs");
+    let blocks: Vec<_> = page.split("```rust\n").skip(1).collect();
+    assert!(blocks.len() >= 4, "the page shows code");
+    for block in blocks {
+        let block = block.split("```").next().unwrap_or_default();
+        assert!(
+            code.contains(block),
+            "not in framework/tests/tutorial.rs:\n{block}"
+        );
+    }
+}
