@@ -32,6 +32,9 @@ pub fn parse(source: &Arc<Source>) -> Result<Node, Diagnostics> {
 }
 
 /// Reads the value that begins at a byte offset of a source and ends with it.
+///
+/// # Errors
+/// As [`parse`].
 pub fn parse_from(source: &Arc<Source>, from: usize) -> Result<Node, Diagnostics> {
     let text = source.text();
     if text.len() > TEXT_BYTES_MAX {
