@@ -609,13 +609,12 @@ impl Future for Waiting {
     fn poll(mut self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<usize> {
         let world = self.world.clone();
         let mut inner = world.inner.borrow_mut();
-        let wait = match self.armed {
-            Some(wait) => wait,
-            None => {
-                let wait = inner.arm(&self.what);
-                self.armed = Some(wait);
-                wait
-            }
+        let wait = if let Some(wait) = self.armed {
+            wait
+        } else {
+            let wait = inner.arm(&self.what);
+            self.armed = Some(wait);
+            wait
         };
         if inner.waits[wait as usize].missing > 0 {
             return Poll::Pending;
