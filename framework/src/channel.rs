@@ -216,12 +216,15 @@ impl<T: Message> OutPort<T> {
             }
         };
         let delay = link.latency_ticks + tail * link.period;
-        link.end.push(message, now + delay);
+        // Behind another message nobody need be woken yet: taking that one arms for this one.
+        let first = link.end.push(now, message, now + delay);
         link.messages += 1;
-        if link.same_domain {
-            ctx.wake_in(link.receiver, link.latency_cycles + tail);
-        } else {
-            ctx.wake_at_tick(link.receiver, now + delay);
+        if first {
+            if link.same_domain {
+                ctx.wake_in(link.receiver, link.latency_cycles + tail);
+            } else {
+                ctx.wake_at_tick(link.receiver, now + delay);
+            }
         }
         ctx.sent(link.channel);
     }
@@ -232,8 +235,11 @@ impl<T: Message> OutPort<T> {
     /// When the channel has no room: call after [`OutPort::can_send`] said yes.
     #[inline]
     pub fn send(&mut self, ctx: &mut Context<'_>, message: T) {
-        // Asking again is the check: a slot found free is a matter of two loads.
-        assert!(self.can_send(ctx), "sent without asking can_send");
+        let link = self.link.as_ref().expect(UNBOUND);
+        assert!(
+            ctx.now().0 >= link.free_from,
+            "sent without asking can_send: the width of the wire is used up"
+        );
         self.push(ctx, message);
     }
 
@@ -287,6 +293,9 @@ impl<T: Message> InPort<T> {
             } else {
                 ctx.wake_at_tick(link.sender, now + link.credit_ticks);
             }
+        }
+        if let Some(ready) = link.end.next_ready(now) {
+            ctx.wake_me_at_tick(ready);
         }
         Some(value)
     }

@@ -106,26 +106,33 @@ impl<T> Producer<T> {
         }
     }
 
-    /// Writes the next slot; the message is readable from tick `ready` on.
+    /// Writes the next slot; the message is readable from tick `ready` on. Returns whether all
+    /// messages before it have been taken.
     ///
     /// # Panics
-    /// When the slot is not empty: callers ask [`Producer::vacancy`] first.
+    /// When the slot is not writable at `now`: callers ask [`Producer::vacancy`] first.
     #[inline]
-    pub(crate) fn push(&mut self, value: T, ready: u64) {
+    pub(crate) fn push(&mut self, now: u64, value: T, ready: u64) -> bool {
         debug_assert!(ready <= TICK_MAX);
-        let slot = &self.ring.slots[self.at];
+        let slots = &*self.ring.slots;
+        let slot = &slots[self.at];
+        let stamp = slot.stamp.load(Ordering::Acquire);
         assert!(
-            slot.stamp.load(Ordering::Acquire) & FULL == 0,
-            "channel slot written while full"
+            stamp & FULL == 0 && stamp >> 1 <= now,
+            "sent without asking can_send: the slot is full or its credit on the way"
         );
+        let last = if self.at == 0 { slots.len() } else { self.at } - 1;
+        // With one slot the last message was in this one, which is empty.
+        let first = slots[last].stamp.load(Ordering::Acquire) & FULL == 0;
         // SAFETY: `full` is 0, so the consumer does not touch the value, and `&mut self` on the
         // only producer excludes other writers.
         unsafe { (*slot.value.get()).write(value) };
         slot.stamp.store(ready << 1 | FULL, Ordering::Release);
         self.at += 1;
-        if self.at == self.ring.slots.len() {
+        if self.at == slots.len() {
             self.at = 0;
         }
+        first
     }
 
     /// Asks the consumer to wake the producer at its next pop.
@@ -168,6 +175,13 @@ impl<T> Consumer<T> {
         // SAFETY: `full` is 1: the value is initialised and the producer leaves it alone until
         // the only consumer (borrowed here, so it cannot pop meanwhile) empties the slot.
         Some(unsafe { (*slot.value.get()).assume_init_ref() })
+    }
+
+    /// When the oldest message becomes readable, if that is later than `now`.
+    #[inline]
+    pub(crate) fn next_ready(&self, now: u64) -> Option<u64> {
+        let stamp = self.ring.slots[self.at].stamp.load(Ordering::Acquire);
+        (stamp & FULL != 0 && stamp >> 1 > now).then_some(stamp >> 1)
     }
 
     /// Takes the oldest message, if it is readable at `now`; the slot can be written again from
@@ -225,7 +239,7 @@ mod tests {
     #[test]
     fn a_message_is_readable_from_its_ready_tick_on() {
         let (mut tx, mut rx) = ring(2);
-        tx.push('a', 5);
+        tx.push(0, 'a', 5);
         assert_eq!(rx.peek(4), None);
         assert_eq!(rx.pop(5, 6), Some('a'));
         assert_eq!(rx.pop(6, 7), None);
@@ -234,7 +248,7 @@ mod tests {
     #[test]
     fn a_slot_is_writable_only_when_its_credit_is_back() {
         let (mut tx, mut rx) = ring(1);
-        tx.push(1, 1);
+        tx.push(0, 1, 1);
         assert_eq!(tx.vacancy(9), Vacancy::Full);
         rx.pop(3, 7).unwrap();
         assert_eq!(tx.vacancy(6), Vacancy::CreditAt(7));
@@ -246,7 +260,7 @@ mod tests {
         let value = Arc::new(());
         let (mut tx, mut rx) = ring(4);
         for _ in 0..3 {
-            tx.push(Arc::clone(&value), 0);
+            tx.push(0, Arc::clone(&value), 0);
         }
         drop(rx.pop(0, 0));
         drop((tx, rx));
@@ -262,7 +276,7 @@ mod tests {
                     while tx.vacancy(0) != Vacancy::Free {
                         std::hint::spin_loop();
                     }
-                    tx.push(Box::new(i), 0);
+                    tx.push(0, Box::new(i), 0);
                 }
             });
             for i in 0..10_000 {
@@ -278,10 +292,10 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "written while full")]
+    #[should_panic(expected = "the slot is full")]
     fn pushing_into_a_full_slot_is_caught() {
         let (mut tx, _rx) = ring(1);
-        tx.push(1, 0);
-        tx.push(2, 0);
+        tx.push(0, 1, 0);
+        tx.push(0, 2, 0);
     }
 }
