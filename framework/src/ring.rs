@@ -30,25 +30,17 @@ struct Slot<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-struct Ring<T> {
-    slots: Box<[Slot<T>]>,
-    /// The producer found no room and sleeps until a credit is on its way.
-    producer_blocked: AtomicBool,
-}
+// SAFETY: a slot is shared by one producer and one consumer. The stamp protocol above gives each
+// of them exclusive access to its value in turn, with release/acquire hand-over, so moving `T`
+// values between two threads is all that happens: `T: Send` suffices.
+unsafe impl<T: Send> Sync for Slot<T> {}
 
-// SAFETY: a `Ring` is shared by one producer and one consumer. The stamp protocol above gives
-// each of them exclusive access to a slot's value in turn, with release/acquire hand-over, so
-// moving `T` values between two threads is all that happens: `T: Send` suffices.
-unsafe impl<T: Send> Sync for Ring<T> {}
-
-impl<T> Drop for Ring<T> {
+impl<T> Drop for Slot<T> {
     fn drop(&mut self) {
-        for slot in &mut self.slots {
-            if *slot.stamp.get_mut() & FULL != 0 {
-                // SAFETY: `full` says the slot holds an initialised value, and `&mut self` says
-                // that both ends are gone.
-                unsafe { slot.value.get_mut().assume_init_drop() }
-            }
+        if *self.stamp.get_mut() & FULL != 0 {
+            // SAFETY: `full` says the slot holds an initialised value, and `&mut self` says that
+            // both ends are gone.
+            unsafe { self.value.get_mut().assume_init_drop() }
         }
     }
 }
@@ -56,23 +48,31 @@ impl<T> Drop for Ring<T> {
 /// Creates a ring of `capacity` slots and returns its two ends.
 pub(crate) fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     assert!(capacity > 0, "a channel holds at least one message");
-    let slots = (0..capacity)
+    let slots: Arc<[Slot<T>]> = (0..capacity)
         .map(|_| Slot {
             stamp: AtomicU64::new(0),
             value: UnsafeCell::new(MaybeUninit::uninit()),
         })
         .collect();
-    let ring = Arc::new(Ring {
-        slots,
-        producer_blocked: AtomicBool::new(false),
-    });
+    let blocked = Arc::new(AtomicBool::new(false));
     (
         Producer {
-            ring: Arc::clone(&ring),
+            slots: Arc::clone(&slots),
+            blocked: Arc::clone(&blocked),
             at: 0,
         },
-        Consumer { ring, at: 0 },
+        Consumer {
+            slots,
+            blocked,
+            at: 0,
+        },
     )
+}
+
+/// Messages in the slots, visible or in flight.
+fn len<T>(slots: &[Slot<T>]) -> usize {
+    let full = |s: &&Slot<T>| s.stamp.load(Ordering::Acquire) & FULL != 0;
+    slots.iter().filter(full).count()
 }
 
 /// Why the producer cannot write the next slot.
@@ -88,7 +88,9 @@ pub(crate) enum Vacancy {
 
 /// The writing end.
 pub(crate) struct Producer<T> {
-    ring: Arc<Ring<T>>,
+    slots: Arc<[Slot<T>]>,
+    /// The producer found no room and sleeps until a credit is on its way.
+    blocked: Arc<AtomicBool>,
     at: usize,
 }
 
@@ -96,7 +98,7 @@ impl<T> Producer<T> {
     /// Whether the next slot can be written at `now`.
     #[inline]
     pub(crate) fn vacancy(&self, now: u64) -> Vacancy {
-        let stamp = self.ring.slots[self.at].stamp.load(Ordering::Acquire);
+        let stamp = self.slots[self.at].stamp.load(Ordering::Acquire);
         if stamp & FULL != 0 {
             Vacancy::Full
         } else if stamp >> 1 <= now {
@@ -114,7 +116,7 @@ impl<T> Producer<T> {
     #[inline]
     pub(crate) fn push(&mut self, now: u64, value: T, ready: u64) -> bool {
         debug_assert!(ready <= TICK_MAX);
-        let slots = &*self.ring.slots;
+        let slots = &*self.slots;
         let slot = &slots[self.at];
         let stamp = slot.stamp.load(Ordering::Acquire);
         assert!(
@@ -138,28 +140,30 @@ impl<T> Producer<T> {
     /// Asks the consumer to wake the producer at its next pop.
     #[inline]
     pub(crate) fn set_blocked(&self) {
-        self.ring.producer_blocked.store(true, Ordering::Release);
+        self.blocked.store(true, Ordering::Release);
     }
 
     /// Whether the producer waits for a credit.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.ring.producer_blocked.load(Ordering::Acquire)
+        self.blocked.load(Ordering::Acquire)
     }
 
     /// Messages in the ring, visible or in flight.
     pub(crate) fn len(&self) -> usize {
-        self.ring.len()
+        len(&self.slots)
     }
 
     /// Slots of the ring.
     pub(crate) fn capacity(&self) -> usize {
-        self.ring.slots.len()
+        self.slots.len()
     }
 }
 
 /// The reading end.
 pub(crate) struct Consumer<T> {
-    ring: Arc<Ring<T>>,
+    slots: Arc<[Slot<T>]>,
+    /// The producer found no room and sleeps until a credit is on its way.
+    blocked: Arc<AtomicBool>,
     at: usize,
 }
 
@@ -167,7 +171,7 @@ impl<T> Consumer<T> {
     /// The oldest message, if it is readable at `now`.
     #[inline]
     pub(crate) fn peek(&self, now: u64) -> Option<&T> {
-        let slot = &self.ring.slots[self.at];
+        let slot = &self.slots[self.at];
         let stamp = slot.stamp.load(Ordering::Acquire);
         if stamp & FULL == 0 || stamp >> 1 > now {
             return None;
@@ -180,7 +184,7 @@ impl<T> Consumer<T> {
     /// When the oldest message becomes readable, if that is later than `now`.
     #[inline]
     pub(crate) fn next_ready(&self, now: u64) -> Option<u64> {
-        let stamp = self.ring.slots[self.at].stamp.load(Ordering::Acquire);
+        let stamp = self.slots[self.at].stamp.load(Ordering::Acquire);
         (stamp & FULL != 0 && stamp >> 1 > now).then_some(stamp >> 1)
     }
 
@@ -188,7 +192,7 @@ impl<T> Consumer<T> {
     /// tick `free_at` on.
     #[inline]
     pub(crate) fn pop(&mut self, now: u64, free_at: u64) -> Option<T> {
-        let slot = &self.ring.slots[self.at];
+        let slot = &self.slots[self.at];
         let stamp = slot.stamp.load(Ordering::Acquire);
         if stamp & FULL == 0 || stamp >> 1 > now {
             return None;
@@ -198,7 +202,7 @@ impl<T> Consumer<T> {
         let value = unsafe { (*slot.value.get()).assume_init_read() };
         slot.stamp.store(free_at << 1, Ordering::Release);
         self.at += 1;
-        if self.at == self.ring.slots.len() {
+        if self.at == self.slots.len() {
             self.at = 0;
         }
         Some(value)
@@ -208,27 +212,17 @@ impl<T> Consumer<T> {
     #[inline]
     pub(crate) fn take_blocked(&self) -> bool {
         // The plain load keeps the common case free of a locked instruction.
-        self.ring.producer_blocked.load(Ordering::Acquire)
-            && self.ring.producer_blocked.swap(false, Ordering::AcqRel)
+        self.blocked.load(Ordering::Acquire) && self.blocked.swap(false, Ordering::AcqRel)
     }
 
     /// Messages in the ring, visible or in flight.
     pub(crate) fn len(&self) -> usize {
-        self.ring.len()
+        len(&self.slots)
     }
 
     /// Slots of the ring.
     pub(crate) fn capacity(&self) -> usize {
-        self.ring.slots.len()
-    }
-}
-
-impl<T> Ring<T> {
-    fn len(&self) -> usize {
-        self.slots
-            .iter()
-            .filter(|s| s.stamp.load(Ordering::Acquire) & FULL != 0)
-            .count()
+        self.slots.len()
     }
 }
 
