@@ -118,6 +118,22 @@ struct Out<T> {
     channel: u32,
 }
 
+impl<T> Out<T> {
+    /// Sees to it that the sender is woken when it can send.
+    #[cold]
+    fn arm(&self, vacancy: Vacancy, ctx: &mut Context<'_>) {
+        let now = ctx.now().0;
+        match vacancy {
+            // The width of the wire is used up.
+            Vacancy::Free => ctx.wake_me_at_tick(self.free_from),
+            Vacancy::CreditAt(tick) => ctx.wake_me_at_tick(tick.max(self.free_from)),
+            Vacancy::Full if ctx.invited() => self.end.set_blocked(),
+            Vacancy::Full => {}
+        }
+        debug_assert!(now < self.free_from || vacancy != Vacancy::Free);
+    }
+}
+
 impl<T> Default for OutPort<T> {
     fn default() -> Self {
         Self { link: None }
@@ -149,30 +165,12 @@ impl<T: Message> OutPort<T> {
     pub fn can_send(&mut self, ctx: &mut Context<'_>) -> bool {
         let now = ctx.now().0;
         let link = self.link.as_mut().expect(UNBOUND);
-        if now < link.free_from {
-            ctx.wake_me_at_tick(link.free_from);
-            return false;
+        let vacancy = link.end.vacancy(now);
+        if vacancy == Vacancy::Free && now >= link.free_from {
+            return true;
         }
-        if let Width::Messages(width) = link.width
-            && link.sent_at == now
-            && link.sent >= width
-        {
-            ctx.wake_me_at_tick(now + link.period);
-            return false;
-        }
-        match link.end.vacancy(now) {
-            Vacancy::Free => true,
-            Vacancy::CreditAt(tick) => {
-                ctx.wake_me_at_tick(tick);
-                false
-            }
-            Vacancy::Full => {
-                if ctx.invited() {
-                    link.end.set_blocked();
-                }
-                false
-            }
-        }
+        link.arm(vacancy, ctx);
+        false
     }
 
     /// Sends a message, or hands it back when the channel has no room in this cycle; then the
@@ -185,34 +183,50 @@ impl<T: Message> OutPort<T> {
         if !self.can_send(ctx) {
             return Err(message);
         }
+        self.push(ctx, message);
+        Ok(())
+    }
+
+    /// Writes the next slot, which is free.
+    #[inline]
+    fn push(&mut self, ctx: &mut Context<'_>, message: T) {
         let now = ctx.now().0;
         let link = self.link.as_mut().expect(UNBOUND);
-        let occupied = match link.width {
-            Width::Messages(_) => {
-                if link.sent_at == now {
-                    link.sent += 1;
+        let tail = match link.width {
+            Width::Messages(1) => {
+                link.free_from = now + link.period;
+                0
+            }
+            Width::Messages(width) => {
+                link.sent = if link.sent_at == now {
+                    link.sent + 1
                 } else {
-                    link.sent_at = now;
-                    link.sent = 1;
+                    1
+                };
+                link.sent_at = now;
+                if link.sent >= width {
+                    link.free_from = now + link.period;
                 }
-                1
+                0
             }
             Width::Bytes(width) => {
                 let cycles = u64::from(message.wire_bytes().div_ceil(width).max(1));
                 link.free_from = now + cycles * link.period;
-                cycles
+                cycles - 1
             }
         };
-        let delay = link.latency_ticks + (occupied - 1) * link.period;
-        link.end.push(message, now + delay);
+        let delay = link.latency_ticks + tail * link.period;
+        // Behind another message nobody need be woken yet: taking that one arms for this one.
+        let first = link.end.push(now, message, now + delay);
         link.messages += 1;
-        if link.same_domain {
-            ctx.wake_in(link.receiver, link.latency_cycles + occupied - 1);
-        } else {
-            ctx.wake_at_tick(link.receiver, now + delay);
+        if first {
+            if link.same_domain {
+                ctx.wake_in(link.receiver, link.latency_cycles + tail);
+            } else {
+                ctx.wake_at_tick(link.receiver, now + delay);
+            }
         }
         ctx.sent(link.channel);
-        Ok(())
     }
 
     /// Sends a message that is known to fit.
@@ -221,10 +235,12 @@ impl<T: Message> OutPort<T> {
     /// When the channel has no room: call after [`OutPort::can_send`] said yes.
     #[inline]
     pub fn send(&mut self, ctx: &mut Context<'_>, message: T) {
+        let link = self.link.as_ref().expect(UNBOUND);
         assert!(
-            self.try_send(ctx, message).is_ok(),
-            "sent without asking can_send"
+            ctx.now().0 >= link.free_from,
+            "sent without asking can_send: the width of the wire is used up"
         );
+        self.push(ctx, message);
     }
 
     /// Messages in the channel, visible or in flight; for reports.
@@ -277,6 +293,9 @@ impl<T: Message> InPort<T> {
             } else {
                 ctx.wake_at_tick(link.sender, now + link.credit_ticks);
             }
+        }
+        if let Some(ready) = link.end.next_ready(now) {
+            ctx.wake_me_at_tick(ready);
         }
         Some(value)
     }

@@ -38,8 +38,9 @@ pub trait Component: Send {
 
 /// What a component waits for after an evaluation.
 ///
-/// Whatever it says, a component is also woken by any message that becomes readable and by the
-/// credit of any output that it found full. The reason feeds the activity statistics and the
+/// Whatever it says, a component is also woken by any message that becomes the oldest readable one
+/// of an input (not by one behind a message that it left there) and by the credit of any output
+/// that it found full. The reason feeds the activity statistics and the
 /// deadlock report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {

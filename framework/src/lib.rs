@@ -1,10 +1,12 @@
-//! The event kernel of Warpweave: clocked components, typed channels, exact time.
+//! The event kernel of Warpweave: clocked components, typed channels, exact time, and events,
+//! signals and processes beside them.
 //!
 //! ```text
 //!   SystemBuilder ── elaborate ──► Simulation ── run ──► Outcome, statistics
 //!     clocks                         per clock domain: awake components, near and far wake-ups
 //!     instances (Component)          channels: bounded rings with timestamps in the slots
-//!     wires (Link)
+//!     wires (Link)                   event world: timed queue, delta cycles, processes
+//!     World
 //! ```
 //!
 //! Three rules make results independent of evaluation order, sleeping and threads:
@@ -44,6 +46,75 @@
 //!         if self.input.peek(ctx).is_some() { Next::Busy } else { Next::Message }
 //!     }
 //! }
+//! ```
+//!
+//! # Events, signals and processes
+//!
+//! Benches and behavioural models may use the event [`World`] of a system, whose rules are those
+//! of SystemC. It runs after the clock edges of a tick, and components never wait for it: what
+//! RON instantiates is never a process.
+//!
+//! An [`Event`] is notified now, in the next delta cycle, or at a time; the earlier pending
+//! notification stays:
+//!
+//! ```
+//! # use warpweave_framework::*;
+//! # use std::{cell::Cell, rc::Rc};
+//! let mut builder = SystemBuilder::new();
+//! let world = builder.world();
+//! let alarm = world.event("alarm");
+//! let rang_at = Rc::new(Cell::new(None));
+//! let (w, seen) = (world.clone(), rang_at.clone());
+//! world.handler("listener", &[&alarm], move || seen.set(Some(w.now())));
+//! alarm.notify_after(20);
+//! alarm.notify_after(30); // Later than the pending one: ignored.
+//! assert_eq!(builder.elaborate()?.run(&RunLimits::default()), Outcome::Done);
+//! assert_eq!(rang_at.get(), Some(Tick(20)));
+//! # Ok::<(), ElaborationErrors>(())
+//! ```
+//!
+//! A [`Signal`] keeps its value until the update phase, so the order of processes never matters:
+//!
+//! ```
+//! # use warpweave_framework::*;
+//! let mut builder = SystemBuilder::new();
+//! let world = builder.world();
+//! let (a, b) = (world.signal("a", 1), world.signal("b", 2));
+//! for (from, to) in [(a.clone(), b.clone()), (b.clone(), a.clone())] {
+//!     world.method("swap", &[], move || to.write(from.read()));
+//! }
+//! builder.elaborate()?.run(&RunLimits::default());
+//! assert_eq!((a.read(), b.read()), (2, 1));
+//! # Ok::<(), ElaborationErrors>(())
+//! ```
+//!
+//! A process is an `async` block that awaits kernel objects only: events, time, clock cycles, and
+//! the channel ports made for it:
+//!
+//! ```
+//! # use warpweave_framework::*;
+//! let mut builder = SystemBuilder::new();
+//! let clock = builder.clock("core", Frequency::new(1_000_000_000, 1).expect("not zero"));
+//! let mut output = builder.process_output::<u64>("driver", clock);
+//! let mut input = builder.process_input::<u64>("checker", clock);
+//! builder.connect("driver.output", "checker.input", Link::latency(3));
+//! let world = builder.world();
+//! world.process("driver", {
+//!     let world = world.clone();
+//!     async move {
+//!         world.cycles(clock, 10).await;
+//!         output.send(42).await; // At the edge of cycle 11.
+//!     }
+//! });
+//! world.process("checker", {
+//!     let world = world.clone();
+//!     async move {
+//!         assert_eq!(input.recv().await, 42);
+//!         assert_eq!(world.cycle(clock), 14);
+//!     }
+//! });
+//! assert_eq!(builder.elaborate()?.run(&RunLimits::default()), Outcome::Done);
+//! # Ok::<(), ElaborationErrors>(())
 //! ```
 
 mod builder;

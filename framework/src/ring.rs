@@ -30,25 +30,17 @@ struct Slot<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-struct Ring<T> {
-    slots: Box<[Slot<T>]>,
-    /// The producer found no room and sleeps until a credit is on its way.
-    producer_blocked: AtomicBool,
-}
+// SAFETY: a slot is shared by one producer and one consumer. The stamp protocol above gives each
+// of them exclusive access to its value in turn, with release/acquire hand-over, so moving `T`
+// values between two threads is all that happens: `T: Send` suffices.
+unsafe impl<T: Send> Sync for Slot<T> {}
 
-// SAFETY: a `Ring` is shared by one producer and one consumer. The stamp protocol above gives
-// each of them exclusive access to a slot's value in turn, with release/acquire hand-over, so
-// moving `T` values between two threads is all that happens: `T: Send` suffices.
-unsafe impl<T: Send> Sync for Ring<T> {}
-
-impl<T> Drop for Ring<T> {
+impl<T> Drop for Slot<T> {
     fn drop(&mut self) {
-        for slot in &mut self.slots {
-            if *slot.stamp.get_mut() & FULL != 0 {
-                // SAFETY: `full` says the slot holds an initialised value, and `&mut self` says
-                // that both ends are gone.
-                unsafe { slot.value.get_mut().assume_init_drop() }
-            }
+        if *self.stamp.get_mut() & FULL != 0 {
+            // SAFETY: `full` says the slot holds an initialised value, and `&mut self` says that
+            // both ends are gone.
+            unsafe { self.value.get_mut().assume_init_drop() }
         }
     }
 }
@@ -56,23 +48,31 @@ impl<T> Drop for Ring<T> {
 /// Creates a ring of `capacity` slots and returns its two ends.
 pub(crate) fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     assert!(capacity > 0, "a channel holds at least one message");
-    let slots = (0..capacity)
+    let slots: Arc<[Slot<T>]> = (0..capacity)
         .map(|_| Slot {
             stamp: AtomicU64::new(0),
             value: UnsafeCell::new(MaybeUninit::uninit()),
         })
         .collect();
-    let ring = Arc::new(Ring {
-        slots,
-        producer_blocked: AtomicBool::new(false),
-    });
+    let blocked = Arc::new(AtomicBool::new(false));
     (
         Producer {
-            ring: Arc::clone(&ring),
+            slots: Arc::clone(&slots),
+            blocked: Arc::clone(&blocked),
             at: 0,
         },
-        Consumer { ring, at: 0 },
+        Consumer {
+            slots,
+            blocked,
+            at: 0,
+        },
     )
+}
+
+/// Messages in the slots, visible or in flight.
+fn len<T>(slots: &[Slot<T>]) -> usize {
+    let full = |s: &&Slot<T>| s.stamp.load(Ordering::Acquire) & FULL != 0;
+    slots.iter().filter(full).count()
 }
 
 /// Why the producer cannot write the next slot.
@@ -88,7 +88,9 @@ pub(crate) enum Vacancy {
 
 /// The writing end.
 pub(crate) struct Producer<T> {
-    ring: Arc<Ring<T>>,
+    slots: Arc<[Slot<T>]>,
+    /// The producer found no room and sleeps until a credit is on its way.
+    blocked: Arc<AtomicBool>,
     at: usize,
 }
 
@@ -96,7 +98,7 @@ impl<T> Producer<T> {
     /// Whether the next slot can be written at `now`.
     #[inline]
     pub(crate) fn vacancy(&self, now: u64) -> Vacancy {
-        let stamp = self.ring.slots[self.at].stamp.load(Ordering::Acquire);
+        let stamp = self.slots[self.at].stamp.load(Ordering::Acquire);
         if stamp & FULL != 0 {
             Vacancy::Full
         } else if stamp >> 1 <= now {
@@ -106,53 +108,62 @@ impl<T> Producer<T> {
         }
     }
 
-    /// Writes the next slot; the message is readable from tick `ready` on.
+    /// Writes the next slot; the message is readable from tick `ready` on. Returns whether all
+    /// messages before it have been taken.
     ///
     /// # Panics
-    /// When the slot is not empty: callers ask [`Producer::vacancy`] first.
+    /// When the slot is not writable at `now`: callers ask [`Producer::vacancy`] first.
     #[inline]
-    pub(crate) fn push(&mut self, value: T, ready: u64) {
+    pub(crate) fn push(&mut self, now: u64, value: T, ready: u64) -> bool {
         debug_assert!(ready <= TICK_MAX);
-        let slot = &self.ring.slots[self.at];
+        let slots = &*self.slots;
+        let slot = &slots[self.at];
+        let stamp = slot.stamp.load(Ordering::Acquire);
         assert!(
-            slot.stamp.load(Ordering::Acquire) & FULL == 0,
-            "channel slot written while full"
+            stamp & FULL == 0 && stamp >> 1 <= now,
+            "sent without asking can_send: the slot is full or its credit on the way"
         );
+        let last = if self.at == 0 { slots.len() } else { self.at } - 1;
+        // With one slot the last message was in this one, which is empty.
+        let first = slots[last].stamp.load(Ordering::Acquire) & FULL == 0;
         // SAFETY: `full` is 0, so the consumer does not touch the value, and `&mut self` on the
         // only producer excludes other writers.
         unsafe { (*slot.value.get()).write(value) };
         slot.stamp.store(ready << 1 | FULL, Ordering::Release);
         self.at += 1;
-        if self.at == self.ring.slots.len() {
+        if self.at == slots.len() {
             self.at = 0;
         }
+        first
     }
 
     /// Asks the consumer to wake the producer at its next pop.
     #[inline]
     pub(crate) fn set_blocked(&self) {
-        self.ring.producer_blocked.store(true, Ordering::Release);
+        self.blocked.store(true, Ordering::Release);
     }
 
     /// Whether the producer waits for a credit.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.ring.producer_blocked.load(Ordering::Acquire)
+        self.blocked.load(Ordering::Acquire)
     }
 
     /// Messages in the ring, visible or in flight.
     pub(crate) fn len(&self) -> usize {
-        self.ring.len()
+        len(&self.slots)
     }
 
     /// Slots of the ring.
     pub(crate) fn capacity(&self) -> usize {
-        self.ring.slots.len()
+        self.slots.len()
     }
 }
 
 /// The reading end.
 pub(crate) struct Consumer<T> {
-    ring: Arc<Ring<T>>,
+    slots: Arc<[Slot<T>]>,
+    /// The producer found no room and sleeps until a credit is on its way.
+    blocked: Arc<AtomicBool>,
     at: usize,
 }
 
@@ -160,7 +171,7 @@ impl<T> Consumer<T> {
     /// The oldest message, if it is readable at `now`.
     #[inline]
     pub(crate) fn peek(&self, now: u64) -> Option<&T> {
-        let slot = &self.ring.slots[self.at];
+        let slot = &self.slots[self.at];
         let stamp = slot.stamp.load(Ordering::Acquire);
         if stamp & FULL == 0 || stamp >> 1 > now {
             return None;
@@ -170,11 +181,18 @@ impl<T> Consumer<T> {
         Some(unsafe { (*slot.value.get()).assume_init_ref() })
     }
 
+    /// When the oldest message becomes readable, if that is later than `now`.
+    #[inline]
+    pub(crate) fn next_ready(&self, now: u64) -> Option<u64> {
+        let stamp = self.slots[self.at].stamp.load(Ordering::Acquire);
+        (stamp & FULL != 0 && stamp >> 1 > now).then_some(stamp >> 1)
+    }
+
     /// Takes the oldest message, if it is readable at `now`; the slot can be written again from
     /// tick `free_at` on.
     #[inline]
     pub(crate) fn pop(&mut self, now: u64, free_at: u64) -> Option<T> {
-        let slot = &self.ring.slots[self.at];
+        let slot = &self.slots[self.at];
         let stamp = slot.stamp.load(Ordering::Acquire);
         if stamp & FULL == 0 || stamp >> 1 > now {
             return None;
@@ -184,7 +202,7 @@ impl<T> Consumer<T> {
         let value = unsafe { (*slot.value.get()).assume_init_read() };
         slot.stamp.store(free_at << 1, Ordering::Release);
         self.at += 1;
-        if self.at == self.ring.slots.len() {
+        if self.at == self.slots.len() {
             self.at = 0;
         }
         Some(value)
@@ -194,27 +212,17 @@ impl<T> Consumer<T> {
     #[inline]
     pub(crate) fn take_blocked(&self) -> bool {
         // The plain load keeps the common case free of a locked instruction.
-        self.ring.producer_blocked.load(Ordering::Acquire)
-            && self.ring.producer_blocked.swap(false, Ordering::AcqRel)
+        self.blocked.load(Ordering::Acquire) && self.blocked.swap(false, Ordering::AcqRel)
     }
 
     /// Messages in the ring, visible or in flight.
     pub(crate) fn len(&self) -> usize {
-        self.ring.len()
+        len(&self.slots)
     }
 
     /// Slots of the ring.
     pub(crate) fn capacity(&self) -> usize {
-        self.ring.slots.len()
-    }
-}
-
-impl<T> Ring<T> {
-    fn len(&self) -> usize {
-        self.slots
-            .iter()
-            .filter(|s| s.stamp.load(Ordering::Acquire) & FULL != 0)
-            .count()
+        self.slots.len()
     }
 }
 
@@ -225,7 +233,7 @@ mod tests {
     #[test]
     fn a_message_is_readable_from_its_ready_tick_on() {
         let (mut tx, mut rx) = ring(2);
-        tx.push('a', 5);
+        tx.push(0, 'a', 5);
         assert_eq!(rx.peek(4), None);
         assert_eq!(rx.pop(5, 6), Some('a'));
         assert_eq!(rx.pop(6, 7), None);
@@ -234,7 +242,7 @@ mod tests {
     #[test]
     fn a_slot_is_writable_only_when_its_credit_is_back() {
         let (mut tx, mut rx) = ring(1);
-        tx.push(1, 1);
+        tx.push(0, 1, 1);
         assert_eq!(tx.vacancy(9), Vacancy::Full);
         rx.pop(3, 7).unwrap();
         assert_eq!(tx.vacancy(6), Vacancy::CreditAt(7));
@@ -246,7 +254,7 @@ mod tests {
         let value = Arc::new(());
         let (mut tx, mut rx) = ring(4);
         for _ in 0..3 {
-            tx.push(Arc::clone(&value), 0);
+            tx.push(0, Arc::clone(&value), 0);
         }
         drop(rx.pop(0, 0));
         drop((tx, rx));
@@ -262,7 +270,7 @@ mod tests {
                     while tx.vacancy(0) != Vacancy::Free {
                         std::hint::spin_loop();
                     }
-                    tx.push(Box::new(i), 0);
+                    tx.push(0, Box::new(i), 0);
                 }
             });
             for i in 0..10_000 {
@@ -278,10 +286,10 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "written while full")]
+    #[should_panic(expected = "the slot is full")]
     fn pushing_into_a_full_slot_is_caught() {
         let (mut tx, _rx) = ring(1);
-        tx.push(1, 0);
-        tx.push(2, 0);
+        tx.push(0, 1, 0);
+        tx.push(0, 2, 0);
     }
 }

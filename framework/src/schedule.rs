@@ -17,53 +17,6 @@ pub(crate) struct Target {
     pub index: u32,
 }
 
-/// A bit per component.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct AwakeSet {
-    words: Vec<u64>,
-}
-
-impl AwakeSet {
-    fn with_components(components: usize) -> Self {
-        Self {
-            words: vec![0; components.div_ceil(64)],
-        }
-    }
-
-    #[inline]
-    fn insert(&mut self, index: u32) {
-        self.words[(index >> 6) as usize] |= 1 << (index & 63);
-    }
-
-    #[inline]
-    pub(crate) fn contains(&self, index: u32) -> bool {
-        self.words[(index >> 6) as usize] >> (index & 63) & 1 == 1
-    }
-
-    pub(crate) fn fill(&mut self, components: usize) {
-        for (i, word) in self.words.iter_mut().enumerate() {
-            let here = (components - i * 64).min(64);
-            *word = if here == 64 {
-                u64::MAX
-            } else {
-                (1 << here) - 1
-            };
-        }
-    }
-
-    /// Number of words; see [`AwakeSet::take_word`].
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.words.len()
-    }
-
-    /// Takes the 64 bits of components `64 * word ..`.
-    #[inline]
-    pub(crate) fn take_word(&mut self, word: usize) -> u64 {
-        std::mem::take(&mut self.words[word])
-    }
-}
-
 /// The wake-ups of one clock domain.
 pub(crate) struct DomainSchedule {
     /// Ticks per cycle.
@@ -72,7 +25,9 @@ pub(crate) struct DomainSchedule {
     pub(crate) cycle: Cycle,
     /// Whether any cycle has been evaluated (cycle 0 can still be woken before that).
     started: bool,
-    slots: Vec<AwakeSet>,
+    /// `SLOTS` bit sets of `words` words each, a bit per component.
+    wheel: Vec<u64>,
+    words: usize,
     occupied: u64,
     far: BinaryHeap<Reverse<(Cycle, u32)>>,
     /// The cycle of the last far wake-up of each component: asking again costs nothing.
@@ -87,7 +42,8 @@ impl DomainSchedule {
             period,
             cycle: 0,
             started: false,
-            slots: vec![AwakeSet::with_components(components); SLOTS],
+            wheel: vec![0; SLOTS * components.div_ceil(64)],
+            words: components.div_ceil(64),
             occupied: 0,
             far: BinaryHeap::new(),
             far_asked: vec![0; components],
@@ -101,11 +57,16 @@ impl DomainSchedule {
         debug_assert!(cycle > self.cycle || !self.started);
         if cycle - self.cycle < SLOTS as u64 {
             let slot = cycle & MASK;
-            self.slots[slot as usize].insert(index);
+            self.set(slot as usize, index);
             self.occupied |= 1 << slot;
         } else {
             self.wake_far(index, cycle);
         }
+    }
+
+    #[inline]
+    fn set(&mut self, slot: usize, index: u32) {
+        self.wheel[slot * self.words + (index >> 6) as usize] |= 1 << (index & 63);
     }
 
     #[cold]
@@ -143,10 +104,9 @@ impl DomainSchedule {
         cycle > self.cycle || !self.started
     }
 
-    /// Moves to `cycle` and returns who is awake there; give the set back with
-    /// [`DomainSchedule::give_back`] when its bits have been taken.
-    pub(crate) fn advance(&mut self, cycle: Cycle) -> AwakeSet {
-        debug_assert!(cycle > self.cycle || !self.started);
+    /// Moves to `cycle`; who is awake there is then in [`DomainSchedule::take_word`].
+    pub(crate) fn advance(&mut self, cycle: Cycle) {
+        debug_assert!(self.is_new(cycle));
         self.cycle = cycle;
         self.started = true;
         let slot = (cycle & MASK) as usize;
@@ -154,16 +114,23 @@ impl DomainSchedule {
             && due <= cycle
         {
             self.far.pop();
-            self.slots[slot].insert(index);
+            self.set(slot, index);
         }
         self.occupied &= !(1 << slot);
-        std::mem::take(&mut self.slots[slot])
     }
 
-    /// Returns the emptied set of the cycle just evaluated.
-    pub(crate) fn give_back(&mut self, set: AwakeSet) {
-        debug_assert!(set.words.iter().all(|w| *w == 0));
-        self.slots[(self.cycle & MASK) as usize] = set;
+    /// Words per bit set.
+    #[inline]
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Takes who is awake in the current cycle among the components `64 * word ..`. Nobody can be
+    /// woken for the current cycle any more, so the words can be taken while others wake.
+    #[inline]
+    pub(crate) fn take_word(&mut self, word: usize) -> u64 {
+        let at = (self.cycle & MASK) as usize * self.words + word;
+        std::mem::take(&mut self.wheel[at])
     }
 
     /// The first cycle whose edge is at or after `tick`.
@@ -176,10 +143,10 @@ impl DomainSchedule {
 mod tests {
     use super::*;
 
-    fn awake(set: &mut AwakeSet) -> Vec<u32> {
+    fn awake(schedule: &mut DomainSchedule) -> Vec<u32> {
         let mut out = Vec::new();
-        for w in 0..set.len() {
-            let mut bits = set.take_word(w);
+        for w in 0..schedule.words() {
+            let mut bits = schedule.take_word(w);
             while bits != 0 {
                 out.push(w as u32 * 64 + bits.trailing_zeros());
                 bits &= bits - 1;
@@ -191,9 +158,8 @@ mod tests {
     fn run(schedule: &mut DomainSchedule) -> Vec<(Cycle, Vec<u32>)> {
         let mut out = Vec::new();
         while let Some(cycle) = schedule.next_cycle() {
-            let mut set = schedule.advance(cycle);
-            out.push((cycle, awake(&mut set)));
-            schedule.give_back(set);
+            schedule.advance(cycle);
+            out.push((cycle, awake(schedule)));
         }
         out
     }
@@ -229,9 +195,8 @@ mod tests {
         let mut s = DomainSchedule::new(1, 4);
         s.wake(1, 100);
         s.wake(0, 50);
-        let set = s.advance(50);
-        assert_eq!(awake(&mut { set }), [0]);
-        s.give_back(AwakeSet::with_components(4));
+        s.advance(50);
+        assert_eq!(awake(&mut s), [0]);
         s.wake(2, 100);
         assert_eq!(run(&mut s), [(100, vec![1, 2])]);
     }

@@ -9,7 +9,7 @@ use crate::context::{Context, Shared};
 use crate::deadlock::DeadlockReport;
 use crate::ports::Ports;
 use crate::probe::ProbeSink;
-use crate::schedule::{AwakeSet, DomainSchedule, Target};
+use crate::schedule::{DomainSchedule, Target};
 use crate::statistics::{InstanceStatistics, Statistics};
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 use crate::world::OwnedWorld;
@@ -55,10 +55,15 @@ enum Background {
 }
 
 struct Domain {
-    components: Vec<Box<dyn Component>>,
-    /// Number of each component in the whole system.
-    numbers: Vec<u32>,
-    activity: Vec<Activity>,
+    slots: Vec<Slot>,
+}
+
+/// One component with what the engine keeps about it.
+struct Slot {
+    component: Box<dyn Component>,
+    /// Number of the instance in the whole system.
+    number: u32,
+    activity: Activity,
 }
 
 /// In which order the components of a cycle are evaluated. Results never depend on it; tests
@@ -135,9 +140,7 @@ pub struct Simulation {
     /// Events, signals and processes, if the system has any.
     world: Option<OwnedWorld>,
     evaluations: u64,
-    scratch: Vec<u32>,
-    /// Without sleeping: who would have been evaluated with it.
-    invited: AwakeSet,
+    scratch: Vec<(u32, bool)>,
     shuffle: u64,
 }
 
@@ -160,24 +163,28 @@ impl Simulation {
         };
         let mut domains: Vec<_> = components
             .into_iter()
-            .map(|components| Domain {
-                numbers: Vec::with_capacity(components.len()),
-                activity: vec![fresh; components.len()],
-                components,
+            .map(|components| {
+                let slots = components.into_iter().map(|component| Slot {
+                    component,
+                    number: 0,
+                    activity: fresh,
+                });
+                Domain {
+                    slots: slots.collect(),
+                }
             })
             .collect();
         for (number, instance) in instances.iter().enumerate() {
-            domains[instance.target.domain as usize]
-                .numbers
-                .push(number as u32);
+            let Target { domain, index } = instance.target;
+            domains[domain as usize].slots[index as usize].number = number as u32;
         }
         let mut schedules: Vec<_> = domains
             .iter()
             .enumerate()
-            .map(|(d, domain)| DomainSchedule::new(time.period(d), domain.components.len()))
+            .map(|(d, domain)| DomainSchedule::new(time.period(d), domain.slots.len()))
             .collect();
         for (schedule, domain) in schedules.iter_mut().zip(&domains) {
-            for index in 0..domain.components.len() {
+            for index in 0..domain.slots.len() {
                 schedule.wake(index as u32, 0);
             }
         }
@@ -205,7 +212,6 @@ impl Simulation {
             world,
             evaluations: 0,
             scratch: Vec::new(),
-            invited: AwakeSet::default(),
             shuffle: 0,
         }
     }
@@ -446,72 +452,67 @@ impl Simulation {
     }
 
     fn evaluate_domain(&mut self, d: usize, cycle: Cycle) {
-        let mut awake = self.shared.domains[d].advance(cycle);
-        if !self.options.sleeping {
-            self.invited.clone_from(&awake);
-            awake.fill(self.domains[d].components.len());
+        self.shared.domains[d].advance(cycle);
+        match (self.options.sleeping, self.options.order) {
+            (true, Order::Added) => self.evaluate_awake(d, cycle),
+            (sleeping, order) => self.evaluate_list(d, cycle, sleeping, order),
         }
-        match self.options.order {
-            Order::Added => {
-                for word in 0..awake.len() {
-                    let mut bits = awake.take_word(word);
-                    while bits != 0 {
-                        let index = (word as u32) << 6 | bits.trailing_zeros();
-                        bits &= bits - 1;
-                        self.evaluate(d, index, cycle);
-                    }
-                }
-            }
-            Order::Shuffled { .. } => {
-                let mut order = std::mem::take(&mut self.scratch);
-                for word in 0..awake.len() {
-                    let mut bits = awake.take_word(word);
-                    while bits != 0 {
-                        order.push((word as u32) << 6 | bits.trailing_zeros());
-                        bits &= bits - 1;
-                    }
-                }
-                for i in (1..order.len()).rev() {
-                    // SplitMix64: a new order every cycle from the seed alone.
-                    self.shuffle = self.shuffle.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                    let mut z = self.shuffle;
-                    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-                    order.swap(i, ((z ^ z >> 31) % (i as u64 + 1)) as usize);
-                }
-                for index in order.drain(..) {
-                    self.evaluate(d, index, cycle);
-                }
-                self.scratch = order;
-            }
-        }
-        self.shared.domains[d].give_back(awake);
     }
 
-    #[inline]
-    fn evaluate(&mut self, d: usize, index: u32, cycle: Cycle) {
-        self.evaluations += 1;
-        if !self.options.sleeping {
-            self.shared.invited = self.invited.contains(index);
+    /// Evaluates those awake in the order in which they were added.
+    fn evaluate_awake(&mut self, d: usize, cycle: Cycle) {
+        let now = self.now;
+        let (slots, shared) = (&mut self.domains[d].slots[..], &mut self.shared);
+        let mut evaluations = 0;
+        for word in 0..shared.domains[d].words() {
+            let mut bits = shared.domains[d].take_word(word);
+            evaluations += u64::from(bits.count_ones());
+            while bits != 0 {
+                let index = (word as u32) << 6 | bits.trailing_zeros();
+                bits &= bits - 1;
+                let me = Target {
+                    domain: d as u32,
+                    index,
+                };
+                evaluate(&mut slots[index as usize], shared, now, cycle, me);
+            }
         }
-        let domain = &mut self.domains[d];
-        let mut ctx = Context {
-            now: self.now,
-            cycle,
-            me: Target {
+        self.evaluations += evaluations;
+    }
+
+    /// Evaluates those awake, or everybody without sleeping, in any order.
+    fn evaluate_list(&mut self, d: usize, cycle: Cycle, sleeping: bool, order: Order) {
+        // Index and whether the component is awake.
+        let mut list = std::mem::take(&mut self.scratch);
+        let count = self.domains[d].slots.len() as u32;
+        for word in 0..self.shared.domains[d].words() {
+            let awake = self.shared.domains[d].take_word(word);
+            let first = (word as u32) << 6;
+            let all = (first..count.min(first + 64)).map(|i| (i, awake >> (i - first) & 1 == 1));
+            list.extend(all.filter(|(_, awake)| *awake || !sleeping));
+        }
+        if order != Order::Added {
+            for i in (1..list.len()).rev() {
+                // SplitMix64: a new order every cycle from the seed alone.
+                self.shuffle = self.shuffle.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mut z = self.shuffle;
+                z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+                list.swap(i, ((z ^ z >> 31) % (i as u64 + 1)) as usize);
+            }
+        }
+        self.evaluations += list.len() as u64;
+        for (index, awake) in list.drain(..) {
+            self.shared.invited = awake;
+            let me = Target {
                 domain: d as u32,
                 index,
-            },
-            component: domain.numbers[index as usize],
-            shared: &mut self.shared,
-        };
-        let next = domain.components[index as usize].evaluate(&mut ctx);
-        domain.activity[index as usize].charge(cycle, next.reason());
-        match next {
-            Next::Busy => self.shared.domains[d].wake(index, cycle + 1),
-            Next::Until(at) => self.shared.domains[d].wake(index, at.max(cycle + 1)),
-            Next::Message | Next::Credit | Next::Idle => {}
+            };
+            let slot = &mut self.domains[d].slots[index as usize];
+            evaluate(slot, &mut self.shared, self.now, cycle, me);
         }
+        self.shared.invited = true;
+        self.scratch = list;
     }
 
     /// Wakes instance `number` at its first edge after now; for test benches that changed
@@ -556,17 +557,20 @@ impl Simulation {
     /// What instance `number` said it waits for.
     pub(crate) fn reason(&self, number: usize) -> Reason {
         let target = self.instances[number].target;
-        self.domains[target.domain as usize].activity[target.index as usize].reason
+        self.domains[target.domain as usize].slots[target.index as usize]
+            .activity
+            .reason
     }
 
     pub(crate) fn component(&self, number: usize) -> &dyn Component {
         let target = self.instances[number].target;
-        &*self.domains[target.domain as usize].components[target.index as usize]
+        &*self.domains[target.domain as usize].slots[target.index as usize].component
     }
 
     pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(crate::Port<'_>)) {
         let target = self.instances[number].target;
-        self.domains[target.domain as usize].components[target.index as usize]
+        self.domains[target.domain as usize].slots[target.index as usize]
+            .component
             .ports(&mut Ports::new(visit));
     }
 
@@ -599,8 +603,28 @@ impl Simulation {
     /// Cycles of instance `number` charged to each [`Reason`], in the order of [`Reason::ALL`].
     pub fn activity(&self, number: usize) -> [u64; Reason::ALL.len()] {
         let target = self.instances[number].target;
-        let mut activity = self.domains[target.domain as usize].activity[target.index as usize];
+        let mut activity =
+            self.domains[target.domain as usize].slots[target.index as usize].activity;
         activity.charge(self.cycles_of(number), Reason::Idle);
         activity.cycles
     }
+}
+
+#[inline]
+fn evaluate(slot: &mut Slot, shared: &mut Shared, now: Tick, cycle: Cycle, me: Target) {
+    let mut ctx = Context {
+        shared,
+        now,
+        cycle,
+        me,
+        component: slot.number,
+    };
+    let next = slot.component.evaluate(&mut ctx);
+    slot.activity.charge(cycle, next.reason());
+    let at = match next {
+        Next::Busy => cycle + 1,
+        Next::Until(at) => at.max(cycle + 1),
+        Next::Message | Next::Credit | Next::Idle => return,
+    };
+    shared.domains[me.domain as usize].wake(me.index, at);
 }

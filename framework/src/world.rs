@@ -12,7 +12,6 @@
 //! changes what components do.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -34,6 +33,9 @@ const DELTA_LIMIT: u32 = 10_000;
 #[derive(Clone)]
 pub struct World {
     pub(crate) inner: Rc<RefCell<Inner>>,
+    /// What processes do, by number; apart, because processes run with the rest at hand. Those
+    /// added while processes run wait in `Inner::added`.
+    bodies: Rc<RefCell<Vec<Body>>>,
 }
 
 pub(crate) struct Inner {
@@ -44,9 +46,11 @@ pub(crate) struct Inner {
     /// Events notified for the next delta cycle.
     pub(crate) delta_events: Vec<u32>,
     delta_waits: Vec<u32>,
-    runnable: VecDeque<u32>,
+    runnable: Vec<u32>,
     pub(crate) updates: Vec<Rc<dyn Update>>,
     processes: Vec<Process>,
+    /// Bodies of the last of `processes`, not yet in their place.
+    added: Vec<Body>,
     /// The process that runs now.
     pub(crate) current: Option<u32>,
     waits: Vec<Wait>,
@@ -78,15 +82,14 @@ pub(crate) struct PortEntry {
 
 struct Process {
     name: String,
-    body: Body,
     queued: bool,
 }
 
 enum Body {
     Method(Box<dyn FnMut()>),
     Sequence(Pin<Box<dyn Future<Output = ()>>>),
-    /// Out of its place while it runs; also when it has ended.
-    Away,
+    /// Nothing any more.
+    Ended,
 }
 
 /// One suspended `await`.
@@ -125,7 +128,8 @@ impl World {
             event_names: Vec::new(),
             delta_events: Vec::new(),
             delta_waits: Vec::new(),
-            runnable: VecDeque::new(),
+            runnable: Vec::new(),
+            added: Vec::new(),
             updates: Vec::new(),
             processes: Vec::new(),
             current: None,
@@ -142,6 +146,7 @@ impl World {
         };
         Self {
             inner: Rc::new(RefCell::new(inner)),
+            bodies: Rc::default(),
         }
     }
 
@@ -200,9 +205,9 @@ impl World {
         let process = inner.processes.len() as u32;
         inner.processes.push(Process {
             name,
-            body,
             queued: false,
         });
+        inner.added.push(body);
         for event in sensitivity {
             inner.events[event.id as usize].methods.push(process);
         }
@@ -336,42 +341,38 @@ impl World {
 
     /// Runs every runnable process, and those they notify immediately.
     fn evaluate(&self) {
-        let mut runs = 0u64;
+        let mut bodies = self.bodies.borrow_mut();
+        let mut runs = 0;
         loop {
             let mut inner = self.inner.borrow_mut();
-            let Some(process) = inner.runnable.pop_front() else {
+            let Some(&process) = inner.runnable.get(runs) else {
+                inner.runnable.clear();
+                inner.current = None;
                 return;
             };
-            runs += 1;
-            if runs > u64::from(inner.delta_limit) * inner.processes.len() as u64 {
-                inner.runnable.push_front(process);
+            if runs as u64 >= u64::from(inner.delta_limit) * inner.processes.len() as u64 {
+                inner.runnable.drain(..runs);
+                inner.current = None;
                 inner.fail_in_circles("immediate notifications");
                 return;
             }
+            runs += 1;
             inner.current = Some(process);
-            let entry = &mut inner.processes[process as usize];
-            entry.queued = false;
-            let mut body = std::mem::replace(&mut entry.body, Body::Away);
+            inner.processes[process as usize].queued = false;
+            if !inner.added.is_empty() {
+                bodies.append(&mut inner.added);
+            }
             drop(inner);
-            let goes_on = match &mut body {
-                Body::Method(method) => {
-                    method();
-                    true
-                }
+            let body = &mut bodies[process as usize];
+            match body {
+                Body::Method(method) => method(),
                 Body::Sequence(sequence) => {
                     let mut context = TaskContext::from_waker(Waker::noop());
-                    sequence.as_mut().poll(&mut context) == Poll::Pending
+                    if sequence.as_mut().poll(&mut context).is_ready() {
+                        *body = Body::Ended;
+                    }
                 }
-                Body::Away => false,
-            };
-            let mut inner = self.inner.borrow_mut();
-            inner.current = None;
-            if goes_on {
-                inner.processes[process as usize].body = body;
-            } else {
-                // Its remains may hold waits, which they give back themselves.
-                drop(inner);
-                drop(body);
+                Body::Ended => {}
             }
         }
     }
@@ -429,7 +430,7 @@ impl Inner {
         let entry = &mut self.processes[process as usize];
         if !entry.queued {
             entry.queued = true;
-            self.runnable.push_back(process);
+            self.runnable.push(process);
         }
     }
 
@@ -465,14 +466,14 @@ impl Inner {
     pub(crate) fn trigger(&mut self, event: u32) {
         let state = &mut self.events[event as usize];
         state.pending = Pending::None;
-        for at in 0..state.methods.len() {
-            let process = self.events[event as usize].methods[at];
+        for process in &state.methods {
+            let entry = &mut self.processes[*process as usize];
             // A process does not notify itself immediately.
-            if self.current != Some(process) {
-                self.make_runnable(process);
+            if !entry.queued && self.current != Some(*process) {
+                entry.queued = true;
+                self.runnable.push(*process);
             }
         }
-        let state = &mut self.events[event as usize];
         if !state.waits.is_empty() {
             for (wait, which) in std::mem::take(&mut state.waits) {
                 self.end_wait(wait, which);
@@ -609,13 +610,12 @@ impl Future for Waiting {
     fn poll(mut self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<usize> {
         let world = self.world.clone();
         let mut inner = world.inner.borrow_mut();
-        let wait = match self.armed {
-            Some(wait) => wait,
-            None => {
-                let wait = inner.arm(&self.what);
-                self.armed = Some(wait);
-                wait
-            }
+        let wait = if let Some(wait) = self.armed {
+            wait
+        } else {
+            let wait = inner.arm(&self.what);
+            self.armed = Some(wait);
+            wait
         };
         if inner.waits[wait as usize].missing > 0 {
             return Poll::Pending;
@@ -642,14 +642,11 @@ pub(crate) struct OwnedWorld(pub(crate) World);
 impl Drop for OwnedWorld {
     fn drop(&mut self) {
         let mut inner = self.0.inner.borrow_mut();
-        let processes: Vec<_> = inner
-            .processes
-            .iter_mut()
-            .map(|p| std::mem::replace(&mut p.body, Body::Away))
-            .collect();
+        let added = std::mem::take(&mut inner.added);
+        let bodies = self.0.bodies.take();
         let updates = std::mem::take(&mut inner.updates);
         // What they give back when they go must find the world free.
         drop(inner);
-        drop((processes, updates));
+        drop((added, bodies, updates));
     }
 }

@@ -26,7 +26,7 @@ fn a_cycle_of_credits_is_printed_in_order() {
     builder.connect("pong.output", "ping.input", Link::latency(1).capacity(3));
     let mut simulation = builder.elaborate().unwrap();
     assert_snapshot!(report(&mut simulation), @r"
-    nothing moves at tick 3 (0.000000003 s); last message sent at tick 2; 0 obligations open
+    nothing moves at tick 2 (0.000000002 s); last message sent at tick 2; 0 obligations open
     the cycle of waits:
       * ping.output waits for room (2 of 2 slots taken) from pong
       * pong.output waits for room (3 of 3 slots taken) from ping

@@ -444,7 +444,7 @@ fn a_bench_may_notify_and_write_between_runs() {
         let line = world.signal("line", 0);
         let (d, l) = (diary.clone(), line.clone());
         world.handler("watch", &[&line.changed().clone()], move || {
-            d.note(l.read())
+            d.note(l.read());
         });
         let mut simulation = builder.elaborate().unwrap();
         simulation.set_options(EngineOptions {

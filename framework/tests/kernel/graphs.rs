@@ -87,14 +87,14 @@ impl Node {
         let cycle = ctx.cycle();
         let waiting = self.inputs.iter().any(|i| i.peek(ctx).is_some());
         if waiting && self.held.len() < self.spec.room && self.stalls(cycle) {
-            return (cycle + 1..).find(|c| !self.stalls(*c));
+            return (cycle + 1..cycle + 65).find(|c| !self.stalls(*c));
         }
         for port in 0..self.inputs.len() {
             while self.held.len() < self.spec.room
                 && let Some(message) = self.inputs[port].pop(ctx)
             {
                 self.log.push((self.number as usize, cycle, port, message));
-                if message & 255 == 0 || self.outputs.is_empty() {
+                if message % 256 == 0 || self.outputs.is_empty() {
                     self.consumed += 1;
                 } else {
                     self.hold(cycle, message - 1);
@@ -116,7 +116,7 @@ impl Node {
             self.births.pop_front();
             let identity = self.number << 20 | self.born;
             self.born += 1;
-            self.hold(cycle, identity << 8 | mix(identity) % 7);
+            self.hold(cycle, (identity << 8) | (mix(identity) % 7));
         }
     }
 }

@@ -333,3 +333,47 @@ impl Component for Patient {
         }
     }
 }
+
+/// Leaves its input alone until `open`, then takes everything.
+struct Closed {
+    input: InPort<u64>,
+    open: Cycle,
+    log: Log<Cycle>,
+}
+
+impl Component for Closed {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.input("input", &mut self.input);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        self.log.push(ctx.cycle());
+        if ctx.cycle() < self.open {
+            return Next::Until(self.open);
+        }
+        while self.input.pop(ctx).is_some() {}
+        Next::Message
+    }
+}
+
+#[test]
+fn messages_behind_one_left_in_the_input_wake_nobody() {
+    let (mut builder, clock) = one_clock();
+    let log = Log::default();
+    let closed = Closed {
+        input: InPort::new(),
+        open: 30,
+        log: log.clone(),
+    };
+    builder.add("flood", clock, Flood::of(12, |n| n).0);
+    builder.add("closed", clock, closed);
+    builder.connect(
+        "flood.output",
+        "closed.input",
+        Link::latency(2).capacity(10),
+    );
+    let mut simulation = builder.elaborate().unwrap();
+    assert_eq!(simulation.run(&RunLimits::default()), Outcome::Done);
+    // The first arrival, the opening, and the two that found no room before.
+    assert_eq!(log.all(), [0, 2, 30, 34, 35]);
+}

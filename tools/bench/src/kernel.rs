@@ -97,7 +97,8 @@ impl Component for Feed {
         }
         self.output.send(ctx, self.left);
         self.left -= 1;
-        Next::Busy
+        self.output.can_send(ctx);
+        Next::Credit
     }
 }
 
@@ -147,8 +148,9 @@ impl Component for Stage {
         if let Some(item) = self.input.pop(ctx) {
             self.output.send(ctx, item);
         }
-        if self.input.peek(ctx).is_some() {
-            Next::Busy
+        // Asking for the next one's room arms the wake-up that brings it on its way.
+        if self.input.peek(ctx).is_some() && !self.output.can_send(ctx) {
+            Next::Credit
         } else {
             Next::Message
         }
