@@ -14,6 +14,7 @@ use crate::ports::{ChannelTerms, Direction, Ports};
 use crate::schedule::Target;
 use crate::simulation::{ChannelInfo, Instance, Simulation};
 use crate::time::{ClockSetError, Frequency, TimeBase};
+use crate::world::{OwnedWorld, World};
 
 /// A clock of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +46,7 @@ pub struct SystemBuilder {
     clocks: Vec<(String, Frequency)>,
     instances: Vec<NewInstance>,
     wires: Vec<NewWire>,
+    world: Option<OwnedWorld>,
 }
 
 /// One thing wrong with a system.
@@ -87,6 +89,19 @@ impl SystemBuilder {
     pub fn clock(&mut self, name: impl Into<String>, frequency: Frequency) -> ClockId {
         self.clocks.push((name.into(), frequency));
         ClockId(self.clocks.len() as u32 - 1)
+    }
+
+    /// The event world of the system: makes events, signals and processes.
+    pub fn world(&mut self) -> World {
+        self.world
+            .get_or_insert_with(|| OwnedWorld(World::new()))
+            .0
+            .clone()
+    }
+
+    /// Instances added so far.
+    pub(crate) fn instance_count(&self) -> usize {
+        self.instances.len()
     }
 
     /// Adds an instance; `path` is its hierarchical name, such as `gpu.cluster[3].l1`.
@@ -164,6 +179,9 @@ struct PortInfo {
     message: (TypeId, &'static str),
     optional: bool,
     wire: Option<usize>,
+    fans_out: bool,
+    /// Some wire names it, even if that wire is wrong: the mistake is reported once, there.
+    named: bool,
 }
 
 /// One channel: an output and an input port, as (component, port ordinal).
@@ -180,6 +198,7 @@ struct Elaboration {
     ports: Vec<Vec<PortInfo>>,
     by_path: BTreeMap<String, usize>,
     channels: Vec<Channel>,
+    world: Option<OwnedWorld>,
     errors: Vec<ElaborationError>,
 }
 
@@ -192,6 +211,7 @@ impl Elaboration {
             ports: Vec::new(),
             by_path: BTreeMap::new(),
             channels: Vec::new(),
+            world: builder.world,
             errors: Vec::new(),
         }
     }
@@ -203,6 +223,7 @@ impl Elaboration {
                 .then(|| "write derived clocks as ratios, such as \"28/15 GHz\"".to_owned());
             self.error(error.to_string(), hint, None);
         }
+        self.name_clocks();
         self.name_instances();
         self.list_ports();
         self.resolve_wires();
@@ -219,6 +240,15 @@ impl Elaboration {
             hint,
             origin,
         });
+    }
+
+    fn name_clocks(&mut self) {
+        for i in 0..self.clocks.len() {
+            let name = &self.clocks[i].0;
+            if self.clocks[..i].iter().any(|(before, _)| before == name) {
+                self.error(format!("two clocks are called `{name}`"), None, None);
+            }
+        }
     }
 
     fn name_instances(&mut self) {
@@ -243,9 +273,21 @@ impl Elaboration {
                     message: port.port.message_type(),
                     optional: port.optional,
                     wire: None,
+                    fans_out: port.port.fans_out(),
+                    named: false,
                 });
             }));
             self.ports.push(list);
+        }
+        for i in 0..self.instances.len() {
+            let mut names: Vec<_> = self.ports[i].iter().map(|p| p.name.clone()).collect();
+            names.sort_unstable();
+            let twice: Vec<_> = names.windows(2).filter(|w| w[0] == w[1]).collect();
+            for pair in twice {
+                let NewInstance { path, kind, .. } = &self.instances[i];
+                let message = format!("`{path}` ({kind}) names two ports `{}`", pair[0]);
+                self.error(message, None, self.instances[i].origin);
+            }
         }
     }
 
@@ -259,6 +301,11 @@ impl Elaboration {
             let (a, b, link, origin) = (a.clone(), b.clone(), *link, *origin);
             self.check_link(&a, &b, &link, origin);
             let ends = (self.find(&a, origin), self.find(&b, origin));
+            for (instance, members) in [&ends.0, &ends.1].into_iter().flatten() {
+                for (at, _) in members {
+                    self.ports[*instance][*at].named = true;
+                }
+            }
             if let (Some(a_ports), Some(b_ports)) = ends {
                 self.pair(w, (&a, a_ports), (&b, b_ports), link, origin);
             }
@@ -316,6 +363,13 @@ impl Elaboration {
                 .map(|i| (*i, &address[at + 1..]))
         });
         let Some((instance, port)) = split else {
+            if let Some(instance) = self.by_path.get(address) {
+                let names = bundle_names(self.ports[*instance].iter().map(|p| p.name.as_str()));
+                let hint = format!("its ports are {}", names.join(", "));
+                let message = format!("`{address}` is an instance; a wire ends at a port");
+                self.error(message, Some(hint), origin);
+                return None;
+            }
             let known = self.by_path.keys().map(String::as_str);
             let wanted = address.rsplit_once('.').map_or(address, |(path, _)| path);
             let hint = nearest(wanted, known).map(|n| format!("did you mean `{n}`?"));
@@ -424,7 +478,7 @@ impl Elaboration {
             return;
         }
         for end in [from, to] {
-            if self.ports[end.0][end.1].wire.is_some() {
+            if self.port(end).wire.is_some() && !self.port(end).fans_out {
                 let message = format!("`{}` is connected twice", self.name(end));
                 let hint = "a port has one wire; use a crossbar, a fan-out or another port";
                 self.error(message, Some(hint.to_owned()), origin);
@@ -448,7 +502,7 @@ impl Elaboration {
         for i in 0..self.instances.len() {
             let loose: Vec<_> = self.ports[i]
                 .iter()
-                .filter(|p| p.wire.is_none() && !p.optional)
+                .filter(|p| p.wire.is_none() && !p.named && !p.optional)
                 .map(|p| p.name.clone())
                 .collect();
             for name in loose {
@@ -472,11 +526,12 @@ impl Elaboration {
         }
         let mut infos = Vec::with_capacity(self.channels.len());
         let mut terms = Vec::with_capacity(self.channels.len());
-        let (mut outputs, mut inputs) = (BTreeMap::new(), BTreeMap::new());
+        let mut outputs: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        let mut inputs = BTreeMap::new();
         for (number, channel) in self.channels.iter().enumerate() {
             let link = &channel.link;
             let (sender, receiver) = (targets[channel.from.0], targets[channel.to.0]);
-            outputs.insert(channel.from, number);
+            outputs.entry(channel.from).or_default().push(number);
             inputs.insert(channel.to, number);
             terms.push(ChannelTerms {
                 capacity: link.capacity.unwrap_or_else(|| link.full_rate_capacity()),
@@ -500,7 +555,7 @@ impl Elaboration {
         for (i, instance) in self.instances.iter_mut().enumerate() {
             let mut ordinal = 0;
             instance.component.ports(&mut Ports::new(&mut |port| {
-                if let Some(number) = outputs.get(&(i, ordinal)) {
+                for number in outputs.get(&(i, ordinal)).into_iter().flatten() {
                     ends[*number] = Some(port.port.make_channel(&terms[*number]));
                 }
                 ordinal += 1;
@@ -528,7 +583,10 @@ impl Elaboration {
             });
         }
         let names = self.clocks.into_iter().map(|(name, _)| name).collect();
-        Simulation::new(time, names, components, instances, infos)
+        if let Some(OwnedWorld(world)) = &self.world {
+            world.set_periods((0..components.len()).map(|d| time.period(d)).collect());
+        }
+        Simulation::new(time, names, components, instances, infos, self.world)
     }
 }
 

@@ -167,7 +167,9 @@ impl<T: Message> OutPort<T> {
                 false
             }
             Vacancy::Full => {
-                link.end.set_blocked();
+                if ctx.invited() {
+                    link.end.set_blocked();
+                }
                 false
             }
         }

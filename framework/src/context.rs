@@ -1,17 +1,19 @@
 //! What a component may ask of the engine during its evaluation.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeSet;
 
 use crate::probe::{Probe, ProbeSink};
 use crate::schedule::{DomainSchedule, Target};
-use crate::time::{Cycle, Tick};
+use crate::time::{Cycle, TICK_MAX, Tick};
 
 /// Engine state that evaluations touch.
 pub(crate) struct Shared {
     pub(crate) domains: Vec<DomainSchedule>,
     /// Wake-ups that do not keep a run alive.
-    pub(crate) background: BinaryHeap<Reverse<(Tick, Target)>>,
+    pub(crate) background: BTreeSet<(Tick, Target)>,
+    /// The component under evaluation is awake. Without sleeping also those asleep are evaluated;
+    /// what they ask about then must not wake anybody, or the run would end at another time.
+    pub(crate) invited: bool,
     /// Obligations taken and not yet discharged.
     pub(crate) obligations: u64,
     /// Whether any obligation was ever taken.
@@ -20,6 +22,8 @@ pub(crate) struct Shared {
     pub(crate) last_progress: Tick,
     /// Messages sent.
     pub(crate) messages: u64,
+    /// Ports of processes whose waits ended at this tick.
+    pub(crate) process_ports: Vec<u32>,
     pub(crate) stop: Option<String>,
     pub(crate) sink: Option<Box<dyn ProbeSink>>,
 }
@@ -88,8 +92,10 @@ impl Context<'_> {
     /// Wakes this component at `cycle` of its clock without keeping the run alive for it: for
     /// refresh timers and monitors.
     pub fn wake_in_background(&mut self, cycle: Cycle) {
-        let tick = cycle.max(self.cycle + 1) * self.period();
-        self.shared.background.push(Reverse((Tick(tick), self.me)));
+        let tick = cycle.max(self.cycle + 1).saturating_mul(self.period());
+        if tick <= TICK_MAX {
+            self.shared.background.insert((Tick(tick), self.me));
+        }
     }
 
     /// Hands an event to the instrumentation, if anybody listens; `probe` is not called
@@ -122,6 +128,19 @@ impl Context<'_> {
     }
 
     pub(crate) fn wake_me_at_tick(&mut self, tick: u64) {
-        self.shared.wake_at_tick(self.me, tick);
+        if self.shared.invited {
+            self.shared.wake_at_tick(self.me, tick);
+        }
+    }
+
+    /// The process that waits at `port` goes on at this tick.
+    pub(crate) fn end_process_wait(&mut self, port: u32) {
+        self.shared.process_ports.push(port);
+    }
+
+    /// Whether this evaluation may leave marks that wake the component later.
+    #[inline]
+    pub(crate) fn invited(&self) -> bool {
+        self.shared.invited
     }
 }

@@ -1,8 +1,10 @@
 //! Who waits for whom when nothing moves any more.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::simulation::Simulation;
+use crate::component::Reason;
+use crate::simulation::{ChannelInfo, Simulation};
 use crate::time::Tick;
 use crate::waits::Waits;
 
@@ -23,6 +25,8 @@ pub struct DeadlockReport {
     pub cycle: Vec<usize>,
     /// Channels that still hold messages: name, occupancy, capacity.
     pub occupied: Vec<(String, usize, usize)>,
+    /// How many of `waits`, at their end, are those of processes.
+    processes: usize,
 }
 
 /// One component waiting, for another one if that is known.
@@ -41,19 +45,13 @@ pub struct WaitEdge {
 impl DeadlockReport {
     pub(crate) fn of(simulation: &mut Simulation) -> Self {
         let mut occupied = Vec::new();
-        // The other end of every port, by (instance number, port name).
-        let peer = |simulation: &Simulation, number: usize, port: &str| {
-            simulation.channels.iter().find_map(|c| {
-                let (from, to) = (&c.from, &c.to);
-                if from.0 as usize == number && from.1 == port {
-                    Some(to.0 as usize)
-                } else if to.0 as usize == number && to.1 == port {
-                    Some(from.0 as usize)
-                } else {
-                    None
-                }
-            })
-        };
+        // The instance at the other end of every port, by (instance number, port name).
+        let mut peers = BTreeMap::new();
+        for ChannelInfo { from, to, .. } in &simulation.channels {
+            peers.insert((from.0 as usize, from.1.clone()), to.0 as usize);
+            peers.insert((to.0 as usize, to.1.clone()), from.0 as usize);
+        }
+        let peer = |number: usize, port: &str| peers.get(&(number, port.to_owned())).copied();
         let mut edges: Vec<(usize, Option<usize>, Option<String>, String)> = Vec::new();
         for number in 0..simulation.instances.len() {
             let mut blocked = Vec::new();
@@ -71,28 +69,29 @@ impl DeadlockReport {
             for (port, state) in held {
                 occupied.push((format!("{path}.{port}"), state.occupancy, state.capacity));
             }
+            if blocked.is_empty() && simulation.reason(number) == Reason::Credit {
+                let what = "a credit, but none of its outputs is full".to_owned();
+                edges.push((number, None, None, what));
+            }
             for (port, state) in blocked {
                 let what = format!(
                     "room ({} of {} slots taken)",
                     state.occupancy, state.capacity
                 );
-                edges.push((number, peer(simulation, number, &port), Some(port), what));
+                edges.push((number, peer(number, &port), Some(port), what));
             }
             let mut lines = Vec::new();
             simulation
                 .component(number)
                 .waits(&mut Waits { lines: &mut lines });
             for wait in lines {
-                let whom = wait
-                    .port
-                    .as_deref()
-                    .and_then(|p| peer(simulation, number, p));
+                let whom = wait.port.as_deref().and_then(|p| peer(number, p));
                 edges.push((number, whom, wait.port, wait.what));
             }
         }
         let cycle = closed_chain(simulation.instances.len(), &edges);
         let path = |number: usize| simulation.instances[number].path.clone();
-        let waits = edges
+        let mut waits: Vec<_> = edges
             .iter()
             .map(|(who, whom, port, what)| WaitEdge {
                 who: path(*who),
@@ -101,6 +100,14 @@ impl DeadlockReport {
                 what: what.clone(),
             })
             .collect();
+        let processes = simulation.waiting_processes();
+        let count = processes.len();
+        waits.extend(processes.into_iter().map(|(name, what)| WaitEdge {
+            who: format!("process {name}"),
+            whom: None,
+            port: None,
+            what,
+        }));
         Self {
             now: simulation.now(),
             seconds: simulation.time.seconds(simulation.now()),
@@ -109,14 +116,19 @@ impl DeadlockReport {
             waits,
             cycle,
             occupied,
+            processes: count,
         }
     }
 
-    /// Nothing waits and no channel holds a message.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waits.is_empty() && self.occupied.is_empty()
+    /// Silence now would be a deadlock: an obligation is open, a component waits, or a channel
+    /// holds a message. Processes may wait forever, as servers do.
+    pub(crate) fn is_deadlock(&self) -> bool {
+        self.obligations > 0 || self.waits.len() > self.processes || !self.occupied.is_empty()
     }
 }
+
+/// Lines of each list that are shown to a person.
+const SHOWN: usize = 40;
 
 /// A closed chain of waits, as indices of edges in order; empty if there is none.
 fn closed_chain(
@@ -190,17 +202,21 @@ impl fmt::Display for DeadlockReport {
             writeln!(f, "who waits for whom:")?;
         } else {
             writeln!(f, "the cycle of waits:")?;
-            for edge in &self.cycle {
+            for edge in self.cycle.iter().take(SHOWN) {
                 line(f, "  *", &self.waits[*edge])?;
             }
+            if self.cycle.len() > SHOWN {
+                writeln!(f, "  * and {} more", self.cycle.len() - SHOWN)?;
+            }
         }
-        let rest: Vec<_> = (0..self.waits.len())
-            .filter(|e| !self.cycle.contains(e))
-            .collect();
+        let mut in_cycle = vec![false; self.waits.len()];
+        for edge in &self.cycle {
+            in_cycle[*edge] = true;
+        }
+        let rest: Vec<_> = (0..self.waits.len()).filter(|e| !in_cycle[*e]).collect();
         if !self.cycle.is_empty() && !rest.is_empty() {
             writeln!(f, "others that wait:")?;
         }
-        const SHOWN: usize = 40;
         for edge in rest.iter().take(SHOWN) {
             line(f, "   ", &self.waits[*edge])?;
         }

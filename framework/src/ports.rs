@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::fmt::Write as _;
 
 use crate::channel::{InPort, Message, OutPort};
+use crate::published::{Observed, Published};
 use crate::schedule::Target;
 
 /// A group of ports that is wired as one, such as the request and response side of a memory port.
@@ -29,6 +30,10 @@ pub(crate) trait AnyPort {
     fn direction(&self) -> Direction;
     fn message_type(&self) -> (TypeId, &'static str);
     fn is_bound(&self) -> bool;
+    /// Output only: any number of wires may start here.
+    fn fans_out(&self) -> bool {
+        false
+    }
     /// Output only: makes the channel, keeps its writing end and returns the reading end.
     fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any>;
     /// Input only: takes the reading end that [`AnyPort::make_channel`] returned.
@@ -51,7 +56,7 @@ pub(crate) struct ChannelTerms {
 }
 
 /// A look at one port for reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortState {
     /// Messages in the channel, visible or in flight.
     pub occupancy: usize,
@@ -117,6 +122,24 @@ impl<'a> Ports<'a> {
 
     /// Names an output.
     pub fn output<T: Message>(&mut self, name: &str, port: &mut OutPort<T>) {
+        self.leaf(name, port);
+    }
+
+    /// Names a published value of this component.
+    pub fn published<T: Clone + PartialEq + Send + 'static>(
+        &mut self,
+        name: &str,
+        port: &mut Published<T>,
+    ) {
+        self.leaf(name, port);
+    }
+
+    /// Names a published value of another component.
+    pub fn observed<T: Clone + PartialEq + Send + 'static>(
+        &mut self,
+        name: &str,
+        port: &mut Observed<T>,
+    ) {
         self.leaf(name, port);
     }
 

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::time::{Cycle, Tick};
+use crate::time::{Cycle, TICK_MAX, Tick};
 
 /// Cycles the wheel covers; one bit of `occupied` per slot.
 const SLOTS: usize = 64;
@@ -33,6 +33,11 @@ impl AwakeSet {
     #[inline]
     fn insert(&mut self, index: u32) {
         self.words[(index >> 6) as usize] |= 1 << (index & 63);
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, index: u32) -> bool {
+        self.words[(index >> 6) as usize] >> (index & 63) & 1 == 1
     }
 
     pub(crate) fn fill(&mut self, components: usize) {
@@ -70,6 +75,10 @@ pub(crate) struct DomainSchedule {
     slots: Vec<AwakeSet>,
     occupied: u64,
     far: BinaryHeap<Reverse<(Cycle, u32)>>,
+    /// The cycle of the last far wake-up of each component: asking again costs nothing.
+    far_asked: Vec<Cycle>,
+    /// The last cycle of the horizon of ticks.
+    cycle_max: Cycle,
 }
 
 impl DomainSchedule {
@@ -81,10 +90,12 @@ impl DomainSchedule {
             slots: vec![AwakeSet::with_components(components); SLOTS],
             occupied: 0,
             far: BinaryHeap::new(),
+            far_asked: vec![0; components],
+            cycle_max: TICK_MAX / period,
         }
     }
 
-    /// Wakes `index` at `cycle`, which must not have been evaluated yet.
+    /// Wakes `index` at `cycle`, which must not have been evaluated yet; waking twice is waking once.
     #[inline]
     pub(crate) fn wake(&mut self, index: u32, cycle: Cycle) {
         debug_assert!(cycle > self.cycle || !self.started);
@@ -93,6 +104,16 @@ impl DomainSchedule {
             self.slots[slot as usize].insert(index);
             self.occupied |= 1 << slot;
         } else {
+            self.wake_far(index, cycle);
+        }
+    }
+
+    #[cold]
+    fn wake_far(&mut self, index: u32, cycle: Cycle) {
+        let asked = &mut self.far_asked[index as usize];
+        // A cycle beyond the horizon never comes.
+        if *asked != cycle && cycle <= self.cycle_max {
+            *asked = cycle;
             self.far.push(Reverse((cycle, index)));
         }
     }
@@ -115,6 +136,11 @@ impl DomainSchedule {
     #[inline]
     pub(crate) fn next_tick(&self) -> Option<Tick> {
         self.next_cycle().map(|c| Tick(c * self.period))
+    }
+
+    /// Whether `cycle` has not been evaluated yet.
+    pub(crate) fn is_new(&self, cycle: Cycle) -> bool {
+        cycle > self.cycle || !self.started
     }
 
     /// Moves to `cycle` and returns who is awake there; give the set back with
@@ -140,7 +166,7 @@ impl DomainSchedule {
         self.slots[(self.cycle & MASK) as usize] = set;
     }
 
-    /// Moves the clock to `cycle` without evaluating anybody, for reports at the end of a run.
+    /// The first cycle whose edge is at or after `tick`.
     pub(crate) fn first_edge_at_or_after(&self, tick: u64) -> Cycle {
         tick.div_ceil(self.period)
     }

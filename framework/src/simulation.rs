@@ -9,9 +9,10 @@ use crate::context::{Context, Shared};
 use crate::deadlock::DeadlockReport;
 use crate::ports::Ports;
 use crate::probe::ProbeSink;
-use crate::schedule::{DomainSchedule, Target};
+use crate::schedule::{AwakeSet, DomainSchedule, Target};
 use crate::statistics::{InstanceStatistics, Statistics};
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
+use crate::world::OwnedWorld;
 
 /// An instance of a component in an elaborated system.
 pub(crate) struct Instance {
@@ -42,6 +43,15 @@ impl Activity {
         self.since = cycle;
         self.reason = reason;
     }
+}
+
+/// Whether background wake-ups alone keep a run going.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Background {
+    /// They fire only on the way to foreground work.
+    Waits,
+    /// They fire like all others: somebody lets time pass.
+    Counts,
 }
 
 struct Domain {
@@ -122,8 +132,12 @@ pub struct Simulation {
     pub(crate) shared: Shared,
     options: EngineOptions,
     now: Tick,
+    /// Events, signals and processes, if the system has any.
+    world: Option<OwnedWorld>,
     evaluations: u64,
     scratch: Vec<u32>,
+    /// Without sleeping: who would have been evaluated with it.
+    invited: AwakeSet,
     shuffle: u64,
 }
 
@@ -137,6 +151,7 @@ impl Simulation {
         components: Vec<Vec<Box<dyn Component>>>,
         instances: Vec<Instance>,
         channels: Vec<ChannelInfo>,
+        world: Option<OwnedWorld>,
     ) -> Self {
         let fresh = Activity {
             reason: Reason::Idle,
@@ -168,11 +183,13 @@ impl Simulation {
         }
         let shared = Shared {
             domains: schedules,
-            background: std::collections::BinaryHeap::new(),
+            background: std::collections::BTreeSet::new(),
+            invited: true,
             obligations: 0,
             obliged: false,
             last_progress: Tick(0),
             messages: 0,
+            process_ports: Vec::new(),
             stop: None,
             sink: None,
         };
@@ -185,8 +202,10 @@ impl Simulation {
             shared,
             options: EngineOptions::default(),
             now: Tick(0),
+            world,
             evaluations: 0,
             scratch: Vec::new(),
+            invited: AwakeSet::default(),
             shuffle: 0,
         }
     }
@@ -270,22 +289,47 @@ impl Simulation {
 
     /// Runs until the work is done or a limit is met. A later call goes on from there.
     pub fn run(&mut self, limits: &RunLimits) -> Outcome {
+        self.run_with(limits, Background::Waits)
+    }
+
+    fn run_with(&mut self, limits: &RunLimits, background: Background) -> Outcome {
+        let outcome = self.run_edges(limits, background);
+        if let Some(OwnedWorld(world)) = &self.world {
+            world.pass_time(self.now);
+        }
+        outcome
+    }
+
+    fn run_edges(&mut self, limits: &RunLimits, background: Background) -> Outcome {
         let until = limits.until.map_or(TICK_MAX, |t| t.0.min(TICK_MAX));
+        let interrupted = || {
+            let flag = limits.interrupt.as_ref();
+            flag.is_some_and(|i| i.load(Ordering::Relaxed))
+        };
+        if interrupted() {
+            return Outcome::Interrupted;
+        }
         let mut edges = 0u32;
         loop {
-            let Some(tick) = self.next_edge() else {
+            let events = self.world.as_ref().and_then(|w| w.0.next_tick());
+            let Some(tick) = self.next_edge(background, events) else {
                 return self.silent();
             };
             if tick.0 > until {
-                self.now = Tick(until);
+                self.now = self.now.max(Tick(until));
                 return Outcome::Limit;
             }
             if let Some(silence) = limits.silence
                 && tick.0.saturating_sub(self.shared.last_progress.0) > silence
             {
+                // Asleep or awake, the run stops when its patience ends.
+                self.now = self.now.max(Tick(self.shared.last_progress.0 + silence));
                 return Outcome::Livelock(self.deadlock_report());
             }
             self.step(tick);
+            if self.world.is_some() {
+                self.run_world(events);
+            }
             if let Some(message) = self.shared.stop.take() {
                 return Outcome::Failed(message);
             }
@@ -296,11 +340,7 @@ impl Simulation {
             edges += 1;
             if edges == EDGES_PER_CHECK {
                 edges = 0;
-                if limits
-                    .interrupt
-                    .as_ref()
-                    .is_some_and(|i| i.load(Ordering::Relaxed))
-                {
+                if interrupted() {
                     return Outcome::Interrupted;
                 }
             }
@@ -308,18 +348,26 @@ impl Simulation {
     }
 
     /// The next tick with somebody awake, after moving due background wake-ups to their domains.
-    fn next_edge(&mut self) -> Option<Tick> {
+    #[inline]
+    fn next_edge(&mut self, background: Background, events: Option<Tick>) -> Option<Tick> {
         let foreground = self
             .shared
             .domains
             .iter()
             .filter_map(DomainSchedule::next_tick)
-            .min()?;
-        let mut next = foreground;
-        while let Some(&std::cmp::Reverse((tick, target))) = self.shared.background.peek()
+            .chain(events)
+            .min();
+        let mut next = match background {
+            Background::Waits => foreground?,
+            Background::Counts => {
+                let first = self.shared.background.first().map(|(tick, _)| *tick);
+                foreground.into_iter().chain(first).min()?
+            }
+        };
+        while let Some(&(tick, target)) = self.shared.background.first()
             && tick <= next
         {
-            self.shared.background.pop();
+            self.shared.background.pop_first();
             self.shared.wake_at_tick(target, tick.0);
             next = tick;
         }
@@ -331,6 +379,7 @@ impl Simulation {
                 .domains
                 .iter()
                 .map(|d| Tick((if started { d.cycle + 1 } else { 0 }) * d.period))
+                .chain(events)
                 .min()?;
         }
         Some(next)
@@ -339,12 +388,12 @@ impl Simulation {
     /// Evaluates every domain that has an edge with somebody awake at `tick`.
     fn step(&mut self, tick: Tick) {
         self.now = tick;
-        for d in 0..self.domains.len() {
+        for d in self.domain_order() {
             let schedule = &self.shared.domains[d];
             let due = if self.options.sleeping {
                 schedule.next_tick() == Some(tick)
             } else {
-                tick.0.is_multiple_of(schedule.period)
+                tick.0.is_multiple_of(schedule.period) && schedule.is_new(tick.0 / schedule.period)
             };
             if due {
                 self.evaluate_domain(d, tick.0 / schedule.period);
@@ -352,9 +401,54 @@ impl Simulation {
         }
     }
 
+    /// The event world's share of the current tick, after that of the components.
+    fn run_world(&mut self, events: Option<Tick>) {
+        let Some(OwnedWorld(world)) = &self.world else {
+            return;
+        };
+        let mut ports = std::mem::take(&mut self.shared.process_ports);
+        let world = world.clone();
+        if events == Some(self.now) || !ports.is_empty() {
+            // Components report in the order of evaluation, which must not matter.
+            ports.sort_unstable();
+            world.run_at(self.now, &ports);
+            let (taken, discharged) = world.obligations();
+            self.shared.obligations = (self.shared.obligations + taken)
+                .checked_sub(discharged)
+                .expect("an obligation is discharged once");
+            self.shared.obliged |= taken > 0;
+            let woken = std::mem::take(&mut world.inner.borrow_mut().port_wakes);
+            for instance in woken {
+                self.wake(instance as usize);
+            }
+            if let Some(message) = world.inner.borrow_mut().failure.take() {
+                self.shared.stop.get_or_insert(message);
+            }
+            ports.clear();
+        }
+        self.shared.process_ports = ports;
+    }
+
+    /// Names of suspended processes and what they wait for.
+    pub(crate) fn waiting_processes(&self) -> Vec<(String, String)> {
+        self.world.as_ref().map_or(Vec::new(), |w| w.0.waiting())
+    }
+
+    /// The domains in the order of evaluation within a tick.
+    #[inline]
+    fn domain_order(&self) -> impl Iterator<Item = usize> + use<> {
+        let count = self.domains.len();
+        let first = match self.options.order {
+            Order::Added => 0,
+            Order::Shuffled { .. } => (self.shuffle % count.max(1) as u64) as usize,
+        };
+        (first..count).chain(0..first)
+    }
+
     fn evaluate_domain(&mut self, d: usize, cycle: Cycle) {
         let mut awake = self.shared.domains[d].advance(cycle);
         if !self.options.sleeping {
+            self.invited.clone_from(&awake);
             awake.fill(self.domains[d].components.len());
         }
         match self.options.order {
@@ -397,6 +491,9 @@ impl Simulation {
     #[inline]
     fn evaluate(&mut self, d: usize, index: u32, cycle: Cycle) {
         self.evaluations += 1;
+        if !self.options.sleeping {
+            self.shared.invited = self.invited.contains(index);
+        }
         let domain = &mut self.domains[d];
         let mut ctx = Context {
             now: self.now,
@@ -430,15 +527,22 @@ impl Simulation {
         schedule.wake(target.index, cycle);
     }
 
-    /// Lets time pass up to `tick` when nothing is scheduled before; for test benches.
-    pub(crate) fn pass_time(&mut self, tick: Tick) {
+    /// Lets time pass up to `tick` whether or not anything but background work is left; for test
+    /// benches.
+    pub(crate) fn pass_time(&mut self, tick: Tick) -> Outcome {
+        let limits = RunLimits {
+            until: Some(tick),
+            ..RunLimits::default()
+        };
+        let outcome = self.run_with(&limits, Background::Counts);
         self.now = self.now.max(tick);
+        outcome
     }
 
     /// Nothing is scheduled: finished, or stuck?
     fn silent(&mut self) -> Outcome {
         let report = self.deadlock_report();
-        if self.shared.obligations > 0 || !report.is_empty() {
+        if report.is_deadlock() {
             Outcome::Deadlock(report)
         } else {
             Outcome::Done
@@ -447,6 +551,12 @@ impl Simulation {
 
     fn deadlock_report(&mut self) -> DeadlockReport {
         DeadlockReport::of(self)
+    }
+
+    /// What instance `number` said it waits for.
+    pub(crate) fn reason(&self, number: usize) -> Reason {
+        let target = self.instances[number].target;
+        self.domains[target.domain as usize].activity[target.index as usize].reason
     }
 
     pub(crate) fn component(&self, number: usize) -> &dyn Component {
@@ -463,6 +573,9 @@ impl Simulation {
     /// Cycles of instance `number`'s clock up to now (the edge at `now` included).
     fn cycles_of(&self, number: usize) -> Cycle {
         let domain = self.instances[number].target.domain as usize;
+        if self.evaluations == 0 {
+            return 0;
+        }
         self.now.0 / self.time.period(domain) + 1
     }
 

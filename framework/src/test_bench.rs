@@ -208,14 +208,9 @@ impl TestBench {
         for number in &numbers {
             simulation.wake(*number);
         }
-        let outcome = simulation.run(&RunLimits {
-            until: Some(until),
-            ..RunLimits::default()
-        });
-        if let Outcome::Failed(message) = outcome {
+        if let Outcome::Failed(message) = simulation.pass_time(until) {
             panic!("{message}");
         }
-        simulation.pass_time(until);
         self.source_numbers = numbers;
     }
 

@@ -15,7 +15,6 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
-use outcome::Failure;
 
 /// Full GPU systems from description files, on a deterministic event kernel.
 #[derive(Parser)]

@@ -1,0 +1,181 @@
+//! Published values: one writer, many readers, latency, no credits.
+//!
+//! For what is broadcast and may be overwritten: mode bits, votes, results of set duelling. A
+//! value published in cycle `t` is what readers see from `latency` writer cycles later on; each
+//! wire has its own latency. A change wakes the reader when it becomes visible.
+
+use std::any::{Any, TypeId, type_name};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::context::Context;
+use crate::ports::{AnyPort, ChannelTerms, Direction, PortState};
+use crate::schedule::Target;
+
+/// The writing end; one wire per reader.
+pub struct Published<T> {
+    value: T,
+    /// Target and latency in ticks of each reader.
+    readers: Vec<(Target, u64)>,
+    latency_max: u64,
+    history: Arc<Mutex<History<T>>>,
+    changes: u64,
+}
+
+/// A reading end.
+pub struct Observed<T> {
+    link: Option<(u64, Arc<Mutex<History<T>>>)>,
+}
+
+struct History<T> {
+    /// Visible to everybody.
+    settled: T,
+    /// Later values with the ticks at which they were published, oldest first.
+    recent: VecDeque<(u64, T)>,
+}
+
+impl<T: Clone + PartialEq + Send + 'static> Published<T> {
+    /// A port whose readers see `value` from the start.
+    pub fn new(value: T) -> Self {
+        let history = History {
+            settled: value.clone(),
+            recent: VecDeque::new(),
+        };
+        Self {
+            value,
+            readers: Vec::new(),
+            latency_max: 0,
+            history: Arc::new(Mutex::new(history)),
+            changes: 0,
+        }
+    }
+
+    /// The value published last.
+    pub fn value(&self) -> &T {
+        &self.value
+    }
+
+    /// Publishes `value`; of several in one cycle the last counts. Publishing what is published
+    /// already does nothing.
+    pub fn publish(&mut self, ctx: &mut Context<'_>, value: T) {
+        if value == self.value {
+            return;
+        }
+        self.value = value.clone();
+        self.changes += 1;
+        let now = ctx.now().0;
+        let mut history = self.history.lock();
+        // A reader on another thread may be behind by up to its latency.
+        while let Some((tick, _)) = history.recent.front()
+            && tick + 2 * self.latency_max <= now
+            && let Some((_, settled)) = history.recent.pop_front()
+        {
+            history.settled = settled;
+        }
+        match history.recent.back_mut() {
+            Some((tick, last)) if *tick == now => *last = value,
+            _ => history.recent.push_back((now, value)),
+        }
+        for (reader, latency) in &self.readers {
+            ctx.wake_at_tick(*reader, now + latency);
+        }
+    }
+}
+
+impl<T> Default for Observed<T> {
+    fn default() -> Self {
+        Self { link: None }
+    }
+}
+
+impl<T: Clone + PartialEq + Send + 'static> Observed<T> {
+    /// A port to be connected by the builder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the port is connected; ports named as optional may not be.
+    pub fn is_connected(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// The value visible in this cycle.
+    pub fn get(&self, ctx: &Context<'_>) -> T {
+        let (latency, history) = self
+            .link
+            .as_ref()
+            .expect("ports are connected at elaboration, before any evaluation");
+        let history = history.lock();
+        let visible = |(tick, _): &&(u64, T)| tick + latency <= ctx.now().0;
+        let latest = history.recent.iter().rev().find(visible);
+        latest.map_or(&history.settled, |(_, value)| value).clone()
+    }
+}
+
+impl<T: Clone + PartialEq + Send + 'static> AnyPort for Published<T> {
+    fn direction(&self) -> Direction {
+        Direction::Output
+    }
+
+    fn message_type(&self) -> (TypeId, &'static str) {
+        (TypeId::of::<Self>(), type_name::<Self>())
+    }
+
+    fn is_bound(&self) -> bool {
+        !self.readers.is_empty()
+    }
+
+    fn fans_out(&self) -> bool {
+        true
+    }
+
+    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any> {
+        let latency = u64::from(terms.latency_cycles) * terms.sender_period;
+        self.readers.push((terms.receiver, latency));
+        self.latency_max = self.latency_max.max(latency);
+        Box::new(Arc::clone(&self.history))
+    }
+
+    fn take_end(&mut self, _end: Box<dyn Any>, _terms: &ChannelTerms) {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    fn state(&self) -> PortState {
+        PortState {
+            messages: self.changes,
+            ..PortState::default()
+        }
+    }
+}
+
+impl<T: Clone + PartialEq + Send + 'static> AnyPort for Observed<T> {
+    fn direction(&self) -> Direction {
+        Direction::Input
+    }
+
+    fn message_type(&self) -> (TypeId, &'static str) {
+        (TypeId::of::<Published<T>>(), type_name::<Published<T>>())
+    }
+
+    fn is_bound(&self) -> bool {
+        self.link.is_some()
+    }
+
+    fn make_channel(&mut self, _terms: &ChannelTerms) -> Box<dyn Any> {
+        unreachable!("elaboration makes channels at outputs");
+    }
+
+    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms) {
+        let history = end
+            .downcast::<Arc<Mutex<History<T>>>>()
+            .expect("elaboration compared the message types");
+        let latency = u64::from(terms.latency_cycles) * terms.sender_period;
+        self.link = Some((latency, *history));
+    }
+
+    fn state(&self) -> PortState {
+        PortState::default()
+    }
+}

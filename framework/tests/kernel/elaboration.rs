@@ -1,0 +1,219 @@
+//! Every mistake in a system is found, named and found at once.
+
+use insta::assert_snapshot;
+use warpweave_framework::{
+    Bundle, Component, Context, Frequency, InPort, Link, Next, OutPort, Ports, SystemBuilder, Width,
+};
+
+use crate::parts::{Drain, Flood, Refuser, Scripted, one_clock};
+
+fn errors(builder: SystemBuilder) -> String {
+    match builder.elaborate() {
+        Ok(_) => "elaborates".to_owned(),
+        Err(errors) => errors.to_string(),
+    }
+}
+
+/// A system with a sender `cpu` and a receiver `l1` that nothing joins yet.
+fn pair() -> SystemBuilder {
+    let (mut builder, clock) = one_clock();
+    builder.add("cpu", clock, Flood::of(1, |n| n).0);
+    builder.add("l1", clock, Drain::<u64>::every(1).0);
+    builder
+}
+
+#[test]
+fn unconnected_ports_are_listed_and_optional_ones_are_not() {
+    let (mut builder, clock) = one_clock();
+    builder.add("cpu", clock, Flood::of(1, |n| n).0);
+    builder.add("wall", clock, Refuser::default());
+    assert_snapshot!(errors(builder), @r"
+    port `cpu.output` (Flood) is not connected
+    port `wall.input` (Refuser) is not connected
+    ");
+}
+
+#[test]
+fn a_port_connected_twice_is_named_once() {
+    let mut builder = pair();
+    let clock = builder.clock("other", crate::parts::ghz(1));
+    builder.add("spare", clock, Flood::of(1, |n| n).0);
+    builder.connect("cpu.output", "l1.input", Link::latency(1));
+    builder.connect("spare.output", "l1.input", Link::latency(1));
+    assert_snapshot!(errors(builder), @r"
+    `l1.input` is connected twice
+      hint: a port has one wire; use a crossbar, a fan-out or another port
+    ");
+}
+
+#[test]
+fn ports_of_different_messages_do_not_join() {
+    let (mut builder, clock) = one_clock();
+    builder.add("cpu", clock, Flood::of(1, |n| n).0);
+    builder.add("l1", clock, Drain::<u32>::every(1).0);
+    builder.connect("l1.input", "cpu.output", Link::latency(1));
+    assert_snapshot!(errors(builder), @r"
+    `cpu.output` sends u64 but `l1.input` receives u32
+      hint: the two ports speak different protocols
+    ");
+}
+
+#[test]
+fn two_senders_or_two_receivers_do_not_join() {
+    let (mut builder, clock) = one_clock();
+    for name in ["a", "b"] {
+        builder.add(name, clock, Flood::of(1, |n| n).0);
+    }
+    for name in ["c", "d"] {
+        builder.add(name, clock, Drain::<u64>::every(1).0);
+    }
+    builder.connect("a.output", "b.output", Link::latency(1));
+    builder.connect("c.input", "d.input", Link::latency(1));
+    assert_snapshot!(errors(builder), @r"
+    `a.output` and `b.output` both send
+      hint: a wire joins an output and an input
+    `c.input` and `d.input` both receive
+      hint: a wire joins an output and an input
+    ");
+}
+
+#[test]
+fn an_unknown_instance_or_port_names_the_nearest() {
+    let mut builder = pair();
+    builder.connect("cpo.output", "l1.input", Link::latency(1));
+    builder.connect("cpu.ouput", "l1", Link::latency(1));
+    assert_snapshot!(errors(builder), @r"
+    `cpo.output` names an instance that does not exist
+      hint: did you mean `cpu`?
+    `cpu` (Flood) has no port `ouput`
+      hint: did you mean `output`? its ports are output
+    `l1` is an instance; a wire ends at a port
+      hint: its ports are input
+    port `cpu.output` (Flood) is not connected
+    ");
+}
+
+#[test]
+fn wires_of_zero_latency_capacity_or_width_are_refused() {
+    let mut builder = pair();
+    let link = Link::latency(0).capacity(0).width(Width::Bytes(0));
+    builder.connect("cpu.output", "l1.input", link);
+    assert_snapshot!(errors(builder), @r"
+    the wire `cpu.output` to `l1.input` has latency 0
+      hint: a wire takes at least one cycle; RTL-like zero-time wires are `Signal`s
+    the wire `cpu.output` to `l1.input` has credit latency 0
+      hint: a credit takes at least one cycle
+    the wire `cpu.output` to `l1.input` has capacity 0
+      hint: a channel holds at least one message
+    the wire `cpu.output` to `l1.input` has width 0
+      hint: a wire of width 0 carries nothing
+    ");
+}
+
+#[test]
+fn a_wire_too_large_for_memory_is_refused() {
+    let mut builder = pair();
+    builder.connect("cpu.output", "l1.input", Link::latency(u32::MAX));
+    assert_snapshot!(errors(builder), @r"
+    the wire `cpu.output` to `l1.input` holds more than 16777216 messages
+      hint: state a smaller capacity or latency
+    ");
+}
+
+#[test]
+fn paths_and_clock_names_are_unique() {
+    let (mut builder, clock) = one_clock();
+    builder.clock("core", crate::parts::ghz(2));
+    builder.add("timer", clock, Scripted::new([]).0);
+    builder.add("timer", clock, Scripted::new([]).0);
+    assert_snapshot!(errors(builder), @r"
+    two clocks are called `core`
+    two instances are called `timer`
+    ");
+}
+
+/// Two ports of one name: the second could never be reached.
+#[derive(Default)]
+struct Twins {
+    one: OutPort<u64>,
+    two: OutPort<u64>,
+}
+
+impl Component for Twins {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.optional(|p| {
+            p.output("twin", &mut self.one);
+            p.output("twin", &mut self.two);
+        });
+    }
+
+    fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
+        Next::Idle
+    }
+}
+
+#[test]
+fn a_component_that_names_two_ports_alike_is_refused() {
+    let (mut builder, clock) = one_clock();
+    builder.add("twins", clock, Twins::default());
+    assert_snapshot!(errors(builder), @"`twins` (Twins) names two ports `twin`");
+}
+
+#[test]
+fn clocks_without_common_tick_are_refused_together_with_other_mistakes() {
+    let mut builder = SystemBuilder::new();
+    let clock = builder.clock("core", Frequency::new(999_999_937, 1).unwrap());
+    builder.clock("noc", Frequency::new(999_999_929, 1).unwrap());
+    builder.add("cpu", clock, Flood::of(1, |n| n).0);
+    assert_snapshot!(errors(builder), @r#"
+    the clocks have no usable common tick: with `noc` added, 64-bit time would last less than 1000 simulated seconds; choose frequencies with a common divisor
+      hint: write derived clocks as ratios, such as "28/15 GHz"
+    port `cpu.output` (Flood) is not connected
+    "#);
+}
+
+#[derive(Default)]
+struct MemoryPort {
+    request: OutPort<u64>,
+    response: InPort<u64>,
+}
+
+impl Bundle for MemoryPort {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.output("request", &mut self.request);
+        ports.input("response", &mut self.response);
+    }
+}
+
+#[derive(Default)]
+struct MemoryUser {
+    mem: MemoryPort,
+}
+
+impl Component for MemoryUser {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("mem", &mut self.mem);
+    }
+
+    fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
+        Next::Idle
+    }
+}
+
+#[test]
+fn a_bundle_joins_only_a_bundle_of_the_same_parts() {
+    let (mut builder, clock) = one_clock();
+    builder.add("a", clock, MemoryUser::default());
+    builder.add("b", clock, MemoryUser::default());
+    builder.add("l1", clock, Drain::<u64>::every(1).0);
+    builder.connect("a.mem", "b.mem", Link::latency(1));
+    builder.connect("a.mem", "l1.input", Link::latency(1));
+    assert_snapshot!(errors(builder), @r"
+    `a.mem.request` and `b.mem.request` both send
+      hint: a wire joins an output and an input
+    `a.mem.response` and `b.mem.response` both receive
+      hint: a wire joins an output and an input
+    `a.mem` is a bundle (2 in all) and `l1.input` is one port (1)
+      hint: wire like to like
+    ");
+}

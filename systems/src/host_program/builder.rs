@@ -1,0 +1,267 @@
+//! Host programs from Rust code, and the checks that all host programs pass.
+
+use std::path::PathBuf;
+
+use warpweave_inputs::Csr;
+use warpweave_params::{Diagnostic, Diagnostics, Env, Source};
+use warpweave_ptx::Module;
+
+use super::check;
+use super::description::{
+    BufferEntry, Command, Contents, Expectation, GraphEntry, GraphInput, Launch, Name, Placed,
+    Reference, Tolerance, Value,
+};
+use super::inputs::{self, Buffer};
+use super::{HostProgram, ModuleText};
+
+/// A host program in the making.
+#[derive(Clone, Debug)]
+pub struct HostProgramBuilder {
+    name: String,
+    pub(super) summary: String,
+    pub(super) module: Option<ModuleText>,
+    pub(super) env: Env,
+    pub(super) graphs: Vec<GraphEntry>,
+    pub(super) buffers: Vec<BufferEntry>,
+    pub(super) commands: Vec<Placed<Command>>,
+    pub(super) expectations: Vec<Expectation>,
+    pub(super) folder: PathBuf,
+}
+
+impl HostProgramBuilder {
+    pub(super) fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            summary: String::new(),
+            module: None,
+            env: Env::new(),
+            graphs: Vec::new(),
+            buffers: Vec::new(),
+            commands: Vec::new(),
+            expectations: Vec::new(),
+            folder: PathBuf::new(),
+        }
+    }
+
+    /// Sets the PTX module; `file` is what messages call it.
+    pub fn module(mut self, file: impl Into<String>, text: impl Into<String>) -> Self {
+        self.module = Some(ModuleText {
+            file: file.into(),
+            text: text.into(),
+            place: None,
+        });
+        self
+    }
+
+    /// Sets where relative paths of inputs start.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = folder.into();
+        self
+    }
+
+    /// Names an integer for expressions.
+    pub fn param(mut self, name: impl Into<String>, value: i64) -> Self {
+        self.env.set(name, value);
+        self
+    }
+
+    /// Adds a graph.
+    pub fn graph(mut self, name: impl Into<Name>, input: GraphInput) -> Self {
+        self.graphs.push(GraphEntry {
+            name: name.into(),
+            input,
+        });
+        self
+    }
+
+    /// Adds a buffer; device memory is allocated in the order of these calls.
+    pub fn buffer(mut self, name: impl Into<Name>, contents: Contents) -> Self {
+        self.buffers.push(BufferEntry {
+            name: name.into(),
+            contents,
+        });
+        self
+    }
+
+    /// Sets what the host does.
+    pub fn commands(mut self, commands: Commands) -> Self {
+        self.commands = commands.list;
+        self
+    }
+
+    /// Adds an expectation that holds bit for bit.
+    pub fn expect(self, buffer: impl Into<Name>, equals: Reference) -> Self {
+        self.expect_within(buffer, equals, Tolerance::Exact)
+    }
+
+    /// Adds an expectation with a tolerance.
+    pub fn expect_within(
+        mut self,
+        buffer: impl Into<Name>,
+        equals: Reference,
+        tolerance: Tolerance,
+    ) -> Self {
+        self.expectations.push(Expectation {
+            buffer: buffer.into(),
+            equals: equals.into(),
+            tolerance: tolerance.into(),
+        });
+        self
+    }
+
+    /// Builds graphs, parses the module and checks that everything fits together.
+    ///
+    /// # Errors
+    /// Everything that does not.
+    pub fn build(self) -> Result<HostProgram, Diagnostics> {
+        let mut problems = Diagnostics::new();
+        let module = problems.take(parse_module(self.module.as_ref()));
+        let mut env = self.env;
+        let mut graphs: Vec<(String, Csr)> = Vec::new();
+        for entry in &self.graphs {
+            if let Some(graph) = problems.take(inputs::build_graph(entry, &self.folder)) {
+                problems.take(inputs::check_graph_name(&entry.name, &env, &graphs));
+                inputs::define_properties(&mut env, &entry.name.value, &graph);
+                graphs.push((entry.name.value.clone(), graph));
+            }
+        }
+        let mut buffers: Vec<Buffer> = Vec::new();
+        for entry in self.buffers {
+            let buffer = Buffer::new(entry, &graphs, &env, &self.folder);
+            if let Some(buffer) = problems.take(buffer) {
+                problems.take(inputs::check_buffer(&buffer, &buffers));
+                buffers.push(buffer);
+            }
+        }
+        let Some(module) = module.filter(|_| !problems.has_errors()) else {
+            return Err(problems);
+        };
+        let program = HostProgram {
+            name: self.name,
+            summary: self.summary,
+            module,
+            graphs,
+            buffers,
+            commands: self.commands,
+            expectations: self.expectations,
+            env,
+            folder: self.folder,
+        };
+        check::program(&program)?;
+        Ok(program)
+    }
+}
+
+fn parse_module(module: Option<&ModuleText>) -> Result<Module, Diagnostics> {
+    let Some(ModuleText { file, text, place }) = module else {
+        return Err(Diagnostic::error("a host program needs a module")
+            .hint("call `.module(file, text)`")
+            .into());
+    };
+    let complaints = match Module::parse(file, text) {
+        Ok(module) => return Ok(module),
+        Err(complaints) => complaints,
+    };
+    let source = Source::new(file, text);
+    let diagnostics = complaints.0.into_iter().map(|complaint| {
+        let start = source.offset(warpweave_params::Position {
+            line: complaint.line as usize,
+            column: complaint.column as usize,
+        });
+        let place_inside = source.span(start, start + complaint.width as usize);
+        let mut diagnostic = Diagnostic::error(complaint.message).at(&place_inside);
+        diagnostic.hint = complaint.hint;
+        match place {
+            Some(place) => diagnostic.related("the module is named here", place),
+            None => diagnostic,
+        }
+    });
+    Err(diagnostics.collect())
+}
+
+/// Commands of the host in order.
+#[derive(Clone, Debug, Default)]
+pub struct Commands {
+    list: Vec<Placed<Command>>,
+}
+
+impl Commands {
+    /// No commands.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a command.
+    pub fn then(mut self, command: Command) -> Self {
+        self.list.push(command.into());
+        self
+    }
+
+    /// Copies the host's contents of a buffer to the device.
+    pub fn copy_to_device(self, buffer: impl Into<Name>) -> Self {
+        self.then(Command::CopyToDevice(buffer.into()))
+    }
+
+    /// Copies a buffer to the host.
+    pub fn copy_to_host(self, buffer: impl Into<Name>) -> Self {
+        self.then(Command::CopyToHost(buffer.into()))
+    }
+
+    /// Writes one element of a buffer on the device.
+    pub fn write(
+        self,
+        buffer: impl Into<Name>,
+        index: impl Into<Value>,
+        value: impl Into<Value>,
+    ) -> Self {
+        let (buffer, index, value) = (buffer.into(), index.into(), value.into());
+        self.then(Command::Write {
+            buffer,
+            index,
+            value,
+        })
+    }
+
+    /// Exchanges the pointers of two buffers of equal size.
+    pub fn swap(self, one: impl Into<Name>, other: impl Into<Name>) -> Self {
+        self.then(Command::Swap(one.into(), other.into()))
+    }
+
+    /// Launches a kernel.
+    pub fn launch(self, launch: Launch) -> Self {
+        self.then(Command::Launch(launch))
+    }
+
+    /// Waits for everything launched so far.
+    pub fn synchronize(self) -> Self {
+        self.then(Command::Synchronize)
+    }
+
+    /// Repeats commands; expressions in the body see the number of the round as `counter`.
+    pub fn repeat(self, times: impl Into<Value>, counter: impl Into<Name>, body: Commands) -> Self {
+        let (times, counter) = (times.into(), Some(counter.into()));
+        self.then(Command::Repeat {
+            times,
+            counter,
+            body: body.list,
+        })
+    }
+
+    /// Repeats commands until the first element of `flag` reads zero after a round; expressions in
+    /// the body see the number of the round as `counter`.
+    pub fn repeat_until_zero(
+        self,
+        flag: impl Into<Name>,
+        counter: impl Into<Name>,
+        at_most: impl Into<Value>,
+        body: Commands,
+    ) -> Self {
+        let (flag, counter, at_most) = (flag.into(), Some(counter.into()), at_most.into());
+        self.then(Command::RepeatUntilZero {
+            flag,
+            counter,
+            at_most,
+            body: body.list,
+        })
+    }
+}

@@ -1,0 +1,264 @@
+//! What can be checked of a host program before it runs: names, sizes, arguments.
+
+use warpweave_params::{Diagnostic, Diagnostics, Env, name_hint};
+use warpweave_ptx::{Parameter, ScalarType};
+
+use super::HostProgram;
+use super::answers;
+use super::description::{Argument, Command, Launch, Name, Placed, ScalarKind, Value};
+use super::execute::{checked_index, shape};
+use super::number::{check_in_loops, error_at, integer};
+
+/// Checks a program.
+pub(super) fn program(program: &HostProgram) -> Result<(), Diagnostics> {
+    let mut checker = Checker {
+        program,
+        problems: Diagnostics::new(),
+        rounds: [program.env.clone(), program.env.clone()],
+        counters: Vec::new(),
+        copied: Vec::new(),
+    };
+    checker.commands(&program.commands);
+    checker.expectations();
+    checker.problems.into_result(())
+}
+
+struct Checker<'p> {
+    program: &'p HostProgram,
+    problems: Diagnostics,
+    /// What expressions see in a first and in a second round of all loops around.
+    rounds: [Env; 2],
+    /// Counters of the loops around.
+    counters: Vec<String>,
+    /// Buffers that are copied to the host somewhere.
+    copied: Vec<usize>,
+}
+
+impl Checker<'_> {
+    fn commands(&mut self, commands: &[Placed<Command>]) {
+        for command in commands {
+            self.command(command);
+        }
+    }
+
+    fn command(&mut self, command: &Placed<Command>) {
+        match &command.value {
+            Command::CopyToDevice(name) => {
+                self.buffer(name);
+            }
+            Command::CopyToHost(name) => {
+                let copied = self.buffer(name);
+                self.copied.extend(copied);
+            }
+            Command::Write {
+                buffer,
+                index,
+                value,
+            } => self.write(buffer, index, value),
+            Command::Swap(one, other) => self.swap(one, other),
+            Command::Launch(launch) => self.launch(launch),
+            Command::Synchronize => {}
+            Command::Repeat {
+                times,
+                counter,
+                body,
+            } => {
+                self.whole(times, "the number of rounds");
+                self.body(counter.as_ref(), body);
+            }
+            Command::RepeatUntilZero {
+                flag,
+                counter,
+                at_most,
+                body,
+            } => {
+                if let Some(index) = self.buffer(flag)
+                    && self.program.buffers[index].length == 0
+                {
+                    let message = format!("flag `{}` has no elements", flag.value);
+                    self.problems.push(error_at(flag.place.as_ref(), message));
+                }
+                self.whole(at_most, "the limit of rounds");
+                self.body(counter.as_ref(), body);
+            }
+        }
+    }
+
+    fn body(&mut self, counter: Option<&Name>, body: &[Placed<Command>]) {
+        let Some(counter) = counter else {
+            return self.commands(body);
+        };
+        if self.rounds[0].get(&counter.value).is_some() {
+            let message = format!(
+                "counter `{}` hides another value of that name",
+                counter.value
+            );
+            let problem = error_at(counter.place.as_ref(), message).hint("choose another name");
+            return self.problems.push(problem);
+        }
+        let outer = self.rounds.clone();
+        for (value, env) in (0..).zip(&mut self.rounds) {
+            env.set(&counter.value, value);
+        }
+        self.counters.push(counter.value.clone());
+        self.commands(body);
+        self.counters.pop();
+        self.rounds = outer;
+    }
+
+    fn buffer(&mut self, name: &Name) -> Option<usize> {
+        self.problems.take(self.program.buffer(name))
+    }
+
+    /// Checks numbers now if no loop changes them, else only that they will have values.
+    fn now_or_later<T>(
+        &mut self,
+        values: &[&Value],
+        now: impl FnOnce(&Env) -> Result<T, Diagnostic>,
+    ) {
+        if self.counters.is_empty() {
+            self.problems.take(now(&self.rounds[0]));
+            return;
+        }
+        for value in values {
+            let [first, second] = &self.rounds;
+            self.problems.take(check_in_loops(value, [first, second]));
+        }
+    }
+
+    fn whole(&mut self, value: &Value, what: &str) {
+        self.now_or_later(&[value], |env| {
+            integer(value, env, what, (0, i64::MAX.into()))
+        });
+    }
+
+    fn write(&mut self, buffer: &Name, index: &Value, value: &Value) {
+        let Some(target) = self.buffer(buffer) else {
+            return;
+        };
+        let target = &self.program.buffers[target];
+        self.now_or_later(&[index, value], |env| {
+            checked_index(target, index, env)?;
+            super::number::element(value, env, "the value", target.element)
+        });
+    }
+
+    fn swap(&mut self, one: &Name, other: &Name) {
+        let (Some(first), Some(second)) = (self.buffer(one), self.buffer(other)) else {
+            return;
+        };
+        let buffers = &self.program.buffers;
+        let (first, second) = (&buffers[first], &buffers[second]);
+        if first.bytes() != second.bytes() {
+            let message = format!(
+                "`{}` of {} bytes cannot be swapped with `{}` of {} bytes",
+                first.name,
+                first.bytes(),
+                second.name,
+                second.bytes()
+            );
+            self.problems.push(error_at(other.place.as_ref(), message));
+        }
+    }
+
+    fn launch(&mut self, launch: &Launch) {
+        let module = &self.program.module;
+        let shape_values: Vec<&Value> = launch
+            .grid
+            .iter()
+            .chain(&launch.block)
+            .chain([&launch.dynamic_local_bytes, &launch.stream])
+            .collect();
+        self.now_or_later(&shape_values, |env| shape(launch, env));
+        for argument in &launch.arguments {
+            match &argument.value {
+                Argument::Buffer(name) => {
+                    self.buffer(name);
+                }
+                Argument::Scalar(kind, value) => {
+                    self.now_or_later(&[value], |env| super::number::scalar(*kind, value, env));
+                }
+            }
+        }
+        let Ok(kernel) = module.kernel(&launch.kernel.value) else {
+            let names: Vec<&str> = module
+                .kernels()
+                .iter()
+                .map(warpweave_ptx::Kernel::name)
+                .collect();
+            let name = &launch.kernel.value;
+            let message = format!("{} has no kernel `{name}`", module.file());
+            let hint = name_hint(name, "kernels", names.iter().copied());
+            let place = launch.kernel.place.as_ref();
+            return self.problems.push(error_at(place, message).hint(hint));
+        };
+        let parameters = kernel.parameters();
+        if parameters.len() != launch.arguments.len() {
+            let types: Vec<String> = parameters.iter().map(|p| p.ty.to_string()).collect();
+            let message = format!(
+                "kernel `{}` takes {} arguments, {} are given",
+                kernel.name(),
+                parameters.len(),
+                launch.arguments.len()
+            );
+            let hint = format!("the types in order: {}", types.join(", "));
+            let place = launch.kernel.place.as_ref();
+            return self.problems.push(error_at(place, message).hint(hint));
+        }
+        for (index, (argument, parameter)) in launch.arguments.iter().zip(parameters).enumerate() {
+            if !fits(&argument.value, parameter) {
+                let given = match &argument.value {
+                    Argument::Buffer(_) => "the address of a buffer".to_owned(),
+                    Argument::Scalar(kind, _) => format!("of type {kind:?}"),
+                };
+                let message = format!(
+                    "argument {} of kernel `{}` is {given}, but the parameter is of type {}",
+                    index + 1,
+                    kernel.name(),
+                    parameter.ty,
+                );
+                self.problems
+                    .push(error_at(argument.place.as_ref(), message));
+            }
+        }
+    }
+
+    fn expectations(&mut self) {
+        for expectation in &self.program.expectations {
+            let Some(buffer) = self.buffer(&expectation.buffer) else {
+                continue;
+            };
+            if !self.copied.contains(&buffer) {
+                let name = &expectation.buffer.value;
+                let message = format!("buffer `{name}` is expected but never copied to the host");
+                let hint = format!("add CopyToHost(\"{name}\") to the commands");
+                let place = expectation.buffer.place.as_ref();
+                self.problems.push(error_at(place, message).hint(hint));
+            }
+            self.problems
+                .take(answers::check(self.program, expectation));
+        }
+    }
+}
+
+/// Whether an argument may be given for a parameter.
+fn fits(argument: &Argument, parameter: &Parameter) -> bool {
+    let ty = parameter.ty;
+    let (bits, float) = match argument {
+        Argument::Buffer(_) => (64, false),
+        Argument::Scalar(kind, _) => match kind {
+            ScalarKind::U8 => (8, false),
+            ScalarKind::U16 => (16, false),
+            ScalarKind::U32 | ScalarKind::S32 => (32, false),
+            ScalarKind::U64 | ScalarKind::S64 => (64, false),
+            ScalarKind::F32 => (32, true),
+            ScalarKind::F64 => (64, true),
+        },
+    };
+    // Untyped parameters take anything of their size.
+    let untyped = matches!(
+        ty,
+        ScalarType::B8 | ScalarType::B16 | ScalarType::B32 | ScalarType::B64
+    );
+    parameter.bytes * 8 == bits && ty.bits() == bits && (untyped || ty.is_float() == float)
+}

@@ -1,0 +1,86 @@
+//! How a program is emulated, as a scenario describes it.
+
+use serde::{Deserialize, Serialize};
+use warpweave_ptx::{EmulationOptions, Order};
+use warpweave_trace::{FrontEnd, WorkGroupOrder};
+
+/// How emulation interleaves work-groups and when it gives up. Part of the identity of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmulationSpec {
+    /// Work-groups emulated side by side.
+    pub resident_work_groups: u32,
+    /// Instructions a wavefront executes before the next one's turn.
+    pub quantum: u32,
+    /// Order in which work-groups and wavefronts take their turns.
+    pub order: EmulationOrder,
+    /// Wavefront instructions a launch may execute.
+    pub step_limit: u64,
+    /// Wavefront instructions without effect after which a launch counts as spinning.
+    pub stall_limit: u64,
+    /// Nested calls of device functions a thread may have open.
+    pub call_depth: u32,
+}
+
+/// Order in which work-groups and wavefronts take their turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum EmulationOrder {
+    /// Ascending.
+    #[default]
+    Linear,
+    /// Descending.
+    Reversed,
+    /// A permutation.
+    Shuffled {
+        /// Same seed, same permutation.
+        seed: u64,
+    },
+}
+
+impl Default for EmulationSpec {
+    fn default() -> Self {
+        let options = EmulationOptions::default();
+        Self {
+            resident_work_groups: options.resident_work_groups,
+            quantum: options.quantum,
+            order: EmulationOrder::Linear,
+            step_limit: options.step_limit,
+            stall_limit: options.stall_limit,
+            call_depth: options.call_depth,
+        }
+    }
+}
+
+impl EmulationSpec {
+    pub(super) fn options(&self) -> EmulationOptions {
+        EmulationOptions {
+            resident_work_groups: self.resident_work_groups,
+            quantum: self.quantum,
+            order: match self.order {
+                EmulationOrder::Linear => Order::Linear,
+                EmulationOrder::Reversed => Order::Reversed,
+                EmulationOrder::Shuffled { seed } => Order::Shuffled(seed),
+            },
+            step_limit: self.step_limit,
+            stall_limit: self.stall_limit,
+            call_depth: self.call_depth,
+        }
+    }
+
+    pub(super) fn front_end(&self) -> FrontEnd {
+        let (order, seed) = match self.order {
+            EmulationOrder::Linear => (WorkGroupOrder::Linear, 0),
+            EmulationOrder::Reversed => (WorkGroupOrder::Reversed, 0),
+            EmulationOrder::Shuffled { seed } => (WorkGroupOrder::Shuffled, seed),
+        };
+        FrontEnd {
+            name: "ptx".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            resident_work_groups: self.resident_work_groups,
+            quantum: self.quantum,
+            order,
+            seed,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Parameters of a workload file: integers for expressions, anything else by name.
+
+use std::collections::BTreeMap;
+
+use warpweave_params::{
+    Diagnostic, Diagnostics, Env, Kind, Node, from_node, name_hint, resolve_expressions,
+};
+
+use super::description::Name;
+use super::fields::entries;
+
+/// The parameters with their values after overrides.
+#[derive(Default)]
+pub(super) struct Params {
+    /// Integers.
+    pub(super) env: Env,
+    /// All others; `"=name"` alone stands for the whole value.
+    values: BTreeMap<String, Node>,
+}
+
+impl Params {
+    /// Reads the map of parameters; an override replaces the value of the parameter it names.
+    pub(super) fn read(
+        map: Option<&Node>,
+        overrides: &BTreeMap<String, Node>,
+    ) -> Result<Self, Diagnostics> {
+        let mut problems = Diagnostics::new();
+        let declared = map.map_or_else(|| Ok(Vec::new()), entries)?;
+        let mut params = Self::default();
+        for (name, default) in &declared {
+            let replacement = overrides.get(&name.value);
+            if let Err(error) = params.define(name, default, replacement) {
+                problems.take::<()>(Err(error));
+            }
+        }
+        for (name, value) in overrides {
+            if !declared.iter().any(|(declared, _)| declared.value == *name) {
+                let names = declared.iter().map(|(name, _)| name.value.as_str());
+                problems.push(
+                    Diagnostic::error(format!("the workload has no parameter `{name}`"))
+                        .at(&value.span)
+                        .hint(name_hint(name, "parameters", names)),
+                );
+            }
+        }
+        problems.into_result(params)
+    }
+
+    fn define(
+        &mut self,
+        name: &Name,
+        default: &Node,
+        replacement: Option<&Node>,
+    ) -> Result<(), Diagnostics> {
+        let mut default = default.clone();
+        self.substitute(&mut default)?;
+        let mut value = replacement.cloned().unwrap_or_else(|| default.clone());
+        self.substitute(&mut value)?;
+        let fits = match default.kind {
+            Kind::Int(_) => matches!(value.kind, Kind::Int(_)),
+            Kind::Float(_) => matches!(value.kind, Kind::Int(_) | Kind::Float(_)),
+            _ => true,
+        };
+        if !fits {
+            let message = format!(
+                "parameter `{}` is a number such as {}, found {}",
+                name.value,
+                default.span.text(),
+                value.describe()
+            );
+            return Err(Diagnostic::error(message).at(&value.span).into());
+        }
+        if matches!(value.kind, Kind::Int(_)) {
+            self.env.set(&name.value, from_node::<i64>(&value)?);
+        } else {
+            self.values.insert(name.value.clone(), value);
+        }
+        Ok(())
+    }
+
+    /// Puts parameters that are no integers where `"=name"` stands, and integers of expressions
+    /// known by now.
+    fn substitute(&self, node: &mut Node) -> Result<(), Diagnostics> {
+        self.insert_values(node);
+        resolve_expressions(node, &self.env)
+    }
+
+    /// Puts parameters that are no integers where `"=name"` stands.
+    pub(super) fn insert_values(&self, node: &mut Node) {
+        node.walk_mut(&mut |node| {
+            let name = node.as_str().and_then(|text| text.strip_prefix('='));
+            if let Some(value) = name.and_then(|name| self.values.get(name.trim())) {
+                *node = value.clone();
+            }
+        });
+    }
+}
