@@ -27,8 +27,8 @@ pub struct KindEntry {
 pub struct Built {
     /// The component.
     pub component: Box<dyn Component>,
-    /// Its specification with every default filled in.
-    pub resolved: Node,
+    /// Writes a description that was built from with every default filled in.
+    pub resolve: fn(&Node) -> Result<Node, Diagnostic>,
 }
 
 /// One field of a specification, for reference pages.
@@ -109,16 +109,20 @@ impl Registry {
 
 fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagnostic> {
     let spec: K::Spec = from_named(node, K::NAME)?;
-    let resolved = to_node(&spec).map_err(|errors| {
+    let component = K::build(spec, environment).map_err(|error| place(node, &error))?;
+    Ok(Built {
+        component: Box::new(component),
+        resolve: resolve::<K>,
+    })
+}
+
+fn resolve<K: Kind>(node: &Node) -> Result<Node, Diagnostic> {
+    let spec: K::Spec = from_named(node, K::NAME)?;
+    to_node(&spec).map_err(|errors| {
         Diagnostic::error(format!(
             "the specification of {} cannot be written: {errors}",
             K::NAME
         ))
-    })?;
-    let component = K::build(spec, environment).map_err(|error| place(node, &error))?;
-    Ok(Built {
-        component: Box::new(component),
-        resolved,
     })
 }
 
@@ -153,7 +157,7 @@ impl KindEntry {
 type Json = serde_json::Value;
 
 /// Follows `$ref` within the schema.
-fn resolve<'a>(root: &'a Json, node: &'a Json) -> &'a Json {
+fn follow<'a>(root: &'a Json, node: &'a Json) -> &'a Json {
     node.get("$ref")
         .and_then(Json::as_str)
         .and_then(|path| root.pointer(path.trim_start_matches('#')))
@@ -162,7 +166,7 @@ fn resolve<'a>(root: &'a Json, node: &'a Json) -> &'a Json {
 
 fn list_fields(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc>, depth: u32) {
     const DEPTH_MAX: u32 = 4;
-    let node = resolve(root, node);
+    let node = follow(root, node);
     let Some(properties) = node.get("properties").and_then(Json::as_object) else {
         return;
     };
@@ -172,7 +176,7 @@ fn list_fields(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc
         .map(|list| list.iter().filter_map(Json::as_str).collect())
         .unwrap_or_default();
     for (name, field) in properties {
-        let target = resolve(root, field);
+        let target = follow(root, field);
         let doc = field
             .get("description")
             .or_else(|| target.get("description"));
@@ -192,7 +196,7 @@ fn list_fields(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc
 }
 
 fn kind_in_words(root: &Json, field: &Json) -> String {
-    let target = resolve(root, field);
+    let target = follow(root, field);
     if let Some(choices) = target.get("oneOf").or_else(|| target.get("anyOf")) {
         let names: Vec<String> = choices
             .as_array()
@@ -209,7 +213,7 @@ fn choice_in_words(root: &Json, choice: &Json) -> String {
     if let Some(value) = choice.get("const").and_then(Json::as_str) {
         return value.to_owned();
     }
-    let target = resolve(root, choice);
+    let target = follow(root, choice);
     if let Some(values) = target.get("enum").and_then(Json::as_array) {
         return values
             .iter()
@@ -309,9 +313,10 @@ mod tests {
 
     #[test]
     fn a_kind_is_built_by_name_with_defaults_filled_in() {
-        let built = build("Buffer(depth: 4)").unwrap();
-        let delay = built
-            .resolved
+        let text = "Buffer(depth: 4)";
+        let node = parse(&Source::new("system.ron", text)).unwrap();
+        let resolved = (build(text).unwrap().resolve)(&node).unwrap();
+        let delay = resolved
             .field("timing")
             .and_then(|t| t.field("delay_cycles"));
         assert_eq!(delay.and_then(Node::as_int), Some(0));

@@ -6,11 +6,12 @@ use warpweave_framework::{
     Environment, Frequency, Link, Origin, Registry, Simulation, SystemBuilder, connectable_names,
 };
 use warpweave_params::{
-    Absent, Diagnostic, Diagnostics, Env, Field, Kind, Name, Node, Override, Source, Span, Struct,
+    Absent, Diagnostic, Diagnostics, Env, Field, Kind, Node, Override, Span, Struct,
     from_node, name_hint, resolve_expressions,
 };
 
 use crate::address::{Pattern, field_path_of};
+use crate::resolved::{ResolvedPart, ResolvedSystem};
 use crate::system_file::{Scope, SystemFile, WireSpec, key_text};
 
 /// Most instances a description may ask for; more is taken for a slip.
@@ -30,8 +31,8 @@ pub(crate) struct InstanceOverride {
 pub struct ElaboratedSystem {
     /// The simulation at time zero.
     pub simulation: Simulation,
-    /// The system as built: every part, wire and default written out; itself a system file.
-    pub resolved: Node,
+    /// The system as built.
+    pub resolved: ResolvedSystem,
     /// Name of the clock that counts the cycles of a report.
     pub core_clock: String,
     /// Frequency of that clock.
@@ -89,7 +90,7 @@ struct Elaborator<'a> {
     addresses: Vec<String>,
     /// Paths of component and module instances.
     instances: BTreeSet<String>,
-    resolved_parts: Vec<(String, Node)>,
+    resolved_parts: Vec<ResolvedPart>,
     resolved_wires: Vec<(String, Node)>,
     modules_used: BTreeSet<String>,
 }
@@ -179,7 +180,13 @@ impl<'a> Elaborator<'a> {
         }
         Ok(ElaboratedSystem {
             simulation,
-            resolved: this.resolved(&core),
+            resolved: ResolvedSystem {
+                summary: file.summary.clone(),
+                core: core.clone(),
+                clocks: file.clocks.clone(),
+                parts: std::mem::take(&mut this.resolved_parts),
+                wires: std::mem::take(&mut this.resolved_wires),
+            },
             core_frequency: frequencies[&core],
             core_clock: core,
             summary: file.summary.clone(),
@@ -443,10 +450,13 @@ impl<'a> Elaborator<'a> {
         let origin = self.origin(&key.span);
         self.builder
             .add_boxed(path.clone(), &kind, clock_id, built.component, Some(origin));
-        let mut resolved = built.resolved;
-        set_name(&mut resolved, &kind);
-        push_text_field(&mut resolved, "clock", &clock_name);
-        self.resolved_parts.push((path, resolved));
+        self.resolved_parts.push(ResolvedPart {
+            path,
+            kind,
+            clock: clock_name,
+            description: node,
+            resolve: built.resolve,
+        });
     }
 
     fn port(
@@ -669,41 +679,6 @@ impl<'a> Elaborator<'a> {
         }
         problems
     }
-
-    /// The flat system file: clocks, every part with its full path, every wire.
-    fn resolved(&mut self, core: &str) -> Node {
-        let blank = Source::new("<resolved>", "").span(0, 0);
-        let text = |t: &str| Node::new(Kind::Text(t.to_owned()), blank.clone());
-        let map = |entries: Vec<(String, Node)>| {
-            let entries = entries
-                .into_iter()
-                .map(|(key, value)| (text(&key), value))
-                .collect();
-            Node::new(Kind::Map(entries), blank.clone())
-        };
-        let name = |t: &str| Name {
-            text: t.to_owned(),
-            span: blank.clone(),
-        };
-        let field = |n: &str, value: Node| Field {
-            name: name(n),
-            value,
-        };
-        let fields = vec![
-            field("summary", text(&self.file.summary)),
-            field("clocks", map(self.file.clocks.clone())),
-            field("core", text(core)),
-            field("parts", map(std::mem::take(&mut self.resolved_parts))),
-            field("wires", map(std::mem::take(&mut self.resolved_wires))),
-        ];
-        Node::new(
-            Kind::Struct(Struct {
-                name: Some(name("System")),
-                fields,
-            }),
-            blank.clone(),
-        )
-    }
 }
 
 fn take_field(node: &mut Node, name: &str) -> Option<Node> {
@@ -715,34 +690,4 @@ fn take_field(node: &mut Node, name: &str) -> Option<Node> {
         .iter()
         .position(|field| field.name.text == name)?;
     Some(value.fields.remove(at).value)
-}
-
-fn set_name(node: &mut Node, kind: &str) {
-    let span = node.span.clone();
-    let name = Some(Name {
-        text: kind.to_owned(),
-        span,
-    });
-    match &mut node.kind {
-        Kind::Struct(value) => value.name = name,
-        _ => {
-            node.kind = Kind::Struct(Struct {
-                name,
-                fields: Vec::new(),
-            })
-        }
-    }
-}
-
-fn push_text_field(node: &mut Node, field: &str, value: &str) {
-    let span = node.span.clone();
-    if let Kind::Struct(inner) = &mut node.kind {
-        inner.fields.push(Field {
-            name: Name {
-                text: field.to_owned(),
-                span: span.clone(),
-            },
-            value: Node::new(Kind::Text(value.to_owned()), span),
-        });
-    }
 }

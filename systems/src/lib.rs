@@ -11,11 +11,13 @@ mod elaborate;
 pub mod host_program;
 mod registry;
 pub mod report;
+mod resolved;
 mod run;
 mod scenario;
 mod system_file;
 
 pub use elaborate::ElaboratedSystem;
+pub use resolved::ResolvedSystem;
 pub use registry::standard_registry;
 pub use run::{KernelResult, Machine, Progress, Simulated, Status};
 pub use scenario::{Limits, Scenario};

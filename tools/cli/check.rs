@@ -16,7 +16,7 @@ pub(crate) fn check(path: &Path, sets: &[String], resolved: bool, quiet: bool) -
         to_stderr(&shown(&system.warnings));
     }
     if resolved {
-        to_stdout(&warpweave_params::to_ron(&system.resolved))?;
+        to_stdout(&warpweave_params::to_ron(&system.resolved.to_node()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut kinds: Vec<(&str, usize)> = Vec::new();

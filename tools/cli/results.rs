@@ -92,7 +92,7 @@ impl Results {
         };
         let manifest =
             serde_json::to_string_pretty(&manifest).expect("the manifest has text keys only");
-        let resolved = warpweave_params::to_ron(&machine.system().resolved);
+        let resolved = warpweave_params::to_ron(&machine.system().resolved.to_node());
         let texts = [report.to_json(), report.to_text(), scenario.text.clone(), resolved];
         for (name, text) in FILES.iter().zip(&texts) {
             self.file(name, text)?;
