@@ -1,9 +1,11 @@
-//! Speed of the kernel.
+//! Speed of the kernel and of whole systems.
 //!
 //! ```text
 //! cargo run --release -p warpweave-bench -- kernel                 every workload at its size
 //! cargo run --release -p warpweave-bench -- kernel ring 1024 64 200000
 //! valgrind --tool=callgrind target/release/warpweave-bench kernel ring 1024 64 200000
+//! cargo run --release -p warpweave-bench -- system                 the two speed scenarios
+//! cargo run --release -p warpweave-bench -- system scenarios/bfs_60.ron workload.block=128
 //! ```
 //!
 //! Instructions per unit are the difference of two callgrind runs of different length, divided by
@@ -15,30 +17,45 @@
 )]
 
 mod kernel;
+mod system;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: warpweave-bench kernel [ring MODULES TOKENS HOPS | pipe STAGES DEPTH \
-                     EVERY ITEMS | phold OBJECTS EVENTS DELAY_MAX TOTAL]";
+                     EVERY ITEMS | phold OBJECTS EVENTS DELAY_MAX TOTAL]
+       warpweave-bench system [SCENARIO [PATH=VALUE ...]]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let Some(lines) = run(&words) else {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
+    let lines = match words.split_first() {
+        Some((&"kernel", rest)) => kernel_lines(rest).ok_or_else(|| USAGE.to_owned()),
+        Some((&"system", [])) => system::SCENARIOS
+            .iter()
+            .map(|path| system::measure(path, &[]))
+            .collect(),
+        Some((&"system", [path, sets @ ..])) => {
+            let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+            system::measure(path, &sets).map(|line| vec![line])
+        }
+        _ => Err(USAGE.to_owned()),
     };
-    for line in lines {
-        println!("{line}");
+    match lines {
+        Ok(lines) => {
+            for line in lines {
+                println!("{line}");
+            }
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(2)
+        }
     }
-    ExitCode::SUCCESS
 }
 
-fn run(words: &[&str]) -> Option<Vec<String>> {
-    let (&"kernel", rest) = words.split_first()? else {
-        return None;
-    };
-    let Some((name, sizes)) = rest.split_first() else {
+fn kernel_lines(words: &[&str]) -> Option<Vec<String>> {
+    let Some((name, sizes)) = words.split_first() else {
         return Some(vec![
             kernel::ring(1024, 64, 20_000_000),
             kernel::pipe(8, 4, 3, 1_000_000),
