@@ -1,0 +1,1 @@
+//! What the program prints, writes and returns.

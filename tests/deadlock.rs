@@ -1,0 +1,44 @@
+//! A system that can make no progress says who waits for whom.
+
+use crate::harness::Bench;
+
+/// The memory side of the L2 is wired back to the crossbar: every miss asks the L2 itself.
+fn l2_behind_itself() -> Bench {
+    Bench::new()
+        .edit(
+            "systems/tiny.ron",
+            r#"ports: { "slice[s]": "l2[s].up" },"#,
+            r#"ports: { "slice[s]": "l2[s].up", "memory[s]": "l2[s].down" },"#,
+        )
+        .edit("systems/tiny.ron", r#"            wires: { "l2[s].down <-> dram.up[s]": (latency: 1) },"#, "")
+        .edit("systems/tiny.ron", r#""dram": Gddr5("#, r#""unused_dram": Gddr5("#)
+        .edit("systems/tiny.ron", r#"up_ports: "=units","#, r#"up_ports: "=units + 2","#)
+        .edit(
+            "systems/tiny.ron",
+            r#""crossbar.down[s"#,
+            r#""partition[c].memory[s] <-> crossbar.up[units + c]": (latency: 1),
+        "crossbar.down[s"#,
+        )
+}
+
+/// Without the parts of `tiny.ron` that nothing uses any more.
+fn without_dram(bench: Bench) -> Bench {
+    let text = bench.read("systems/tiny.ron");
+    let start = text.find("                \"unused_dram\"").unwrap();
+    let end = start + text[start..].find("latency_cycles: 5,\n                ),\n").unwrap();
+    let end = end + "latency_cycles: 5,\n                ),\n".len();
+    bench.write("systems/tiny.ron", &format!("{}{}", &text[..start], &text[end..]));
+    bench
+}
+
+#[test]
+fn memory_that_waits_for_itself_is_reported_with_the_cycle() {
+    let bench = without_dram(l2_behind_itself());
+    let ended = bench.warpweave(&["run", "test.ron", "--quiet", "--format", "json"]);
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    let report = ended.json();
+    assert_eq!(report["status"], "deadlock");
+    let detail = report["detail"].as_str().unwrap();
+    insta::assert_snapshot!("deadlock", detail);
+    assert!(detail.contains("partition[0].l2[0]") && detail.contains("crossbar"), "{detail}");
+}
