@@ -13,6 +13,7 @@ fn l2_behind_itself() -> Bench {
         .edit("systems/tiny.ron", r#"            wires: { "l2[s].down <-> dram.up[s]": (latency: 1) },"#, "")
         .edit("systems/tiny.ron", r#""dram": Gddr5("#, r#""unused_dram": Gddr5("#)
         .edit("systems/tiny.ron", r#"up_ports: "=units","#, r#"up_ports: "=units + 2","#)
+        .edit("systems/tiny.ron", "unit[*].memory <-> crossbar.up[*]", "unit[u].memory <-> crossbar.up[u]")
         .edit(
             "systems/tiny.ron",
             r#""crossbar.down[s"#,

@@ -96,7 +96,10 @@ impl Scenario {
     /// # Errors
     /// Everything wrong with any of them, each with its place.
     pub fn load(path: &Path, sets: &[String]) -> Result<Self, Diagnostics> {
-        let source = Source::read(path)?;
+        let source = Source::read(path).map_err(|error| match nearest_beside(path) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error,
+        })?;
         let mut node = parse(&source)?;
         let mut problems = Diagnostics::new();
         expect_name(&node, "Scenario", &mut problems);
@@ -257,30 +260,34 @@ fn read_part(node: &Node, field: &str, folder: &Path) -> Result<(PathBuf, Node),
         return Err(Diagnostic::error(message).at(&value.head_span()).into());
     };
     let path = folder.join(name);
-    let source = read_named(&path, name, &value.span)?;
+    let source = read_named(&path, &value.span)?;
     Ok((path, parse(&source)?))
 }
 
 /// Reads a file named in another one; a missing file is reported where it is named, with the
 /// nearest file beside it.
-fn read_named(path: &Path, name: &str, place: &Span) -> Result<Arc<Source>, Diagnostics> {
+fn read_named(path: &Path, place: &Span) -> Result<Arc<Source>, Diagnostics> {
     Source::read(path).map_err(|error| {
         let mut diagnostic = Diagnostic::error(error.message).at(place);
-        let beside = path.parent().and_then(|p| std::fs::read_dir(p).ok());
-        let mut names: Vec<String> = beside
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|n| n.ends_with(".ron"))
-            .collect();
-        names.sort();
-        let file = name.rsplit('/').next().unwrap_or(name);
-        diagnostic = match warpweave_params::nearest(file, names.iter().map(String::as_str)) {
+        diagnostic = match nearest_beside(path) {
             Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
             None => diagnostic.hint("paths are relative to the file that names them"),
         };
         diagnostic.into()
     })
+}
+
+/// The description file in the same folder whose name is most like that of `path`.
+fn nearest_beside(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".ron"))
+        .collect();
+    names.sort();
+    let wanted = path.file_name()?.to_str()?;
+    warpweave_params::nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 fn override_params(

@@ -61,7 +61,7 @@ fn missing_field() {
 #[test]
 fn unconnected_port() {
     let bench = Bench::new()
-        .edit("systems/tiny.ron", r#"                "cu.cache_control <-> l1.control": (latency: 1),
+        .edit("systems/tiny.ron", r#"                "cu.memory <-> l1.up": (latency: 1),
 "#, "");
     refused("unconnected_port", &bench, &[]);
 }

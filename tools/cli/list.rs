@@ -38,7 +38,7 @@ pub(crate) fn list(what: What, folder: &Path) -> CommandResult {
 fn components() -> String {
     let mut text = String::new();
     for kind in standard_registry().kinds() {
-        let _ = writeln!(text, "{:<20} {}", kind.name, kind.summary);
+        let _ = writeln!(text, "{:<20} {}", kind.name, kind.summary.trim_end_matches('.'));
     }
     text
 }

@@ -130,17 +130,21 @@ fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Resu
         .map(|s| s.name.as_str())
         .collect();
     writeln!(out, "\nissue slots of each compute unit, percent")?;
-    write!(out, "  {:<24}", "unit")?;
-    for name in &names {
-        write!(out, "{:>14}", name.trim_start_matches(SLOTS))?;
+    // Two spaces at least between the columns, whatever the names.
+    let shown: Vec<&str> = names.iter().map(|n| n.trim_start_matches(SLOTS)).collect();
+    let widths: Vec<usize> = shown.iter().map(|n| n.len().max(5) + 2).collect();
+    let label = units.iter().map(|u| u.path.len()).max().unwrap_or(0).max(4);
+    write!(out, "  {:<label$}", "unit")?;
+    for (name, width) in shown.iter().zip(&widths) {
+        write!(out, "{name:>width$}")?;
     }
     writeln!(out)?;
     let mut totals = vec![0u64; names.len()];
-    let row = |out: &mut String, label: &str, counts: &[u64]| {
+    let row = |out: &mut String, name: &str, counts: &[u64]| {
         let all: u64 = counts.iter().sum::<u64>().max(1);
-        write!(out, "  {label:<24}")?;
-        for count in counts {
-            write!(out, "{:>14.1}", *count as f64 * 100.0 / all as f64)?;
+        write!(out, "  {name:<label$}")?;
+        for (count, width) in counts.iter().zip(&widths) {
+            write!(out, "{:>width$.1}", *count as f64 * 100.0 / all as f64)?;
         }
         writeln!(out)
     };
