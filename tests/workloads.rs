@@ -63,3 +63,10 @@ fn every_scenario_file_can_be_built() {
         assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{name}");
     }
 }
+
+#[test]
+fn copy_longer_than_the_silence_limit_is_no_deadlock() {
+    let bench = Bench::new();
+    let ended = bench.run(&["limits.silent_cycles=50", "workload.n=4096"]);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+}

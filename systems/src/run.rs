@@ -205,12 +205,13 @@ impl Machine {
         let ticks = |cycles: u64| cycles.saturating_mul(period);
         let last = self.limits.cycles.map(ticks);
         let mut slice = 0u64;
+        let mut silence = ticks(self.limits.silent_cycles);
         let status = loop {
             slice = slice.saturating_add(ticks(SLICE_CYCLES));
             let until = last.map_or(slice, |l| l.min(slice));
             let outcome = self.system.simulation.run(&RunLimits {
                 until: Some(Tick(until)),
-                silence: Some(ticks(self.limits.silent_cycles)),
+                silence: Some(silence),
                 interrupt: Some(Arc::clone(interrupt)),
             });
             progress(Progress {
@@ -222,6 +223,12 @@ impl Machine {
                 Outcome::Limit if last == Some(until) => break Status::Limit,
                 Outcome::Limit => {}
                 Outcome::Done => break Status::Done,
+                // Nobody waits for anybody: a long copy or computation, not a standstill.
+                Outcome::Livelock(report)
+                    if report.waits.is_empty() && report.occupied.is_empty() =>
+                {
+                    silence = silence.saturating_mul(2);
+                }
                 Outcome::Deadlock(report) | Outcome::Livelock(report) => {
                     break Status::Deadlock(report.to_string());
                 }
