@@ -54,17 +54,36 @@ fn check_counts_the_parts_and_prints_the_resolved_system() {
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     assert!(ended.out.contains("2 ComputeUnit"), "{}", ended.out);
     let resolved = bench.warpweave(&["check", "test.ron", "--resolved"]);
-    assert!(resolved.out.contains("\"unit[1].cu\": ComputeUnit("), "{}", resolved.out);
+    assert!(
+        resolved.out.contains("\"unit[1].cu\": ComputeUnit("),
+        "{}",
+        resolved.out
+    );
 }
 
 #[test]
 fn traces_are_recorded_summarised_and_printed() {
     let bench = Bench::new();
-    assert_eq!(bench.warpweave(&["trace", "record", "test.ron", "t.trace"]).code, 0);
+    assert_eq!(
+        bench
+            .warpweave(&["trace", "record", "test.ron", "t.trace"])
+            .code,
+        0
+    );
     let info = bench.warpweave(&["trace", "info", "t.trace"]);
-    assert!(info.code == 0 && info.out.contains("vector_add"), "{}{}", info.out, info.err);
+    assert!(
+        info.code == 0 && info.out.contains("vector_add"),
+        "{}{}",
+        info.out,
+        info.err
+    );
     let dump = bench.warpweave(&["trace", "dump", "t.trace", "--work-group", "3"]);
-    assert!(dump.code == 0 && dump.out.lines().count() > 10, "{}{}", dump.out, dump.err);
+    assert!(
+        dump.code == 0 && dump.out.lines().count() > 10,
+        "{}{}",
+        dump.out,
+        dump.err
+    );
     let beyond = bench.warpweave(&["trace", "dump", "t.trace", "--work-group", "4"]);
     assert_eq!(beyond.code, 2);
     assert!(beyond.err.contains("4 work-groups"), "{}", beyond.err);
@@ -75,46 +94,84 @@ fn json_report_has_the_documented_keys() {
     let ended = Bench::new().warpweave(&["run", "test.ron", "--format", "json", "--quiet"]);
     let report = ended.json();
     for key in [
-        "schema_version", "scenario", "status", "verified", "cycles", "simulated_s",
-        "wavefront_instructions", "thread_instructions", "ipc", "kernels", "stats", "host",
+        "schema_version",
+        "scenario",
+        "status",
+        "verified",
+        "cycles",
+        "simulated_s",
+        "wavefront_instructions",
+        "thread_instructions",
+        "ipc",
+        "kernels",
+        "stats",
+        "host",
     ] {
         assert!(!report[key].is_null(), "{key}");
     }
     for key in [
-        "wall_s", "cpu_s", "emulation_cpu_s", "simulation_cpu_s", "wavefront_instructions_per_s",
-        "peak_rss_bytes", "threads",
+        "wall_s",
+        "cpu_s",
+        "emulation_cpu_s",
+        "simulation_cpu_s",
+        "wavefront_instructions_per_s",
+        "peak_rss_bytes",
+        "threads",
     ] {
         assert!(report["host"][key].is_number(), "{key}");
     }
     assert_eq!(report["verified"], Value::Bool(true));
     let reads = &report["stats"]["unit[0].l1"]["reads"];
-    assert!(reads["value"].as_u64() > Some(0) && reads["unit"] == "requests", "{reads}");
+    assert!(
+        reads["value"].as_u64() > Some(0) && reads["unit"] == "requests",
+        "{reads}"
+    );
 }
 
 #[test]
 fn verified_is_false_after_a_mismatch_and_null_without_expectations() {
     let verified = |to: &str, code: i32| {
-        let bench = Bench::new().edit("workloads/vector_add.ron", r#"VectorAdd(a: "a", b: "b")"#, to);
+        let bench = Bench::new().edit(
+            "workloads/vector_add.ron",
+            r#"VectorAdd(a: "a", b: "b")"#,
+            to,
+        );
         let ended = bench.warpweave(&["run", "test.ron", "--format", "json", "--quiet"]);
         assert_eq!(ended.code, code, "{}", ended.err);
-        (ended.json()["verified"].clone(), ended.json()["status"].clone())
+        (
+            ended.json()["verified"].clone(),
+            ended.json()["status"].clone(),
+        )
     };
-    assert_eq!(verified(r#"VectorAdd(a: "a", b: "a")"#, 1), (false.into(), "mismatch".into()));
+    assert_eq!(
+        verified(r#"VectorAdd(a: "a", b: "a")"#, 1),
+        (false.into(), "mismatch".into())
+    );
     let bench = Bench::new();
     let text = bench.read("workloads/vector_add.ron");
     let start = text.find("    expect:").unwrap();
-    bench.write("workloads/vector_add.ron", &format!("{})\n", &text[..start]));
+    bench.write(
+        "workloads/vector_add.ron",
+        &format!("{})\n", &text[..start]),
+    );
     let ended = bench.warpweave(&["run", "test.ron", "--format", "json", "--quiet"]);
     assert_eq!((ended.code, &ended.json()["verified"]), (0, &Value::Null));
 }
 
-const FILES: [&str; 5] =
-    ["report.json", "report.txt", "scenario.ron", "system.ron", "manifest.json"];
+const FILES: [&str; 5] = [
+    "report.json",
+    "report.txt",
+    "scenario.ron",
+    "system.ron",
+    "manifest.json",
+];
 
 #[test]
 fn results_folder_holds_report_inputs_and_manifest() {
     let bench = Bench::new();
-    let ended = bench.warpweave(&["run", "test.ron", "--quiet", "--out", "r", "--set", "seed=3"]);
+    let ended = bench.warpweave(&[
+        "run", "test.ron", "--quiet", "--out", "r", "--set", "seed=3",
+    ]);
     assert_eq!(ended.code, 0, "{}", ended.err);
     for file in FILES {
         assert!(!bench.read(&format!("r/{file}")).is_empty(), "{file}");
@@ -128,7 +185,13 @@ fn results_folder_holds_report_inputs_and_manifest() {
 #[test]
 fn limit_of_cycles_ends_the_run_with_a_report() {
     let ended = Bench::new().warpweave(&[
-        "run", "test.ron", "--quiet", "--format", "json", "--set", "limits.cycles=300",
+        "run",
+        "test.ron",
+        "--quiet",
+        "--format",
+        "json",
+        "--set",
+        "limits.cycles=300",
     ]);
     assert_eq!(ended.code, 1);
     assert_eq!(ended.json()["status"], "limit");
@@ -137,7 +200,9 @@ fn limit_of_cycles_ends_the_run_with_a_report() {
 
 #[test]
 fn full_disk_is_the_machines_fault() {
-    let Ok(full) = File::options().write(true).open("/dev/full") else { return };
+    let Ok(full) = File::options().write(true).open("/dev/full") else {
+        return;
+    };
     let output = Bench::new()
         .command(&["run", "test.ron", "--quiet", "--format", "json"])
         .stdout(full)
@@ -176,9 +241,15 @@ fn interrupted(bench: &Bench, sets: &[&str], line: &str) -> Option<i32> {
         .spawn()
         .unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(log.any(|l| l.unwrap().ends_with(line)), "the log never says `{line}`");
+    assert!(
+        log.any(|l| l.unwrap().ends_with(line)),
+        "the log never says `{line}`"
+    );
     std::thread::sleep(Duration::from_millis(50));
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
     for rest in log {
         rest.unwrap();
     }

@@ -29,7 +29,12 @@ fn same_scenario_twice_gives_the_same_report() {
 #[test]
 fn order_of_overrides_does_not_matter() {
     let bench = Bench::new();
-    let sets = ["unit[*].l1.ways=4", "workload.n=300", "params.channels=1", "seed=7"];
+    let sets = [
+        "unit[*].l1.ways=4",
+        "workload.n=300",
+        "params.channels=1",
+        "seed=7",
+    ];
     let in_order = |order: [usize; 4]| {
         let mut arguments = vec!["test.ron"];
         for i in order {
@@ -40,7 +45,11 @@ fn order_of_overrides_does_not_matter() {
     let first = in_order([0, 1, 2, 3]);
     assert_eq!(first, in_order([3, 2, 1, 0]));
     assert_eq!(first, in_order([1, 3, 0, 2]));
-    assert_ne!(first, report(&bench, &["test.ron"]), "the overrides must change something");
+    assert_ne!(
+        first,
+        report(&bench, &["test.ron"]),
+        "the overrides must change something"
+    );
 }
 
 #[test]
@@ -102,13 +111,20 @@ fn results_do_not_depend_on_how_the_engine_works() {
         ("tiny", "vector_add", &["workload.n=1000"]),
         ("tiny", "bfs", &["workload.graph=Grid(width: 6, height: 6)"]),
         ("tiny", "matrix_multiply", &["workload.n=24"]),
-        ("tiny", "histogram", &["workload.n=1000", "workload.blocks=3"]),
-        ("gtx480", "reduction", &["workload.n=2000", "workload.blocks=4"]),
+        (
+            "tiny",
+            "histogram",
+            &["workload.n=1000", "workload.blocks=3"],
+        ),
+        (
+            "gtx480",
+            "reduction",
+            &["workload.n=2000", "workload.blocks=4"],
+        ),
     ];
     for (system, workload, sets) in cases {
-        let run = |order, sleeping| {
-            simulated(system, workload, sets, EngineOptions { order, sleeping })
-        };
+        let run =
+            |order, sleeping| simulated(system, workload, sets, EngineOptions { order, sleeping });
         let plain = run(Order::Added, true);
         assert_eq!(plain.status, Status::Done);
         assert!(plain.wavefront_instructions > 0);
@@ -145,8 +161,15 @@ fn working(activity: &(String, String, [u64; Reason::ALL.len()])) -> (&str, u64,
     let (path, _, cycles) = activity;
     let of = |wanted: &[Reason]| -> Vec<u64> {
         let pairs = Reason::ALL.iter().zip(cycles);
-        pairs.filter(|(r, _)| wanted.contains(r)).map(|(_, c)| *c).collect()
+        pairs
+            .filter(|(r, _)| wanted.contains(r))
+            .map(|(_, c)| *c)
+            .collect()
     };
     let working = of(&[Reason::Busy, Reason::Timer]).iter().sum();
-    (path, working, of(&[Reason::Message, Reason::Credit, Reason::Idle]))
+    (
+        path,
+        working,
+        of(&[Reason::Message, Reason::Credit, Reason::Idle]),
+    )
 }

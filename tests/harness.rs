@@ -83,7 +83,11 @@ impl Bench {
             fs::create_dir_all(to.parent().unwrap()).unwrap();
             fs::copy(scenarios().join(from), to).unwrap();
         };
-        for name in ["systems/tiny.ron", "workloads/vector_add.ron", "workloads/bfs.ron"] {
+        for name in [
+            "systems/tiny.ron",
+            "workloads/vector_add.ron",
+            "workloads/bfs.ron",
+        ] {
             copy(name);
         }
         for name in ["workloads/cuda/vector_add.ptx", "workloads/cuda/bfs.ptx"] {

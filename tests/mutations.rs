@@ -25,7 +25,10 @@ fn tokens(text: &str) -> Vec<String> {
         if fresh || class != inside || class == 'm' {
             tokens.push(String::new());
         }
-        tokens.last_mut().expect("the first character opens one").push(c);
+        tokens
+            .last_mut()
+            .expect("the first character opens one")
+            .push(c);
         fresh = class == '"' && c == '"';
         inside = match class {
             'q' => '"',
@@ -58,9 +61,15 @@ fn change() -> impl Strategy<Value = Change> {
 /// Does all that `run` does; refusals are fine, panics are not.
 fn run(bench: &Bench) {
     let sets = ["limits.cycles=5000", "emulation.step_limit=100000"].map(str::to_owned);
-    let Ok(scenario) = Scenario::load(&bench.path("test.ron"), &sets) else { return };
-    let Ok(executed) = scenario.emulate() else { return };
-    let Ok(mut machine) = scenario.machine(&standard_registry(), &executed.program) else { return };
+    let Ok(scenario) = Scenario::load(&bench.path("test.ron"), &sets) else {
+        return;
+    };
+    let Ok(executed) = scenario.emulate() else {
+        return;
+    };
+    let Ok(mut machine) = scenario.machine(&standard_registry(), &executed.program) else {
+        return;
+    };
     machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
 }
 

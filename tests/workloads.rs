@@ -11,8 +11,18 @@ const SMALL: [(&str, &[&str]); 8] = [
     ("matrix_multiply", &["workload.n=24"]),
     ("reduction", &["workload.n=2000", "workload.blocks=3"]),
     ("reduction_f32", &["workload.n=2000", "workload.blocks=3"]),
-    ("sssp", &["workload.graph=Grid(width: 6, height: 6)", SMALL_WEIGHTS]),
-    ("stencil_2d", &["workload.width=40", "workload.height=20", "workload.steps=2"]),
+    (
+        "sssp",
+        &["workload.graph=Grid(width: 6, height: 6)", SMALL_WEIGHTS],
+    ),
+    (
+        "stencil_2d",
+        &[
+            "workload.width=40",
+            "workload.height=20",
+            "workload.steps=2",
+        ],
+    ),
     ("vector_add", &["workload.n=1000"]),
 ];
 
@@ -21,7 +31,15 @@ const SMALL_WEIGHTS: &str = "workload.weights=Uniform(seed: 1, low: 1, high: 20)
 fn names_in(folder: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(scenarios().join(folder))
         .unwrap()
-        .filter_map(|entry| entry.unwrap().file_name().into_string().unwrap().strip_suffix(".ron").map(str::to_owned))
+        .filter_map(|entry| {
+            entry
+                .unwrap()
+                .file_name()
+                .into_string()
+                .unwrap()
+                .strip_suffix(".ron")
+                .map(str::to_owned)
+        })
         .collect();
     names.sort();
     names
@@ -51,7 +69,12 @@ fn every_workload_verifies_on_every_system() {
             let ended = bench.warpweave(&arguments);
             let report = ended.json();
             let found = (ended.code, &report["status"], &report["verified"]);
-            assert_eq!(found, (0, &"done".into(), &true.into()), "{workload} on {system}: {}", ended.err);
+            assert_eq!(
+                found,
+                (0, &"done".into(), &true.into()),
+                "{workload} on {system}: {}",
+                ended.err
+            );
         }
     }
 }

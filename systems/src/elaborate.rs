@@ -246,7 +246,9 @@ impl<'a> Elaborator<'a> {
                 _ => self.problems.push(
                     Diagnostic::error(format!("`{name}` cannot run up to {}", count.describe()))
                         .at(&count.span)
-                        .hint(format!("a repeat count is an integer from 0 to {INSTANCES_MAX}")),
+                        .hint(format!(
+                            "a repeat count is an integer from 0 to {INSTANCES_MAX}"
+                        )),
                 ),
             }
         }
@@ -691,7 +693,9 @@ impl<'a> Elaborator<'a> {
             }
             let mut diagnostic = Diagnostic::error(error.message);
             // Without an origin it is the clocks that do not go together.
-            let origin = error.origin.map(|Origin(number)| &self.places[number as usize]);
+            let origin = error
+                .origin
+                .map(|Origin(number)| &self.places[number as usize]);
             if let Some(place) = origin.or_else(|| self.file.clocks.first().map(|(_, c)| &c.span)) {
                 diagnostic = diagnostic.at(place);
             }

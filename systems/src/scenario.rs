@@ -76,12 +76,22 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { cycles: None, silent_cycles: Self::default_silence() }
+        Self {
+            cycles: None,
+            silent_cycles: Self::default_silence(),
+        }
     }
 }
 
-const FIELDS: [&str; 7] =
-    ["summary", "system", "workload", "seed", "overrides", "limits", "emulation"];
+const FIELDS: [&str; 7] = [
+    "summary",
+    "system",
+    "workload",
+    "seed",
+    "overrides",
+    "limits",
+    "emulation",
+];
 
 /// An override before it is known what it addresses.
 struct RawOverride {
@@ -109,7 +119,11 @@ impl Scenario {
             .iter()
             .filter_map(|(key, value)| {
                 let path = key_text(key, &mut Diagnostics::new())?.to_owned();
-                Some(RawOverride { path, place: key.span.clone(), value: value.clone() })
+                Some(RawOverride {
+                    path,
+                    place: key.span.clone(),
+                    value: value.clone(),
+                })
             })
             .collect();
         let mut from_sets = Vec::new();
@@ -120,7 +134,10 @@ impl Scenario {
         }
         refuse_repeats(&from_sets, &mut problems);
         let own = |o: &RawOverride| {
-            matches!(o.path.split('.').next(), Some("seed" | "limits" | "emulation"))
+            matches!(
+                o.path.split('.').next(),
+                Some("seed" | "limits" | "emulation")
+            )
         };
         let (own, from_sets): (Vec<_>, Vec<_>) = from_sets.into_iter().partition(own);
         for replacement in own {
@@ -128,14 +145,24 @@ impl Scenario {
                 Override::of_value(&replacement.path, &replacement.place, replacement.value)
                     .and_then(|o| {
                         ensure_struct(&mut node, o.path().split('.').next().unwrap_or_default());
-                        o.apply(&mut node, Absent::Insert).map_err(Diagnostics::from)
+                        o.apply(&mut node, Absent::Insert)
+                            .map_err(Diagnostics::from)
                     });
             problems.take(applied);
         }
 
-        let seed = problems.take(optional(&node, "seed")).flatten().unwrap_or(1);
-        let limits = problems.take(optional(&node, "limits")).flatten().unwrap_or_default();
-        let emulation = problems.take(optional(&node, "emulation")).flatten().unwrap_or_default();
+        let seed = problems
+            .take(optional(&node, "seed"))
+            .flatten()
+            .unwrap_or(1);
+        let limits = problems
+            .take(optional(&node, "limits"))
+            .flatten()
+            .unwrap_or_default();
+        let emulation = problems
+            .take(optional(&node, "emulation"))
+            .flatten()
+            .unwrap_or_default();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let mut system = problems.take(read_part(&node, "system", &folder));
         let workload = problems.take(read_part(&node, "workload", &folder));
@@ -155,8 +182,9 @@ impl Scenario {
                 instance_overrides.push(InstanceOverride { path, place, value });
             }
         }
-        let system_file =
-            system.as_mut().and_then(|(_, node)| problems.take(SystemFile::read(node)));
+        let system_file = system
+            .as_mut()
+            .and_then(|(_, node)| problems.take(SystemFile::read(node)));
         let system_file = system_file.map(|mut file| {
             override_params(&mut file, param_overrides, &mut problems);
             file
@@ -201,7 +229,11 @@ fn parse_set(text: &str) -> Result<RawOverride, Diagnostics> {
     };
     let value = parse_from(&source, equals + 1)?;
     let path = text[..equals].trim().to_owned();
-    Ok(RawOverride { path, place: source.span(0, equals), value })
+    Ok(RawOverride {
+        path,
+        place: source.span(0, equals),
+        value,
+    })
 }
 
 fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
@@ -230,8 +262,17 @@ fn ensure_struct(node: &mut Node, field: &str) {
     let span = node.head_span();
     if let Kind::Struct(value) = &mut node.kind {
         value.fields.push(Field {
-            name: Name { text: field.to_owned(), span: span.clone() },
-            value: Node::new(Kind::Struct(Struct { name: None, fields: Vec::new() }), span),
+            name: Name {
+                text: field.to_owned(),
+                span: span.clone(),
+            },
+            value: Node::new(
+                Kind::Struct(Struct {
+                    name: None,
+                    fields: Vec::new(),
+                }),
+                span,
+            ),
         });
     }
 }
@@ -244,19 +285,27 @@ fn optional<T: serde::de::DeserializeOwned>(
 }
 
 fn text_of(node: &Node, field: &str) -> String {
-    node.field(field).and_then(Node::as_str).unwrap_or_default().to_owned()
+    node.field(field)
+        .and_then(Node::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Reads the file that a field names.
 fn read_part(node: &Node, field: &str, folder: &Path) -> Result<(PathBuf, Node), Diagnostics> {
     let Some(value) = node.field(field) else {
-        return Err(Diagnostic::error(format!("missing field `{field}` in Scenario"))
-            .at(&node.head_span())
-            .hint(format!("name the {field} file, relative to the scenario"))
-            .into());
+        return Err(
+            Diagnostic::error(format!("missing field `{field}` in Scenario"))
+                .at(&node.head_span())
+                .hint(format!("name the {field} file, relative to the scenario"))
+                .into(),
+        );
     };
     let Some(name) = value.as_str() else {
-        let message = format!("`{field}` is the path of a file, found {}", value.describe());
+        let message = format!(
+            "`{field}` is the path of a file, found {}",
+            value.describe()
+        );
         return Err(Diagnostic::error(message).at(&value.head_span()).into());
     };
     let path = folder.join(name);
@@ -279,7 +328,10 @@ fn read_named(path: &Path, place: &Span) -> Result<Arc<Source>, Diagnostics> {
 
 /// The description file in the same folder whose name is most like that of `path`.
 fn nearest_beside(path: &Path) -> Option<String> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .ok()?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -300,8 +352,11 @@ fn override_params(
         match params.iter_mut().find(|(p, _)| *p == name) {
             Some((_, default)) => *default = value,
             None => {
-                let hint =
-                    name_hint(&name, "parameters of the system", params.iter().map(|(p, _)| p.as_str()));
+                let hint = name_hint(
+                    &name,
+                    "parameters of the system",
+                    params.iter().map(|(p, _)| p.as_str()),
+                );
                 let message = format!("the system has no parameter `{name}`");
                 problems.push(Diagnostic::error(message).at(&place).hint(hint));
             }

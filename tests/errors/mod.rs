@@ -18,74 +18,95 @@ fn shown(name: &str, refusal: &str) {
 /// Runs the broken scenario and shows how it was refused.
 fn refused(name: &str, bench: &Bench, sets: &[&str]) {
     let ended = bench.run(sets);
-    assert!(matches!(ended.code, 1 | 2), "exit {}\n{}", ended.code, ended.err);
+    assert!(
+        matches!(ended.code, 1 | 2),
+        "exit {}\n{}",
+        ended.code,
+        ended.err
+    );
     shown(name, &ended.refusal());
 }
 
 #[test]
 fn unknown_field() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", "mshr_merges: 4", "mshr_merge: 4");
+    let bench = Bench::new().edit("systems/tiny.ron", "mshr_merges: 4", "mshr_merge: 4");
     refused("unknown_field", &bench, &[]);
 }
 
 #[test]
 fn wrong_type() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", "wavefront_slots: 32", r#"wavefront_slots: "many""#);
+    let bench = Bench::new().edit(
+        "systems/tiny.ron",
+        "wavefront_slots: 32",
+        r#"wavefront_slots: "many""#,
+    );
     refused("wrong_type", &bench, &[]);
 }
 
 #[test]
 fn wrong_unit() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""700 MHz""#, r#""1.4 GiB""#);
+    let bench = Bench::new().edit("systems/tiny.ron", r#""700 MHz""#, r#""1.4 GiB""#);
     refused("wrong_unit", &bench, &[]);
 }
 
 #[test]
 fn wrong_variant() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", "scheduler: Lrr", "scheduler: Lru");
+    let bench = Bench::new().edit("systems/tiny.ron", "scheduler: Lrr", "scheduler: Lru");
     refused("wrong_variant", &bench, &[]);
 }
 
 #[test]
 fn missing_field() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#"schedulers: 1,
-"#, "");
+    let bench = Bench::new().edit(
+        "systems/tiny.ron",
+        r#"schedulers: 1,
+"#,
+        "",
+    );
     refused("missing_field", &bench, &[]);
 }
 
 #[test]
 fn unconnected_port() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#"                "cu.memory <-> l1.up": (latency: 1),
-"#, "");
+    let bench = Bench::new().edit(
+        "systems/tiny.ron",
+        r#"                "cu.memory <-> l1.up": (latency: 1),
+"#,
+        "",
+    );
     refused("unconnected_port", &bench, &[]);
 }
 
 #[test]
 fn port_connected_twice() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""cu.cache_control <-> l1.control": (latency: 1),"#, r#""cu.cache_control <-> l1.control": (latency: 1),
-                "cu.memory <-> port.up[0]": (latency: 1),"#);
+    let bench = Bench::new().edit(
+        "systems/tiny.ron",
+        r#""cu.cache_control <-> l1.control": (latency: 1),"#,
+        r#""cu.cache_control <-> l1.control": (latency: 1),
+                "cu.memory <-> port.up[0]": (latency: 1),"#,
+    );
     refused("port_connected_twice", &bench, &[]);
 }
 
 #[test]
 fn protocol_mismatch() {
     let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""cu.cache_control <-> l1.control""#, r#""cu.cache_control <-> l1.up""#)
-        .edit("systems/tiny.ron", r#""cu.memory <-> l1.up""#, r#""cu.memory <-> l1.control""#);
+        .edit(
+            "systems/tiny.ron",
+            r#""cu.cache_control <-> l1.control""#,
+            r#""cu.cache_control <-> l1.up""#,
+        )
+        .edit(
+            "systems/tiny.ron",
+            r#""cu.memory <-> l1.up""#,
+            r#""cu.memory <-> l1.control""#,
+        );
     refused("protocol_mismatch", &bench, &[]);
 }
 
 #[test]
 fn missing_system_file() {
-    let bench = Bench::new()
-        .edit("test.ron", "systems/tiny.ron", "systems/tinny.ron");
+    let bench = Bench::new().edit("test.ron", "systems/tiny.ron", "systems/tinny.ron");
     refused("missing_system_file", &bench, &[]);
 }
 
@@ -97,43 +118,53 @@ fn missing_scenario() {
 
 #[test]
 fn folder_as_file() {
-    let bench = Bench::new()
-        .edit("test.ron", "systems/tiny.ron", "systems");
+    let bench = Bench::new().edit("test.ron", "systems/tiny.ron", "systems");
     refused("folder_as_file", &bench, &[]);
 }
 
 #[test]
 fn ptx_syntax() {
-    let bench = Bench::new()
-        .edit("workloads/cuda/vector_add.ptx", "setp.ge.u32 \t%p1, %r5, %r1;", "setp.ge.u32 \t%p1, %r5 %r1;");
+    let bench = Bench::new().edit(
+        "workloads/cuda/vector_add.ptx",
+        "setp.ge.u32 \t%p1, %r5, %r1;",
+        "setp.ge.u32 \t%p1, %r5 %r1;",
+    );
     refused("ptx_syntax", &bench, &[]);
 }
 
 #[test]
 fn unknown_opcode() {
-    let bench = Bench::new()
-        .edit("workloads/cuda/vector_add.ptx", "add.rn.f32", "addd.rn.f32");
+    let bench = Bench::new().edit("workloads/cuda/vector_add.ptx", "add.rn.f32", "addd.rn.f32");
     refused("unknown_opcode", &bench, &[]);
 }
 
 #[test]
 fn undeclared_register() {
-    let bench = Bench::new()
-        .edit("workloads/cuda/vector_add.ptx", "%f3, %f1, %f2", "%f3, %f1, %f9");
+    let bench = Bench::new().edit(
+        "workloads/cuda/vector_add.ptx",
+        "%f3, %f1, %f2",
+        "%f3, %f1, %f9",
+    );
     refused("undeclared_register", &bench, &[]);
 }
 
 #[test]
 fn missing_module_file() {
-    let bench = Bench::new()
-        .edit("workloads/vector_add.ron", "cuda/vector_add.ptx", "cuda/vector_ad.ptx");
+    let bench = Bench::new().edit(
+        "workloads/vector_add.ron",
+        "cuda/vector_add.ptx",
+        "cuda/vector_ad.ptx",
+    );
     refused("missing_module_file", &bench, &[]);
 }
 
 #[test]
 fn mismatch_with_expectation() {
-    let bench = Bench::new()
-        .edit("workloads/vector_add.ron", r#"VectorAdd(a: "a", b: "b")"#, r#"VectorAdd(a: "a", b: "a")"#);
+    let bench = Bench::new().edit(
+        "workloads/vector_add.ron",
+        r#"VectorAdd(a: "a", b: "b")"#,
+        r#"VectorAdd(a: "a", b: "a")"#,
+    );
     refused("mismatch_with_expectation", &bench, &[]);
 }
 
@@ -158,13 +189,21 @@ fn negative_count() {
 #[test]
 fn size_not_a_power_of_two() {
     let bench = Bench::new();
-    refused("size_not_a_power_of_two", &bench, &["unit[*].l1.line_bytes=100"]);
+    refused(
+        "size_not_a_power_of_two",
+        &bench,
+        &["unit[*].l1.line_bytes=100"],
+    );
 }
 
 #[test]
 fn huge_cache() {
     let bench = Bench::new();
-    refused("huge_cache", &bench, &["unit[*].l1.size_bytes=9000000000000000000"]);
+    refused(
+        "huge_cache",
+        &bench,
+        &["unit[*].l1.size_bytes=9000000000000000000"],
+    );
 }
 
 #[test]
@@ -181,30 +220,34 @@ fn huge_buffer() {
 
 #[test]
 fn recursive_module() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""port": ClusterPort("#, r#""inner": Unit(),
-                "port": ClusterPort("#);
+    let bench = Bench::new().edit(
+        "systems/tiny.ron",
+        r#""port": ClusterPort("#,
+        r#""inner": Unit(),
+                "port": ClusterPort("#,
+    );
     refused("recursive_module", &bench, &[]);
 }
 
 #[test]
 fn impossible_clock() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""700 MHz""#, r#""0 Hz""#);
+    let bench = Bench::new().edit("systems/tiny.ron", r#""700 MHz""#, r#""0 Hz""#);
     refused("impossible_clock", &bench, &[]);
 }
 
 #[test]
 fn incommensurable_clocks() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""700 MHz""#, r#""700.000000001 MHz""#);
+    let bench = Bench::new().edit("systems/tiny.ron", r#""700 MHz""#, r#""700.000000001 MHz""#);
     refused("incommensurable_clocks", &bench, &[]);
 }
 
 #[test]
 fn truncated_text_graph() {
     let bench = graph_bench("g.mtx");
-    bench.write("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 2\n2 3\n");
+    bench.write(
+        "g.mtx",
+        "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 2\n2 3\n",
+    );
     refused("truncated_text_graph", &bench, &[]);
 }
 
@@ -218,23 +261,33 @@ fn truncated_gzip_graph() {
 
 #[test]
 fn duplicate_key() {
-    let bench = Bench::new()
-        .edit("test.ron", r#""workload.block": 64"#, r#""workload.block": 64, "workload.block": 32"#);
+    let bench = Bench::new().edit(
+        "test.ron",
+        r#""workload.block": 64"#,
+        r#""workload.block": 64, "workload.block": 32"#,
+    );
     refused("duplicate_key", &bench, &[]);
 }
 
 #[test]
 fn duplicate_field() {
-    let bench = Bench::new()
-        .edit("test.ron", r#"system: "systems/tiny.ron","#, r#"system: "systems/tiny.ron",
-    system: "systems/tiny.ron","#);
+    let bench = Bench::new().edit(
+        "test.ron",
+        r#"system: "systems/tiny.ron","#,
+        r#"system: "systems/tiny.ron",
+    system: "systems/tiny.ron","#,
+    );
     refused("duplicate_field", &bench, &[]);
 }
 
 #[test]
 fn set_twice() {
     let bench = Bench::new();
-    refused("set_twice", &bench, &["unit[0].l1.ways=4", "unit[0].l1.ways=2"]);
+    refused(
+        "set_twice",
+        &bench,
+        &["unit[0].l1.ways=4", "unit[0].l1.ways=2"],
+    );
 }
 
 #[test]
@@ -258,7 +311,11 @@ fn set_unknown_parameter() {
 #[test]
 fn set_unknown_workload_parameter() {
     let bench = Bench::new();
-    refused("set_unknown_workload_parameter", &bench, &["workload.blok=4"]);
+    refused(
+        "set_unknown_workload_parameter",
+        &bench,
+        &["workload.blok=4"],
+    );
 }
 
 #[test]
@@ -275,50 +332,59 @@ fn set_malformed_value() {
 
 #[test]
 fn unknown_kind() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""l1": Cache("#, r#""l1": Cach("#);
+    let bench = Bench::new().edit("systems/tiny.ron", r#""l1": Cache("#, r#""l1": Cach("#);
     refused("unknown_kind", &bench, &[]);
 }
 
 #[test]
 fn unknown_clock() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#"clock: "dram""#, r#"clock: "drm""#);
+    let bench = Bench::new().edit("systems/tiny.ron", r#"clock: "dram""#, r#"clock: "drm""#);
     refused("unknown_clock", &bench, &[]);
 }
 
 #[test]
 fn wildcard_count_mismatch() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#"up_ports: "=units""#, "up_ports: 5");
+    let bench = Bench::new().edit("systems/tiny.ron", r#"up_ports: "=units""#, "up_ports: 5");
     refused("wildcard_count_mismatch", &bench, &[]);
 }
 
 #[test]
 fn negative_index() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""unit[u]": Unit"#, r#""unit[u - 1]": Unit"#);
+    let bench = Bench::new().edit(
+        "systems/tiny.ron",
+        r#""unit[u]": Unit"#,
+        r#""unit[u - 1]": Unit"#,
+    );
     refused("negative_index", &bench, &[]);
 }
 
 #[test]
 fn index_over_the_end() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", "crossbar.down[s * channels + c]", "crossbar.down[s * channels + c + 1]");
+    let bench = Bench::new().edit(
+        "systems/tiny.ron",
+        "crossbar.down[s * channels + c]",
+        "crossbar.down[s * channels + c + 1]",
+    );
     refused("index_over_the_end", &bench, &[]);
 }
 
 #[test]
 fn zero_latency_wire() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""cu.memory <-> l1.up": (latency: 1)"#, r#""cu.memory <-> l1.up": (latency: 0)"#);
+    let bench = Bench::new().edit(
+        "systems/tiny.ron",
+        r#""cu.memory <-> l1.up": (latency: 1)"#,
+        r#""cu.memory <-> l1.up": (latency: 0)"#,
+    );
     refused("zero_latency_wire", &bench, &[]);
 }
 
 #[test]
 fn misspelt_port() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""cu.memory <-> l1.up""#, r#""cu.memry <-> l1.up""#);
+    let bench = Bench::new().edit(
+        "systems/tiny.ron",
+        r#""cu.memory <-> l1.up""#,
+        r#""cu.memry <-> l1.up""#,
+    );
     refused("misspelt_port", &bench, &[]);
 }
 
@@ -331,64 +397,74 @@ fn work_group_too_large() {
 #[test]
 fn work_group_that_never_fits() {
     let bench = Bench::new();
-    refused("work_group_that_never_fits", &bench, &["workload.block=1024", "unit[*].cu.wavefront_slots=8", "scheduler.unit.wavefront_slots=8"]);
+    refused(
+        "work_group_that_never_fits",
+        &bench,
+        &[
+            "workload.block=1024",
+            "unit[*].cu.wavefront_slots=8",
+            "scheduler.unit.wavefront_slots=8",
+        ],
+    );
 }
 
 #[test]
 fn unknown_kernel() {
-    let bench = Bench::new()
-        .edit("workloads/vector_add.ron", r#"kernel: "vector_add""#, r#"kernel: "vector_ad""#);
+    let bench = Bench::new().edit(
+        "workloads/vector_add.ron",
+        r#"kernel: "vector_add""#,
+        r#"kernel: "vector_ad""#,
+    );
     refused("unknown_kernel", &bench, &[]);
 }
 
 #[test]
 fn wrong_argument_count() {
-    let bench = Bench::new()
-        .edit("workloads/vector_add.ron", r#", U32("=n")"#, "");
+    let bench = Bench::new().edit("workloads/vector_add.ron", r#", U32("=n")"#, "");
     refused("wrong_argument_count", &bench, &[]);
 }
 
 #[test]
 fn wrong_argument_type() {
-    let bench = Bench::new()
-        .edit("workloads/vector_add.ron", r#"U32("=n")"#, r#"U64("=n")"#);
+    let bench = Bench::new().edit("workloads/vector_add.ron", r#"U32("=n")"#, r#"U64("=n")"#);
     refused("wrong_argument_type", &bench, &[]);
 }
 
 #[test]
 fn unknown_buffer() {
-    let bench = Bench::new()
-        .edit("workloads/vector_add.ron", r#"CopyToHost("sum")"#, r#"CopyToHost("sun")"#);
+    let bench = Bench::new().edit(
+        "workloads/vector_add.ron",
+        r#"CopyToHost("sum")"#,
+        r#"CopyToHost("sun")"#,
+    );
     refused("unknown_buffer", &bench, &[]);
 }
 
 #[test]
 fn unclosed_bracket() {
-    let bench = Bench::new()
-        .edit("test.ron", r#" },
+    let bench = Bench::new().edit(
+        "test.ron", r#" },
 )"#, r#" },
-"#);
+"#,
+    );
     refused("unclosed_bracket", &bench, &[]);
 }
 
 #[test]
 fn not_a_scenario() {
-    let bench = Bench::new()
-        .edit("test.ron", "Scenario(", "System(");
+    let bench = Bench::new().edit("test.ron", "Scenario(", "System(");
     refused("not_a_scenario", &bench, &[]);
 }
 
 #[test]
 fn division_by_zero() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""=2 * 1024""#, r#""=2 / 0""#);
+    let bench = Bench::new().edit("systems/tiny.ron", r#""=2 * 1024""#, r#""=2 / 0""#);
     refused("division_by_zero", &bench, &[]);
 }
 
 #[test]
 fn unknown_name_in_expression() {
-    let bench = Bench::new()
-        .edit("systems/tiny.ron", r#""=per_channel""#, r#""=per_chanel""#);
+    let bench = Bench::new().edit("systems/tiny.ron", r#""=per_channel""#, r#""=per_chanel""#);
     refused("unknown_name_in_expression", &bench, &[]);
 }
 
@@ -401,26 +477,41 @@ fn empty_file() {
 
 #[test]
 fn unknown_component_to_describe() {
-    shown("unknown_component_to_describe", &Bench::new().warpweave(&["describe", "Cach"]).refusal());
+    shown(
+        "unknown_component_to_describe",
+        &Bench::new().warpweave(&["describe", "Cach"]).refusal(),
+    );
 }
 
 #[test]
 fn results_folder_already_used() {
     let bench = Bench::new();
-    assert_eq!(bench.warpweave(&["run", "test.ron", "--quiet", "--out", "r"]).code, 0);
+    assert_eq!(
+        bench
+            .warpweave(&["run", "test.ron", "--quiet", "--out", "r"])
+            .code,
+        0
+    );
     let again = bench.warpweave(&["run", "test.ron", "--quiet", "--out", "r"]);
     shown("results_folder_already_used", &again.refusal());
 }
 
 #[test]
 fn trace_file_that_is_none() {
-    shown("trace_file_that_is_none", &Bench::new().warpweave(&["trace", "info", "test.ron"]).refusal());
+    shown(
+        "trace_file_that_is_none",
+        &Bench::new()
+            .warpweave(&["trace", "info", "test.ron"])
+            .refusal(),
+    );
 }
 
 /// A breadth-first search on the graph file `name`.
 fn graph_bench(name: &str) -> Bench {
     let graph = format!("\"workload.graph\": File(path: \"../{name}\", format: MatrixMarket)");
-    Bench::new()
-        .edit("test.ron", "vector_add", "bfs")
-        .edit("test.ron", "\"workload.n\": 256, \"workload.block\": 64", &graph)
+    Bench::new().edit("test.ron", "vector_add", "bfs").edit(
+        "test.ron",
+        "\"workload.n\": 256, \"workload.block\": 64",
+        &graph,
+    )
 }

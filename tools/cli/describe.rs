@@ -12,7 +12,11 @@ pub(crate) fn describe(name: &str) -> CommandResult {
     let Some(kind) = registry.get(name) else {
         return Err(registry.unknown(name).into());
     };
-    let mut text = format!("{}: {}\n\nfields\n", kind.name, kind.summary.trim_end_matches('.'));
+    let mut text = format!(
+        "{}: {}\n\nfields\n",
+        kind.name,
+        kind.summary.trim_end_matches('.')
+    );
     for field in kind.fields() {
         let need = if field.required { "" } else { ", optional" };
         let _ = writeln!(text, "  {} ({}{need})", field.name, in_words(&field.kind));

@@ -48,7 +48,12 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     }
 
     let rate = |n: u64, s: f64| if s > 0.0 { n as f64 / s } else { 0.0 };
-    let emulated: u64 = executed.program.kernels.iter().map(|k| k.wavefront_instructions()).sum();
+    let emulated: u64 = executed
+        .program
+        .kernels
+        .iter()
+        .map(|k| k.wavefront_instructions())
+        .sum();
     let host = Host {
         wall_s: whole.wall_s(),
         cpu_s: whole.cpu_s(),
@@ -93,17 +98,18 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
 fn why_not_done(report: &Report) -> String {
     match &report.status {
         Status::Done | Status::Interrupted => String::new(),
-        Status::Limit => {
-            "error: the limit of simulated cycles is reached\nhint: raise it with \
+        Status::Limit => "error: the limit of simulated cycles is reached\nhint: raise it with \
              `--set limits.cycles=...`"
-                .to_owned()
-        }
+            .to_owned(),
         Status::Mismatch => report
             .checks
             .iter()
             .filter(|check| !check.passed)
             .map(|c| {
-                format!("error: `{}` differs from {}: {}\n", c.buffer, c.reference, c.detail)
+                format!(
+                    "error: `{}` differs from {}: {}\n",
+                    c.buffer, c.reference, c.detail
+                )
             })
             .collect(),
         Status::Deadlock(detail) | Status::Failed(detail) => format!("error: {detail}"),
