@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -245,7 +244,6 @@ fn interrupted(bench: &Bench, sets: &[&str], line: &str) -> Option<i32> {
         log.any(|l| l.unwrap().ends_with(line)),
         "the log never says `{line}`"
     );
-    std::thread::sleep(Duration::from_millis(50));
     Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status()

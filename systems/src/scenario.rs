@@ -335,7 +335,7 @@ fn nearest_beside(path: &Path) -> Option<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .ok()?
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.ends_with(".ron"))
+        .filter(|name| Path::new(name).extension().is_some_and(|e| e == "ron"))
         .collect();
     names.sort();
     let wanted = path.file_name()?.to_str()?;
@@ -349,17 +349,13 @@ fn override_params(
 ) {
     for (name, place, value) in overrides {
         let params = &mut file.scope.params;
-        match params.iter_mut().find(|(p, _)| *p == name) {
-            Some((_, default)) => *default = value,
-            None => {
-                let hint = name_hint(
-                    &name,
-                    "parameters of the system",
-                    params.iter().map(|(p, _)| p.as_str()),
-                );
-                let message = format!("the system has no parameter `{name}`");
-                problems.push(Diagnostic::error(message).at(&place).hint(hint));
-            }
+        if let Some((_, default)) = params.iter_mut().find(|(p, _)| *p == name) {
+            *default = value;
+            continue;
         }
+        let known = params.iter().map(|(p, _)| p.as_str());
+        let hint = name_hint(&name, "parameters of the system", known);
+        let message = format!("the system has no parameter `{name}`");
+        problems.push(Diagnostic::error(message).at(&place).hint(hint));
     }
 }

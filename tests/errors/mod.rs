@@ -57,12 +57,7 @@ fn wrong_variant() {
 
 #[test]
 fn missing_field() {
-    let bench = Bench::new().edit(
-        "systems/tiny.ron",
-        r#"schedulers: 1,
-"#,
-        "",
-    );
+    let bench = Bench::new().edit("systems/tiny.ron", "schedulers: 1,\n", "");
     refused("missing_field", &bench, &[]);
 }
 
@@ -442,11 +437,7 @@ fn unknown_buffer() {
 
 #[test]
 fn unclosed_bracket() {
-    let bench = Bench::new().edit(
-        "test.ron", r#" },
-)"#, r#" },
-"#,
-    );
+    let bench = Bench::new().edit("test.ron", " },\n)", " },\n");
     refused("unclosed_bracket", &bench, &[]);
 }
 

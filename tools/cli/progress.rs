@@ -21,10 +21,7 @@ impl Bar {
         } else {
             ProgressDrawTarget::stderr()
         };
-        Self {
-            bar: ProgressBar::with_draw_target(None, target),
-            watch: Stopwatch::start(),
-        }
+        Self { bar: ProgressBar::with_draw_target(None, target), watch: Stopwatch::start() }
     }
 
     /// Says which phase has begun.
@@ -45,8 +42,7 @@ impl Bar {
         self.bar.set_length(progress.kernels as u64);
         self.bar.set_position(progress.kernels_done as u64);
         let rate = progress.cycle as f64 / self.watch.wall_s().max(1e-9);
-        self.bar
-            .set_message(format!("cycle {}, {:.0} cycles/s", progress.cycle, rate));
+        self.bar.set_message(format!("cycle {}, {:.0} cycles/s", progress.cycle, rate));
     }
 
     /// Removes the bar.

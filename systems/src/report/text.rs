@@ -62,7 +62,7 @@ impl Report {
         if let Some(detail) = self.status.detail() {
             writeln!(out, "\n{detail}")?;
         }
-        for check in self.checks.iter() {
+        for check in &self.checks {
             let mark = if check.passed { "ok" } else { "MISMATCH" };
             writeln!(
                 out,
