@@ -766,7 +766,7 @@ fn set_name(node: &mut Node, kind: &str) {
             node.kind = Kind::Struct(Struct {
                 name,
                 fields: Vec::new(),
-            });
+            })
         }
     }
 }

@@ -101,17 +101,16 @@ fn why_not_done(report: &Report) -> String {
         Status::Limit => "error: the limit of simulated cycles is reached\nhint: raise it with \
              `--set limits.cycles=...`"
             .to_owned(),
-        Status::Mismatch => report
-            .checks
-            .iter()
-            .filter(|check| !check.passed)
-            .map(|c| {
+        Status::Mismatch => {
+            let failed = report.checks.iter().filter(|check| !check.passed);
+            let lines = failed.map(|c| {
                 format!(
-                    "error: `{}` differs from {}: {}\n",
+                    "error: `{}` differs from {}: {}",
                     c.buffer, c.reference, c.detail
                 )
-            })
-            .collect(),
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        }
         Status::Deadlock(detail) | Status::Failed(detail) => format!("error: {detail}"),
     }
 }
