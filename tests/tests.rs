@@ -1,1 +1,13 @@
-//! Integration tests.
+//! Integration tests: one binary, one module for each promise to the user.
+//!
+//! Most tests drive the real program through [`harness`]; those that need an engine option or a
+//! component kind of their own use the library.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+mod cli;
+mod deadlock;
+mod determinism;
+mod errors;
+mod harness;
+mod mutations;
+mod workloads;

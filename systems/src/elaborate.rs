@@ -17,6 +17,9 @@ use crate::system_file::{Scope, SystemFile, WireSpec, key_text};
 /// Most instances a description may ask for; more is taken for a slip.
 const INSTANCES_MAX: usize = 4_000_000;
 
+/// Problems shown at one place of a description.
+const PROBLEMS_AT_A_PLACE: usize = 2;
+
 /// An override of one field of one or more instances.
 pub(crate) struct InstanceOverride {
     /// Instance path (wildcards allowed), a dot, and the field path.
@@ -65,6 +68,7 @@ pub(crate) fn elaborate(
         problems: Diagnostics::new(),
         aliases: BTreeMap::new(),
         addresses: Vec::new(),
+        known_addresses: BTreeSet::new(),
         instances: BTreeSet::new(),
         resolved_parts: Vec::new(),
         resolved_wires: Vec::new(),
@@ -88,6 +92,8 @@ struct Elaborator<'a> {
     aliases: BTreeMap<String, String>,
     /// Every address a wire can name, in the order of declaration.
     addresses: Vec<String>,
+    /// The same, to look one up.
+    known_addresses: BTreeSet<String>,
     /// Paths of component and module instances.
     instances: BTreeSet<String>,
     resolved_parts: Vec<ResolvedPart>,
@@ -220,6 +226,7 @@ impl<'a> Elaborator<'a> {
 
     /// Expands one scope: its parameters (`given` ones replace defaults), parts, ports and wires.
     fn scope(&mut self, scope: &'a Scope, at: &At<'a>, outer: &Names, given: &[Field]) {
+        let problems_before = self.problems.len();
         let mut names = Names {
             integers: Env::new(),
             values: outer.values.clone(),
@@ -246,7 +253,9 @@ impl<'a> Elaborator<'a> {
                 _ => self.problems.push(
                     Diagnostic::error(format!("`{name}` cannot run up to {}", count.describe()))
                         .at(&count.span)
-                        .hint("a repeat count is an integer from 0 up"),
+                        .hint(format!(
+                            "a repeat count is an integer from 0 to {INSTANCES_MAX}"
+                        )),
                 ),
             }
         }
@@ -261,8 +270,16 @@ impl<'a> Elaborator<'a> {
         {
             name.clone_into(&mut at.clock);
         }
+        // Parts would only repeat that a name is unknown.
+        if self.problems.len() > problems_before {
+            return;
+        }
         for (key, value) in &scope.parts {
             self.part(key, value, &at, &names, &counts);
+        }
+        // Without its parts a scope has no ports: wires would only repeat the problem.
+        if self.problems.has_errors() {
+            return;
         }
         for (outer, inner) in &scope.ports {
             self.port(outer, inner, &at, &names, &counts);
@@ -444,7 +461,7 @@ impl<'a> Elaborator<'a> {
             return;
         };
         for name in connectable_names(&mut *built.component) {
-            self.addresses.push(format!("{path}.{name}"));
+            self.add_address(format!("{path}.{name}"));
         }
         let kind = node.name().map_or(String::new(), |n| n.text.clone());
         let origin = self.origin(&key.span);
@@ -492,13 +509,18 @@ impl<'a> Elaborator<'a> {
             };
             let from = format!("{}{}", at.prefix, outer_name.text());
             let to = format!("{}{}", at.prefix, inner_name.text());
-            if !self.addresses.contains(&to) && !self.aliases.contains_key(&to) {
+            if !self.known_addresses.contains(&to) {
                 self.unknown_address(&inner_name.text(), &at.prefix, &inner.span);
                 return;
             }
-            self.addresses.push(from.clone());
+            self.add_address(from.clone());
             self.aliases.insert(from, to);
         }
+    }
+
+    fn add_address(&mut self, address: String) {
+        self.known_addresses.insert(address.clone());
+        self.addresses.push(address);
     }
 
     fn unknown_address(&mut self, name: &str, prefix: &str, place: &Span) {
@@ -667,10 +689,25 @@ impl<'a> Elaborator<'a> {
 
     fn locate(&self, errors: warpweave_framework::ElaborationErrors) -> Diagnostics {
         let mut problems = Diagnostics::new();
+        let mut at_place: BTreeMap<(String, u32), usize> = BTreeMap::new();
         for error in errors.0 {
-            let mut diagnostic = Diagnostic::error(error.message);
             if let Some(Origin(number)) = error.origin {
-                diagnostic = diagnostic.at(&self.places[number as usize]);
+                // A repeated part or wire has the same problem every time.
+                let place = &self.places[number as usize];
+                let place = (place.source.name().to_owned(), place.start);
+                let shown = at_place.entry(place).or_default();
+                *shown += 1;
+                if *shown > PROBLEMS_AT_A_PLACE {
+                    continue;
+                }
+            }
+            let mut diagnostic = Diagnostic::error(error.message);
+            // Without an origin it is the clocks that do not go together.
+            let origin = error
+                .origin
+                .map(|Origin(number)| &self.places[number as usize]);
+            if let Some(place) = origin.or_else(|| self.file.clocks.first().map(|(_, c)| &c.span)) {
+                diagnostic = diagnostic.at(place);
             }
             if let Some(hint) = error.hint {
                 diagnostic = diagnostic.hint(hint);

@@ -76,12 +76,22 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { cycles: None, silent_cycles: Self::default_silence() }
+        Self {
+            cycles: None,
+            silent_cycles: Self::default_silence(),
+        }
     }
 }
 
-const FIELDS: [&str; 7] =
-    ["summary", "system", "workload", "seed", "overrides", "limits", "emulation"];
+const FIELDS: [&str; 7] = [
+    "summary",
+    "system",
+    "workload",
+    "seed",
+    "overrides",
+    "limits",
+    "emulation",
+];
 
 /// An override before it is known what it addresses.
 struct RawOverride {
@@ -96,7 +106,10 @@ impl Scenario {
     /// # Errors
     /// Everything wrong with any of them, each with its place.
     pub fn load(path: &Path, sets: &[String]) -> Result<Self, Diagnostics> {
-        let source = Source::read(path)?;
+        let source = Source::read(path).map_err(|error| match nearest_beside(path) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error,
+        })?;
         let mut node = parse(&source)?;
         let mut problems = Diagnostics::new();
         expect_name(&node, "Scenario", &mut problems);
@@ -106,7 +119,11 @@ impl Scenario {
             .iter()
             .filter_map(|(key, value)| {
                 let path = key_text(key, &mut Diagnostics::new())?.to_owned();
-                Some(RawOverride { path, place: key.span.clone(), value: value.clone() })
+                Some(RawOverride {
+                    path,
+                    place: key.span.clone(),
+                    value: value.clone(),
+                })
             })
             .collect();
         let mut from_sets = Vec::new();
@@ -117,7 +134,10 @@ impl Scenario {
         }
         refuse_repeats(&from_sets, &mut problems);
         let own = |o: &RawOverride| {
-            matches!(o.path.split('.').next(), Some("seed" | "limits" | "emulation"))
+            matches!(
+                o.path.split('.').next(),
+                Some("seed" | "limits" | "emulation")
+            )
         };
         let (own, from_sets): (Vec<_>, Vec<_>) = from_sets.into_iter().partition(own);
         for replacement in own {
@@ -125,14 +145,24 @@ impl Scenario {
                 Override::of_value(&replacement.path, &replacement.place, replacement.value)
                     .and_then(|o| {
                         ensure_struct(&mut node, o.path().split('.').next().unwrap_or_default());
-                        o.apply(&mut node, Absent::Insert).map_err(Diagnostics::from)
+                        o.apply(&mut node, Absent::Insert)
+                            .map_err(Diagnostics::from)
                     });
             problems.take(applied);
         }
 
-        let seed = problems.take(optional(&node, "seed")).flatten().unwrap_or(1);
-        let limits = problems.take(optional(&node, "limits")).flatten().unwrap_or_default();
-        let emulation = problems.take(optional(&node, "emulation")).flatten().unwrap_or_default();
+        let seed = problems
+            .take(optional(&node, "seed"))
+            .flatten()
+            .unwrap_or(1);
+        let limits = problems
+            .take(optional(&node, "limits"))
+            .flatten()
+            .unwrap_or_default();
+        let emulation = problems
+            .take(optional(&node, "emulation"))
+            .flatten()
+            .unwrap_or_default();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let mut system = problems.take(read_part(&node, "system", &folder));
         let workload = problems.take(read_part(&node, "workload", &folder));
@@ -152,8 +182,9 @@ impl Scenario {
                 instance_overrides.push(InstanceOverride { path, place, value });
             }
         }
-        let system_file =
-            system.as_mut().and_then(|(_, node)| problems.take(SystemFile::read(node)));
+        let system_file = system
+            .as_mut()
+            .and_then(|(_, node)| problems.take(SystemFile::read(node)));
         let system_file = system_file.map(|mut file| {
             override_params(&mut file, param_overrides, &mut problems);
             file
@@ -198,7 +229,11 @@ fn parse_set(text: &str) -> Result<RawOverride, Diagnostics> {
     };
     let value = parse_from(&source, equals + 1)?;
     let path = text[..equals].trim().to_owned();
-    Ok(RawOverride { path, place: source.span(0, equals), value })
+    Ok(RawOverride {
+        path,
+        place: source.span(0, equals),
+        value,
+    })
 }
 
 fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
@@ -227,8 +262,17 @@ fn ensure_struct(node: &mut Node, field: &str) {
     let span = node.head_span();
     if let Kind::Struct(value) = &mut node.kind {
         value.fields.push(Field {
-            name: Name { text: field.to_owned(), span: span.clone() },
-            value: Node::new(Kind::Struct(Struct { name: None, fields: Vec::new() }), span),
+            name: Name {
+                text: field.to_owned(),
+                span: span.clone(),
+            },
+            value: Node::new(
+                Kind::Struct(Struct {
+                    name: None,
+                    fields: Vec::new(),
+                }),
+                span,
+            ),
         });
     }
 }
@@ -241,46 +285,61 @@ fn optional<T: serde::de::DeserializeOwned>(
 }
 
 fn text_of(node: &Node, field: &str) -> String {
-    node.field(field).and_then(Node::as_str).unwrap_or_default().to_owned()
+    node.field(field)
+        .and_then(Node::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Reads the file that a field names.
 fn read_part(node: &Node, field: &str, folder: &Path) -> Result<(PathBuf, Node), Diagnostics> {
     let Some(value) = node.field(field) else {
-        return Err(Diagnostic::error(format!("missing field `{field}` in Scenario"))
-            .at(&node.head_span())
-            .hint(format!("name the {field} file, relative to the scenario"))
-            .into());
+        return Err(
+            Diagnostic::error(format!("missing field `{field}` in Scenario"))
+                .at(&node.head_span())
+                .hint(format!("name the {field} file, relative to the scenario"))
+                .into(),
+        );
     };
     let Some(name) = value.as_str() else {
-        let message = format!("`{field}` is the path of a file, found {}", value.describe());
+        let message = format!(
+            "`{field}` is the path of a file, found {}",
+            value.describe()
+        );
         return Err(Diagnostic::error(message).at(&value.head_span()).into());
     };
     let path = folder.join(name);
-    let source = read_named(&path, name, &value.span)?;
+    let source = read_named(&path, &value.span)?;
     Ok((path, parse(&source)?))
 }
 
 /// Reads a file named in another one; a missing file is reported where it is named, with the
 /// nearest file beside it.
-fn read_named(path: &Path, name: &str, place: &Span) -> Result<Arc<Source>, Diagnostics> {
+fn read_named(path: &Path, place: &Span) -> Result<Arc<Source>, Diagnostics> {
     Source::read(path).map_err(|error| {
         let mut diagnostic = Diagnostic::error(error.message).at(place);
-        let beside = path.parent().and_then(|p| std::fs::read_dir(p).ok());
-        let mut names: Vec<String> = beside
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|n| n.ends_with(".ron"))
-            .collect();
-        names.sort();
-        let file = name.rsplit('/').next().unwrap_or(name);
-        diagnostic = match warpweave_params::nearest(file, names.iter().map(String::as_str)) {
+        diagnostic = match nearest_beside(path) {
             Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
             None => diagnostic.hint("paths are relative to the file that names them"),
         };
         diagnostic.into()
     })
+}
+
+/// The description file in the same folder whose name is most like that of `path`.
+fn nearest_beside(path: &Path) -> Option<String> {
+    let folder = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| Path::new(name).extension().is_some_and(|e| e == "ron"))
+        .collect();
+    names.sort();
+    let wanted = path.file_name()?.to_str()?;
+    warpweave_params::nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 fn override_params(
@@ -290,14 +349,13 @@ fn override_params(
 ) {
     for (name, place, value) in overrides {
         let params = &mut file.scope.params;
-        match params.iter_mut().find(|(p, _)| *p == name) {
-            Some((_, default)) => *default = value,
-            None => {
-                let hint =
-                    name_hint(&name, "parameters of the system", params.iter().map(|(p, _)| p.as_str()));
-                let message = format!("the system has no parameter `{name}`");
-                problems.push(Diagnostic::error(message).at(&place).hint(hint));
-            }
+        if let Some((_, default)) = params.iter_mut().find(|(p, _)| *p == name) {
+            *default = value;
+            continue;
         }
+        let known = params.iter().map(|(p, _)| p.as_str());
+        let hint = name_hint(&name, "parameters of the system", known);
+        let message = format!("the system has no parameter `{name}`");
+        problems.push(Diagnostic::error(message).at(&place).hint(hint));
     }
 }

@@ -31,7 +31,11 @@ pub(crate) fn check(path: &Path, sets: &[String], resolved: bool, quiet: bool) -
         let _ = writeln!(text, "  {count:>6} {kind}");
     }
     let _ = writeln!(text, "  {:>6} channels", system.simulation.channel_count());
-    let _ = writeln!(text, "{}: the program is readable", scenario.workload_path.display());
+    let _ = writeln!(
+        text,
+        "{}: the program is readable",
+        scenario.workload_path.display()
+    );
     to_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
 }

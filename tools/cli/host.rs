@@ -1,5 +1,8 @@
 //! Measurements of the machine the program runs on: the only place that reads its clocks.
-#![expect(clippy::disallowed_types, reason = "host time is reported, never simulated with")]
+#![expect(
+    clippy::disallowed_types,
+    reason = "host time is reported, never simulated with"
+)]
 
 use std::time::Instant;
 
@@ -13,7 +16,10 @@ pub(crate) struct Stopwatch {
 
 impl Stopwatch {
     pub(crate) fn start() -> Self {
-        Self { wall: Instant::now(), cpu: ProcessTime::now() }
+        Self {
+            wall: Instant::now(),
+            cpu: ProcessTime::now(),
+        }
     }
 
     pub(crate) fn wall_s(&self) -> f64 {
@@ -30,6 +36,13 @@ pub(crate) fn peak_rss_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status
         .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok())
+        .find_map(|line| {
+            line.strip_prefix("VmHWM:")?
+                .trim()
+                .strip_suffix("kB")?
+                .trim()
+                .parse()
+                .ok()
+        })
         .map_or(0, |kib: u64| kib * 1024)
 }

@@ -38,7 +38,12 @@ pub(crate) fn list(what: What, folder: &Path) -> CommandResult {
 fn components() -> String {
     let mut text = String::new();
     for kind in standard_registry().kinds() {
-        let _ = writeln!(text, "{:<20} {}", kind.name, kind.summary);
+        let _ = writeln!(
+            text,
+            "{:<20} {}",
+            kind.name,
+            kind.summary.trim_end_matches('.')
+        );
     }
     text
 }
@@ -54,10 +59,16 @@ fn files(folder: &Path, sort: &str) -> Result<String, Failure> {
     let mut paths: Vec<_> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
     paths.sort();
     let mut text = String::new();
-    for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "ron")) {
+    for path in paths
+        .iter()
+        .filter(|p| p.extension().is_some_and(|e| e == "ron"))
+    {
         let node = parse(&Source::read(path)?)?;
         if node.name().is_some_and(|n| n.text == sort) {
-            let summary = node.field("summary").and_then(Node::as_str).unwrap_or_default();
+            let summary = node
+                .field("summary")
+                .and_then(Node::as_str)
+                .unwrap_or_default();
             let _ = writeln!(text, "{:<44} {summary}", path.display().to_string());
         }
     }

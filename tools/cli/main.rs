@@ -15,7 +15,6 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
-
 /// Full GPU systems from description files, on a deterministic event kernel.
 #[derive(Parser)]
 #[command(version, propagate_version = true)]
@@ -92,9 +91,11 @@ fn main() -> ExitCode {
     log_to_stderr(&arguments);
     let result = match &arguments.command {
         Command::Run(run) => run::run(run, arguments.quiet),
-        Command::Check { scenario, sets, resolved } => {
-            check::check(scenario, sets, *resolved, arguments.quiet)
-        }
+        Command::Check {
+            scenario,
+            sets,
+            resolved,
+        } => check::check(scenario, sets, *resolved, arguments.quiet),
         Command::List { what, folder } => list::list(*what, folder),
         Command::Describe { kind } => describe::describe(kind),
         Command::Trace(command) => trace::trace(command),

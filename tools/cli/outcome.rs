@@ -65,13 +65,21 @@ impl Failure {
 }
 
 fn error_line(text: &str) -> String {
-    if text.starts_with("error") { text.to_owned() } else { format!("error: {text}") }
+    if text.starts_with("error") {
+        text.to_owned()
+    } else {
+        format!("error: {text}")
+    }
 }
 
 /// Diagnostics as text, coloured on a terminal that wants it.
 pub(crate) fn shown(diagnostics: &Diagnostics) -> String {
     let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    if colour { diagnostics.coloured() } else { diagnostics.to_string() }
+    if colour {
+        diagnostics.coloured()
+    } else {
+        diagnostics.to_string()
+    }
 }
 
 /// Writes a message for people; there is nobody to tell if that fails.
@@ -84,13 +92,15 @@ pub(crate) fn to_stderr(text: &str) {
 /// Writes data.
 pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            Failure::OutputClosed
-        } else {
-            Failure::Machine(format!("cannot write to standard output: {error}"))
-        }
-    })
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| {
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                Failure::OutputClosed
+            } else {
+                Failure::Machine(format!("cannot write to standard output: {error}"))
+            }
+        })
 }
 
 /// Exit code of a run.

@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     let bar = Bar::new(quiet);
 
     bar.phase("emulating the program");
+    info!("emulating the program");
     let emulation = Stopwatch::start();
     let executed = scenario.emulate()?;
     let emulation_cpu_s = emulation.cpu_s();
@@ -37,7 +38,9 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
         to_stderr(&shown(&machine.system().warnings));
     }
     let simulation = Stopwatch::start();
-    let simulated = machine.simulate(&interrupt, &mut |progress| bar.show(progress));
+    interrupt.simulating.store(true, Ordering::Relaxed);
+    info!("simulating");
+    let simulated = machine.simulate(&interrupt.wanted, &mut |progress| bar.show(progress));
     let simulation_cpu_s = simulation.cpu_s();
     bar.finish();
     if simulated.status == Status::Interrupted {
@@ -45,7 +48,12 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     }
 
     let rate = |n: u64, s: f64| if s > 0.0 { n as f64 / s } else { 0.0 };
-    let emulated: u64 = executed.program.kernels.iter().map(|k| k.wavefront_instructions()).sum();
+    let emulated: u64 = executed
+        .program
+        .kernels
+        .iter()
+        .map(|k| k.wavefront_instructions())
+        .sum();
     let host = Host {
         wall_s: whole.wall_s(),
         cpu_s: whole.cpu_s(),
@@ -79,18 +87,53 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
         Format::Text => to_stdout(&report.to_text())?,
         Format::Json => to_stdout(&(report.to_json() + "\n"))?,
     }
+    to_stderr(&why_not_done(&report));
     if !quiet {
         to_stderr(&report.host.to_text());
     }
     Ok(code_of(&report.status))
 }
 
-/// A flag that Ctrl-C and SIGTERM set; the second signal ends the program at once.
-fn watch_for_interrupts() -> Result<Arc<AtomicBool>, Failure> {
-    let interrupt = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupt);
+/// What standard error says about a run that did not end well.
+fn why_not_done(report: &Report) -> String {
+    match &report.status {
+        Status::Done | Status::Interrupted => String::new(),
+        Status::Limit => "error: the limit of simulated cycles is reached\nhint: raise it with \
+             `--set limits.cycles=...`"
+            .to_owned(),
+        Status::Mismatch => {
+            let failed = report.checks.iter().filter(|check| !check.passed);
+            let lines = failed.map(|c| {
+                format!(
+                    "error: `{}` differs from {}: {}",
+                    c.buffer, c.reference, c.detail
+                )
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        Status::Deadlock(detail) | Status::Failed(detail) => format!("error: {detail}"),
+    }
+}
+
+/// What Ctrl-C and SIGTERM ask for.
+struct Interrupt {
+    /// The simulation is to stop and report.
+    wanted: Arc<AtomicBool>,
+    /// There is a simulation to stop.
+    simulating: AtomicBool,
+}
+
+/// Before the simulation there is nothing to report: a signal ends the program at once, as does a
+/// second one later.
+fn watch_for_interrupts() -> Result<Arc<Interrupt>, Failure> {
+    let interrupt = Arc::new(Interrupt {
+        wanted: Arc::new(AtomicBool::new(false)),
+        simulating: AtomicBool::new(false),
+    });
+    let seen = Arc::clone(&interrupt);
     ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
+        let second = seen.wanted.swap(true, Ordering::Relaxed);
+        if second || !seen.simulating.load(Ordering::Relaxed) {
             std::process::exit(130);
         }
     })

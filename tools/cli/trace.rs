@@ -45,7 +45,11 @@ pub(crate) enum TraceCommand {
 
 pub(crate) fn trace(command: &TraceCommand) -> CommandResult {
     match command {
-        TraceCommand::Record { scenario, file, sets } => {
+        TraceCommand::Record {
+            scenario,
+            file,
+            sets,
+        } => {
             let executed = Scenario::load(scenario, sets)?.emulate()?;
             let hash = executed
                 .program
@@ -55,10 +59,17 @@ pub(crate) fn trace(command: &TraceCommand) -> CommandResult {
         }
         TraceCommand::Info { file } => {
             let mut text = String::new();
-            open(file)?.write_summary(&mut text).expect("writing to a string succeeds");
+            open(file)?
+                .write_summary(&mut text)
+                .expect("writing to a string succeeds");
             to_stdout(&text)?;
         }
-        TraceCommand::Dump { file, kernel, work_group, wavefront } => {
+        TraceCommand::Dump {
+            file,
+            kernel,
+            work_group,
+            wavefront,
+        } => {
             let program = open(file)?;
             let count = program.kernels.len();
             let Some(launch) = program.kernels.get(*kernel as usize) else {

@@ -35,7 +35,10 @@ impl Sum {
         Some(match value {
             Value::Counter(n) => Self::Counter(*n),
             Value::Gauge(x) => Self::Gauge(*x),
-            Value::Ratio { part, whole } => Self::Ratio { part: *part, whole: *whole },
+            Value::Ratio { part, whole } => Self::Ratio {
+                part: *part,
+                whole: *whole,
+            },
             Value::Histogram(h) => Self::Histogram(h.clone()),
             Value::Series(_) => return None,
         })
@@ -78,11 +81,13 @@ pub(super) fn group(statistics: &[InstanceStatistics]) -> Vec<Group> {
         for statistic in &instance.values {
             match group.totals.iter_mut().find(|t| t.name == statistic.name) {
                 Some(total) => total.value.add(&statistic.value),
-                None => group.totals.extend(Sum::of(&statistic.value).map(|value| Total {
-                    name: statistic.name.clone(),
-                    unit: statistic.unit,
-                    value,
-                })),
+                None => group
+                    .totals
+                    .extend(Sum::of(&statistic.value).map(|value| Total {
+                        name: statistic.name.clone(),
+                        unit: statistic.unit,
+                        value,
+                    })),
             }
         }
     }
@@ -110,13 +115,24 @@ mod tests {
     use super::*;
 
     fn instance(path: &str, hits: u64) -> InstanceStatistics {
-        let value = |name: &str, value| Statistic { name: name.into(), unit: "", meaning: "", value };
+        let value = |name: &str, value| Statistic {
+            name: name.into(),
+            unit: "",
+            meaning: "",
+            value,
+        };
         InstanceStatistics {
             path: path.into(),
             kind: "Cache".into(),
             values: vec![
                 value("hits", Value::Counter(hits)),
-                value("rate", Value::Ratio { part: hits, whole: 10 }),
+                value(
+                    "rate",
+                    Value::Ratio {
+                        part: hits,
+                        whole: 10,
+                    },
+                ),
             ],
         }
     }
@@ -129,8 +145,14 @@ mod tests {
             instance("cluster[1].l1[0]", 4),
         ]);
         assert_eq!(groups.len(), 2);
-        assert_eq!((groups[0].pattern.as_str(), groups[0].instances), ("cluster[*].l1[*]", 2));
+        assert_eq!(
+            (groups[0].pattern.as_str(), groups[0].instances),
+            ("cluster[*].l1[*]", 2)
+        );
         assert!(matches!(groups[0].totals[0].value, Sum::Counter(7)));
-        assert!(matches!(groups[0].totals[1].value, Sum::Ratio { part: 7, whole: 20 }));
+        assert!(matches!(
+            groups[0].totals[1].value,
+            Sum::Ratio { part: 7, whole: 20 }
+        ));
     }
 }

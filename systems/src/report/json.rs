@@ -163,7 +163,11 @@ struct Activities<'a>(&'a [(String, String, [u64; Reason::ALL.len()])]);
 
 impl Serialize for Activities<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(path, _, cycles)| (path, Reasons(cycles))))
+        serializer.collect_map(
+            self.0
+                .iter()
+                .map(|(path, _, cycles)| (path, Reasons(cycles))),
+        )
     }
 }
 

@@ -38,17 +38,37 @@ impl Report {
                 None => "nothing was expected".to_owned(),
             },
         )?;
-        line("cycles", format!("{} ({} clock)", grouped(simulated.cycles), simulated.core_clock))?;
+        line(
+            "cycles",
+            format!(
+                "{} ({} clock)",
+                grouped(simulated.cycles),
+                simulated.core_clock
+            ),
+        )?;
         line("simulated time", seconds(simulated.seconds))?;
-        line("wavefront instructions", grouped(simulated.wavefront_instructions))?;
-        line("thread instructions", grouped(simulated.thread_instructions))?;
-        line("IPC", format!("{:.3} wavefront instructions per cycle", simulated.ipc()))?;
+        line(
+            "wavefront instructions",
+            grouped(simulated.wavefront_instructions),
+        )?;
+        line(
+            "thread instructions",
+            grouped(simulated.thread_instructions),
+        )?;
+        line(
+            "IPC",
+            format!("{:.3} wavefront instructions per cycle", simulated.ipc()),
+        )?;
         if let Some(detail) = self.status.detail() {
             writeln!(out, "\n{detail}")?;
         }
-        for check in self.checks.iter() {
+        for check in &self.checks {
             let mark = if check.passed { "ok" } else { "MISMATCH" };
-            writeln!(out, "  {mark}: {} against {}: {}", check.buffer, check.reference, check.detail)?;
+            writeln!(
+                out,
+                "  {mark}: {} against {}: {}",
+                check.buffer, check.reference, check.detail
+            )?;
         }
         write_kernels(out, &simulated.kernels)?;
         write_slots(out, &simulated.statistics)?;
@@ -91,8 +111,11 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
     let mut rows: Vec<(String, Vec<&KernelResult>)> = Vec::new();
     for kernel in kernels {
         let one_by_one = kernels.len() <= LAUNCHES_SHOWN;
-        let name =
-            if one_by_one { format!("{} #{}", kernel.name, kernel.number) } else { kernel.name.clone() };
+        let name = if one_by_one {
+            format!("{} #{}", kernel.name, kernel.number)
+        } else {
+            kernel.name.clone()
+        };
         match rows.iter_mut().find(|(n, _)| *n == name) {
             Some((_, launches)) => launches.push(kernel),
             None => rows.push((name, vec![kernel])),
@@ -101,9 +124,15 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
     for (name, launches) in rows {
         let cycles: u64 = launches.iter().filter_map(|k| k.cycles()).sum();
         let instructions: u64 = launches.iter().map(|k| k.wavefront_instructions).sum();
-        let groups: u64 =
-            launches.iter().map(|k| k.grid.iter().map(|n| u64::from(*n)).product::<u64>()).sum();
-        let ipc = if cycles == 0 { 0.0 } else { instructions as f64 / cycles as f64 };
+        let groups: u64 = launches
+            .iter()
+            .map(|k| k.grid.iter().map(|n| u64::from(*n)).product::<u64>())
+            .sum();
+        let ipc = if cycles == 0 {
+            0.0
+        } else {
+            instructions as f64 / cycles as f64
+        };
         writeln!(
             out,
             "  {name:<28}{:>10}{:>12}{:>14}{:>18}{ipc:>8.3}",
@@ -122,7 +151,9 @@ fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Resu
         .iter()
         .filter(|i| i.values.iter().any(|s| s.name.starts_with(SLOTS)))
         .collect();
-    let Some(first) = units.first() else { return Ok(()) };
+    let Some(first) = units.first() else {
+        return Ok(());
+    };
     let names: Vec<&str> = first
         .values
         .iter()
@@ -130,17 +161,21 @@ fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Resu
         .map(|s| s.name.as_str())
         .collect();
     writeln!(out, "\nissue slots of each compute unit, percent")?;
-    write!(out, "  {:<24}", "unit")?;
-    for name in &names {
-        write!(out, "{:>14}", name.trim_start_matches(SLOTS))?;
+    // Two spaces at least between the columns, whatever the names.
+    let shown: Vec<&str> = names.iter().map(|n| n.trim_start_matches(SLOTS)).collect();
+    let widths: Vec<usize> = shown.iter().map(|n| n.len().max(5) + 2).collect();
+    let label = units.iter().map(|u| u.path.len()).max().unwrap_or(0).max(4);
+    write!(out, "  {:<label$}", "unit")?;
+    for (name, width) in shown.iter().zip(&widths) {
+        write!(out, "{name:>width$}")?;
     }
     writeln!(out)?;
     let mut totals = vec![0u64; names.len()];
-    let row = |out: &mut String, label: &str, counts: &[u64]| {
+    let row = |out: &mut String, name: &str, counts: &[u64]| {
         let all: u64 = counts.iter().sum::<u64>().max(1);
-        write!(out, "  {label:<24}")?;
-        for count in counts {
-            write!(out, "{:>14.1}", *count as f64 * 100.0 / all as f64)?;
+        write!(out, "  {name:<label$}")?;
+        for (count, width) in counts.iter().zip(&widths) {
+            write!(out, "{:>width$.1}", *count as f64 * 100.0 / all as f64)?;
         }
         writeln!(out)
     };
@@ -155,7 +190,11 @@ fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Resu
 }
 
 fn write_group(out: &mut String, group: &Group) -> fmt::Result {
-    let many = if group.instances > 1 { format!(" x{}", group.instances) } else { String::new() };
+    let many = if group.instances > 1 {
+        format!(" x{}", group.instances)
+    } else {
+        String::new()
+    };
     writeln!(out, "\n{} ({}{many})", group.pattern, group.kind)?;
     for total in &group.totals {
         let name = &total.name;

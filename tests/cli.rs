@@ -1,0 +1,275 @@
+//! What the program prints, writes and returns.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::harness::{Bench, Ended, warpweave};
+
+fn shown(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+#[test]
+fn text_report() {
+    let ended = Bench::new().run(&[]);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    shown("text_report", &ended.out);
+}
+
+#[test]
+fn list_components() {
+    shown("list_components", &warpweave(&["list", "components"]).out);
+}
+
+#[test]
+fn describe_cache() {
+    shown("describe_cache", &warpweave(&["describe", "Cache"]).out);
+}
+
+#[test]
+fn lists_name_every_file_and_statistic() {
+    for (what, expected) in [
+        ("systems", "scenarios/systems/tiny.ron"),
+        ("workloads", "scenarios/workloads/bfs.ron"),
+        ("stats", "read_hit_rate"),
+    ] {
+        let ended = warpweave(&["list", what]);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        assert!(ended.out.contains(expected), "{what}: {}", ended.out);
+    }
+}
+
+#[test]
+fn check_counts_the_parts_and_prints_the_resolved_system() {
+    let bench = Bench::new();
+    let ended = bench.warpweave(&["check", "test.ron"]);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    assert!(ended.out.contains("2 ComputeUnit"), "{}", ended.out);
+    let resolved = bench.warpweave(&["check", "test.ron", "--resolved"]);
+    assert!(
+        resolved.out.contains("\"unit[1].cu\": ComputeUnit("),
+        "{}",
+        resolved.out
+    );
+}
+
+#[test]
+fn traces_are_recorded_summarised_and_printed() {
+    let bench = Bench::new();
+    assert_eq!(
+        bench
+            .warpweave(&["trace", "record", "test.ron", "t.trace"])
+            .code,
+        0
+    );
+    let info = bench.warpweave(&["trace", "info", "t.trace"]);
+    assert!(
+        info.code == 0 && info.out.contains("vector_add"),
+        "{}{}",
+        info.out,
+        info.err
+    );
+    let dump = bench.warpweave(&["trace", "dump", "t.trace", "--work-group", "3"]);
+    assert!(
+        dump.code == 0 && dump.out.lines().count() > 10,
+        "{}{}",
+        dump.out,
+        dump.err
+    );
+    let beyond = bench.warpweave(&["trace", "dump", "t.trace", "--work-group", "4"]);
+    assert_eq!(beyond.code, 2);
+    assert!(beyond.err.contains("4 work-groups"), "{}", beyond.err);
+}
+
+#[test]
+fn json_report_has_the_documented_keys() {
+    let ended = Bench::new().warpweave(&["run", "test.ron", "--format", "json", "--quiet"]);
+    let report = ended.json();
+    for key in [
+        "schema_version",
+        "scenario",
+        "status",
+        "verified",
+        "cycles",
+        "simulated_s",
+        "wavefront_instructions",
+        "thread_instructions",
+        "ipc",
+        "kernels",
+        "stats",
+        "host",
+    ] {
+        assert!(!report[key].is_null(), "{key}");
+    }
+    for key in [
+        "wall_s",
+        "cpu_s",
+        "emulation_cpu_s",
+        "simulation_cpu_s",
+        "wavefront_instructions_per_s",
+        "peak_rss_bytes",
+        "threads",
+    ] {
+        assert!(report["host"][key].is_number(), "{key}");
+    }
+    assert_eq!(report["verified"], Value::Bool(true));
+    let reads = &report["stats"]["unit[0].l1"]["reads"];
+    assert!(
+        reads["value"].as_u64() > Some(0) && reads["unit"] == "requests",
+        "{reads}"
+    );
+}
+
+#[test]
+fn verified_is_false_after_a_mismatch_and_null_without_expectations() {
+    let verified = |to: &str, code: i32| {
+        let bench = Bench::new().edit(
+            "workloads/vector_add.ron",
+            r#"VectorAdd(a: "a", b: "b")"#,
+            to,
+        );
+        let ended = bench.warpweave(&["run", "test.ron", "--format", "json", "--quiet"]);
+        assert_eq!(ended.code, code, "{}", ended.err);
+        (
+            ended.json()["verified"].clone(),
+            ended.json()["status"].clone(),
+        )
+    };
+    assert_eq!(
+        verified(r#"VectorAdd(a: "a", b: "a")"#, 1),
+        (false.into(), "mismatch".into())
+    );
+    let bench = Bench::new();
+    let text = bench.read("workloads/vector_add.ron");
+    let start = text.find("    expect:").unwrap();
+    bench.write(
+        "workloads/vector_add.ron",
+        &format!("{})\n", &text[..start]),
+    );
+    let ended = bench.warpweave(&["run", "test.ron", "--format", "json", "--quiet"]);
+    assert_eq!((ended.code, &ended.json()["verified"]), (0, &Value::Null));
+}
+
+const FILES: [&str; 5] = [
+    "report.json",
+    "report.txt",
+    "scenario.ron",
+    "system.ron",
+    "manifest.json",
+];
+
+#[test]
+fn results_folder_holds_report_inputs_and_manifest() {
+    let bench = Bench::new();
+    let ended = bench.warpweave(&[
+        "run", "test.ron", "--quiet", "--out", "r", "--set", "seed=3",
+    ]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    for file in FILES {
+        assert!(!bench.read(&format!("r/{file}")).is_empty(), "{file}");
+    }
+    let manifest: Value = serde_json::from_str(&bench.read("r/manifest.json")).unwrap();
+    assert_eq!(manifest["seed"], 3);
+    assert_eq!(bench.read("r/report.txt"), ended.out);
+    assert_eq!(bench.read("r/scenario.ron"), bench.read("test.ron"));
+}
+
+#[test]
+fn limit_of_cycles_ends_the_run_with_a_report() {
+    let ended = Bench::new().warpweave(&[
+        "run",
+        "test.ron",
+        "--quiet",
+        "--format",
+        "json",
+        "--set",
+        "limits.cycles=300",
+    ]);
+    assert_eq!(ended.code, 1);
+    assert_eq!(ended.json()["status"], "limit");
+    assert!(ended.err.contains("limits.cycles"), "{}", ended.err);
+}
+
+#[test]
+fn full_disk_is_the_machines_fault() {
+    let Ok(full) = File::options().write(true).open("/dev/full") else {
+        return;
+    };
+    let output = Bench::new()
+        .command(&["run", "test.ron", "--quiet", "--format", "json"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    let ended = Ended::of(&output);
+    assert_eq!(ended.code, 3);
+    assert!(ended.err.contains("standard output"), "{}", ended.err);
+}
+
+#[test]
+fn closed_output_does_not_lose_results() {
+    let bench = Bench::new();
+    let mut child = bench
+        .command(&["run", "test.ron", "--quiet", "--out", "r"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    for file in FILES {
+        assert!(bench.path("r").join(file).exists(), "{file}");
+    }
+}
+
+/// Starts a run, interrupts it once its log says `line`, and returns how it ended.
+fn interrupted(bench: &Bench, sets: &[&str], line: &str) -> Option<i32> {
+    let mut arguments = vec!["run", "test.ron", "--verbose", "--out", "r"];
+    for set in sets {
+        arguments.extend(["--set", set]);
+    }
+    let mut child = bench
+        .command(&arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(
+        log.any(|l| l.unwrap().ends_with(line)),
+        "the log never says `{line}`"
+    );
+    Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    for rest in log {
+        rest.unwrap();
+    }
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn interrupted_simulation_reports_what_was_simulated() {
+    let bench = Bench::new();
+    let code = interrupted(&bench, &["workload.n=2000000"], "simulating");
+    assert_eq!(code, Some(130));
+    let report: Value = serde_json::from_str(&bench.read("r/report.json")).unwrap();
+    assert_eq!(report["status"], "interrupted");
+    assert_eq!(report["kernels"][0]["completed"], Value::Null);
+    let manifest: Value = serde_json::from_str(&bench.read("r/manifest.json")).unwrap();
+    assert_eq!(manifest["complete"], false);
+}
+
+#[test]
+fn interrupted_emulation_ends_at_once() {
+    let bench = Bench::new();
+    let code = interrupted(&bench, &["workload.n=8000000"], "emulating the program");
+    assert_eq!(code, Some(130));
+    assert!(!bench.path("r/report.json").exists());
+}

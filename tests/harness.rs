@@ -1,0 +1,141 @@
+//! A folder to work in, and the program to run there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// The folder of description files of this repository.
+pub(crate) fn scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
+}
+
+/// The program in the repository's folder.
+pub(crate) fn warpweave(arguments: &[&str]) -> Ended {
+    run_in(Path::new(env!("CARGO_MANIFEST_DIR")), arguments)
+}
+
+fn run_in(folder: &Path, arguments: &[&str]) -> Ended {
+    Ended::of(&command_in(folder, arguments).output().unwrap())
+}
+
+fn command_in(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpweave"));
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("WARPWEAVE_LOG")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
+    command
+}
+
+/// How a run of the program ended.
+pub(crate) struct Ended {
+    /// Exit code; -1 after a signal.
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ended {
+    pub(crate) fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout.clone()).unwrap(),
+            err: String::from_utf8(output.stderr.clone()).unwrap(),
+        }
+    }
+
+    /// The JSON report on standard output.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|e| panic!("{e}\nexit {}\n{}\n{}", self.code, self.out, self.err))
+    }
+
+    /// Exit code and standard error, as one snapshot shows them.
+    pub(crate) fn refusal(&self) -> String {
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        format!("exit {}\n{}", self.code, self.err)
+    }
+}
+
+/// A temporary folder with a scenario `test.ron`: vector addition of 256 elements on `tiny.ron`,
+/// all files beside it so that a test can break one.
+pub(crate) struct Bench {
+    folder: TempDir,
+}
+
+const SCENARIO: &str = r#"Scenario(
+    summary: "256 additions on the tiny machine",
+    system: "systems/tiny.ron",
+    workload: "workloads/vector_add.ron",
+    overrides: { "workload.n": 256, "workload.block": 64 },
+)
+"#;
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let copy = |from: &str| {
+            let to = folder.path().join(from);
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(scenarios().join(from), to).unwrap();
+        };
+        for name in [
+            "systems/tiny.ron",
+            "workloads/vector_add.ron",
+            "workloads/bfs.ron",
+        ] {
+            copy(name);
+        }
+        for name in ["workloads/cuda/vector_add.ptx", "workloads/cuda/bfs.ptx"] {
+            copy(name);
+        }
+        let bench = Self { folder };
+        bench.write("test.ron", SCENARIO);
+        bench
+    }
+
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        let path = self.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.path(file)).unwrap()
+    }
+
+    /// Replaces `old`, which must be there, by `new`; the first time it occurs.
+    pub(crate) fn edit(self, file: &str, old: &str, new: &str) -> Self {
+        let text = self.read(file);
+        assert!(text.contains(old), "{file} has no `{old}`");
+        self.write(file, &text.replacen(old, new, 1));
+        self
+    }
+
+    /// Runs the program in the folder.
+    pub(crate) fn warpweave(&self, arguments: &[&str]) -> Ended {
+        run_in(self.folder.path(), arguments)
+    }
+
+    /// The program about to run in the folder.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        command_in(self.folder.path(), arguments)
+    }
+
+    /// Runs `test.ron` quietly, with `sets` as overrides.
+    pub(crate) fn run(&self, sets: &[&str]) -> Ended {
+        let mut arguments = vec!["run", "test.ron", "--quiet"];
+        for set in sets {
+            arguments.extend(["--set", set]);
+        }
+        self.warpweave(&arguments)
+    }
+}

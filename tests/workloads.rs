@@ -1,0 +1,95 @@
+//! Every program computes on every machine what the host computes.
+
+use std::fs;
+
+use crate::harness::{Bench, scenarios, warpweave};
+
+/// Overrides that make each workload small enough for a test.
+const SMALL: [(&str, &[&str]); 8] = [
+    ("bfs", &["workload.graph=Grid(width: 8, height: 8)"]),
+    ("histogram", &["workload.n=2000", "workload.blocks=3"]),
+    ("matrix_multiply", &["workload.n=24"]),
+    ("reduction", &["workload.n=2000", "workload.blocks=3"]),
+    ("reduction_f32", &["workload.n=2000", "workload.blocks=3"]),
+    (
+        "sssp",
+        &["workload.graph=Grid(width: 6, height: 6)", SMALL_WEIGHTS],
+    ),
+    (
+        "stencil_2d",
+        &[
+            "workload.width=40",
+            "workload.height=20",
+            "workload.steps=2",
+        ],
+    ),
+    ("vector_add", &["workload.n=1000"]),
+];
+
+const SMALL_WEIGHTS: &str = "workload.weights=Uniform(seed: 1, low: 1, high: 20)";
+
+fn names_in(folder: &str) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(scenarios().join(folder))
+        .unwrap()
+        .filter_map(|entry| {
+            entry
+                .unwrap()
+                .file_name()
+                .into_string()
+                .unwrap()
+                .strip_suffix(".ron")
+                .map(str::to_owned)
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_workload_has_a_small_size_here() {
+    let known: Vec<_> = SMALL.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names_in("workloads"), known);
+}
+
+#[test]
+fn every_workload_verifies_on_every_system() {
+    let bench = Bench::new();
+    let root = scenarios().display().to_string();
+    for system in names_in("systems") {
+        for (workload, sets) in SMALL {
+            let text = format!(
+                "Scenario(system: \"{root}/systems/{system}.ron\", \
+                 workload: \"{root}/workloads/{workload}.ron\")"
+            );
+            bench.write("test.ron", &text);
+            let mut arguments = vec!["run", "test.ron", "--quiet", "--format", "json"];
+            for set in sets {
+                arguments.extend(["--set", set]);
+            }
+            let ended = bench.warpweave(&arguments);
+            let report = ended.json();
+            let found = (ended.code, &report["status"], &report["verified"]);
+            assert_eq!(
+                found,
+                (0, &"done".into(), &true.into()),
+                "{workload} on {system}: {}",
+                ended.err
+            );
+        }
+    }
+}
+
+#[test]
+fn every_scenario_file_can_be_built() {
+    for name in names_in("") {
+        let ended = warpweave(&["check", &format!("scenarios/{name}.ron")]);
+        assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{name}");
+    }
+}
+
+#[test]
+fn copy_longer_than_the_silence_limit_is_no_deadlock() {
+    let bench = Bench::new();
+    let ended = bench.run(&["limits.silent_cycles=50", "workload.n=4096"]);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+}
