@@ -1,0 +1,265 @@
+//! What the documentation says is true: its commands run, its description files load, its links
+//! lead somewhere, and what it lists is what there is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use warpweave_params::{Source, parse};
+use warpweave_systems::standard_registry;
+
+const PAGES: [&str; 9] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "docs/components.md",
+    "docs/description-files.md",
+    "docs/glossary.md",
+    "docs/results.md",
+    "docs/testing.md",
+    "docs/timing.md",
+    "docs/write-a-component.md",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// The fenced blocks of one language on a page.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let text = text(page);
+    let opening = format!("```{language}\n");
+    let inner = |block: &str| block.split("```").next().unwrap_or_default().to_owned();
+    text.split(&opening).skip(1).map(inner).collect()
+}
+
+fn warpweave(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warpweave"))
+        .args(arguments)
+        .current_dir(root())
+        .output()
+        .expect("the program starts")
+}
+
+fn succeeds(arguments: &[&str]) -> String {
+    let output = warpweave(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("output is text")
+}
+
+#[test]
+fn the_checks_run_the_commands_of_the_readme() {
+    let shown: Vec<String> = blocks("README.md", "sh");
+    let script = text(".ci/run");
+    for command in [
+        "cargo run --release -- run scenarios/quickstart.ron",
+        "cargo test --workspace",
+    ] {
+        assert!(
+            shown.iter().any(|block| block.trim() == command),
+            "README.md: {command}"
+        );
+        assert!(
+            script.lines().any(|line| line == command),
+            ".ci/run: {command}"
+        );
+    }
+    assert!(
+        script.trim_end().ends_with("\ncargo test --workspace"),
+        "the tests come last"
+    );
+}
+
+#[test]
+fn set_up_takes_two_commands() {
+    let set_up = &blocks("README.md", "sh")[0];
+    assert_eq!(set_up.lines().count(), 2, "{set_up}");
+}
+
+#[test]
+fn the_overrides_shown_in_the_readme_fit() {
+    let blocks = blocks("README.md", "sh").concat();
+    let runs = blocks.lines().filter(|line| line.contains("--set"));
+    let mut count = 0;
+    for line in runs {
+        let words: Vec<&str> = line
+            .split_whitespace()
+            .map(|w| w.trim_matches('\''))
+            .collect();
+        let run = words
+            .iter()
+            .rposition(|word| *word == "run")
+            .expect("overrides are for runs");
+        let mut arguments = vec!["check", words[run + 1]];
+        for pair in words.windows(2).filter(|pair| pair[0] == "--set") {
+            arguments.extend(pair);
+        }
+        succeeds(&arguments);
+        count += 1;
+    }
+    assert!(count >= 2, "the README shows overrides");
+}
+
+#[test]
+fn the_readme_names_every_command() {
+    let readme = text("README.md");
+    let help = succeeds(&["--help"]);
+    let commands = help.split("Commands:").nth(1).expect("help lists commands");
+    let mut count = 0;
+    for line in commands
+        .lines()
+        .skip(1)
+        .take_while(|line| line.starts_with("  "))
+    {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        if name != "help" {
+            assert!(readme.contains(&format!("warpweave {name}")), "{name}");
+            count += 1;
+        }
+    }
+    assert!(count >= 5, "{help}");
+}
+
+/// Makes paths of an example absolute, as if it stood in `scenarios/` or `scenarios/workloads/`.
+fn rooted(example: &str) -> String {
+    let scenarios = root().join("scenarios");
+    let mut text = example.to_owned();
+    for (shown, meant) in [
+        ("\"systems/", scenarios.join("systems/")),
+        ("\"workloads/", scenarios.join("workloads/")),
+        ("\"cuda/", scenarios.join("workloads/cuda/")),
+    ] {
+        text = text.replace(shown, &format!("\"{}", meant.display()));
+    }
+    text
+}
+
+fn checks(scenario: &Path) {
+    succeeds(&[
+        "check",
+        scenario.to_str().expect("temporary paths are text"),
+    ]);
+}
+
+#[test]
+fn description_files_on_the_pages_load() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mut scenarios, mut workloads) = (0, 0);
+    for page in PAGES {
+        for (number, block) in blocks(page, "ron").into_iter().enumerate() {
+            let named = block.starts_with(|c: char| c.is_ascii_uppercase());
+            let whole = if named {
+                block.clone()
+            } else {
+                format!("Part({block})")
+            };
+            let source = Source::new(format!("{page} block {number}"), whole);
+            parse(&source).unwrap_or_else(|problems| panic!("{problems}"));
+            let file = |name: &str, text: &str| -> PathBuf {
+                let path = folder.path().join(name);
+                fs::write(&path, text).expect("a temporary folder can be written");
+                path
+            };
+            if block.starts_with("Scenario(") {
+                checks(&file("scenario.ron", &rooted(&block)));
+                scenarios += 1;
+            } else if block.starts_with("Workload(") {
+                file("workload.ron", &rooted(&block));
+                let scenario = "Scenario(system: \"systems/tiny.ron\", workload: \"workload.ron\")";
+                checks(&file("scenario.ron", &rooted(scenario)));
+                workloads += 1;
+            }
+        }
+    }
+    assert!(
+        scenarios >= 2 && workloads >= 1,
+        "{scenarios} scenarios, {workloads} workloads"
+    );
+}
+
+#[test]
+fn links_lead_to_files() {
+    for page in PAGES {
+        let folder = root()
+            .join(page)
+            .parent()
+            .expect("pages are files")
+            .to_owned();
+        for target in text(page)
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            if !target.contains("://") {
+                assert!(folder.join(target).exists(), "{page} links to {target}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kind_has_its_line() {
+    let page = text("docs/components.md");
+    for kind in standard_registry().kinds() {
+        assert!(
+            page.contains(&format!("| `{}` |", kind.name)),
+            "{}",
+            kind.name
+        );
+    }
+}
+
+/// A small run on the tiny machine, as JSON.
+fn small_run() -> serde_json::Value {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("scenario.ron");
+    let scenario = "Scenario(
+        system: \"systems/tiny.ron\",
+        workload: \"workloads/vector_add.ron\",
+        overrides: { \"workload.n\": 32 },
+    )";
+    fs::write(&path, rooted(scenario)).expect("a temporary folder can be written");
+    let path = path.to_str().expect("temporary paths are text");
+    let json = succeeds(&["run", path, "--quiet", "--format", "json"]);
+    serde_json::from_str(&json).expect("the report is JSON")
+}
+
+#[test]
+fn every_key_of_a_report_is_explained() {
+    let page = text("docs/results.md");
+    let report = small_run();
+    for object in [&report, &report["host"], &report["kernels"][0]] {
+        for key in object.as_object().expect("an object").keys() {
+            let shown = [
+                format!("`{key}`"),
+                format!("`{key}[]`"),
+                format!("`kernels[].{key}`"),
+            ];
+            assert!(
+                shown.iter().any(|shown| page.contains(shown)),
+                "docs/results.md: {key}"
+            );
+        }
+    }
+}
+
+/// One wavefront loads one line from each of two arrays, which no cache holds and whose banks are
+/// closed: `docs/timing.md` says 85 or 86 cycles to a dependent instruction, one of them the
+/// write-back. The second load issues a cycle later and waits for the 4 flits of the first answer.
+#[test]
+fn a_load_takes_as_long_as_the_page_on_timing_says() {
+    let report = small_run();
+    let units = ["unit[0].cu", "unit[1].cu"].map(|path| &report["stats"][path]["load_latency"]);
+    let busy: Vec<_> = units
+        .iter()
+        .filter(|latency| latency["count"] == 2)
+        .collect();
+    assert_eq!(busy.len(), 1, "one unit loads twice: {units:?}");
+    let cycles = |end: &str| busy[0][end].as_u64().expect("loads were measured");
+    assert!((84..=85).contains(&cycles("min")), "{}", cycles("min"));
+    assert_eq!(cycles("max"), cycles("min") - 1 + 4);
+}
