@@ -53,9 +53,8 @@ fn code() -> Arc<Code> {
         instruction("atom.global.add.u32", Class::Atomic, &[2], &[1]),
         instruction("exit", Class::Exit, &[], &[]),
     ];
-    instructions.extend(
-        (0..REGISTERS).map(|r| instruction("ld.global.u32", Class::Load, &[], &[16 + r])),
-    );
+    instructions
+        .extend((0..REGISTERS).map(|r| instruction("ld.global.u32", Class::Load, &[], &[16 + r])));
     instructions
         .extend((0..REGISTERS).map(|r| instruction("add.u32", Class::IntAdd, &[], &[48 + r])));
     Arc::new(Code {
@@ -164,7 +163,11 @@ pub(super) fn run(machine: &mut Machine) -> Simulated {
 }
 
 /// Runs a program on a scenario's machine with these engine options.
-pub(super) fn run_with(scenario: &Scenario, program: &Arc<Program>, options: EngineOptions) -> Simulated {
+pub(super) fn run_with(
+    scenario: &Scenario,
+    program: &Arc<Program>,
+    options: EngineOptions,
+) -> Simulated {
     let mut machine = machine(scenario, program);
     machine.set_options(options);
     run(&mut machine)

@@ -42,7 +42,10 @@ const TINY: Path = Path {
     ck_period: 25,
 };
 
-const GTX480: Path = Path { channels: 6, ..TINY };
+const GTX480: Path = Path {
+    channels: 6,
+    ..TINY
+};
 
 const CLUSTERED60: Path = Path {
     cu: "cluster[0].cu[0]",
@@ -184,8 +187,7 @@ impl Hand<'_> {
                     + self.back(136)
             }
             (Step::Load(_), Found::ClosedRow | Found::OpenRow) => {
-                let sent =
-                    issue + self.to_l1("load") + self.to_l2(8) + l2("miss_latency_cycles");
+                let sent = issue + self.to_l1("load") + self.to_l2(8) + l2("miss_latency_cycles");
                 self.memory(sent, found == Found::ClosedRow)
                     + l2("fill_latency_cycles")
                     + self.back(136)
@@ -243,7 +245,10 @@ fn both(system: &str, path: &Path, accesses: &[(Step, Found)]) -> (u64, u64) {
     let program = program(vec![kernel(1, 1, |_, _| steps.clone())]);
     let mut machine = machine(&scenario, &program);
     let simulated = run(&mut machine);
-    let hand = Hand { path, numbers: Numbers(&machine.system().resolved) };
+    let hand = Hand {
+        path,
+        numbers: Numbers(&machine.system().resolved),
+    };
     let completed = simulated.kernels[0].completed.expect("the run is done");
     (completed, hand.complete(accesses))
 }
@@ -251,7 +256,10 @@ fn both(system: &str, path: &Path, accesses: &[(Step, Found)]) -> (u64, u64) {
 /// A line of channel 0 and slice 0 whose accesses use the rows that address 0 opened.
 fn same_rows(system: &str, path: &Path) -> u64 {
     let scenario = scenario(system, "vector_add.ron", &[]);
-    let machine = machine(&scenario, &program(vec![kernel(1, 1, |_, _| vec![Step::Exit])]));
+    let machine = machine(
+        &scenario,
+        &program(vec![kernel(1, 1, |_, _| vec![Step::Exit])]),
+    );
     let numbers = Numbers(&machine.system().resolved);
     let rotation = 32 * numbers.of(path.dram, "devices") * 4;
     rotation.max(256) * path.channels
@@ -262,15 +270,24 @@ fn expect(system: &str, path: &Path) {
     let line = 0;
     let cases: [&[(Step, Found)]; 7] = [
         &[(Step::Load(line), Found::ClosedRow)],
-        &[(Step::Load(line), Found::ClosedRow), (Step::Load(line), Found::L1)],
-        &[(Step::Load(line), Found::ClosedRow), (Step::Load(row), Found::OpenRow)],
+        &[
+            (Step::Load(line), Found::ClosedRow),
+            (Step::Load(line), Found::L1),
+        ],
+        &[
+            (Step::Load(line), Found::ClosedRow),
+            (Step::Load(row), Found::OpenRow),
+        ],
         &[
             (Step::Load(line), Found::ClosedRow),
             (Step::Load(row), Found::OpenRow),
             (Step::Load(2 * row), Found::OpenRow),
         ],
         &[(Step::Store(line), Found::L2)],
-        &[(Step::Load(line), Found::ClosedRow), (Step::Atomic(line), Found::L2)],
+        &[
+            (Step::Load(line), Found::ClosedRow),
+            (Step::Atomic(line), Found::L2),
+        ],
         &[
             (Step::Load(line), Found::ClosedRow),
             (Step::Atomic(line), Found::L2),

@@ -33,5 +33,8 @@ fn vector_add_moves_the_lines_counted_by_hand() {
     assert_eq!(count("dram", "read_requests"), 256);
     assert_eq!(count("dram", "bytes"), 2 * 4096 * 4);
     assert_eq!(count("dram", "writes"), 0);
-    assert_eq!(simulated.thread_instructions, simulated.kernels[0].thread_instructions);
+    assert_eq!(
+        simulated.thread_instructions,
+        simulated.kernels[0].thread_instructions
+    );
 }
