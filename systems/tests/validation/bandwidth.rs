@@ -66,7 +66,7 @@ fn a_stream_of_reads_reaches_the_bandwidth_of_the_memory() {
     let dram = |field: &str| numbers.of("partition[0].dram", field) as f64;
     let peak = 2.0 * 32.0 * dram("devices") / dram("timing.burst_cycles");
     let bound = peak * (1.0 - dram("timing.t_rfc") / dram("timing.t_refi"));
-    println!(
+    eprintln!(
         "wide: {rate:.2} B per cycle, bound {bound:.2}, {:.4} of it",
         rate / bound
     );
@@ -85,7 +85,7 @@ fn a_stream_from_the_l2_reaches_the_bandwidth_of_the_network() {
     assert_eq!(long.l1_hits, 0, "every line comes over the network");
     let rate = steady(&short, &long, |m| m.bytes);
     let bound = 8.0 * 128.0 / 3.0;
-    println!(
+    eprintln!(
         "clustered60, L2: {rate:.2} B per cycle, {:.1} GB/s, {:.4}",
         rate * 1.4,
         rate / bound
@@ -105,7 +105,7 @@ fn a_stream_from_memory_reaches_what_the_mshrs_of_the_l2_allow() {
     let misses = long.l2_misses.0 - short.l2_misses.0;
     let waited = long.l2_misses.1 - short.l2_misses.1;
     let bound = 8.0 * 32.0 * 128.0 * misses as f64 / waited as f64;
-    println!(
+    eprintln!(
         "clustered60, DRAM: {rate:.2} B per cycle, {:.1} GB/s, bound {:.1}, {:.4}",
         rate * 1.4,
         bound * 1.4,

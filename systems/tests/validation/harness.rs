@@ -32,7 +32,9 @@ pub(super) enum Step {
 
 fn registers(numbers: &[u16]) -> RegisterSet {
     let mut set = RegisterSet::EMPTY;
-    numbers.iter().for_each(|&number| set.insert(number));
+    for &number in numbers {
+        set.insert(number);
+    }
     set
 }
 
@@ -207,14 +209,6 @@ impl Numbers<'_> {
         let latency = wire.field("latency").and_then(Node::as_int);
         u64::try_from(latency.expect("wires have a latency")).expect("latencies are positive")
     }
-}
-
-/// The statistics of the instances of one kind.
-pub(super) fn of_kind<'a>(
-    simulated: &'a Simulated,
-    kind: &'a str,
-) -> impl Iterator<Item = &'a InstanceStatistics> {
-    simulated.statistics.iter().filter(move |s| s.kind == kind)
 }
 
 /// The instances of a kind whose path ends in `part`, an index aside.

@@ -22,7 +22,7 @@ fn computation_issues_on_every_scheduler_in_every_cycle() {
     let (short, schedulers) = run_length(500);
     let (long, _) = run_length(2_500);
     let issued = 16 * 2_000;
-    println!(
+    eprintln!(
         "short {short} long {long}: {}",
         (15 * issued) as f64 / (long - short) as f64
     );

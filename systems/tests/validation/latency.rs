@@ -297,7 +297,7 @@ fn expect(system: &str, path: &Path) {
     ];
     for accesses in cases {
         let (simulated, added_up) = both(system, path, accesses);
-        println!("{system} {accesses:?}: {simulated} simulated, {added_up} added up");
+        eprintln!("{system} {accesses:?}: {simulated} simulated, {added_up} added up");
         assert_eq!(simulated, added_up, "{system} {accesses:?}");
     }
 }
