@@ -297,7 +297,6 @@ fn expect(system: &str, path: &Path) {
     ];
     for accesses in cases {
         let (simulated, added_up) = both(system, path, accesses);
-        eprintln!("{system} {accesses:?}: {simulated} simulated, {added_up} added up");
         assert_eq!(simulated, added_up, "{system} {accesses:?}");
     }
 }
