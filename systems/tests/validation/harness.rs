@@ -1,0 +1,241 @@
+//! Hand-made programs on machines from files, and the numbers of the machines as built.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use warpweave_framework::{EngineOptions, InstanceStatistics, Value};
+use warpweave_params::Node;
+use warpweave_systems::{Machine, Scenario, Simulated, Status, standard_registry};
+use warpweave_trace::{
+    Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter, LANES, Program,
+    RegisterSet, Space, StreamWriter,
+};
+
+/// Independent destinations of streaming loads and computations.
+pub(super) const REGISTERS: u16 = 16;
+
+/// One record of a wavefront; accesses touch one word per lane from the address on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    /// Loads what [`Step::Use`] needs, from an address that [`Step::Use`] computes.
+    Load(u64),
+    Use,
+    Store(u64),
+    Atomic(u64),
+    /// Loads into this register (below [`REGISTERS`]); waits for nothing else.
+    Stream(u16, u64),
+    /// Computes this register (below [`REGISTERS`]) from nothing.
+    Compute(u16),
+    Exit,
+}
+
+fn registers(numbers: &[u16]) -> RegisterSet {
+    let mut set = RegisterSet::EMPTY;
+    for &number in numbers {
+        set.insert(number);
+    }
+    set
+}
+
+fn code() -> Arc<Code> {
+    let instruction = |name: &str, class, reads: &[u16], writes: &[u16]| {
+        let mut instruction = Instruction::new(name, class);
+        if matches!(class, Class::Load | Class::Store | Class::Atomic) {
+            instruction = instruction.accessing(Space::Global, 4);
+        }
+        instruction.reads = registers(reads);
+        instruction.writes = registers(writes);
+        instruction
+    };
+    let mut instructions = vec![
+        instruction("ld.global.u32", Class::Load, &[2], &[1]),
+        instruction("add.u32", Class::IntAdd, &[1], &[2]),
+        instruction("st.global.u32", Class::Store, &[2], &[]),
+        instruction("atom.global.add.u32", Class::Atomic, &[2], &[1]),
+        instruction("exit", Class::Exit, &[], &[]),
+    ];
+    instructions
+        .extend((0..REGISTERS).map(|r| instruction("ld.global.u32", Class::Load, &[], &[16 + r])));
+    instructions
+        .extend((0..REGISTERS).map(|r| instruction("add.u32", Class::IntAdd, &[], &[48 + r])));
+    Arc::new(Code {
+        name: "validation".to_owned(),
+        instructions,
+        registers_per_thread: 16,
+        ..Code::default()
+    })
+}
+
+impl Step {
+    fn write(self, stream: &mut StreamWriter) {
+        let (pc, address) = match self {
+            Self::Load(address) => (0, Some(address)),
+            Self::Use => (1, None),
+            Self::Store(address) => (2, Some(address)),
+            Self::Atomic(address) => (3, Some(address)),
+            Self::Exit => (4, None),
+            Self::Stream(register, address) => (5 + u32::from(register), Some(address)),
+            Self::Compute(register) => (5 + u32::from(REGISTERS + register), None),
+        };
+        match address {
+            Some(base) => {
+                let lanes: [u64; LANES] = std::array::from_fn(|lane| base + 4 * lane as u64);
+                stream.access(pc, u32::MAX, Space::Global, false, &lanes);
+            }
+            None => stream.step(pc, u32::MAX),
+        }
+    }
+}
+
+/// A kernel whose wavefronts do what `steps(work-group, wavefront)` says.
+pub(super) fn kernel(
+    work_groups: u32,
+    wavefronts: u32,
+    steps: impl Fn(u32, u32) -> Vec<Step>,
+) -> KernelTrace {
+    let (grid, block) = ([work_groups, 1, 1], [32 * wavefronts, 1, 1]);
+    let mut writer = KernelWriter::new(code(), grid, block, 0, Vec::new()).expect("a valid launch");
+    for work_group in 0..work_groups {
+        for wavefront in 0..wavefronts {
+            let mut stream = StreamWriter::new();
+            for step in steps(work_group, wavefront) {
+                step.write(&mut stream);
+            }
+            writer
+                .finish_wavefront(work_group, wavefront, stream)
+                .expect("the stream fits");
+        }
+    }
+    writer.finish().expect("every wavefront is written")
+}
+
+/// A program that launches these kernels one after the other and copies nothing.
+pub(super) fn program(kernels: Vec<KernelTrace>) -> Arc<Program> {
+    let launch = |kernel| HostCommand::Launch { kernel, stream: 0 };
+    Arc::new(Program {
+        name: "validation".to_owned(),
+        allocations: Vec::new(),
+        commands: (0..kernels.len() as u32).map(launch).collect(),
+        kernels: kernels.into_iter().map(Arc::new).collect(),
+        front_end: FrontEnd::default(),
+    })
+}
+
+/// The folder of the scenarios.
+pub(super) fn scenarios() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "..", "scenarios"]
+        .iter()
+        .collect()
+}
+
+/// A scenario of a system file of the repository and a workload, with overrides.
+pub(super) fn scenario(system: &str, workload: &str, sets: &[&str]) -> Scenario {
+    let text = std::fs::read_to_string(scenarios().join(system)).expect("the system file exists");
+    scenario_of_text(&text, workload, sets)
+}
+
+/// As [`scenario`], for the text of a system.
+pub(super) fn scenario_of_text(system: &str, workload: &str, sets: &[&str]) -> Scenario {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("scenario.ron");
+    std::fs::write(folder.path().join("system.ron"), system).expect("the folder can be written");
+    let workload = scenarios().join("workloads").join(workload);
+    let text = format!(
+        "Scenario(system: \"system.ron\", workload: \"{}\", limits: (cycles: 20000000))",
+        workload.display()
+    );
+    std::fs::write(&path, text).expect("the folder can be written");
+    let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();
+    Scenario::load(&path, &sets).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// The machine of a scenario with a program.
+pub(super) fn machine(scenario: &Scenario, program: &Arc<Program>) -> Machine {
+    scenario
+        .machine(&standard_registry(), program)
+        .unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// Runs to the end.
+pub(super) fn run(machine: &mut Machine) -> Simulated {
+    let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
+    assert_eq!(simulated.status, Status::Done);
+    simulated
+}
+
+/// Runs a program on a scenario's machine with these engine options.
+pub(super) fn run_with(
+    scenario: &Scenario,
+    program: &Arc<Program>,
+    options: EngineOptions,
+) -> Simulated {
+    let mut machine = machine(scenario, program);
+    machine.set_options(options);
+    run(&mut machine)
+}
+
+/// The numbers of a system as built.
+pub(super) struct Numbers<'a>(pub(super) &'a Node);
+
+impl Numbers<'_> {
+    /// The field `path` (dots between nested ones) of the part `part`.
+    pub(super) fn of(&self, part: &str, path: &str) -> u64 {
+        let parts = self.0.field("parts").expect("a system has parts").entries();
+        let (_, mut node) = parts
+            .iter()
+            .map(|(key, value)| (key.as_str(), value))
+            .find(|(key, _)| *key == Some(part))
+            .unwrap_or_else(|| panic!("no part {part}"));
+        for field in path.split('.') {
+            node = node
+                .field(field)
+                .unwrap_or_else(|| panic!("no {path} in {part}"));
+        }
+        let value = node
+            .as_int()
+            .unwrap_or_else(|| panic!("{part}.{path} is no number"));
+        u64::try_from(value).expect("numbers of descriptions are positive")
+    }
+
+    /// The latency of the wire at the port `end`.
+    pub(super) fn wire(&self, end: &str) -> u64 {
+        let wires = self.0.field("wires").expect("a system has wires").entries();
+        let ends_here = |key: &str| key.split(" <-> ").any(|e| e == end);
+        let (_, wire) = wires
+            .iter()
+            .find(|(key, _)| key.as_str().is_some_and(ends_here))
+            .unwrap_or_else(|| panic!("no wire at {end}"));
+        let latency = wire.field("latency").and_then(Node::as_int);
+        u64::try_from(latency.expect("wires have a latency")).expect("latencies are positive")
+    }
+}
+
+/// The instances of a kind whose path ends in `part`, an index aside.
+pub(super) fn named<'a>(simulated: &'a Simulated, part: &'a str) -> Vec<&'a InstanceStatistics> {
+    let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
+    let name = |path: &'a str| last(path).split('[').next().unwrap_or(path);
+    let all = simulated.statistics.iter();
+    all.filter(|s| name(&s.path) == part).collect()
+}
+
+/// A counter, added up.
+pub(super) fn sum(instances: &[&InstanceStatistics], counter: &str) -> u64 {
+    let value = |s: &&InstanceStatistics| {
+        s.counter(counter)
+            .unwrap_or_else(|| panic!("{} has no counter {counter}", s.path))
+    };
+    instances.iter().map(value).sum()
+}
+
+/// Count and sum of a histogram, added up.
+pub(super) fn histogram(instances: &[&InstanceStatistics], name: &str) -> (u64, u64) {
+    let one = |s: &&InstanceStatistics| match s.get(name) {
+        Some(Value::Histogram(h)) => (h.count(), h.sum()),
+        other => panic!("{}.{name} is {other:?}", s.path),
+    };
+    instances
+        .iter()
+        .map(one)
+        .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+}
