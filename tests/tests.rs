@@ -7,6 +7,7 @@
 mod cli;
 mod deadlock;
 mod determinism;
+mod docs;
 mod errors;
 mod harness;
 mod mutations;

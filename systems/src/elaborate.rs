@@ -6,8 +6,8 @@ use warpweave_framework::{
     Environment, Frequency, Link, Origin, Registry, Simulation, SystemBuilder, connectable_names,
 };
 use warpweave_params::{
-    Absent, Diagnostic, Diagnostics, Env, Field, Kind, Node, Override, Span, Struct,
-    from_node, name_hint, resolve_expressions,
+    Absent, Diagnostic, Diagnostics, Env, Field, Kind, Node, Override, Span, Struct, from_node,
+    name_hint, resolve_expressions,
 };
 
 use crate::address::{Pattern, field_path_of};

@@ -17,7 +17,7 @@ mod scenario;
 mod system_file;
 
 pub use elaborate::ElaboratedSystem;
-pub use resolved::ResolvedSystem;
 pub use registry::standard_registry;
+pub use resolved::ResolvedSystem;
 pub use run::{KernelResult, Machine, Progress, Simulated, Status};
 pub use scenario::{Limits, Scenario};

@@ -25,7 +25,11 @@ impl ResolvedSystem {
     /// The system with every part, wire and default written out; itself a system file.
     pub fn to_node(&self) -> Node {
         let blank = Source::new("<resolved>", "").span(0, 0);
-        let parts = self.parts.iter().map(|part| (part.path.clone(), part.to_node())).collect();
+        let parts = self
+            .parts
+            .iter()
+            .map(|part| (part.path.clone(), part.to_node()))
+            .collect();
         let fields = vec![
             field("summary", text(&self.summary, &blank), &blank),
             field("clocks", map(self.clocks.clone(), &blank), &blank),
@@ -57,15 +61,27 @@ fn text(value: &str, span: &Span) -> Node {
 }
 
 fn map(entries: Vec<(String, Node)>, span: &Span) -> Node {
-    let entries = entries.into_iter().map(|(key, value)| (text(&key, span), value)).collect();
+    let entries = entries
+        .into_iter()
+        .map(|(key, value)| (text(&key, span), value))
+        .collect();
     Node::new(Kind::Map(entries), span.clone())
 }
 
 fn field(name: &str, value: Node, span: &Span) -> Field {
-    Field { name: Name { text: name.to_owned(), span: span.clone() }, value }
+    Field {
+        name: Name {
+            text: name.to_owned(),
+            span: span.clone(),
+        },
+        value,
+    }
 }
 
 fn structure(name: &str, fields: Vec<Field>, span: &Span) -> Node {
-    let name = Some(Name { text: name.to_owned(), span: span.clone() });
+    let name = Some(Name {
+        text: name.to_owned(),
+        span: span.clone(),
+    });
     Node::new(Kind::Struct(Struct { name, fields }), span.clone())
 }

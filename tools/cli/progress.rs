@@ -74,8 +74,14 @@ fn draw(news: &Receiver<News>) {
                 let rate = progress.cycle as f64 / since.wall_s().max(1e-9);
                 // The time left follows from the launches completed; before the first it is
                 // unknown.
-                let left = if progress.kernels_done > 0 { ", {eta} left" } else { "" };
-                bar.set_style(style(&format!("{{bar:24}} kernel {{pos}}/{{len}}, {{msg}}{left}")));
+                let left = if progress.kernels_done > 0 {
+                    ", {eta} left"
+                } else {
+                    ""
+                };
+                bar.set_style(style(&format!(
+                    "{{bar:24}} kernel {{pos}}/{{len}}, {{msg}}{left}"
+                )));
                 bar.set_length(progress.kernels as u64);
                 bar.set_position(progress.kernels_done as u64);
                 bar.set_message(format!("cycle {}, {rate:.0} cycles/s", progress.cycle));

@@ -44,8 +44,13 @@ struct FileId {
 
 impl FileId {
     fn of(path: &Path) -> Self {
-        let hash = fs::read(path).ok().map(|bytes| blake3::hash(&bytes).to_string());
-        Self { path: path.display().to_string(), blake3: hash }
+        let hash = fs::read(path)
+            .ok()
+            .map(|bytes| blake3::hash(&bytes).to_string());
+        Self {
+            path: path.display().to_string(),
+            blake3: hash,
+        }
     }
 }
 
@@ -61,7 +66,9 @@ impl Results {
             )));
         }
         fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self {
+            folder: folder.to_owned(),
+        })
     }
 
     /// Writes everything, the manifest last.
@@ -72,7 +79,11 @@ impl Results {
         program: &Program,
         report: &Report,
     ) -> Result<(), Failure> {
-        let mut command = vec!["warpweave".to_owned(), "run".to_owned(), report.scenario.clone()];
+        let mut command = vec![
+            "warpweave".to_owned(),
+            "run".to_owned(),
+            report.scenario.clone(),
+        ];
         for set in &scenario.sets {
             command.extend(["--set".to_owned(), set.clone()]);
         }
@@ -86,14 +97,23 @@ impl Results {
             seed: scenario.seed,
             trace_hash: program.hash().to_string(),
             status: report.status.name(),
-            complete: report.simulated.kernels.iter().all(|k| k.completed.is_some()),
+            complete: report
+                .simulated
+                .kernels
+                .iter()
+                .all(|k| k.completed.is_some()),
             files: &FILES,
             host: &report.host,
         };
         let manifest =
             serde_json::to_string_pretty(&manifest).expect("the manifest has text keys only");
         let resolved = warpweave_params::to_ron(&machine.system().resolved.to_node());
-        let texts = [report.to_json(), report.to_text(), scenario.text.clone(), resolved];
+        let texts = [
+            report.to_json(),
+            report.to_text(),
+            scenario.text.clone(),
+            resolved,
+        ];
         for (name, text) in FILES.iter().zip(&texts) {
             self.file(name, text)?;
         }
