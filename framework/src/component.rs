@@ -61,9 +61,9 @@ pub enum Next {
 /// The reasons cycles are charged to, derived from [`Next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reason {
-    /// Worked, or had work for the next cycle.
+    /// Worked, or had work for the next cycle (the cycle before a timer expires included).
     Busy,
-    /// Waited for a time.
+    /// Waited for a time beyond the next cycle.
     Timer,
     /// Waited for a message.
     Message,

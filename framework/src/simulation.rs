@@ -29,19 +29,34 @@ pub(crate) struct ChannelInfo {
 }
 
 /// Cycles of one component charged to what it waited for.
+///
+/// The cycle before a timer expires has work for the next one and is charged as busy, so that
+/// a component that is asked in that cycle too and says [`Next::Busy`] is charged alike.
 #[derive(Clone, Copy)]
 struct Activity {
     reason: Reason,
     since: Cycle,
+    /// Expiry of the timer while the reason is one.
+    until: Cycle,
     cycles: [u64; Reason::ALL.len()],
 }
 
 impl Activity {
     #[inline]
-    fn charge(&mut self, cycle: Cycle, reason: Reason) {
-        self.cycles[self.reason as usize] += cycle - self.since;
+    fn charge(&mut self, cycle: Cycle, next: Next) {
+        let elapsed = cycle - self.since;
+        if self.reason == Reason::Timer {
+            let waited = elapsed.min((self.until - 1).saturating_sub(self.since));
+            self.cycles[Reason::Timer as usize] += waited;
+            self.cycles[Reason::Busy as usize] += elapsed - waited;
+        } else {
+            self.cycles[self.reason as usize] += elapsed;
+        }
         self.since = cycle;
-        self.reason = reason;
+        self.reason = next.reason();
+        if let Next::Until(at) = next {
+            self.until = at.max(cycle + 1);
+        }
     }
 }
 
@@ -159,6 +174,7 @@ impl Simulation {
         let fresh = Activity {
             reason: Reason::Idle,
             since: 0,
+            until: 0,
             cycles: [0; Reason::ALL.len()],
         };
         let mut domains: Vec<_> = components
@@ -605,7 +621,7 @@ impl Simulation {
         let target = self.instances[number].target;
         let mut activity =
             self.domains[target.domain as usize].slots[target.index as usize].activity;
-        activity.charge(self.cycles_of(number), Reason::Idle);
+        activity.charge(self.cycles_of(number), Next::Idle);
         activity.cycles
     }
 }
@@ -620,7 +636,7 @@ fn evaluate(slot: &mut Slot, shared: &mut Shared, now: Tick, cycle: Cycle, me: T
         component: slot.number,
     };
     let next = slot.component.evaluate(&mut ctx);
-    slot.activity.charge(cycle, next.reason());
+    slot.activity.charge(cycle, next);
     let at = match next {
         Next::Busy => cycle + 1,
         Next::Until(at) => at.max(cycle + 1),

@@ -62,7 +62,7 @@ fn a_stream_of_reads_reaches_the_bandwidth_of_the_memory() {
     let rate = steady(&short, &long, |m| m.dram_bytes);
     let scenario = scenario(system, "vector_add.ron", &[]);
     let machine = machine(&scenario, &program(vec![stream(1, 1, 1, 1)]));
-    let numbers = Numbers(&machine.system().resolved);
+    let numbers = Numbers(machine.system().resolved.to_node());
     let dram = |field: &str| numbers.of("partition[0].dram", field) as f64;
     let peak = 2.0 * 32.0 * dram("devices") / dram("timing.burst_cycles");
     let bound = peak * (1.0 - dram("timing.t_rfc") / dram("timing.t_refi"));

@@ -176,9 +176,9 @@ pub(super) fn run_with(
 }
 
 /// The numbers of a system as built.
-pub(super) struct Numbers<'a>(pub(super) &'a Node);
+pub(super) struct Numbers(pub(super) Node);
 
-impl Numbers<'_> {
+impl Numbers {
     /// The field `path` (dots between nested ones) of the part `part`.
     pub(super) fn of(&self, part: &str, path: &str) -> u64 {
         let parts = self.0.field("parts").expect("a system has parts").entries();

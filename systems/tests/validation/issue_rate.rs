@@ -13,7 +13,7 @@ fn computation_issues_on_every_scheduler_in_every_cycle() {
         let steps: Vec<_> = steps.collect();
         let program = program(vec![kernel(15, 16, |_, _| steps.clone())]);
         let mut machine = machine(&scenario, &program);
-        let numbers = Numbers(&machine.system().resolved);
+        let numbers = Numbers(machine.system().resolved.to_node());
         let schedulers = numbers.of("unit[0].cu", "schedulers");
         let simulated = run(&mut machine);
         assert_eq!(simulated.wavefront_instructions, 15 * 16 * (length + 1));

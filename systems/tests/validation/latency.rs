@@ -62,7 +62,7 @@ const CLUSTERED60: Path = Path {
 
 struct Hand<'a> {
     path: &'a Path,
-    numbers: Numbers<'a>,
+    numbers: Numbers,
 }
 
 impl Hand<'_> {
@@ -247,7 +247,7 @@ fn both(system: &str, path: &Path, accesses: &[(Step, Found)]) -> (u64, u64) {
     let simulated = run(&mut machine);
     let hand = Hand {
         path,
-        numbers: Numbers(&machine.system().resolved),
+        numbers: Numbers(machine.system().resolved.to_node()),
     };
     let completed = simulated.kernels[0].completed.expect("the run is done");
     (completed, hand.complete(accesses))
@@ -260,7 +260,7 @@ fn same_rows(system: &str, path: &Path) -> u64 {
         &scenario,
         &program(vec![kernel(1, 1, |_, _| vec![Step::Exit])]),
     );
-    let numbers = Numbers(&machine.system().resolved);
+    let numbers = Numbers(machine.system().resolved.to_node());
     let rotation = 32 * numbers.of(path.dram, "devices") * 4;
     rotation.max(256) * path.channels
 }
