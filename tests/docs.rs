@@ -263,3 +263,16 @@ fn a_load_takes_as_long_as_the_page_on_timing_says() {
     assert!((84..=85).contains(&cycles("min")), "{}", cycles("min"));
     assert_eq!(cycles("max"), cycles("min") - 1 + 4);
 }
+
+#[test]
+fn the_report_of_the_quickstart_begins_as_the_readme_shows() {
+    let shown = blocks("README.md", "text")
+        .into_iter()
+        .find(|block| block.starts_with("scenarios/quickstart.ron"))
+        .expect("the README shows a report");
+    let report = succeeds(&["run", "scenarios/quickstart.ron", "--quiet"]);
+    assert!(
+        report.starts_with(&shown),
+        "the README shows\n{shown}\nthe report is\n{report}"
+    );
+}
