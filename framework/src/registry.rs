@@ -189,8 +189,27 @@ fn list_fields(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc
                 .unwrap_or_default()
                 .replace('\n', " "),
         });
-        if depth < DEPTH_MAX && target.get("properties").is_some() {
-            list_fields(root, target, &format!("{prefix}{name}."), fields, depth + 1);
+        if depth < DEPTH_MAX {
+            let inner = format!("{prefix}{name}.");
+            list_fields(root, target, &inner, fields, depth + 1);
+            list_variants(root, target, &inner, fields, depth + 1);
+        }
+    }
+}
+
+/// The fields of an optional struct, and those of each variant that has any, as
+/// `field.Variant.inner`.
+fn list_variants(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc>, depth: u32) {
+    let choices = node.get("anyOf").or_else(|| node.get("oneOf"));
+    for choice in choices.and_then(Json::as_array).into_iter().flatten() {
+        if choice.get("$ref").is_some() {
+            let target = follow(root, choice);
+            list_fields(root, target, prefix, fields, depth);
+            list_variants(root, target, prefix, fields, depth);
+        } else if let Some(variants) = choice.get("properties").and_then(Json::as_object) {
+            for (variant, payload) in variants {
+                list_fields(root, payload, &format!("{prefix}{variant}."), fields, depth);
+            }
         }
     }
 }
