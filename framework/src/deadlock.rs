@@ -70,12 +70,12 @@ impl DeadlockReport {
                 occupied.push((format!("{path}.{port}"), state.occupancy, state.capacity));
             }
             if blocked.is_empty() && simulation.reason(number) == Reason::Credit {
-                let what = "a credit, but none of its outputs is full".to_owned();
+                let what = "waits for a credit, but none of its outputs is full".to_owned();
                 edges.push((number, None, None, what));
             }
             for (port, state) in blocked {
                 let what = format!(
-                    "room ({} of {} slots taken)",
+                    "waits for room ({} of {} slots taken)",
                     state.occupancy, state.capacity
                 );
                 edges.push((number, peer(number, &port), Some(port), what));
@@ -192,11 +192,10 @@ impl fmt::Display for DeadlockReport {
             if let Some(port) = &wait.port {
                 write!(f, ".{port}")?;
             }
-            write!(f, " waits for {}", wait.what)?;
-            match &wait.whom {
-                Some(whom) => writeln!(f, " from {whom}"),
-                None => writeln!(f),
+            if let Some(whom) = &wait.whom {
+                write!(f, " -> {whom}")?;
             }
+            writeln!(f, ": {}", wait.what)
         };
         if self.cycle.is_empty() {
             writeln!(f, "who waits for whom:")?;

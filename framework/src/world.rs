@@ -401,7 +401,7 @@ impl World {
         let name = |w: &Wait| inner.processes[w.process as usize].name.clone();
         waits
             .iter()
-            .map(|w| (name(w), inner.describe(&w.what)))
+            .map(|w| (name(w), format!("waits for {}", inner.describe(&w.what))))
             .collect()
     }
 }

@@ -28,8 +28,8 @@ fn a_cycle_of_credits_is_printed_in_order() {
     assert_snapshot!(report(&mut simulation), @r"
     nothing moves at tick 2 (0.000000002 s); last message sent at tick 2; 0 obligations open
     the cycle of waits:
-      * ping.output waits for room (2 of 2 slots taken) from pong
-      * pong.output waits for room (3 of 3 slots taken) from ping
+      * ping.output -> pong: waits for room (2 of 2 slots taken)
+      * pong.output -> ping: waits for room (3 of 3 slots taken)
     channels that hold messages:
         ping.input: 3 of 3
         pong.input: 2 of 2
@@ -46,7 +46,7 @@ fn a_message_nobody_takes_is_a_deadlock_with_the_words_of_the_component() {
     assert_snapshot!(report(&mut simulation), @r"
     nothing moves at tick 4 (0.000000004 s); last message sent at tick 0; 0 obligations open
     who waits for whom:
-        wall waits for a door that never opens
+        wall: a door that never opens
     channels that hold messages:
         wall.input: 1 of 8
     ");
@@ -95,7 +95,7 @@ fn waiting_for_a_credit_that_was_never_asked_for_is_reported() {
     assert_snapshot!(report(&mut simulation), @r"
     nothing moves at tick 0 (0.000000000 s); last message sent at tick 0; 0 obligations open
     who waits for whom:
-        host waits for a credit, but none of its outputs is full
+        host: waits for a credit, but none of its outputs is full
     ");
 }
 
