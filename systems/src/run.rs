@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use warpweave_components::compute_unit::ComputeUnit;
 use warpweave_components::host_driver::KernelTimes;
 use warpweave_framework::{
-    EngineOptions, Environment, InstanceStatistics, Outcome, Reason, Registry, RunLimits, Tick,
+    EngineOptions, Environment, InstanceStatistics, Kind, Outcome, Reason, Registry, RunLimits,
+    Tick, Value,
 };
 use warpweave_params::Diagnostics;
 use warpweave_trace::{FrontEnd, Program};
@@ -117,6 +119,9 @@ pub struct Simulated {
     pub wavefront_instructions: u64,
     /// Thread instructions that compute units issued.
     pub thread_instructions: u64,
+    /// Part of the machine's wavefront slots that held a wavefront, over the whole run; `None`
+    /// without compute units.
+    pub occupancy: Option<f64>,
     /// Every launch in order.
     pub kernels: Vec<KernelResult>,
     /// Statistics of every instance.
@@ -283,10 +288,18 @@ impl Machine {
         let sum = |name: &str| {
             statistics
                 .iter()
-                .filter(|s| s.kind == "ComputeUnit")
+                .filter(|s| s.kind == ComputeUnit::NAME)
                 .filter_map(|s| s.counter(name))
                 .sum()
         };
+        let (held, slots) = statistics
+            .iter()
+            .filter(|s| s.kind == ComputeUnit::NAME)
+            .filter_map(|s| match s.get("occupancy") {
+                Some(Value::Ratio { part, whole }) => Some((*part, *whole)),
+                _ => None,
+            })
+            .fold((0, 0), |(p, w), (part, whole)| (p + part, w + whole));
         let wavefront_instructions: u64 = sum("wavefront_instructions");
         let expected = self
             .program
@@ -313,6 +326,7 @@ impl Machine {
             seconds: simulation.time().seconds(simulation.now()),
             wavefront_instructions,
             thread_instructions: sum("thread_instructions"),
+            occupancy: (slots > 0).then(|| held as f64 / slots as f64),
             kernels,
             statistics,
             activity,

@@ -1151,6 +1151,12 @@ impl ComputeUnit {
             meaning,
             counts.wavefronts.mean(cycle),
         );
+        s.ratio(
+            "occupancy",
+            "part of the wavefront slots that held a wavefront, over all cycles",
+            counts.wavefronts.integral(cycle),
+            cycle * u64::from(self.spec.wavefront_slots),
+        );
         let meaning = "most wavefronts resident at a time";
         s.counter(
             "wavefronts_max",

@@ -59,6 +59,12 @@ impl Report {
             "IPC",
             format!("{:.3} wavefront instructions per cycle", simulated.ipc()),
         )?;
+        if let Some(occupancy) = simulated.occupancy {
+            line(
+                "occupancy",
+                format!("{:.1}% of the wavefront slots", occupancy * 100.0),
+            )?;
+        }
         if let Some(detail) = self.status.detail() {
             writeln!(out, "\n{detail}")?;
         }
@@ -205,6 +211,11 @@ fn write_group(out: &mut String, group: &Group) -> fmt::Result {
                 writeln!(out, "  {name:<36}{mean:>20.3} {}", total.unit)?;
             }
             Sum::Ratio { whole: 0, .. } => writeln!(out, "  {name:<36}{:>20}", "-")?,
+            // More than a whole is a number per something, not a share.
+            Sum::Ratio { part, whole } if part > whole => {
+                let quotient = *part as f64 / *whole as f64;
+                writeln!(out, "  {name:<36}{quotient:>20.3}")?;
+            }
             Sum::Ratio { part, whole } => {
                 let percent = *part as f64 * 100.0 / *whole as f64;
                 writeln!(out, "  {name:<36}{percent:>19.1}%")?;
