@@ -117,8 +117,6 @@ pub struct MemRequest {
 pub mod flags {
     /// The request must not be served from, or allocate in, a first-level cache.
     pub const BYPASS_L1: u8 = 1;
-    /// The request is tracked by a merge table of its cluster.
-    pub const TRACKED: u8 = 2;
 }
 
 const _: () = assert!(

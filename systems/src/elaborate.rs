@@ -38,8 +38,6 @@ pub struct ElaboratedSystem {
     pub resolved: ResolvedSystem,
     /// Name of the clock that counts the cycles of a report.
     pub core_clock: String,
-    /// Frequency of that clock.
-    pub core_frequency: Frequency,
     /// One sentence.
     pub summary: String,
     /// Things that are legal but look unintended.
@@ -149,7 +147,7 @@ struct At<'m> {
 
 impl<'a> Elaborator<'a> {
     fn run(&mut self) -> Result<ElaboratedSystem, Diagnostics> {
-        let frequencies = self.read_clocks();
+        self.read_clocks();
         let core = self.file.core.as_str().unwrap_or_default().to_owned();
         self.check_clock(&core, &self.file.core.span);
         for name in self.file.modules.keys() {
@@ -193,23 +191,19 @@ impl<'a> Elaborator<'a> {
                 parts: std::mem::take(&mut this.resolved_parts),
                 wires: std::mem::take(&mut this.resolved_wires),
             },
-            core_frequency: frequencies[&core],
             core_clock: core,
             summary: file.summary.clone(),
             warnings: std::mem::take(&mut this.problems),
         })
     }
 
-    fn read_clocks(&mut self) -> BTreeMap<String, Frequency> {
-        let mut frequencies = BTreeMap::new();
+    fn read_clocks(&mut self) {
         for (name, node) in &self.file.clocks {
             if let Some(frequency) = self.problems.take(from_node::<Frequency>(node)) {
                 self.clocks
                     .insert(name.clone(), self.builder.clock(name, frequency));
-                frequencies.insert(name.clone(), frequency);
             }
         }
-        frequencies
     }
 
     fn check_clock(&mut self, name: &str, place: &Span) -> bool {
