@@ -13,13 +13,16 @@
 
 use std::any::{Any, TypeId, type_name};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::context::Context;
 use crate::ports::{AnyPort, ChannelTerms, Direction, PortState};
 use crate::ring::{Consumer, Producer, Vacancy, ring};
 use crate::schedule::Target;
 
-/// A value that travels through channels: small, plain, moved.
-pub trait Message: Send + 'static {
+/// A value that travels through channels: small, plain, moved, and storable in a checkpoint.
+pub trait Message: Serialize + DeserializeOwned + Send + 'static {
     /// Size on a wire whose width is given in bytes per cycle.
     fn wire_bytes(&self) -> u32 {
         size_of_val(self) as u32
@@ -30,7 +33,7 @@ macro_rules! plain_messages {
     ($($t:ty),*) => { $(impl Message for $t {})* };
 }
 plain_messages!((), bool, u8, u16, u32, u64, usize, i32, i64, char);
-impl<A: Send + 'static, B: Send + 'static> Message for (A, B) {}
+impl<A: Message, B: Message> Message for (A, B) {}
 
 /// How much a channel accepts per sender cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::ports::Ports;
+use crate::state::State;
 use crate::statistics::Statistics;
 use crate::time::Cycle;
 use crate::waits::Waits;
@@ -26,6 +27,13 @@ pub trait Component: Send {
     /// left in an input although their turn has come need a reason that wakes the component: a
     /// full output it asked about, a time, or [`Next::Busy`].
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next;
+
+    /// Names every field of the component's state, in a fixed order: what later evaluations and
+    /// reports depend on and its specification does not determine. Ports are not named: the
+    /// engine saves channels itself. A component without this cannot be part of a checkpoint.
+    fn state(&mut self, state: &mut State<'_>) {
+        state.refuse("its kind does not describe its state");
+    }
 
     /// Reports the component's statistics. Time-varying values are evaluated in closed form at
     /// [`Statistics::cycle`], so that a sleeping component reports what an awake one would.

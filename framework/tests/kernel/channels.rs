@@ -78,7 +78,7 @@ fn a_wide_wire_takes_so_many_messages_per_cycle() {
     assert_eq!(sent, [0, 0, 0, 1, 1, 1, 2, 2]);
 }
 
-#[derive(Clone)]
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
 struct Packet(u32);
 
 impl Message for Packet {
