@@ -12,7 +12,7 @@ use crate::channel::{InPort, Message, OutPort};
 use crate::component::{Component, Next};
 use crate::context::Context;
 use crate::ports::Ports;
-use crate::world::{PortEntry, What, World};
+use crate::world::{Plan, PortEntry, What, World};
 
 /// Where a process receives. Wire `path.input`, with the path given to
 /// [`SystemBuilder::process_input`].
@@ -86,13 +86,13 @@ impl SystemBuilder {
     fn process_port(&mut self, name: String) -> u32 {
         let instance = self.instance_count() as u32;
         let world = self.world();
-        let mut inner = world.inner.borrow_mut();
-        inner.ports.push(PortEntry {
+        let mut agenda = world.core.agenda.borrow_mut();
+        agenda.ports.push(PortEntry {
             name,
             instance,
             waiting: None,
         });
-        inner.ports.len() as u32 - 1
+        agenda.ports.len() as u32 - 1
     }
 }
 
@@ -107,7 +107,7 @@ impl<T: Message> ProcessInput<T> {
                 }
                 inbox.wanted = true;
             }
-            self.world.wait_for(What::Port(self.port)).await;
+            self.world.wait_for(Plan::of(What::Port(self.port))).await;
         }
     }
 }
@@ -124,7 +124,7 @@ impl<T: Message> ProcessOutput<T> {
 
     async fn drain(&self) {
         while self.outbox.lock().is_some() {
-            self.world.wait_for(What::Port(self.port)).await;
+            self.world.wait_for(Plan::of(What::Port(self.port))).await;
         }
     }
 }

@@ -17,6 +17,7 @@
 )]
 
 mod kernel;
+mod phold;
 mod system;
 
 use std::process::ExitCode;
@@ -59,7 +60,7 @@ fn kernel_lines(words: &[&str]) -> Option<Vec<String>> {
         return Some(vec![
             kernel::ring(1024, 64, 20_000_000),
             kernel::pipe(8, 4, 3, 1_000_000),
-            kernel::phold(1024, 16, 1000, 10_000_000),
+            phold::phold(1024, 16, 1000, 10_000_000),
         ]);
     };
     let sizes: Vec<u64> = sizes
@@ -69,7 +70,7 @@ fn kernel_lines(words: &[&str]) -> Option<Vec<String>> {
     let line = match (*name, sizes[..].as_ref()) {
         ("ring", &[modules, tokens, hops]) => kernel::ring(modules, tokens, hops),
         ("pipe", &[stages, depth, every, items]) => kernel::pipe(stages, depth, every, items),
-        ("phold", &[objects, events, delay, total]) => kernel::phold(objects, events, delay, total),
+        ("phold", &[objects, events, delay, total]) => phold::phold(objects, events, delay, total),
         _ => return None,
     };
     Some(vec![line])

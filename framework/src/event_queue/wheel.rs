@@ -1,0 +1,183 @@
+//! A timing wheel.
+//!
+//! ```text
+//!   near: one list per tick, for the next 4096 ticks ── two-level bitmap finds the next one
+//!   far:  heap ordered by (tick, sequence) ── moves to the near part before its ticks are reached
+//! ```
+//!
+//! The lists run through a table of links by item, so nothing is allocated but when there are
+//! more items than ever before, and removing costs the same wherever the item is.
+
+use super::Timed;
+use super::far::FarHeap;
+
+/// Ticks the near part covers: 64 words of 64 bits.
+const SLOTS: u64 = 64 * 64;
+
+/// No item.
+const NONE: u32 = u32::MAX;
+
+pub(super) struct Wheel {
+    /// The time up to which items have been taken.
+    now: u64,
+    slots: Box<[Slot; SLOTS as usize]>,
+    links: Vec<Link>,
+    occupied: [u64; 64],
+    /// Bit per word of `occupied` that is not zero.
+    summary: u64,
+    far: FarHeap,
+}
+
+/// The ends of the list of one tick.
+#[derive(Clone, Copy)]
+struct Slot {
+    first: u32,
+    last: u32,
+}
+
+/// The neighbours of an item in the list of its tick.
+#[derive(Clone, Copy)]
+struct Link {
+    before: u32,
+    after: u32,
+}
+
+impl Wheel {
+    pub(super) fn new(now: u64) -> Self {
+        let empty = Slot {
+            first: NONE,
+            last: NONE,
+        };
+        Self {
+            now,
+            slots: vec![empty; SLOTS as usize]
+                .into_boxed_slice()
+                .try_into()
+                .unwrap_or_else(|_| unreachable!("it has this length")),
+            links: Vec::new(),
+            occupied: [0; 64],
+            summary: 0,
+            far: FarHeap::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, tick: u64, item: Timed) {
+        debug_assert!(tick >= self.now);
+        if tick - self.now < SLOTS {
+            self.push_near(tick, item.0);
+        } else {
+            self.far.push(tick, item.0);
+        }
+    }
+
+    #[inline]
+    fn push_near(&mut self, tick: u64, item: u32) {
+        let at = (tick % SLOTS) as usize;
+        let slot = &mut self.slots[at];
+        let before = std::mem::replace(&mut slot.last, item);
+        if item as usize >= self.links.len() {
+            self.links = grown(std::mem::take(&mut self.links), item);
+        }
+        self.links[item as usize] = Link {
+            before,
+            after: NONE,
+        };
+        if before == NONE {
+            slot.first = item;
+            self.occupied[at / 64] |= 1 << (at % 64);
+            self.summary |= 1 << (at / 64);
+        } else {
+            self.links[before as usize].after = item;
+        }
+    }
+
+    #[inline]
+    fn mark_empty(&mut self, slot: usize) {
+        let word = slot / 64;
+        self.occupied[word] &= !(1 << (slot % 64));
+        if self.occupied[word] == 0 {
+            self.summary &= !(1 << word);
+        }
+    }
+
+    pub(super) fn remove(&mut self, tick: u64, item: Timed) {
+        if tick - self.now >= SLOTS {
+            return self.far.remove(item.0);
+        }
+        let at = (tick % SLOTS) as usize;
+        let Link { before, after } = self.links[item.0 as usize];
+        match before {
+            NONE => self.slots[at].first = after,
+            _ => self.links[before as usize].after = after,
+        }
+        match after {
+            NONE => self.slots[at].last = before,
+            _ => self.links[after as usize].before = before,
+        }
+        if self.slots[at].first == NONE {
+            self.mark_empty(at);
+        }
+    }
+
+    #[inline]
+    pub(super) fn next_tick(&self) -> Option<u64> {
+        if self.summary == 0 {
+            return self.far.first_tick();
+        }
+        let start = self.now % SLOTS;
+        let (word, bit) = ((start / 64) as usize, start % 64);
+        let here = self.occupied[word] & u64::MAX << bit;
+        let slot = if here != 0 {
+            word as u64 * 64 + u64::from(here.trailing_zeros())
+        } else {
+            // The words after this one, in turn; this one's low bits are the farthest.
+            let turn = (word as u32 + 1) % 64;
+            let skip = self.summary.rotate_right(turn).trailing_zeros();
+            let found = (turn + skip) % 64;
+            u64::from(found * 64 + self.occupied[found as usize].trailing_zeros())
+        };
+        Some(self.now + (slot + SLOTS - start) % SLOTS)
+    }
+
+    #[inline]
+    pub(super) fn advance(&mut self, tick: u64) {
+        debug_assert!(tick >= self.now);
+        self.now = tick;
+        while let Some(due) = self.far.first_tick()
+            && due - tick < SLOTS
+        {
+            let item = self.far.pop().expect("it has a first item");
+            self.push_near(due, item);
+        }
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Timed> {
+        let at = (self.now % SLOTS) as usize;
+        let slot = &mut self.slots[at];
+        let item = slot.first;
+        if item == NONE {
+            return None;
+        }
+        let after = self.links[item as usize].after;
+        slot.first = after;
+        if after == NONE {
+            slot.last = NONE;
+            self.mark_empty(at);
+        } else {
+            self.links[after as usize].before = NONE;
+        }
+        Some(Timed(item))
+    }
+}
+
+#[cold]
+fn grown(mut links: Vec<Link>, item: u32) -> Vec<Link> {
+    let none = Link {
+        before: NONE,
+        after: NONE,
+    };
+    links.resize((item as usize + 1).next_power_of_two(), none);
+    links
+}
