@@ -21,13 +21,39 @@ pub(crate) const NONE: u64 = u64::MAX;
 /// [`EventState::pending`] with one for the next delta cycle: earlier than all others.
 const DELTA: u64 = 0;
 
+/// No process.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// What the agenda knows of an event. Most have one listener, found without a detour.
 pub(crate) struct EventState {
     /// The tick of the pending notification, [`DELTA`] or [`NONE`].
     pub(crate) pending: u64,
-    /// Methods with this event in their sensitivity.
+    /// The first method with this event in its sensitivity, or [`NOBODY`].
+    pub(crate) method: u32,
+    /// All others who listen, once there are any.
+    pub(crate) others: Option<Box<Listeners>>,
+}
+
+/// Who listens to an event besides its first method.
+#[derive(Default)]
+pub(crate) struct Listeners {
     pub(crate) methods: Vec<u32>,
     /// Armed waits, and which of its events this one is to each.
     pub(crate) waits: Vec<(u32, usize)>,
+}
+
+impl EventState {
+    pub(crate) fn add_method(&mut self, process: u32) {
+        if self.method == NOBODY {
+            self.method = process;
+        } else {
+            self.listeners().methods.push(process);
+        }
+    }
+
+    pub(crate) fn listeners(&mut self) -> &mut Listeners {
+        self.others.get_or_insert_default()
+    }
 }
 
 impl Event {
@@ -35,8 +61,8 @@ impl Event {
         let mut agenda = core.agenda.borrow_mut();
         agenda.events.push(EventState {
             pending: NONE,
-            methods: Vec::new(),
-            waits: Vec::new(),
+            method: NOBODY,
+            others: None,
         });
         agenda.event_names.push(name);
         Self::from_id(core, agenda.events.len() as u32 - 1)
@@ -53,7 +79,7 @@ impl Event {
     pub fn notify(&self) {
         let mut agenda = self.core.agenda.borrow_mut();
         agenda.cancel(self.id);
-        agenda.trigger(self.id);
+        agenda.notify_now(self.id);
     }
 
     /// Notifies in the next delta cycle, unless that is pending already.
@@ -66,11 +92,9 @@ impl Event {
     #[inline]
     pub fn notify_after(&self, ticks: u64) {
         let mut agenda = self.core.agenda.borrow_mut();
-        if ticks == 0 {
-            return agenda.notify_delta(self.id);
+        if !agenda.notify_soon(self.id, ticks) {
+            agenda.notify_after(self.id, ticks);
         }
-        let tick = agenda.now.saturating_add(ticks);
-        agenda.notify_at(self.id, tick);
     }
 
     /// Notifies at `tick`, as [`Event::notify_after`]; a time that has passed means the next delta
@@ -100,9 +124,25 @@ impl Agenda {
         }
     }
 
-    /// Notifies `event` at `tick`, which is to come.
-    #[inline]
-    fn notify_at(&mut self, event: u32, tick: u64) {
+    /// Does what [`Agenda::notify_after`] does in the common case that takes but a few steps. Says
+    /// whether it did.
+    #[inline(always)]
+    fn notify_soon(&mut self, event: u32, ticks: u64) -> bool {
+        let pending = self.events[event as usize].pending;
+        let simple = pending == NONE && ticks != 0 && !self.any_background;
+        let done = simple && self.queue.push_soon(ticks, Timed::event(event));
+        if done {
+            self.events[event as usize].pending = self.now + ticks;
+        }
+        done
+    }
+
+    #[inline(never)]
+    fn notify_after(&mut self, event: u32, ticks: u64) {
+        if ticks == 0 {
+            return self.notify_delta(event);
+        }
+        let tick = self.now.saturating_add(ticks);
         let pending = &mut self.events[event as usize].pending;
         if *pending <= tick {
             // The earlier one stays; it is now wanted by this process too.

@@ -47,14 +47,11 @@ impl Timed {
     }
 }
 
-enum Order {
-    Wheel(Box<Wheel>),
-    Sorted(Sorted),
-}
-
 /// Items by tick; those of one tick come out as they went in.
 pub(crate) struct EventQueue {
-    order: Order,
+    wheel: Wheel,
+    /// Holds everything in place of the wheel.
+    sorted: Option<Box<Sorted>>,
     /// Items in the queue.
     pending: usize,
     /// How many of them do not keep a run alive.
@@ -66,35 +63,45 @@ pub(crate) struct EventQueue {
 impl EventQueue {
     pub(crate) fn new() -> Self {
         Self {
-            order: Order::Wheel(Box::new(Wheel::new(0))),
+            wheel: Wheel::new(),
+            sorted: None,
             pending: 0,
             background: 0,
             is_background: Vec::new(),
         }
     }
 
-    /// Goes on with a queue of another kind, which takes over what is pending.
+    /// Goes on with a queue of another kind, which takes over what is pending after `now`.
     pub(crate) fn change_kind(&mut self, kind: QueueKind, now: u64) {
-        let fresh = match kind {
-            QueueKind::Wheel => Order::Wheel(Box::new(Wheel::new(now))),
-            QueueKind::Sorted => Order::Sorted(Sorted::default()),
-        };
-        let mut old = std::mem::replace(&mut self.order, fresh);
-        while let Some(tick) = old.next_tick() {
-            old.advance(tick);
-            while let Some(item) = old.pop(tick) {
-                self.order.push(tick, item);
-            }
+        let mut moved = Vec::new();
+        let mut due = Vec::new();
+        while let Some(tick) = self.next_tick() {
+            self.advance(tick);
+            self.order_due(tick, &mut due);
+            moved.extend(due.drain(..).map(|item| (tick, item)));
+        }
+        self.wheel.turn_back(now);
+        self.sorted = (kind == QueueKind::Sorted).then(Box::default);
+        for (tick, item) in moved {
+            self.order_push(tick, item);
         }
     }
 
     /// Adds an item at `tick`, after the current time. Beyond the horizon it never comes.
-    #[inline]
     pub(crate) fn push(&mut self, tick: u64, item: Timed) {
         if tick <= TICK_MAX {
             self.pending += 1;
-            self.order.push(tick, item);
+            self.order_push(tick, item);
         }
+    }
+
+    /// Does what [`EventQueue::push`] does where that takes but a few steps: not more than
+    /// [`wheel::SLOTS`] ticks ahead, and `item` has been in the queue before. Says whether it did.
+    #[inline(always)]
+    pub(crate) fn push_soon(&mut self, ticks: u64, item: Timed) -> bool {
+        let done = self.sorted.is_none() && self.wheel.push_soon(ticks, item);
+        self.pending += usize::from(done);
+        done
     }
 
     /// Says that `item`, just added, does not keep a run alive.
@@ -124,74 +131,57 @@ impl EventQueue {
         self.pending > self.background
     }
 
-    /// Removes the item that was added at `tick` and not popped yet.
+    /// Removes the item that was added at `tick`, after the current time.
     pub(crate) fn remove(&mut self, tick: u64, item: Timed) {
         if tick <= TICK_MAX {
             self.pending -= 1;
             self.bring_to_foreground(item);
-            self.order.remove(tick, item);
+            match &mut self.sorted {
+                None => self.wheel.remove(tick, item),
+                Some(sorted) => sorted.remove(item),
+            }
+        }
+    }
+
+    /// Adds the items of the current time, `now`, to `due`.
+    #[inline]
+    pub(crate) fn take_due(&mut self, now: u64, due: &mut Vec<Timed>) {
+        let before = due.len();
+        self.order_due(now, due);
+        self.pending -= due.len() - before;
+        if self.background > 0 {
+            for item in &due[before..] {
+                self.bring_to_foreground(*item);
+            }
         }
     }
 
     /// The tick of the first item.
     #[inline]
     pub(crate) fn next_tick(&mut self) -> Option<u64> {
-        self.order.next_tick()
+        match &mut self.sorted {
+            None => self.wheel.next_tick(),
+            Some(sorted) => sorted.next_tick(),
+        }
     }
 
     /// Moves the current time to `tick`, which must not be later than the first item.
     #[inline]
     pub(crate) fn advance(&mut self, tick: u64) {
-        self.order.advance(tick);
+        self.wheel.advance(tick);
     }
 
-    /// Takes the next item of the current time, `now`.
-    #[inline]
-    pub(crate) fn pop(&mut self, now: u64) -> Option<Timed> {
-        let item = self.order.pop(now)?;
-        self.pending -= 1;
-        self.bring_to_foreground(item);
-        Some(item)
-    }
-}
-
-impl Order {
-    #[inline]
-    fn push(&mut self, tick: u64, item: Timed) {
-        match self {
-            Order::Wheel(wheel) => wheel.push(tick, item),
-            Order::Sorted(sorted) => sorted.push(tick, item),
+    fn order_push(&mut self, tick: u64, item: Timed) {
+        match &mut self.sorted {
+            None => self.wheel.push(tick, item),
+            Some(sorted) => sorted.push(tick, item),
         }
     }
 
-    fn remove(&mut self, tick: u64, item: Timed) {
-        match self {
-            Order::Wheel(wheel) => wheel.remove(tick, item),
-            Order::Sorted(sorted) => sorted.remove(tick, item),
-        }
-    }
-
-    #[inline]
-    fn next_tick(&mut self) -> Option<u64> {
-        match self {
-            Order::Wheel(wheel) => wheel.next_tick(),
-            Order::Sorted(sorted) => sorted.next_tick(),
-        }
-    }
-
-    #[inline]
-    fn advance(&mut self, tick: u64) {
-        match self {
-            Order::Wheel(wheel) => wheel.advance(tick),
-            Order::Sorted(_) => {}
-        }
-    }
-
-    #[inline]
-    fn pop(&mut self, now: u64) -> Option<Timed> {
-        match self {
-            Order::Wheel(wheel) => wheel.pop(),
-            Order::Sorted(sorted) => sorted.pop(now),
+    fn order_due(&mut self, now: u64, due: &mut Vec<Timed>) {
+        match &mut self.sorted {
+            None => self.wheel.take_due(due),
+            Some(sorted) => sorted.take_due(now, due),
         }
     }
 }
@@ -237,7 +227,9 @@ mod tests {
                 match step {
                     Step::Push { delay, background } => {
                         let (tick, id) = (now + delay, free.pop().unwrap());
-                        queue.push(tick, Timed(id));
+                        if !(delay < 4096 && queue.push_soon(delay, Timed(id))) {
+                            queue.push(tick, Timed(id));
+                        }
                         if background {
                             queue.put_in_background(Timed(id));
                         }
@@ -255,7 +247,9 @@ mod tests {
                         if let Some(tick) = queue.next_tick() {
                             now = tick;
                             queue.advance(tick);
-                            let items: Vec<_> = std::iter::from_fn(|| queue.pop(now)).map(|i| i.0).collect();
+                            let mut due = Vec::new();
+                            queue.take_due(now, &mut due);
+                            let items: Vec<_> = due.iter().map(|i| i.0).collect();
                             let due = model.partition_point(|(t, ..)| *t <= tick);
                             let expected: Vec<_> = model.drain(..due).map(|(_, id, _)| id).collect();
                             free.extend(&items);
@@ -266,8 +260,11 @@ mod tests {
                         now = model.first().map_or(now + by, |(first, ..)| *first.min(&(now + by)));
                         queue.advance(now);
                         // What is due at the new time comes out before time goes on.
-                        while let Some(item) = queue.pop(now) {
-                            prop_assert_eq!((now, item.0), { let m = model.remove(0); (m.0, m.1) });
+                        let mut due = Vec::new();
+                        queue.take_due(now, &mut due);
+                        for item in due {
+                            let (tick, id, _) = model.remove(0);
+                            prop_assert_eq!((now, item.0), (tick, id));
                             free.push(item.0);
                         }
                     }

@@ -135,7 +135,7 @@ impl World {
         let process = self.add(name.as_ref(), Body::Method(Box::new(body)));
         let mut agenda = self.core.agenda.borrow_mut();
         for event in sensitivity {
-            agenda.events[event.id as usize].methods.push(process.id);
+            agenda.events[event.id as usize].add_method(process.id);
         }
         process
     }

@@ -12,7 +12,7 @@ use super::Timed;
 use super::far::FarHeap;
 
 /// Ticks the near part covers: 64 words of 64 bits.
-const SLOTS: u64 = 64 * 64;
+pub(super) const SLOTS: u64 = 64 * 64;
 
 /// No item.
 const NONE: u32 = u32::MAX;
@@ -35,6 +35,11 @@ struct Slot {
     last: u32,
 }
 
+const EMPTY: Slot = Slot {
+    first: NONE,
+    last: NONE,
+};
+
 /// The neighbours of an item in the list of its tick.
 #[derive(Clone, Copy)]
 struct Link {
@@ -43,14 +48,10 @@ struct Link {
 }
 
 impl Wheel {
-    pub(super) fn new(now: u64) -> Self {
-        let empty = Slot {
-            first: NONE,
-            last: NONE,
-        };
+    pub(super) fn new() -> Self {
         Self {
-            now,
-            slots: vec![empty; SLOTS as usize]
+            now: 0,
+            slots: vec![EMPTY; SLOTS as usize]
                 .into_boxed_slice()
                 .try_into()
                 .unwrap_or_else(|_| unreachable!("it has this length")),
@@ -61,30 +62,49 @@ impl Wheel {
         }
     }
 
-    #[inline]
+    /// Takes an empty wheel back to an earlier time.
+    pub(super) fn turn_back(&mut self, now: u64) {
+        debug_assert!(self.next_tick().is_none());
+        self.now = now;
+    }
+
     pub(super) fn push(&mut self, tick: u64, item: Timed) {
         debug_assert!(tick >= self.now);
         if tick - self.now < SLOTS {
+            if item.0 as usize >= self.links.len() {
+                let none = Link {
+                    before: NONE,
+                    after: NONE,
+                };
+                let length = (item.0 as usize + 1).next_power_of_two();
+                self.links.resize(length, none);
+            }
             self.push_near(tick, item.0);
         } else {
             self.far.push(tick, item.0);
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    pub(super) fn push_soon(&mut self, ticks: u64, item: Timed) -> bool {
+        let near = ticks < SLOTS && (item.0 as usize) < self.links.len();
+        if near {
+            self.push_near(self.now + ticks, item.0);
+        }
+        near
+    }
+
+    #[inline(always)]
     fn push_near(&mut self, tick: u64, item: u32) {
         let at = (tick % SLOTS) as usize;
-        let slot = &mut self.slots[at];
-        let before = std::mem::replace(&mut slot.last, item);
-        if item as usize >= self.links.len() {
-            self.links = grown(std::mem::take(&mut self.links), item);
-        }
+        let before = self.slots[at].last;
         self.links[item as usize] = Link {
             before,
             after: NONE,
         };
+        self.slots[at].last = item;
         if before == NONE {
-            slot.first = item;
+            self.slots[at].first = item;
             self.occupied[at / 64] |= 1 << (at % 64);
             self.summary |= 1 << (at / 64);
         } else {
@@ -148,36 +168,22 @@ impl Wheel {
             && due - tick < SLOTS
         {
             let item = self.far.pop().expect("it has a first item");
-            self.push_near(due, item);
+            self.push(due, Timed(item));
         }
     }
 
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Timed> {
+    pub(super) fn take_due(&mut self, due: &mut Vec<Timed>) {
         let at = (self.now % SLOTS) as usize;
-        let slot = &mut self.slots[at];
-        let item = slot.first;
+        let mut item = self.slots[at].first;
         if item == NONE {
-            return None;
+            return;
         }
-        let after = self.links[item as usize].after;
-        slot.first = after;
-        if after == NONE {
-            slot.last = NONE;
-            self.mark_empty(at);
-        } else {
-            self.links[after as usize].before = NONE;
+        self.slots[at] = EMPTY;
+        self.mark_empty(at);
+        while item != NONE {
+            due.push(Timed(item));
+            item = self.links[item as usize].after;
         }
-        Some(Timed(item))
     }
-}
-
-#[cold]
-fn grown(mut links: Vec<Link>, item: u32) -> Vec<Link> {
-    let none = Link {
-        before: NONE,
-        after: NONE,
-    };
-    links.resize((item as usize + 1).next_power_of_two(), none);
-    links
 }

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use super::process::{Body, Entry, Readiness};
 use super::wait::{NEVER, Plan, Wait, What};
 use crate::builder::ClockId;
-use crate::event::{EventState, NONE};
+use crate::event::{EventState, NOBODY, NONE};
 use crate::event_queue::{EventQueue, Timed};
+use crate::time::TICK_MAX;
 use crate::wave::Waves;
 
 /// Delta cycles at one time after which processes are taken to run in circles.
@@ -31,8 +32,14 @@ pub(crate) struct Agenda {
     pub(super) delta_waits: Vec<u32>,
     pub(super) runnable: Vec<u32>,
     pub(crate) updates: Vec<Rc<dyn Update>>,
+    /// By process; apart from the rest, because every event looks at it.
+    pub(super) readiness: Vec<Readiness>,
     pub(super) processes: Vec<Entry>,
+    /// Whether any process is in the background.
+    pub(crate) any_background: bool,
     process_names: Vec<String>,
+    /// There are bodies to be put in place or taken away before the next process runs.
+    pub(super) chores: bool,
     /// Bodies of the last of `processes`, not yet in their place.
     pub(super) added: Vec<Body>,
     /// Processes to be ended before the next one runs.
@@ -52,6 +59,7 @@ pub(crate) struct Agenda {
     pub(crate) stopped: bool,
     pub(crate) waves: Waves,
     /// Empty lists that keep their memory for the next delta cycle.
+    spare_due: Vec<Timed>,
     spare_ids: Vec<u32>,
     spare_waits: Vec<(u32, usize)>,
     pub(super) spare_updates: Vec<Rc<dyn Update>>,
@@ -78,8 +86,11 @@ impl Agenda {
             delta_waits: Vec::new(),
             runnable: Vec::new(),
             updates: Vec::new(),
+            readiness: Vec::new(),
             processes: Vec::new(),
+            any_background: false,
             process_names: Vec::new(),
+            chores: false,
             added: Vec::new(),
             killed: Vec::new(),
             current: None,
@@ -94,6 +105,7 @@ impl Agenda {
             failure: None,
             stopped: false,
             waves: Waves::default(),
+            spare_due: Vec::new(),
             spare_ids: Vec::new(),
             spare_waits: Vec::new(),
             spare_updates: Vec::new(),
@@ -117,14 +129,16 @@ impl Agenda {
 
     pub(super) fn add_process(&mut self, name: String, body: Body, background: bool) -> u32 {
         self.processes.push(Entry {
-            readiness: Readiness::Waiting,
             background,
             is_method: matches!(body, Body::Method(_)),
             next_trigger: None,
             ended: None,
         });
+        self.readiness.push(Readiness::Waiting);
         self.process_names.push(name);
+        self.any_background |= background;
         self.added.push(body);
+        self.chores = true;
         self.processes.len() as u32 - 1
     }
 
@@ -134,9 +148,9 @@ impl Agenda {
 
     #[inline]
     pub(super) fn make_runnable(&mut self, process: u32) {
-        let entry = &mut self.processes[process as usize];
-        if matches!(entry.readiness, Readiness::Waiting | Readiness::Triggered) {
-            entry.readiness = Readiness::Queued;
+        let readiness = &mut self.readiness[process as usize];
+        if matches!(readiness, Readiness::Waiting | Readiness::Triggered) {
+            *readiness = Readiness::Queued;
             self.runnable.push(process);
         }
     }
@@ -145,7 +159,7 @@ impl Agenda {
     #[inline]
     pub(crate) fn schedule(&mut self, tick: u64, item: Timed) {
         self.queue.push(tick, item);
-        if self.is_in_background() && tick <= crate::time::TICK_MAX {
+        if self.any_background && self.is_in_background() && tick <= TICK_MAX {
             self.queue.put_in_background(item);
         }
     }
@@ -159,12 +173,15 @@ impl Agenda {
 
     /// Timed notifications and ended waits at ports.
     pub(super) fn start(&mut self, ports: &[u32]) {
-        while let Some(timed) = self.queue.pop(self.now) {
+        let mut due = std::mem::take(&mut self.spare_due);
+        self.queue.take_due(self.now, &mut due);
+        for timed in due.drain(..) {
             match timed.split() {
                 Ok(event) => self.trigger(event),
                 Err(wait) => self.end_wait(wait, DEADLINE),
             }
         }
+        self.spare_due = due;
         for port in ports {
             if let Some(wait) = self.ports[*port as usize].waiting.take() {
                 self.end_wait(wait, 0);
@@ -185,33 +202,66 @@ impl Agenda {
         self.spare_ids = due;
     }
 
-    /// Makes everybody runnable who waits for `event`.
-    #[inline]
-    pub(crate) fn trigger(&mut self, event: u32) {
+    /// Makes everybody runnable who waits for `event`. The process that runs now must not be
+    /// among them.
+    #[inline(always)]
+    pub(super) fn trigger(&mut self, event: u32) {
         let state = &mut self.events[event as usize];
         state.pending = NONE;
-        for process in &state.methods {
-            let entry = &mut self.processes[*process as usize];
-            // A process does not notify itself immediately.
-            if entry.readiness == Readiness::Waiting && self.current != Some(*process) {
-                entry.readiness = Readiness::Queued;
-                self.runnable.push(*process);
-            }
+        let (method, alone) = (state.method, state.others.is_none());
+        if method != NOBODY {
+            self.run_sensitive(method);
         }
-        if !state.waits.is_empty() {
-            self.trigger_waits(event);
+        if !alone {
+            self.trigger_others(event);
         }
     }
 
-    fn trigger_waits(&mut self, event: u32) {
+    /// As [`Agenda::trigger`], by the process that runs now, which does not notify itself.
+    pub(crate) fn notify_now(&mut self, event: u32) {
+        let current = self.current.map(|p| (p, self.readiness[p as usize]));
+        if let Some((process, _)) = current {
+            self.readiness[process as usize] = Readiness::Running;
+        }
+        self.trigger(event);
+        if let Some((process, readiness)) = current {
+            self.readiness[process as usize] = readiness;
+            let waits_no_more = self.processes[process as usize].next_trigger.is_none();
+            if readiness == Readiness::Triggered && waits_no_more {
+                // It has set off its own next trigger.
+                self.make_runnable(process);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn run_sensitive(&mut self, method: u32) {
+        let readiness = &mut self.readiness[method as usize];
+        if *readiness == Readiness::Waiting {
+            *readiness = Readiness::Queued;
+            self.runnable.push(method);
+        }
+    }
+
+    #[inline(never)]
+    fn trigger_others(&mut self, event: u32) {
+        let Some(mut others) = self.events[event as usize].others.take() else {
+            return;
+        };
+        for method in &others.methods {
+            self.run_sensitive(*method);
+        }
+        // Nobody arms a wait meanwhile, but one that ends here may look for its other entries.
         let mut due = std::mem::take(&mut self.spare_waits);
-        std::mem::swap(&mut due, &mut self.events[event as usize].waits);
+        std::mem::swap(&mut due, &mut others.waits);
+        self.events[event as usize].others = Some(others);
         for (wait, which) in due.drain(..) {
             self.end_wait(wait, which);
         }
         self.spare_waits = due;
     }
 
+    #[inline(never)]
     fn end_wait(&mut self, wait: u32, which: usize) {
         let entry = &mut self.waits[wait as usize];
         // Another of several events may have ended it already.
@@ -227,7 +277,8 @@ impl Agenda {
         let (process, of_method) = (entry.process, entry.of_method);
         if entry.deadline != NEVER {
             let deadline = std::mem::replace(&mut entry.deadline, NEVER);
-            if !timed_out {
+            // One that is due now has left the queue, and finds this wait over.
+            if deadline > self.now {
                 self.queue.remove(deadline, Timed::wait(wait));
             }
         }
@@ -250,7 +301,8 @@ impl Agenda {
         let Plan { what, deadline } = plan;
         let wait = self.free_waits.pop().unwrap_or(self.waits.len() as u32);
         for (which, event) in what.events().iter().enumerate() {
-            self.events[*event as usize].waits.push((wait, which));
+            let listeners = self.events[*event as usize].listeners();
+            listeners.waits.push((wait, which));
         }
         match what {
             What::Delta => self.delta_waits.push(wait),
@@ -301,7 +353,7 @@ impl Agenda {
             What::One(_) | What::All(_) | What::Port(_) | What::Delta if ended => {}
             What::One(_) | What::Any(_) | What::All(_) => {
                 for event in what.events() {
-                    let waits = &mut self.events[*event as usize].waits;
+                    let waits = &mut self.events[*event as usize].listeners().waits;
                     waits.retain(|(w, _)| *w != wait);
                 }
             }
@@ -328,22 +380,22 @@ impl Agenda {
             self.disarm(before);
         }
         let wait = self.arm(process, plan, true);
-        let entry = &mut self.processes[process as usize];
-        entry.next_trigger = Some(wait);
-        entry.readiness = Readiness::Triggered;
+        self.processes[process as usize].next_trigger = Some(wait);
+        self.readiness[process as usize] = Readiness::Triggered;
     }
 
     pub(super) fn kill(&mut self, process: u32) {
-        if self.processes[process as usize].readiness != Readiness::Ended {
+        if self.readiness[process as usize] != Readiness::Ended {
             self.end_process(process);
             self.killed.push(process);
+            self.chores = true;
         }
     }
 
     /// Notes that `process` never runs again.
     pub(super) fn end_process(&mut self, process: u32) {
+        self.readiness[process as usize] = Readiness::Ended;
         let entry = &mut self.processes[process as usize];
-        entry.readiness = Readiness::Ended;
         let (ended, trigger) = (entry.ended, entry.next_trigger.take());
         if let Some(wait) = trigger {
             self.disarm(wait);

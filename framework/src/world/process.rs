@@ -23,7 +23,6 @@ pub(super) enum Body {
 
 /// What the agenda knows of a process.
 pub(super) struct Entry {
-    pub(super) readiness: Readiness,
     /// Its timed waits and notifications do not keep a run alive.
     pub(super) background: bool,
     pub(super) is_method: bool,
@@ -39,6 +38,8 @@ pub(super) enum Readiness {
     Waiting,
     /// Will run in this evaluation phase.
     Queued,
+    /// Runs now and notifies: it does not notify itself.
+    Running,
     /// A method with a next trigger: its sensitivity does not count.
     Triggered,
     /// Never runs again.
@@ -54,7 +55,7 @@ impl Process {
 
     /// Whether it has returned or was killed.
     pub fn has_ended(&self) -> bool {
-        self.core.agenda.borrow().processes[self.id as usize].readiness == Readiness::Ended
+        self.core.agenda.borrow().readiness[self.id as usize] == Readiness::Ended
     }
 
     /// Notified one delta cycle after the process has returned or was killed.

@@ -67,30 +67,31 @@ impl World {
     /// Runs every runnable process, and those they notify immediately.
     fn evaluate(&self) {
         let mut bodies = self.core.bodies.borrow_mut();
-        let mut runs = 0;
+        let (mut runs, mut limit) = (0, self.core.agenda.borrow().run_limit());
         loop {
             let mut agenda = self.core.agenda.borrow_mut();
-            if !agenda.killed.is_empty() || !agenda.added.is_empty() {
+            if agenda.chores {
                 agenda = self.do_chores(agenda, &mut bodies);
+                limit = agenda.run_limit();
             }
             let Some(&process) = agenda.runnable.get(runs) else {
                 agenda.runnable.clear();
                 agenda.current = None;
                 return;
             };
-            if runs as u64 >= u64::from(agenda.delta_limit) * agenda.processes.len() as u64 {
+            if runs >= limit {
                 agenda.runnable.drain(..runs);
                 agenda.current = None;
                 agenda.fail_in_circles("immediate notifications");
                 return;
             }
             runs += 1;
-            let entry = &mut agenda.processes[process as usize];
-            if entry.readiness != Readiness::Queued {
+            let readiness = &mut agenda.readiness[process as usize];
+            if *readiness != Readiness::Queued {
                 // Killed while it waited for its turn.
                 continue;
             }
-            entry.readiness = Readiness::Waiting;
+            *readiness = Readiness::Waiting;
             agenda.current = Some(process);
             drop(agenda);
             let body = &mut bodies[process as usize];
@@ -115,6 +116,7 @@ impl World {
         mut agenda: std::cell::RefMut<'a, Agenda>,
         bodies: &mut Vec<Body>,
     ) -> std::cell::RefMut<'a, Agenda> {
+        agenda.chores = false;
         bodies.append(&mut agenda.added);
         agenda.current = None;
         while let Some(process) = agenda.killed.pop() {
@@ -162,6 +164,11 @@ impl World {
 }
 
 impl Agenda {
+    /// How often processes may run in one evaluation phase.
+    fn run_limit(&self) -> usize {
+        self.delta_limit as usize * self.processes.len()
+    }
+
     fn pass_time(&mut self, tick: u64) {
         if tick > self.now {
             self.now = tick;

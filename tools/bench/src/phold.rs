@@ -47,8 +47,9 @@ pub(crate) fn phold(objects: u64, events: u64, delay_max: u64, total: u64) -> St
             let handled = &state.handled[object as usize];
             handled.set(handled.get() + 1);
             let draw = state.draw();
-            object = (draw >> 32) % objects;
-            again.notify_after(1 + (draw & 0xffff_ffff) % delay_max);
+            // Scaled instead of divided: the workload is the kernel, not the random numbers.
+            object = ((draw >> 32) * objects) >> 32;
+            again.notify_after(1 + (((draw & 0xffff_ffff) * delay_max) >> 32));
         };
         world.handler(format!("handler {i}"), &[&event], next);
         event.notify_after(1 + i % delay_max);
