@@ -1,5 +1,6 @@
 //! Events: what processes notify and wait for.
 
+use std::future::Future;
 use std::rc::Rc;
 
 use crate::event_queue::Timed;
@@ -110,8 +111,11 @@ impl Event {
     }
 
     /// Waits for the next notification.
-    pub async fn wait(&self) {
-        Waiting::new(&self.core, Plan::any(&[self])).await;
+    pub fn wait(&self) -> impl Future<Output = ()> + use<> {
+        let waiting = Waiting::new(&self.core, Plan::any(&[self]));
+        async move {
+            waiting.await;
+        }
     }
 }
 

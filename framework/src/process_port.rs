@@ -35,6 +35,14 @@ pub struct ProcessOutput<T> {
     outbox: Arc<Mutex<Option<T>>>,
 }
 
+/// From where a process sends requests and gets their responses, one after the other: blocking
+/// transport over wires. Wire `path.request.output` and `path.response.input`, with the path given
+/// to [`SystemBuilder::process_requester`].
+pub struct ProcessRequester<Q, R> {
+    requests: ProcessOutput<Q>,
+    responses: ProcessInput<R>,
+}
+
 impl SystemBuilder {
     /// Adds an input for processes, clocked by `clock`; its wire ends at `path.input`.
     pub fn process_input<T: Message>(
@@ -83,6 +91,19 @@ impl SystemBuilder {
         }
     }
 
+    /// Adds an output for requests and an input for responses, both clocked by `clock`.
+    pub fn process_requester<Q: Message, R: Message>(
+        &mut self,
+        path: impl Into<String>,
+        clock: ClockId,
+    ) -> ProcessRequester<Q, R> {
+        let path = path.into();
+        ProcessRequester {
+            requests: self.process_output(format!("{path}.request"), clock),
+            responses: self.process_input(format!("{path}.response"), clock),
+        }
+    }
+
     fn process_port(&mut self, name: String) -> u32 {
         let instance = self.instance_count() as u32;
         let world = self.world();
@@ -126,6 +147,14 @@ impl<T: Message> ProcessOutput<T> {
         while self.outbox.lock().is_some() {
             self.world.wait_for(Plan::of(What::Port(self.port))).await;
         }
+    }
+}
+
+impl<Q: Message, R: Message> ProcessRequester<Q, R> {
+    /// Sends `request` and waits for its response.
+    pub async fn call(&mut self, request: Q) -> R {
+        self.requests.send(request).await;
+        self.responses.recv().await
     }
 }
 

@@ -34,7 +34,8 @@ pub enum Sample {
 
 /// Receives the changes of every signal of a world.
 ///
-/// It is called in the middle of delta cycles and must not touch the world.
+/// It is called in the middle of delta cycles and must not touch the world. It is dropped with the
+/// system at the latest, which is the time to complete a file.
 pub trait WaveSink {
     /// A signal called `name` exists from now on and shows `value`. Identifiers are counted from 0
     /// in the order in which the signals were made; hidden ones are left out.
@@ -85,6 +86,10 @@ impl Waves {
         {
             sink.change(Tick(now), id, value);
         }
+    }
+
+    pub(crate) fn take_sink(&mut self) -> Option<Box<dyn WaveSink>> {
+        self.sink.take()
     }
 
     pub(crate) fn name(&self, id: u32) -> &str {

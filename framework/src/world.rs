@@ -210,13 +210,16 @@ impl World {
     }
 
     /// Waits for the first of `events`; returns which it was.
-    pub async fn any(&self, events: &[&Event]) -> usize {
-        self.wait_for(Plan::any(events)).await
+    pub fn any(&self, events: &[&Event]) -> impl Future<Output = usize> + use<> {
+        self.wait_for(Plan::any(events))
     }
 
     /// Waits until every one of `events` has been notified.
-    pub async fn all(&self, events: &[&Event]) {
-        self.wait_for(Plan::all(events)).await;
+    pub fn all(&self, events: &[&Event]) -> impl Future<Output = ()> + use<> {
+        let waiting = self.wait_for(Plan::all(events));
+        async move {
+            waiting.await;
+        }
     }
 
     /// Waits for whatever `awaited` waits for, but no longer than `ticks`. What comes at the last

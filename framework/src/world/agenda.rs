@@ -7,6 +7,7 @@ use super::wait::{NEVER, Plan, Wait, What};
 use crate::builder::ClockId;
 use crate::event::{EventState, NOBODY, NONE};
 use crate::event_queue::{EventQueue, Timed};
+use crate::report::Reports;
 use crate::time::TICK_MAX;
 use crate::wave::Waves;
 
@@ -58,6 +59,7 @@ pub(crate) struct Agenda {
     pub(crate) failure: Option<String>,
     pub(crate) stopped: bool,
     pub(crate) waves: Waves,
+    pub(crate) reports: Reports,
     /// Empty lists that keep their memory for the next delta cycle.
     spare_due: Vec<Timed>,
     spare_ids: Vec<u32>,
@@ -105,6 +107,7 @@ impl Agenda {
             failure: None,
             stopped: false,
             waves: Waves::default(),
+            reports: Reports::default(),
             spare_due: Vec::new(),
             spare_ids: Vec::new(),
             spare_waits: Vec::new(),

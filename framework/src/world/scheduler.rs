@@ -186,9 +186,10 @@ impl Drop for OwnedWorld {
         let mut agenda = self.0.core.agenda.borrow_mut();
         let added = std::mem::take(&mut agenda.added);
         let updates = std::mem::take(&mut agenda.updates);
+        let listeners = (agenda.waves.take_sink(), agenda.reports.take_listener());
         // What they give back when they go must find the world free.
         drop(agenda);
         let bodies = self.0.core.bodies.take();
-        drop((added, bodies, updates));
+        drop((added, bodies, updates, listeners));
     }
 }
