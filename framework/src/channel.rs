@@ -384,7 +384,8 @@ impl<T: Message> AnyPort for OutPort<T> {
             return Ok(());
         };
         let wire: SavedWire = own.state()?;
-        let (messages, credits): (Vec<(u64, T)>, Vec<u64>) = other.state()?;
+        let messages: Vec<(u64, T)> = other.state()?;
+        let (credits, _): (Vec<u64>, u64) = other.engine()?;
         let late = |tick: &u64| *tick > TICK_MAX;
         if messages.iter().map(|m| &m.0).chain(&credits).any(late) {
             return Err("a time beyond the horizon".to_owned());
@@ -451,7 +452,7 @@ impl<T: Message> AnyPort for InPort<T> {
         };
         let messages: Vec<_> = link.end.messages().collect();
         let credits: Vec<_> = link.end.credits(now).collect();
-        SavedPort::of(&(messages, credits), &link.messages)
+        SavedPort::of(&messages, &(credits, link.messages))
     }
 
     fn clear(&mut self) {
@@ -462,7 +463,8 @@ impl<T: Message> AnyPort for InPort<T> {
 
     fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
         if let Some(link) = &mut self.link {
-            link.messages = own.engine()?;
+            let (_, messages): (Vec<u64>, u64) = own.engine()?;
+            link.messages = messages;
         }
         Ok(())
     }

@@ -161,13 +161,14 @@ impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
             .iter()
             .filter(|(tick, _)| !seen(*tick))
             .collect();
-        SavedPort::of(&(&self.value, self.changes, settled, recent), &())
+        SavedPort::of(&(&self.value, self.changes), &(settled, recent))
     }
 
     fn clear(&mut self) {}
 
     fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
-        let (value, changes, settled, recent) = own.state()?;
+        let (value, changes) = own.state()?;
+        let (settled, recent) = own.engine()?;
         self.value = value;
         self.changes = changes;
         *self.history.lock() = History { settled, recent };
