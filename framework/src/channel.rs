@@ -264,6 +264,7 @@ struct In<T> {
     credit_ticks: u64,
     same_domain: bool,
     messages: u64,
+    channel: u32,
 }
 
 impl<T: Message> InPort<T> {
@@ -300,6 +301,7 @@ impl<T: Message> InPort<T> {
         if let Some(ready) = link.end.next_ready(now) {
             ctx.wake_me_at_tick(ready);
         }
+        ctx.taken(link.channel);
         Some(value)
     }
 
@@ -383,6 +385,7 @@ impl<T: Message> AnyPort for InPort<T> {
             credit_ticks: u64::from(terms.credit_cycles) * terms.receiver_period,
             same_domain: terms.sender.domain == terms.receiver.domain,
             messages: 0,
+            channel: terms.channel,
         });
     }
 
