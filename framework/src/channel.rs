@@ -265,6 +265,7 @@ struct In<T> {
     credit_ticks: u64,
     same_domain: bool,
     messages: u64,
+    channel: u32,
 }
 
 impl<T: Message> InPort<T> {
@@ -301,6 +302,7 @@ impl<T: Message> InPort<T> {
         if let Some(ready) = link.end.next_ready(now) {
             ctx.wake_me_at_tick(ready);
         }
+        ctx.taken(link.channel);
         Some(value)
     }
 
@@ -434,6 +436,7 @@ impl<T: Message> AnyPort for InPort<T> {
             credit_ticks: u64::from(terms.credit_cycles) * terms.receiver_period,
             same_domain: terms.sender.domain == terms.receiver.domain,
             messages: 0,
+            channel: terms.channel,
         });
     }
 

@@ -11,7 +11,7 @@ use crate::component::{Component, Next, Reason};
 use crate::context::{Context, Shared};
 use crate::deadlock::DeadlockReport;
 use crate::ports::Ports;
-use crate::probe::ProbeSink;
+use crate::probe::{Probe, ProbeSink};
 use crate::schedule::{DomainSchedule, Target};
 use crate::statistics::{InstanceStatistics, Statistics};
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
@@ -248,6 +248,17 @@ impl Simulation {
         self.shared.sink = sink;
     }
 
+    /// Ends the recording of instrumentation events and drops the sink.
+    ///
+    /// # Errors
+    /// What went wrong while recording, such as a full disk.
+    pub fn finish_probes(&mut self) -> std::io::Result<()> {
+        match self.shared.sink.take() {
+            Some(mut sink) => sink.finish(self.now),
+            None => Ok(()),
+        }
+    }
+
     /// Time of the last evaluated edge.
     pub fn now(&self) -> Tick {
         self.now
@@ -277,6 +288,12 @@ impl Simulation {
             "{}.{} -> {}.{}",
             self.instances[from.0 as usize].path, from.1, self.instances[to.0 as usize].path, to.1
         )
+    }
+
+    /// Instance number and port name at the sending and at the receiving end of channel `number`.
+    pub fn channel_ends(&self, number: u32) -> [(u32, &str); 2] {
+        let ChannelInfo { from, to, .. } = &self.channels[number as usize];
+        [(from.0, &from.1), (to.0, &to.1)]
     }
 
     /// Number of channels.
@@ -673,6 +690,12 @@ fn evaluate(slot: &mut Slot, shared: &mut Shared, now: Tick, cycle: Cycle, me: T
         component: slot.number,
     };
     let next = slot.component.evaluate(&mut ctx);
+    if let Some(sink) = &mut shared.sink
+        && slot.activity.reason != next.reason()
+    {
+        let reason = next.reason();
+        sink.record(now, slot.number, &Probe::Waits { reason });
+    }
     slot.activity.charge(cycle, next);
     let at = match next {
         Next::Busy => cycle + 1,
