@@ -119,6 +119,7 @@
 
 mod builder;
 mod channel;
+mod checkpoint;
 mod clocked;
 mod component;
 mod context;
@@ -141,6 +142,7 @@ mod signal;
 mod simulation;
 mod state;
 mod statistics;
+mod tap;
 mod test_bench;
 mod time;
 mod transport;
@@ -152,6 +154,7 @@ pub use builder::{
     ClockId, ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
 };
 pub use channel::{InPort, Link, Message, OutPort, Width};
+pub use checkpoint::{Checkpoint, CheckpointError, Description, Difference, Subject};
 pub use clocked::{Clock, Reset};
 pub use component::{Component, Next, Reason};
 pub use context::Context;
@@ -172,6 +175,7 @@ pub use signal::{Signal, SignalValue};
 pub use simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
 pub use state::{State, StateError};
 pub use statistics::{Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value};
+pub use tap::{Credit, PortAddress, Tap, TapError, Transit};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockSetError, Cycle, Frequency, Tick, TimeBase};
 pub use transport::{Command, LocalTime, Payload, Response, Router, Transport, Transported};

@@ -20,6 +20,12 @@ impl World {
         self.core.agenda.borrow_mut().periods = periods;
     }
 
+    /// Name of the first process, if there is any.
+    pub(crate) fn first_process(&self) -> Option<String> {
+        let agenda = self.core.agenda.borrow();
+        (!agenda.processes.is_empty()).then(|| agenda.process_name(0).to_owned())
+    }
+
     /// The next time at which the world has something to do.
     pub(crate) fn upcoming(&self) -> Option<Upcoming> {
         let mut agenda = self.core.agenda.borrow_mut();
