@@ -182,3 +182,8 @@ pub use transport::{Command, LocalTime, Payload, Response, Router, Transport, Tr
 pub use waits::{Wait, Waits};
 pub use wave::{Sample, Shape, WaveSink};
 pub use world::{Process, Trigger, Update, World};
+
+/// The chapter's examples, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/for-systemc-users.md")]
+mod for_systemc_users {}

@@ -415,11 +415,7 @@ fn sleeping_changes_nothing_for_background_processes_beside_components() {
             }
         });
         let mut simulation = builder.elaborate().unwrap();
-        simulation.set_options(EngineOptions {
-            order,
-            sleeping,
-            ..EngineOptions::default()
-        });
+        simulation.set_options(EngineOptions { order, sleeping });
         assert_eq!(simulation.run(&RunLimits::default()), Outcome::Done);
         diary.lines.take()
     };

@@ -18,12 +18,14 @@
 
 mod kernel;
 mod phold;
+mod signals;
 mod system;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: warpweave-bench kernel [ring MODULES TOKENS HOPS | pipe STAGES DEPTH \
-                     EVERY ITEMS | phold OBJECTS EVENTS DELAY_MAX TOTAL]
+                     EVERY ITEMS | phold OBJECTS EVENTS DELAY_MAX TOTAL | \
+                     signals WIDTH DEPTH TICKS]
        warpweave-bench system [SCENARIO [PATH=VALUE ...]]";
 
 fn main() -> ExitCode {
@@ -61,6 +63,7 @@ fn kernel_lines(words: &[&str]) -> Option<Vec<String>> {
             kernel::ring(1024, 64, 20_000_000),
             kernel::pipe(8, 4, 3, 1_000_000),
             phold::phold(1024, 16, 1000, 10_000_000),
+            signals::signals(64, 16, 5000),
         ]);
     };
     let sizes: Vec<u64> = sizes
@@ -71,6 +74,7 @@ fn kernel_lines(words: &[&str]) -> Option<Vec<String>> {
         ("ring", &[modules, tokens, hops]) => kernel::ring(modules, tokens, hops),
         ("pipe", &[stages, depth, every, items]) => kernel::pipe(stages, depth, every, items),
         ("phold", &[objects, events, delay, total]) => phold::phold(objects, events, delay, total),
+        ("signals", &[width, depth, ticks]) => signals::signals(width, depth, ticks),
         _ => return None,
     };
     Some(vec![line])
