@@ -15,6 +15,7 @@ use std::any::{Any, TypeId, type_name};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::context::Context;
 use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, SavedPort};
@@ -379,6 +380,12 @@ impl<T: Message> AnyPort for OutPort<T> {
         SavedPort::of(&wire, &link.end.is_blocked())
     }
 
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        let link = self.link.as_ref()?;
+        let sent = json!({ "messages": link.messages, "free_from_tick": link.free_from });
+        Some(("sent".to_owned(), sent))
+    }
+
     fn clear(&mut self) {}
 
     fn load(&mut self, own: &SavedPort, other: &SavedPort) -> Result<(), String> {
@@ -456,6 +463,13 @@ impl<T: Message> AnyPort for InPort<T> {
         let messages: Vec<_> = link.end.messages().collect();
         let credits: Vec<_> = link.end.credits(now).collect();
         SavedPort::of(&messages, &(credits, link.messages))
+    }
+
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        let messages = self.link.as_ref()?.end.messages();
+        let messages = messages
+            .map(|(tick, message)| json!({ "readable_from_tick": tick, "message": message }));
+        Some(("holds".to_owned(), messages.collect()))
     }
 
     fn clear(&mut self) {

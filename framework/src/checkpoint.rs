@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use crate::channel::{Link, Width};
 use crate::ports::{Direction, SavedPort};
-use crate::simulation::{Activity, ChannelInfo, Instance, Simulation};
+use crate::simulation::{Activity, Instance, Simulation};
 use crate::state::{State, StateError};
 use crate::time::{Cycle, TICK_MAX, Tick};
 
@@ -318,7 +318,7 @@ impl Simulation {
             .map_err(|problem| self.component_error(number, problem))
     }
 
-    fn component_error(&self, number: usize, problem: StateError) -> CheckpointError {
+    pub(crate) fn component_error(&self, number: usize, problem: StateError) -> CheckpointError {
         let Instance { path, kind, .. } = &self.instances[number];
         CheckpointError::Component {
             path: path.clone(),
@@ -328,7 +328,7 @@ impl Simulation {
     }
 
     /// The clocks, instances and wires.
-    fn description(&self) -> Description {
+    pub(crate) fn description(&self) -> Description {
         let subject = |name: &str, kind: &str, fields| Subject {
             name: name.to_owned(),
             kind: kind.to_owned(),
@@ -355,10 +355,7 @@ impl Simulation {
 
     /// Visits every end of every channel: number of the channel and the port.
     fn visit_channel_ends(&mut self, mut visit: impl FnMut(u32, &mut dyn crate::ports::AnyPort)) {
-        for (number, ends) in channel_ends(&self.channels, self.instances.len())
-            .iter()
-            .enumerate()
-        {
+        for (number, ends) in self.ends_by_instance().iter().enumerate() {
             self.visit_ports(number, &mut |port| {
                 for (_, channel) in ends.iter().filter(|(name, _)| *name == port.name) {
                     visit(*channel, port.port);
@@ -395,13 +392,27 @@ impl Simulation {
         self.channel_result(failed)
     }
 
-    fn channel_result(&self, failed: Option<(u32, String)>) -> Result<(), CheckpointError> {
+    pub(crate) fn channel_result(
+        &self,
+        failed: Option<(u32, String)>,
+    ) -> Result<(), CheckpointError> {
         failed.map_or(Ok(()), |(channel, problem)| {
             Err(CheckpointError::Channel {
                 name: self.channel_name(channel),
                 problem,
             })
         })
+    }
+
+    /// Per instance the names of its connected ports with their channels.
+    pub(crate) fn ends_by_instance(&self) -> Vec<Vec<(String, u32)>> {
+        let mut ends = vec![Vec::new(); self.instances.len()];
+        for (number, channel) in self.channels.iter().enumerate() {
+            for (instance, port) in [&channel.from, &channel.to] {
+                ends[*instance as usize].push((port.clone(), number as u32));
+            }
+        }
+        ends
     }
 
     fn save_engine(&self) -> EngineState {
@@ -499,17 +510,6 @@ impl SavedChannel {
             Direction::Input => &mut self.to,
         }
     }
-}
-
-/// Per instance the names of its connected ports with their channels.
-fn channel_ends(channels: &[ChannelInfo], instances: usize) -> Vec<Vec<(String, u32)>> {
-    let mut ends = vec![Vec::new(); instances];
-    for (number, channel) in channels.iter().enumerate() {
-        for (instance, port) in [&channel.from, &channel.to] {
-            ends[*instance as usize].push((port.clone(), number as u32));
-        }
-    }
-    ends
 }
 
 fn wire_fields(link: &Link) -> Vec<(String, String)> {

@@ -45,6 +45,8 @@ pub(crate) trait AnyPort {
     /// What the port adds to the saved state of its channel at tick `now`. An input adds what the
     /// channel holds, an output its accounting.
     fn save(&self, now: u64) -> Result<SavedPort, String>;
+    /// What of [`SavedPort::state`] a person can read.
+    fn describe(&self) -> Option<(String, serde_json::Value)>;
     /// Input: drops what the channel holds, before [`AnyPort::load`] of the output fills it.
     fn clear(&mut self);
     /// Restores the port from what it saved and what the port at the other end saved.

@@ -164,6 +164,11 @@ impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
         SavedPort::of(&(&self.value, self.changes), &(settled, recent))
     }
 
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        let value = serde_json::to_value(&self.value).ok()?;
+        Some(("published".to_owned(), value))
+    }
+
     fn clear(&mut self) {}
 
     fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
@@ -207,6 +212,10 @@ impl<T: Message + Clone + PartialEq> AnyPort for Observed<T> {
 
     fn save(&self, _now: u64) -> Result<SavedPort, String> {
         Ok(SavedPort::default())
+    }
+
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        None
     }
 
     fn clear(&mut self) {}

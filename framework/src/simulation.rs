@@ -617,6 +617,12 @@ impl Simulation {
         &self.domains[target.domain as usize].slots[target.index as usize].activity
     }
 
+    /// Whether instance `number` was evaluated after `tick`.
+    pub(crate) fn evaluated_after(&self, number: usize, tick: Tick) -> bool {
+        let domain = self.instances[number].target.domain as usize;
+        self.activity_of(number).since * self.time.period(domain) > tick.0
+    }
+
     pub(crate) fn activity_of_mut(&mut self, number: usize) -> &mut Activity {
         &mut self.slot_mut(number).activity
     }

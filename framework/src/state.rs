@@ -74,10 +74,7 @@ impl State<'_> {
     ///
     /// # Errors
     /// When the component refuses, or a field cannot be written.
-    pub fn hash(
-        bytes: &mut Vec<u8>,
-        visit: impl FnOnce(&mut State<'_>),
-    ) -> Result<(), StateError> {
+    pub fn hash(bytes: &mut Vec<u8>, visit: impl FnOnce(&mut State<'_>)) -> Result<(), StateError> {
         let mut state = State::new(Mode::Hash(bytes));
         visit(&mut state);
         state.finish()
@@ -313,17 +310,12 @@ mod tests {
     #[test]
     fn a_field_in_another_form_is_restored_by_its_own_rule() {
         let visit = |state: &mut State<'_>, text: &mut String| {
-            state.field_as(
-                "number",
-                text,
-                String::len,
-                |text, length| {
-                    *text = "x".repeat(length);
-                    (length < 5)
-                        .then_some(())
-                        .ok_or_else(|| "too long".to_owned())
-                },
-            );
+            state.field_as("number", text, String::len, |text, length| {
+                *text = "x".repeat(length);
+                (length < 5)
+                    .then_some(())
+                    .ok_or_else(|| "too long".to_owned())
+            });
         };
         for (length, fits) in [(4, true), (5, false)] {
             let mut text = "a".repeat(length);

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
 /// Entries in order, each with the cycle from which it can be taken.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct DelayLine<T> {
     entries: VecDeque<(Cycle, T)>,
 }

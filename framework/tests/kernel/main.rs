@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod channels;
+mod checkpoints;
 mod clocks;
 mod deadlock;
 mod elaboration;
