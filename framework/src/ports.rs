@@ -29,7 +29,7 @@ pub enum Direction {
 }
 
 /// What every port offers to elaboration and reports, whatever its message type.
-pub(crate) trait AnyPort {
+pub(crate) trait AnyPort: Any {
     fn direction(&self) -> Direction;
     fn message_type(&self) -> (TypeId, &'static str);
     fn is_bound(&self) -> bool;
