@@ -485,6 +485,10 @@ impl<T: Message> AnyPort for OutPort<T> {
         SavedPort::of(&wire, &link.end.is_blocked())
     }
 
+    fn is_tapped(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.taps.is_some())
+    }
+
     fn describe(&self) -> Option<(String, serde_json::Value)> {
         let link = self.link.as_ref()?;
         let sent = json!({ "messages": link.messages, "free_from_tick": link.free_from });
@@ -569,6 +573,10 @@ impl<T: Message> AnyPort for InPort<T> {
         let messages: Vec<_> = link.end.messages().collect();
         let credits: Vec<_> = link.end.credits(now).collect();
         SavedPort::of(&messages, &(credits, link.messages))
+    }
+
+    fn is_tapped(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.taps.is_some())
     }
 
     fn describe(&self) -> Option<(String, serde_json::Value)> {

@@ -369,6 +369,10 @@ impl Simulation {
         let mut failed = None;
         let now = self.now().0;
         self.visit_channel_ends(|channel, port| match port.save(now) {
+            Ok(_) if port.is_tapped() => {
+                let problem = "what the tap at one of its ports remembers cannot be saved";
+                failed.get_or_insert((channel, problem.to_owned()));
+            }
             Ok(state) => *saved[channel as usize].end(port.direction()) = state,
             Err(problem) => failed = failed.take().or(Some((channel, problem))),
         });

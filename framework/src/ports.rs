@@ -45,6 +45,10 @@ pub(crate) trait AnyPort: Any {
     /// What the port adds to the saved state of its channel at tick `now`. An input adds what the
     /// channel holds, an output its accounting.
     fn save(&self, now: u64) -> Result<SavedPort, String>;
+    /// Whether something stands between the port and its channel that may remember things.
+    fn is_tapped(&self) -> bool {
+        false
+    }
     /// What of [`SavedPort::state`] a person can read.
     fn describe(&self) -> Option<(String, serde_json::Value)>;
     /// Input: drops what the channel holds, before [`AnyPort::load`] of the output fills it.

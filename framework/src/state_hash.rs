@@ -178,7 +178,7 @@ impl fmt::Display for Parting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.tick {
             Some(tick) => writeln!(f, "the two part at {tick}:")?,
-            None => writeln!(f, "the two differ before anything happens:")?,
+            None => writeln!(f, "the two differ to begin with:")?,
         }
         for PartedPlace { name, kind, fields } in &self.places {
             writeln!(f, "  `{name}` ({kind})")?;
