@@ -12,14 +12,16 @@
 //! readable at the first receiver edge at or after that time.
 
 use std::any::{Any, TypeId, type_name};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::context::Context;
-use crate::ports::{AnyPort, ChannelTerms, Direction, PortState};
+use crate::cut::Boundary;
+use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach};
 use crate::ring::{Consumer, Producer, Vacancy, ring};
-use crate::schedule::Target;
+use crate::time::TICK_MAX;
 
 /// A value that travels through channels: small, plain, moved, and storable in a checkpoint.
 pub trait Message: Serialize + DeserializeOwned + Send + 'static {
@@ -105,13 +107,14 @@ pub struct OutPort<T> {
 
 struct Out<T> {
     end: Producer<T>,
-    receiver: Target,
+    receiver: Reach,
     /// Latency in the sender's cycles and in ticks.
     latency_cycles: u64,
     latency_ticks: u64,
     period: u64,
     width: Width,
-    same_domain: bool,
+    /// The receiver is across a cut and the coordinator knows that the sender waits for a credit.
+    waiting: bool,
     /// Width accounting: the wire takes no more before `free_from`; `sent` messages left in the
     /// cycle at tick `sent_at`.
     free_from: u64,
@@ -122,15 +125,39 @@ struct Out<T> {
 }
 
 impl<T> Out<T> {
+    /// Whether the sender waits for a credit that is not on its way.
+    fn blocked(&self) -> bool {
+        match self.receiver {
+            Reach::Cut(..) => self.waiting && self.end.vacancy(TICK_MAX) == Vacancy::Full,
+            _ => self.end.is_blocked(),
+        }
+    }
+
     /// Sees to it that the sender is woken when it can send.
     #[cold]
-    fn arm(&self, vacancy: Vacancy, ctx: &mut Context<'_>) {
+    fn arm(&mut self, vacancy: Vacancy, ctx: &mut Context<'_>) {
+        if let Reach::Cut(cut, positions) = &self.receiver {
+            let unseen = match vacancy {
+                Vacancy::Free => false,
+                // Whether this credit is on its way already may depend on the threads' pace.
+                Vacancy::CreditAt(tick) => tick >= ctx.across().window_end,
+                Vacancy::Full => true,
+            };
+            if unseen {
+                if ctx.invited() && !self.waiting {
+                    self.waiting = true;
+                    positions.set_write(self.end.position());
+                    ctx.across().waiting.push(*cut);
+                }
+                return;
+            }
+        }
         let now = ctx.now().0;
         match vacancy {
             // The width of the wire is used up.
             Vacancy::Free => ctx.wake_me_at_tick(self.free_from),
             Vacancy::CreditAt(tick) => ctx.wake_me_at_tick(tick.max(self.free_from)),
-            Vacancy::Full if ctx.invited() => self.end.set_blocked(),
+            Vacancy::Full if ctx.invited() => self.end.set_blocked(true),
             Vacancy::Full => {}
         }
         debug_assert!(now < self.free_from || vacancy != Vacancy::Free);
@@ -222,11 +249,20 @@ impl<T: Message> OutPort<T> {
         // Behind another message nobody need be woken yet: taking that one arms for this one.
         let first = link.end.push(now, message, now + delay);
         link.messages += 1;
-        if first {
-            if link.same_domain {
-                ctx.wake_in(link.receiver, link.latency_cycles + tail);
-            } else {
-                ctx.wake_at_tick(link.receiver, now + delay);
+        match &link.receiver {
+            Reach::Same(target) => {
+                if first {
+                    ctx.wake_in(*target, link.latency_cycles + tail);
+                }
+            }
+            Reach::OtherClock(target) => {
+                if first {
+                    ctx.wake_at_tick(*target, now + delay);
+                }
+            }
+            Reach::Cut(cut, _) => {
+                link.waiting = false;
+                ctx.across().sent.push(*cut);
             }
         }
         ctx.sent(link.channel);
@@ -259,10 +295,9 @@ pub struct InPort<T> {
 
 struct In<T> {
     end: Consumer<T>,
-    sender: Target,
+    sender: Reach,
     credit_cycles: u64,
     credit_ticks: u64,
-    same_domain: bool,
     messages: u64,
 }
 
@@ -290,12 +325,18 @@ impl<T: Message> InPort<T> {
         let link = self.link.as_mut().expect(UNBOUND);
         let value = link.end.pop(now, now + link.credit_ticks)?;
         link.messages += 1;
-        if link.end.take_blocked() {
-            if link.same_domain {
-                ctx.wake_in(link.sender, link.credit_cycles);
-            } else {
-                ctx.wake_at_tick(link.sender, now + link.credit_ticks);
+        match &link.sender {
+            Reach::Same(target) => {
+                if link.end.take_blocked() {
+                    ctx.wake_in(*target, link.credit_cycles);
+                }
             }
+            Reach::OtherClock(target) => {
+                if link.end.take_blocked() {
+                    ctx.wake_at_tick(*target, now + link.credit_ticks);
+                }
+            }
+            Reach::Cut(_, positions) => positions.set_read(link.end.position()),
         }
         if let Some(ready) = link.end.next_ready(now) {
             ctx.wake_me_at_tick(ready);
@@ -326,12 +367,12 @@ impl<T: Message> AnyPort for OutPort<T> {
         let (producer, consumer) = ring::<T>(terms.capacity as usize);
         self.link = Some(Out {
             end: producer,
-            receiver: terms.receiver,
+            receiver: Reach::within(terms.sender, terms.receiver),
             latency_cycles: u64::from(terms.latency_cycles),
             latency_ticks: u64::from(terms.latency_cycles) * terms.sender_period,
             period: terms.sender_period,
             width: terms.width,
-            same_domain: terms.sender.domain == terms.receiver.domain,
+            waiting: false,
             free_from: 0,
             sent_at: u64::MAX,
             sent: 0,
@@ -349,9 +390,33 @@ impl<T: Message> AnyPort for OutPort<T> {
         self.link.as_ref().map_or(UNCONNECTED, |l| PortState {
             occupancy: l.end.len(),
             capacity: l.end.capacity(),
-            blocked: l.end.is_blocked(),
+            blocked: l.blocked(),
             messages: l.messages,
         })
+    }
+
+    fn place_receiver(
+        &mut self,
+        _channel: u32,
+        receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        let link = self.link.as_mut().expect(UNBOUND);
+        let blocked = link.blocked();
+        let boundary = if let Reach::Cut(_, positions) = &receiver {
+            positions.set_write(link.end.position());
+            link.waiting = blocked;
+            Some((link.end.boundary(Arc::clone(positions)), blocked))
+        } else {
+            link.end.set_blocked(blocked);
+            link.waiting = false;
+            None
+        };
+        link.receiver = receiver;
+        boundary
+    }
+
+    fn place_sender(&mut self, _sender: Reach) {
+        unreachable!("elaboration pairs an output with an input");
     }
 }
 
@@ -378,10 +443,9 @@ impl<T: Message> AnyPort for InPort<T> {
             .expect("elaboration compared the message types");
         self.link = Some(In {
             end: *end,
-            sender: terms.sender,
+            sender: Reach::within(terms.receiver, terms.sender),
             credit_cycles: u64::from(terms.credit_cycles),
             credit_ticks: u64::from(terms.credit_cycles) * terms.receiver_period,
-            same_domain: terms.sender.domain == terms.receiver.domain,
             messages: 0,
         });
     }
@@ -393,6 +457,22 @@ impl<T: Message> AnyPort for InPort<T> {
             blocked: false,
             messages: l.messages,
         })
+    }
+
+    fn place_receiver(
+        &mut self,
+        _channel: u32,
+        _receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    fn place_sender(&mut self, sender: Reach) {
+        let link = self.link.as_mut().expect(UNBOUND);
+        if let Reach::Cut(_, positions) = &sender {
+            positions.set_read(link.end.position());
+        }
+        link.sender = sender;
     }
 }
 

@@ -117,14 +117,20 @@
 //! # Ok::<(), ElaborationErrors>(())
 //! ```
 
+mod barrier;
 mod builder;
 mod channel;
 mod component;
 mod context;
+mod course;
+mod cut;
 mod deadlock;
 mod event;
 mod event_queue;
 mod kind;
+mod partition;
+mod placement;
+mod plan;
 mod ports;
 mod probe;
 mod process_port;
@@ -136,7 +142,9 @@ mod signal;
 mod simulation;
 mod state;
 mod statistics;
+mod sync;
 mod test_bench;
+mod threads;
 mod time;
 mod waits;
 mod world;
@@ -150,6 +158,7 @@ pub use context::Context;
 pub use deadlock::{DeadlockReport, WaitEdge};
 pub use event::Event;
 pub use kind::{Environment, Kind, SpecError};
+pub use placement::Division;
 pub use ports::{Bundle, Direction, Port, PortState, Ports};
 pub use probe::{Probe, ProbeSink};
 pub use process_port::{ProcessInput, ProcessOutput};

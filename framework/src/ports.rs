@@ -2,8 +2,10 @@
 
 use std::any::{Any, TypeId};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use crate::channel::{InPort, Message, OutPort};
+use crate::cut::{Boundary, Positions};
 use crate::published::{Observed, Published};
 use crate::schedule::Target;
 
@@ -39,6 +41,37 @@ pub(crate) trait AnyPort {
     /// Input only: takes the reading end that [`AnyPort::make_channel`] returned.
     fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms);
     fn state(&self) -> PortState;
+    /// Output only: says where the receiver of `channel` is. Across a cut a channel with slots gives
+    /// a view of its time stamps, and whether the sender waits for a credit.
+    fn place_receiver(
+        &mut self,
+        channel: u32,
+        receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)>;
+    /// Input only: says where the sender is.
+    fn place_sender(&mut self, sender: Reach);
+}
+
+/// Where the other end of a channel is, seen from one end.
+#[derive(Clone)]
+pub(crate) enum Reach {
+    /// A component of this partition and clock.
+    Same(Target),
+    /// A component of this partition and another clock.
+    OtherClock(Target),
+    /// Another partition: number of the cut, and where the ends tell their positions.
+    Cut(u32, Arc<Positions>),
+}
+
+impl Reach {
+    /// Where `to` is, seen from `from`; elaboration starts with one partition.
+    pub(crate) fn within(from: Target, to: Target) -> Self {
+        if from.domain == to.domain {
+            Self::Same(to)
+        } else {
+            Self::OtherClock(to)
+        }
+    }
 }
 
 /// The terms of one channel after elaboration, in ticks and cycles.

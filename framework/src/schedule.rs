@@ -119,6 +119,17 @@ impl DomainSchedule {
         self.occupied &= !(1 << slot);
     }
 
+    /// Number of components.
+    pub(crate) fn components(&self) -> u32 {
+        self.far_asked.len() as u32
+    }
+
+    /// Stands at `cycle`, evaluated if `started`; before anybody is woken.
+    pub(crate) fn stand_at(&mut self, cycle: Cycle, started: bool) {
+        self.cycle = cycle;
+        self.started = started;
+    }
+
     /// Words per bit set.
     #[inline]
     pub(crate) fn words(&self) -> usize {
@@ -131,6 +142,27 @@ impl DomainSchedule {
     pub(crate) fn take_word(&mut self, word: usize) -> u64 {
         let at = (self.cycle & MASK) as usize * self.words + word;
         std::mem::take(&mut self.wheel[at])
+    }
+
+    /// Every wake-up to come, as (cycle, component), each once and in order.
+    pub(crate) fn pending(&self) -> Vec<(Cycle, u32)> {
+        let mut wakes: Vec<_> = self.far.iter().map(|Reverse(wake)| *wake).collect();
+        for ahead in 0..SLOTS as u64 {
+            let slot = ((self.cycle + ahead) & MASK) as usize;
+            let set = &self.wheel[slot * self.words..][..self.words];
+            for (word, bits) in set.iter().enumerate() {
+                let awake = (0..u64::BITS).filter(|bit| bits >> bit & 1 == 1);
+                wakes.extend(awake.map(|bit| (self.cycle + ahead, word as u32 * 64 + bit)));
+            }
+        }
+        wakes.sort_unstable();
+        wakes.dedup();
+        wakes
+    }
+
+    /// The first cycle that has not been evaluated.
+    pub(crate) fn first_new(&self) -> Cycle {
+        if self.started { self.cycle + 1 } else { 0 }
     }
 
     /// The first cycle whose edge is at or after `tick`.
