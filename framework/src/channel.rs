@@ -156,7 +156,8 @@ impl<T> Out<T> {
         match vacancy {
             // The width of the wire is used up.
             Vacancy::Free => ctx.wake_me_at_tick(self.free_from),
-            Vacancy::CreditAt(tick) => ctx.wake_me_at_tick(tick.max(self.free_from)),
+            // As if the pop had come later; should the wire be busy then, that is found out then.
+            Vacancy::CreditAt(tick) => ctx.wake_me_at_tick(tick),
             Vacancy::Full if ctx.invited() => self.end.set_blocked(true),
             Vacancy::Full => {}
         }

@@ -242,18 +242,21 @@ impl Course {
         let mut next: Option<Tick> = None;
         let mut latest = None;
         let mut any_edge: Option<Tick> = None;
+        let mut background: Option<Tick> = None;
         let earlier = |a: Option<Tick>, b: Option<Tick>| a.into_iter().chain(b).min();
         for cell in cells {
             let partition = cell.lock();
             let foreground = partition.foreground();
             latest = latest.max(foreground);
             next = earlier(next, foreground);
-            if limits.background == Background::Counts {
-                next = earlier(next, partition.first_background());
-            }
+            background = earlier(background, partition.first_background());
             if !self.sleeping {
                 any_edge = earlier(any_edge, partition.next_any());
             }
+        }
+        // Background work before foreground work fires on the way to it.
+        if limits.background == Background::Counts || next.is_some() {
+            next = earlier(next, background);
         }
         let Some(mut start) = next else {
             return Some(self.finish().unwrap_or(End::Silent));
@@ -266,18 +269,17 @@ impl Course {
         {
             return self.finish();
         }
-        if start.0 > limits.until {
+        let silence = limits.silence.filter(|_| !ending).unwrap_or(u64::MAX);
+        let patience = self.last_progress.0.saturating_add(silence);
+        if start.0 > limits.until.min(patience) {
             // A failure is told at once; the rest of its delay is not worth another run.
             let failed = self.stop.as_ref().is_some_and(|s| s.failure.is_some());
-            return if failed {
-                self.finish()
+            let end = if patience < limits.until {
+                End::Livelock
             } else {
-                Some(End::Limit)
+                End::Limit
             };
-        }
-        let silence = limits.silence.filter(|_| !ending).unwrap_or(u64::MAX);
-        if start.0.saturating_sub(self.last_progress.0) > silence {
-            return Some(End::Livelock);
+            return if failed { self.finish() } else { Some(end) };
         }
         let interrupted = limits.interrupt.is_some_and(|i| i.load(Ordering::Relaxed));
         if interrupted {
@@ -299,7 +301,9 @@ impl Course {
                 .0
                 .saturating_add(silence)
                 .saturating_add(1);
-            end = end.min(start.0.saturating_add(longest)).min(patience);
+            end = end
+                .min(start.0.saturating_add(longest))
+                .min(patience.saturating_add(1));
         }
         self.windows += 1;
         for cell in cells {

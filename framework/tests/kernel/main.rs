@@ -8,5 +8,6 @@ mod deadlock;
 mod elaboration;
 mod events;
 mod graphs;
+mod parallel;
 mod parts;
 mod runs;
