@@ -550,6 +550,7 @@ impl Elaboration {
                 to: (channel.to.0 as u32, self.port(channel.to).name.clone()),
                 link: *link,
                 published: self.port(channel.from).fans_out,
+                tapped: false,
             });
         }
         let mut ends: Vec<Option<Box<dyn std::any::Any>>> = Vec::new();

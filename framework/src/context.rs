@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::probe::{Probe, ProbeSink};
 use crate::schedule::{DomainSchedule, Target};
 use crate::time::{Cycle, TICK_MAX, Tick};
@@ -29,7 +31,7 @@ pub(crate) struct Shared {
 }
 
 /// A model found wrong by one instance.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Failure {
     pub(crate) tick: Tick,
     /// Number of the instance; those of the event world come last.
@@ -96,7 +98,7 @@ impl Shared {
 }
 
 impl Sink {
-    fn record(&mut self, ctx: (Tick, u32, u32), probe: Probe) {
+    pub(crate) fn record(&mut self, ctx: (Tick, u32, u32), probe: Probe) {
         let (now, domain, component) = ctx;
         match self {
             Self::Direct(sink) => sink.record(now, component, &probe),
@@ -187,6 +189,11 @@ impl Context<'_> {
         self.shared.messages += 1;
         self.shared.last_progress = self.now;
         self.probe(|| Probe::Sent { channel });
+    }
+
+    #[inline]
+    pub(crate) fn taken(&mut self, channel: u32) {
+        self.probe(|| Probe::Taken { channel });
     }
 
     /// Wakes a component of the same domain `cycles` from now.

@@ -12,6 +12,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{Failure, Sink};
 use crate::cut::Cut;
@@ -34,7 +35,7 @@ pub(crate) struct Course {
     pub(crate) obligations: u64,
     /// Tick of the last message sent.
     pub(crate) last_progress: Tick,
-    stop: Option<Stop>,
+    pub(crate) stop: Option<Stop>,
     /// Listener to merged instrumentation events, when there are several partitions.
     pub(crate) sink: Option<Box<dyn ProbeSink>>,
     pub(crate) sleeping: bool,
@@ -43,7 +44,8 @@ pub(crate) struct Course {
 }
 
 /// A decided end of the run.
-struct Stop {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Stop {
     /// The last tick evaluated.
     last: u64,
     failure: Option<Failure>,
@@ -91,7 +93,7 @@ impl Course {
         if !self.cuts.is_empty() {
             self.wake_across(cells);
         }
-        if cells.len() > 1 && self.resume_held(cells) {
+        if cells.len() > 1 && Self::resume_held(cells) {
             return None;
         }
         self.absorb(cells);
@@ -143,7 +145,7 @@ impl Course {
     /// Background work at which a partition stopped, not knowing of any foreground work, is due
     /// if others turned out to have some at or after it. Returns whether somebody goes on within
     /// the same window.
-    fn resume_held(&self, cells: &Cells<'_>) -> bool {
+    fn resume_held(cells: &Cells<'_>) -> bool {
         let mut alive = None;
         let mut any_held = false;
         for cell in cells {
@@ -208,7 +210,7 @@ impl Course {
                 continue;
             }
             assert!(
-                self.obligations <= i64::MAX as u64,
+                i64::try_from(self.obligations).is_ok(),
                 "an obligation is discharged once"
             );
             if self.obligations == 0 {

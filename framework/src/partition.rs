@@ -1,7 +1,10 @@
 //! A part of the system that one thread evaluates: components with their schedules.
 
+use serde::{Deserialize, Serialize};
+
 use crate::component::{Component, Next, Reason};
 use crate::context::{Context, Failure, Shared};
+use crate::probe::Probe;
 use crate::schedule::{DomainSchedule, Target};
 use crate::simulation::{EngineOptions, Order};
 use crate::time::{Cycle, Tick, TimeBase};
@@ -11,7 +14,7 @@ use crate::world::World;
 ///
 /// The cycle before a timer expires has work for the next one and is charged as busy, so that
 /// a component that is asked in that cycle too and says [`Next::Busy`] is charged alike.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Activity {
     reason: Reason,
     since: Cycle,
@@ -433,6 +436,12 @@ fn evaluate(slot: &mut Slot, shared: &mut Shared, now: Tick, cycle: Cycle, me: T
         component: slot.number,
     };
     let next = slot.component.evaluate(&mut ctx);
+    if let Some(sink) = &mut shared.sink
+        && slot.activity.reason != next.reason()
+    {
+        let reason = next.reason();
+        sink.record((now, me.domain, slot.number), Probe::Waits { reason });
+    }
     slot.evaluations += 1;
     slot.activity.charge(cycle, next);
     let at = match next {

@@ -30,11 +30,11 @@ pub struct Division {
 }
 
 /// What is scheduled in the whole system, by instance.
-struct Scheduled {
+pub(crate) struct Scheduled {
     /// Per clock domain the last cycle evaluated, and whether any was.
-    standing: Vec<(Cycle, bool)>,
-    wakes: Vec<(u32, Cycle)>,
-    background: Vec<(Tick, u32)>,
+    pub(crate) standing: Vec<(Cycle, bool)>,
+    pub(crate) wakes: Vec<(u32, Cycle)>,
+    pub(crate) background: Vec<(Tick, u32)>,
 }
 
 impl Simulation {
@@ -122,7 +122,10 @@ impl Simulation {
             let (from, to) = (channel.from.0, channel.to.0);
             let latency = u64::from(channel.link.latency) * period(from);
             let credit = u64::from(channel.link.credit_latency) * period(to);
-            let ticks = if channel.published {
+            let ticks = if channel.tapped {
+                // Taps may break the promise of the wire, so both ends stay together.
+                0
+            } else if channel.published {
                 latency
             } else {
                 latency.min(credit)
@@ -170,7 +173,7 @@ impl Simulation {
         }
     }
 
-    fn place(&mut self, partition_of: &[u32]) {
+    pub(crate) fn place(&mut self, partition_of: &[u32]) {
         let count = partition_of
             .iter()
             .max()
@@ -195,7 +198,7 @@ impl Simulation {
         self.place_sink(sink);
     }
 
-    fn scheduled(&self) -> Scheduled {
+    pub(crate) fn scheduled(&self) -> Scheduled {
         let domains = self.partitions[0].slots.len();
         let mut scheduled = Scheduled {
             standing: vec![(0, false); domains],
@@ -206,10 +209,11 @@ impl Simulation {
             let number = |target: Target| partition.slot(target).number;
             for (d, schedule) in partition.shared.domains.iter().enumerate() {
                 let (cycle, started) = &mut scheduled.standing[d];
-                *started |= schedule.first_new() > 0;
-                *cycle = (*cycle).max(schedule.cycle);
+                let (pending, last, any) = schedule.save();
+                *started |= any;
+                *cycle = (*cycle).max(last);
                 let domain = d as u32;
-                let pending = schedule.pending().into_iter();
+                let pending = pending.into_iter();
                 let wakes = pending.map(|(at, index)| (number(Target { domain, index }), at));
                 scheduled.wakes.extend(wakes);
             }
@@ -253,7 +257,7 @@ impl Simulation {
             for (schedule, (cycle, started)) in
                 partition.shared.domains.iter_mut().zip(&scheduled.standing)
             {
-                schedule.stand_at(*cycle, *started);
+                schedule.load(*cycle, *started);
             }
         }
         for (number, cycle) in &scheduled.wakes {

@@ -77,6 +77,8 @@ fn joining(instances: usize, edges: &[Edge], island: &[u32]) -> Vec<u64> {
     let mut ticks: Vec<_> = sorted
         .iter()
         .filter_map(|e| groups.join(e.ends[0], e.ends[1]).then_some(e.ticks))
+        // A wire that leaves nothing to look ahead is never cut.
+        .filter(|ticks| *ticks > 0)
         .collect();
     ticks.dedup();
     ticks
@@ -95,6 +97,7 @@ pub(crate) fn divide(parts: &Parts<'_>, count: usize) -> Vec<u32> {
     candidates.reverse();
     let mut best: Option<(u64, Vec<u32>)> = None;
     // Parts without any wire between them can be divided at any look-ahead.
+    candidates.push(1);
     for ticks in std::iter::once(u64::MAX).chain(candidates) {
         let mut groups = Groups::new(parts.paths.len(), parts.island);
         for edge in parts.edges.iter().filter(|e| e.ticks < ticks) {

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::channel::Message;
 use crate::context::Context;
 use crate::cut::Boundary;
-use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach};
+use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
 
 /// The writing end; one wire per reader.
 pub struct Published<T> {
@@ -43,7 +44,7 @@ struct History<T> {
     recent: VecDeque<(u64, T)>,
 }
 
-impl<T: Clone + PartialEq + Send + 'static> Published<T> {
+impl<T: Message + Clone + PartialEq> Published<T> {
     /// A port whose readers see `value` from the start.
     pub fn new(value: T) -> Self {
         let history = History {
@@ -101,7 +102,7 @@ impl<T> Default for Observed<T> {
     }
 }
 
-impl<T: Clone + PartialEq + Send + 'static> Observed<T> {
+impl<T: Message + Clone + PartialEq> Observed<T> {
     /// A port to be connected by the builder.
     pub fn new() -> Self {
         Self::default()
@@ -125,7 +126,7 @@ impl<T: Clone + PartialEq + Send + 'static> Observed<T> {
     }
 }
 
-impl<T: Clone + PartialEq + Send + 'static> AnyPort for Published<T> {
+impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
     fn direction(&self) -> Direction {
         Direction::Output
     }
@@ -177,9 +178,34 @@ impl<T: Clone + PartialEq + Send + 'static> AnyPort for Published<T> {
     fn place_sender(&mut self, _sender: Reach) {
         unreachable!("elaboration pairs an output with an input");
     }
+
+    fn save(&self, now: u64) -> Result<SavedPort, String> {
+        let history = self.history.lock();
+        // What every reader sees already is settled, whenever the writer notices.
+        let seen = |tick: u64| tick + self.latency_max <= now;
+        let past = history.recent.iter().rfind(|(tick, _)| seen(*tick));
+        let settled = past.map_or(&history.settled, |(_, value)| value);
+        let recent: Vec<_> = history
+            .recent
+            .iter()
+            .filter(|(tick, _)| !seen(*tick))
+            .collect();
+        SavedPort::of(&(&self.value, self.changes), &(settled, recent))
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        let (value, changes) = own.state()?;
+        let (settled, recent) = own.engine()?;
+        self.value = value;
+        self.changes = changes;
+        *self.history.lock() = History { settled, recent };
+        Ok(())
+    }
 }
 
-impl<T: Clone + PartialEq + Send + 'static> AnyPort for Observed<T> {
+impl<T: Message + Clone + PartialEq> AnyPort for Observed<T> {
     fn direction(&self) -> Direction {
         Direction::Input
     }
@@ -218,4 +244,14 @@ impl<T: Clone + PartialEq + Send + 'static> AnyPort for Observed<T> {
 
     /// Readers tell the writer nothing.
     fn place_sender(&mut self, _sender: Reach) {}
+
+    fn save(&self, _now: u64) -> Result<SavedPort, String> {
+        Ok(SavedPort::default())
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, _own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        Ok(())
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use crate::channel::Link;
+use crate::checkpoint::CheckpointError;
 use crate::component::{Component, Reason};
 use crate::context::Sink;
 use crate::course::{Course, End, Limits};
@@ -35,6 +36,8 @@ pub(crate) struct ChannelInfo {
     pub(crate) link: Link,
     /// Values are overwritten and need no credits.
     pub(crate) published: bool,
+    /// A tap stands at one of its ends, which may change when messages and credits arrive.
+    pub(crate) tapped: bool,
 }
 
 /// In which order the components of a cycle are evaluated. Results never depend on it; tests
@@ -198,6 +201,17 @@ impl Simulation {
         }
     }
 
+    /// Ends the recording of instrumentation events and drops the sink.
+    ///
+    /// # Errors
+    /// What went wrong while recording, such as a full disk.
+    pub fn finish_probes(&mut self) -> std::io::Result<()> {
+        match self.take_sink() {
+            Some(mut sink) => sink.finish(self.now),
+            None => Ok(()),
+        }
+    }
+
     /// Time of the last evaluated edge.
     pub fn now(&self) -> Tick {
         self.now
@@ -227,6 +241,12 @@ impl Simulation {
             "{}.{} -> {}.{}",
             self.instances[from.0 as usize].path, from.1, self.instances[to.0 as usize].path, to.1
         )
+    }
+
+    /// Instance number and port name at the sending and at the receiving end of channel `number`.
+    pub fn channel_ends(&self, number: u32) -> [(u32, &str); 2] {
+        let ChannelInfo { from, to, .. } = &self.channels[number as usize];
+        [(from.0, &from.1), (to.0, &to.1)]
     }
 
     /// Number of channels.
@@ -389,10 +409,48 @@ impl Simulation {
         self.partitions[partition as usize].slot(target)
     }
 
-    pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(crate::Port<'_>)) {
+    pub(crate) fn component_mut(&mut self, number: usize) -> &mut dyn Component {
+        &mut *self.slot_mut(number).component
+    }
+
+    fn slot_mut(&mut self, number: usize) -> &mut Slot {
         let Place { partition, target } = self.instances[number].place;
-        let slot = self.partitions[partition as usize].slot_mut(target);
-        slot.component.ports(&mut Ports::new(visit));
+        self.partitions[partition as usize].slot_mut(target)
+    }
+
+    pub(crate) fn activity_of(&self, number: usize) -> &Activity {
+        &self.slot(number).activity
+    }
+
+    pub(crate) fn activity_of_mut(&mut self, number: usize) -> &mut Activity {
+        &mut self.slot_mut(number).activity
+    }
+
+    pub(crate) fn clock_names(&self) -> impl Iterator<Item = &str> {
+        self.clock_names.iter().map(String::as_str)
+    }
+
+    /// Restores how far the run has come.
+    pub(crate) fn set_progress(&mut self, now: Tick, evaluations: u64) {
+        self.now = now;
+        for partition in &mut self.partitions {
+            partition.now = now;
+            partition.evaluations = 0;
+        }
+        self.partitions[0].evaluations = evaluations;
+    }
+
+    /// Why the event world, if there is one, cannot be saved.
+    pub(crate) fn world_refuses(&self) -> Option<CheckpointError> {
+        let world = &self.world.as_ref()?.0;
+        if let Some(process) = world.first_process() {
+            return Some(CheckpointError::Process(process));
+        }
+        world.next_tick().map(|_| CheckpointError::World)
+    }
+
+    pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(crate::Port<'_>)) {
+        self.component_mut(number).ports(&mut Ports::new(visit));
     }
 
     /// Cycles of instance `number`'s clock up to now (the edge at `now` included).

@@ -121,10 +121,10 @@ impl Node {
         if self.spec.failure == Some(self.taken) {
             ctx.fail(format!("node {} had enough", self.number));
         }
-        if message % 3 == 0 {
+        if message.is_multiple_of(3) {
             self.mode.publish(ctx, message);
         }
-        if message % 256 != 0 && !self.outputs.is_empty() {
+        if !message.is_multiple_of(256) && !self.outputs.is_empty() {
             self.held
                 .push_back((ctx.cycle() + self.spec.service, message - 1));
         }

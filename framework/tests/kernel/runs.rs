@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use warpweave_framework::{
-    Component, Context, Cycle, EngineOptions, InPort, Link, Next, Order, OutPort, Outcome, Ports,
-    Reason, RunLimits, Simulation, TestBench, Tick,
+    Component, Context, Cycle, EngineOptions, InPort, Link, Next, OutPort, Outcome, Ports, Reason,
+    RunLimits, Simulation, TestBench, Tick,
 };
 
 use crate::parts::{Drain, Flood, Log, Scripted, one_clock};
