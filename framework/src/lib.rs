@@ -117,16 +117,22 @@
 //! # Ok::<(), ElaborationErrors>(())
 //! ```
 
+mod barrier;
 mod builder;
 mod channel;
 mod checkpoint;
 mod checkpoint_file;
 mod component;
 mod context;
+mod course;
+mod cut;
 mod deadlock;
 mod event;
 mod event_queue;
 mod kind;
+mod partition;
+mod placement;
+mod plan;
 mod ports;
 mod probe;
 mod process_port;
@@ -139,8 +145,10 @@ mod simulation;
 mod state;
 mod state_hash;
 mod statistics;
+mod sync;
 mod tap;
 mod test_bench;
+mod threads;
 mod time;
 mod waits;
 mod world;
@@ -156,6 +164,7 @@ pub use context::Context;
 pub use deadlock::{DeadlockReport, WaitEdge};
 pub use event::Event;
 pub use kind::{Environment, Kind, SpecError};
+pub use placement::Division;
 pub use ports::{Bundle, Direction, Port, PortState, Ports};
 pub use probe::{Probe, ProbeSink};
 pub use process_port::{ProcessInput, ProcessOutput};

@@ -316,8 +316,13 @@ impl TestBench {
             );
         }
         for order in [Order::Added, Order::Shuffled { seed: 1 }] {
-            for sleeping in [true, false] {
-                let options = EngineOptions { order, sleeping };
+            for (sleeping, partitions) in [(true, 1), (false, 1), (true, 2)] {
+                let options = EngineOptions {
+                    order,
+                    sleeping,
+                    partitions,
+                    ..EngineOptions::default()
+                };
                 Self::check_hashes(&build, cuts, &expected, options);
             }
         }

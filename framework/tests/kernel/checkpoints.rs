@@ -446,7 +446,11 @@ fn the_contract_check_finds_state_that_counts_evaluations() {
 
 fn options() -> impl Strategy<Value = EngineOptions> {
     let order = prop_oneof![Just(Order::Added), Just(Order::Shuffled { seed: 9 })];
-    (order, any::<bool>()).prop_map(|(order, sleeping)| EngineOptions { order, sleeping })
+    (order, any::<bool>()).prop_map(|(order, sleeping)| EngineOptions {
+        order,
+        sleeping,
+        ..EngineOptions::default()
+    })
 }
 
 proptest! {

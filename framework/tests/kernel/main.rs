@@ -9,5 +9,6 @@ mod deadlock;
 mod elaboration;
 mod events;
 mod graphs;
+mod parallel;
 mod parts;
 mod runs;
