@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Environment, Kind, Level as Lasting, Message, Next, Ports, SpecError,
-    Statistics, Waits,
+    State, Statistics, Waits,
 };
 
 use crate::crossbar::delay_line::DelayLine;
@@ -66,7 +66,7 @@ pub struct ClusterPortSpec {
 }
 
 /// Where a response belongs.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Entry {
     port: u32,
     /// Id of the request as it came from above.
@@ -74,7 +74,7 @@ struct Entry {
     waits: bool,
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Counters {
     requests: u64,
     request_bytes: u64,
@@ -152,6 +152,15 @@ impl Component for ClusterPort {
         let request_blocked = !self.inject(ctx);
         self.take_request(ctx);
         self.next(ctx, request_blocked, response_blocked)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("injection", &mut self.injection);
+        state.field("responses", &mut self.responses);
+        state.array("entries", &mut self.entries);
+        state.field("free", &mut self.free);
+        state.field("first", &mut self.first);
+        state.field("counters", &mut self.counters);
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

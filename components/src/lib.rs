@@ -17,4 +17,5 @@ pub mod launch;
 pub mod memory;
 pub mod occupancy;
 pub mod reuse_monitor;
+mod slab;
 pub mod work_group_scheduler;

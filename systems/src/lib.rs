@@ -7,6 +7,7 @@
 //! ```
 
 mod address;
+mod checkpoint;
 mod elaborate;
 pub mod host_program;
 mod registry;
@@ -14,10 +15,13 @@ pub mod report;
 mod resolved;
 mod run;
 mod scenario;
+mod state_log;
 mod system_file;
 
+pub use checkpoint::MachineCheckpointError;
 pub use elaborate::ElaboratedSystem;
 pub use registry::standard_registry;
 pub use resolved::ResolvedSystem;
 pub use run::{KernelResult, Machine, Progress, Simulated, Status};
 pub use scenario::{Limits, Scenario};
+pub use state_log::{ReadLog, ReadLogError, StateLog};

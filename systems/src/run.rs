@@ -21,10 +21,13 @@ const SLICE_CYCLES: u64 = 16_384;
 
 /// A system with its program loaded.
 pub struct Machine {
-    system: ElaboratedSystem,
-    program: Arc<Program>,
+    pub(crate) system: ElaboratedSystem,
+    pub(crate) program: Arc<Program>,
     kernel_times: Arc<KernelTimes>,
-    limits: Limits,
+    pub(crate) limits: Limits,
+    pub(crate) seed: u64,
+    /// Ticks without a message after which a run counts as stuck, once they were extended.
+    pub(crate) patience: Option<u64>,
 }
 
 /// How far a simulation has come.
@@ -173,6 +176,8 @@ impl Scenario {
             program: Arc::clone(program),
             kernel_times,
             limits: self.limits,
+            seed: self.seed,
+            patience: None,
         })
     }
 
@@ -210,47 +215,73 @@ impl Machine {
         interrupt: &Arc<AtomicBool>,
         progress: &mut dyn FnMut(Progress),
     ) -> Simulated {
-        let core = self
-            .system
-            .simulation
-            .clock(&self.system.core_clock)
-            .expect("elaboration checked the core clock");
-        let period = self.system.simulation.time().period(core);
+        loop {
+            let slice = self.cycle().saturating_add(SLICE_CYCLES);
+            let status = self.advance(slice, interrupt);
+            progress(self.progress());
+            if let Some(status) = status {
+                return self.results(status);
+            }
+        }
+    }
+
+    /// Core cycles evaluated so far, or 0 before the first.
+    pub fn cycle(&self) -> u64 {
+        self.system.simulation.now().0 / self.core_period()
+    }
+
+    /// How far the simulation has come.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            cycle: self.cycle(),
+            kernels_done: self.kernel_times.to_vec().len(),
+            kernels: self.program.kernels.len(),
+        }
+    }
+
+    /// Runs on until core cycle `cycle` has been evaluated; returns how the run ended if it ended
+    /// before. In how many pieces a run advances never changes its results.
+    pub fn advance(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {
+        let period = self.core_period();
         let ticks = |cycles: u64| cycles.saturating_mul(period);
         let last = self.limits.cycles.map(ticks);
-        let mut slice = 0u64;
-        let mut silence = ticks(self.limits.silent_cycles);
-        let status = loop {
-            slice = slice.saturating_add(ticks(SLICE_CYCLES));
-            let until = last.map_or(slice, |l| l.min(slice));
+        let until = last.map_or(ticks(cycle), |last| last.min(ticks(cycle)));
+        loop {
+            let patience = self.patience.unwrap_or(ticks(self.limits.silent_cycles));
             let outcome = self.system.simulation.run(&RunLimits {
                 until: Some(Tick(until)),
-                silence: Some(silence),
+                silence: Some(patience),
                 interrupt: Some(Arc::clone(interrupt)),
             });
-            progress(Progress {
-                cycle: self.system.simulation.now().0 / period,
-                kernels_done: self.kernel_times.to_vec().len(),
-                kernels: self.program.kernels.len(),
-            });
-            match outcome {
-                Outcome::Limit if last == Some(until) => break Status::Limit,
-                Outcome::Limit => {}
-                Outcome::Done => break Status::Done,
+            return match outcome {
+                Outcome::Limit if last == Some(until) => Some(Status::Limit),
+                Outcome::Limit => None,
+                Outcome::Done => Some(Status::Done),
                 // Nobody waits for anybody: a long copy or computation, not a standstill.
                 Outcome::Livelock(report)
                     if report.waits.is_empty() && report.occupied.is_empty() =>
                 {
-                    silence = silence.saturating_mul(2);
+                    self.patience = Some(patience.saturating_mul(2));
+                    continue;
                 }
                 Outcome::Deadlock(report) | Outcome::Livelock(report) => {
-                    break Status::Deadlock(report.to_string());
+                    Some(Status::Deadlock(report.to_string()))
                 }
-                Outcome::Failed(message) => break Status::Failed(message),
-                Outcome::Interrupted => break Status::Interrupted,
-            }
-        };
-        self.collect(status, period)
+                Outcome::Failed(message) => Some(Status::Failed(message)),
+                Outcome::Interrupted => Some(Status::Interrupted),
+            };
+        }
+    }
+
+    pub(crate) fn core_period(&self) -> u64 {
+        let core = self.system.simulation.clock(&self.system.core_clock);
+        let core = core.expect("elaboration checked the core clock");
+        self.system.simulation.time().period(core)
+    }
+
+    /// What the simulation gave up to now, if it ended with `status`.
+    pub fn results(&self, status: Status) -> Simulated {
+        self.collect(status, self.core_period())
     }
 
     fn collect(&self, status: Status, period: u64) -> Simulated {
