@@ -117,6 +117,8 @@ pub struct MemRequest {
 pub mod flags {
     /// The request must not be served from, or allocate in, a first-level cache.
     pub const BYPASS_L1: u8 = 1;
+    /// A merge table has an entry for this read, which its response looks up (ICC paper, 6.2).
+    pub const TRACKED: u8 = 2;
 }
 
 const _: () = assert!(
