@@ -8,6 +8,7 @@
 
 mod address;
 mod elaborate;
+pub mod energy;
 pub mod host_program;
 mod registry;
 pub mod report;

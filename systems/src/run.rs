@@ -13,6 +13,7 @@ use warpweave_params::Diagnostics;
 use warpweave_trace::{FrontEnd, Program};
 
 use crate::elaborate::{ElaboratedSystem, elaborate};
+use crate::energy::{EnergyModel, EnergyReport};
 use crate::host_program::{ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};
 
@@ -25,6 +26,7 @@ pub struct Machine {
     program: Arc<Program>,
     kernel_times: Arc<KernelTimes>,
     limits: Limits,
+    energy: Option<EnergyModel>,
 }
 
 /// How far a simulation has come.
@@ -124,6 +126,8 @@ pub struct Simulated {
     pub occupancy: Option<f64>,
     /// Every launch in order.
     pub kernels: Vec<KernelResult>,
+    /// What the run cost; `None` without coefficients.
+    pub energy: Option<EnergyReport>,
     /// Statistics of every instance.
     pub statistics: Vec<InstanceStatistics>,
     /// Per instance: path, kind, cycles by reason in the order of [`Reason::ALL`].
@@ -168,11 +172,15 @@ impl Scenario {
         environment.provide(Arc::clone(program));
         environment.provide(Arc::clone(&kernel_times));
         let system = elaborate(&self.system, registry, &environment, &self.overrides)?;
+        if let Some(energy) = &self.energy {
+            energy.check(&system.simulation.statistics())?;
+        }
         Ok(Machine {
             system,
             program: Arc::clone(program),
             kernel_times,
             limits: self.limits,
+            energy: self.energy.clone(),
         })
     }
 
@@ -320,9 +328,15 @@ impl Machine {
             .enumerate()
             .map(|(i, (path, kind))| (path.to_owned(), kind.to_owned(), simulation.activity(i)))
             .collect();
+        let cycles = first.map_or(0, |f| end.unwrap_or(now_cycle) - f);
+        let energy = self.energy.as_ref().map(|energy| {
+            let seconds = simulation.time().seconds(Tick(cycles * period));
+            energy.report(&statistics, seconds)
+        });
         Simulated {
             status,
-            cycles: first.map_or(0, |f| end.unwrap_or(now_cycle) - f),
+            cycles,
+            energy,
             seconds: simulation.time().seconds(simulation.now()),
             wavefront_instructions,
             thread_instructions: sum("thread_instructions"),
