@@ -13,13 +13,15 @@
 
 use std::any::{Any, TypeId, type_name};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::ports::{AnyPort, ChannelTerms, Direction, PortState};
+use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, SavedPort};
 use crate::ring::{Consumer, Producer, Vacancy, ring};
 use crate::schedule::Target;
+use crate::tap::{Credit, Tap, Taps};
+use crate::time::TICK_MAX;
 
 /// A value that travels through channels: small, plain, moved, and storable in a checkpoint.
 pub trait Message: Serialize + DeserializeOwned + Send + 'static {
@@ -106,9 +108,8 @@ pub struct OutPort<T> {
 struct Out<T> {
     end: Producer<T>,
     receiver: Target,
-    /// Latency in the sender's cycles and in ticks.
+    /// Latency in the sender's cycles.
     latency_cycles: u64,
-    latency_ticks: u64,
     period: u64,
     width: Width,
     same_domain: bool,
@@ -119,6 +120,7 @@ struct Out<T> {
     sent: u32,
     messages: u64,
     channel: u32,
+    taps: Option<Box<Taps<T>>>,
 }
 
 impl<T> Out<T> {
@@ -129,11 +131,99 @@ impl<T> Out<T> {
         match vacancy {
             // The width of the wire is used up.
             Vacancy::Free => ctx.wake_me_at_tick(self.free_from),
+            // The credit is lost: only the deadlock report learns of it.
+            Vacancy::CreditAt(TICK_MAX) => self.end.set_blocked(),
             Vacancy::CreditAt(tick) => ctx.wake_me_at_tick(tick.max(self.free_from)),
             Vacancy::Full if ctx.invited() => self.end.set_blocked(),
             Vacancy::Full => {}
         }
         debug_assert!(now < self.free_from || vacancy != Vacancy::Free);
+    }
+}
+
+impl<T: Message> Out<T> {
+    /// Writes the next slot, which is free.
+    #[inline]
+    fn push(&mut self, ctx: &mut Context<'_>, message: T) {
+        let tail = self.occupy(ctx.now().0, &message);
+        self.put(ctx, message, self.latency_cycles + tail);
+    }
+
+    /// Accounts for the width of the wire; returns how many cycles after the first byte the last
+    /// one leaves.
+    #[inline]
+    fn occupy(&mut self, now: u64, message: &T) -> u64 {
+        match self.width {
+            Width::Messages(1) => {
+                self.free_from = now + self.period;
+                0
+            }
+            Width::Messages(width) => {
+                self.sent = if self.sent_at == now {
+                    self.sent + 1
+                } else {
+                    1
+                };
+                self.sent_at = now;
+                if self.sent >= width {
+                    self.free_from = now + self.period;
+                }
+                0
+            }
+            Width::Bytes(width) => {
+                let cycles = u64::from(message.wire_bytes().div_ceil(width).max(1));
+                self.free_from = now + cycles * self.period;
+                cycles - 1
+            }
+        }
+    }
+
+    /// Writes the next slot; the message is readable after `cycles`.
+    #[inline]
+    fn put(&mut self, ctx: &mut Context<'_>, message: T, cycles: u64) {
+        let now = ctx.now().0;
+        let ready = now + cycles * self.period;
+        // Behind another message nobody need be woken yet: taking that one arms for this one.
+        let first = self.end.push(now, message, ready);
+        self.messages += 1;
+        if first {
+            if self.same_domain {
+                ctx.wake_in(self.receiver, cycles);
+            } else {
+                ctx.wake_at_tick(self.receiver, ready);
+            }
+        }
+        ctx.sent(self.channel);
+    }
+
+    /// As [`Out::push`] through the taps. What they add beyond the message itself uses no width.
+    #[cold]
+    fn push_tapped(&mut self, ctx: &mut Context<'_>, message: T) {
+        let now = ctx.now().0;
+        let mut taps = self.taps.take().expect("the caller saw taps");
+        let mut wire = taps.send(ctx, message);
+        if wire.is_empty() {
+            // The message is lost; the wire was used all the same.
+            self.free_from = now + self.period;
+        }
+        for (i, transit) in wire.drain(..).enumerate() {
+            let tail = if i == 0 {
+                self.occupy(now, &transit.message)
+            } else {
+                0
+            };
+            if transit.hold > 0 {
+                self.free_from = self.free_from.max(now + (1 + transit.hold) * self.period);
+            }
+            let cycles = (self.latency_cycles + tail)
+                .saturating_add_signed(transit.delay)
+                .max(1);
+            if self.end.vacancy(now) == Vacancy::Free {
+                self.put(ctx, transit.message, cycles);
+            }
+        }
+        taps.reuse(wire);
+        self.taps = Some(taps);
     }
 }
 
@@ -190,46 +280,15 @@ impl<T: Message> OutPort<T> {
         Ok(())
     }
 
-    /// Writes the next slot, which is free.
+    /// Sends what the taps of the port, if there are any, make of the message.
     #[inline]
     fn push(&mut self, ctx: &mut Context<'_>, message: T) {
-        let now = ctx.now().0;
         let link = self.link.as_mut().expect(UNBOUND);
-        let tail = match link.width {
-            Width::Messages(1) => {
-                link.free_from = now + link.period;
-                0
-            }
-            Width::Messages(width) => {
-                link.sent = if link.sent_at == now {
-                    link.sent + 1
-                } else {
-                    1
-                };
-                link.sent_at = now;
-                if link.sent >= width {
-                    link.free_from = now + link.period;
-                }
-                0
-            }
-            Width::Bytes(width) => {
-                let cycles = u64::from(message.wire_bytes().div_ceil(width).max(1));
-                link.free_from = now + cycles * link.period;
-                cycles - 1
-            }
-        };
-        let delay = link.latency_ticks + tail * link.period;
-        // Behind another message nobody need be woken yet: taking that one arms for this one.
-        let first = link.end.push(now, message, now + delay);
-        link.messages += 1;
-        if first {
-            if link.same_domain {
-                ctx.wake_in(link.receiver, link.latency_cycles + tail);
-            } else {
-                ctx.wake_at_tick(link.receiver, now + delay);
-            }
+        if link.taps.is_some() {
+            link.push_tapped(ctx, message);
+        } else {
+            link.push(ctx, message);
         }
-        ctx.sent(link.channel);
     }
 
     /// Sends a message that is known to fit.
@@ -244,6 +303,11 @@ impl<T: Message> OutPort<T> {
             "sent without asking can_send: the width of the wire is used up"
         );
         self.push(ctx, message);
+    }
+
+    /// Puts a tap between the port, which is connected, and its channel.
+    pub(crate) fn add_tap(&mut self, tap: Box<dyn Tap<T>>) {
+        Taps::add(&mut self.link.as_mut().expect(UNBOUND).taps, tap);
     }
 
     /// Messages in the channel, visible or in flight; for reports.
@@ -264,6 +328,44 @@ struct In<T> {
     credit_ticks: u64,
     same_domain: bool,
     messages: u64,
+    channel: u32,
+    taps: Option<Box<Taps<T>>>,
+}
+
+impl<T: Message> In<T> {
+    /// Wakes a sender that waits for room, which it has after `cycles` of the receiver.
+    #[inline]
+    fn return_credit(&self, ctx: &mut Context<'_>, cycles: u64, tick: u64) {
+        if self.end.take_blocked() {
+            if self.same_domain {
+                ctx.wake_in(self.sender, cycles);
+            } else {
+                ctx.wake_at_tick(self.sender, tick);
+            }
+        }
+    }
+
+    /// Takes the oldest message through the taps.
+    #[cold]
+    fn pop_tapped(&mut self, ctx: &mut Context<'_>) -> Option<T> {
+        let now = ctx.now().0;
+        self.end.peek(now)?;
+        let mut taps = self.taps.take().expect("the caller saw taps");
+        let cycles = match taps.credit(ctx) {
+            Credit::Due => Some(self.credit_cycles),
+            Credit::Late(cycles) => Some(self.credit_cycles.saturating_add(cycles)),
+            Credit::Lost => None,
+        };
+        let period = self.credit_ticks / self.credit_cycles;
+        let free_at = cycles.map_or(TICK_MAX, |c| now.saturating_add(c.saturating_mul(period)));
+        let mut message = self.end.pop(now, free_at.min(TICK_MAX))?;
+        taps.take(ctx, &mut message);
+        self.taps = Some(taps);
+        if let Some(cycles) = cycles {
+            self.return_credit(ctx, cycles, free_at);
+        }
+        Some(message)
+    }
 }
 
 impl<T: Message> InPort<T> {
@@ -288,25 +390,40 @@ impl<T: Message> InPort<T> {
     pub fn pop(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let now = ctx.now().0;
         let link = self.link.as_mut().expect(UNBOUND);
-        let value = link.end.pop(now, now + link.credit_ticks)?;
+        let value = if link.taps.is_some() {
+            link.pop_tapped(ctx)?
+        } else {
+            let free_at = now + link.credit_ticks;
+            let value = link.end.pop(now, free_at)?;
+            link.return_credit(ctx, link.credit_cycles, free_at);
+            value
+        };
         link.messages += 1;
-        if link.end.take_blocked() {
-            if link.same_domain {
-                ctx.wake_in(link.sender, link.credit_cycles);
-            } else {
-                ctx.wake_at_tick(link.sender, now + link.credit_ticks);
-            }
-        }
         if let Some(ready) = link.end.next_ready(now) {
             ctx.wake_me_at_tick(ready);
         }
+        ctx.taken(link.channel);
         Some(value)
+    }
+
+    /// Puts a tap between the port, which is connected, and its channel.
+    pub(crate) fn add_tap(&mut self, tap: Box<dyn Tap<T>>) {
+        Taps::add(&mut self.link.as_mut().expect(UNBOUND).taps, tap);
     }
 
     /// Messages in the channel, visible or in flight; for reports.
     pub fn occupancy(&self) -> usize {
         self.link.as_ref().map_or(0, |l| l.end.len())
     }
+}
+
+/// The saved state of a sending end.
+#[derive(Serialize, Deserialize)]
+struct SavedWire {
+    free_from: u64,
+    sent_at: u64,
+    sent: u32,
+    messages: u64,
 }
 
 impl<T: Message> AnyPort for OutPort<T> {
@@ -328,7 +445,6 @@ impl<T: Message> AnyPort for OutPort<T> {
             end: producer,
             receiver: terms.receiver,
             latency_cycles: u64::from(terms.latency_cycles),
-            latency_ticks: u64::from(terms.latency_cycles) * terms.sender_period,
             period: terms.sender_period,
             width: terms.width,
             same_domain: terms.sender.domain == terms.receiver.domain,
@@ -337,6 +453,7 @@ impl<T: Message> AnyPort for OutPort<T> {
             sent: 0,
             messages: 0,
             channel: terms.channel,
+            taps: None,
         });
         Box::new(consumer)
     }
@@ -352,6 +469,47 @@ impl<T: Message> AnyPort for OutPort<T> {
             blocked: l.end.is_blocked(),
             messages: l.messages,
         })
+    }
+
+    fn save(&self, _now: u64) -> Result<SavedPort, String> {
+        let Some(link) = &self.link else {
+            return Ok(SavedPort::default());
+        };
+        let wire = SavedWire {
+            free_from: link.free_from,
+            sent_at: link.sent_at,
+            sent: link.sent,
+            messages: link.messages,
+        };
+        SavedPort::of(&wire, &link.end.is_blocked())
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, own: &SavedPort, other: &SavedPort) -> Result<(), String> {
+        let Some(link) = &mut self.link else {
+            return Ok(());
+        };
+        let wire: SavedWire = own.state()?;
+        let messages: Vec<(u64, T)> = other.state()?;
+        let (credits, _): (Vec<u64>, u64) = other.engine()?;
+        let late = |tick: &u64| *tick > TICK_MAX;
+        if messages.iter().map(|m| &m.0).chain(&credits).any(late) {
+            return Err("a time beyond the horizon".to_owned());
+        }
+        if !messages
+            .into_iter()
+            .all(|(ready, value)| link.end.restore_message(ready, value))
+            || !link.end.restore_credits(&credits)
+        {
+            return Err(format!("more than its {} slots hold", link.end.capacity()));
+        }
+        link.end.restore_blocked(own.engine()?);
+        link.free_from = wire.free_from;
+        link.sent_at = wire.sent_at;
+        link.sent = wire.sent;
+        link.messages = wire.messages;
+        Ok(())
     }
 }
 
@@ -383,6 +541,8 @@ impl<T: Message> AnyPort for InPort<T> {
             credit_ticks: u64::from(terms.credit_cycles) * terms.receiver_period,
             same_domain: terms.sender.domain == terms.receiver.domain,
             messages: 0,
+            channel: terms.channel,
+            taps: None,
         });
     }
 
@@ -393,6 +553,29 @@ impl<T: Message> AnyPort for InPort<T> {
             blocked: false,
             messages: l.messages,
         })
+    }
+
+    fn save(&self, now: u64) -> Result<SavedPort, String> {
+        let Some(link) = &self.link else {
+            return Ok(SavedPort::default());
+        };
+        let messages: Vec<_> = link.end.messages().collect();
+        let credits: Vec<_> = link.end.credits(now).collect();
+        SavedPort::of(&messages, &(credits, link.messages))
+    }
+
+    fn clear(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.end.clear();
+        }
+    }
+
+    fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        if let Some(link) = &mut self.link {
+            let (_, messages): (Vec<u64>, u64) = own.engine()?;
+            link.messages = messages;
+        }
+        Ok(())
     }
 }
 

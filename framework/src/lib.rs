@@ -119,6 +119,7 @@
 
 mod builder;
 mod channel;
+mod checkpoint;
 mod component;
 mod context;
 mod deadlock;
@@ -136,6 +137,7 @@ mod signal;
 mod simulation;
 mod state;
 mod statistics;
+mod tap;
 mod test_bench;
 mod time;
 mod waits;
@@ -145,6 +147,7 @@ pub use builder::{
     ClockId, ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
 };
 pub use channel::{InPort, Link, Message, OutPort, Width};
+pub use checkpoint::{Checkpoint, CheckpointError, Description, Difference, Subject};
 pub use component::{Component, Next, Reason};
 pub use context::Context;
 pub use deadlock::{DeadlockReport, WaitEdge};
@@ -159,6 +162,7 @@ pub use signal::Signal;
 pub use simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
 pub use state::{State, StateError};
 pub use statistics::{Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value};
+pub use tap::{Credit, PortAddress, Tap, TapError, Transit};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockSetError, Cycle, Frequency, Tick, TimeBase};
 pub use waits::{Wait, Waits};
