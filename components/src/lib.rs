@@ -18,6 +18,6 @@ pub mod launch;
 pub mod locality_probe;
 pub mod memory;
 pub mod occupancy;
+mod pass_through;
 pub mod reuse_monitor;
-mod tap;
 pub mod work_group_scheduler;

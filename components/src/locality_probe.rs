@@ -37,7 +37,7 @@ use warpweave_framework::{
 };
 
 use crate::memory::{MemMaster, MemRequest, MemSlave, RequestKind};
-use crate::tap::pass;
+use crate::pass_through::pass;
 
 /// Most windows of one probe.
 const WINDOWS_MAX: usize = 8;

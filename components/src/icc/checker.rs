@@ -39,7 +39,7 @@ use warpweave_framework::{
 };
 
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, flags};
-use crate::tap::pass;
+use crate::pass_through::pass;
 
 /// What a description says about a checker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

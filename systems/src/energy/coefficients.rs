@@ -13,6 +13,8 @@ use crate::system_file::{check_fields, expect_name, key_text, map_entries};
 /// The coefficients of a machine.
 #[derive(Clone, Debug)]
 pub struct EnergyModel {
+    /// What the machine draws beyond its components.
+    pub(super) machine: Option<StaticPower>,
     pub(super) components: Vec<ComponentEnergy>,
 }
 
@@ -21,6 +23,8 @@ pub struct EnergyModel {
 pub(super) struct ComponentEnergy {
     pub(super) pattern: Pattern,
     pub(super) place: Span,
+    /// The machine may be without it.
+    optional: bool,
     pub(super) events: Vec<(String, Span, EventEnergy)>,
     pub(super) idle: Option<StaticPower>,
 }
@@ -47,11 +51,12 @@ pub struct StaticPower {
     pub source: String,
 }
 
-const FIELDS: [&str; 2] = ["summary", "components"];
-const COMPONENT_FIELDS: [&str; 2] = ["events", "static"];
+const FIELDS: [&str; 3] = ["summary", "static", "components"];
+const COMPONENT_FIELDS: [&str; 3] = ["events", "static", "optional"];
 
 impl EnergyModel {
-    /// Reads `Energy(components: { "path[*]": (events: { "statistic": (...) }, static: (...)) })`.
+    /// Reads `Energy(static: (...), components: { "path[*]": (events: { "statistic": (...) },
+    /// static: (...)) })`.
     ///
     /// # Errors
     /// Everything that is not of this form, each with its place.
@@ -64,7 +69,11 @@ impl EnergyModel {
         for (key, value) in entries {
             components.extend(ComponentEnergy::read(key, value, &mut problems));
         }
-        problems.into_result(Self { components })
+        let machine = read_static(node, &mut problems);
+        problems.into_result(Self {
+            machine,
+            components,
+        })
     }
 
     /// Whether the coefficients fit a machine: every pattern names instances that no other one
@@ -79,7 +88,9 @@ impl EnergyModel {
         for component in &self.components {
             let mut instances = component.instances(statistics).peekable();
             let Some(first) = instances.peek().copied() else {
-                problems.push(component.names_nothing(statistics));
+                if !component.optional {
+                    problems.push(component.names_nothing(statistics));
+                }
                 continue;
             };
             component.check_events(first, &mut problems);
@@ -120,11 +131,10 @@ impl ComponentEnergy {
             require_source(&read.source, event, problems);
             events.push((text.to_owned(), name.span.clone(), read));
         }
-        let node = value.field("static");
-        let idle = node.and_then(|node| problems.take(from_node::<StaticPower>(node)));
-        if let (Some(node), Some(idle)) = (node, &idle) {
-            require_source(&idle.source, node, problems);
-        }
+        let idle = read_static(value, problems);
+        let optional = value
+            .field("optional")
+            .and_then(|node| problems.take(from_node::<bool>(node)));
         if events.is_empty() && idle.is_none() && !problems.has_errors() {
             let message = format!("`{text}` has neither events nor static power");
             problems.push(Diagnostic::error(message).at(&key.span));
@@ -132,6 +142,7 @@ impl ComponentEnergy {
         Some(Self {
             pattern,
             place: key.span.clone(),
+            optional: optional.unwrap_or(false),
             events,
             idle,
         })
@@ -188,6 +199,13 @@ impl ComponentEnergy {
             }
         }
     }
+}
+
+fn read_static(owner: &Node, problems: &mut Diagnostics) -> Option<StaticPower> {
+    let node = owner.field("static")?;
+    let power = problems.take(from_node::<StaticPower>(node))?;
+    require_source(&power.source, node, problems);
+    Some(power)
 }
 
 fn require_source(source: &str, node: &Node, problems: &mut Diagnostics) {

@@ -15,6 +15,9 @@ use warpweave_framework::InstanceStatistics;
 pub use self::coefficients::{EnergyModel, EventEnergy, StaticPower};
 pub use self::quantity::{Joules, Watts};
 
+/// Name of what the machine draws beyond its components.
+pub const MACHINE: &str = "machine";
+
 /// What a run cost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EnergyReport {
@@ -39,7 +42,7 @@ pub struct EnergyReport {
 /// What the instances of one pattern cost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComponentReport {
-    /// The pattern.
+    /// The pattern, or [`MACHINE`].
     pub component: String,
     /// Instances it names.
     pub instances: usize,
@@ -75,6 +78,18 @@ impl EnergyModel {
             .iter()
             .map(|component| component.report(statistics, seconds))
             .collect();
+        components.extend(self.machine.as_ref().map(|machine| {
+            let static_j = machine.power.0 * seconds;
+            ComponentReport {
+                component: MACHINE.to_owned(),
+                instances: 1,
+                dynamic_j: 0.0,
+                static_j,
+                total_j: static_j,
+                share: 0.0,
+                events: Vec::new(),
+            }
+        }));
         let sum = |part: fn(&ComponentReport) -> f64| components.iter().map(part).sum::<f64>();
         let (dynamic_j, static_j) = (sum(|c| c.dynamic_j), sum(|c| c.static_j));
         let total_j = dynamic_j + static_j;

@@ -165,3 +165,22 @@ fn a_coefficient_without_source_is_refused() {
     let text = COEFFICIENTS.replacen(", source: \"a paper\"", "", 1);
     assert!(problem(&text).contains("source"), "{}", problem(&text));
 }
+
+#[test]
+fn the_machine_may_draw_power_and_be_without_optional_components() {
+    let text = COEFFICIENTS
+        .replacen(
+            "components: {",
+            "static: (power: \"3 W\", source: \"x\"), components: {",
+            1,
+        )
+        .replacen("unit[*].l1\": (", "cluster[*].icc\": (optional: true,", 1);
+    let model = model(&text);
+    model.check(&machine()).expect("it fits");
+    let report = model.report(&machine(), 0.5);
+    assert_eq!(report.components[0].instances, 0);
+    let last = report.components.last().expect("three");
+    assert_eq!(last.component, MACHINE);
+    assert!((last.total_j - 1.5).abs() < 1e-12);
+    assert!((report.total_j - 1.5 - 258.048e-9).abs() < 1e-12);
+}

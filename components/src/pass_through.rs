@@ -1,4 +1,4 @@
-//! How taps pass on what they look at.
+//! How components that only look pass on what they see.
 
 use warpweave_framework::{Context, InPort, Message, OutPort};
 
