@@ -9,6 +9,7 @@
 mod address;
 mod checkpoint;
 mod elaborate;
+pub mod energy;
 pub mod host_program;
 mod registry;
 pub mod report;

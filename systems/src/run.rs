@@ -13,6 +13,7 @@ use warpweave_params::Diagnostics;
 use warpweave_trace::{FrontEnd, Program};
 
 use crate::elaborate::{ElaboratedSystem, elaborate};
+use crate::energy::{EnergyModel, EnergyReport};
 use crate::host_program::{ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};
 
@@ -28,6 +29,7 @@ pub struct Machine {
     pub(crate) seed: u64,
     /// Ticks without a message after which a run counts as stuck, once they were extended.
     pub(crate) patience: Option<u64>,
+    energy: Option<EnergyModel>,
 }
 
 /// How far a simulation has come.
@@ -127,6 +129,8 @@ pub struct Simulated {
     pub occupancy: Option<f64>,
     /// Every launch in order.
     pub kernels: Vec<KernelResult>,
+    /// What the run cost; `None` without coefficients.
+    pub energy: Option<EnergyReport>,
     /// Statistics of every instance.
     pub statistics: Vec<InstanceStatistics>,
     /// Per instance: path, kind, cycles by reason in the order of [`Reason::ALL`].
@@ -171,6 +175,9 @@ impl Scenario {
         environment.provide(Arc::clone(program));
         environment.provide(Arc::clone(&kernel_times));
         let system = elaborate(&self.system, registry, &environment, &self.overrides)?;
+        if let Some(energy) = &self.energy {
+            energy.check(&system.simulation.statistics())?;
+        }
         Ok(Machine {
             system,
             program: Arc::clone(program),
@@ -178,6 +185,7 @@ impl Scenario {
             limits: self.limits,
             seed: self.seed,
             patience: None,
+            energy: self.energy.clone(),
         })
     }
 
@@ -351,9 +359,15 @@ impl Machine {
             .enumerate()
             .map(|(i, (path, kind))| (path.to_owned(), kind.to_owned(), simulation.activity(i)))
             .collect();
+        let cycles = first.map_or(0, |f| end.unwrap_or(now_cycle) - f);
+        let energy = self.energy.as_ref().map(|energy| {
+            let seconds = simulation.time().seconds(Tick(cycles * period));
+            energy.report(&statistics, seconds)
+        });
         Simulated {
             status,
-            cycles: first.map_or(0, |f| end.unwrap_or(now_cycle) - f),
+            cycles,
+            energy,
             seconds: simulation.time().seconds(simulation.now()),
             wavefront_instructions,
             thread_instructions: sum("thread_instructions"),
