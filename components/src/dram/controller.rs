@@ -641,8 +641,7 @@ impl Controller {
         match self.config.refresh {
             Refresh::Off => never,
             Refresh::AllBank { .. } => {
-                let wanted = self.waiting[0] + self.waiting[1] > 0 || self.active_banks != 0;
-                let due = self.refresh_from(wanted);
+                let due = self.refresh_from(self.has_work());
                 let from = due.max(self.clock);
                 if self.banks.open() == 0 {
                     let legal = self.banks.refresh_from();
@@ -658,7 +657,7 @@ impl Controller {
                 let bank = self.refresh_bank;
                 let bit = 1 << bank;
                 let banks = self.queues[0].banks | self.queues[1].banks | self.active_banks;
-                let due = self.refresh_from(banks & bit != 0);
+                let due = self.refresh_from(banks & bit != 0 && self.has_work());
                 let from = due.max(self.clock);
                 if self.banks.open() & bit == 0 {
                     let legal = self.banks.refresh_bank_from(bank);

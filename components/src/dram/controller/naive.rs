@@ -197,7 +197,7 @@ impl Naive {
         let fronts = self.fronts.iter().flatten();
         let fronts = fronts.filter(|_| everything || self.config.bank_queue.is_none());
         let mut all = fronts.chain(&self.queued).chain(&self.active);
-        let wanted = all.any(counts);
+        let wanted = all.any(counts) && self.has_work();
         if owed == 0 || wanted && owed <= u64::from(refresh.postponed_max()) {
             return Ok(None);
         }

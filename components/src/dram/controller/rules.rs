@@ -144,7 +144,7 @@ fn binding_per_bank() -> Vec<(Rule, &'static str, Config)> {
         (Rule::FourActs, "5 ACT rank (tFAW)", Timing { t_faw: 60, ..l }),
         (Rule::ThirtyTwoActs, "33 ACT rank (t32AW)", Timing { t_32aw: 500, ..l }),
         (Rule::RefreshBankToAct, "REFpb -> ACT bank (tRFCb)", Timing { t_rfc_b: Some(100), ..l }),
-        (Rule::RefreshBankToOther, "REFpb -> ACT rank (tRREFD)", Timing { t_rrefd: Some(40), ..l }),
+        (Rule::RefreshBankToOther, "REFpb -> ACT rank (tRREFD)", Timing { t_rfc_b: Some(40), t_rrefd: Some(40), ..l }),
         // Refreshes that leave no time for anything else.
         (Rule::RefreshBankToOther, "REFpb -> REFpb rank (tRREFD)", never_ends(1, 20)),
         (Rule::RefreshBankRound, "REFpb -> REFpb of a new round (tRFCb)", never_ends(20, 1)),
