@@ -243,9 +243,25 @@ fn check(spec: &CrossbarSpec) -> Result<(), SpecError> {
             spec.outstanding, spec.up_ports
         )
     })?;
-    spec.request
-        .check("request", spec.up_ports, spec.down_ports)?;
-    spec.reply.check("reply", spec.down_ports, spec.up_ports)
+    check_network(&spec.request, "request", (spec.up_ports, spec.down_ports))?;
+    check_network(&spec.reply, "reply", (spec.down_ports, spec.up_ports))
+}
+
+fn check_network(
+    spec: &NetworkSpec,
+    field: &str,
+    (inputs, outputs): (u32, u32),
+) -> Result<(), SpecError> {
+    spec.check(field, inputs, outputs)?;
+    let keeps_order = match spec {
+        NetworkSpec::Switch(_) => true,
+        NetworkSpec::Router(spec) => spec.keeps_order(),
+    };
+    SpecError::require(keeps_order, &format!("{field}.ordered"), || {
+        "requests for one line could overtake each other in different virtual channels; set it, \
+         or use VirtualOutput or one virtual channel"
+            .to_owned()
+    })
 }
 
 impl Component for Crossbar {

@@ -51,7 +51,13 @@ impl Arbiter {
 }
 
 /// Refuses a number outside its range.
-pub(super) fn range(field: &str, name: &str, value: u32, low: u32, high: u32) -> Result<(), SpecError> {
+pub(super) fn range(
+    field: &str,
+    name: &str,
+    value: u32,
+    low: u32,
+    high: u32,
+) -> Result<(), SpecError> {
     SpecError::require(
         (low..=high).contains(&value),
         &format!("{field}.{name}"),

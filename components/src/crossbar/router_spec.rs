@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
 use super::network::{Arbiter, BUFFER_FLITS_MAX, PORTS_MAX, Queueing, range};
-use super::router::Router;
 use super::packets::Parcel;
+use super::router::Router;
 
 /// Most virtual channels of a port: they are kept as bits of one word.
 pub const VIRTUAL_CHANNELS_MAX: u32 = 64;
@@ -24,6 +24,10 @@ pub struct RouterSpec {
     pub queueing: Queueing,
     /// Virtual channels of every output and, with `Fifo`, of every input, 1 to 64.
     pub virtual_channels: u32,
+    /// Of `Fifo`: a packet takes the virtual channel `output mod virtual_channels`, so that packets
+    /// from one input to one output stay in order, as caches need it; otherwise the next one that
+    /// has room, and packets overtake each other (`false`).
+    pub ordered: bool,
     /// Flits that an input holds per virtual channel. One channel runs at full rate from
     /// `input_wire_cycles + credit_wire_cycles + 1` on.
     pub buffer_flits: u32,
@@ -94,18 +98,22 @@ impl RouterSpec {
             &format!("{field}.speculative"),
             || "needs allocations of one cycle each".to_owned(),
         )?;
-        let flits = u64::from(inputs)
-            * u64::from(self.lanes(outputs))
-            * u64::from(self.buffer_flits)
-            + u64::from(outputs)
-                * u64::from(self.virtual_channels)
-                * u64::from(self.output_buffer_flits);
+        let flits =
+            u64::from(inputs) * u64::from(self.lanes(outputs)) * u64::from(self.buffer_flits)
+                + u64::from(outputs)
+                    * u64::from(self.virtual_channels)
+                    * u64::from(self.output_buffer_flits);
         SpecError::require(flits <= BUFFER_FLITS_MAX, field, || {
             format!(
                 "{inputs} x {outputs} ports with these buffers hold {flits} flits; at most \
                  {BUFFER_FLITS_MAX} can be built"
             )
         })
+    }
+
+    /// Whether packets from one input to one output stay in order.
+    pub fn keeps_order(&self) -> bool {
+        self.ordered || self.virtual_channels == 1 || self.queueing == Queueing::VirtualOutput
     }
 
     /// Virtual channels of an input.

@@ -335,7 +335,11 @@ impl<P: Copy> Switch<P> {
         let (queues, packets) = (&self.queues, &self.packets);
         let (per_output, outputs) = (self.spec.queueing == Queueing::VirtualOutput, self.outputs);
         let age = |input: usize, output: usize| {
-            let queue = if per_output { input * outputs + output } else { input };
+            let queue = if per_output {
+                input * outputs + output
+            } else {
+                input
+            };
             let first = queues[queue].packets.front();
             first.map_or(Cycle::MAX, |first| packets.get(first.packet).offered)
         };

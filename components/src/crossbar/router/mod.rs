@@ -12,7 +12,8 @@
 //!
 //! # Rules
 //! - A packet enters at one flit per cycle. With `Fifo` its head takes the next virtual channel
-//!   after that of the packet before it which has a credit; with `VirtualOutput` it waits for a
+//!   after that of the packet before it which has a credit (or, if `ordered`, waits for a credit of
+//!   channel `output mod virtual_channels`); with `VirtualOutput` it waits for a
 //!   credit of the channel of its output. The other flits follow in the same channel.
 //! - The head asks for a virtual channel of its output; the packet owns it until its tail is
 //!   granted the switch. Flits of packets that own different channels interleave.
@@ -590,6 +591,9 @@ impl<P: Copy> Router<P> {
         if self.shape.per_output {
             return first + output;
         }
+        if self.spec.ordered {
+            return first + output % lanes;
+        }
         let last = self.last_lane[input];
         if last == NOBODY {
             return first;
@@ -751,8 +755,7 @@ impl<P: Copy> Router<P> {
                 lanes: &self.lanes,
                 packets: &self.packets,
             };
-            let matches =
-                chooser.allocate(&self.asking, &mut self.allocator, &mut self.matched);
+            let matches = chooser.allocate(&self.asking, &mut self.allocator, &mut self.matched);
             for index in matches {
                 self.turn(index);
             }
@@ -911,8 +914,7 @@ impl<P: Copy> Router<P> {
                     self.blocked_outputs |= bit(output);
                     continue;
                 }
-                self.counters
-                    .delivered(packet.bytes, now - packet.offered);
+                self.counters.delivered(packet.bytes, now - packet.offered);
                 self.packets.remove(flit.packet);
             }
             self.leaving[output].take(now);
@@ -967,3 +969,6 @@ impl<P: Copy + Serialize + DeserializeOwned> Router<P> {
         state.field("counters", &mut self.counters);
     }
 }
+
+#[cfg(test)]
+mod tests;

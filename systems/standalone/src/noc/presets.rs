@@ -6,16 +6,40 @@ use crate::StandaloneError;
 
 /// Names of the presets and what they stand for.
 pub const PRESETS: [(&str, &str); 10] = [
-    ("gpgpusim_s2", "1 virtual channel of 64 flits, internal speedup 2, as GPGPU-Sim's GTX480"),
+    (
+        "gpgpusim_s2",
+        "1 virtual channel of 64 flits, internal speedup 2, as GPGPU-Sim's GTX480",
+    ),
     ("fifo_s1", "1 virtual channel of 64 flits"),
-    ("fifo_isp2", "1 virtual channel of 64 flits, input speedup 2"),
+    (
+        "fifo_isp2",
+        "1 virtual channel of 64 flits, input speedup 2",
+    ),
     ("vc4_s1", "4 virtual channels of 16 flits"),
-    ("vc4_s2", "4 virtual channels of 16 flits, internal speedup 2"),
-    ("voq_i1", "virtual output queues of 16 flits, iSLIP with 1 iteration"),
-    ("voq_i4", "virtual output queues of 16 flits, iSLIP with 4 iterations"),
-    ("voqdeep_i1", "virtual output queues of 256 flits, iSLIP with 1 iteration"),
-    ("voqdeep_i4", "virtual output queues of 256 flits, iSLIP with 4 iterations"),
-    ("voqdeep_s2", "virtual output queues of 256 flits, internal speedup 2"),
+    (
+        "vc4_s2",
+        "4 virtual channels of 16 flits, internal speedup 2",
+    ),
+    (
+        "voq_i1",
+        "virtual output queues of 16 flits, iSLIP with 1 iteration",
+    ),
+    (
+        "voq_i4",
+        "virtual output queues of 16 flits, iSLIP with 4 iterations",
+    ),
+    (
+        "voqdeep_i1",
+        "virtual output queues of 256 flits, iSLIP with 1 iteration",
+    ),
+    (
+        "voqdeep_i4",
+        "virtual output queues of 256 flits, iSLIP with 4 iterations",
+    ),
+    (
+        "voqdeep_s2",
+        "virtual output queues of 256 flits, internal speedup 2",
+    ),
 ];
 
 /// BookSim 2 with round-robin iSLIP, look-ahead routing and allocations of one cycle.
@@ -24,6 +48,7 @@ pub fn booksim(virtual_channels: u32, buffer_flits: u32, internal_speedup: u32) 
         flit_bytes: 40,
         queueing: Queueing::Fifo,
         virtual_channels,
+        ordered: false,
         buffer_flits,
         output_buffer_flits: buffer_flits,
         arbiter: Arbiter::Islip { iterations: 1 },
