@@ -139,6 +139,7 @@ mod statistics;
 mod tap;
 mod test_bench;
 mod time;
+pub mod verify;
 mod waits;
 mod world;
 

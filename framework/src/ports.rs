@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use crate::channel::{InPort, Message, OutPort};
 use crate::published::{Observed, Published};
 use crate::schedule::Target;
+use crate::verify::StallInjector;
 
 /// A group of ports that is wired as one, such as the request and response side of a memory port.
 ///
@@ -39,6 +40,8 @@ pub(crate) trait AnyPort: Any {
     /// Input only: takes the reading end that [`AnyPort::make_channel`] returned.
     fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms);
     fn state(&self) -> PortState;
+    /// Disturbs what passes, where messages pass.
+    fn stall(&mut self, _injector: StallInjector) {}
 }
 
 /// The terms of one channel after elaboration, in ticks and cycles.
