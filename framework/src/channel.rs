@@ -13,11 +13,11 @@
 
 use std::any::{Any, TypeId, type_name};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::ports::{AnyPort, ChannelTerms, Direction, PortState};
+use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, SavedPort};
 use crate::ring::{Consumer, Producer, Vacancy, ring};
 use crate::schedule::Target;
 use crate::tap::{Credit, Tap, Taps};
@@ -329,6 +329,7 @@ struct In<T> {
     credit_ticks: u64,
     same_domain: bool,
     messages: u64,
+    channel: u32,
     taps: Option<Box<Taps<T>>>,
 }
 
@@ -402,6 +403,7 @@ impl<T: Message> InPort<T> {
         if let Some(ready) = link.end.next_ready(now) {
             ctx.wake_me_at_tick(ready);
         }
+        ctx.taken(link.channel);
         Some(value)
     }
 
@@ -414,6 +416,15 @@ impl<T: Message> InPort<T> {
     pub fn occupancy(&self) -> usize {
         self.link.as_ref().map_or(0, |l| l.end.len())
     }
+}
+
+/// The saved state of a sending end.
+#[derive(Serialize, Deserialize)]
+struct SavedWire {
+    free_from: u64,
+    sent_at: u64,
+    sent: u32,
+    messages: u64,
 }
 
 impl<T: Message> AnyPort for OutPort<T> {
@@ -464,6 +475,47 @@ impl<T: Message> AnyPort for OutPort<T> {
             messages: l.messages,
         })
     }
+
+    fn save(&self, _now: u64) -> Result<SavedPort, String> {
+        let Some(link) = &self.link else {
+            return Ok(SavedPort::default());
+        };
+        let wire = SavedWire {
+            free_from: link.free_from,
+            sent_at: link.sent_at,
+            sent: link.sent,
+            messages: link.messages,
+        };
+        SavedPort::of(&wire, &link.end.is_blocked())
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, own: &SavedPort, other: &SavedPort) -> Result<(), String> {
+        let Some(link) = &mut self.link else {
+            return Ok(());
+        };
+        let wire: SavedWire = own.state()?;
+        let messages: Vec<(u64, T)> = other.state()?;
+        let (credits, _): (Vec<u64>, u64) = other.engine()?;
+        let late = |tick: &u64| *tick > TICK_MAX;
+        if messages.iter().map(|m| &m.0).chain(&credits).any(late) {
+            return Err("a time beyond the horizon".to_owned());
+        }
+        if !messages
+            .into_iter()
+            .all(|(ready, value)| link.end.restore_message(ready, value))
+            || !link.end.restore_credits(&credits)
+        {
+            return Err(format!("more than its {} slots hold", link.end.capacity()));
+        }
+        link.end.restore_blocked(own.engine()?);
+        link.free_from = wire.free_from;
+        link.sent_at = wire.sent_at;
+        link.sent = wire.sent;
+        link.messages = wire.messages;
+        Ok(())
+    }
 }
 
 impl<T: Message> AnyPort for InPort<T> {
@@ -494,6 +546,7 @@ impl<T: Message> AnyPort for InPort<T> {
             credit_ticks: u64::from(terms.credit_cycles) * terms.receiver_period,
             same_domain: terms.sender.domain == terms.receiver.domain,
             messages: 0,
+            channel: terms.channel,
             taps: None,
         });
     }
@@ -509,6 +562,29 @@ impl<T: Message> AnyPort for InPort<T> {
             blocked: false,
             messages: l.messages,
         })
+    }
+
+    fn save(&self, now: u64) -> Result<SavedPort, String> {
+        let Some(link) = &self.link else {
+            return Ok(SavedPort::default());
+        };
+        let messages: Vec<_> = link.end.messages().collect();
+        let credits: Vec<_> = link.end.credits(now).collect();
+        SavedPort::of(&messages, &(credits, link.messages))
+    }
+
+    fn clear(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.end.clear();
+        }
+    }
+
+    fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        if let Some(link) = &mut self.link {
+            let (_, messages): (Vec<u64>, u64) = own.engine()?;
+            link.messages = messages;
+        }
+        Ok(())
     }
 }
 

@@ -116,6 +116,13 @@ impl Context<'_> {
         }
     }
 
+    #[inline]
+    pub(crate) fn taken(&mut self, channel: u32) {
+        if let Some(sink) = &mut self.shared.sink {
+            sink.record(self.now, self.component, &Probe::Taken { channel });
+        }
+    }
+
     /// Wakes a component of the same domain `cycles` from now.
     #[inline]
     pub(crate) fn wake_in(&mut self, target: Target, cycles: u64) {

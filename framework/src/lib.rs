@@ -119,6 +119,7 @@
 
 mod builder;
 mod channel;
+mod checkpoint;
 mod component;
 mod context;
 mod deadlock;
@@ -147,6 +148,7 @@ pub use builder::{
     ClockId, ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
 };
 pub use channel::{InPort, Link, Message, OutPort, Width};
+pub use checkpoint::{Checkpoint, CheckpointError, Description, Difference, Subject};
 pub use component::{Component, Next, Reason};
 pub use context::Context;
 pub use deadlock::{DeadlockReport, WaitEdge};

@@ -3,6 +3,9 @@
 use std::any::{Any, TypeId};
 use std::fmt::Write as _;
 
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
 use crate::channel::{InPort, Message, OutPort};
 use crate::published::{Observed, Published};
 use crate::schedule::Target;
@@ -40,8 +43,45 @@ pub(crate) trait AnyPort: Any {
     /// Input only: takes the reading end that [`AnyPort::make_channel`] returned.
     fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms);
     fn state(&self) -> PortState;
+    /// What the port adds to the saved state of its channel at tick `now`. An input adds what the
+    /// channel holds, an output its accounting.
+    fn save(&self, now: u64) -> Result<SavedPort, String>;
+    /// Input: drops what the channel holds, before [`AnyPort::load`] of the output fills it.
+    fn clear(&mut self);
+    /// Restores the port from what it saved and what the port at the other end saved.
+    fn load(&mut self, own: &SavedPort, other: &SavedPort) -> Result<(), String>;
     /// Disturbs what passes, where messages pass.
     fn stall(&mut self, _injector: StallInjector) {}
+}
+
+/// The saved state of one port.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedPort {
+    /// What results depend on.
+    pub state: Vec<u8>,
+    /// What only the engine needs: counters, who is to be woken.
+    pub engine: Vec<u8>,
+}
+
+impl SavedPort {
+    /// Saves the two halves.
+    pub(crate) fn of(state: &impl Serialize, engine: &impl Serialize) -> Result<Self, String> {
+        let bytes = |result: postcard::Result<Vec<u8>>| result.map_err(|e| e.to_string());
+        Ok(Self {
+            state: bytes(postcard::to_stdvec(state))?,
+            engine: bytes(postcard::to_stdvec(engine))?,
+        })
+    }
+
+    /// What results depend on.
+    pub(crate) fn state<T: DeserializeOwned>(&self) -> Result<T, String> {
+        postcard::from_bytes(&self.state).map_err(|e| e.to_string())
+    }
+
+    /// What only the engine needs.
+    pub(crate) fn engine<T: DeserializeOwned>(&self) -> Result<T, String> {
+        postcard::from_bytes(&self.engine).map_err(|e| e.to_string())
+    }
 }
 
 /// The terms of one channel after elaboration, in ticks and cycles.
@@ -129,7 +169,7 @@ impl<'a> Ports<'a> {
     }
 
     /// Names a published value of this component.
-    pub fn published<T: Clone + PartialEq + Send + 'static>(
+    pub fn published<T: Message + Clone + PartialEq>(
         &mut self,
         name: &str,
         port: &mut Published<T>,
@@ -138,11 +178,7 @@ impl<'a> Ports<'a> {
     }
 
     /// Names a published value of another component.
-    pub fn observed<T: Clone + PartialEq + Send + 'static>(
-        &mut self,
-        name: &str,
-        port: &mut Observed<T>,
-    ) {
+    pub fn observed<T: Message + Clone + PartialEq>(&mut self, name: &str, port: &mut Observed<T>) {
         self.leaf(name, port);
     }
 

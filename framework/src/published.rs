@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::channel::Message;
 use crate::context::Context;
-use crate::ports::{AnyPort, ChannelTerms, Direction, PortState};
+use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, SavedPort};
 use crate::schedule::Target;
 
 /// The writing end; one wire per reader.
@@ -36,7 +37,7 @@ struct History<T> {
     recent: VecDeque<(u64, T)>,
 }
 
-impl<T: Clone + PartialEq + Send + 'static> Published<T> {
+impl<T: Message + Clone + PartialEq> Published<T> {
     /// A port whose readers see `value` from the start.
     pub fn new(value: T) -> Self {
         let history = History {
@@ -90,7 +91,7 @@ impl<T> Default for Observed<T> {
     }
 }
 
-impl<T: Clone + PartialEq + Send + 'static> Observed<T> {
+impl<T: Message + Clone + PartialEq> Observed<T> {
     /// A port to be connected by the builder.
     pub fn new() -> Self {
         Self::default()
@@ -114,7 +115,7 @@ impl<T: Clone + PartialEq + Send + 'static> Observed<T> {
     }
 }
 
-impl<T: Clone + PartialEq + Send + 'static> AnyPort for Published<T> {
+impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
     fn direction(&self) -> Direction {
         Direction::Output
     }
@@ -148,9 +149,34 @@ impl<T: Clone + PartialEq + Send + 'static> AnyPort for Published<T> {
             ..PortState::default()
         }
     }
+
+    fn save(&self, now: u64) -> Result<SavedPort, String> {
+        let history = self.history.lock();
+        // What every reader sees already is settled, whenever the writer notices.
+        let seen = |tick: u64| tick + self.latency_max <= now;
+        let past = history.recent.iter().rfind(|(tick, _)| seen(*tick));
+        let settled = past.map_or(&history.settled, |(_, value)| value);
+        let recent: Vec<_> = history
+            .recent
+            .iter()
+            .filter(|(tick, _)| !seen(*tick))
+            .collect();
+        SavedPort::of(&(&self.value, self.changes), &(settled, recent))
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        let (value, changes) = own.state()?;
+        let (settled, recent) = own.engine()?;
+        self.value = value;
+        self.changes = changes;
+        *self.history.lock() = History { settled, recent };
+        Ok(())
+    }
 }
 
-impl<T: Clone + PartialEq + Send + 'static> AnyPort for Observed<T> {
+impl<T: Message + Clone + PartialEq> AnyPort for Observed<T> {
     fn direction(&self) -> Direction {
         Direction::Input
     }
@@ -177,5 +203,15 @@ impl<T: Clone + PartialEq + Send + 'static> AnyPort for Observed<T> {
 
     fn state(&self) -> PortState {
         PortState::default()
+    }
+
+    fn save(&self, _now: u64) -> Result<SavedPort, String> {
+        Ok(SavedPort::default())
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, _own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        Ok(())
     }
 }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use crate::channel::Link;
+use crate::checkpoint::CheckpointError;
 use crate::component::{Component, Next, Reason};
 use crate::context::{Context, Shared};
 use crate::deadlock::DeadlockReport;
 use crate::ports::Ports;
-use crate::probe::ProbeSink;
+use crate::probe::{Probe, ProbeSink};
 use crate::schedule::{DomainSchedule, Target};
 use crate::statistics::{InstanceStatistics, Statistics};
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
@@ -32,8 +35,8 @@ pub(crate) struct ChannelInfo {
 ///
 /// The cycle before a timer expires has work for the next one and is charged as busy, so that
 /// a component that is asked in that cycle too and says [`Next::Busy`] is charged alike.
-#[derive(Clone, Copy)]
-struct Activity {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Activity {
     reason: Reason,
     since: Cycle,
     /// Expiry of the timer while the reason is one.
@@ -245,6 +248,17 @@ impl Simulation {
         self.shared.sink = sink;
     }
 
+    /// Ends the recording of instrumentation events and drops the sink.
+    ///
+    /// # Errors
+    /// What went wrong while recording, such as a full disk.
+    pub fn finish_probes(&mut self) -> std::io::Result<()> {
+        match self.shared.sink.take() {
+            Some(mut sink) => sink.finish(self.now),
+            None => Ok(()),
+        }
+    }
+
     /// Time of the last evaluated edge.
     pub fn now(&self) -> Tick {
         self.now
@@ -274,6 +288,12 @@ impl Simulation {
             "{}.{} -> {}.{}",
             self.instances[from.0 as usize].path, from.1, self.instances[to.0 as usize].path, to.1
         )
+    }
+
+    /// Instance number and port name at the sending and at the receiving end of channel `number`.
+    pub fn channel_ends(&self, number: u32) -> [(u32, &str); 2] {
+        let ChannelInfo { from, to, .. } = &self.channels[number as usize];
+        [(from.0, &from.1), (to.0, &to.1)]
     }
 
     /// Number of channels.
@@ -583,11 +603,45 @@ impl Simulation {
         &*self.domains[target.domain as usize].slots[target.index as usize].component
     }
 
-    pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(crate::Port<'_>)) {
+    pub(crate) fn component_mut(&mut self, number: usize) -> &mut dyn Component {
+        &mut *self.slot_mut(number).component
+    }
+
+    fn slot_mut(&mut self, number: usize) -> &mut Slot {
         let target = self.instances[number].target;
-        self.domains[target.domain as usize].slots[target.index as usize]
-            .component
-            .ports(&mut Ports::new(visit));
+        &mut self.domains[target.domain as usize].slots[target.index as usize]
+    }
+
+    pub(crate) fn activity_of(&self, number: usize) -> &Activity {
+        let target = self.instances[number].target;
+        &self.domains[target.domain as usize].slots[target.index as usize].activity
+    }
+
+    pub(crate) fn activity_of_mut(&mut self, number: usize) -> &mut Activity {
+        &mut self.slot_mut(number).activity
+    }
+
+    pub(crate) fn clock_names(&self) -> impl Iterator<Item = &str> {
+        self.clock_names.iter().map(String::as_str)
+    }
+
+    /// Restores how far the run has come.
+    pub(crate) fn set_progress(&mut self, now: Tick, evaluations: u64) {
+        self.now = now;
+        self.evaluations = evaluations;
+    }
+
+    /// Why the event world, if there is one, cannot be saved.
+    pub(crate) fn world_refuses(&self) -> Option<CheckpointError> {
+        let world = &self.world.as_ref()?.0;
+        if let Some(process) = world.first_process() {
+            return Some(CheckpointError::Process(process));
+        }
+        world.next_tick().map(|_| CheckpointError::World)
+    }
+
+    pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(crate::Port<'_>)) {
+        self.component_mut(number).ports(&mut Ports::new(visit));
     }
 
     /// Cycles of instance `number`'s clock up to now (the edge at `now` included).
@@ -636,6 +690,12 @@ fn evaluate(slot: &mut Slot, shared: &mut Shared, now: Tick, cycle: Cycle, me: T
         component: slot.number,
     };
     let next = slot.component.evaluate(&mut ctx);
+    if let Some(sink) = &mut shared.sink
+        && slot.activity.reason != next.reason()
+    {
+        let reason = next.reason();
+        sink.record(now, slot.number, &Probe::Waits { reason });
+    }
     slot.activity.charge(cycle, next);
     let at = match next {
         Next::Busy => cycle + 1,

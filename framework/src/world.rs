@@ -300,6 +300,15 @@ impl World {
         self.inner.borrow_mut().periods = periods;
     }
 
+    /// Name of the first process, if there is any.
+    pub(crate) fn first_process(&self) -> Option<String> {
+        self.inner
+            .borrow()
+            .processes
+            .first()
+            .map(|p| p.name.clone())
+    }
+
     /// The next time at which the world has something to do.
     pub(crate) fn next_tick(&self) -> Option<Tick> {
         let inner = self.inner.borrow();

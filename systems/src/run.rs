@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use warpweave_components::checkers::check_protocols;
 use warpweave_components::compute_unit::ComputeUnit;
 use warpweave_components::host_driver::KernelTimes;
+use warpweave_framework::verify::Checks;
 use warpweave_framework::{
     EngineOptions, Environment, InstanceStatistics, Kind, Outcome, Reason, Registry, RunLimits,
     Tick, Value,
@@ -25,6 +27,8 @@ pub struct Machine {
     program: Arc<Program>,
     kernel_times: Arc<KernelTimes>,
     limits: Limits,
+    /// Checkers on the wires, where asked for.
+    checks: Checks,
 }
 
 /// How far a simulation has come.
@@ -168,12 +172,17 @@ impl Scenario {
         environment.provide(Arc::clone(program));
         environment.provide(Arc::clone(&kernel_times));
         let system = elaborate(&self.system, registry, &environment, &self.overrides)?;
-        Ok(Machine {
+        let mut machine = Machine {
             system,
             program: Arc::clone(program),
             kernel_times,
             limits: self.limits,
-        })
+            checks: Checks::new(),
+        };
+        if self.checks {
+            machine.check_protocols();
+        }
+        Ok(machine)
     }
 
     /// Builds the system without a program, to see whether it can be built.
@@ -196,6 +205,20 @@ impl Machine {
     /// The system as built.
     pub fn system(&self) -> &ElaboratedSystem {
         &self.system
+    }
+
+    /// Puts checkers on every memory and launch wire; returns how many. A violation fails the run.
+    pub fn check_protocols(&mut self) -> usize {
+        if self.checks.is_empty() {
+            self.checks = check_protocols(&mut self.system.simulation)
+                .expect("ports of the protocols come in bundles");
+        }
+        self.checks.len()
+    }
+
+    /// Messages that checkers have seen.
+    pub fn messages_checked(&self) -> u64 {
+        self.checks.seen()
     }
 
     /// Chooses how the engine works; results do not depend on it.
@@ -236,7 +259,12 @@ impl Machine {
             match outcome {
                 Outcome::Limit if last == Some(until) => break Status::Limit,
                 Outcome::Limit => {}
-                Outcome::Done => break Status::Done,
+                Outcome::Done => {
+                    break self
+                        .checks
+                        .finish()
+                        .map_or_else(Status::Failed, |()| Status::Done);
+                }
                 // Nobody waits for anybody: a long copy or computation, not a standstill.
                 Outcome::Livelock(report)
                     if report.waits.is_empty() && report.occupied.is_empty() =>

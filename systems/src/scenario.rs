@@ -8,6 +8,7 @@
 //!     seed: 1,
 //!     overrides: { "unit[*].l1.ways": 8, "params.channels": 4, "workload.block": 128 },
 //!     limits: (cycles: 50000000),
+//!     checks: true,                          // protocol checkers on every wire; absent: none
 //!     emulation: (order: Linear, ...),
 //! )
 //! ```
@@ -49,6 +50,8 @@ pub struct Scenario {
     pub limits: Limits,
     /// How the program is emulated.
     pub emulation: EmulationSpec,
+    /// Whether protocol checkers watch every memory and launch wire.
+    pub checks: bool,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
     pub(crate) system: SystemFile,
@@ -83,7 +86,7 @@ impl Default for Limits {
     }
 }
 
-const FIELDS: [&str; 7] = [
+const FIELDS: [&str; 8] = [
     "summary",
     "system",
     "workload",
@@ -91,6 +94,7 @@ const FIELDS: [&str; 7] = [
     "overrides",
     "limits",
     "emulation",
+    "checks",
 ];
 
 /// An override before it is known what it addresses.
@@ -163,6 +167,10 @@ impl Scenario {
             .take(optional(&node, "emulation"))
             .flatten()
             .unwrap_or_default();
+        let checks = problems
+            .take(optional(&node, "checks"))
+            .flatten()
+            .unwrap_or_default();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let mut system = problems.take(read_part(&node, "system", &folder));
         let workload = problems.take(read_part(&node, "workload", &folder));
@@ -204,6 +212,7 @@ impl Scenario {
                     system_path,
                     workload_path,
                     seed,
+                    checks,
                     limits,
                     emulation,
                     sets: sets.to_vec(),

@@ -1,5 +1,6 @@
 //! The `warpweave` program.
 
+mod bench;
 mod check;
 mod describe;
 mod host;
@@ -9,6 +10,7 @@ mod progress;
 mod results;
 mod run;
 mod trace;
+mod validate;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -60,6 +62,11 @@ enum Command {
     /// Record, summarise or print program traces.
     #[command(subcommand)]
     Trace(trace::TraceCommand),
+    /// Drive one component with a request trace and report what it did.
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
+    /// Compare a component with the reference data of trusted simulators.
+    Validate(validate::Arguments),
 }
 
 #[derive(clap::Args)]
@@ -73,6 +80,9 @@ struct RunArguments {
     /// results yet.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Watch every memory and launch wire with protocol checkers; a violation fails the run.
+    #[arg(long)]
+    check: bool,
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -99,6 +109,8 @@ fn main() -> ExitCode {
         Command::List { what, folder } => list::list(*what, folder),
         Command::Describe { kind } => describe::describe(kind),
         Command::Trace(command) => trace::trace(command),
+        Command::Bench(command) => bench::bench(command),
+        Command::Validate(arguments) => validate::validate(arguments),
     };
     match result {
         Ok(code) => code,

@@ -37,6 +37,12 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     if !machine.system().warnings.is_empty() && !quiet {
         to_stderr(&shown(&machine.system().warnings));
     }
+    if arguments.check {
+        info!(
+            wires = machine.check_protocols(),
+            "protocol checkers are on"
+        );
+    }
     let simulation = Stopwatch::start();
     interrupt.simulating.store(true, Ordering::Relaxed);
     info!("simulating");

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::simulation::{EngineOptions, Order};
 use crate::time::Cycle;
+use crate::verify::dice::Dice;
 use crate::verify::rig::{Rig, Seen, Traffic};
 
 /// The promises of a contract.
@@ -21,6 +22,9 @@ pub enum Rule {
     Asleep,
     /// The order of evaluation within a cycle does not matter.
     Shuffled,
+    /// Saved in the middle and loaded into a fresh system it goes on the same. Not tried where
+    /// some component does not describe its state.
+    Resumed,
     /// Nearly every evaluation changes something.
     Evaluations,
     /// Late messages, late credits and held ports change times only.
@@ -35,6 +39,7 @@ impl fmt::Display for Rule {
             Self::Repeatable => "the same again gives the same again",
             Self::Asleep => "an evaluation asleep changes nothing",
             Self::Shuffled => "the order of evaluation does not matter",
+            Self::Resumed => "saved and loaded it goes on the same",
             Self::Evaluations => "nearly every evaluation changes something",
             Self::Stalled => "stalls change times only",
         })
@@ -118,7 +123,7 @@ impl<F: Fn(&mut Rig)> Contract<F> {
         self
     }
 
-    /// As many different traffics instead of 12; each is run six times.
+    /// As many different traffics instead of 12; each is run eight times.
     pub fn cases(mut self, cases: u64) -> Self {
         self.cases = cases;
         self
@@ -208,8 +213,26 @@ impl<F: Fn(&mut Rig)> Contract<F> {
             compare(&plain, &shuffled).map_err(|d| (Rule::Shuffled, d))?;
         }
 
+        self.resume(&plain)?;
         let stalled = self.see(traffic, awake, true);
         judge(&stalled).map_err(|(_, message)| (Rule::Stalled, message))
+    }
+
+    fn resume(&self, plain: &Seen) -> Result<(), (Rule, String)> {
+        let traffic = plain.traffic;
+        let rig = || {
+            let mut rig = Rig::new(traffic, EngineOptions::default(), false);
+            (self.build)(&mut rig);
+            rig
+        };
+        let last = plain.logs.iter().filter_map(|(_, log)| Some(log.last()?.0));
+        let middle = 1 + Dice::new(traffic.seed, "resume").below(0, last.max().unwrap_or(1));
+        let Some(saved) = rig().save_after(middle) else {
+            return Ok(());
+        };
+        let resumed = rig().resume(&saved);
+        let result = resumed.and_then(|resumed| compare(plain, &resumed));
+        result.map_err(|d| (Rule::Resumed, format!("saved in cycle {middle}: {d}")))
     }
 
     /// A run without end or result may have a cause that can be told.

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::channel::{InPort, Link, Message, OutPort};
+use crate::checkpoint::Checkpoint;
 use crate::component::{Component, Next};
 use crate::context::Context;
 use crate::ports::Ports;
 use crate::simulation::{EngineOptions, Outcome, Simulation};
+use crate::state::State;
 use crate::statistics::InstanceStatistics;
 use crate::tap::TapError;
 use crate::test_bench::{Sink, Source, TestBench};
@@ -184,6 +186,20 @@ impl Rig {
         self.drives.push(Box::new(move || source.pending()));
     }
 
+    /// Puts a component `dut` under contract that passes on at `output` what comes at `input`:
+    /// messages number 0, 1, … of `message`, in order.
+    pub fn relay<T: Message + Clone + PartialEq + Debug>(
+        &mut self,
+        component: impl Component + 'static,
+        input: &str,
+        output: &str,
+        message: impl Fn(u64) -> T,
+    ) {
+        self.add("dut", component);
+        self.drive(&format!("dut.{input}"), &message);
+        self.expect(&format!("dut.{output}"), Matching::InOrder, &message);
+    }
+
     fn receiver<T: Message + Clone>(&mut self, port: &str) -> Sink<T> {
         let link = Link::latency(1).capacity(self.traffic.room);
         let sink = self.bench.sink_behind(port, link);
@@ -297,6 +313,20 @@ impl Rig {
         self.bench.add("bench metronome", Metronome);
     }
 
+    /// Runs for `cycles` and saves; nothing where a component does not describe its state.
+    pub(crate) fn save_after(mut self, cycles: Cycle) -> Option<Checkpoint> {
+        self.bench.run_for(cycles);
+        self.bench.simulation().save().ok()
+    }
+
+    /// Goes on from where another rig was saved. Checkers have not seen what came before.
+    pub(crate) fn resume(mut self, checkpoint: &Checkpoint) -> Result<Seen, String> {
+        self.set_up.clear();
+        let loaded = self.bench.simulation().load(checkpoint);
+        loaded.map_err(|error| error.to_string())?;
+        Ok(self.run())
+    }
+
     pub(crate) fn run(mut self) -> Seen {
         let traffic = self.traffic;
         let simulation = self.bench.simulation();
@@ -349,6 +379,8 @@ struct Metronome;
 impl Component for Metronome {
     fn ports(&mut self, _: &mut Ports<'_>) {}
 
+    fn state(&mut self, _: &mut State<'_>) {}
+
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         const CYCLES: Cycle = 5_000;
         if ctx.cycle() < CYCLES {
@@ -392,6 +424,11 @@ impl<Q: Exchange> Component for Responder<Q> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("requests", &mut self.requests);
         ports.output("answers", &mut self.answers);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("pending", &mut self.pending);
+        state.field("count", &mut self.count);
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {

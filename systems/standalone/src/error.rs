@@ -1,0 +1,40 @@
+//! What can go wrong outside the component.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why a stand-alone run or a comparison could not be made.
+#[derive(Debug, Error)]
+pub enum StandaloneError {
+    /// A file could not be read or written.
+    #[error("{path}: {source}", path = .path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A line of a table is not what it should be.
+    #[error("{path}:{line}: {problem}", path = .path.display())]
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// Line, counted from 1.
+        line: u64,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// Something the user asked for does not exist or makes no sense.
+    #[error("{0}")]
+    Request(String),
+}
+
+impl StandaloneError {
+    pub(crate) fn file(path: &Path, source: std::io::Error) -> Self {
+        Self::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
