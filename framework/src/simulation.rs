@@ -15,7 +15,7 @@ use crate::probe::{Probe, ProbeSink};
 use crate::schedule::{DomainSchedule, Target};
 use crate::statistics::{InstanceStatistics, Statistics};
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
-use crate::world::OwnedWorld;
+use crate::world::{OwnedWorld, Upcoming};
 
 /// An instance of a component in an elaborated system.
 pub(crate) struct Instance {
@@ -353,7 +353,7 @@ impl Simulation {
         }
         let mut edges = 0u32;
         loop {
-            let events = self.world.as_ref().and_then(|w| w.0.next_tick());
+            let events = self.world.as_ref().and_then(|w| w.0.upcoming());
             let Some(tick) = self.next_edge(background, events) else {
                 return self.silent();
             };
@@ -375,6 +375,9 @@ impl Simulation {
             if let Some(message) = self.shared.stop.take() {
                 return Outcome::Failed(message);
             }
+            if self.world.as_ref().is_some_and(|w| w.0.take_stop()) {
+                return Outcome::Done;
+            }
             if self.shared.obliged && self.shared.obligations == 0 {
                 self.shared.obliged = false;
                 return Outcome::Done;
@@ -391,13 +394,14 @@ impl Simulation {
 
     /// The next tick with somebody awake, after moving due background wake-ups to their domains.
     #[inline]
-    fn next_edge(&mut self, background: Background, events: Option<Tick>) -> Option<Tick> {
+    fn next_edge(&mut self, background: Background, events: Option<Upcoming>) -> Option<Tick> {
+        let counts = |e: &Upcoming| e.foreground || background == Background::Counts;
         let foreground = self
             .shared
             .domains
             .iter()
             .filter_map(DomainSchedule::next_tick)
-            .chain(events)
+            .chain(events.filter(counts).map(|e| e.tick))
             .min();
         let mut next = match background {
             Background::Waits => foreground?,
@@ -406,6 +410,8 @@ impl Simulation {
                 foreground.into_iter().chain(first).min()?
             }
         };
+        // What the world has in the background comes on the way.
+        next = events.map_or(next, |e| next.min(e.tick));
         while let Some(&(tick, target)) = self.shared.background.first()
             && tick <= next
         {
@@ -421,7 +427,7 @@ impl Simulation {
                 .domains
                 .iter()
                 .map(|d| Tick((if started { d.cycle + 1 } else { 0 }) * d.period))
-                .chain(events)
+                .chain(events.map(|e| e.tick))
                 .min()?;
         }
         Some(next)
@@ -444,13 +450,13 @@ impl Simulation {
     }
 
     /// The event world's share of the current tick, after that of the components.
-    fn run_world(&mut self, events: Option<Tick>) {
+    fn run_world(&mut self, events: Option<Upcoming>) {
         let Some(OwnedWorld(world)) = &self.world else {
             return;
         };
         let mut ports = std::mem::take(&mut self.shared.process_ports);
         let world = world.clone();
-        if events == Some(self.now) || !ports.is_empty() {
+        if events.is_some_and(|e| e.tick == self.now) || !ports.is_empty() {
             // Components report in the order of evaluation, which must not matter.
             ports.sort_unstable();
             world.run_at(self.now, &ports);
@@ -459,11 +465,11 @@ impl Simulation {
                 .checked_sub(discharged)
                 .expect("an obligation is discharged once");
             self.shared.obliged |= taken > 0;
-            let woken = std::mem::take(&mut world.inner.borrow_mut().port_wakes);
+            let woken = std::mem::take(&mut world.core.agenda.borrow_mut().port_wakes);
             for instance in woken {
                 self.wake(instance as usize);
             }
-            if let Some(message) = world.inner.borrow_mut().failure.take() {
+            if let Some(message) = world.core.agenda.borrow_mut().failure.take() {
                 self.shared.stop.get_or_insert(message);
             }
             ports.clear();
@@ -637,7 +643,7 @@ impl Simulation {
         if let Some(process) = world.first_process() {
             return Some(CheckpointError::Process(process));
         }
-        world.next_tick().map(|_| CheckpointError::World)
+        world.upcoming().map(|_| CheckpointError::World)
     }
 
     pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(crate::Port<'_>)) {

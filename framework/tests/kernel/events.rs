@@ -13,41 +13,41 @@ use crate::parts::{Drain, Flood, Log, Scripted, ghz, one_clock};
 
 /// Lines written by processes, each behind the time.
 #[derive(Clone)]
-struct Diary {
-    world: World,
-    lines: Rc<RefCell<Vec<String>>>,
+pub(crate) struct Diary {
+    pub(crate) world: World,
+    pub(crate) lines: Rc<RefCell<Vec<String>>>,
 }
 
 impl Diary {
-    fn of(world: &World) -> Self {
+    pub(crate) fn of(world: &World) -> Self {
         Self {
             world: world.clone(),
             lines: Rc::default(),
         }
     }
 
-    fn note(&self, line: impl std::fmt::Display) {
+    pub(crate) fn note(&self, line: impl std::fmt::Display) {
         let now = self.world.now().0;
         self.lines.borrow_mut().push(format!("{now} {line}"));
     }
 }
 
 /// Builds, runs to the end and returns the diary.
-fn run(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> Vec<String> {
+pub(crate) fn run(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> Vec<String> {
     let (builder, diary) = prepare(build);
     let outcome = builder.elaborate().unwrap().run(&RunLimits::default());
     assert_eq!(outcome, Outcome::Done);
     diary.lines.take()
 }
 
-fn prepare(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> (SystemBuilder, Diary) {
+pub(crate) fn prepare(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> (SystemBuilder, Diary) {
     let (mut builder, _) = one_clock();
     let diary = Diary::of(&builder.world());
     build(&mut builder, &diary);
     (builder, diary)
 }
 
-fn failure(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> String {
+pub(crate) fn failure(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> String {
     match prepare(build)
         .0
         .elaborate()

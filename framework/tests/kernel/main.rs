@@ -9,4 +9,7 @@ mod elaboration;
 mod events;
 mod graphs;
 mod parts;
+mod processes;
+mod queues;
 mod runs;
+mod world_channels;
