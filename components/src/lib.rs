@@ -5,6 +5,7 @@
 
 pub mod bloom;
 pub mod cache;
+pub mod checkers;
 pub mod clock_crossing;
 pub mod cluster_port;
 pub mod compute_unit;

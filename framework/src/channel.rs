@@ -24,6 +24,7 @@ use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort
 use crate::ring::{Consumer, Producer, Vacancy, ring};
 use crate::tap::{Credit, Tap, Taps};
 use crate::time::TICK_MAX;
+use crate::verify::StallInjector;
 
 /// A value that travels through channels: small, plain, moved, and storable in a checkpoint.
 pub trait Message: Serialize + DeserializeOwned + Send + 'static {
@@ -506,6 +507,10 @@ impl<T: Message> AnyPort for OutPort<T> {
         unreachable!("elaboration pairs an output with an input");
     }
 
+    fn stall(&mut self, injector: StallInjector) {
+        self.add_tap(Box::new(injector));
+    }
+
     fn state(&self) -> PortState {
         self.link.as_ref().map_or(UNCONNECTED, |l| PortState {
             occupancy: l.end.len(),
@@ -621,6 +626,10 @@ impl<T: Message> AnyPort for InPort<T> {
             channel: terms.channel,
             taps: None,
         });
+    }
+
+    fn stall(&mut self, injector: StallInjector) {
+        self.add_tap(Box::new(injector));
     }
 
     fn state(&self) -> PortState {

@@ -156,6 +156,7 @@ mod test_bench;
 mod threads;
 mod time;
 mod transport;
+pub mod verify;
 mod waits;
 mod wave;
 mod world;

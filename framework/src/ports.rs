@@ -11,6 +11,7 @@ use crate::channel::{InPort, Message, OutPort};
 use crate::cut::{Boundary, Positions};
 use crate::published::{Observed, Published};
 use crate::schedule::Target;
+use crate::verify::StallInjector;
 
 /// A group of ports that is wired as one, such as the request and response side of a memory port.
 ///
@@ -66,6 +67,8 @@ pub(crate) trait AnyPort: Any {
     ) -> Option<(Arc<dyn Boundary>, bool)>;
     /// Input only: says where the sender is.
     fn place_sender(&mut self, sender: Reach);
+    /// Disturbs what passes, where messages pass.
+    fn stall(&mut self, _injector: StallInjector) {}
 }
 
 /// Where the other end of a channel is, seen from one end.

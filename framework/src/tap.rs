@@ -208,16 +208,8 @@ impl Simulation {
         address: &str,
         tap: impl Tap<T> + 'static,
     ) -> Result<(), TapError> {
-        let unknown = |simulation: &mut Self| {
-            let ports = simulation.port_addresses();
-            let known = ports.iter().map(|p| p.address.as_str());
-            TapError::Unknown {
-                address: address.to_owned(),
-                nearest: nearest(address, known).map(str::to_owned),
-            }
-        };
         let Some((number, at)) = self.find_instance_of(address) else {
-            return Err(unknown(self));
+            return Err(self.no_such_port(address));
         };
         let mut tap: Option<Box<dyn Tap<T>>> = Some(Box::new(tap));
         let mut result = None;
@@ -226,20 +218,34 @@ impl Simulation {
                 result = Some(attach(port, address, &mut tap));
             }
         });
-        result.unwrap_or_else(|| Err(unknown(self)))?;
+        result.unwrap_or_else(|| Err(self.no_such_port(address)))?;
+        self.mark_tapped(number, &address[at..]);
+        Ok(())
+    }
+
+    /// A channel with a tap is not cut: taps may hold what both ends share.
+    pub(crate) fn mark_tapped(&mut self, number: usize, port: &str) {
         for channel in &mut self.channels {
             let ends = [&channel.from, &channel.to];
-            let here = |end: &&(u32, String)| end.0 as usize == number && end.1 == address[at..];
+            let here = |end: &&(u32, String)| end.0 as usize == number && end.1 == port;
             channel.tapped |= ends.iter().any(here);
         }
         if self.partitions.len() > 1 {
             self.divide();
         }
-        Ok(())
+    }
+
+    pub(crate) fn no_such_port(&mut self, address: &str) -> TapError {
+        let ports = self.port_addresses();
+        let known = ports.iter().map(|p| p.address.as_str());
+        TapError::Unknown {
+            address: address.to_owned(),
+            nearest: nearest(address, known).map(str::to_owned),
+        }
     }
 
     /// Number of the instance that `instance.port` names, and where the port begins.
-    fn find_instance_of(&self, address: &str) -> Option<(usize, usize)> {
+    pub(crate) fn find_instance_of(&self, address: &str) -> Option<(usize, usize)> {
         address.rmatch_indices('.').find_map(|(at, _)| {
             let path = &address[..at];
             let number = self.instances().position(|(p, _)| p == path)?;

@@ -222,7 +222,17 @@ impl TestBench {
     /// # Panics
     /// When work goes on for more than 100 000 cycles, or a component reports a failure.
     pub fn run_until_quiet(&mut self) -> Outcome {
-        let until = Tick((self.cycle() + PATIENCE) * self.period);
+        match self.run_for(PATIENCE) {
+            Outcome::Limit => panic!("still busy after {PATIENCE} cycles"),
+            Outcome::Failed(message) => panic!("{message}"),
+            outcome => outcome,
+        }
+    }
+
+    /// Runs until nothing is left to do, but at most `cycles` cycles, and returns how that came
+    /// about.
+    pub fn run_for(&mut self, cycles: Cycle) -> Outcome {
+        let until = Tick((self.cycle() + cycles) * self.period);
         let numbers = std::mem::take(&mut self.source_numbers);
         let simulation = self.simulation();
         for number in &numbers {
@@ -233,11 +243,7 @@ impl TestBench {
             ..RunLimits::default()
         });
         self.source_numbers = numbers;
-        match outcome {
-            Outcome::Limit => panic!("still busy after {PATIENCE} cycles"),
-            Outcome::Failed(message) => panic!("{message}"),
-            outcome => outcome,
-        }
+        outcome
     }
 
     /// The next message at `sink` must be `message` and have left the device in `cycle`.

@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use warpweave_framework::verify::{Contract, strategies};
 use warpweave_framework::{
-    Component, Context, Cycle, EngineOptions, Environment, InPort, Kind, Next, OutPort, Ports,
-    Registry, SpecError, Statistics, TestBench,
+    Component, Context, Cycle, Environment, InPort, Kind, Next, OutPort, Ports, Registry,
+    SpecError, State, Statistics, TestBench,
 };
 use warpweave_params::{Diagnostic, Diagnostics, Source, parse};
 
@@ -40,6 +41,11 @@ impl Component for RateLimiter {
         self.passed += 1;
         self.open_from = ctx.cycle() + self.interval;
         Next::Until(self.open_from)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("open_from", &mut self.open_from);
+        state.tally("passed", &mut self.passed);
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
@@ -95,29 +101,22 @@ fn messages_leave_one_interval_apart() {
     assert_eq!(bench.statistics("limiter").counter("passed"), Some(3));
 }
 
-proptest! {
-    #[test]
-    fn nothing_is_lost_reordered_or_early(n in 1..50u64, interval in 1..9u32, seed: u64) {
-        let received = run(n, interval, seed, true);
-        prop_assert!(received.iter().map(|(_, number)| *number).eq(0..n));
-        prop_assert!(received.iter().all(|(cycle, i)| *cycle > i * u64::from(interval)));
-        prop_assert_eq!(received, run(n, interval, seed, false));
-    }
+#[test]
+fn it_keeps_every_promise_under_any_traffic() {
+    let limiter = || RateLimiter::new(3);
+    Contract::new(|rig| rig.relay(limiter(), "input", "output", |n: u64| n)).assert();
 }
 
-/// Sends `0..n` through a limiter into a receiver that stalls at random.
-fn run(n: u64, interval: u32, seed: u64, sleeping: bool) -> Vec<(Cycle, u64)> {
-    let mut bench = TestBench::new();
-    bench.set_options(EngineOptions {
-        sleeping,
-        ..EngineOptions::default()
-    });
-    bench.add("limiter", RateLimiter::new(interval));
-    let input = bench.source::<u64>("limiter.input");
-    let output = bench.sink::<u64>("limiter.output");
-    output.stall_randomly(seed, 8);
-    (0..n).for_each(|number| input.send(number));
-    (0..n).map(|_| bench.receive(&output)).collect()
+proptest! {
+    #[test]
+    fn nothing_is_lost_whatever_the_interval(
+        traffic in strategies::traffic(30),
+        interval in 1..9u32,
+    ) {
+        let build = || RateLimiter::new(interval);
+        let contract = Contract::new(|rig| rig.relay(build(), "input", "output", |n: u64| n));
+        prop_assert_eq!(contract.run_with(traffic), Ok(()));
+    }
 }
 
 fn describe(text: &str) -> Result<(), Diagnostic> {
@@ -165,4 +164,23 @@ fn the_page_shows_this_code() {
             "not in framework/tests/tutorial.rs:\n{block}"
         );
     }
+}
+
+/// What the page promises about its size: the component (struct and behaviour), its test, its
+/// property test, in lines of code.
+#[test]
+fn the_code_is_as_short_as_the_page_says() {
+    let page = include_str!("../../docs/write-a-component.md");
+    let blocks: Vec<_> = page.split("```rust\n").skip(1).collect();
+    let lines = |at: usize| {
+        let block = blocks[at].split("```").next().unwrap_or_default();
+        block.lines().filter(|line| !line.trim().is_empty()).count()
+    };
+    let component = lines(0) + lines(1);
+    assert!(
+        (20..40).contains(&component),
+        "component: {component} lines"
+    );
+    assert!((10..20).contains(&lines(2)), "test: {} lines", lines(2));
+    assert_eq!(lines(3), 5, "property test");
 }

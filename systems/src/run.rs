@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use warpweave_components::checkers::check_protocols;
 use warpweave_components::compute_unit::ComputeUnit;
 use warpweave_components::host_driver::KernelTimes;
+use warpweave_framework::verify::Checks;
 use warpweave_framework::{
     EngineOptions, Environment, InstanceStatistics, Kind, Outcome, Reason, Registry, RunLimits,
     Tick, Value,
@@ -30,6 +32,8 @@ pub struct Machine {
     /// Ticks without a message after which a run counts as stuck, once they were extended.
     pub(crate) patience: Option<u64>,
     energy: Option<EnergyModel>,
+    /// Checkers on the wires, where asked for.
+    checks: Checks,
 }
 
 /// How far a simulation has come.
@@ -178,7 +182,7 @@ impl Scenario {
         if let Some(energy) = &self.energy {
             energy.check(&system.simulation.statistics())?;
         }
-        Ok(Machine {
+        let mut machine = Machine {
             system,
             program: Arc::clone(program),
             kernel_times,
@@ -186,7 +190,12 @@ impl Scenario {
             seed: self.seed,
             patience: None,
             energy: self.energy.clone(),
-        })
+            checks: Checks::new(),
+        };
+        if self.checks {
+            machine.check_protocols();
+        }
+        Ok(machine)
     }
 
     /// Builds the system without a program, to see whether it can be built.
@@ -209,6 +218,20 @@ impl Machine {
     /// The system as built.
     pub fn system(&self) -> &ElaboratedSystem {
         &self.system
+    }
+
+    /// Puts checkers on every memory and launch wire; returns how many. A violation fails the run.
+    pub fn check_protocols(&mut self) -> usize {
+        if self.checks.is_empty() {
+            self.checks = check_protocols(&mut self.system.simulation)
+                .expect("ports of the protocols come in bundles");
+        }
+        self.checks.len()
+    }
+
+    /// Messages that checkers have seen.
+    pub fn messages_checked(&self) -> u64 {
+        self.checks.seen()
     }
 
     /// Chooses how the engine works; results do not depend on it.
@@ -264,7 +287,10 @@ impl Machine {
             return match outcome {
                 Outcome::Limit if last == Some(until) => Some(Status::Limit),
                 Outcome::Limit => None,
-                Outcome::Done => Some(Status::Done),
+                Outcome::Done => {
+                    let checked = self.checks.finish();
+                    Some(checked.map_or_else(Status::Failed, |()| Status::Done))
+                }
                 // Nobody waits for anybody: a long copy or computation, not a standstill.
                 Outcome::Livelock(report)
                     if report.waits.is_empty() && report.occupied.is_empty() =>

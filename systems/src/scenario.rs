@@ -9,6 +9,7 @@
 //!     overrides: { "unit[*].l1.ways": 8, "params.channels": 4, "workload.block": 128 },
 //!     limits: (cycles: 50000000),
 //!     energy: "energy/gtx480.ron",           // optional: what events and time cost
+//!     checks: true,                          // protocol checkers on every wire; absent: none
 //!     emulation: (order: Linear, ...),
 //! )
 //! ```
@@ -53,6 +54,8 @@ pub struct Scenario {
     pub emulation: EmulationSpec,
     /// What events and time cost; `None`: energy is not reported.
     pub energy: Option<EnergyModel>,
+    /// Whether protocol checkers watch every memory and launch wire.
+    pub checks: bool,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
     pub(crate) system: SystemFile,
@@ -87,7 +90,7 @@ impl Default for Limits {
     }
 }
 
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "summary",
     "system",
     "workload",
@@ -96,6 +99,7 @@ const FIELDS: [&str; 8] = [
     "limits",
     "emulation",
     "energy",
+    "checks",
 ];
 
 /// An override before it is known what it addresses.
@@ -168,6 +172,10 @@ impl Scenario {
             .take(optional(&node, "emulation"))
             .flatten()
             .unwrap_or_default();
+        let checks = problems
+            .take(optional(&node, "checks"))
+            .flatten()
+            .unwrap_or_default();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let energy = node.field("energy").and_then(|_| {
             let read = read_part(&node, "energy", &folder);
@@ -213,6 +221,7 @@ impl Scenario {
                     system_path,
                     workload_path,
                     seed,
+                    checks,
                     limits,
                     emulation,
                     energy,

@@ -89,6 +89,9 @@ struct RunArguments {
     /// results yet.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Watch every memory and launch wire with protocol checkers; a violation fails the run.
+    #[arg(long)]
+    check: bool,
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,

@@ -39,6 +39,12 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
         to_stderr(&shown(&machine.system().warnings));
     }
     let mut drive = Drive::begin(&arguments.checkpoints, &mut machine, quiet)?;
+    if arguments.check {
+        info!(
+            wires = machine.check_protocols(),
+            "protocol checkers are on"
+        );
+    }
     let simulation = Stopwatch::start();
     interrupt.simulating.store(true, Ordering::Relaxed);
     info!("simulating");

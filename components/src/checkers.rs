@@ -1,0 +1,306 @@
+//! The rules of the memory and launch protocols, for checkers on every wire of a system.
+//!
+//! | wire | request | answer | promised |
+//! |---|---|---|---|
+//! | memory | [`MemRequest`] that wants a response | [`MemResponse`] | exactly one; same line, kind and source; no words that were not asked for; in order per line and wavefront |
+//! | host to GMU | [`KernelLaunch`] | [`KernelDone`] | exactly one; in order per stream |
+//! | GMU to scheduler | [`KernelReady`] | [`KernelDone`] | exactly one |
+//! | scheduler to compute unit | [`Dispatch`] | [`Completion`] | exactly one; same slot |
+//!
+//! And every message arrives once, unchanged, in order, in time, within the capacity of its wire.
+
+use std::any::type_name;
+
+use warpweave_framework::verify::{
+    Checks, Dice, Exchange, ExchangeRules, Rig, check_exchange, check_wire,
+};
+use warpweave_framework::{Direction, PortAddress, Simulation, TapError};
+
+use crate::launch::{Completion, Dispatch, KernelDone, KernelLaunch, KernelReady};
+use crate::memory::{LINE_BYTES_MAX, Level, MemRequest, MemResponse, RequestKind, Source};
+
+impl Exchange for MemRequest {
+    type Answer = MemResponse;
+
+    fn key(&self) -> u64 {
+        self.id.into()
+    }
+
+    fn key_of(answer: &MemResponse) -> u64 {
+        answer.id.into()
+    }
+
+    fn wants_answer(&self) -> bool {
+        self.kind.wants_response()
+    }
+
+    /// Requests of one wavefront for one line are answered in order.
+    fn order(&self) -> Option<u64> {
+        let unit = u64::from(self.source.compute_unit);
+        let wavefront = unit << 16 | u64::from(self.source.wavefront_slot);
+        Some(self.line >> 5 << 32 | wavefront)
+    }
+
+    fn fits(&self, answer: &MemResponse) -> Result<(), String> {
+        let same = (self.line, self.kind, self.source) == (answer.line, answer.kind, answer.source);
+        if !same {
+            return Err("line, kind and source are those of the request".to_owned());
+        }
+        let stray = answer.words & !self.words;
+        if stray != 0 {
+            return Err(format!("words {stray:#x} were not asked for"));
+        }
+        Ok(())
+    }
+}
+
+impl Exchange for KernelLaunch {
+    type Answer = KernelDone;
+
+    fn key(&self) -> u64 {
+        self.kernel.into()
+    }
+
+    fn key_of(answer: &KernelDone) -> u64 {
+        answer.kernel.into()
+    }
+
+    fn order(&self) -> Option<u64> {
+        Some(self.stream.into())
+    }
+}
+
+impl Exchange for KernelReady {
+    type Answer = KernelDone;
+
+    fn key(&self) -> u64 {
+        self.kernel.into()
+    }
+
+    fn key_of(answer: &KernelDone) -> u64 {
+        answer.kernel.into()
+    }
+}
+
+/// Work-group number of the key of an invalidation; grids are smaller.
+const INVALIDATION: u32 = u32::MAX;
+
+fn key_of_work_group(kernel: u32, work_group: u32) -> u64 {
+    u64::from(kernel) << 32 | u64::from(work_group)
+}
+
+impl Exchange for Dispatch {
+    type Answer = Completion;
+
+    fn key(&self) -> u64 {
+        match *self {
+            Self::Start {
+                kernel, work_group, ..
+            } => key_of_work_group(kernel, work_group),
+            Self::Invalidate { kernel } => key_of_work_group(kernel, INVALIDATION),
+        }
+    }
+
+    fn key_of(answer: &Completion) -> u64 {
+        match *answer {
+            Completion::WorkGroup {
+                kernel, work_group, ..
+            } => key_of_work_group(kernel, work_group),
+            Completion::Invalidated { kernel } => key_of_work_group(kernel, INVALIDATION),
+        }
+    }
+
+    fn fits(&self, answer: &Completion) -> Result<(), String> {
+        match (self, answer) {
+            (Self::Start { slot: taken, .. }, Completion::WorkGroup { slot: left, .. })
+                if taken != left =>
+            {
+                Err(format!("it runs in slot {taken}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Puts checkers on every memory and launch wire of a system. A violation ends the run; ask the
+/// checkers for what is missing after a run that ended by itself.
+///
+/// # Errors
+/// When a port that sends requests has no port beside it for the answers.
+pub fn check_protocols(simulation: &mut Simulation) -> Result<Checks, TapError> {
+    let mut checks = Checks::new();
+    for port in simulation.port_addresses() {
+        if port.direction != Direction::Output || port.capacity == 0 {
+            continue;
+        }
+        check_requests::<MemRequest>(simulation, &port, "response", &mut checks)?;
+        check_requests::<KernelLaunch>(simulation, &port, "done", &mut checks)?;
+        check_requests::<KernelReady>(simulation, &port, "done", &mut checks)?;
+        check_requests::<Dispatch>(simulation, &port, "completion", &mut checks)?;
+    }
+    Ok(checks)
+}
+
+/// Checks the wire that begins at `port` and the one back, if it carries requests of this protocol.
+fn check_requests<Q>(
+    simulation: &mut Simulation,
+    port: &PortAddress,
+    answers: &str,
+    checks: &mut Checks,
+) -> Result<(), TapError>
+where
+    Q: Exchange + PartialEq,
+    Q::Answer: Clone + PartialEq,
+{
+    if port.message != type_name::<Q>() {
+        return Ok(());
+    }
+    let request = &port.address;
+    let bundle = request.rsplit_once('.').map_or("", |(bundle, _)| bundle);
+    let answer = format!("{bundle}.{answers}");
+    let rules = ExchangeRules::default();
+    checks.add(check_exchange::<Q>(simulation, request, &answer, rules)?);
+    // At the end of a run posted messages may be on their way: wires are judged on the way only.
+    check_wire::<Q>(simulation, request)?;
+    if let Some(from) = simulation.sender_of(&answer) {
+        check_wire::<Q::Answer>(simulation, &from)?;
+    }
+    Ok(())
+}
+
+/// Surrounds a memory-side device with hostile neighbours: requests of `kinds` at every bundle of
+/// `up`, a memory that answers out of order behind every bundle of `down`, the protocol checked at
+/// all of them.
+pub fn surround_with_memory(
+    rig: &mut Rig,
+    kinds: &'static [RequestKind],
+    up: &[&str],
+    down: &[&str],
+) {
+    for (number, bundle) in up.iter().enumerate() {
+        let (request, response) = (format!("{bundle}.request"), format!("{bundle}.response"));
+        let dice = Dice::new(rig.traffic().seed, bundle);
+        rig.drive(&request, move |n| {
+            mixed_request(dice, kinds, number as u16, n)
+        });
+        rig.drain::<MemResponse>(&response);
+        check_bundle(rig, request, response);
+    }
+    for bundle in down {
+        let (request, response) = (format!("{bundle}.request"), format!("{bundle}.response"));
+        rig.answer(&request, &response, |ask: &MemRequest| {
+            ask.answer(Level::Dram)
+        });
+        check_bundle(rig, request, response);
+    }
+}
+
+fn check_bundle(rig: &mut Rig, request: String, response: String) {
+    rig.check(move |simulation| {
+        let rules = ExchangeRules::default();
+        check_exchange::<MemRequest>(simulation, &request, &response, rules)
+    });
+}
+
+/// Request number `n` of a compute unit: any of `kinds`, few lines, any words of a line.
+fn mixed_request(dice: Dice, kinds: &[RequestKind], compute_unit: u16, n: u64) -> MemRequest {
+    let pick = |what: u64, of: u64| dice.below(n * 4 + what, of);
+    let line = pick(0, 12) * u64::from(LINE_BYTES_MAX);
+    let words = (dice.roll(n * 4 + 1) as u32).max(1);
+    MemRequest {
+        kind: kinds[pick(2, kinds.len() as u64) as usize],
+        source: Source {
+            compute_unit,
+            wavefront_slot: pick(3, 4) as u16,
+            ..Source::default()
+        },
+        ..MemRequest::read(n as u32, line, words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_framework::verify::{Fault, FaultInjector};
+    use warpweave_framework::{Link, Outcome, TestBench};
+
+    use super::*;
+    use crate::clock_crossing::{ClockCrossing, ClockCrossingSpec};
+    use crate::crossbar::echo_memory::EchoMemory;
+    use warpweave_framework::{Environment, Kind};
+
+    /// Two reads through a clock crossing into a memory; what the checkers say.
+    fn run(fault: Option<(&str, Fault<MemResponse>)>) -> Result<(), String> {
+        let spec = ClockCrossingSpec {
+            depth: 4,
+            synchroniser_cycles: 2,
+        };
+        let environment = Environment::new("crossing", 1);
+        let crossing = ClockCrossing::build(spec, &environment).expect("a valid one");
+        let mut bench = TestBench::new();
+        bench.add("crossing", crossing);
+        bench.add("memory", EchoMemory::new(5, 0, 1).0);
+        let link = Link::latency(2);
+        bench.builder().connect("crossing.down", "memory.up", link);
+        let above = bench.source::<MemRequest>("crossing.up.request");
+        let _answers = bench.sink::<MemResponse>("crossing.up.response");
+        let simulation = bench.simulation();
+        let checks = check_protocols(simulation).expect("pairs of ports");
+        assert_eq!(checks.len(), 1);
+        if let Some((port, fault)) = fault {
+            let tap = FaultInjector::at(fault, 0);
+            simulation.tap(port, tap).expect("the port exists");
+        }
+        above.send(MemRequest::read(1, 0, 1));
+        above.send(MemRequest::read(2, 128, 3));
+        match bench.run_for(10_000) {
+            Outcome::Failed(message) => Err(message),
+            _ => checks.finish(),
+        }
+    }
+
+    #[test]
+    fn a_memory_that_answers_passes() {
+        assert_eq!(run(None), Ok(()));
+    }
+
+    #[test]
+    fn faults_on_a_memory_wire_are_found() {
+        for (fault, words) in [
+            (Fault::Lose, "one is lost"),
+            (
+                Fault::Corrupt(|r: &mut MemResponse| r.level = Level::L1),
+                "nobody sent",
+            ),
+            (Fault::Early(1), "after 1 cycles, expected 2"),
+        ] {
+            let message = run(Some(("memory.up.response", fault))).expect_err("seeded");
+            assert!(message.contains(words), "{message}");
+        }
+    }
+
+    #[test]
+    fn contents_must_fit_the_request() {
+        let ask = MemRequest::read(1, 256, 0b11);
+        assert_eq!(ask.fits(&ask.answer(Level::L2)), Ok(()));
+        let mut answer = ask.answer(Level::L2);
+        answer.words = 0b111;
+        assert_eq!(
+            ask.fits(&answer),
+            Err("words 0x4 were not asked for".to_owned())
+        );
+        answer.line = 0;
+        assert!(ask.fits(&answer).is_err());
+        let start = Dispatch::Start {
+            kernel: 1,
+            work_group: 2,
+            slot: 3,
+        };
+        let done = Completion::WorkGroup {
+            kernel: 1,
+            work_group: 2,
+            slot: 4,
+        };
+        assert_eq!(start.key(), Dispatch::key_of(&done));
+        assert_eq!(start.fits(&done), Err("it runs in slot 3".to_owned()));
+    }
+}

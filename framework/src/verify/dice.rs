@@ -1,0 +1,61 @@
+//! Random choices as a function of (seed, place, count).
+
+/// Random numbers of one place; the same count always gives the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dice {
+    key: u64,
+}
+
+impl Dice {
+    /// The dice of `place`, such as the path of a port, in a run with `seed`.
+    pub fn new(seed: u64, place: &str) -> Self {
+        // FNV-1a over the place.
+        let key = place.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        Self { key }
+    }
+
+    /// The number of this count, any `u64`.
+    pub fn roll(&self, count: u64) -> u64 {
+        // SplitMix64.
+        let mut z = self
+            .key
+            .wrapping_add(count.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// The number of this count, in `0..n`; 0 for `n` = 0.
+    pub fn below(&self, count: u64, n: u64) -> u64 {
+        ((u128::from(self.roll(count)) * u128::from(n)) >> 64) as u64
+    }
+
+    /// True for about `sixteenths` of 16 counts.
+    pub fn chance(&self, count: u64, sixteenths: u32) -> bool {
+        self.roll(count) & 15 < u64::from(sixteenths)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_repeat_and_differ_by_place() {
+        let (a, b) = (Dice::new(1, "a.input"), Dice::new(1, "b.input"));
+        assert_eq!(a.roll(5), Dice::new(1, "a.input").roll(5));
+        assert_ne!(a.roll(5), b.roll(5));
+        assert_ne!(a.roll(5), a.roll(6));
+    }
+
+    #[test]
+    fn chances_are_about_what_they_say() {
+        let dice = Dice::new(7, "x");
+        let hits = (0..16_000).filter(|n| dice.chance(*n, 4)).count();
+        assert!((3_700..4_300).contains(&hits), "{hits}");
+        assert!((0..1000).all(|n| dice.below(n, 7) < 7));
+        assert_eq!(dice.below(0, 0), 0);
+    }
+}

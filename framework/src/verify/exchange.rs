@@ -1,0 +1,289 @@
+//! Rules of a request/answer protocol, asserted at the two ports of one end of a wire.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::channel::Message;
+use crate::context::Context;
+use crate::simulation::Simulation;
+use crate::tap::{Tap, TapError, Transit};
+use crate::time::Cycle;
+use crate::verify::violation::Check;
+
+/// A request of a protocol in which answers come back; tells checkers what belongs together.
+pub trait Exchange: Message + Clone + Debug {
+    /// What answers it.
+    type Answer: Message + Debug;
+
+    /// Names the request among those that wait for an answer on one wire.
+    fn key(&self) -> u64;
+
+    /// The [`Exchange::key`] of the request that `answer` answers.
+    fn key_of(answer: &Self::Answer) -> u64;
+
+    /// Whether the request is answered at all.
+    fn wants_answer(&self) -> bool {
+        true
+    }
+
+    /// Requests that return the same value here are answered in the order in which they were
+    /// sent.
+    fn order(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether the contents of `answer` go with the request.
+    ///
+    /// # Errors
+    /// What does not fit.
+    fn fits(&self, _answer: &Self::Answer) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Bounds that a protocol checker asserts beside the rules of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExchangeRules {
+    /// Fewest cycles from request to answer.
+    pub latency_min: Cycle,
+    /// Most cycles from request to answer, if they are bounded.
+    pub latency_max: Option<Cycle>,
+    /// Most requests that wait for their answers, if they are bounded.
+    pub open_max: Option<usize>,
+    /// Whether [`Exchange::order`] is promised.
+    pub ordered: bool,
+}
+
+impl Default for ExchangeRules {
+    fn default() -> Self {
+        Self {
+            latency_min: 0,
+            latency_max: None,
+            open_max: None,
+            ordered: true,
+        }
+    }
+}
+
+/// Asserts on one end of a wire, whose two ports belong to one component: exactly one answer per
+/// request that wants one, none without a request, contents that fit, order where promised, and
+/// `rules`. A violation ends the run.
+///
+/// # Errors
+/// When a port cannot be tapped.
+pub fn check_exchange<Q: Exchange>(
+    simulation: &mut Simulation,
+    request_port: &str,
+    answer_port: &str,
+    rules: ExchangeRules,
+) -> Result<Arc<dyn Check>, TapError> {
+    let state = Arc::new(Mutex::new(State {
+        place: request_port.to_owned(),
+        rules,
+        open: BTreeMap::new(),
+        ages: BTreeMap::new(),
+        orders: BTreeMap::new(),
+        seen: 0,
+    }));
+    simulation.tap::<Q>(request_port, Requests(Arc::clone(&state)))?;
+    simulation.tap::<Q::Answer>(answer_port, Answers::<Q>(Arc::clone(&state)))?;
+    Ok(Arc::new(Ledger(state)))
+}
+
+struct Open<Q> {
+    request: Q,
+    since: Cycle,
+    number: u64,
+}
+
+struct State<Q> {
+    place: String,
+    rules: ExchangeRules,
+    open: BTreeMap<u64, Open<Q>>,
+    /// Keys of open requests by number: the oldest first.
+    ages: BTreeMap<u64, u64>,
+    /// Keys of open requests per order, the oldest first.
+    orders: BTreeMap<u64, VecDeque<u64>>,
+    seen: u64,
+}
+
+impl<Q: Exchange> State<Q> {
+    fn request(&mut self, cycle: Cycle, request: &Q) -> Result<(), String> {
+        self.seen += 1;
+        self.overdue(cycle)?;
+        if !request.wants_answer() {
+            return Ok(());
+        }
+        let key = request.key();
+        if let Some(before) = self.open.get(&key) {
+            return Err(format!(
+                "{request:?} uses the name of {:?}, which waits since cycle {}",
+                before.request, before.since
+            ));
+        }
+        let number = self.seen;
+        let request = request.clone();
+        if let Some(order) = request.order().filter(|_| self.rules.ordered) {
+            self.orders.entry(order).or_default().push_back(key);
+        }
+        self.ages.insert(number, key);
+        let open = Open {
+            request,
+            since: cycle,
+            number,
+        };
+        self.open.insert(key, open);
+        match self.rules.open_max {
+            Some(most) if self.open.len() > most => Err(format!(
+                "{} requests are open, at most {most} may be",
+                self.open.len()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn answer(&mut self, cycle: Cycle, answer: &Q::Answer) -> Result<(), String> {
+        self.seen += 1;
+        let key = Q::key_of(answer);
+        let Some(open) = self.open.remove(&key) else {
+            return Err(format!("{answer:?} answers no open request"));
+        };
+        self.ages.remove(&open.number);
+        if let Some(order) = open.request.order().filter(|_| self.rules.ordered) {
+            self.in_order(order, key, answer)?;
+        }
+        let problem = open.request.fits(answer);
+        problem.map_err(|p| format!("{answer:?} does not fit {:?}: {p}", open.request))?;
+        let taken = cycle.saturating_sub(open.since);
+        if taken < self.rules.latency_min {
+            return Err(format!(
+                "{answer:?} came {taken} cycles after its request, expected at least {}",
+                self.rules.latency_min
+            ));
+        }
+        match self.rules.latency_max {
+            Some(most) if taken > most => Err(format!(
+                "{answer:?} came {taken} cycles after its request, expected at most {most}"
+            )),
+            _ => self.overdue(cycle),
+        }
+    }
+
+    fn in_order(&mut self, order: u64, key: u64, answer: &Q::Answer) -> Result<(), String> {
+        let queue = self.orders.entry(order).or_default();
+        let first = queue.front().copied();
+        queue.retain(|k| *k != key);
+        if queue.is_empty() {
+            self.orders.remove(&order);
+        }
+        match first
+            .filter(|first| *first != key)
+            .and_then(|first| self.open.get(&first))
+        {
+            Some(older) => Err(format!(
+                "{answer:?} came before the answer to {:?}, which was asked first in cycle {}",
+                older.request, older.since
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn oldest(&self) -> Option<&Open<Q>> {
+        self.ages
+            .first_key_value()
+            .and_then(|(_, key)| self.open.get(key))
+    }
+
+    fn overdue(&self, cycle: Cycle) -> Result<(), String> {
+        match (self.rules.latency_max, self.oldest()) {
+            (Some(most), Some(open)) if cycle.saturating_sub(open.since) > most => Err(format!(
+                "{:?} of cycle {} is unanswered after {} cycles, expected at most {most}",
+                open.request,
+                open.since,
+                cycle - open.since
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn judge(&self, ctx: &mut Context<'_>, result: Result<(), String>) {
+        if let Err(problem) = result {
+            ctx.fail(format!(
+                "{}: in cycle {} {problem}",
+                self.place,
+                ctx.cycle()
+            ));
+        }
+    }
+}
+
+struct Ledger<Q>(Arc<Mutex<State<Q>>>);
+
+impl<Q: Exchange> Check for Ledger<Q> {
+    fn seen(&self) -> u64 {
+        self.0.lock().seen
+    }
+
+    fn finish(&self) -> Result<(), String> {
+        let state = self.0.lock();
+        state.oldest().map_or(Ok(()), |open| {
+            Err(format!(
+                "{}: {} requests were never answered, the oldest is {:?} of cycle {}",
+                state.place,
+                state.open.len(),
+                open.request,
+                open.since
+            ))
+        })
+    }
+}
+
+struct Requests<Q>(Arc<Mutex<State<Q>>>);
+
+impl<Q: Exchange> Requests<Q> {
+    fn pass(&self, ctx: &mut Context<'_>, request: &Q) {
+        let mut state = self.0.lock();
+        let result = state.request(ctx.cycle(), request);
+        state.judge(ctx, result);
+    }
+}
+
+impl<Q: Exchange> Tap<Q> for Requests<Q> {
+    fn send(&mut self, ctx: &mut Context<'_>, transit: Transit<Q>, wire: &mut Vec<Transit<Q>>) {
+        self.pass(ctx, &transit.message);
+        wire.push(transit);
+    }
+
+    fn take(&mut self, ctx: &mut Context<'_>, message: &mut Q) {
+        self.pass(ctx, message);
+    }
+}
+
+struct Answers<Q>(Arc<Mutex<State<Q>>>);
+
+impl<Q: Exchange> Answers<Q> {
+    fn pass(&self, ctx: &mut Context<'_>, answer: &Q::Answer) {
+        let mut state = self.0.lock();
+        let result = state.answer(ctx.cycle(), answer);
+        state.judge(ctx, result);
+    }
+}
+
+impl<Q: Exchange> Tap<Q::Answer> for Answers<Q> {
+    fn send(
+        &mut self,
+        ctx: &mut Context<'_>,
+        transit: Transit<Q::Answer>,
+        wire: &mut Vec<Transit<Q::Answer>>,
+    ) {
+        self.pass(ctx, &transit.message);
+        wire.push(transit);
+    }
+
+    fn take(&mut self, ctx: &mut Context<'_>, message: &mut Q::Answer) {
+        self.pass(ctx, message);
+    }
+}

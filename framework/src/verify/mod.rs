@@ -1,0 +1,45 @@
+//! The verification kit: what a component author needs to find bugs, as ordinary library code.
+//!
+//! | need | use |
+//! |---|---|
+//! | rules of a request/answer protocol on a wire | [`check_exchange`] |
+//! | a channel delivers what was sent, in order, in time, within its capacity | [`check_wire`] |
+//! | a device gives out what went in | [`Scoreboard`] |
+//! | a device holds no more than it may; an arbiter is fair | [`check_occupancy`], [`check_fairness`] |
+//! | back-pressure and late messages at any port | [`StallInjector`], [`Simulation::stall`] |
+//! | seeded bugs on a wire | [`FaultInjector`] |
+//! | a script of sends, expectations and delays | [`script`] |
+//! | what the traffic has exercised | [`Coverage`] |
+//! | all promises of the kernel at once, shrunk | [`Contract`] |
+//! | hostile traffic, back-pressure and topologies for `proptest` | [`strategies`] |
+//!
+//! Checkers and injectors are taps on ports ([`crate::Tap`]): they cost no cycle. Whatever is
+//! random is a function of (seed, place, count), so that every failure repeats.
+//!
+//! [`Simulation::stall`]: crate::Simulation::stall
+
+mod contract;
+mod coverage;
+mod dice;
+mod exchange;
+mod fairness;
+mod inject;
+mod rig;
+mod scoreboard;
+pub mod script;
+#[cfg(feature = "proptest")]
+pub mod strategies;
+mod violation;
+mod watch;
+mod wire;
+
+pub use contract::{Contract, Failure, Rule};
+pub use coverage::Coverage;
+pub use dice::Dice;
+pub use exchange::{Exchange, ExchangeRules, check_exchange};
+pub use fairness::{check_fairness, check_occupancy};
+pub use inject::{Fault, FaultInjector, StallInjector};
+pub use rig::{Rig, Traffic};
+pub use scoreboard::{Matching, Scoreboard};
+pub use violation::{Check, Checks};
+pub use wire::check_wire;

@@ -1,0 +1,111 @@
+//! A shell around a component that judges each of its evaluations.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::component::{Component, Next, Reason};
+use crate::context::Context;
+use crate::ports::Ports;
+use crate::state::State;
+use crate::statistics::Statistics;
+use crate::waits::Waits;
+
+/// What the shell has seen.
+#[derive(Debug, Default)]
+pub(crate) struct Observed {
+    /// Evaluations while awake that changed something.
+    pub(crate) useful: u64,
+    /// Evaluations that the component asked for and that changed nothing.
+    pub(crate) wasted: u64,
+    /// The first evaluation asleep that changed something.
+    pub(crate) overslept: Option<String>,
+    /// The first of them.
+    pub(crate) first_wasted: Option<String>,
+}
+
+/// Passes everything on to the component within.
+pub(crate) struct Watch<C> {
+    inner: C,
+    path: String,
+    said: Option<Next>,
+    observed: Arc<Mutex<Observed>>,
+}
+
+impl<C: Component> Watch<C> {
+    pub(crate) fn new(path: &str, inner: C, observed: Arc<Mutex<Observed>>) -> Self {
+        Self {
+            inner,
+            path: path.to_owned(),
+            said: None,
+            observed,
+        }
+    }
+
+    /// Messages passed at every port, and the state where the component describes it.
+    fn fingerprint(&mut self) -> (Vec<u64>, Option<Vec<u8>>) {
+        let mut messages = Vec::new();
+        self.inner.ports(&mut Ports::new(&mut |port| {
+            messages.push(port.state().messages);
+        }));
+        let state = State::save(|state| self.inner.state(state)).ok();
+        (messages, state)
+    }
+}
+
+impl<C: Component> Component for Watch<C> {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        self.inner.ports(ports);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let before = self.fingerprint();
+        let next = self.inner.evaluate(ctx);
+        let after = self.fingerprint();
+        let mut observed = self.observed.lock();
+        let said = self.said.replace(next);
+        let changed = before != after;
+        if !ctx.invited() {
+            if changed {
+                let (path, cycle) = (&self.path, ctx.cycle());
+                let said = said.map_or(Reason::Idle, Next::reason).name();
+                observed.overslept.get_or_insert_with(|| {
+                    format!(
+                        "`{path}` had work in cycle {cycle} but slept (it waited for: {said}); \
+                         nothing would have woken it"
+                    )
+                });
+            }
+            return next;
+        }
+        // To learn what to wait for is useful too. A state that is not described may have changed.
+        let learned = said.map(Next::reason) != Some(next.reason());
+        let asked = match said {
+            Some(Next::Busy) => true,
+            Some(Next::Until(at)) => ctx.cycle() >= at,
+            _ => false,
+        };
+        if changed || learned {
+            observed.useful += 1;
+        } else if asked && after.1.is_some() {
+            observed.wasted += 1;
+            let (path, cycle) = (&self.path, ctx.cycle());
+            observed
+                .first_wasted
+                .get_or_insert_with(|| format!("`{path}` was busy in cycle {cycle} for nothing"));
+        }
+        next
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        self.inner.state(state);
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.inner.statistics(statistics);
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        self.inner.waits(waits);
+    }
+}

@@ -1,0 +1,8 @@
+//! The verification kit at work: it passes what is right, and finds and shrinks every seeded bug.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod broken;
+mod devices;
+mod faults;
+mod kit;
