@@ -179,7 +179,7 @@ impl Component for ClusterPort {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("injection", &mut self.injection);
         state.field("responses", &mut self.responses);
-        state.field("entries", &mut self.entries);
+        state.array("entries", &mut self.entries);
         state.field("free", &mut self.free);
         state.field("first", &mut self.first);
         state.field("counters", &mut self.counters);
