@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::channel::Message;
 use crate::probe::{Probe, ProbeSink};
 use crate::schedule::{DomainSchedule, Target};
 use crate::time::{Cycle, TICK_MAX, Tick};
@@ -108,11 +109,12 @@ impl Context<'_> {
     }
 
     #[inline]
-    pub(crate) fn sent(&mut self, channel: u32) {
+    pub(crate) fn sent<T: Message>(&mut self, channel: u32, message: &T) {
         self.shared.messages += 1;
         self.shared.last_progress = self.now;
         if let Some(sink) = &mut self.shared.sink {
-            sink.record(self.now, self.component, &Probe::Sent { channel });
+            let flow = message.flow();
+            sink.record(self.now, self.component, &Probe::Sent { channel, flow });
         }
     }
 
