@@ -206,6 +206,28 @@ impl MemResponse {
     }
 }
 
+/// Ties together the messages of one access in a timeline. Requests do not carry an identity of
+/// their own, and line and source stay the same over all hops; accesses of one instruction and
+/// wavefront to one line share it.
+fn transaction(line: u64, source: &Source) -> u64 {
+    let Source {
+        kernel,
+        work_group,
+        pc,
+        compute_unit,
+        wavefront_slot,
+    } = *source;
+    let slot = u64::from(compute_unit) << 16 | u64::from(wavefront_slot);
+    [
+        u64::from(work_group) << 32 | u64::from(kernel),
+        u64::from(pc) << 32 | slot,
+    ]
+    .into_iter()
+    .fold(line, |mixed, word| {
+        (mixed.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    })
+}
+
 /// Bytes of routing and control in every packet on a wire (GPGPU-Sim's habit).
 pub const CONTROL_BYTES: u32 = 8;
 
@@ -213,11 +235,19 @@ impl Message for MemRequest {
     fn wire_bytes(&self) -> u32 {
         CONTROL_BYTES + self.data_bytes()
     }
+
+    fn flow(&self) -> Option<u64> {
+        Some(transaction(self.line, &self.source))
+    }
 }
 
 impl Message for MemResponse {
     fn wire_bytes(&self) -> u32 {
         CONTROL_BYTES + self.data_bytes()
+    }
+
+    fn flow(&self) -> Option<u64> {
+        Some(transaction(self.line, &self.source))
     }
 }
 

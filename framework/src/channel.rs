@@ -32,6 +32,11 @@ pub trait Message: Serialize + DeserializeOwned + Send + 'static {
     fn wire_bytes(&self) -> u32 {
         size_of_val(self) as u32
     }
+
+    /// What ties the messages of one transaction together in a timeline, over all its hops.
+    fn flow(&self) -> Option<u64> {
+        None
+    }
 }
 
 macro_rules! plain_messages {
@@ -212,6 +217,7 @@ impl<T: Message> Out<T> {
     fn put(&mut self, ctx: &mut Context<'_>, message: T, cycles: u64) {
         let now = ctx.now().0;
         let ready = now + cycles * self.period;
+        ctx.sent(self.channel, &message);
         // Behind another message nobody need be woken yet: taking that one arms for this one.
         let first = self.end.push(now, message, ready);
         self.messages += 1;
@@ -231,7 +237,6 @@ impl<T: Message> Out<T> {
                 ctx.across().sent.push(*cut);
             }
         }
-        ctx.sent(self.channel);
     }
 
     /// As [`Out::push`] through the taps. What they add beyond the message itself uses no width.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::channel::Message;
 use crate::probe::{Probe, ProbeSink};
 use crate::schedule::{DomainSchedule, Target};
 use crate::time::{Cycle, TICK_MAX, Tick};
@@ -188,10 +189,13 @@ impl Context<'_> {
     }
 
     #[inline]
-    pub(crate) fn sent(&mut self, channel: u32) {
+    pub(crate) fn sent<T: Message>(&mut self, channel: u32, message: &T) {
         self.shared.messages += 1;
         self.shared.last_progress = self.now;
-        self.probe(|| Probe::Sent { channel });
+        self.probe(|| Probe::Sent {
+            channel,
+            flow: message.flow(),
+        });
     }
 
     #[inline]

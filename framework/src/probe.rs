@@ -47,6 +47,8 @@ pub enum Probe {
     Sent {
         /// Number of the channel, see `Simulation::channel_name`.
         channel: u32,
+        /// The transaction that the message belongs to, see `Message::flow`.
+        flow: Option<u64>,
     },
     /// The receiver took a message from a channel.
     Taken {

@@ -249,6 +249,12 @@ impl Simulation {
         [(from.0, &from.1), (to.0, &to.1)]
     }
 
+    /// Messages that channel `number` holds, in flight and queued.
+    pub fn channel_capacity(&self, number: u32) -> u32 {
+        let link = &self.channels[number as usize].link;
+        link.capacity.unwrap_or_else(|| link.full_rate_capacity())
+    }
+
     /// Number of channels.
     pub fn channel_count(&self) -> usize {
         self.channels.len()

@@ -94,7 +94,8 @@ proptest! {
         stalls in 0..14u32,
     ) {
         let plain = flood(&topology, &arrivals, seed, 0, EngineOptions::default());
-        let shuffled = EngineOptions { order: Order::Shuffled { seed }, sleeping: false };
+        let shuffled = EngineOptions {
+ order: Order::Shuffled { seed }, sleeping: false, ..EngineOptions::default() };
         prop_assert_eq!(&plain, &flood(&topology, &arrivals, seed, 0, shuffled));
         let stalled = flood(&topology, &arrivals, seed, stalls, EngineOptions::default());
         let counts = |runs: &[(u64, u64)]| runs.iter().map(|(n, _)| *n).collect::<Vec<_>>();

@@ -1,0 +1,82 @@
+//! Waveforms and timelines from the instrumentation of a [`Simulation`].
+//!
+//! ```text
+//!   components, channels ── Probe ──► Recording ──┬──► Waveform ──► VCD or FST: levels over time
+//!                                     (selection) └──► Timeline ──► Perfetto: who did what, why not
+//! ```
+//!
+//! A [`Waveform`] shows how full every channel is and what every component waits for. A
+//! [`Timeline`] shows the stretches of work that components report (kernels, work-groups,
+//! wavefronts), every message in its channel, transactions across components, what each component
+//! waited for, and counters. Both record only what a [`Selection`] asks for, decided per component
+//! and channel before the run.
+//!
+//! Times are in picoseconds, rounded down from exact ticks.
+
+mod perfetto;
+mod recording;
+mod selection;
+mod timeline;
+mod vcd_fst;
+mod waveform;
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+pub use recording::Recording;
+pub use selection::{Selection, SelectionError};
+pub use timeline::Timeline;
+use warpweave_framework::{ProbeSink, Simulation};
+pub use waveform::Waveform;
+
+/// Units per second of all recorded times.
+pub const PICOSECONDS: u64 = 1_000_000_000_000;
+
+/// What a recording file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Waveform as text, for every viewer.
+    Vcd,
+    /// Waveform, compressed.
+    Fst,
+    /// Timeline for <https://ui.perfetto.dev>.
+    Perfetto,
+}
+
+impl Format {
+    /// Endings of file names and what they stand for.
+    pub const ENDINGS: [(&'static str, Self); 4] = [
+        ("vcd", Self::Vcd),
+        ("fst", Self::Fst),
+        ("pftrace", Self::Perfetto),
+        ("perfetto-trace", Self::Perfetto),
+    ];
+
+    /// The format that the ending of `path` stands for.
+    pub fn of(path: &Path) -> Option<Self> {
+        let ending = path.extension()?;
+        Self::ENDINGS
+            .iter()
+            .find(|(e, _)| ending == *e)
+            .map(|(_, format)| *format)
+    }
+}
+
+/// Creates the file `path` and a sink that records `selection` of `simulation` into it.
+///
+/// # Errors
+/// When the file cannot be created.
+pub fn record_to(
+    path: &Path,
+    format: Format,
+    simulation: &Simulation,
+    selection: &Selection,
+) -> io::Result<Box<dyn ProbeSink>> {
+    let file = BufWriter::new(File::create(path)?);
+    Ok(match format {
+        Format::Vcd => Box::new(Waveform::vcd(file, simulation, selection)?),
+        Format::Fst => Box::new(Waveform::fst(file, simulation, selection)?),
+        Format::Perfetto => Box::new(Timeline::new(file, simulation, selection)?),
+    })
+}

@@ -1,0 +1,229 @@
+//! Perfetto's trace format: protocol-buffer packets, only those that a timeline needs.
+//!
+//! Field numbers are those of Perfetto's published `trace_packet.proto`, `track_event.proto`,
+//! `track_descriptor.proto` and `interned_data.proto`. The format's unit of time is the
+//! nanosecond; a timeline writes picoseconds there, so one microsecond on the screen is one
+//! simulated nanosecond.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// A place in the timeline: a row or a group of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Track(pub(crate) u64);
+
+/// What a track shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Slices and moments, or other tracks.
+    Slices,
+    /// A quantity over time.
+    Counter,
+}
+
+mod packet {
+    pub(super) const TIMESTAMP: u32 = 8;
+    pub(super) const SEQUENCE: u32 = 10;
+    pub(super) const TRACK_EVENT: u32 = 11;
+    pub(super) const INTERNED: u32 = 12;
+    pub(super) const SEQUENCE_FLAGS: u32 = 13;
+    pub(super) const TRACK_DESCRIPTOR: u32 = 60;
+}
+
+mod descriptor {
+    pub(super) const UUID: u32 = 1;
+    pub(super) const NAME: u32 = 2;
+    pub(super) const PARENT: u32 = 5;
+    pub(super) const COUNTER: u32 = 8;
+}
+
+mod event {
+    pub(super) const ANNOTATION: u32 = 4;
+    pub(super) const TYPE: u32 = 9;
+    pub(super) const NAME_ID: u32 = 10;
+    pub(super) const TRACK: u32 = 11;
+    pub(super) const FLOW: u32 = 47;
+    pub(super) const COUNTER_VALUE: u32 = 44;
+    pub(super) const BEGIN: u64 = 1;
+    pub(super) const END: u64 = 2;
+    pub(super) const INSTANT: u64 = 3;
+    pub(super) const COUNTER: u64 = 4;
+}
+
+mod annotation {
+    pub(super) const UINT: u32 = 3;
+    pub(super) const NAME: u32 = 10;
+}
+
+const PACKETS: u32 = 1;
+const EVENT_NAMES: u32 = 2;
+const NAME_ID: u32 = 1;
+const NAME_TEXT: u32 = 2;
+/// All packets come from one writer.
+const THE_SEQUENCE: u64 = 1;
+/// The first packet says that nothing is interned yet, the others that they need what is.
+const CLEARED: u64 = 1;
+const NEEDED: u64 = 2;
+
+/// Writes a trace.
+pub(crate) struct Trace<W> {
+    out: W,
+    tracks: u64,
+    names: BTreeMap<String, u64>,
+    packet: Vec<u8>,
+    inner: Vec<u8>,
+    cleared: bool,
+}
+
+impl<W: Write> Trace<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Self {
+            out,
+            tracks: 0,
+            names: BTreeMap::new(),
+            packet: Vec::new(),
+            inner: Vec::new(),
+            cleared: false,
+        }
+    }
+
+    /// Adds a track below `parent`.
+    pub(crate) fn track(
+        &mut self,
+        name: &str,
+        parent: Option<Track>,
+        kind: Kind,
+    ) -> io::Result<Track> {
+        self.tracks += 1;
+        let track = Track(self.tracks);
+        self.inner.clear();
+        put_number(&mut self.inner, descriptor::UUID, track.0);
+        put_bytes(&mut self.inner, descriptor::NAME, name.as_bytes());
+        if let Some(parent) = parent {
+            put_number(&mut self.inner, descriptor::PARENT, parent.0);
+        }
+        if kind == Kind::Counter {
+            put_bytes(&mut self.inner, descriptor::COUNTER, &[]);
+        }
+        put_bytes(&mut self.packet, packet::TRACK_DESCRIPTOR, &self.inner);
+        self.write_packet()?;
+        Ok(track)
+    }
+
+    /// A slice begins on `track`; `number` and `flow` are shown with it.
+    pub(crate) fn begin(
+        &mut self,
+        time: u64,
+        track: Track,
+        name: &str,
+        number: Option<u64>,
+        flow: Option<u64>,
+    ) -> io::Result<()> {
+        self.named(event::BEGIN, track, name);
+        if let Some(number) = number {
+            let mut note = Vec::with_capacity(16);
+            put_bytes(&mut note, annotation::NAME, b"id");
+            put_number(&mut note, annotation::UINT, number);
+            put_bytes(&mut self.inner, event::ANNOTATION, &note);
+        }
+        if let Some(flow) = flow {
+            put_fixed64(&mut self.inner, event::FLOW, flow);
+        }
+        self.write_event(time)
+    }
+
+    /// The innermost open slice of `track` ends.
+    pub(crate) fn end(&mut self, time: u64, track: Track) -> io::Result<()> {
+        self.inner.clear();
+        put_number(&mut self.inner, event::TYPE, event::END);
+        put_number(&mut self.inner, event::TRACK, track.0);
+        self.write_event(time)
+    }
+
+    /// A moment on `track`.
+    pub(crate) fn instant(&mut self, time: u64, track: Track, name: &str) -> io::Result<()> {
+        self.named(event::INSTANT, track, name);
+        self.write_event(time)
+    }
+
+    /// A counter `track` takes a value.
+    pub(crate) fn counter(&mut self, time: u64, track: Track, value: f64) -> io::Result<()> {
+        self.inner.clear();
+        put_number(&mut self.inner, event::TYPE, event::COUNTER);
+        put_number(&mut self.inner, event::TRACK, track.0);
+        put_fixed64(&mut self.inner, event::COUNTER_VALUE, value.to_bits());
+        self.write_event(time)
+    }
+
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Starts an event with a name, which is written out at its first use only.
+    fn named(&mut self, kind: u64, track: Track, name: &str) {
+        let next = self.names.len() as u64 + 1;
+        let id = if let Some(id) = self.names.get(name) {
+            *id
+        } else {
+            self.names.insert(name.to_owned(), next);
+            let (mut entry, mut interned) = (Vec::new(), Vec::new());
+            put_number(&mut entry, NAME_ID, next);
+            put_bytes(&mut entry, NAME_TEXT, name.as_bytes());
+            put_bytes(&mut interned, EVENT_NAMES, &entry);
+            put_bytes(&mut self.packet, packet::INTERNED, &interned);
+            next
+        };
+        self.inner.clear();
+        put_number(&mut self.inner, event::TYPE, kind);
+        put_number(&mut self.inner, event::NAME_ID, id);
+        put_number(&mut self.inner, event::TRACK, track.0);
+    }
+
+    fn write_event(&mut self, time: u64) -> io::Result<()> {
+        put_number(&mut self.packet, packet::TIMESTAMP, time);
+        put_bytes(&mut self.packet, packet::TRACK_EVENT, &self.inner);
+        self.write_packet()
+    }
+
+    fn write_packet(&mut self) -> io::Result<()> {
+        put_number(&mut self.packet, packet::SEQUENCE, THE_SEQUENCE);
+        let flags = if self.cleared { NEEDED } else { CLEARED };
+        self.cleared = true;
+        put_number(&mut self.packet, packet::SEQUENCE_FLAGS, flags);
+        let mut head = Vec::with_capacity(8);
+        put_varint(&mut head, u64::from(PACKETS << 3 | LENGTH_DELIMITED));
+        put_varint(&mut head, self.packet.len() as u64);
+        self.out.write_all(&head)?;
+        self.out.write_all(&self.packet)?;
+        self.packet.clear();
+        Ok(())
+    }
+}
+
+const VARINT: u32 = 0;
+const FIXED64: u32 = 1;
+const LENGTH_DELIMITED: u32 = 2;
+
+fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn put_number(out: &mut Vec<u8>, field: u32, value: u64) {
+    put_varint(out, u64::from(field << 3 | VARINT));
+    put_varint(out, value);
+}
+
+fn put_fixed64(out: &mut Vec<u8>, field: u32, value: u64) {
+    put_varint(out, u64::from(field << 3 | FIXED64));
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
+    put_varint(out, u64::from(field << 3 | LENGTH_DELIMITED));
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}

@@ -1,0 +1,82 @@
+//! Which components and which stretch of time a recording covers.
+
+use thiserror::Error;
+use warpweave_framework::{Simulation, Tick};
+use wildmatch::WildMatch;
+
+/// What to record.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Patterns of instance paths, `*` for any text and `?` for any character; none selects all.
+    pub paths: Vec<String>,
+    /// First tick recorded.
+    pub from: Tick,
+    /// Last tick recorded.
+    pub until: Option<Tick>,
+}
+
+/// A pattern that selects nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no instance matches `{pattern}`; there are {some}")]
+pub struct SelectionError {
+    /// The pattern.
+    pub pattern: String,
+    /// Some of the instances there are.
+    pub some: String,
+}
+
+impl Selection {
+    /// Checks that every pattern matches some instance.
+    ///
+    /// # Errors
+    /// The first pattern that does not.
+    pub fn check(&self, simulation: &Simulation) -> Result<(), SelectionError> {
+        for pattern in &self.paths {
+            let wanted = WildMatch::new(pattern);
+            if simulation.instances().any(|(path, _)| wanted.matches(path)) {
+                continue;
+            }
+            let mut some: Vec<_> = simulation
+                .instances()
+                .take(4)
+                .map(|(path, _)| format!("`{path}`"))
+                .collect();
+            if simulation.instances().len() > some.len() {
+                some.push("…".to_owned());
+            }
+            return Err(SelectionError {
+                pattern: pattern.clone(),
+                some: some.join(", "),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether each instance is recorded.
+    pub(crate) fn instances(&self, simulation: &Simulation) -> Vec<bool> {
+        let patterns: Vec<_> = self.paths.iter().map(|p| WildMatch::new(p)).collect();
+        let wanted = |path| patterns.is_empty() || patterns.iter().any(|p| p.matches(path));
+        simulation
+            .instances()
+            .map(|(path, _)| wanted(path))
+            .collect()
+    }
+
+    /// Whether each channel is recorded: those into or out of a recorded instance.
+    pub(crate) fn channels(&self, simulation: &Simulation) -> Vec<bool> {
+        let instances = self.instances(simulation);
+        (0..simulation.channel_count() as u32)
+            .map(|c| {
+                simulation
+                    .channel_ends(c)
+                    .iter()
+                    .any(|(i, _)| instances[*i as usize])
+            })
+            .collect()
+    }
+
+    /// Whether `tick` lies in the window.
+    pub(crate) fn covers(&self, tick: Tick) -> bool {
+        self.from <= tick && self.until.is_none_or(|until| tick <= until)
+    }
+}

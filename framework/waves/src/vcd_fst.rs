@@ -1,0 +1,248 @@
+//! The two waveform files behind one interface.
+
+use std::io::{self, Seek, Write};
+
+use fst_writer::{
+    FstBodyWriter, FstFileType, FstHeaderWriter, FstInfo, FstScopeType, FstSignalId, FstSignalType,
+    FstVarDirection, FstVarType, FstWriteError,
+};
+use vcd::{IdCode, TimescaleUnit, Value, VarType};
+
+/// A level of so many bits.
+pub(crate) struct Variable {
+    scopes: Vec<String>,
+    name: String,
+    bits: u32,
+}
+
+impl Variable {
+    /// `path` has the scopes and the name with dots between them.
+    pub(crate) fn new(path: &str, bits: u32) -> Self {
+        let plain = path.replace('[', "(").replace(']', ")");
+        let mut scopes: Vec<_> = plain.split('.').map(str::to_owned).collect();
+        let name = scopes.pop().expect("a path has a last part");
+        Self {
+            scopes,
+            name,
+            bits: bits.max(1),
+        }
+    }
+}
+
+/// A waveform file.
+pub(crate) trait Writer {
+    /// The variables that have new values at `time`, in picoseconds.
+    fn changes(
+        &mut self,
+        time: u64,
+        changes: &mut dyn Iterator<Item = (u32, u64)>,
+    ) -> io::Result<()>;
+
+    /// Ends the file at `time`.
+    fn finish(&mut self, time: u64) -> io::Result<()>;
+}
+
+/// Declares variables below their scopes: `enter` and `leave` a scope, declare a variable.
+trait Declare {
+    fn enter(&mut self, scope: &str) -> io::Result<()>;
+    fn leave(&mut self) -> io::Result<()>;
+    fn variable(&mut self, number: usize, variable: &Variable) -> io::Result<()>;
+}
+
+fn declare_all(variables: &[Variable], out: &mut dyn Declare) -> io::Result<()> {
+    // Every scope is opened once, so variables come in the order of their scopes.
+    let mut order: Vec<_> = (0..variables.len()).collect();
+    order.sort_by(|a, b| {
+        let (a, b) = (&variables[*a], &variables[*b]);
+        (&a.scopes, &a.name).cmp(&(&b.scopes, &b.name))
+    });
+    let mut open: &[String] = &[];
+    for number in order {
+        let variable = &variables[number];
+        let shared = open
+            .iter()
+            .zip(&variable.scopes)
+            .take_while(|(a, b)| a == b)
+            .count();
+        for _ in shared..open.len() {
+            out.leave()?;
+        }
+        for scope in &variable.scopes[shared..] {
+            out.enter(scope)?;
+        }
+        open = &variable.scopes;
+        out.variable(number, variable)?;
+    }
+    for _ in open {
+        out.leave()?;
+    }
+    Ok(())
+}
+
+/// Value-change dump: text.
+pub(crate) struct Vcd<W: Write> {
+    out: vcd::Writer<W>,
+    codes: Vec<(IdCode, u32)>,
+}
+
+impl<W: Write> Vcd<W> {
+    pub(crate) fn new(out: W, variables: &[Variable]) -> io::Result<Self> {
+        let mut vcd = Self {
+            out: vcd::Writer::new(out),
+            codes: vec![(IdCode::FIRST, 1); variables.len()],
+        };
+        vcd.out
+            .version(concat!("warpweave ", env!("CARGO_PKG_VERSION")))?;
+        vcd.out.timescale(1, TimescaleUnit::PS)?;
+        declare_all(variables, &mut vcd)?;
+        vcd.out.enddefinitions()?;
+        Ok(vcd)
+    }
+}
+
+impl<W: Write> Declare for Vcd<W> {
+    fn enter(&mut self, scope: &str) -> io::Result<()> {
+        self.out.add_module(scope)
+    }
+
+    fn leave(&mut self) -> io::Result<()> {
+        self.out.upscope()
+    }
+
+    fn variable(&mut self, number: usize, variable: &Variable) -> io::Result<()> {
+        let code = self
+            .out
+            .add_var(VarType::Wire, variable.bits, &variable.name, None)?;
+        self.codes[number] = (code, variable.bits);
+        Ok(())
+    }
+}
+
+impl<W: Write> Writer for Vcd<W> {
+    fn changes(
+        &mut self,
+        time: u64,
+        changes: &mut dyn Iterator<Item = (u32, u64)>,
+    ) -> io::Result<()> {
+        self.out.timestamp(time)?;
+        for (variable, value) in changes {
+            let (code, bits) = self.codes[variable as usize];
+            let bit = |b: u32| Value::from(value >> b & 1 != 0);
+            if bits == 1 {
+                self.out.change_scalar(code, bit(0))?;
+            } else {
+                self.out.change_vector(code, (0..bits).rev().map(bit))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, time: u64) -> io::Result<()> {
+        self.out.timestamp(time)?;
+        self.out.flush()
+    }
+}
+
+/// Fast signal trace: compressed blocks.
+pub(crate) struct Fst<W: Write + Seek> {
+    body: Option<FstBodyWriter<W>>,
+    signals: Vec<Option<(FstSignalId, u32)>>,
+    text: Vec<u8>,
+}
+
+/// Bytes of changes kept in memory before a block is written.
+const BLOCK: usize = 64 << 20;
+
+struct FstDeclarations<W: Write + Seek> {
+    header: FstHeaderWriter<W>,
+    signals: Vec<Option<(FstSignalId, u32)>>,
+}
+
+impl<W: Write + Seek> Fst<W> {
+    pub(crate) fn new(out: W, variables: &[Variable]) -> io::Result<Self> {
+        let info = FstInfo {
+            start_time: 0,
+            timescale_exponent: -12,
+            version: concat!("warpweave ", env!("CARGO_PKG_VERSION")).to_owned(),
+            // The same run gives the same file.
+            date: String::new(),
+            file_type: FstFileType::Verilog,
+        };
+        let mut declarations = FstDeclarations {
+            header: FstHeaderWriter::new(out, &info).map_err(told)?,
+            signals: vec![None; variables.len()],
+        };
+        declare_all(variables, &mut declarations)?;
+        Ok(Self {
+            body: Some(declarations.header.finish().map_err(told)?),
+            signals: declarations.signals,
+            text: Vec::new(),
+        })
+    }
+}
+
+impl<W: Write + Seek> Declare for FstDeclarations<W> {
+    fn enter(&mut self, scope: &str) -> io::Result<()> {
+        self.header
+            .scope(scope, "", FstScopeType::Module)
+            .map_err(told)
+    }
+
+    fn leave(&mut self) -> io::Result<()> {
+        self.header.up_scope().map_err(told)
+    }
+
+    fn variable(&mut self, number: usize, variable: &Variable) -> io::Result<()> {
+        let id = self
+            .header
+            .var(
+                &variable.name,
+                FstSignalType::bit_vec(variable.bits),
+                FstVarType::Wire,
+                FstVarDirection::Implicit,
+                None,
+            )
+            .map_err(told)?;
+        self.signals[number] = Some((id, variable.bits));
+        Ok(())
+    }
+}
+
+impl<W: Write + Seek> Writer for Fst<W> {
+    fn changes(
+        &mut self,
+        time: u64,
+        changes: &mut dyn Iterator<Item = (u32, u64)>,
+    ) -> io::Result<()> {
+        let body = self.body.as_mut().expect("not finished");
+        body.time_change(time).map_err(told)?;
+        for (variable, value) in changes {
+            let (id, bits) = self.signals[variable as usize].expect("all are declared");
+            self.text.clear();
+            let digits = (0..bits)
+                .rev()
+                .map(|b| b'0' + u8::from(value >> b & 1 != 0));
+            self.text.extend(digits);
+            body.signal_change(id, &self.text).map_err(told)?;
+        }
+        if body.size() > BLOCK {
+            body.flush().map_err(told)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, time: u64) -> io::Result<()> {
+        if let Some(mut body) = self.body.take() {
+            body.time_change(time).map_err(told)?;
+            body.finish().map_err(told)?.flush()?;
+        }
+        Ok(())
+    }
+}
+
+fn told(error: FstWriteError) -> io::Error {
+    match error {
+        FstWriteError::Io(error) => error,
+        other => io::Error::other(other),
+    }
+}

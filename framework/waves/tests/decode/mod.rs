@@ -1,0 +1,120 @@
+//! Reads a Perfetto file with a protocol-buffer library and the published field numbers.
+
+use std::collections::BTreeMap;
+
+use prost::Message;
+
+#[derive(Message)]
+struct Trace {
+    #[prost(message, repeated, tag = "1")]
+    packet: Vec<Packet>,
+}
+
+#[derive(Message)]
+struct Packet {
+    #[prost(uint64, optional, tag = "8")]
+    timestamp: Option<u64>,
+    #[prost(uint32, optional, tag = "10")]
+    trusted_packet_sequence_id: Option<u32>,
+    #[prost(message, optional, tag = "11")]
+    track_event: Option<TrackEvent>,
+    #[prost(message, optional, tag = "12")]
+    interned_data: Option<InternedData>,
+    #[prost(message, optional, tag = "60")]
+    track_descriptor: Option<TrackDescriptor>,
+}
+
+#[derive(Message)]
+struct TrackEvent {
+    #[prost(int32, optional, tag = "9")]
+    kind: Option<i32>,
+    #[prost(uint64, optional, tag = "10")]
+    name_iid: Option<u64>,
+    #[prost(uint64, optional, tag = "11")]
+    track_uuid: Option<u64>,
+    #[prost(double, optional, tag = "44")]
+    double_counter_value: Option<f64>,
+}
+
+#[derive(Message)]
+struct InternedData {
+    #[prost(message, repeated, tag = "2")]
+    event_names: Vec<EventName>,
+}
+
+#[derive(Message)]
+struct EventName {
+    #[prost(uint64, optional, tag = "1")]
+    iid: Option<u64>,
+    #[prost(string, optional, tag = "2")]
+    name: Option<String>,
+}
+
+#[derive(Message)]
+struct TrackDescriptor {
+    #[prost(uint64, optional, tag = "1")]
+    uuid: Option<u64>,
+    #[prost(string, optional, tag = "2")]
+    name: Option<String>,
+    #[prost(uint64, optional, tag = "5")]
+    parent_uuid: Option<u64>,
+}
+
+/// An event on a track, whose name has its parents before it. One with a name begins, one without
+/// ends; a counter has a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Event {
+    pub(crate) time: u64,
+    pub(crate) track: String,
+    pub(crate) name: Option<String>,
+    pub(crate) value: Option<f64>,
+}
+
+impl Event {
+    pub(crate) fn begin(time: u64, track: &str, name: &str) -> Self {
+        Self {
+            time,
+            track: track.to_owned(),
+            name: Some(name.to_owned()),
+            value: None,
+        }
+    }
+
+    pub(crate) fn end(time: u64, track: &str) -> Self {
+        Self {
+            time,
+            track: track.to_owned(),
+            name: None,
+            value: None,
+        }
+    }
+}
+
+pub(crate) fn decode(file: &[u8]) -> Vec<Event> {
+    let trace = Trace::decode(file).expect("protocol buffers");
+    let (mut tracks, mut names) = (BTreeMap::new(), BTreeMap::new());
+    let mut events = Vec::new();
+    for packet in trace.packet {
+        assert_eq!(packet.trusted_packet_sequence_id, Some(1));
+        if let Some(track) = packet.track_descriptor {
+            let name = track.name.expect("named");
+            let path = match track.parent_uuid {
+                Some(parent) => format!("{}/{name}", tracks[&parent]),
+                None => name,
+            };
+            tracks.insert(track.uuid.expect("numbered"), path);
+        }
+        for entry in packet.interned_data.into_iter().flat_map(|d| d.event_names) {
+            names.insert(entry.iid.expect("numbered"), entry.name.expect("text"));
+        }
+        if let Some(event) = packet.track_event {
+            events.push(Event {
+                time: packet.timestamp.expect("timed"),
+                track: tracks[&event.track_uuid.expect("on a track")].clone(),
+                name: event.name_iid.map(|id| names[&id].clone()),
+                value: event.double_counter_value,
+            });
+        }
+    }
+    events
+}

@@ -1,0 +1,286 @@
+//! What is recorded is what happened: every file is read back with its viewers' own readers.
+
+mod decode;
+
+use std::io::Cursor;
+use std::path::Path;
+
+use decode::{Event, decode};
+use warpweave_framework::{
+    Component, Context, Frequency, InPort, Link, Next, OutPort, Ports, Probe, RunLimits,
+    Simulation, SystemBuilder, Tick,
+};
+use warpweave_waves::{Format, Selection, record_to};
+
+/// Sends a number in every cycle in which there is room, four in all.
+#[derive(Default)]
+struct Source {
+    sent: u64,
+    output: OutPort<u64>,
+}
+
+impl Component for Source {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.output("output", &mut self.output);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        if self.sent == 4 {
+            return Next::Idle;
+        }
+        if self.output.try_send(ctx, self.sent).is_err() {
+            ctx.probe(|| Probe::Blocked { because: "no room" });
+            return Next::Credit;
+        }
+        self.sent += 1;
+        Next::Busy
+    }
+}
+
+/// Works for three cycles on every number.
+#[derive(Default)]
+struct Worker {
+    until: Option<(u64, u64)>,
+    input: InPort<u64>,
+}
+
+impl Component for Worker {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.input("in[0]", &mut self.input);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        if let Some((until, id)) = self.until {
+            if ctx.cycle() < until {
+                return Next::Until(until);
+            }
+            self.until = None;
+            ctx.probe(|| Probe::End { name: "work", id });
+        }
+        let Some(id) = self.input.pop(ctx) else {
+            return Next::Message;
+        };
+        let until = ctx.cycle() + 3;
+        self.until = Some((until, id));
+        ctx.probe(|| Probe::Begin { name: "work", id });
+        ctx.probe(|| Probe::Value {
+            name: "last",
+            value: id as f64,
+        });
+        Next::Until(until)
+    }
+}
+
+/// A source and a worker at 1 GHz: 1000 ps per cycle, one tick each.
+fn system() -> Simulation {
+    let mut builder = SystemBuilder::new();
+    let clock = builder.clock("core", Frequency::new(1_000_000_000, 1).expect("not zero"));
+    builder.add("top.source", clock, Source::default());
+    builder.add("top.worker[0]", clock, Worker::default());
+    let link = Link::latency(1).capacity(2);
+    builder.connect("top.source.output", "top.worker[0].in[0]", link);
+    builder.elaborate().expect("well formed")
+}
+
+/// Records a run and returns the file.
+fn record(format: Format, selection: &Selection) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("run");
+    let mut simulation = system();
+    let sink = record_to(&path, format, &simulation, selection).expect("writable");
+    simulation.set_probe_sink(Some(sink));
+    simulation.run(&RunLimits::default());
+    simulation.finish_probes().expect("written");
+    std::fs::read(&path).expect("written")
+}
+
+/// (time in ps, value) of a variable.
+fn levels(file: Vec<u8>, path: &[&str], name: &str) -> Vec<(u64, u64)> {
+    let mut wave = wellen::simple::read_from_reader(Cursor::new(file)).expect("a waveform");
+    let variable = wave
+        .hierarchy()
+        .lookup_var(path, name)
+        .unwrap_or_else(|| panic!("no variable {name}"));
+    let signal = wave.hierarchy()[variable].signal_ref();
+    wave.load_signals(&[signal]);
+    let times = wave.time_table().to_vec();
+    let changes = wave.get_signal(signal).expect("loaded").iter_changes();
+    changes
+        .filter_map(|(at, value)| {
+            let bits = value.to_bit_string().expect("a bit vector");
+            // Before the window the level is unknown.
+            let known = !bits.contains('x');
+            known.then(|| {
+                let value = u64::from_str_radix(&bits, 2).expect("two-valued");
+                (times[at as usize], value)
+            })
+        })
+        .collect()
+}
+
+/// By hand: sent in cycles 0, 1, 2 (credit of the first pop at 1 is back at 2), then 5 (second
+/// pop at 4); taken in 1, 4, 7, 10.
+const OCCUPANCY: [(u64, u64); 7] = [
+    (0, 1),
+    // In cycle 1 one is sent and one taken: no change. The same count again is no change either.
+    (2000, 2),
+    (4000, 1),
+    (5000, 2),
+    (7000, 1),
+    (10_000, 0),
+    (13_000, 0),
+];
+
+fn changes_only(levels: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut out: Vec<(u64, u64)> = Vec::new();
+    for level in levels {
+        if out.last().is_none_or(|(_, value)| *value != level.1) {
+            out.push(*level);
+        }
+    }
+    out
+}
+
+#[test]
+fn both_waveform_files_show_how_full_the_channel_is() {
+    for format in [Format::Vcd, Format::Fst] {
+        let file = record(format, &Selection::default());
+        let seen = levels(file, &["top", "worker(0)"], "in(0)");
+        assert_eq!(changes_only(&seen), changes_only(&OCCUPANCY), "{format:?}");
+    }
+}
+
+#[test]
+fn both_waveform_files_show_what_components_wait_for() {
+    let [busy, timer, message, _, idle] = [0, 1, 2, 3, 4];
+    for format in [Format::Vcd, Format::Fst] {
+        let file = record(format, &Selection::default());
+        let seen = changes_only(&levels(file, &["top", "worker(0)"], "state"));
+        assert_eq!(
+            seen,
+            [(0, message), (1000, timer), (13_000, message)],
+            "{format:?}"
+        );
+        let file = record(format, &Selection::default());
+        let seen = changes_only(&levels(file, &["top", "source"], "state"));
+        assert_eq!(seen.last(), Some(&(6000, idle)), "{format:?}: {seen:?}");
+        assert_eq!(seen[0], (0, busy));
+    }
+}
+
+#[test]
+fn a_selection_leaves_out_other_components_and_times() {
+    let selection = Selection {
+        paths: vec!["top.work*".to_owned()],
+        from: Tick(3),
+        until: Some(Tick(7)),
+    };
+    let file = record(Format::Vcd, &selection);
+    let text = String::from_utf8(file.clone()).expect("text");
+    assert!(!text.contains("source"), "{text}");
+    let seen = levels(file, &["top", "worker(0)"], "in(0)");
+    assert_eq!(
+        changes_only(&seen),
+        [(3000, 2), (4000, 1), (5000, 2), (7000, 1)]
+    );
+    // Nothing happens in cycles 8 and 9; the window still begins with the level of its start.
+    let selection = Selection {
+        from: Tick(8),
+        ..Selection::default()
+    };
+    let seen = levels(
+        record(Format::Fst, &selection),
+        &["top", "worker(0)"],
+        "in(0)",
+    );
+    assert_eq!(changes_only(&seen), [(8000, 1), (10_000, 0)]);
+}
+
+#[test]
+fn a_pattern_that_matches_nothing_is_named_with_what_there_is() {
+    let selection = Selection {
+        paths: vec!["top.wroker*".to_owned()],
+        ..Selection::default()
+    };
+    let error = selection.check(&system()).expect_err("a typing mistake");
+    assert_eq!(
+        error.to_string(),
+        "no instance matches `top.wroker*`; there are `top.source`, `top.worker[0]`"
+    );
+}
+
+#[test]
+fn a_timeline_shows_work_messages_waits_and_counters_on_their_tracks() {
+    let events = decode(&record(Format::Perfetto, &Selection::default()));
+    let on = |track: &str| -> Vec<Event> {
+        events
+            .iter()
+            .filter(|e| e.track == track)
+            .cloned()
+            .collect()
+    };
+    let slice = |from: u64, to: u64, name: &str, track: &str| {
+        [Event::begin(from, track, name), Event::end(to, track)]
+    };
+    let work = "top/worker[0]/work 0";
+    let expected: Vec<_> = [(1, 4), (4, 7), (7, 10), (10, 13)]
+        .iter()
+        .flat_map(|(a, b)| slice(a * 1000, b * 1000, "work", work))
+        .collect();
+    assert_eq!(on(work), expected);
+    // The first message waits from 0 to 1 on the first row, the third from 2 to 7.
+    let first = "top/worker[0]/in[0] 0";
+    assert_eq!(on(first)[..2], slice(0, 1000, "in[0]", first));
+    // The source gave its own words for waiting.
+    let source = "top/source";
+    assert!(
+        on(source).contains(&Event::begin(3000, source, "no room")),
+        "{:?}",
+        on(source)
+    );
+    let counter = on("top/worker[0]/last");
+    let values: Vec<_> = counter.iter().map(|e| (e.time, e.value)).collect();
+    assert_eq!(
+        values,
+        [
+            (1000, Some(0.0)),
+            (4000, Some(1.0)),
+            (7000, Some(2.0)),
+            (10_000, Some(3.0))
+        ]
+    );
+}
+
+#[test]
+fn every_slice_that_begins_ends() {
+    for until in 0..14 {
+        let selection = Selection {
+            until: Some(Tick(until)),
+            ..Selection::default()
+        };
+        let events = decode(&record(Format::Perfetto, &selection));
+        let mut open = std::collections::BTreeMap::<_, i32>::new();
+        for event in &events {
+            if event.value.is_none() {
+                *open.entry(&event.track).or_default() += if event.name.is_some() { 1 } else { -1 };
+            }
+        }
+        assert!(open.values().all(|n| *n == 0), "until {until}: {open:?}");
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_is_reported_at_the_end() {
+    let mut simulation = system();
+    let sink = record_to(
+        Path::new("/dev/full"),
+        Format::Vcd,
+        &simulation,
+        &Selection::default(),
+    );
+    // The declarations fit a buffer; what follows is told when it is written out.
+    let Ok(sink) = sink else { return };
+    simulation.set_probe_sink(Some(sink));
+    simulation.run(&RunLimits::default());
+    assert!(simulation.finish_probes().is_err());
+}
