@@ -12,14 +12,16 @@
 //! readable at the first receiver edge at or after that time.
 
 use std::any::{Any, TypeId, type_name};
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::context::Context;
-use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, SavedPort};
+use crate::cut::Boundary;
+use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
 use crate::ring::{Consumer, Producer, Vacancy, ring};
-use crate::schedule::Target;
 use crate::tap::{Credit, Tap, Taps};
 use crate::time::TICK_MAX;
 
@@ -107,12 +109,13 @@ pub struct OutPort<T> {
 
 struct Out<T> {
     end: Producer<T>,
-    receiver: Target,
+    receiver: Reach,
     /// Latency in the sender's cycles.
     latency_cycles: u64,
     period: u64,
     width: Width,
-    same_domain: bool,
+    /// The receiver is across a cut and the coordinator knows that the sender waits for a credit.
+    waiting: bool,
     /// Width accounting: the wire takes no more before `free_from`; `sent` messages left in the
     /// cycle at tick `sent_at`.
     free_from: u64,
@@ -124,17 +127,42 @@ struct Out<T> {
 }
 
 impl<T> Out<T> {
+    /// Whether the sender waits for a credit that is not on its way.
+    fn blocked(&self) -> bool {
+        match self.receiver {
+            Reach::Cut(..) => self.waiting && self.end.vacancy(TICK_MAX) == Vacancy::Full,
+            _ => self.end.is_blocked(),
+        }
+    }
+
     /// Sees to it that the sender is woken when it can send.
     #[cold]
-    fn arm(&self, vacancy: Vacancy, ctx: &mut Context<'_>) {
+    fn arm(&mut self, vacancy: Vacancy, ctx: &mut Context<'_>) {
+        if let Reach::Cut(cut, positions) = &self.receiver {
+            let unseen = match vacancy {
+                Vacancy::Free => false,
+                // Whether this credit is on its way already may depend on the threads' pace.
+                Vacancy::CreditAt(tick) => tick >= ctx.across().window_end,
+                Vacancy::Full => true,
+            };
+            if unseen {
+                if ctx.invited() && !self.waiting {
+                    self.waiting = true;
+                    positions.set_write(self.end.position());
+                    ctx.across().waiting.push(*cut);
+                }
+                return;
+            }
+        }
         let now = ctx.now().0;
         match vacancy {
             // The width of the wire is used up.
             Vacancy::Free => ctx.wake_me_at_tick(self.free_from),
+            // As if the pop had come later; should the wire be busy then, that is found out then.
             // The credit is lost: only the deadlock report learns of it.
-            Vacancy::CreditAt(TICK_MAX) => self.end.set_blocked(),
-            Vacancy::CreditAt(tick) => ctx.wake_me_at_tick(tick.max(self.free_from)),
-            Vacancy::Full if ctx.invited() => self.end.set_blocked(),
+            Vacancy::CreditAt(TICK_MAX) => self.end.set_blocked(true),
+            Vacancy::CreditAt(tick) => ctx.wake_me_at_tick(tick),
+            Vacancy::Full if ctx.invited() => self.end.set_blocked(true),
             Vacancy::Full => {}
         }
         debug_assert!(now < self.free_from || vacancy != Vacancy::Free);
@@ -186,11 +214,20 @@ impl<T: Message> Out<T> {
         // Behind another message nobody need be woken yet: taking that one arms for this one.
         let first = self.end.push(now, message, ready);
         self.messages += 1;
-        if first {
-            if self.same_domain {
-                ctx.wake_in(self.receiver, cycles);
-            } else {
-                ctx.wake_at_tick(self.receiver, ready);
+        match &self.receiver {
+            Reach::Same(target) => {
+                if first {
+                    ctx.wake_in(*target, cycles);
+                }
+            }
+            Reach::OtherClock(target) => {
+                if first {
+                    ctx.wake_at_tick(*target, ready);
+                }
+            }
+            Reach::Cut(cut, _) => {
+                self.waiting = false;
+                ctx.across().sent.push(*cut);
             }
         }
         ctx.sent(self.channel);
@@ -323,10 +360,9 @@ pub struct InPort<T> {
 
 struct In<T> {
     end: Consumer<T>,
-    sender: Target,
+    sender: Reach,
     credit_cycles: u64,
     credit_ticks: u64,
-    same_domain: bool,
     messages: u64,
     channel: u32,
     taps: Option<Box<Taps<T>>>,
@@ -336,12 +372,18 @@ impl<T: Message> In<T> {
     /// Wakes a sender that waits for room, which it has after `cycles` of the receiver.
     #[inline]
     fn return_credit(&self, ctx: &mut Context<'_>, cycles: u64, tick: u64) {
-        if self.end.take_blocked() {
-            if self.same_domain {
-                ctx.wake_in(self.sender, cycles);
-            } else {
-                ctx.wake_at_tick(self.sender, tick);
+        match &self.sender {
+            Reach::Same(target) => {
+                if self.end.take_blocked() {
+                    ctx.wake_in(*target, cycles);
+                }
             }
+            Reach::OtherClock(target) => {
+                if self.end.take_blocked() {
+                    ctx.wake_at_tick(*target, tick);
+                }
+            }
+            Reach::Cut(_, positions) => positions.set_read(self.end.position()),
         }
     }
 
@@ -363,6 +405,8 @@ impl<T: Message> In<T> {
         self.taps = Some(taps);
         if let Some(cycles) = cycles {
             self.return_credit(ctx, cycles, free_at);
+        } else if let Reach::Cut(_, positions) = &self.sender {
+            positions.set_read(self.end.position());
         }
         Some(message)
     }
@@ -443,11 +487,11 @@ impl<T: Message> AnyPort for OutPort<T> {
         let (producer, consumer) = ring::<T>(terms.capacity as usize);
         self.link = Some(Out {
             end: producer,
-            receiver: terms.receiver,
+            receiver: Reach::within(terms.sender, terms.receiver),
             latency_cycles: u64::from(terms.latency_cycles),
             period: terms.sender_period,
             width: terms.width,
-            same_domain: terms.sender.domain == terms.receiver.domain,
+            waiting: false,
             free_from: 0,
             sent_at: u64::MAX,
             sent: 0,
@@ -466,9 +510,33 @@ impl<T: Message> AnyPort for OutPort<T> {
         self.link.as_ref().map_or(UNCONNECTED, |l| PortState {
             occupancy: l.end.len(),
             capacity: l.end.capacity(),
-            blocked: l.end.is_blocked(),
+            blocked: l.blocked(),
             messages: l.messages,
         })
+    }
+
+    fn place_receiver(
+        &mut self,
+        _channel: u32,
+        receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        let link = self.link.as_mut().expect(UNBOUND);
+        let blocked = link.blocked();
+        let boundary = if let Reach::Cut(_, positions) = &receiver {
+            positions.set_write(link.end.position());
+            link.waiting = blocked;
+            Some((link.end.boundary(Arc::clone(positions)), blocked))
+        } else {
+            link.end.set_blocked(blocked);
+            link.waiting = false;
+            None
+        };
+        link.receiver = receiver;
+        boundary
+    }
+
+    fn place_sender(&mut self, _sender: Reach) {
+        unreachable!("elaboration pairs an output with an input");
     }
 
     fn save(&self, _now: u64) -> Result<SavedPort, String> {
@@ -481,7 +549,17 @@ impl<T: Message> AnyPort for OutPort<T> {
             sent: link.sent,
             messages: link.messages,
         };
-        SavedPort::of(&wire, &link.end.is_blocked())
+        SavedPort::of(&wire, &link.blocked())
+    }
+
+    fn is_tapped(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.taps.is_some())
+    }
+
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        let link = self.link.as_ref()?;
+        let sent = json!({ "messages": link.messages, "free_from_tick": link.free_from });
+        Some(("sent".to_owned(), sent))
     }
 
     fn clear(&mut self) {}
@@ -504,7 +582,7 @@ impl<T: Message> AnyPort for OutPort<T> {
         {
             return Err(format!("more than its {} slots hold", link.end.capacity()));
         }
-        link.end.restore_blocked(own.engine()?);
+        link.end.set_blocked(own.engine()?);
         link.free_from = wire.free_from;
         link.sent_at = wire.sent_at;
         link.sent = wire.sent;
@@ -536,10 +614,9 @@ impl<T: Message> AnyPort for InPort<T> {
             .expect("elaboration compared the message types");
         self.link = Some(In {
             end: *end,
-            sender: terms.sender,
+            sender: Reach::within(terms.receiver, terms.sender),
             credit_cycles: u64::from(terms.credit_cycles),
             credit_ticks: u64::from(terms.credit_cycles) * terms.receiver_period,
-            same_domain: terms.sender.domain == terms.receiver.domain,
             messages: 0,
             channel: terms.channel,
             taps: None,
@@ -555,6 +632,22 @@ impl<T: Message> AnyPort for InPort<T> {
         })
     }
 
+    fn place_receiver(
+        &mut self,
+        _channel: u32,
+        _receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    fn place_sender(&mut self, sender: Reach) {
+        let link = self.link.as_mut().expect(UNBOUND);
+        if let Reach::Cut(_, positions) = &sender {
+            positions.set_read(link.end.position());
+        }
+        link.sender = sender;
+    }
+
     fn save(&self, now: u64) -> Result<SavedPort, String> {
         let Some(link) = &self.link else {
             return Ok(SavedPort::default());
@@ -562,6 +655,17 @@ impl<T: Message> AnyPort for InPort<T> {
         let messages: Vec<_> = link.end.messages().collect();
         let credits: Vec<_> = link.end.credits(now).collect();
         SavedPort::of(&messages, &(credits, link.messages))
+    }
+
+    fn is_tapped(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.taps.is_some())
+    }
+
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        let messages = self.link.as_ref()?.end.messages();
+        let messages = messages
+            .map(|(tick, message)| json!({ "readable_from_tick": tick, "message": message }));
+        Some(("holds".to_owned(), messages.collect()))
     }
 
     fn clear(&mut self) {

@@ -17,8 +17,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::channel::{Link, Width};
+use crate::course::Stop;
+use crate::partition::Activity;
 use crate::ports::{Direction, SavedPort};
-use crate::simulation::{Activity, ChannelInfo, Instance, Simulation};
+use crate::simulation::{Instance, Simulation};
 use crate::state::{State, StateError};
 use crate::time::{Cycle, TICK_MAX, Tick};
 
@@ -245,7 +247,8 @@ struct EngineState {
     messages: u64,
     last_progress: Tick,
     obligations: u64,
-    obliged: bool,
+    /// The end of the run, if it is decided but has not come.
+    stop: Option<Stop>,
     /// Per clock the last cycle evaluated, and whether there was any.
     clocks: Vec<(Cycle, bool)>,
     /// Per instance the cycles at which it is to be woken.
@@ -304,6 +307,14 @@ impl Simulation {
             let problem = "its numbers of components and channels are others";
             return Err(CheckpointError::Engine(problem.to_owned()));
         }
+        // Senders that wait are restored within one partition; the division follows.
+        self.place(&vec![0; self.instances.len()]);
+        let result = self.load_parts(checkpoint);
+        self.divide();
+        result
+    }
+
+    fn load_parts(&mut self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
         for (number, bytes) in checkpoint.components.iter().enumerate() {
             State::load(bytes, |state| self.component_mut(number).state(state))
                 .map_err(|problem| self.component_error(number, problem))?;
@@ -318,7 +329,7 @@ impl Simulation {
             .map_err(|problem| self.component_error(number, problem))
     }
 
-    fn component_error(&self, number: usize, problem: StateError) -> CheckpointError {
+    pub(crate) fn component_error(&self, number: usize, problem: StateError) -> CheckpointError {
         let Instance { path, kind, .. } = &self.instances[number];
         CheckpointError::Component {
             path: path.clone(),
@@ -328,7 +339,7 @@ impl Simulation {
     }
 
     /// The clocks, instances and wires.
-    fn description(&self) -> Description {
+    pub(crate) fn description(&self) -> Description {
         let subject = |name: &str, kind: &str, fields| Subject {
             name: name.to_owned(),
             kind: kind.to_owned(),
@@ -341,7 +352,7 @@ impl Simulation {
         });
         let names: Vec<_> = self.clock_names().collect();
         let instances = self.instances.iter().map(|instance| {
-            let clock = names[instance.target.domain as usize];
+            let clock = names[instance.place.target.domain as usize];
             subject(&instance.path, &instance.kind, vec![text("clock", &clock)])
         });
         let wires = self.channels.iter().enumerate().map(|(number, channel)| {
@@ -355,10 +366,7 @@ impl Simulation {
 
     /// Visits every end of every channel: number of the channel and the port.
     fn visit_channel_ends(&mut self, mut visit: impl FnMut(u32, &mut dyn crate::ports::AnyPort)) {
-        for (number, ends) in channel_ends(&self.channels, self.instances.len())
-            .iter()
-            .enumerate()
-        {
+        for (number, ends) in self.ends_by_instance().iter().enumerate() {
             self.visit_ports(number, &mut |port| {
                 for (_, channel) in ends.iter().filter(|(name, _)| *name == port.name) {
                     visit(*channel, port.port);
@@ -372,6 +380,10 @@ impl Simulation {
         let mut failed = None;
         let now = self.now().0;
         self.visit_channel_ends(|channel, port| match port.save(now) {
+            Ok(_) if port.is_tapped() => {
+                let problem = "what the tap at one of its ports remembers cannot be saved";
+                failed.get_or_insert((channel, problem.to_owned()));
+            }
             Ok(state) => *saved[channel as usize].end(port.direction()) = state,
             Err(problem) => failed = failed.take().or(Some((channel, problem))),
         });
@@ -395,7 +407,10 @@ impl Simulation {
         self.channel_result(failed)
     }
 
-    fn channel_result(&self, failed: Option<(u32, String)>) -> Result<(), CheckpointError> {
+    pub(crate) fn channel_result(
+        &self,
+        failed: Option<(u32, String)>,
+    ) -> Result<(), CheckpointError> {
         failed.map_or(Ok(()), |(channel, problem)| {
             Err(CheckpointError::Channel {
                 name: self.channel_name(channel),
@@ -404,34 +419,33 @@ impl Simulation {
         })
     }
 
-    fn save_engine(&self) -> EngineState {
-        let by_index = self.numbers_by_target();
-        let mut wakes = vec![Vec::new(); self.instances.len()];
-        let mut clocks = Vec::new();
-        for (numbers, schedule) in by_index.iter().zip(&self.shared.domains) {
-            let (list, cycle, started) = schedule.save();
-            clocks.push((cycle, started));
-            for (cycle, index) in list {
-                wakes[numbers[index as usize] as usize].push(cycle);
+    /// Per instance the names of its connected ports with their channels.
+    pub(crate) fn ends_by_instance(&self) -> Vec<Vec<(String, u32)>> {
+        let mut ends = vec![Vec::new(); self.instances.len()];
+        for (number, channel) in self.channels.iter().enumerate() {
+            for (instance, port) in [&channel.from, &channel.to] {
+                ends[*instance as usize].push((port.clone(), number as u32));
             }
         }
-        let background = self.shared.background.iter();
-        let background = background.map(|(tick, target)| {
-            (
-                *tick,
-                by_index[target.domain as usize][target.index as usize],
-            )
-        });
-        let mut background: Vec<_> = background.collect();
+        ends
+    }
+
+    fn save_engine(&self) -> EngineState {
+        let scheduled = self.scheduled();
+        let mut wakes = vec![Vec::new(); self.instances.len()];
+        for (number, cycle) in scheduled.wakes {
+            wakes[number as usize].push(cycle);
+        }
+        let mut background = scheduled.background;
         background.sort_unstable();
         EngineState {
             now: self.now(),
             evaluations: self.evaluations(),
-            messages: self.shared.messages,
-            last_progress: self.shared.last_progress,
-            obligations: self.shared.obligations,
-            obliged: self.shared.obliged,
-            clocks,
+            messages: self.messages(),
+            last_progress: self.course.last_progress,
+            obligations: self.course.obligations,
+            stop: self.course.stop.clone(),
+            clocks: scheduled.standing,
             wakes,
             background,
             activity: (0..self.instances.len())
@@ -440,19 +454,22 @@ impl Simulation {
         }
     }
 
+    /// Restores the engine, of which there is one partition.
     fn load_engine(&mut self, engine: &EngineState) -> Result<(), String> {
+        let shared = &mut self.partitions[0].shared;
         let counts = [engine.wakes.len(), engine.activity.len()];
-        if counts != [self.instances.len(); 2] || engine.clocks.len() != self.shared.domains.len() {
+        if counts != [self.instances.len(); 2] || engine.clocks.len() != shared.domains.len() {
             return Err("its numbers of clocks and components are others".to_owned());
         }
-        for (schedule, (cycle, started)) in self.shared.domains.iter_mut().zip(&engine.clocks) {
+        for (schedule, (cycle, started)) in shared.domains.iter_mut().zip(&engine.clocks) {
             if *cycle > TICK_MAX / schedule.period {
                 return Err(format!("cycle {cycle} is beyond the horizon"));
             }
             schedule.load(*cycle, *started);
         }
         for (instance, cycles) in self.instances.iter().zip(&engine.wakes) {
-            let schedule = &mut self.shared.domains[instance.target.domain as usize];
+            let target = instance.place.target;
+            let schedule = &mut shared.domains[target.domain as usize];
             for cycle in cycles {
                 if !schedule.is_new(*cycle) {
                     let path = &instance.path;
@@ -460,35 +477,25 @@ impl Simulation {
                         "`{path}` is to be woken in cycle {cycle}, which is past"
                     ));
                 }
-                schedule.wake(instance.target.index, *cycle);
+                schedule.wake(target.index, *cycle);
             }
         }
-        self.shared.background.clear();
+        shared.background.clear();
         for (tick, number) in &engine.background {
             let instance = self.instances.get(*number as usize);
             let instance = instance.ok_or("a wake-up of a component that is not there")?;
-            self.shared.background.insert((*tick, instance.target));
+            shared.background.insert((*tick, instance.place.target));
         }
+        shared.messages = engine.messages;
+        shared.last_progress = engine.last_progress;
         for (number, activity) in engine.activity.iter().enumerate() {
             *self.activity_of_mut(number) = *activity;
         }
-        self.shared.messages = engine.messages;
-        self.shared.last_progress = engine.last_progress;
-        self.shared.obligations = engine.obligations;
-        self.shared.obliged = engine.obliged;
-        self.shared.stop = None;
+        self.course.last_progress = engine.last_progress;
+        self.course.obligations = engine.obligations;
+        self.course.stop.clone_from(&engine.stop);
         self.set_progress(engine.now, engine.evaluations);
         Ok(())
-    }
-
-    /// Number of the instance at each place of each clock domain.
-    fn numbers_by_target(&self) -> Vec<Vec<u32>> {
-        let mut by_index = vec![Vec::new(); self.shared.domains.len()];
-        // Within a domain, indices follow the numbers.
-        for (number, instance) in self.instances.iter().enumerate() {
-            by_index[instance.target.domain as usize].push(number as u32);
-        }
-        by_index
     }
 }
 
@@ -499,17 +506,6 @@ impl SavedChannel {
             Direction::Input => &mut self.to,
         }
     }
-}
-
-/// Per instance the names of its connected ports with their channels.
-fn channel_ends(channels: &[ChannelInfo], instances: usize) -> Vec<Vec<(String, u32)>> {
-    let mut ends = vec![Vec::new(); instances];
-    for (number, channel) in channels.iter().enumerate() {
-        for (instance, port) in [&channel.from, &channel.to] {
-            ends[*instance as usize].push((port.clone(), number as u32));
-        }
-    }
-    ends
 }
 
 fn wire_fields(link: &Link) -> Vec<(String, String)> {

@@ -2,11 +2,13 @@
 
 use std::any::{Any, TypeId};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::{InPort, Message, OutPort};
+use crate::cut::{Boundary, Positions};
 use crate::published::{Observed, Published};
 use crate::schedule::Target;
 
@@ -45,10 +47,47 @@ pub(crate) trait AnyPort: Any {
     /// What the port adds to the saved state of its channel at tick `now`. An input adds what the
     /// channel holds, an output its accounting.
     fn save(&self, now: u64) -> Result<SavedPort, String>;
+    /// Whether something stands between the port and its channel that may remember things.
+    fn is_tapped(&self) -> bool {
+        false
+    }
+    /// What of [`SavedPort::state`] a person can read.
+    fn describe(&self) -> Option<(String, serde_json::Value)>;
     /// Input: drops what the channel holds, before [`AnyPort::load`] of the output fills it.
     fn clear(&mut self);
     /// Restores the port from what it saved and what the port at the other end saved.
     fn load(&mut self, own: &SavedPort, other: &SavedPort) -> Result<(), String>;
+    /// Output only: says where the receiver of `channel` is. Across a cut a channel with slots gives
+    /// a view of its time stamps, and whether the sender waits for a credit.
+    fn place_receiver(
+        &mut self,
+        channel: u32,
+        receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)>;
+    /// Input only: says where the sender is.
+    fn place_sender(&mut self, sender: Reach);
+}
+
+/// Where the other end of a channel is, seen from one end.
+#[derive(Clone)]
+pub(crate) enum Reach {
+    /// A component of this partition and clock.
+    Same(Target),
+    /// A component of this partition and another clock.
+    OtherClock(Target),
+    /// Another partition: number of the cut, and where the ends tell their positions.
+    Cut(u32, Arc<Positions>),
+}
+
+impl Reach {
+    /// Where `to` is, seen from `from`; elaboration starts with one partition.
+    pub(crate) fn within(from: Target, to: Target) -> Self {
+        if from.domain == to.domain {
+            Self::Same(to)
+        } else {
+            Self::OtherClock(to)
+        }
+    }
 }
 
 /// The saved state of one port.

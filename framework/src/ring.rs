@@ -18,9 +18,9 @@
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::cut::{Boundary, Positions};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 use crate::time::TICK_MAX;
 
 const FULL: u64 = 1;
@@ -86,12 +86,48 @@ pub(crate) enum Vacancy {
     Full,
 }
 
+/// A ring across a cut, seen by the coordinator while nobody runs.
+struct CutRing<T> {
+    slots: Arc<[Slot<T>]>,
+    positions: Arc<Positions>,
+}
+
+impl<T: Send> Boundary for CutRing<T> {
+    fn head_ready(&self) -> Option<u64> {
+        let stamp = self.slots[self.positions.read()]
+            .stamp
+            .load(Ordering::Acquire);
+        (stamp & FULL != 0).then_some(stamp >> 1)
+    }
+
+    fn vacancy(&self) -> Vacancy {
+        let stamp = self.slots[self.positions.write()]
+            .stamp
+            .load(Ordering::Acquire);
+        if stamp & FULL != 0 {
+            Vacancy::Full
+        } else {
+            Vacancy::CreditAt(stamp >> 1)
+        }
+    }
+}
+
 /// The writing end.
 pub(crate) struct Producer<T> {
     slots: Arc<[Slot<T>]>,
     /// The producer found no room and sleeps until a credit is on its way.
     blocked: Arc<AtomicBool>,
     at: usize,
+}
+
+impl<T: Send + 'static> Producer<T> {
+    /// The ring as the coordinator sees it once its ends keep `positions` up to date.
+    pub(crate) fn boundary(&self, positions: Arc<Positions>) -> Arc<dyn Boundary> {
+        Arc::new(CutRing {
+            slots: Arc::clone(&self.slots),
+            positions,
+        })
+    }
 }
 
 impl<T> Producer<T> {
@@ -161,14 +197,14 @@ impl<T> Producer<T> {
         ticks.len() <= empty
     }
 
-    /// Asks the consumer to wake the producer at its next pop.
-    #[inline]
-    pub(crate) fn set_blocked(&self) {
-        self.blocked.store(true, Ordering::Release);
+    /// The slot written next.
+    pub(crate) fn position(&self) -> usize {
+        self.at
     }
 
-    /// Restores whether the producer waits for a credit. Only while nothing runs.
-    pub(crate) fn restore_blocked(&self, blocked: bool) {
+    /// Asks the consumer to wake the producer at its next pop, or not to.
+    #[inline]
+    pub(crate) fn set_blocked(&self, blocked: bool) {
         self.blocked.store(blocked, Ordering::Release);
     }
 
@@ -235,6 +271,12 @@ impl<T> Consumer<T> {
             self.at = 0;
         }
         Some(value)
+    }
+
+    /// The slot read next.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.at
     }
 
     /// Every message, oldest first, with the tick from which it is readable.

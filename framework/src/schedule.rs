@@ -119,6 +119,11 @@ impl DomainSchedule {
         self.occupied &= !(1 << slot);
     }
 
+    /// Number of components.
+    pub(crate) fn components(&self) -> u32 {
+        self.far_asked.len() as u32
+    }
+
     /// Words per bit set.
     #[inline]
     pub(crate) fn words(&self) -> usize {
@@ -151,6 +156,11 @@ impl DomainSchedule {
         wakes.sort_unstable();
         wakes.dedup();
         (wakes, self.cycle, self.started)
+    }
+
+    /// The first cycle that has not been evaluated.
+    pub(crate) fn first_new(&self) -> Cycle {
+        if self.started { self.cycle + 1 } else { 0 }
     }
 
     /// Forgets everything and stands at `cycle`, evaluated if `started`.

@@ -226,7 +226,16 @@ impl Simulation {
                 result = Some(attach(port, address, &mut tap));
             }
         });
-        result.unwrap_or_else(|| Err(unknown(self)))
+        result.unwrap_or_else(|| Err(unknown(self)))?;
+        for channel in &mut self.channels {
+            let ends = [&channel.from, &channel.to];
+            let here = |end: &&(u32, String)| end.0 as usize == number && end.1 == address[at..];
+            channel.tapped |= ends.iter().any(here);
+        }
+        if self.partitions.len() > 1 {
+            self.divide();
+        }
+        Ok(())
     }
 
     /// Number of the instance that `instance.port` names, and where the port begins.

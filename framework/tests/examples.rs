@@ -1,7 +1,5 @@
 //! What the examples show, as they show it.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use insta::assert_snapshot;
 
 #[path = "../examples/bus.rs"]

@@ -3,13 +3,14 @@
 //! The rule table (memory-models 2.1) is evaluated when a command is issued: every rule "A → B,
 //! scope, gap" raises the earliest cycle of B within its scope. A question costs three maxima.
 
+use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
 use super::mapping::{BANKS_MAX, Geometry};
 use super::timing::Timing;
 
 /// A command on the bus, with the bank it addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Opens `row` of a bank.
     Activate {
@@ -26,6 +27,8 @@ pub enum Command {
         row: u32,
         /// Burst within the row.
         column: u32,
+        /// Whether the bank closes itself afterwards (auto-precharge).
+        auto: bool,
     },
     /// Writes a burst of the open row.
     Write {
@@ -35,6 +38,8 @@ pub enum Command {
         row: u32,
         /// Burst within the row.
         column: u32,
+        /// Whether the bank closes itself afterwards (auto-precharge).
+        auto: bool,
     },
     /// Closes a bank.
     Precharge {
@@ -45,6 +50,40 @@ pub enum Command {
     PrechargeAll,
     /// Refreshes all banks, which must be closed.
     Refresh,
+    /// Refreshes one bank, which must be closed.
+    RefreshBank {
+        /// Bank of the channel.
+        bank: u32,
+    },
+}
+
+impl Command {
+    /// Its name in the standard and in command traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Activate { .. } => "ACT",
+            Self::Read { auto: false, .. } => "RD",
+            Self::Read { auto: true, .. } => "RDA",
+            Self::Write { auto: false, .. } => "WR",
+            Self::Write { auto: true, .. } => "WRA",
+            Self::Precharge { .. } => "PRE",
+            Self::PrechargeAll => "PREA",
+            Self::Refresh => "REF",
+            Self::RefreshBank { .. } => "REFpb",
+        }
+    }
+
+    /// The bank it addresses, if it is one.
+    pub fn bank(self) -> Option<u32> {
+        match self {
+            Self::Activate { bank, .. }
+            | Self::Read { bank, .. }
+            | Self::Write { bank, .. }
+            | Self::Precharge { bank }
+            | Self::RefreshBank { bank } => Some(bank),
+            Self::PrechargeAll | Self::Refresh => None,
+        }
+    }
 }
 
 /// The rules the controller obeys, each a minimum gap between two commands.
@@ -74,6 +113,16 @@ pub(crate) enum Rule {
     ActToRefresh,
     RefreshToAct,
     RefreshToRefresh,
+    ReadAutoToAct,
+    WriteAutoToAct,
+    ReadAutoToRefresh,
+    WriteAutoToRefresh,
+    /// Per-bank refresh, then ACT of the same bank.
+    RefreshBankToAct,
+    /// Per-bank refresh, then ACT or refresh of another bank.
+    RefreshBankToOther,
+    /// The last bank of a round, then the first of the next.
+    RefreshBankRound,
     /// Data of two reads, of two writes, and of a write behind a read; behind a write, row 16
     /// keeps reads off the bus.
     DataReadRead,
@@ -115,6 +164,13 @@ impl Gaps {
             (Rule::ActToRefresh, t.t_rc),
             (Rule::RefreshToAct, t.t_rfc),
             (Rule::RefreshToRefresh, t.t_rfc),
+            (Rule::ReadAutoToAct, t.t_rtp + t.t_rp),
+            (Rule::WriteAutoToAct, write_end + t.t_wr + t.t_rp),
+            (Rule::ReadAutoToRefresh, t.t_rtp + t.t_rp),
+            (Rule::WriteAutoToRefresh, write_end + t.t_wr + t.t_rp),
+            (Rule::RefreshBankToAct, t.t_rfc_b.unwrap_or(0)),
+            (Rule::RefreshBankToOther, t.t_rrefd.unwrap_or(0)),
+            (Rule::RefreshBankRound, t.t_rfc_b.unwrap_or(0)),
             (Rule::DataReadRead, t.burst_cycles),
             (Rule::DataWriteWrite, t.burst_cycles),
             (
@@ -133,43 +189,46 @@ impl Gaps {
         self.0[rule as usize]
     }
 
-    /// Makes one rule a cycle too short, to prove that the checker notices.
+    /// Makes one rule a cycle too short, or drops it, to prove that the checker notices.
     #[cfg(test)]
-    pub(crate) fn weaken(&mut self, rule: Rule) {
-        self.0[rule as usize] -= 1;
+    pub(crate) fn weaken(&mut self, rule: Rule, dropped: bool) {
+        let gap = &mut self.0[rule as usize];
+        *gap = if dropped { 0 } else { *gap - 1 };
     }
 }
 
 /// Earliest cycles of the commands of one bank.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Bank {
     act: Cycle,
     read: Cycle,
     write: Cycle,
     precharge: Cycle,
+    /// Of a refresh of this bank alone.
+    refresh: Cycle,
     row: u32,
 }
 
 /// Earliest cycles that hold for a bank group or for the rank.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Scope {
     act: Cycle,
     read: Cycle,
     write: Cycle,
 }
 
-/// The last `N` activations.
-#[derive(Clone, Debug)]
-struct Window<const N: usize> {
+/// The last activations, as many as the window may hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Window {
     /// Earliest cycle at which the activation in this slot leaves the window.
-    until: [Cycle; N],
+    until: Box<[Cycle]>,
     next: usize,
 }
 
-impl<const N: usize> Window<N> {
-    fn new() -> Self {
+impl Window {
+    fn new(activations: usize) -> Self {
         Self {
-            until: [0; N],
+            until: vec![0; activations].into(),
             next: 0,
         }
     }
@@ -178,25 +237,38 @@ impl<const N: usize> Window<N> {
     #[inline]
     fn activate(&mut self, until: Cycle) -> Cycle {
         self.until[self.next] = until;
-        self.next = (self.next + 1) % N;
+        self.next += 1;
+        if self.next == self.until.len() {
+            self.next = 0;
+        }
         self.until[self.next]
     }
+}
+
+/// What changes with the commands of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BanksState {
+    banks: Vec<Bank>,
+    groups: Vec<Scope>,
+    rank: Scope,
+    rank_precharge: Cycle,
+    /// Of a refresh of all banks, and of any bank alone.
+    rank_refresh: Cycle,
+    rank_refresh_bank: Cycle,
+    four: Window,
+    thirty_two: Window,
+    open: u64,
+    /// Banks refreshed alone in this round.
+    round: u32,
 }
 
 /// All banks of a channel.
 #[derive(Clone, Debug)]
 pub(crate) struct Banks {
     gaps: Gaps,
-    banks: Vec<Bank>,
-    groups: Vec<Scope>,
-    rank: Scope,
-    rank_precharge: Cycle,
-    rank_refresh: Cycle,
-    four: Window<4>,
-    thirty_two: Window<32>,
-    open: u64,
     /// log2 of the banks per group.
     group_shift: u32,
+    state: BanksState,
 }
 
 impl Banks {
@@ -204,162 +276,246 @@ impl Banks {
         assert!(geometry.banks() <= BANKS_MAX, "checked with the geometry");
         Self {
             gaps,
-            banks: vec![Bank::default(); geometry.banks() as usize],
-            groups: vec![Scope::default(); geometry.bank_groups as usize],
-            rank: Scope::default(),
-            rank_precharge: 0,
-            rank_refresh: 0,
-            four: Window::new(),
-            thirty_two: Window::new(),
-            open: 0,
             group_shift: geometry.banks_per_group.trailing_zeros(),
+            state: BanksState {
+                banks: vec![Bank::default(); geometry.banks() as usize],
+                groups: vec![Scope::default(); geometry.bank_groups as usize],
+                rank: Scope::default(),
+                rank_precharge: 0,
+                rank_refresh: 0,
+                rank_refresh_bank: 0,
+                four: Window::new(4),
+                thirty_two: Window::new(32),
+                open: 0,
+                round: 0,
+            },
         }
+    }
+
+    pub(crate) fn state(&mut self) -> &mut BanksState {
+        &mut self.state
+    }
+
+    /// How many there are.
+    #[inline]
+    pub(crate) fn count(&self) -> u32 {
+        self.state.banks.len() as u32
     }
 
     /// Open banks, one bit each.
     #[inline]
     pub(crate) fn open(&self) -> u64 {
-        self.open
+        self.state.open
     }
 
     /// The open row of a bank.
     #[inline]
     pub(crate) fn row(&self, bank: u32) -> Option<u32> {
-        (self.open >> bank & 1 != 0).then(|| self.banks[bank as usize].row)
+        (self.state.open >> bank & 1 != 0).then(|| self.state.banks[bank as usize].row)
+    }
+
+    #[inline]
+    fn group(&self, bank: u32) -> &Scope {
+        &self.state.groups[(bank >> self.group_shift) as usize]
     }
 
     #[inline]
     pub(crate) fn act_from(&self, bank: u32) -> Cycle {
-        self.banks[bank as usize]
+        self.state.banks[bank as usize]
             .act
-            .max(self.groups[(bank >> self.group_shift) as usize].act)
-            .max(self.rank.act)
+            .max(self.group(bank).act)
+            .max(self.state.rank.act)
     }
 
     #[inline]
     pub(crate) fn read_from(&self, bank: u32) -> Cycle {
-        self.banks[bank as usize]
+        self.state.banks[bank as usize]
             .read
-            .max(self.groups[(bank >> self.group_shift) as usize].read)
-            .max(self.rank.read)
+            .max(self.group(bank).read)
+            .max(self.state.rank.read)
     }
 
     #[inline]
     pub(crate) fn write_from(&self, bank: u32) -> Cycle {
-        self.banks[bank as usize]
+        self.state.banks[bank as usize]
             .write
-            .max(self.groups[(bank >> self.group_shift) as usize].write)
-            .max(self.rank.write)
+            .max(self.group(bank).write)
+            .max(self.state.rank.write)
+    }
+
+    /// Of a write or a read.
+    #[inline]
+    pub(crate) fn column_from(&self, bank: u32, write: bool) -> Cycle {
+        if write {
+            self.write_from(bank)
+        } else {
+            self.read_from(bank)
+        }
     }
 
     #[inline]
     pub(crate) fn precharge_from(&self, bank: u32) -> Cycle {
-        self.banks[bank as usize].precharge.max(self.rank_precharge)
+        let bank = &self.state.banks[bank as usize];
+        bank.precharge.max(self.state.rank_precharge)
     }
 
     /// PREA needs what a PRE of every bank needs (row 24).
     pub(crate) fn precharge_all_from(&self) -> Cycle {
-        let banks = self.banks.iter().map(|b| b.precharge).max().unwrap_or(0);
-        banks.max(self.rank_precharge)
+        let banks = self.state.banks.iter().map(|b| b.precharge).max();
+        banks.unwrap_or(0).max(self.state.rank_precharge)
     }
 
     #[inline]
     pub(crate) fn refresh_from(&self) -> Cycle {
-        self.rank_refresh
+        self.state.rank_refresh
+    }
+
+    /// Of a refresh of one bank alone: it keeps the gaps of an ACT to other banks, too.
+    pub(crate) fn refresh_bank_from(&self, bank: u32) -> Cycle {
+        self.state.banks[bank as usize]
+            .refresh
+            .max(self.group(bank).act)
+            .max(self.state.rank.act)
+            .max(self.state.rank_refresh_bank)
     }
 
     /// Notes a command issued at `t` and raises what it delays.
     pub(crate) fn issue(&mut self, t: Cycle, command: Command) {
         match command {
             Command::Activate { bank, row } => self.activate(t, bank, row),
-            Command::Read { bank, .. } => self.read(t, bank),
-            Command::Write { bank, .. } => self.write(t, bank),
+            Command::Read { bank, auto, .. } => self.read(t, bank, auto),
+            Command::Write { bank, auto, .. } => self.write(t, bank, auto),
             Command::Precharge { bank } => {
-                self.open &= !(1 << bank);
-                raise(
-                    &mut self.banks[bank as usize].act,
-                    t + self.gaps.of(Rule::PrechargeToAct),
-                );
+                self.state.open &= !(1 << bank);
+                self.precharge_bank(t, bank as usize);
                 self.precharged(t);
             }
             Command::PrechargeAll => {
-                self.open = 0;
-                let act = t + self.gaps.of(Rule::PrechargeToAct);
-                for bank in &mut self.banks {
-                    raise(&mut bank.act, act);
+                self.state.open = 0;
+                for bank in 0..self.state.banks.len() {
+                    self.precharge_bank(t, bank);
                 }
                 self.precharged(t);
             }
             Command::Refresh => {
-                raise(&mut self.rank.act, t + self.gaps.of(Rule::RefreshToAct));
+                let s = &mut self.state;
+                raise(&mut s.rank.act, t + self.gaps.of(Rule::RefreshToAct));
                 raise(
-                    &mut self.rank_refresh,
+                    &mut s.rank_refresh,
                     t + self.gaps.of(Rule::RefreshToRefresh),
                 );
             }
+            Command::RefreshBank { bank } => self.refresh_bank(t, bank),
         }
     }
 
     fn activate(&mut self, t: Cycle, bank: u32, row: u32) {
-        let gaps = &self.gaps;
-        let b = &mut self.banks[bank as usize];
+        let (gaps, s) = (&self.gaps, &mut self.state);
+        let b = &mut s.banks[bank as usize];
         b.row = row;
         // What earlier column commands of the bank delayed is over once its row is another one.
         b.read = t + gaps.of(Rule::ActToRead);
         b.write = t + gaps.of(Rule::ActToWrite);
         b.precharge = t + gaps.of(Rule::ActToPrecharge);
         raise(&mut b.act, t + gaps.of(Rule::ActToActBank));
-        let group = &mut self.groups[(bank >> self.group_shift) as usize];
+        raise(&mut b.refresh, t + gaps.of(Rule::ActToRefresh));
+        let group = &mut s.groups[(bank >> self.group_shift) as usize];
         raise(&mut group.act, t + gaps.of(Rule::ActToActGroup));
-        let four = self.four.activate(t + gaps.of(Rule::FourActs));
-        let thirty_two = self.thirty_two.activate(t + gaps.of(Rule::ThirtyTwoActs));
         let rank = t + gaps.of(Rule::ActToActRank);
-        raise(&mut self.rank.act, rank.max(four).max(thirty_two));
-        raise(&mut self.rank_refresh, t + gaps.of(Rule::ActToRefresh));
-        self.open |= 1 << bank;
+        raise(&mut s.rank.act, rank);
+        raise(&mut s.rank_refresh, t + gaps.of(Rule::ActToRefresh));
+        s.open |= 1 << bank;
+        self.activated(t);
     }
 
-    fn read(&mut self, t: Cycle, bank: u32) {
-        let gaps = &self.gaps;
-        raise(
-            &mut self.banks[bank as usize].precharge,
-            t + gaps.of(Rule::ReadToPrecharge),
-        );
-        let group = &mut self.groups[(bank >> self.group_shift) as usize];
+    /// An ACT, or a refresh of one bank, enters the activation windows.
+    #[inline]
+    fn activated(&mut self, t: Cycle) {
+        let (gaps, s) = (&self.gaps, &mut self.state);
+        let four = s.four.activate(t + gaps.of(Rule::FourActs));
+        let thirty_two = s.thirty_two.activate(t + gaps.of(Rule::ThirtyTwoActs));
+        raise(&mut s.rank.act, four.max(thirty_two));
+    }
+
+    fn read(&mut self, t: Cycle, bank: u32, auto: bool) {
+        let (gaps, s) = (&self.gaps, &mut self.state);
+        let b = &mut s.banks[bank as usize];
+        raise(&mut b.precharge, t + gaps.of(Rule::ReadToPrecharge));
+        let group = &mut s.groups[(bank >> self.group_shift) as usize];
         raise(&mut group.read, t + gaps.of(Rule::ReadToReadGroup));
         let read = gaps
             .of(Rule::ReadToReadRank)
             .max(gaps.of(Rule::DataReadRead));
         let write = gaps.of(Rule::ReadToWrite).max(gaps.of(Rule::DataReadWrite));
-        raise(&mut self.rank.read, t + read);
-        raise(&mut self.rank.write, t + write);
+        raise(&mut s.rank.read, t + read);
+        raise(&mut s.rank.write, t + write);
+        if auto {
+            let act = t + gaps.of(Rule::ReadAutoToAct);
+            let refresh = t + gaps.of(Rule::ReadAutoToRefresh);
+            self.close_itself(bank, act, refresh);
+        }
     }
 
-    fn write(&mut self, t: Cycle, bank: u32) {
-        let gaps = &self.gaps;
-        raise(
-            &mut self.banks[bank as usize].precharge,
-            t + gaps.of(Rule::WriteToPrecharge),
-        );
-        let group = &mut self.groups[(bank >> self.group_shift) as usize];
+    fn write(&mut self, t: Cycle, bank: u32, auto: bool) {
+        let (gaps, s) = (&self.gaps, &mut self.state);
+        let b = &mut s.banks[bank as usize];
+        raise(&mut b.precharge, t + gaps.of(Rule::WriteToPrecharge));
+        let group = &mut s.groups[(bank >> self.group_shift) as usize];
         raise(&mut group.write, t + gaps.of(Rule::WriteToWriteGroup));
         raise(&mut group.read, t + gaps.of(Rule::WriteToReadGroup));
         let write = gaps
             .of(Rule::WriteToWriteRank)
             .max(gaps.of(Rule::DataWriteWrite));
-        raise(&mut self.rank.write, t + write);
-        raise(&mut self.rank.read, t + gaps.of(Rule::WriteToReadRank));
+        raise(&mut s.rank.write, t + write);
+        raise(&mut s.rank.read, t + gaps.of(Rule::WriteToReadRank));
+        if auto {
+            let act = t + gaps.of(Rule::WriteAutoToAct);
+            let refresh = t + gaps.of(Rule::WriteAutoToRefresh);
+            self.close_itself(bank, act, refresh);
+        }
+    }
+
+    fn close_itself(&mut self, bank: u32, act: Cycle, refresh: Cycle) {
+        let s = &mut self.state;
+        s.open &= !(1 << bank);
+        let b = &mut s.banks[bank as usize];
+        raise(&mut b.act, act);
+        raise(&mut b.refresh, refresh);
+        raise(&mut s.rank_refresh, refresh);
+    }
+
+    fn precharge_bank(&mut self, t: Cycle, bank: usize) {
+        let b = &mut self.state.banks[bank];
+        raise(&mut b.act, t + self.gaps.of(Rule::PrechargeToAct));
+        raise(&mut b.refresh, t + self.gaps.of(Rule::PrechargeToRefresh));
     }
 
     fn precharged(&mut self, t: Cycle) {
         raise(
-            &mut self.rank_precharge,
+            &mut self.state.rank_precharge,
             t + self.gaps.of(Rule::PrechargeToPrecharge),
         );
         raise(
-            &mut self.rank_refresh,
+            &mut self.state.rank_refresh,
             t + self.gaps.of(Rule::PrechargeToRefresh),
         );
+    }
+
+    fn refresh_bank(&mut self, t: Cycle, bank: u32) {
+        let (gaps, s) = (&self.gaps, &mut self.state);
+        let b = &mut s.banks[bank as usize];
+        raise(&mut b.act, t + gaps.of(Rule::RefreshBankToAct));
+        // The bank's own next refresh keeps tRFCb, too: a new round begins before it.
+        raise(&mut s.rank.act, t + gaps.of(Rule::RefreshBankToOther));
+        s.round += 1;
+        if s.round == s.banks.len() as u32 {
+            s.round = 0;
+            raise(
+                &mut s.rank_refresh_bank,
+                t + gaps.of(Rule::RefreshBankRound),
+            );
+        }
+        self.activated(t);
     }
 }
 

@@ -7,16 +7,16 @@
 //! tested by that list.
 //!
 //! ```
-//! use warpweave_components::dram::{Checker, Command, Geometry, Issued, Timing};
+//! use warpweave_components::dram::{Checker, Command, Geometry, Issued, Refresh, Timing};
 //! # let timing = Timing { burst_cycles: 2, t_cl: 12, t_wl: 4, t_rcd_rd: 12, t_rcd_wr: 12,
 //! #     t_rp: 12, t_ras: 28, t_rc: 40, t_rrd_s: 6, t_rrd_l: 6, t_ccd_s: 2, t_ccd_l: 3,
 //! #     t_rtw: None, t_wtr_s: 5, t_wtr_l: 5, t_rtp: 2, t_wr: 12, t_faw: 23, t_32aw: 184,
-//! #     t_ppd: 1, t_refi: 2660, t_rfc: 154 };
+//! #     t_ppd: 1, t_refi: 2660, t_rfc: 154, t_refi_b: None, t_rfc_b: None, t_rrefd: None };
 //! let geometry = Geometry { bank_groups: 4, banks_per_group: 4, rows: 4096, columns: 64 };
-//! let mut checker = Checker::new(&geometry, timing, false);
+//! let mut checker = Checker::new(&geometry, timing, Refresh::Off);
 //! let command = Command::Activate { bank: 0, row: 7 };
 //! checker.check(&Issued { cycle: 10, command });
-//! let command = Command::Read { bank: 0, row: 7, column: 0 };
+//! let command = Command::Read { bank: 0, row: 7, column: 0, auto: false };
 //! checker.check(&Issued { cycle: 21, command });
 //! let report = checker.finish();
 //! assert_eq!(report.violations[0].to_string(), "cycle 21: RD of bank 0 breaks ACT -> RD bank \
@@ -26,87 +26,79 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
 use super::banks::Command;
 use super::controller::Issued;
 use super::mapping::Geometry;
+use super::refresh::Refresh;
 use super::timing::Timing;
 
 /// Refreshes that may be postponed (JEDEC).
 const POSTPONED_MAX: Cycle = 8;
 
-/// A rule as the report names it, with the row of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(usize)]
-enum Rule {
-    R1,
-    R2,
-    R3,
-    R4,
-    R5,
-    R6,
-    R7,
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13Group,
-    R13Rank,
-    R14Group,
-    R14Rank,
-    R15,
-    R16Group,
-    R16Rank,
-    R19,
-    R20,
-    R23Act,
-    R23Ref,
-    R23Pre,
-    R24Act,
-    R24Read,
-    R24Write,
-    R27,
-    R28,
-    R29,
+macro_rules! rules {
+    ($($name:ident: $text:literal,)*) => {
+        /// A rule, with the row of the table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(usize)]
+        enum Rule { $($name),* }
+
+        const NAMES: &[&str] = &[$($text),*];
+    };
 }
 
-const NAMES: [&str; 30] = [
-    "ACT -> RD bank (tRCDRD)",
-    "ACT -> WR bank (tRCDWR)",
-    "ACT -> PRE bank (tRAS)",
-    "ACT -> ACT bank (tRC)",
-    "ACT -> ACT group (tRRD_L)",
-    "ACT -> ACT rank (tRRD_S)",
-    "5 ACT rank (tFAW)",
-    "33 ACT rank (t32AW)",
-    "RD -> PRE bank (tRTP)",
-    "PRE -> ACT bank (tRP)",
-    "WR -> PRE bank (tWL + BL + tWR)",
-    "PRE -> PRE rank (tPPD)",
-    "RD -> RD group (tCCD_L)",
-    "RD -> RD rank (tCCD_S)",
-    "WR -> WR group (tCCD_L)",
-    "WR -> WR rank (tCCD_S)",
-    "RD -> WR rank (tRTW)",
-    "WR -> RD group (tWL + BL + tWTR_L)",
-    "WR -> RD rank (tWL + BL + tWTR_S)",
-    "PRE -> REF rank (tRP)",
-    "ACT -> REF rank (tRC)",
-    "REF -> ACT rank (tRFC)",
-    "REF -> REF rank (tRFC)",
-    "REF -> PRE rank (tRFC)",
-    "ACT -> PREA rank (tRAS)",
-    "RD -> PREA rank (tRTP)",
-    "WR -> PREA rank (tWL + BL + tWR)",
-    "command bus (1 per cycle)",
-    "data bus (no overlap)",
-    "refresh (at most 8 x tREFI late)",
-];
+rules! {
+    R1: "ACT -> RD bank (tRCDRD)",
+    R2: "ACT -> WR bank (tRCDWR)",
+    R3: "ACT -> PRE bank (tRAS)",
+    R4: "ACT -> ACT bank (tRC)",
+    R5: "ACT -> ACT group (tRRD_L)",
+    R6: "ACT -> ACT rank (tRRD_S)",
+    R7: "5 ACT rank (tFAW)",
+    R8: "33 ACT rank (t32AW)",
+    R9: "RD -> PRE bank (tRTP)",
+    R10: "PRE -> ACT bank (tRP)",
+    R11: "WR -> PRE bank (tWL + BL + tWR)",
+    R12: "PRE -> PRE rank (tPPD)",
+    R13Group: "RD -> RD group (tCCD_L)",
+    R13Rank: "RD -> RD rank (tCCD_S)",
+    R14Group: "WR -> WR group (tCCD_L)",
+    R14Rank: "WR -> WR rank (tCCD_S)",
+    R15: "RD -> WR rank (tRTW)",
+    R16Group: "WR -> RD group (tWL + BL + tWTR_L)",
+    R16Rank: "WR -> RD rank (tWL + BL + tWTR_S)",
+    R17: "RDA -> ACT bank (tRTP + tRP)",
+    R18: "WRA -> ACT bank (tWL + BL + tWR + tRP)",
+    R19: "PRE -> REF rank (tRP)",
+    R19Bank: "PRE -> REFpb bank (tRP)",
+    R20: "ACT -> REF rank (tRC)",
+    R20Bank: "ACT -> REFpb bank (tRC)",
+    R21: "RDA -> REF rank (tRTP + tRP)",
+    R21Bank: "RDA -> REFpb bank (tRTP + tRP)",
+    R22: "WRA -> REF rank (tWL + BL + tWR + tRP)",
+    R22Bank: "WRA -> REFpb bank (tWL + BL + tWR + tRP)",
+    R23Act: "REF -> ACT rank (tRFC)",
+    R23Ref: "REF -> REF rank (tRFC)",
+    R23Pre: "REF -> PRE rank (tRFC)",
+    R24Act: "ACT -> PREA rank (tRAS)",
+    R24Read: "RD -> PREA rank (tRTP)",
+    R24Write: "WR -> PREA rank (tWL + BL + tWR)",
+    R25Act: "REFpb -> ACT bank (tRFCb)",
+    R25Ref: "REFpb -> REFpb bank (tRFCb)",
+    R26Act: "REFpb -> ACT rank (tRREFD)",
+    R26Ref: "REFpb -> REFpb rank (tRREFD)",
+    R26Round: "REFpb -> REFpb of a new round (tRFCb)",
+    R26Group: "ACT -> REFpb group (tRRD_L)",
+    R26Rank: "ACT -> REFpb rank (tRRD_S)",
+    R27: "command bus (1 per cycle)",
+    R28: "data bus (no overlap)",
+    R29: "refresh (at most 8 intervals late)",
+}
 
 /// What the list showed about one rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleReport {
     /// Commands, scope and parameter.
     pub rule: &'static str,
@@ -117,7 +109,7 @@ pub struct RuleReport {
 }
 
 /// A broken rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
     /// Cycle of the later command.
     pub cycle: Cycle,
@@ -129,20 +121,21 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cycle, what, .. } = self;
-        match self.command {
-            Command::Activate { bank, .. } => write!(f, "cycle {cycle}: ACT of bank {bank} {what}"),
-            Command::Read { bank, .. } => write!(f, "cycle {cycle}: RD of bank {bank} {what}"),
-            Command::Write { bank, .. } => write!(f, "cycle {cycle}: WR of bank {bank} {what}"),
-            Command::Precharge { bank } => write!(f, "cycle {cycle}: PRE of bank {bank} {what}"),
-            Command::PrechargeAll => write!(f, "cycle {cycle}: PREA {what}"),
-            Command::Refresh => write!(f, "cycle {cycle}: REF {what}"),
+        let Self {
+            cycle,
+            what,
+            command,
+        } = self;
+        let name = command.name();
+        match command.bank() {
+            Some(bank) => write!(f, "cycle {cycle}: {name} of bank {bank} {what}"),
+            None => write!(f, "cycle {cycle}: {name} {what}"),
         }
     }
 }
 
 /// The verdict on a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Every broken rule, in order.
     pub violations: Vec<Violation>,
@@ -159,155 +152,241 @@ impl Report {
 }
 
 /// Last commands of a bank; column commands only since its last ACT.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Bank {
     open: Option<u32>,
     act: Option<Cycle>,
     read: Option<Cycle>,
     write: Option<Cycle>,
+    read_auto: Option<Cycle>,
+    write_auto: Option<Cycle>,
     precharge: Option<Cycle>,
+    refreshed: Option<Cycle>,
 }
 
 /// Last commands of any bank of a scope.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Scope {
     act: Option<Cycle>,
     read: Option<Cycle>,
     write: Option<Cycle>,
+    read_auto: Option<Cycle>,
+    write_auto: Option<Cycle>,
+}
+
+/// What the commands so far have shown.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    banks: Vec<Bank>,
+    groups: Vec<Scope>,
+    rank: Scope,
+    precharge: Option<Cycle>,
+    refreshed: Option<Cycle>,
+    /// The last refresh of one bank, and banks refreshed so in this round.
+    refreshed_bank: Option<Cycle>,
+    round: u64,
+    refreshes: u64,
+    commands: u64,
+    last: Option<Cycle>,
+    data_until: Option<Cycle>,
+    /// The last 32 ACT and per-bank refreshes, oldest first.
+    acts: VecDeque<Cycle>,
+    violations: Vec<Violation>,
+    /// Per rule: pairs, smallest slack.
+    rules: Vec<(u64, Option<i64>)>,
 }
 
 /// Takes commands in order of time and judges them.
 #[derive(Clone, Debug)]
 pub struct Checker {
     t: Timing,
-    refresh: bool,
+    /// Cycles between refreshes, if there are to be any.
+    refresh_interval: Option<Cycle>,
     banks_per_group: u32,
-    banks: Vec<Bank>,
-    groups: Vec<Scope>,
-    rank: Scope,
-    precharge: Option<Cycle>,
-    refreshed: Option<Cycle>,
-    refreshes: u64,
-    last: Option<Cycle>,
-    data_until: Option<Cycle>,
-    /// The last 32 ACT, oldest first.
-    acts: VecDeque<Cycle>,
-    report: Report,
+    seen: Seen,
 }
 
 impl Checker {
-    /// A checker for a device with all banks closed. `refresh` says whether refreshes are due.
-    pub fn new(geometry: &Geometry, timing: Timing, refresh: bool) -> Self {
-        let rules = NAMES.iter().map(|&rule| RuleReport {
-            rule,
-            pairs: 0,
-            slack_min: None,
-        });
+    /// A checker for a device with all banks closed. `refresh` says which refreshes are due.
+    pub fn new(geometry: &Geometry, timing: Timing, refresh: Refresh) -> Self {
+        let interval = match refresh {
+            Refresh::Off => None,
+            Refresh::AllBank { .. } => Some(Cycle::from(timing.t_refi)),
+            Refresh::PerBank { .. } => timing.t_refi_b.map(Cycle::from),
+        };
         Self {
             t: timing,
-            refresh,
+            refresh_interval: interval,
             banks_per_group: geometry.banks_per_group,
-            banks: vec![Bank::default(); geometry.banks() as usize],
-            groups: vec![Scope::default(); geometry.bank_groups as usize],
-            rank: Scope::default(),
-            precharge: None,
-            refreshed: None,
-            refreshes: 0,
-            last: None,
-            data_until: None,
-            acts: VecDeque::with_capacity(32),
-            report: Report {
+            seen: Seen {
+                banks: vec![Bank::default(); geometry.banks() as usize],
+                groups: vec![Scope::default(); geometry.bank_groups as usize],
+                rank: Scope::default(),
+                precharge: None,
+                refreshed: None,
+                refreshed_bank: None,
+                round: 0,
+                refreshes: 0,
+                commands: 0,
+                last: None,
+                data_until: None,
+                acts: VecDeque::with_capacity(32),
                 violations: Vec::new(),
-                rules: rules.collect(),
+                rules: vec![(0, None); NAMES.len()],
             },
         }
     }
 
     /// Judges the next command.
     pub fn check(&mut self, issued: &Issued) {
-        self.gap(issued, Rule::R27, self.last, 1);
-        self.last = Some(issued.cycle);
+        self.seen.commands += 1;
+        self.gap(issued, Rule::R27, self.seen.last, 1);
+        self.seen.last = Some(issued.cycle);
+        if let Some(interval) = self.refresh_interval {
+            let due = (self.seen.refreshes + 1 + POSTPONED_MAX) * interval;
+            self.note(issued, Rule::R29, issued.cycle, due);
+        }
         match issued.command {
             Command::Activate { bank, row } => self.activate(issued, bank, row),
-            Command::Read { bank, row, .. } => self.read(issued, bank, row),
-            Command::Write { bank, row, .. } => self.write(issued, bank, row),
+            Command::Read {
+                bank, row, auto, ..
+            } => self.read(issued, bank, row, auto),
+            Command::Write {
+                bank, row, auto, ..
+            } => self.write(issued, bank, row, auto),
             Command::Precharge { bank } => self.precharge(issued, bank),
             Command::PrechargeAll => self.precharge_all(issued),
             Command::Refresh => self.refresh(issued),
+            Command::RefreshBank { bank } => self.refresh_bank(issued, bank),
         }
     }
 
     /// The rules broken so far.
     pub fn violations(&self) -> &[Violation] {
-        &self.report.violations
+        &self.seen.violations
+    }
+
+    /// Commands judged so far.
+    pub fn commands(&self) -> u64 {
+        self.seen.commands
+    }
+
+    /// What the commands so far have shown.
+    pub fn report(&self) -> Report {
+        let rules = NAMES.iter().zip(&self.seen.rules);
+        Report {
+            violations: self.seen.violations.clone(),
+            rules: rules
+                .map(|(rule, &(pairs, slack_min))| RuleReport {
+                    rule,
+                    pairs,
+                    slack_min,
+                })
+                .collect(),
+        }
     }
 
     /// Ends the list.
     pub fn finish(self) -> Report {
-        self.report
+        self.report()
+    }
+
+    pub(crate) fn state(&mut self) -> &mut Seen {
+        &mut self.seen
+    }
+
+    fn group(&mut self, bank: u32) -> &mut Scope {
+        &mut self.seen.groups[(bank / self.banks_per_group) as usize]
+    }
+
+    fn written(&self) -> u32 {
+        self.t.t_wl + self.t.burst_cycles
     }
 
     fn activate(&mut self, issued: &Issued, bank: u32, row: u32) {
         let t = self.t;
-        let (b, g) = (
-            self.banks[bank as usize],
-            self.groups[(bank / self.banks_per_group) as usize],
-        );
+        let b = self.seen.banks[bank as usize];
         if let Some(open) = b.open {
-            self.state(issued, format!("finds row {open} open"));
+            self.state_broken(issued, format!("finds row {open} open"));
         }
+        let (group, rank) = (self.group(bank).act, self.seen.rank.act);
         self.gap(issued, Rule::R4, b.act, t.t_rc);
-        self.gap(issued, Rule::R5, g.act, t.t_rrd_l);
-        self.gap(issued, Rule::R6, self.rank.act, t.t_rrd_s);
-        let nth_last = |n: usize| self.acts.len().checked_sub(n).map(|i| self.acts[i]);
-        let (fourth, thirty_second) = (nth_last(4), nth_last(32));
-        self.gap(issued, Rule::R7, fourth, t.t_faw);
-        self.gap(issued, Rule::R8, thirty_second, t.t_32aw);
+        self.gap(issued, Rule::R5, group, t.t_rrd_l);
+        self.gap(issued, Rule::R6, rank, t.t_rrd_s);
         self.gap(issued, Rule::R10, b.precharge, t.t_rp);
-        self.gap(issued, Rule::R23Act, self.refreshed, t.t_rfc);
+        self.gap(issued, Rule::R17, b.read_auto, t.t_rtp + t.t_rp);
+        let written = self.written() + t.t_wr + t.t_rp;
+        self.gap(issued, Rule::R18, b.write_auto, written);
+        self.gap(issued, Rule::R23Act, self.seen.refreshed, t.t_rfc);
+        self.gap(issued, Rule::R25Act, b.refreshed, t.t_rfc_b.unwrap_or(0));
+        let other = self.other_refreshed(bank);
+        self.gap(issued, Rule::R26Act, other, t.t_rrefd.unwrap_or(0));
+        self.windows(issued);
         let now = Some(issued.cycle);
-        if self.acts.len() == 32 {
-            self.acts.pop_front();
-        }
-        self.acts.push_back(issued.cycle);
-        self.banks[bank as usize] = Bank {
+        self.seen.banks[bank as usize] = Bank {
             open: Some(row),
             act: now,
             read: None,
             write: None,
-            precharge: b.precharge,
+            ..b
         };
-        self.groups[(bank / self.banks_per_group) as usize].act = now;
-        self.rank.act = now;
+        self.group(bank).act = now;
+        self.seen.rank.act = now;
     }
 
-    fn read(&mut self, issued: &Issued, bank: u32, row: u32) {
+    /// The last refresh of a bank other than this one.
+    fn other_refreshed(&self, bank: u32) -> Option<Cycle> {
+        let banks = self.seen.banks.iter().enumerate();
+        let others = banks.filter(|(other, _)| *other != bank as usize);
+        others.filter_map(|(_, b)| b.refreshed).max()
+    }
+
+    /// An ACT, or a refresh of one bank, enters the activation windows.
+    fn windows(&mut self, issued: &Issued) {
+        let acts = &self.seen.acts;
+        let nth_last = |n: usize| acts.len().checked_sub(n).map(|i| acts[i]);
+        let (fourth, thirty_second) = (nth_last(4), nth_last(32));
+        self.gap(issued, Rule::R7, fourth, self.t.t_faw);
+        self.gap(issued, Rule::R8, thirty_second, self.t.t_32aw);
+        if self.seen.acts.len() == 32 {
+            self.seen.acts.pop_front();
+        }
+        self.seen.acts.push_back(issued.cycle);
+    }
+
+    fn read(&mut self, issued: &Issued, bank: u32, row: u32, auto: bool) {
         let t = self.t;
         let (b, g, rank) = (
-            self.banks[bank as usize],
-            self.groups[(bank / self.banks_per_group) as usize],
-            self.rank,
+            self.seen.banks[bank as usize],
+            *self.group(bank),
+            self.seen.rank,
         );
         self.needs_row(issued, b.open, row);
         self.gap(issued, Rule::R1, b.act, t.t_rcd_rd);
         self.gap(issued, Rule::R13Group, g.read, t.t_ccd_l);
         self.gap(issued, Rule::R13Rank, rank.read, t.t_ccd_s);
-        let written = t.t_wl + t.burst_cycles;
+        let written = self.written();
         self.gap(issued, Rule::R16Group, g.write, written + t.t_wtr_l);
         self.gap(issued, Rule::R16Rank, rank.write, written + t.t_wtr_s);
         self.data(issued, t.t_cl);
         let now = Some(issued.cycle);
-        self.banks[bank as usize].read = now;
-        self.groups[(bank / self.banks_per_group) as usize].read = now;
-        self.rank.read = now;
+        self.group(bank).read = now;
+        self.seen.rank.read = now;
+        let b = &mut self.seen.banks[bank as usize];
+        b.read = now;
+        if auto {
+            b.open = None;
+            b.read_auto = now;
+            self.seen.rank.read_auto = now;
+        }
     }
 
-    fn write(&mut self, issued: &Issued, bank: u32, row: u32) {
+    fn write(&mut self, issued: &Issued, bank: u32, row: u32, auto: bool) {
         let t = self.t;
         let (b, g, rank) = (
-            self.banks[bank as usize],
-            self.groups[(bank / self.banks_per_group) as usize],
-            self.rank,
+            self.seen.banks[bank as usize],
+            *self.group(bank),
+            self.seen.rank,
         );
         self.needs_row(issued, b.open, row);
         self.gap(issued, Rule::R2, b.act, t.t_rcd_wr);
@@ -319,69 +398,106 @@ impl Checker {
         self.gap(issued, Rule::R15, rank.read, turn);
         self.data(issued, t.t_wl);
         let now = Some(issued.cycle);
-        self.banks[bank as usize].write = now;
-        self.groups[(bank / self.banks_per_group) as usize].write = now;
-        self.rank.write = now;
+        self.group(bank).write = now;
+        self.seen.rank.write = now;
+        let b = &mut self.seen.banks[bank as usize];
+        b.write = now;
+        if auto {
+            b.open = None;
+            b.write_auto = now;
+            self.seen.rank.write_auto = now;
+        }
     }
 
     fn precharge(&mut self, issued: &Issued, bank: u32) {
         let t = self.t;
-        let b = self.banks[bank as usize];
+        let b = self.seen.banks[bank as usize];
         if b.open.is_none() {
-            self.state(issued, "finds the bank closed".to_owned());
+            self.state_broken(issued, "finds the bank closed".to_owned());
         }
         self.gap(issued, Rule::R3, b.act, t.t_ras);
         self.gap(issued, Rule::R9, b.read, t.t_rtp);
-        let written = t.t_wl + t.burst_cycles + t.t_wr;
+        let written = self.written() + t.t_wr;
         self.gap(issued, Rule::R11, b.write, written);
-        self.gap(issued, Rule::R12, self.precharge, t.t_ppd);
-        self.gap(issued, Rule::R23Pre, self.refreshed, t.t_rfc);
+        self.gap(issued, Rule::R12, self.seen.precharge, t.t_ppd);
+        self.gap(issued, Rule::R23Pre, self.seen.refreshed, t.t_rfc);
         self.close(bank as usize, issued.cycle);
-        self.precharge = Some(issued.cycle);
+        self.seen.precharge = Some(issued.cycle);
     }
 
     fn precharge_all(&mut self, issued: &Issued) {
         let t = self.t;
-        let latest = |of: fn(&Bank) -> Option<Cycle>| self.banks.iter().filter_map(of).max();
+        let banks = &self.seen.banks;
+        let latest = |of: fn(&Bank) -> Option<Cycle>| banks.iter().filter_map(of).max();
         let (act, read, write) = (latest(|b| b.act), latest(|b| b.read), latest(|b| b.write));
         self.gap(issued, Rule::R24Act, act, t.t_ras);
         self.gap(issued, Rule::R24Read, read, t.t_rtp);
-        let written = t.t_wl + t.burst_cycles + t.t_wr;
+        let written = self.written() + t.t_wr;
         self.gap(issued, Rule::R24Write, write, written);
-        self.gap(issued, Rule::R12, self.precharge, t.t_ppd);
-        self.gap(issued, Rule::R23Pre, self.refreshed, t.t_rfc);
-        for bank in 0..self.banks.len() {
+        self.gap(issued, Rule::R12, self.seen.precharge, t.t_ppd);
+        self.gap(issued, Rule::R23Pre, self.seen.refreshed, t.t_rfc);
+        for bank in 0..self.seen.banks.len() {
             self.close(bank, issued.cycle);
         }
-        self.precharge = Some(issued.cycle);
+        self.seen.precharge = Some(issued.cycle);
     }
 
     fn refresh(&mut self, issued: &Issued) {
         let t = self.t;
-        if let Some(bank) = self.banks.iter().position(|b| b.open.is_some()) {
-            self.state(issued, format!("finds bank {bank} open"));
+        if let Some(bank) = self.seen.banks.iter().position(|b| b.open.is_some()) {
+            self.state_broken(issued, format!("finds bank {bank} open"));
         }
-        self.gap(issued, Rule::R19, self.precharge, t.t_rp);
-        self.gap(issued, Rule::R20, self.rank.act, t.t_rc);
-        self.gap(issued, Rule::R23Ref, self.refreshed, t.t_rfc);
-        self.refreshes += 1;
-        if self.refresh {
-            let due = (self.refreshes + POSTPONED_MAX) * Cycle::from(t.t_refi);
-            self.note(issued, Rule::R29, issued.cycle, due);
+        let rank = self.seen.rank;
+        self.gap(issued, Rule::R19, self.seen.precharge, t.t_rp);
+        self.gap(issued, Rule::R20, rank.act, t.t_rc);
+        self.gap(issued, Rule::R21, rank.read_auto, t.t_rtp + t.t_rp);
+        let written = self.written() + t.t_wr + t.t_rp;
+        self.gap(issued, Rule::R22, rank.write_auto, written);
+        self.gap(issued, Rule::R23Ref, self.seen.refreshed, t.t_rfc);
+        self.seen.refreshes += 1;
+        self.seen.refreshed = Some(issued.cycle);
+    }
+
+    fn refresh_bank(&mut self, issued: &Issued, bank: u32) {
+        let t = self.t;
+        let b = self.seen.banks[bank as usize];
+        if b.open.is_some() {
+            self.state_broken(issued, "finds the bank open".to_owned());
         }
-        self.refreshed = Some(issued.cycle);
+        self.gap(issued, Rule::R19Bank, b.precharge, t.t_rp);
+        self.gap(issued, Rule::R20Bank, b.act, t.t_rc);
+        self.gap(issued, Rule::R21Bank, b.read_auto, t.t_rtp + t.t_rp);
+        let written = self.written() + t.t_wr + t.t_rp;
+        self.gap(issued, Rule::R22Bank, b.write_auto, written);
+        self.gap(issued, Rule::R23Ref, self.seen.refreshed, t.t_rfc);
+        let (group, rank) = (self.group(bank).act, self.seen.rank.act);
+        self.gap(issued, Rule::R26Group, group, t.t_rrd_l);
+        self.gap(issued, Rule::R26Rank, rank, t.t_rrd_s);
+        let (duration, apart) = (t.t_rfc_b.unwrap_or(0), t.t_rrefd.unwrap_or(0));
+        self.gap(issued, Rule::R25Ref, b.refreshed, duration);
+        let other = self.other_refreshed(bank);
+        self.gap(issued, Rule::R26Ref, other, apart);
+        if self.seen.round == self.seen.banks.len() as u64 {
+            self.seen.round = 0;
+            self.gap(issued, Rule::R26Round, self.seen.refreshed_bank, duration);
+        }
+        self.windows(issued);
+        self.seen.round += 1;
+        self.seen.refreshes += 1;
+        self.seen.refreshed_bank = Some(issued.cycle);
+        self.seen.banks[bank as usize].refreshed = Some(issued.cycle);
     }
 
     fn close(&mut self, bank: usize, cycle: Cycle) {
-        self.banks[bank].open = None;
-        self.banks[bank].precharge = Some(cycle);
+        self.seen.banks[bank].open = None;
+        self.seen.banks[bank].precharge = Some(cycle);
     }
 
     fn needs_row(&mut self, issued: &Issued, open: Option<u32>, row: u32) {
         match open {
-            None => self.state(issued, "finds the bank closed".to_owned()),
+            None => self.state_broken(issued, "finds the bank closed".to_owned()),
             Some(open) if open != row => {
-                self.state(issued, format!("needs row {row}, row {open} is open"));
+                self.state_broken(issued, format!("needs row {row}, row {open} is open"));
             }
             Some(_) => {}
         }
@@ -390,11 +506,11 @@ impl Checker {
     /// The data of a column command follow `latency` cycles later.
     fn data(&mut self, issued: &Issued, latency: u32) {
         let begin = issued.cycle + Cycle::from(latency);
-        if let Some(until) = self.data_until {
+        if let Some(until) = self.seen.data_until {
             self.note(issued, Rule::R28, until, begin);
         }
         let end = begin + Cycle::from(self.t.burst_cycles);
-        self.data_until = self.data_until.max(Some(end));
+        self.seen.data_until = self.seen.data_until.max(Some(end));
     }
 
     fn gap(&mut self, issued: &Issued, rule: Rule, earlier: Option<Cycle>, required: u32) {
@@ -403,7 +519,7 @@ impl Checker {
             if issued.cycle < allowed {
                 let seen = issued.cycle as i64 - earlier as i64;
                 let name = NAMES[rule as usize];
-                self.state(
+                self.state_broken(
                     issued,
                     format!("breaks {name}: gap {seen}, required {required}"),
                 );
@@ -416,19 +532,19 @@ impl Checker {
     fn note(&mut self, issued: &Issued, rule: Rule, before: Cycle, after: Cycle) {
         if before > after {
             let (name, by) = (NAMES[rule as usize], before - after);
-            self.state(issued, format!("breaks {name} by {by} cycles"));
+            self.state_broken(issued, format!("breaks {name} by {by} cycles"));
         }
         self.slack(rule, after as i64 - before as i64);
     }
 
     fn slack(&mut self, rule: Rule, slack: i64) {
-        let report = &mut self.report.rules[rule as usize];
-        report.pairs += 1;
-        report.slack_min = Some(report.slack_min.map_or(slack, |s| s.min(slack)));
+        let (pairs, slack_min) = &mut self.seen.rules[rule as usize];
+        *pairs += 1;
+        *slack_min = Some(slack_min.map_or(slack, |s| s.min(slack)));
     }
 
-    fn state(&mut self, issued: &Issued, what: String) {
-        self.report.violations.push(Violation {
+    fn state_broken(&mut self, issued: &Issued, what: String) {
+        self.seen.violations.push(Violation {
             cycle: issued.cycle,
             command: issued.command,
             what,

@@ -1,12 +1,13 @@
-//! A GDDR5 memory controller with its channel of devices.
+//! A GDDR5 memory controller with its channels of devices.
 //!
 //! ```text
-//!            one access per CK            one command per CK
-//!  up[0] ─┐   ┌───────────┐   ┌────────────┐   ┌────────────────────┐
-//!  up[1] ─┼──►│ arbiter,  │──►│ read queue │──►│ FR-FCFS scheduler, │──► banks of `devices`
-//!   ...   │   │ splitter  │──►│ write queue│──►│ refresh            │    x32 devices, in lock step
-//!         │   └───────────┘   └────────────┘   └────────────────────┘          │
-//!         └◄── per-port responses ◄── reassembly, `latency_cycles` ◄───────────┘
+//!            one access per CK            one command per CK and channel
+//!  up[0] ─┐   ┌───────────┐   ┌────────────┐   ┌──────────────┐
+//!  up[1] ─┼──►│ arbiter,  │──►│ read queue │──►│ scheduler,   │──► banks of `devices`
+//!   ...   │   │ splitter  │──►│ write queue│──►│ page policy, │    x32 devices, in lock step,
+//!         │   └───────────┘   └────────────┘   │ refresh      │    per channel
+//!         │                                    └──────────────┘          │
+//!         └◄── per-port responses ◄── reassembly, `latency_cycles` ◄─────┘
 //! ```
 //!
 //! # Ports
@@ -44,38 +45,45 @@
 //! the same source, port and line, and a write (whoever sends it) stays in its port while reads of
 //! its line are unanswered.
 //!
-//! Refresh: all banks, once per tREFI, see [`Controller`]. An idle controller sleeps through
-//! refreshes and makes up for them when it is asked next; its statistics always include them.
+//! Commands and policies: see [`Controller`]. An idle controller sleeps through refreshes and
+//! makes up for them when it is asked next; its statistics always include them.
 //!
 //! # Not modelled
-//! Per-bank refresh, auto-precharge, power-down and self-refresh, clock and data training, error
-//! detection codes, command and address bus splitting. A masked write that waits answers reads of
-//! all words of its access.
+//! Power-down and self-refresh, clock and data training, error detection codes, the double data
+//! rate of addresses. A masked write that waits answers reads of all words of its access.
 //!
 //! ```
-//! use warpweave_components::dram::{Field, GddrController, GddrSpec, Geometry, Timing};
+//! use warpweave_components::dram::{
+//!     Drain, Field, GddrController, GddrSpec, Geometry, MappingSpec, Page, Refresh, Scheduler,
+//!     Timing,
+//! };
 //! use warpweave_components::memory::{Level, MemRequest, MemResponse};
 //! use warpweave_framework::TestBench;
 //!
 //! let spec = GddrSpec {
 //!     ports: 1,
 //!     devices: 4,
+//!     channels: 1,
 //!     interleave: None,
 //!     geometry: Geometry { bank_groups: 4, banks_per_group: 4, rows: 4096, columns: 64 },
-//!     mapping: vec![Field::BankGroup, Field::Column, Field::Bank, Field::Row],
+//!     mapping: MappingSpec::Order(vec![Field::BankGroup, Field::Column, Field::Bank, Field::Row]),
 //!     timing: Timing {
 //!         burst_cycles: 2, t_cl: 12, t_wl: 4, t_rcd_rd: 12, t_rcd_wr: 12, t_rp: 12, t_ras: 28,
 //!         t_rc: 40, t_rrd_s: 6, t_rrd_l: 6, t_ccd_s: 2, t_ccd_l: 3, t_rtw: None, t_wtr_s: 5,
 //!         t_wtr_l: 5, t_rtp: 2, t_wr: 12, t_faw: 23, t_32aw: 184, t_ppd: 1, t_refi: 2660,
-//!         t_rfc: 154,
+//!         t_rfc: 154, t_refi_b: None, t_rfc_b: None, t_rrefd: None,
 //!     },
 //!     read_queue: 32,
 //!     write_queue: 32,
-//!     write_high: 25,
-//!     write_low: 7,
+//!     bank_queue: None,
+//!     scheduler: Scheduler::FrFcfs,
+//!     page: Page::Open,
+//!     drain: Drain::Watermarks { high: 25, low: 7 },
+//!     merge_writes: true,
 //!     response_queue: 8,
 //!     latency_cycles: 0,
-//!     refresh: true,
+//!     refresh: Refresh::AllBank { postponed_max: 0 },
+//!     check: true,
 //! };
 //! let mut bench = TestBench::new();
 //! bench.add("dram", GddrController::new(&spec)?);
@@ -91,17 +99,23 @@
 mod banks;
 mod checker;
 mod controller;
+mod drain;
 mod mapping;
+mod page;
+mod queue;
+mod refresh;
+mod scheduler;
+mod sequences;
+mod spec;
+mod statistics;
 mod timing;
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Histogram, Kind, Next, Ports, SpecError, Statistics,
-    Waits,
+    Component, Context, Cycle, Environment, Histogram, Kind, Next, Ports, SpecError, State,
+    Statistics, Waits,
 };
 
 use crate::interleave::Interleave;
@@ -109,121 +123,16 @@ use crate::memory::{LINE_BYTES_MAX, Level, MemRequest, MemSlave, RequestKind};
 
 pub use banks::Command;
 pub use checker::{Checker, Report, RuleReport, Violation};
-pub use controller::{ChannelStats, Controller, Issued, Offer, Queues, Request};
-pub use mapping::{Field, Geometry, Location, Mapping};
+pub use controller::{ChannelStats, Config, Controller, Issued, Offer, Request};
+pub use drain::Drain;
+pub use mapping::{Field, Geometry, Location, Mapping, MappingSpec};
+pub use page::Page;
+pub use refresh::Refresh;
+pub use scheduler::Scheduler;
+pub use spec::GddrSpec;
 pub use timing::Timing;
 
-use controller::QUEUE_MAX;
-
-/// Bytes of one burst of one x32 device: 8 beats of 4 bytes.
-const DEVICE_ACCESS_BYTES: u32 = 32;
-const PORTS_MAX: u32 = 64;
-const LATENCY_MAX: u32 = 1 << 20;
-
-/// What a description sets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GddrSpec {
-    /// Number of `up` ports, 1 to 64.
-    pub ports: u32,
-    /// x32 devices that work in lock step: 1, 2 or 4. An access moves 32 bytes times this.
-    pub devices: u32,
-    /// How addresses are dealt to channels; left out, addresses are the channel's own.
-    #[serde(default)]
-    pub interleave: Option<Interleave>,
-    /// Banks, rows and columns.
-    pub geometry: Geometry,
-    /// Fields of the access number, least significant first: `[BankGroup, Column, Bank, Row]`
-    /// rotates bank groups with every access. Numbers beyond the last row start over at row 0.
-    pub mapping: Vec<Field>,
-    /// Timing of the devices in cycles of CK, the clock of this component.
-    pub timing: Timing,
-    /// Accesses the read queue holds.
-    pub read_queue: u32,
-    /// Accesses the write queue holds.
-    pub write_queue: u32,
-    /// Writes are served when more than this many wait (or no reads do).
-    pub write_high: u32,
-    /// Reads are served again when fewer writes than this wait.
-    pub write_low: u32,
-    /// Finished responses that may wait for their ports beyond the reads the channel itself keeps
-    /// under way, at least 1.
-    pub response_queue: u32,
-    /// Cycles added to every read between the last data beat and its response.
-    pub latency_cycles: u32,
-    /// Whether the devices are refreshed.
-    pub refresh: bool,
-}
-
-impl GddrSpec {
-    /// Bytes one access moves.
-    pub fn access_bytes(&self) -> u32 {
-        DEVICE_ACCESS_BYTES * self.devices
-    }
-
-    fn queues(&self) -> Queues {
-        Queues {
-            reads: self.read_queue,
-            writes: self.write_queue,
-            write_high: self.write_high,
-            write_low: self.write_low,
-        }
-    }
-
-    fn check(&self) -> Result<(), SpecError> {
-        let between = |field: &str, value: u32, low: u32, high: u32| {
-            SpecError::require((low..=high).contains(&value), field, || {
-                format!("{value} is not between {low} and {high}")
-            })
-        };
-        between("ports", self.ports, 1, PORTS_MAX)?;
-        between("read_queue", self.read_queue, 1, QUEUE_MAX)?;
-        between("write_queue", self.write_queue, 1, QUEUE_MAX)?;
-        between("response_queue", self.response_queue, 1, QUEUE_MAX)?;
-        between("latency_cycles", self.latency_cycles, 0, LATENCY_MAX)?;
-        between("write_low", self.write_low, 0, self.write_queue)?;
-        SpecError::require(
-            self.write_low <= self.write_high && self.write_high < self.write_queue,
-            "write_high",
-            || {
-                format!(
-                    "{} must be at least write_low ({}) and below write_queue ({})",
-                    self.write_high, self.write_low, self.write_queue
-                )
-            },
-        )?;
-        SpecError::require(matches!(self.devices, 1 | 2 | 4), "devices", || {
-            format!("{} is not 1, 2 or 4", self.devices)
-        })?;
-        if let Some(interleave) = &self.interleave {
-            interleave.check("interleave")?;
-            SpecError::require(
-                interleave.granule_bytes >= self.access_bytes(),
-                "interleave.granule_bytes",
-                || {
-                    format!(
-                        "{} is less than an access of {} bytes",
-                        interleave.granule_bytes,
-                        self.access_bytes()
-                    )
-                },
-            )?;
-        }
-        self.geometry.check("geometry")?;
-        self.timing.check("timing", self.refresh)
-    }
-
-    /// Reads that may be unanswered at a time: those in the queue, active, on the way back, and
-    /// finished but not sent.
-    fn transactions(&self) -> usize {
-        let under_way = self.timing.read_data_end() + self.latency_cycles;
-        let apart = self.timing.t_ccd_s.max(self.timing.burst_cycles);
-        self.read_queue as usize
-            + self.geometry.banks() as usize
-            + under_way.div_ceil(apart) as usize
-            + self.response_queue as usize
-    }
-}
+use sequences::Sequences;
 
 /// What the component counts beside the channel itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,7 +148,7 @@ struct GddrStats {
 const NONE: u32 = u32::MAX;
 
 /// A request between its acceptance and its response.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Transaction {
     request: MemRequest,
     port: u32,
@@ -256,7 +165,7 @@ struct Transaction {
 }
 
 /// The request whose accesses are entering the queues.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Splitting {
     transaction: u32,
     write: bool,
@@ -270,12 +179,13 @@ struct Splitting {
 /// The component.
 pub struct GddrController {
     up: Vec<MemSlave>,
-    core: Controller,
+    channels: Vec<Controller>,
     mapping: Mapping,
     interleave: Option<Interleave>,
     access_bytes: u32,
     latency: Cycle,
     burst_cycles: u64,
+    check: bool,
     /// The most transactions, and the transactions.
     limit: usize,
     transactions: Vec<Transaction>,
@@ -289,9 +199,8 @@ pub struct GddrController {
     ready: Vec<VecDeque<u32>>,
     ready_ports: u64,
     /// Unanswered reads, counted by a hash of their line.
-    reads_by_line: Box<[u16; 256]>,
-    /// Highest write sequence of every line that was written with one.
-    sequences: FxHashMap<u64, u32>,
+    reads_by_line: Box<[u16]>,
+    sequences: Sequences,
     stats: GddrStats,
 }
 
@@ -303,14 +212,19 @@ impl GddrController {
     pub fn new(spec: &GddrSpec) -> Result<Self, SpecError> {
         spec.check()?;
         let ports = spec.ports as usize;
+        let mut channel = Controller::new(&spec.config());
+        if spec.check {
+            channel.judge_commands();
+        }
         Ok(Self {
             up: (0..ports).map(|_| MemSlave::default()).collect(),
-            core: Controller::new(&spec.geometry, spec.timing, spec.queues(), spec.refresh),
-            mapping: Mapping::new(spec.geometry, &spec.mapping, "mapping")?,
+            channels: vec![channel; spec.channels as usize],
+            mapping: Mapping::new(spec.geometry, spec.channels, &spec.mapping, "mapping")?,
             interleave: spec.interleave,
             access_bytes: spec.access_bytes(),
             latency: Cycle::from(spec.latency_cycles),
             burst_cycles: u64::from(spec.timing.burst_cycles),
+            check: spec.check,
             limit: spec.transactions(),
             transactions: Vec::new(),
             free: Vec::new(),
@@ -319,8 +233,8 @@ impl GddrController {
             acknowledgements: VecDeque::new(),
             ready: vec![VecDeque::new(); ports],
             ready_ports: 0,
-            reads_by_line: Box::new([0; 256]),
-            sequences: FxHashMap::default(),
+            reads_by_line: vec![0; 256].into(),
+            sequences: Sequences::default(),
             stats: GddrStats::default(),
         })
     }
@@ -329,7 +243,7 @@ impl GddrController {
 impl Kind for GddrController {
     const NAME: &'static str = "Gddr5";
     const SUMMARY: &'static str =
-        "GDDR5 channel: FR-FCFS controller with bank timing, refresh and posted writes";
+        "GDDR5 controller: bank timing, scheduling, page, refresh and write policies, checker";
     type Spec = GddrSpec;
 
     fn build(spec: GddrSpec, _environment: &Environment) -> Result<Self, SpecError> {
@@ -344,7 +258,14 @@ impl Component for GddrController {
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
-        self.core.advance(now);
+        for channel in &mut self.channels {
+            channel.advance(now);
+        }
+        if self.check
+            && let Some(broken) = self.broken()
+        {
+            ctx.fail(broken);
+        }
         self.finish_reads(now);
         self.finish_writes(now);
         self.respond(ctx);
@@ -352,101 +273,29 @@ impl Component for GddrController {
         self.next(ctx, entered)
     }
 
+    fn state(&mut self, state: &mut State<'_>) {
+        for (i, channel) in self.channels.iter_mut().enumerate() {
+            state.part(&format!("channel[{i}]"), |state| channel.state(state));
+        }
+        state.field("transactions", &mut self.transactions);
+        state.field("free", &mut self.free);
+        state.field("splitting", &mut self.splitting);
+        state.field("turn", &mut self.turn);
+        state.field("acknowledgements", &mut self.acknowledgements);
+        state.field("ready", &mut self.ready);
+        state.field("ready_ports", &mut self.ready_ports);
+        state.field("reads_by_line", &mut self.reads_by_line);
+        state.field("sequences", &mut self.sequences);
+        state.field("stats", &mut self.stats);
+    }
+
     fn statistics(&self, s: &mut Statistics<'_>) {
-        let cycle = s.cycle();
-        // Refreshes slept through are made up for here as they would be on waking.
-        let mut core = self.core.clone();
-        if let Some(last) = cycle.checked_sub(1) {
-            core.advance(last);
-        }
-        self.request_statistics(s);
-        let c = core.stats();
-        let accesses = c.reads + c.writes;
-        s.counter(
-            "reads",
-            "accesses",
-            "read bursts served by the devices",
-            c.reads,
-        );
-        s.counter(
-            "writes",
-            "accesses",
-            "write bursts served by the devices",
-            c.writes,
-        );
-        s.counter(
-            "reads_forwarded",
-            "accesses",
-            "reads answered from a waiting write",
-            c.forwarded,
-        );
-        s.counter(
-            "writes_merged",
-            "accesses",
-            "writes that replaced a waiting write of the same access",
-            c.merged,
-        );
-        s.counter(
-            "bytes",
-            "bytes",
-            "data moved over the data bus",
-            accesses * u64::from(self.access_bytes),
-        );
-        s.ratio(
-            "row_hits",
-            "accesses that found their row open",
-            c.row_hits,
-            accesses,
-        );
-        s.ratio(
-            "row_misses",
-            "accesses that found their bank closed",
-            c.row_misses,
-            accesses,
-        );
-        s.ratio(
-            "row_conflicts",
-            "accesses that had to close another row",
-            c.row_conflicts,
-            accesses,
-        );
-        let commands = [
-            ("activates", "ACT commands", c.activates),
-            ("precharges", "PRE commands of one bank", c.precharges),
-            ("precharges_all", "PREA commands", c.precharges_all),
-            ("refreshes", "all-bank REF commands", c.refreshes),
-        ];
-        for (name, meaning, value) in commands {
-            s.counter(name, "commands", meaning, value);
-        }
-        let total = accesses + commands.iter().map(|(_, _, value)| value).sum::<u64>();
-        s.counter("commands", "commands", "commands of all kinds", total);
-        s.ratio(
-            "data_bus_utilisation",
-            "cycles of data transfer by all column commands issued, per cycle",
-            accesses * self.burst_cycles,
-            cycle,
-        );
-        let mean = "mean accesses waiting, without those whose row is being opened";
-        s.gauge(
-            "read_queue_mean",
-            "accesses",
-            mean,
-            c.read_queue.mean(cycle),
-        );
-        s.gauge(
-            "write_queue_mean",
-            "accesses",
-            mean,
-            c.write_queue.mean(cycle),
-        );
-        let max = "most accesses waiting";
-        s.counter("read_queue_max", "accesses", max, c.read_queue.max());
-        s.counter("write_queue_max", "accesses", max, c.write_queue.max());
+        statistics::report(self, s);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
-        let (reads, writes) = self.core.pending();
+        let pending = self.channels.iter().map(Controller::pending);
+        let (reads, writes) = pending.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         if reads + writes > 0 {
             waits.inside(format!(
                 "{reads} reads and {writes} writes wait for DRAM commands"
@@ -464,45 +313,27 @@ impl Component for GddrController {
 }
 
 impl GddrController {
-    fn request_statistics(&self, s: &mut Statistics<'_>) {
-        let g = &self.stats;
-        let counters = [
-            (
-                "read_requests",
-                "reads and prefetches accepted",
-                g.read_requests,
-            ),
-            ("write_requests", "writes accepted", g.write_requests),
-            ("copy_backs", "copy-backs accepted", g.copy_backs),
-            (
-                "wrapped",
-                "requests beyond the last row, mapped modulo the rows",
-                g.wrapped,
-            ),
-        ];
-        for (name, meaning, value) in counters {
-            s.counter(name, "requests", meaning, value);
-        }
-        s.histogram(
-            "read_latency",
-            "cycles",
-            "from the acceptance of a read to its response being ready",
-            &g.latency,
-        );
-    }
-
     /// Takes the reads whose last beat has arrived, `latency_cycles` ago.
     fn finish_reads(&mut self, now: Cycle) {
         let Some(arrived) = now.checked_sub(self.latency) else {
             return;
         };
-        while let Some((_, transaction)) = self.core.take_completion(arrived) {
-            let t = &mut self.transactions[transaction as usize];
-            t.missing -= 1;
-            if t.missing == 0 && !t.waits_for_older {
-                self.finish_chain(now, transaction);
+        for channel in 0..self.channels.len() {
+            while let Some((_, transaction)) = self.channels[channel].take_completion(arrived) {
+                let t = &mut self.transactions[transaction as usize];
+                t.missing -= 1;
+                if t.missing == 0 && !t.waits_for_older {
+                    self.finish_chain(now, transaction);
+                }
             }
         }
+    }
+
+    /// The first timing rule that the checker found broken.
+    fn broken(&self) -> Option<String> {
+        let judges = self.channels.iter().filter_map(Controller::judge);
+        let mut broken = judges.filter_map(|judge| judge.violations().first());
+        broken.next().map(|violation| format!("DRAM {violation}"))
     }
 
     /// Makes a complete read ready, and the complete ones that waited for it.
@@ -615,10 +446,12 @@ impl GddrController {
             self.free.push(transaction);
             return false;
         }
+        let address = self.mapping.wrapped(first) * u64::from(self.access_bytes)
+            + local % u64::from(self.access_bytes);
         if write {
-            self.order_write(&request);
+            self.order_write(&request, address);
         } else {
-            self.order_read(transaction);
+            self.order_read(transaction, address);
         }
         self.stats.wrapped += u64::from(self.mapping.wraps(first));
         true
@@ -679,7 +512,8 @@ impl GddrController {
             write: splitting.write,
             tag: splitting.transaction,
         };
-        if self.core.offer(now, request) == Offer::Refused {
+        let channel = self.mapping.channel(access) as usize;
+        if self.channels[channel].offer(now, request) == Offer::Refused {
             return false;
         }
         splitting.left &= splitting.left - 1;
@@ -695,20 +529,19 @@ impl GddrController {
         true
     }
 
-    fn order_write(&mut self, request: &MemRequest) {
+    fn order_write(&mut self, request: &MemRequest, address: u64) {
         if request.kind == RequestKind::CopyBack {
             self.stats.copy_backs += 1;
         } else {
             self.stats.write_requests += 1;
         }
         if request.write_sequence > 0 {
-            let known = self.sequences.entry(request.line).or_default();
-            *known = request.write_sequence.max(*known);
+            self.sequences.raise(address, request.write_sequence);
         }
     }
 
     /// Fixes what the read will see, and puts it behind older reads of its source and line.
-    fn order_read(&mut self, transaction: u32) {
+    fn order_read(&mut self, transaction: u32, address: u64) {
         self.stats.read_requests += 1;
         let Transaction { request, port, .. } = self.transactions[transaction as usize];
         let hash = line_hash(request.line);
@@ -730,11 +563,7 @@ impl GddrController {
         let t = &mut self.transactions[transaction as usize];
         t.waits_for_older = older.is_some();
         t.live = true;
-        t.write_sequence = if self.sequences.is_empty() {
-            0
-        } else {
-            self.sequences.get(&request.line).copied().unwrap_or(0)
-        };
+        t.write_sequence = self.sequences.of(address);
     }
 
     fn line_is_read(&self, line: u64) -> bool {
@@ -748,13 +577,21 @@ impl GddrController {
         let more = entered
             && (self.splitting.is_some()
                 || self.up.iter().any(|up| up.request.peek(ctx).is_some()));
-        let wake = [
+        let mut wake = [
             more.then_some(now + 1),
-            self.core.next_command(),
-            self.core.next_completion().map(|c| c + self.latency),
             self.acknowledgements.front().map(|(cycle, _)| *cycle),
-        ];
-        match wake.into_iter().flatten().min() {
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(Cycle::MAX);
+        for channel in &mut self.channels {
+            wake = wake.min(channel.next_command().unwrap_or(Cycle::MAX));
+            if let Some(completion) = channel.next_completion() {
+                wake = wake.min(completion + self.latency);
+            }
+        }
+        match Some(wake).filter(|cycle| *cycle < Cycle::MAX) {
             Some(cycle) => Next::Until(cycle),
             None if self.ready_ports != 0 => Next::Credit,
             None => Next::Message,

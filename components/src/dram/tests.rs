@@ -17,17 +17,22 @@ fn spec(timing: Timing) -> GddrSpec {
     GddrSpec {
         ports: 1,
         devices: 1,
+        channels: 1,
         interleave: None,
         geometry: reference_geometry(),
-        mapping: COLUMN_LOWEST.to_vec(),
+        mapping: MappingSpec::Order(COLUMN_LOWEST.to_vec()),
         timing,
         read_queue: 32,
         write_queue: 32,
-        write_high: 25,
-        write_low: 7,
+        bank_queue: None,
+        scheduler: Scheduler::FrFcfs,
+        page: Page::Open,
+        drain: Drain::Watermarks { high: 25, low: 7 },
+        merge_writes: true,
         response_queue: 8,
         latency_cycles: 0,
-        refresh: true,
+        refresh: Refresh::AllBank { postponed_max: 0 },
+        check: true,
     }
 }
 
@@ -108,7 +113,7 @@ fn idle_latency_follows_the_formula_for_every_access_count_and_extra_latency() {
 
         // With the groups lowest, the four banks are open after the first reads.
         let mut bench = Bench::of(&GddrSpec {
-            mapping: GROUP_LOWEST.to_vec(),
+            mapping: MappingSpec::Order(GROUP_LOWEST.to_vec()),
             ..spec(t)
         });
         let rotating = Cycle::from((accesses - 1) * t.t_ccd_s);
@@ -292,7 +297,7 @@ fn streaming_reads_over_bank_groups_reach_95_percent_of_peak_less_refresh() {
     let timing = preset_a();
     let mut bench = Bench::of(&GddrSpec {
         devices: 4,
-        mapping: GROUP_LOWEST.to_vec(),
+        mapping: MappingSpec::Order(GROUP_LOWEST.to_vec()),
         ..spec(timing)
     });
     let reads = 20_000;
@@ -323,10 +328,22 @@ fn bad_numbers_are_refused_by_field() {
     assert_eq!(of(&|s| s.ports = 0), "ports");
     assert_eq!(of(&|s| s.devices = 3), "devices");
     assert_eq!(of(&|s| s.read_queue = 100_000), "read_queue");
-    assert_eq!(of(&|s| s.write_high = 32), "write_high");
-    assert_eq!(of(&|s| s.write_low = 26), "write_high");
+    let marks = |high, low| move |s: &mut GddrSpec| s.drain = Drain::Watermarks { high, low };
+    assert_eq!(of(&marks(32, 7)), "drain.high");
+    assert_eq!(of(&marks(25, 27)), "drain.low");
+    assert_eq!(of(&marks(25, 0)), "drain.low");
+    assert_eq!(
+        of(&|s| s.drain = Drain::Batches { idle_above: 32 }),
+        "drain.idle_above"
+    );
+    assert_eq!(of(&|s| s.bank_queue = Some(5000)), "bank_queue");
+    assert_eq!(of(&|s| s.channels = 3), "channels");
+    assert_eq!(of(&|s| s.channels = 2), "mapping");
+    let late = Refresh::AllBank { postponed_max: 8 };
+    assert_eq!(of(&|s| s.refresh = late), "refresh.postponed_max");
     assert_eq!(of(&|s| s.geometry.columns = 65), "geometry.columns");
-    assert_eq!(of(&|s| s.mapping.truncate(3)), "mapping");
+    let short = MappingSpec::Order(COLUMN_LOWEST[..3].to_vec());
+    assert_eq!(of(&|s| s.mapping = short.clone()), "mapping");
     assert_eq!(of(&|s| s.timing.burst_cycles = 0), "timing.burst_cycles");
     assert_eq!(of(&|s| s.timing.t_rfc = 3000), "timing.t_refi");
     assert_eq!(of(&|s| s.timing.t_cl = 1 << 25), "timing.t_cl");
@@ -352,7 +369,7 @@ fn run(
     for (i, &(port, gap, kind, line, words)) in traffic.iter().enumerate() {
         at += gap;
         // Few rows of few banks, so that hits, conflicts and same lines are common.
-        let line = (line % 6) * 128 + (line / 6) * ROW_BYTES + port as u64 * (1 << 30);
+        let line = (line % 6) * 128 + (line / 6) * ROW_BYTES + port as u64 * (1 << 26);
         let kind = match kind {
             0..4 => RequestKind::Read,
             4 => RequestKind::Prefetch,
@@ -429,7 +446,8 @@ proptest! {
             ..spec(preset_a())
         };
         if small {
-            (spec.read_queue, spec.write_queue, spec.write_high, spec.write_low) = (2, 3, 2, 1);
+            (spec.read_queue, spec.write_queue) = (2, 3);
+            spec.drain = Drain::Watermarks { high: 2, low: 1 };
             spec.response_queue = 1;
         }
         let (received, statistics) = run(&spec, &traffic, stalls, EngineOptions::default());

@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
+use super::refresh::Refresh;
+
 /// Longest time a field may state; keeps every sum of a few of them far from overflow.
 const CYCLES_MAX: u32 = 1 << 24;
 
@@ -60,6 +62,15 @@ pub struct Timing {
     pub t_refi: u32,
     /// Duration of an all-bank refresh.
     pub t_rfc: u32,
+    /// Mean interval of per-bank refreshes; needed when they are chosen.
+    #[serde(default)]
+    pub t_refi_b: Option<u32>,
+    /// Duration of a per-bank refresh; needed when they are chosen.
+    #[serde(default)]
+    pub t_rfc_b: Option<u32>,
+    /// Per-bank refresh to ACT or refresh of another bank; needed when they are chosen.
+    #[serde(default)]
+    pub t_rrefd: Option<u32>,
 }
 
 impl Timing {
@@ -79,8 +90,17 @@ impl Timing {
         self.t_cl + self.burst_cycles
     }
 
+    /// Cycles between the refreshes of this kind.
+    pub fn refresh_interval(&self, refresh: Refresh) -> Option<u32> {
+        match refresh {
+            Refresh::Off => None,
+            Refresh::AllBank { .. } => Some(self.t_refi),
+            Refresh::PerBank { .. } => self.t_refi_b,
+        }
+    }
+
     /// Every field with its name, in the order of the declaration.
-    fn fields(&self) -> [(&'static str, u32); 22] {
+    fn fields(&self) -> [(&'static str, u32); 25] {
         [
             ("burst_cycles", self.burst_cycles),
             ("t_cl", self.t_cl),
@@ -104,15 +124,18 @@ impl Timing {
             ("t_ppd", self.t_ppd),
             ("t_refi", self.t_refi),
             ("t_rfc", self.t_rfc),
+            ("t_refi_b", self.t_refi_b.unwrap_or(0)),
+            ("t_rfc_b", self.t_rfc_b.unwrap_or(0)),
+            ("t_rrefd", self.t_rrefd.unwrap_or(0)),
         ]
     }
 
-    /// Checks the numbers; `refresh` says whether tREFI and tRFC are used.
+    /// Checks the numbers against the refreshes that are to be made with them.
     ///
     /// # Errors
-    /// A time beyond 2^24 cycles, a burst of no cycles, or refreshes that leave no time for
-    /// anything else.
-    pub fn check(&self, field: &str, refresh: bool) -> Result<(), SpecError> {
+    /// A time beyond 2^24 cycles, a burst of no cycles, a number the refreshes need and that is
+    /// left out, or refreshes that leave no time for anything else.
+    pub fn check(&self, field: &str, refresh: Refresh) -> Result<(), SpecError> {
         for (name, cycles) in self.fields() {
             SpecError::require(cycles <= CYCLES_MAX, &format!("{field}.{name}"), || {
                 format!("{cycles} cycles are more than the {CYCLES_MAX} supported")
@@ -123,20 +146,49 @@ impl Timing {
             &format!("{field}.burst_cycles"),
             || "an access occupies the data bus for at least 1 cycle (2 for GDDR5)".to_owned(),
         )?;
-        // Before a refresh every row must close and after it a request must be able to finish, or
-        // nothing is ever served.
+        match refresh {
+            Refresh::Off => Ok(()),
+            Refresh::AllBank { .. } => self.check_pause(field, "t_refi", self.t_refi, self.t_rfc),
+            Refresh::PerBank { .. } => {
+                let given = |name: &str, value: Option<u32>| {
+                    value.ok_or_else(|| {
+                        let message = "per-bank refresh needs it".to_owned();
+                        SpecError::at(&format!("{field}.{name}"), message)
+                    })
+                };
+                let duration = given("t_rfc_b", self.t_rfc_b)?;
+                let apart = given("t_rrefd", self.t_rrefd)?;
+                SpecError::require(duration >= apart, &format!("{field}.t_rfc_b"), || {
+                    format!("{duration} is less than t_rrefd ({apart})")
+                })?;
+                // A refresh takes the place of an ACT in the activation windows.
+                let windows = self.t_faw.div_ceil(2) + self.t_32aw.div_ceil(16);
+                let busy = duration.max(apart) + windows + self.t_rrd_s.max(self.t_rrd_l);
+                self.check_pause(field, "t_refi_b", given("t_refi_b", self.t_refi_b)?, busy)
+            }
+        }
+    }
+
+    /// Before a refresh rows must close and after it a request must be able to finish, or nothing
+    /// is ever served.
+    fn check_pause(
+        &self,
+        field: &str,
+        name: &str,
+        interval: u32,
+        busy: u32,
+    ) -> Result<(), SpecError> {
         let overhead = u64::from(self.t_rc.max(self.t_ras + self.t_rp))
-            + u64::from(self.t_rfc)
+            + u64::from(busy)
             + u64::from(self.t_rcd_rd.max(self.t_rcd_wr))
             + u64::from(self.t_rtp.max(self.write_data_end() + self.t_wr));
         SpecError::require(
-            !refresh || u64::from(self.t_refi) > overhead,
-            &format!("{field}.t_refi"),
+            u64::from(interval) > overhead,
+            &format!("{field}.{name}"),
             || {
                 format!(
                     "one refresh with closing and reopening rows takes up to {overhead} cycles; \
-                     with t_refi {} nothing else would be served",
-                    self.t_refi
+                     with {name} {interval} nothing else would be served"
                 )
             },
         )
@@ -173,6 +225,9 @@ pub(crate) mod tests {
             t_ppd: n[13],
             t_rfc: n[14],
             t_refi: n[15],
+            t_refi_b: None,
+            t_rfc_b: None,
+            t_rrefd: None,
         }
     }
 
@@ -215,10 +270,14 @@ pub(crate) mod tests {
             t_refi: 160,
             ..preset_a()
         };
-        let error = never.check("timing", true).unwrap_err();
+        let all = Refresh::AllBank { postponed_max: 0 };
+        let error = never.check("timing", all).unwrap_err();
         assert_eq!(error.field, "timing.t_refi");
         assert!(error.message.contains("160"), "{}", error.message);
-        assert!(never.check("timing", false).is_ok());
-        assert!(preset_d().check("timing", true).is_ok());
+        assert!(never.check("timing", Refresh::Off).is_ok());
+        assert!(preset_d().check("timing", all).is_ok());
+        let each = Refresh::PerBank { postponed_max: 0 };
+        let error = preset_d().check("timing", each).unwrap_err();
+        assert_eq!(error.field, "timing.t_rfc_b");
     }
 }

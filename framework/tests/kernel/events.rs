@@ -355,7 +355,14 @@ fn processes_see_the_same_whatever_the_order_of_components() {
     for sleeping in [true, false] {
         for seed in 0..4 {
             let order = Order::Shuffled { seed };
-            assert_eq!(reference, round_trip(EngineOptions { order, sleeping }));
+            assert_eq!(
+                reference,
+                round_trip(EngineOptions {
+                    order,
+                    sleeping,
+                    ..EngineOptions::default()
+                })
+            );
         }
     }
 }
@@ -449,7 +456,7 @@ fn a_bench_may_notify_and_write_between_runs() {
         let mut simulation = builder.elaborate().unwrap();
         simulation.set_options(EngineOptions {
             sleeping,
-            order: Order::Added,
+            ..EngineOptions::default()
         });
         let limits = RunLimits {
             until: Some(Tick(40)),
@@ -551,7 +558,11 @@ fn a_published_value_reaches_every_reader_after_its_own_latency() {
                 logs.push(log);
             }
             let mut simulation = builder.elaborate().unwrap();
-            simulation.set_options(EngineOptions { order, sleeping });
+            simulation.set_options(EngineOptions {
+                order,
+                sleeping,
+                ..EngineOptions::default()
+            });
             assert_eq!(simulation.run(&RunLimits::default()), Outcome::Done);
             assert_eq!(logs[0].all(), [(3, 2), (5, 4), (7, 6)]);
             assert_eq!(logs[1].all(), [(7, 2), (9, 4), (11, 6)]);

@@ -342,7 +342,11 @@ fn graph() -> impl Strategy<Value = Graph> {
 
 fn options() -> impl Strategy<Value = EngineOptions> {
     let order = prop_oneof![Just(Order::Added), Just(Order::Shuffled { seed: 5 })];
-    (order, any::<bool>()).prop_map(|(order, sleeping)| EngineOptions { order, sleeping })
+    (order, any::<bool>()).prop_map(|(order, sleeping)| EngineOptions {
+        order,
+        sleeping,
+        ..EngineOptions::default()
+    })
 }
 
 fn sum(results: &Results, name: &str) -> u64 {
@@ -367,7 +371,7 @@ proptest! {
         let reference = run(&graph, EngineOptions::default(), &FOREVER);
         for sleeping in [true, false] {
             for order in [Order::Added, Order::Shuffled { seed }] {
-                let other = run(&graph, EngineOptions { order, sleeping }, &FOREVER);
+                let other = run(&graph, EngineOptions { order, sleeping, ..EngineOptions::default() }, &FOREVER);
                 // The small things first: they say more when they differ.
                 prop_assert_eq!(reference.now, other.now, "sleeping {}, {:?}", sleeping, order);
                 prop_assert_eq!(&reference.activity, &other.activity);

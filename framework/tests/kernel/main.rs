@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod channels;
+mod checkpoints;
 mod clocks;
 mod deadlock;
 mod elaboration;
 mod events;
 mod graphs;
+mod parallel;
 mod parts;
 mod processes;
 mod queues;

@@ -415,7 +415,11 @@ fn sleeping_changes_nothing_for_background_processes_beside_components() {
             }
         });
         let mut simulation = builder.elaborate().unwrap();
-        simulation.set_options(EngineOptions { order, sleeping });
+        simulation.set_options(EngineOptions {
+            order,
+            sleeping,
+            ..EngineOptions::default()
+        });
         assert_eq!(simulation.run(&RunLimits::default()), Outcome::Done);
         diary.lines.take()
     };

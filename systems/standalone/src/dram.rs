@@ -1,16 +1,14 @@
 //! `warpweave bench dram` and `warpweave validate dram`.
 
-use std::path::Path;
+mod drive;
+mod presets;
+mod traces;
+mod validate;
 
-use crate::{Comparison, StandaloneError};
+pub use drive::{Outcome, Summary, drive};
+pub use presets::{NAMES, Setup, load};
+pub use traces::{CommandRow, RequestRow, ServedRow, read_commands, read_requests};
+pub use validate::validate;
 
-/// Compares with the reference data in `folder`.
-///
-/// # Errors
-/// When the folder does not hold the tables of the reference.
-pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
-    Err(StandaloneError::Request(format!(
-        "{}: not compared yet",
-        folder.display()
-    )))
-}
+#[cfg(test)]
+mod tests;

@@ -1,28 +1,89 @@
 //! `warpweave bench dram`.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use warpweave_standalone::dram::{CommandRow, Outcome, Setup, Summary, drive, load, read_requests};
+use warpweave_standalone::write_rows;
 
 use crate::Format;
-use crate::outcome::{CommandResult, Failure};
+use crate::host::Stopwatch;
+use crate::outcome::{CommandResult, Failure, to_stdout};
+use crate::validate::failed;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Request trace: comma-separated text, plain or gzip.
+    /// Request trace: comma-separated text, plain or gzip, with the columns arrival, rw, and either
+    /// bg, ba, row and col or a byte address.
     #[arg(long)]
     trace: PathBuf,
+    /// Name of a preset (A, B, D, R, ...), or a RON file that describes a `Gddr5(...)`.
+    #[arg(long, value_name = "NAME|FILE.ron")]
+    preset: String,
+    /// Writes when each request was accepted and done.
+    #[arg(long, value_name = "OUT.csv")]
+    per_request: Option<PathBuf>,
+    /// Writes every command of the (only or first) channel.
+    #[arg(long, value_name = "OUT.csv")]
+    commands: Option<PathBuf>,
+    /// Runs this many times, for the speed.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    requests_per_cpu_second: f64,
+}
+
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
-    let form = if arguments.format == Format::Json {
-        "JSON"
-    } else {
-        "text"
+    let setup = load(&arguments.preset).map_err(failed)?;
+    let rows = read_requests(&arguments.trace).map_err(failed)?;
+    let trace = arguments.trace.display();
+    let record = arguments.commands.is_some();
+    let run = || drive(&setup, &rows, record);
+    let watch = Stopwatch::start();
+    let mut outcome = run();
+    for _ in 1..arguments.repeat {
+        outcome = run();
+    }
+    let cpu_s = watch.cpu_s();
+    let outcome = outcome.map_err(|e| Failure::InputText(format!("{trace}: {e}")))?;
+    write(arguments, &setup, &outcome)?;
+    let served = rows.len() as f64 * f64::from(arguments.repeat);
+    let rate = if cpu_s > 0.0 { served / cpu_s } else { 0.0 };
+    let report = Report {
+        summary: &outcome.summary,
+        requests_per_cpu_second: rate,
     };
-    Err(Failure::InputText(format!(
-        "{}: no {form} yet",
-        arguments.trace.display()
-    )))
+    match arguments.format {
+        Format::Text => to_stdout(&format!(
+            "{}{:<22} {rate:.0} requests/s of CPU time\n",
+            outcome.summary.text(),
+            "speed"
+        ))?,
+        Format::Json => {
+            let json = serde_json::to_string_pretty(&report).expect("plain data");
+            to_stdout(&(json + "\n"))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(arguments: &Arguments, setup: &Setup, outcome: &Outcome) -> Result<(), Failure> {
+    if let Some(path) = &arguments.per_request {
+        write_rows(path, &outcome.served).map_err(failed)?;
+    }
+    if let Some(path) = &arguments.commands {
+        let banks = setup.spec.geometry.banks_per_group;
+        let commands = outcome.commands.first().into_iter().flatten();
+        write_rows(path, commands.map(|c| CommandRow::of(c, banks))).map_err(failed)?;
+    }
+    Ok(())
 }

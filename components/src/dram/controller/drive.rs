@@ -10,19 +10,9 @@ pub(crate) struct Line {
     pub(crate) request: Request,
 }
 
-/// The queues of the reference runs.
-pub(crate) fn reference_queues() -> Queues {
-    Queues {
-        reads: 32,
-        writes: 32,
-        write_high: 25,
-        write_low: 7,
-    }
-}
-
-/// The reference machine with these timings.
+/// The reference machine with these timings, its commands recorded.
 pub(crate) fn reference(timing: Timing) -> Controller {
-    let mut controller = Controller::new(&reference_geometry(), timing, reference_queues(), true);
+    let mut controller = Controller::new(&Config::reference(reference_geometry(), timing));
     controller.record_commands();
     controller
 }

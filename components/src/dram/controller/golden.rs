@@ -40,7 +40,11 @@ fn agrees(timing: Timing, bytes: &[u8]) {
         }
     }
     assert_eq!(compared, 300);
-    let mut checker = Checker::new(&reference_geometry(), timing, true);
+    let mut checker = Checker::new(
+        &reference_geometry(),
+        timing,
+        Refresh::AllBank { postponed_max: 0 },
+    );
     for issued in controller.commands() {
         checker.check(issued);
     }

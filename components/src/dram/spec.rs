@@ -1,0 +1,163 @@
+//! What a description of a GDDR5 controller says.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::SpecError;
+
+use super::controller::{Config, QUEUE_MAX};
+use super::drain::Drain;
+use super::mapping::{Geometry, MappingSpec};
+use super::page::Page;
+use super::refresh::{POSTPONED_MAX, Refresh};
+use super::scheduler::Scheduler;
+use super::timing::Timing;
+use crate::interleave::Interleave;
+
+/// Bytes of one burst of one x32 device: 8 beats of 4 bytes.
+const DEVICE_ACCESS_BYTES: u32 = 32;
+const PORTS_MAX: u32 = 64;
+const CHANNELS_MAX: u32 = 16;
+const LATENCY_MAX: u32 = 1 << 20;
+/// Requests that can wait in the bank queues of a channel.
+const BANK_QUEUES_MAX: u32 = 16_384;
+
+/// What a description sets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GddrSpec {
+    /// Number of `up` ports, 1 to 64.
+    pub ports: u32,
+    /// x32 devices that work in lock step: 1, 2 or 4. An access moves 32 bytes times this.
+    pub devices: u32,
+    /// Channels with command bus, data bus and queues of their own behind the ports, a power of
+    /// two up to 16; the mapping says which one an access goes to.
+    #[serde(default = "one")]
+    pub channels: u32,
+    /// How addresses are dealt to controllers; left out, addresses are the controller's own.
+    #[serde(default)]
+    pub interleave: Option<Interleave>,
+    /// Banks, rows and columns of each channel.
+    pub geometry: Geometry,
+    /// Where an access goes.
+    pub mapping: MappingSpec,
+    /// Timing of the devices in cycles of CK, the clock of this component.
+    pub timing: Timing,
+    /// Accesses the read queue of a channel holds.
+    pub read_queue: u32,
+    /// Accesses the write queue of a channel holds.
+    pub write_queue: u32,
+    /// Accesses each bank's own queue holds. Left out, requests are scheduled from the read and
+    /// write queues; otherwise they move from there to the queues of their banks, one per cycle.
+    #[serde(default)]
+    pub bank_queue: Option<u32>,
+    /// Which request gets the next command.
+    #[serde(default)]
+    pub scheduler: Scheduler,
+    /// How long rows stay open.
+    #[serde(default)]
+    pub page: Page,
+    /// When writes are served.
+    pub drain: Drain,
+    /// Whether a write to an access that waits to be written already replaces it.
+    #[serde(default = "yes")]
+    pub merge_writes: bool,
+    /// Finished responses that may wait for their ports beyond the reads the channels themselves
+    /// keep under way, at least 1.
+    pub response_queue: u32,
+    /// Cycles added to every read between the last data beat and its response.
+    pub latency_cycles: u32,
+    /// When the devices are refreshed.
+    pub refresh: Refresh,
+    /// Whether an independent checker judges every command; a broken timing rule stops the run.
+    #[serde(default)]
+    pub check: bool,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl GddrSpec {
+    /// Bytes one access moves.
+    pub fn access_bytes(&self) -> u32 {
+        DEVICE_ACCESS_BYTES * self.devices
+    }
+
+    /// One channel and its policies.
+    pub fn config(&self) -> Config {
+        Config {
+            geometry: self.geometry,
+            timing: self.timing,
+            reads: self.read_queue,
+            writes: self.write_queue,
+            bank_queue: self.bank_queue,
+            scheduler: self.scheduler,
+            page: self.page,
+            drain: self.drain,
+            merge_writes: self.merge_writes,
+            refresh: self.refresh,
+        }
+    }
+
+    /// Checks the numbers, all but the mapping.
+    ///
+    /// # Errors
+    /// A value outside its range.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let between = |field: &str, value: u32, low: u32, high: u32| {
+            SpecError::require((low..=high).contains(&value), field, || {
+                format!("{value} is not between {low} and {high}")
+            })
+        };
+        between("ports", self.ports, 1, PORTS_MAX)?;
+        between("channels", self.channels, 1, CHANNELS_MAX)?;
+        between("read_queue", self.read_queue, 1, QUEUE_MAX)?;
+        between("write_queue", self.write_queue, 1, QUEUE_MAX)?;
+        between("response_queue", self.response_queue, 1, QUEUE_MAX)?;
+        between("latency_cycles", self.latency_cycles, 0, LATENCY_MAX)?;
+        self.geometry.check("geometry")?;
+        if let Some(depth) = self.bank_queue {
+            let most = BANK_QUEUES_MAX / self.geometry.banks();
+            between("bank_queue", depth, 1, most)?;
+        }
+        between(
+            "refresh.postponed_max",
+            self.refresh.postponed_max(),
+            0,
+            POSTPONED_MAX,
+        )?;
+        self.drain.check(self.write_queue)?;
+        SpecError::require(matches!(self.devices, 1 | 2 | 4), "devices", || {
+            format!("{} is not 1, 2 or 4", self.devices)
+        })?;
+        if let Some(interleave) = &self.interleave {
+            interleave.check("interleave")?;
+            SpecError::require(
+                interleave.granule_bytes >= self.access_bytes(),
+                "interleave.granule_bytes",
+                || {
+                    format!(
+                        "{} is less than an access of {} bytes",
+                        interleave.granule_bytes,
+                        self.access_bytes()
+                    )
+                },
+            )?;
+        }
+        self.timing.check("timing", self.refresh)
+    }
+
+    /// Reads that may be unanswered at a time: those in the queues, active, on the way back, and
+    /// finished but not sent.
+    pub(super) fn transactions(&self) -> usize {
+        let under_way = self.timing.read_data_end() + self.latency_cycles;
+        let apart = self.timing.t_ccd_s.max(self.timing.burst_cycles);
+        let banks = (self.bank_queue.unwrap_or(0) as usize + 1) * self.geometry.banks() as usize;
+        let channel = self.read_queue as usize + banks + under_way.div_ceil(apart) as usize;
+        self.channels as usize * channel + self.response_queue as usize
+    }
+}

@@ -1,0 +1,196 @@
+//! What a controller reports.
+
+use warpweave_framework::{Level, Statistics};
+
+use super::{ChannelStats, Checker, Controller, GddrController};
+
+pub(super) fn report(dram: &GddrController, s: &mut Statistics<'_>) {
+    let cycle = s.cycle();
+    // What was slept through is made up for here as it would be on waking.
+    let mut channels = dram.channels.clone();
+    if let Some(last) = cycle.checked_sub(1) {
+        for channel in &mut channels {
+            channel.catch_up(last);
+        }
+    }
+    requests(dram, s);
+    accesses(dram, &channels, s);
+    if dram.check {
+        checks(&channels, s);
+    }
+}
+
+/// What the channels count, together.
+fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'_>) {
+    let cycle = s.cycle();
+    let sum = |of: fn(&ChannelStats) -> u64| channels.iter().map(|c| of(c.stats())).sum::<u64>();
+    let accesses = sum(|c| c.reads) + sum(|c| c.writes);
+    s.counter(
+        "reads",
+        "accesses",
+        "read bursts served by the devices",
+        sum(|c| c.reads),
+    );
+    s.counter(
+        "writes",
+        "accesses",
+        "write bursts served by the devices",
+        sum(|c| c.writes),
+    );
+    s.counter(
+        "reads_forwarded",
+        "accesses",
+        "reads answered from a waiting write",
+        sum(|c| c.forwarded),
+    );
+    s.counter(
+        "writes_merged",
+        "accesses",
+        "writes that replaced a waiting write of the same access",
+        sum(|c| c.merged),
+    );
+    s.counter(
+        "bytes",
+        "bytes",
+        "data moved over the data bus",
+        accesses * u64::from(dram.access_bytes),
+    );
+    s.ratio(
+        "row_hits",
+        "accesses that found their row open",
+        sum(|c| c.row_hits),
+        accesses,
+    );
+    s.ratio(
+        "row_misses",
+        "accesses that found their bank closed",
+        sum(|c| c.row_misses),
+        accesses,
+    );
+    s.ratio(
+        "row_conflicts",
+        "accesses that had to close another row",
+        sum(|c| c.row_conflicts),
+        accesses,
+    );
+    let commands = [
+        ("activates", "ACT commands", sum(|c| c.activates)),
+        (
+            "precharges",
+            "PRE commands of one bank",
+            sum(|c| c.precharges),
+        ),
+        ("precharges_all", "PREA commands", sum(|c| c.precharges_all)),
+        ("refreshes", "all-bank REF commands", sum(|c| c.refreshes)),
+        (
+            "refreshes_bank",
+            "per-bank REFpb commands",
+            sum(|c| c.refreshes_bank),
+        ),
+    ];
+    for (name, meaning, value) in commands {
+        s.counter(name, "commands", meaning, value);
+    }
+    s.counter(
+        "auto_precharges",
+        "accesses",
+        "accesses whose command closed the bank, too (RDA, WRA)",
+        sum(|c| c.auto_precharges),
+    );
+    let total = accesses + commands.iter().map(|(_, _, value)| value).sum::<u64>();
+    s.counter("commands", "commands", "commands of all kinds", total);
+    s.ratio(
+        "data_bus_utilisation",
+        "cycles of data transfer by all column commands issued, per cycle",
+        accesses * dram.burst_cycles,
+        cycle * channels.len() as u64,
+    );
+    let mean = "mean accesses waiting, without those whose row is being opened";
+    let mean_of = |of: fn(&ChannelStats) -> &Level| {
+        channels
+            .iter()
+            .map(|c| of(c.stats()).mean(cycle))
+            .sum::<f64>()
+    };
+    s.gauge(
+        "read_queue_mean",
+        "accesses",
+        mean,
+        mean_of(|c| &c.read_queue),
+    );
+    s.gauge(
+        "write_queue_mean",
+        "accesses",
+        mean,
+        mean_of(|c| &c.write_queue),
+    );
+    let max = "most accesses waiting in a channel";
+    let max_of = |of: fn(&ChannelStats) -> &Level| {
+        channels
+            .iter()
+            .map(|c| of(c.stats()).max())
+            .max()
+            .unwrap_or(0)
+    };
+    s.counter("read_queue_max", "accesses", max, max_of(|c| &c.read_queue));
+    s.counter(
+        "write_queue_max",
+        "accesses",
+        max,
+        max_of(|c| &c.write_queue),
+    );
+}
+
+/// What the checkers saw.
+fn checks(channels: &[Controller], s: &mut Statistics<'_>) {
+    let judges = || channels.iter().filter_map(Controller::judge);
+    s.counter(
+        "commands_checked",
+        "commands",
+        "commands judged by the timing checker",
+        judges().map(Checker::commands).sum(),
+    );
+    s.counter(
+        "timing_violations",
+        "commands",
+        "commands that came too early or found the wrong state",
+        judges().map(|judge| judge.violations().len() as u64).sum(),
+    );
+    let reports: Vec<_> = judges().map(Checker::report).collect();
+    let exercised = (0..reports.first().map_or(0, |r| r.rules.len()))
+        .filter(|rule| reports.iter().any(|r| r.rules[*rule].slack_min == Some(0)));
+    s.counter(
+        "timing_rules_exercised",
+        "rules",
+        "timing rules that some command met exactly",
+        exercised.count() as u64,
+    );
+}
+
+/// What the component itself counts.
+fn requests(dram: &GddrController, s: &mut Statistics<'_>) {
+    let g = &dram.stats;
+    let counters = [
+        (
+            "read_requests",
+            "reads and prefetches accepted",
+            g.read_requests,
+        ),
+        ("write_requests", "writes accepted", g.write_requests),
+        ("copy_backs", "copy-backs accepted", g.copy_backs),
+        (
+            "wrapped",
+            "requests beyond the last row, mapped modulo the rows",
+            g.wrapped,
+        ),
+    ];
+    for (name, meaning, value) in counters {
+        s.counter(name, "requests", meaning, value);
+    }
+    s.histogram(
+        "read_latency",
+        "cycles",
+        "from the acceptance of a read to its response being ready",
+        &g.latency,
+    );
+}

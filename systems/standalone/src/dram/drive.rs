@@ -1,0 +1,210 @@
+//! Drives a trace through the bare controller, as the reference tools were driven.
+
+use serde::Serialize;
+use warpweave_components::dram::{ChannelStats, Controller, Issued, Offer};
+
+use super::presets::Setup;
+use super::traces::{Arrival, RequestRow, ServedRow, arrivals};
+use crate::Distribution;
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// One line per request.
+    pub served: Vec<ServedRow>,
+    /// The commands of each channel, if they were to be recorded.
+    pub commands: Vec<Vec<Issued>>,
+    /// Totals.
+    pub summary: Summary,
+}
+
+/// Totals of a run; cycles are CK.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Requests of the trace.
+    pub reads: u64,
+    /// Likewise.
+    pub writes: u64,
+    /// Reads answered from a waiting write.
+    pub reads_forwarded: u64,
+    /// Writes that replaced a waiting one.
+    pub writes_merged: u64,
+    /// Writes that still wait because the drain policy never serves them.
+    pub writes_left: u64,
+    /// Cycle after the last data beat of all.
+    pub end_cycle: u64,
+    /// Cycles of data per cycle from the first arrival to the end, on all data buses.
+    pub bus_utilisation: f64,
+    /// Bytes per cycle over the same time.
+    pub bytes_per_cycle: f64,
+    /// The same in gigabytes per second, where the clock is known.
+    pub gigabytes_per_second: Option<f64>,
+    /// Column commands that were not the first after an ACT, of all.
+    pub row_hit_rate: f64,
+    /// Commands by name.
+    pub commands: Vec<(&'static str, u64)>,
+    /// From acceptance to the end of data, of all reads.
+    pub read_latency: Option<Distribution>,
+    /// Evaluations of the controller: cycles in which it was looked at.
+    pub evaluations: u64,
+}
+
+/// Offers each request from its arrival on, one per cycle and in order, and runs until all are
+/// served. Cycles in which nothing can happen are not visited.
+///
+/// # Errors
+/// The line of a request that has no place.
+pub fn drive(setup: &Setup, rows: &[RequestRow], record: bool) -> Result<Outcome, String> {
+    let trace = arrivals(rows, setup)?;
+    let mut channel = Controller::new(&setup.spec.config());
+    if record {
+        channel.record_commands();
+    }
+    if setup.spec.check {
+        channel.judge_commands();
+    }
+    let mut channels = vec![channel; setup.spec.channels as usize];
+    let mut served: Vec<_> = (0..trace.len() as u64)
+        .map(|idx| ServedRow {
+            idx,
+            accept: 0,
+            done: -1,
+        })
+        .collect();
+    let (last, evaluations) = run(&mut channels, &trace, &mut served);
+    for channel in &channels {
+        if let Some(broken) = channel.judge().and_then(|j| j.violations().first()) {
+            return Err(broken.to_string());
+        }
+    }
+    let commands = channels.iter().map(|c| c.commands().to_vec()).collect();
+    let summary = summarise(setup, &trace, &served, &channels, last, evaluations);
+    Ok(Outcome {
+        served,
+        commands,
+        summary,
+    })
+}
+
+/// Returns the cycle after the last data beat written and how often the channels were evaluated.
+fn run(channels: &mut [Controller], trace: &[Arrival], served: &mut [ServedRow]) -> (u64, u64) {
+    let mut cycle = 0;
+    let mut next = 0;
+    let mut evaluations = 0;
+    loop {
+        evaluations += 1;
+        for channel in channels.iter_mut() {
+            channel.advance(cycle);
+            while let Some((done, tag)) = channel.take_completion(cycle) {
+                served[tag as usize].done = done as i64;
+            }
+        }
+        let mut refused = false;
+        if let Some(arrival) = trace.get(next).filter(|a| a.cycle <= cycle) {
+            let offer = channels[arrival.channel].offer(cycle, arrival.request);
+            refused = offer == Offer::Refused;
+            if !refused {
+                served[next].accept = cycle;
+                next += 1;
+            }
+        }
+        // What was refused fits at the earliest when a command has been issued.
+        let arrival = trace.get(next).filter(|_| !refused);
+        let mut until = arrival.map_or(u64::MAX, |a| a.cycle.max(cycle + 1));
+        for channel in channels.iter_mut() {
+            until = until.min(channel.next_command().unwrap_or(u64::MAX));
+            until = until.min(channel.next_completion().unwrap_or(u64::MAX));
+        }
+        if until == u64::MAX {
+            let written = channels.iter().filter_map(Controller::last_written).max();
+            return (written.unwrap_or(0), evaluations);
+        }
+        cycle = until.max(cycle + 1);
+    }
+}
+
+fn summarise(
+    setup: &Setup,
+    trace: &[Arrival],
+    served: &[ServedRow],
+    channels: &[Controller],
+    written: u64,
+    evaluations: u64,
+) -> Summary {
+    let sum = |of: fn(&ChannelStats) -> u64| channels.iter().map(|c| of(c.stats())).sum::<u64>();
+    let read = served.iter().filter(|s| s.done >= 0);
+    let latencies = read.clone().map(|s| s.done as u64 - s.accept).collect();
+    let end = read.map(|s| s.done as u64).max().unwrap_or(0).max(written);
+    let first = trace.first().map_or(0, |a| a.cycle);
+    let accesses = sum(|s| s.reads + s.writes);
+    let cycles = (end - first).max(1) as f64;
+    let busy = accesses * u64::from(setup.spec.timing.burst_cycles);
+    let bytes = (accesses * u64::from(setup.spec.access_bytes())) as f64 / cycles;
+    let auto = sum(|s| s.auto_precharges);
+    let writes = trace.iter().filter(|a| a.request.write).count() as u64;
+    Summary {
+        reads: trace.len() as u64 - writes,
+        writes,
+        reads_forwarded: sum(|s| s.forwarded),
+        writes_merged: sum(|s| s.merged),
+        writes_left: channels.iter().map(|c| u64::from(c.pending().1)).sum(),
+        end_cycle: end,
+        bus_utilisation: busy as f64 / cycles / channels.len() as f64,
+        bytes_per_cycle: bytes,
+        gigabytes_per_second: setup.clock_mhz.map(|mhz| bytes * mhz / 1000.0),
+        row_hit_rate: sum(|s| s.row_hits) as f64 / accesses.max(1) as f64,
+        commands: vec![
+            ("ACT", sum(|s| s.activates)),
+            ("PRE", sum(|s| s.precharges)),
+            ("PREA", sum(|s| s.precharges_all)),
+            ("RD", sum(|s| s.reads)),
+            ("WR", sum(|s| s.writes)),
+            ("of these RDA and WRA", auto),
+            ("REF", sum(|s| s.refreshes)),
+            ("REFpb", sum(|s| s.refreshes_bank)),
+        ],
+        read_latency: Distribution::of(latencies),
+        evaluations,
+    }
+}
+
+impl Summary {
+    /// The summary for people.
+    pub fn text(&self) -> String {
+        use std::fmt::Write as _;
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:<22} {value}");
+        };
+        line("reads", self.reads.to_string());
+        line("writes", self.writes.to_string());
+        line("reads forwarded", self.reads_forwarded.to_string());
+        line("writes merged", self.writes_merged.to_string());
+        line("writes left waiting", self.writes_left.to_string());
+        line("end cycle", self.end_cycle.to_string());
+        line("bus utilisation", format!("{:.5}", self.bus_utilisation));
+        line("bytes per cycle", format!("{:.3}", self.bytes_per_cycle));
+        if let Some(rate) = self.gigabytes_per_second {
+            line("GB/s", format!("{rate:.4}"));
+        }
+        line("row hit rate", format!("{:.5}", self.row_hit_rate));
+        for (name, count) in &self.commands {
+            line(name, count.to_string());
+        }
+        if let Some(l) = &self.read_latency {
+            line("read latency mean", format!("{:.3} cycles", l.mean));
+            let ranks = [
+                ("min", l.min),
+                ("p50", l.p50),
+                ("p90", l.p90),
+                ("p95", l.p95),
+                ("p99", l.p99),
+                ("max", l.max),
+            ];
+            for (name, value) in ranks {
+                line(&format!("read latency {name}"), format!("{value} cycles"));
+            }
+        }
+        text
+    }
+}

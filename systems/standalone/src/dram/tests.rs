@@ -1,0 +1,236 @@
+//! Beginnings of the reference data, committed, and what must not pass.
+
+use std::path::{Path, PathBuf};
+
+use warpweave_components::dram::{Checker, Command, Issued, Refresh, Report, Timing};
+
+use super::validate::as_tool;
+use super::*;
+use crate::read_rows;
+
+const ALL_BANK: Refresh = Refresh::AllBank { postponed_max: 0 };
+
+fn testdata(kind: &str, name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata/dram")
+        .join(kind)
+        .join(format!("{name}.csv.gz"))
+}
+
+/// The beginning of a request trace and what the tool made of it; the last requests of a trace
+/// have no expectation, they only compete.
+fn compare(preset: &str, tool: &str, trace: &str) {
+    let rows = read_requests(&testdata("traces", trace)).expect("committed");
+    let expected: Vec<ServedRow> = read_rows(&testdata(
+        "per_request",
+        &format!("{preset}_{tool}_{trace}"),
+    ))
+    .expect("committed");
+    assert!(expected.len() >= 300 && expected.len() < rows.len());
+    let mut setup = as_tool(preset, tool).expect("a tool");
+    setup.spec.check = true;
+    let ours = drive(&setup, &rows, false)
+        .expect("no rule is broken")
+        .served;
+    assert_eq!(&ours[..expected.len()], &expected[..]);
+}
+
+#[test]
+fn requests_of_ramulator_2_are_served_in_the_same_cycles() {
+    for (preset, trace) in [
+        ("A", "idle"),
+        ("A", "rand_r_lo"),
+        ("A", "rand_r_sat"),
+        ("A", "hits90_hi"),
+        ("A", "seqbgi_r_sat"),
+        ("A", "bghostile_sat"),
+        ("A", "rowconf_sat"),
+        ("R", "hits90_hi"),
+        ("R", "mix50_lo"),
+    ] {
+        compare(preset, "ram2_frfcfs", trace);
+    }
+}
+
+fn judge(list: &[Issued], preset: &str, change: impl FnOnce(&mut Timing)) -> Report {
+    let spec = load(preset).expect("a preset").spec;
+    let mut timing = spec.timing;
+    change(&mut timing);
+    let mut checker = Checker::new(&spec.geometry, timing, ALL_BANK);
+    for issued in list {
+        checker.check(issued);
+    }
+    checker.finish()
+}
+
+/// Beginnings of stored command traces with their preset.
+fn command_traces() -> Vec<(&'static str, Vec<Issued>)> {
+    let read = |name: &str| read_commands(&testdata("commands", name), 4, 4).expect("committed");
+    vec![
+        ("A", read("A_ds3_open_bg_mix50_hi")),
+        ("A", read("A_ram1_frfcfs_seqbgi_r_sat")),
+        ("D", read("D_ram1_frfcfs_actbound_sat")),
+        ("R", read("R_ds3_open_bg_hits90_hi")),
+    ]
+}
+
+#[test]
+fn stored_command_traces_are_accepted() {
+    for (preset, list) in command_traces() {
+        assert_eq!(judge(&list, preset, |_| ()).violations, []);
+    }
+}
+
+#[test]
+fn a_timing_one_cycle_longer_than_the_tool_kept_is_noticed() {
+    let changes: [(&str, fn(&mut Timing)); 11] = [
+        ("tRCDRD", |t| t.t_rcd_rd += 1),
+        ("tRAS", |t| t.t_ras += 1),
+        ("tRP", |t| t.t_rp += 1),
+        ("tRRD_S", |t| t.t_rrd_s += 1),
+        ("tCCD_S", |t| t.t_ccd_s += 1),
+        ("tCCD_L", |t| t.t_ccd_l += 1),
+        ("t32AW", |t| t.t_32aw += 1),
+        ("tRFC", |t| t.t_rfc += 1),
+        ("tWTR_S", |t| t.t_wtr_s += 1),
+        ("tWR", |t| t.t_wr += 1),
+        ("tRCDWR", |t| t.t_rcd_wr += 1),
+    ];
+    let traces = command_traces();
+    for (name, change) in changes {
+        let noticed = traces.iter().any(|(preset, list)| {
+            let broken = judge(list, preset, change).violations;
+            broken.iter().any(|v| v.what.contains(name))
+        });
+        assert!(noticed, "{name}");
+    }
+}
+
+#[test]
+fn command_traces_with_a_command_lost_moved_or_altered_are_rejected() {
+    for (preset, list) in command_traces() {
+        let rejected = |list: &[Issued]| !judge(list, preset, |_| ()).violations.is_empty();
+        for at in (40..240).step_by(7) {
+            let needed = matches!(
+                list[at].command,
+                Command::Activate { .. } | Command::Precharge { .. }
+            );
+            if needed {
+                let mut lost = list.clone();
+                lost.remove(at);
+                assert!(rejected(&lost), "{preset}: without {:?}", list[at]);
+            }
+            let mut twice = list.clone();
+            twice.insert(at, list[at]);
+            assert!(rejected(&twice), "{preset}: twice {:?}", list[at]);
+            if let Command::Read { row, .. } | Command::Write { row, .. } = &mut twice[at].command {
+                *row ^= 1;
+                twice.remove(at + 1);
+                assert!(rejected(&twice), "{preset}: another row for {:?}", list[at]);
+            }
+        }
+        let refreshed = |i: &Issued| i.command != Command::Refresh;
+        let never: Vec<_> = list.iter().copied().filter(refreshed).collect();
+        let due = 9 * u64::from(load(preset).expect("a preset").spec.timing.t_refi);
+        let late = list.last().is_some_and(|last| last.cycle > due);
+        assert_eq!(rejected(&never), late, "{preset}: never refreshed");
+    }
+}
+
+#[test]
+fn commands_written_are_read_back() {
+    let rows = read_requests(&testdata("traces", "rand_r_lo")).expect("committed");
+    let setup = load("A").expect("a preset");
+    let outcome = drive(&setup, &rows, true).expect("fits");
+    for issued in &outcome.commands[0] {
+        let row = CommandRow::of(issued, 4);
+        let back = row.issued(4, 4).expect("one of this geometry");
+        let stripped = |i: &Issued| match i.command {
+            Command::Read { .. } | Command::Write { .. } | Command::Activate { .. } => i.command,
+            other => other,
+        };
+        assert_eq!(
+            (back.cycle, stripped(&back)),
+            (issued.cycle, stripped(issued))
+        );
+    }
+    assert_eq!(judge(&outcome.commands[0], "A", |_| ()).violations, []);
+}
+
+#[test]
+fn every_preset_serves_a_trace_without_breaking_a_rule() {
+    let rows = read_requests(&testdata("traces", "mix50_lo")).expect("committed");
+    for name in NAMES {
+        let mut setup = load(name).expect("a preset");
+        setup.spec.check = true;
+        let summary = drive(&setup, &rows, false)
+            .expect("no rule is broken")
+            .summary;
+        assert_eq!(summary.reads + summary.writes, rows.len() as u64);
+        assert_eq!(summary.writes_left, 0, "{name}");
+    }
+}
+
+#[test]
+fn stretching_idle_gaps_a_hundredfold_hardly_adds_evaluations() {
+    let mut rows = read_requests(&testdata("traces", "idle")).expect("committed");
+    let setup = load("A").expect("a preset");
+    let short = drive(&setup, &rows, false).expect("fits").summary;
+    for row in &mut rows {
+        row.arrival *= 100;
+    }
+    let long = drive(&setup, &rows, false).expect("fits").summary;
+    assert!(long.end_cycle > 90 * short.end_cycle);
+    assert!(
+        long.evaluations < 2 * short.evaluations,
+        "{} {}",
+        long.evaluations,
+        short.evaluations
+    );
+}
+
+#[test]
+fn an_address_goes_where_the_mapping_says() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("addresses.csv");
+    std::fs::write(&path, "arrival,rw,address\n0,R,0\n0,R,32\n9,W,131072\n").expect("written");
+    let rows = read_requests(&path).expect("well formed");
+    let setup = load("A").expect("a preset");
+    let commands = drive(&setup, &rows, true).expect("fits").commands;
+    let opened: Vec<_> = commands[0]
+        .iter()
+        .filter_map(|i| match i.command {
+            Command::Activate { bank, row } => Some((bank, row)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(opened, [(0, 0), (4, 0), (0, 4)]);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let error = load("Z").expect_err("no such preset").to_string();
+    assert!(
+        error.contains("there is no preset `Z`; choose one of A, B, D"),
+        "{error}"
+    );
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("trace.csv");
+    let run = |text: &str| {
+        std::fs::write(&path, text).expect("written");
+        let rows = read_requests(&path).expect("well formed");
+        drive(&load("A").expect("a preset"), &rows, false).expect_err("refused")
+    };
+    assert_eq!(
+        run("arrival,rw,bg,ba,row,col\n0,R,0,0,1,2\n0,X,0,0,1,2\n"),
+        "line 3: `X` is neither R nor W"
+    );
+    assert_eq!(
+        run("arrival,rw,bg,ba,row,col\n0,R,4,0,1,2\n"),
+        "line 2: bank 0 of group 4, row 1, column 2 lies beyond the geometry"
+    );
+    assert_eq!(
+        run("arrival,rw,bg,ba\n0,R,0,0\n"),
+        "line 2: a request needs either bg, ba, row and col, or address"
+    );
+}
