@@ -1,7 +1,6 @@
 //! Once it has settled, the event world allocates nothing.
 
 #![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
