@@ -90,7 +90,7 @@ impl Event {
 
     /// Notifies `ticks` from now (0 means in the next delta cycle), unless an earlier notification
     /// is pending.
-    #[inline]
+    #[inline(always)]
     pub fn notify_after(&self, ticks: u64) {
         let mut agenda = self.core.agenda.borrow_mut();
         if !agenda.notify_soon(self.id, ticks) {

@@ -47,6 +47,9 @@ impl Timed {
     }
 }
 
+/// The items of the current time that have not been read yet.
+pub(crate) struct Due(u32);
+
 /// Items by tick; those of one tick come out as they went in.
 pub(crate) struct EventQueue {
     wheel: Wheel,
@@ -74,11 +77,15 @@ impl EventQueue {
     /// Goes on with a queue of another kind, which takes over what is pending after `now`.
     pub(crate) fn change_kind(&mut self, kind: QueueKind, now: u64) {
         let mut moved = Vec::new();
-        let mut due = Vec::new();
         while let Some(tick) = self.next_tick() {
             self.advance(tick);
-            self.order_due(tick, &mut due);
-            moved.extend(due.drain(..).map(|item| (tick, item)));
+            let mut due = self.wheel.take_due();
+            while let Some(item) = match &mut self.sorted {
+                None => self.wheel.next_due(&mut due),
+                Some(sorted) => sorted.pop(tick),
+            } {
+                moved.push((tick, item));
+            }
         }
         self.wheel.turn_back(now);
         self.sorted = (kind == QueueKind::Sorted).then(Box::default);
@@ -143,17 +150,23 @@ impl EventQueue {
         }
     }
 
-    /// Adds the items of the current time, `now`, to `due`.
+    /// Takes the items of the current time out of the queue; they are read one by one by
+    /// [`EventQueue::next_due`] before anything else is done with it.
     #[inline]
-    pub(crate) fn take_due(&mut self, now: u64, due: &mut Vec<Timed>) {
-        let before = due.len();
-        self.order_due(now, due);
-        self.pending -= due.len() - before;
-        if self.background > 0 {
-            for item in &due[before..] {
-                self.bring_to_foreground(*item);
-            }
-        }
+    pub(crate) fn take_due(&mut self) -> Due {
+        Due(self.wheel.take_due())
+    }
+
+    /// The next item of the current time, `now`.
+    #[inline(always)]
+    pub(crate) fn next_due(&mut self, now: u64, due: &mut Due) -> Option<Timed> {
+        let item = match &mut self.sorted {
+            None => self.wheel.next_due(&mut due.0)?,
+            Some(sorted) => sorted.pop(now)?,
+        };
+        self.pending -= 1;
+        self.bring_to_foreground(item);
+        Some(item)
     }
 
     /// The tick of the first item.
@@ -175,13 +188,6 @@ impl EventQueue {
         match &mut self.sorted {
             None => self.wheel.push(tick, item),
             Some(sorted) => sorted.push(tick, item),
-        }
-    }
-
-    fn order_due(&mut self, now: u64, due: &mut Vec<Timed>) {
-        match &mut self.sorted {
-            None => self.wheel.take_due(due),
-            Some(sorted) => sorted.take_due(now, due),
         }
     }
 }
@@ -210,6 +216,11 @@ mod tests {
             1 => (0..6000u64).prop_map(Step::Advance),
             1 => prop_oneof![Just(QueueKind::Wheel), Just(QueueKind::Sorted)].prop_map(Step::ChangeKind),
         ]
+    }
+
+    fn take(queue: &mut EventQueue, now: u64) -> Vec<u32> {
+        let mut due = queue.take_due();
+        std::iter::from_fn(|| queue.next_due(now, &mut due).map(|item| item.0)).collect()
     }
 
     proptest! {
@@ -247,9 +258,7 @@ mod tests {
                         if let Some(tick) = queue.next_tick() {
                             now = tick;
                             queue.advance(tick);
-                            let mut due = Vec::new();
-                            queue.take_due(now, &mut due);
-                            let items: Vec<_> = due.iter().map(|i| i.0).collect();
+                            let items: Vec<_> = take(&mut queue, now);
                             let due = model.partition_point(|(t, ..)| *t <= tick);
                             let expected: Vec<_> = model.drain(..due).map(|(_, id, _)| id).collect();
                             free.extend(&items);
@@ -260,12 +269,10 @@ mod tests {
                         now = model.first().map_or(now + by, |(first, ..)| *first.min(&(now + by)));
                         queue.advance(now);
                         // What is due at the new time comes out before time goes on.
-                        let mut due = Vec::new();
-                        queue.take_due(now, &mut due);
-                        for item in due {
+                        for item in take(&mut queue, now) {
                             let (tick, id, _) = model.remove(0);
-                            prop_assert_eq!((now, item.0), (tick, id));
-                            free.push(item.0);
+                            prop_assert_eq!((now, item), (tick, id));
+                            free.push(item);
                         }
                     }
                     Step::ChangeKind(kind) => queue.change_kind(kind, now),

@@ -52,7 +52,8 @@
 //!
 //! Benches and behavioural models may use the event [`World`] of a system, whose rules are those
 //! of SystemC. It runs after the clock edges of a tick, and components never wait for it: what
-//! RON instantiates is never a process.
+//! RON instantiates is never a process. `docs/for-systemc-users.md` goes through it notion by
+//! notion.
 //!
 //! An [`Event`] is notified now, in the next delta cycle, or at a time; the earlier pending
 //! notification stays:

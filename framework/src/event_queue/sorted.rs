@@ -35,12 +35,12 @@ impl Sorted {
         None
     }
 
-    pub(super) fn take_due(&mut self, now: u64, due: &mut Vec<Timed>) {
-        while self.next_tick().is_some_and(|tick| tick <= now)
-            && let Some(Reverse((_, _, item))) = self.heap.pop()
-        {
-            self.valid.remove(&item);
-            due.push(Timed(item));
+    pub(super) fn pop(&mut self, now: u64) -> Option<Timed> {
+        if self.next_tick()? > now {
+            return None;
         }
+        let Reverse((_, _, item)) = self.heap.pop()?;
+        self.valid.remove(&item);
+        Some(Timed(item))
     }
 }

@@ -172,18 +172,26 @@ impl Wheel {
         }
     }
 
+    /// Takes the list of the current time away; returns its first item for [`Wheel::next_due`].
     #[inline]
-    pub(super) fn take_due(&mut self, due: &mut Vec<Timed>) {
+    pub(super) fn take_due(&mut self) -> u32 {
         let at = (self.now % SLOTS) as usize;
-        let mut item = self.slots[at].first;
+        let first = self.slots[at].first;
+        if first != NONE {
+            self.slots[at] = EMPTY;
+            self.mark_empty(at);
+        }
+        first
+    }
+
+    /// The item at `due`, which moves on to the one after it.
+    #[inline(always)]
+    pub(super) fn next_due(&self, due: &mut u32) -> Option<Timed> {
+        let item = *due;
         if item == NONE {
-            return;
+            return None;
         }
-        self.slots[at] = EMPTY;
-        self.mark_empty(at);
-        while item != NONE {
-            due.push(Timed(item));
-            item = self.links[item as usize].after;
-        }
+        *due = self.links[item as usize].after;
+        Some(Timed(item))
     }
 }

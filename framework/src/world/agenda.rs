@@ -61,7 +61,6 @@ pub(crate) struct Agenda {
     pub(crate) waves: Waves,
     pub(crate) reports: Reports,
     /// Empty lists that keep their memory for the next delta cycle.
-    spare_due: Vec<Timed>,
     spare_ids: Vec<u32>,
     spare_waits: Vec<(u32, usize)>,
     pub(super) spare_updates: Vec<Rc<dyn Update>>,
@@ -108,7 +107,6 @@ impl Agenda {
             stopped: false,
             waves: Waves::default(),
             reports: Reports::default(),
-            spare_due: Vec::new(),
             spare_ids: Vec::new(),
             spare_waits: Vec::new(),
             spare_updates: Vec::new(),
@@ -176,15 +174,13 @@ impl Agenda {
 
     /// Timed notifications and ended waits at ports.
     pub(super) fn start(&mut self, ports: &[u32]) {
-        let mut due = std::mem::take(&mut self.spare_due);
-        self.queue.take_due(self.now, &mut due);
-        for timed in due.drain(..) {
+        let mut due = self.queue.take_due();
+        while let Some(timed) = self.queue.next_due(self.now, &mut due) {
             match timed.split() {
                 Ok(event) => self.trigger(event),
                 Err(wait) => self.end_wait(wait, DEADLINE),
             }
         }
-        self.spare_due = due;
         for port in ports {
             if let Some(wait) = self.ports[*port as usize].waiting.take() {
                 self.end_wait(wait, 0);

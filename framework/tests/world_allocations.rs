@@ -1,0 +1,101 @@
+//! Once it has settled, the event world allocates nothing.
+
+#![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use warpweave_framework::{Frequency, Outcome, RunLimits, SystemBuilder, Tick, World};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: everything is left to the system's allocator; only a counter is added.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Timed events, near and far, that notify themselves again and are sometimes cancelled.
+fn add_events(world: &World, handled: &Rc<Cell<u64>>) {
+    for i in 0..64u64 {
+        let event = world.event("event");
+        let other = world.event("other");
+        let (again, count) = (event.clone(), Rc::clone(handled));
+        world.handler("handler", &[&event], move || {
+            count.set(count.get() + 1);
+            let draw = (count.get() * 7919 + i) % 1009;
+            other.cancel();
+            other.notify_after(1 + draw * 11 % 9000);
+            again.notify_after(1 + draw * if i % 8 == 0 { 9 } else { 1 });
+        });
+        event.notify_after(1 + i);
+    }
+}
+
+/// Processes over signals, FIFOs, mutexes and bounded waits.
+fn add_processes(world: &World) {
+    let (fifo, mutex) = (world.fifo::<u64>("fifo", 4), world.mutex("mutex"));
+    let signal = world.signal("signal", 0u64);
+    let (w, out, held, line) = (world.clone(), fifo.clone(), mutex.clone(), signal.clone());
+    world.process("writer", async move {
+        for n in 0.. {
+            w.ticks(n % 5).await;
+            let guard = held.lock().await;
+            line.write(n);
+            out.send(n).await;
+            drop(guard);
+        }
+    });
+    let w = world.clone();
+    world.process("reader", async move {
+        loop {
+            fifo.recv().await;
+            w.within(3, signal.changed().wait()).await;
+            let guard = mutex.lock().await;
+            w.delta().await;
+            drop(guard);
+        }
+    });
+}
+
+#[test]
+fn nothing_is_allocated_per_event_in_steady_state() {
+    let mut builder = SystemBuilder::new();
+    builder.clock("clock", Frequency::new(1_000_000_000, 1).unwrap());
+    let world = builder.world();
+    let handled = Rc::new(Cell::new(0));
+    add_events(&world, &handled);
+    add_processes(&world);
+    let mut simulation = builder.elaborate().unwrap();
+    let mut run_until = |tick| {
+        let limits = RunLimits {
+            until: Some(Tick(tick)),
+            ..RunLimits::default()
+        };
+        assert_eq!(simulation.run(&limits), Outcome::Limit);
+    };
+    run_until(50_000);
+    let (events, allocations) = (handled.get(), ALLOCATIONS.load(Ordering::Relaxed));
+    run_until(150_000);
+    assert!(
+        handled.get() > events + 5000,
+        "{} events",
+        handled.get() - events
+    );
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - allocations, 0);
+}
