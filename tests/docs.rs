@@ -8,10 +8,12 @@ use std::process::{Command, Output};
 use warpweave_params::{Source, parse};
 use warpweave_systems::standard_registry;
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 11] = [
     "README.md",
     "ARCHITECTURE.md",
     "docs/components.md",
+    "docs/components/energy.md",
+    "docs/components/icc.md",
     "docs/description-files.md",
     "docs/glossary.md",
     "docs/results.md",

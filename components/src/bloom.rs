@@ -9,7 +9,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{SpecError, State};
 
 /// Seeds of the two hashes.
 const SEEDS: [u32; 2] = [0, 0x9747_b28c];
@@ -110,6 +110,12 @@ impl BloomFilter {
     pub fn clear(&mut self) {
         self.words.fill(0);
         self.insertions = 0;
+    }
+
+    /// Names what the filter holds.
+    pub fn state(&mut self, state: &mut State<'_>) {
+        state.array("words", &mut self.words);
+        state.field("insertions", &mut self.insertions);
     }
 
     /// Keys inserted since the last clearing.

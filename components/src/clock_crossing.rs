@@ -33,7 +33,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Cycle, Environment, InPort, Kind, Level as Lasting, Message, Next, OutPort,
-    Ports, SpecError, Statistics, Waits,
+    Ports, SpecError, State, Statistics, Waits,
 };
 
 use crate::crossbar::delay_line::DelayLine;
@@ -71,6 +71,13 @@ impl<T> Default for Fifo<T> {
 }
 
 impl<T: Message + Copy> Fifo<T> {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("line", &mut self.line);
+        state.field("passed", &mut self.passed);
+        state.field("occupancy", &mut self.occupancy);
+        state.field("blocked", &mut self.blocked);
+    }
+
     /// One cycle: the head leaves, the next message is taken. Returns the next cycle in which
     /// there is something to do without the outside changing.
     fn evaluate(
@@ -155,6 +162,11 @@ impl Component for ClockCrossing {
             None if self.requests.blocked || self.responses.blocked => Next::Credit,
             None => Next::Idle,
         }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.part("requests", |state| self.requests.state(state));
+        state.part("responses", |state| self.responses.state(state));
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

@@ -18,7 +18,9 @@
 //! # Timing
 //! A request readable at `up[i]` in cycle `t`, with nothing before it, leaves at `down` in cycle
 //! `t + request_cycles`; a response readable at `down` in cycle `t` leaves at its up port in
-//! `t + response_cycles`. In each direction one message per cycle is taken and one leaves. What
+//! `t + response_cycles`. In each direction one message per cycle is taken and one leaves; with
+//! `broadcast`, the responses right behind it for the same line and sectors and other up ports leave
+//! with it, as far as they have passed the port and their up ports have room. What
 //! leaves a buffer in a cycle makes room for what is taken in that cycle, so full rate needs
 //! `injection_depth ≥ request_cycles` and `response_depth ≥ response_cycles`.
 //!
@@ -35,17 +37,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Environment, Kind, Level as Lasting, Message, Next, Ports, SpecError,
-    Statistics, Waits,
+    State, Statistics, Waits,
 };
 
 use crate::crossbar::delay_line::DelayLine;
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind};
 
 /// Most up ports.
 const UP_PORTS_MAX: u32 = 1 << 12;
 
 /// Most entries of each buffer and of the table.
 const DEPTH_MAX: u32 = 1 << 20;
+
+/// Most up ports of a response bus that reaches all at once.
+const BROADCAST_PORTS_MAX: u32 = 128;
+
+/// Whether one transfer can bring both responses.
+fn carries_the_same(a: &MemResponse, b: &MemResponse) -> bool {
+    let bytes = |r: &MemResponse| (r.line, r.words, r.level, r.write_sequence);
+    a.kind == RequestKind::Read && b.kind == RequestKind::Read && bytes(a) == bytes(b)
+}
 
 /// What a description says about a cluster port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,10 +74,14 @@ pub struct ClusterPortSpec {
     pub response_cycles: u32,
     /// Requests of the cluster that may wait for their responses.
     pub outstanding: u32,
+    /// The response bus reaches all compute units at once: responses that follow each other in the
+    /// FIFO and carry the same bytes of the same line to different compute units leave together.
+    #[serde(default)]
+    pub broadcast: bool,
 }
 
 /// Where a response belongs.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Entry {
     port: u32,
     /// Id of the request as it came from above.
@@ -74,12 +89,14 @@ struct Entry {
     waits: bool,
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Counters {
     requests: u64,
     request_bytes: u64,
     responses: u64,
     response_bytes: u64,
+    /// Responses that left together with one before them.
+    shared_responses: u64,
     /// Requests taken, per up port.
     taken: Vec<u64>,
     injection_occupancy: Lasting,
@@ -117,6 +134,11 @@ impl Kind for ClusterPort {
         range("request_cycles", spec.request_cycles, 1 << 16)?;
         range("response_cycles", spec.response_cycles, 1 << 16)?;
         range("outstanding", spec.outstanding, DEPTH_MAX)?;
+        SpecError::require(
+            !spec.broadcast || spec.up_ports <= BROADCAST_PORTS_MAX,
+            "broadcast",
+            || format!("a bus reaches at most {BROADCAST_PORTS_MAX} up ports at once"),
+        )?;
         let empty = Entry {
             port: 0,
             id: 0,
@@ -147,11 +169,20 @@ impl Component for ClusterPort {
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         // Responses first: their departure frees entries that requests can take.
-        let response_blocked = !self.return_response(ctx);
+        let response_blocked = !self.return_responses(ctx);
         self.take_response(ctx);
         let request_blocked = !self.inject(ctx);
         self.take_request(ctx);
         self.next(ctx, request_blocked, response_blocked)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("injection", &mut self.injection);
+        state.field("responses", &mut self.responses);
+        state.array("entries", &mut self.entries);
+        state.field("free", &mut self.free);
+        state.field("first", &mut self.first);
+        state.field("counters", &mut self.counters);
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
@@ -181,6 +212,12 @@ impl Component for ClusterPort {
                 "bytes",
                 "Bytes of the responses sent up",
                 counters.response_bytes,
+            ),
+            (
+                "shared_responses",
+                "responses",
+                "Responses sent up together with one before them",
+                counters.shared_responses,
             ),
         ];
         for (name, unit, meaning, value) in count {
@@ -232,23 +269,43 @@ impl Component for ClusterPort {
 }
 
 impl ClusterPort {
-    /// Sends the oldest response up; false if its port had no room.
-    fn return_response(&mut self, ctx: &mut Context<'_>) -> bool {
-        let now = ctx.cycle();
-        let Some(response) = self.responses.ready(now) else {
+    /// Sends the oldest response up, and those that can share its transfer; false if its port had
+    /// no room.
+    fn return_responses(&mut self, ctx: &mut Context<'_>) -> bool {
+        let Some(first) = self.responses.ready(ctx.cycle()).copied() else {
             return true;
         };
+        let mut served: u128 = 1 << (self.entries[first.id as usize].port % BROADCAST_PORTS_MAX);
+        if !self.return_response(ctx, first) {
+            return false;
+        }
+        while self.spec.broadcast
+            && let Some(next) = self.responses.ready(ctx.cycle()).copied()
+        {
+            let port = 1 << (self.entries[next.id as usize].port % BROADCAST_PORTS_MAX);
+            if !carries_the_same(&first, &next) || served & port != 0 {
+                break;
+            }
+            served |= port;
+            if !self.return_response(ctx, next) {
+                return false;
+            }
+            self.counters.shared_responses += 1;
+        }
+        true
+    }
+
+    /// Sends the oldest response up; false if its port had no room.
+    fn return_response(&mut self, ctx: &mut Context<'_>, response: MemResponse) -> bool {
+        let now = ctx.cycle();
         let slot = response.id;
         let entry = &mut self.entries[slot as usize];
         let response = MemResponse {
             id: entry.id,
-            ..*response
+            ..response
         };
-        if self.up[entry.port as usize]
-            .response
-            .try_send(ctx, response)
-            .is_err()
-        {
+        let up = &mut self.up[entry.port as usize].response;
+        if up.try_send(ctx, response).is_err() {
             return false;
         }
         entry.waits = false;
@@ -362,7 +419,7 @@ mod tests {
 
     use super::*;
     use crate::crossbar::echo_memory::EchoMemory;
-    use crate::memory::{Level, RequestKind};
+    use crate::memory::Level;
 
     fn spec() -> ClusterPortSpec {
         ClusterPortSpec {
@@ -372,6 +429,7 @@ mod tests {
             request_cycles: 2,
             response_cycles: 3,
             outstanding: 64,
+            broadcast: false,
         }
     }
 
@@ -490,6 +548,46 @@ mod tests {
     }
 
     #[test]
+    fn a_broadcast_brings_one_line_to_several_units_in_one_cycle() {
+        for (broadcast, behind) in [(false, [1, 2]), (true, [0, 1])] {
+            let mut bench = TestBench::new();
+            let spec = ClusterPortSpec {
+                broadcast,
+                ..spec()
+            };
+            bench.add("port", port(spec));
+            let _arrivals = bench.sink::<MemRequest>("port.down.request");
+            let answers = bench.source::<MemResponse>("port.down.response");
+            // Unit 0 takes nothing at first: its first answer holds its wire, the others queue up.
+            let answered = [(0, 512), (0, 0), (1, 0), (2, 128)];
+            let mut sinks = Vec::new();
+            for up in 0..3 {
+                let source = bench.source(&format!("port.up[{up}].request"));
+                for &(_, line) in answered.iter().filter(|a| a.0 == up) {
+                    source.send_at(1 + up, MemRequest::read(7, line, 1));
+                }
+                let name = format!("port.up[{up}].response");
+                let link = Link::latency(1).capacity(1);
+                sinks.push(bench.sink_behind::<MemResponse>(&name, link));
+            }
+            sinks[0].stall_until(60);
+            // Entries are taken in the order of the round robin: units 0, 1, 2, 0.
+            for (id, line) in [(0, 512), (3, 0), (1, 0), (2, 128)] {
+                answers.send_at(20, MemRequest::read(id, line, 1).answer(Level::L2));
+            }
+            bench.step(120);
+            let cycles: Vec<Vec<_>> = sinks
+                .iter()
+                .map(|s| s.take_all().iter().map(|(cycle, _)| *cycle).collect())
+                .collect();
+            let blocked = cycles[0][1];
+            assert_eq!([cycles[1][0] - blocked, cycles[2][0] - blocked], behind);
+            let shared = bench.statistics("port").counter("shared_responses");
+            assert_eq!(shared, Some(u64::from(broadcast)));
+        }
+    }
+
+    #[test]
     #[should_panic(expected = "answered id 7, for which nothing waits")]
     fn an_answer_to_nothing_is_reported() {
         let mut bench = TestBench::new();
@@ -576,7 +674,7 @@ mod tests {
         #[test]
         fn every_request_is_answered_once_in_order_whatever_stalls(
             up_ports in 1u32..6, depths in (1u32..6, 1u32..6, 1u32..8), cycles in (1u32..5, 1u32..5),
-            stalls in 0u32..12,
+            stalls in 0u32..12, broadcast: bool,
             requests in prop::collection::vec(
                 (0usize..6, 0u64..60, 0u64..8, prop::sample::select(RequestKind::ALL.to_vec())), 0..80),
         ) {
@@ -587,6 +685,7 @@ mod tests {
                 outstanding: depths.2,
                 request_cycles: cycles.0,
                 response_cycles: cycles.1,
+                broadcast,
             };
             let mut traffic: Traffic = vec![Vec::new(); up_ports as usize];
             for (up, cycle, line, kind) in requests {

@@ -41,13 +41,13 @@ use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use slotmap::{SlotMap, new_key_type};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports, SpecError,
+    Component, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports, SpecError, State,
     Statistics, Waits,
 };
 
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
+use crate::slab::{Place, Slab};
 
 /// Kernels that queues and pool may hold in all.
 const KERNELS_MAX: u64 = 1 << 20;
@@ -66,9 +66,7 @@ pub struct GmuSpec {
     pub dispatch_latency_cycles: u32,
 }
 
-new_key_type! { struct KernelKey; }
-
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct InFlight {
     launch: KernelLaunch,
     arrived: Cycle,
@@ -77,10 +75,10 @@ struct InFlight {
 }
 
 /// One hardware work queue; empty, it belongs to no stream.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct WorkQueue {
     stream: u32,
-    kernels: VecDeque<KernelKey>,
+    kernels: VecDeque<Place>,
 }
 
 /// Queues kernels and runs one per stream; see the [module](self).
@@ -88,11 +86,11 @@ pub struct Gmu {
     host: LaunchSlave,
     scheduler: ReadyMaster,
     spec: GmuSpec,
-    kernels: SlotMap<KernelKey, InFlight>,
+    kernels: Slab<InFlight>,
     queues: Vec<WorkQueue>,
-    pool: VecDeque<KernelKey>,
+    pool: VecDeque<Place>,
     /// Heads not yet sent, with the cycle from which they may be.
-    heads: VecDeque<(Cycle, KernelKey)>,
+    heads: VecDeque<(Cycle, Place)>,
     accepted: u64,
     completed: u64,
     through_pool: u64,
@@ -131,7 +129,7 @@ impl Kind for Gmu {
         Ok(Self {
             host: LaunchSlave::default(),
             scheduler: ReadyMaster::default(),
-            kernels: SlotMap::with_key(),
+            kernels: Slab::default(),
             queues: queues.collect(),
             pool: VecDeque::new(),
             heads: VecDeque::new(),
@@ -166,6 +164,23 @@ impl Component for Gmu {
             _ if completions_taken => next,
             _ => Next::Credit,
         }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("kernels", &mut self.kernels);
+        state.array("queues", &mut self.queues);
+        state.field("pool", &mut self.pool);
+        state.field("heads", &mut self.heads);
+        state.field("accepted", &mut self.accepted);
+        state.field("completed", &mut self.completed);
+        state.field("through_pool", &mut self.through_pool);
+        state.field("launch_stalls", &mut self.launch_stalls);
+        state.field("stalled", &mut self.stalled);
+        state.field("queues_occupied", &mut self.queues_occupied);
+        state.field("queued", &mut self.queued);
+        state.field("pooled", &mut self.pooled);
+        state.field("running", &mut self.running);
+        state.field("waited", &mut self.waited);
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
@@ -388,7 +403,7 @@ impl Gmu {
     }
 
     /// Puts a kernel into a queue, if one can take it.
-    fn enqueue(&mut self, cycle: Cycle, key: KernelKey) -> bool {
+    fn enqueue(&mut self, cycle: Cycle, key: Place) -> bool {
         let stream = self.kernels[key].launch.stream;
         let Some(place) = self.queue_for(stream) else {
             return false;
@@ -404,7 +419,7 @@ impl Gmu {
         true
     }
 
-    fn becomes_head(&mut self, cycle: Cycle, key: KernelKey) {
+    fn becomes_head(&mut self, cycle: Cycle, key: Place) {
         let from = cycle + Cycle::from(self.spec.dispatch_latency_cycles);
         self.heads.push_back((from, key));
     }

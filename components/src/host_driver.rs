@@ -38,8 +38,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Level, Next, Ports, Probe, SpecError, Statistics,
-    Waits,
+    Component, Context, Cycle, Environment, Kind, Level, Next, Ports, Probe, SpecError, State,
+    Statistics, Waits,
 };
 use warpweave_trace::{HostCommand, Program};
 
@@ -82,6 +82,11 @@ impl KernelTimes {
             .push(time);
     }
 
+    /// Puts `times` in the place of those recorded so far.
+    pub fn restore(&self, times: Vec<KernelTime>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = times;
+    }
+
     /// The times recorded so far.
     pub fn to_vec(&self) -> Vec<KernelTime> {
         self.0
@@ -92,7 +97,7 @@ impl KernelTimes {
 }
 
 /// What the host is at; each has its share of the cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Activity {
     /// Works on a copy.
     Copy,
@@ -124,7 +129,7 @@ const ACTIVITIES: [(&str, &str); 5] = [
     ),
 ];
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Step {
     /// Begins the next command.
     Next,
@@ -135,7 +140,7 @@ enum Step {
     Finished,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Counts {
     commands: u64,
     copies: u64,
@@ -255,6 +260,27 @@ impl Component for HostDriver {
                 }
             }
         }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("started", &mut self.started);
+        state.field("position", &mut self.position);
+        state.field("step", &mut self.step);
+        state.field("in_flight", &mut self.in_flight);
+        state.field("activity", &mut self.activity);
+        state.array("activities", &mut self.activities);
+        state.field("counts", &mut self.counts);
+        state.field_as(
+            "kernel_times",
+            &mut self.times,
+            |times| times.as_ref().map_or(Vec::new(), |t| t.to_vec()),
+            |times, saved| {
+                if let Some(times) = times {
+                    times.restore(saved);
+                }
+                Ok(())
+            },
+        );
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

@@ -117,6 +117,10 @@ pub struct MemRequest {
 pub mod flags {
     /// The request must not be served from, or allocate in, a first-level cache.
     pub const BYPASS_L1: u8 = 1;
+    /// Of a copy-back: memory has these data too, so they may be dropped.
+    pub const CLEAN: u8 = 2;
+    /// A merge table has an entry for this read, which its response looks up (ICC paper, 6.2).
+    pub const TRACKED: u8 = 4;
 }
 
 const _: () = assert!(

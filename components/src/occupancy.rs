@@ -36,7 +36,7 @@ pub struct UnitLimits {
 }
 
 /// What one work-group of a kernel needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkGroupNeeds {
     /// Wavefronts.
     pub wavefronts: u32,

@@ -20,7 +20,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{SpecError, Statistics};
+use warpweave_framework::{SpecError, State, Statistics};
 
 use crate::bloom::{BloomFilter, BloomKey, BloomSpec};
 
@@ -257,6 +257,21 @@ impl ReuseMonitor {
         for watched in [&mut self.parent_child, &mut self.sibling, &mut self.own] {
             watched.filter.clear();
         }
+    }
+
+    /// Names what filters and counters hold.
+    pub fn state(&mut self, state: &mut State<'_>) {
+        for (name, watched) in [
+            ("parent_child", &mut self.parent_child),
+            ("sibling", &mut self.sibling),
+            ("own", &mut self.own),
+        ] {
+            state.part(name, |state| {
+                watched.filter.state(state);
+                state.field("counter", &mut watched.counter);
+            });
+        }
+        state.field("children", &mut self.children);
     }
 
     /// Reports counters, rates and the prediction for the next child.

@@ -10,6 +10,7 @@ use warpweave_params::nearest;
 
 use crate::channel::{Link, Width};
 use crate::component::Component;
+use crate::cut::Place;
 use crate::ports::{ChannelTerms, Direction, Ports};
 use crate::schedule::Target;
 use crate::simulation::{ChannelInfo, Instance, Simulation};
@@ -548,6 +549,8 @@ impl Elaboration {
                 from: (channel.from.0 as u32, self.port(channel.from).name.clone()),
                 to: (channel.to.0 as u32, self.port(channel.to).name.clone()),
                 link: *link,
+                published: self.port(channel.from).fans_out,
+                tapped: false,
             });
         }
         let mut ends: Vec<Option<Box<dyn std::any::Any>>> = Vec::new();
@@ -579,7 +582,10 @@ impl Elaboration {
             instances.push(Instance {
                 path: instance.path,
                 kind: instance.kind,
-                target,
+                place: Place {
+                    partition: 0,
+                    target,
+                },
             });
         }
         let names = self.clocks.into_iter().map(|(name, _)| name).collect();

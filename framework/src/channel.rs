@@ -12,14 +12,18 @@
 //! readable at the first receiver edge at or after that time.
 
 use std::any::{Any, TypeId, type_name};
+use std::sync::Arc;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::context::Context;
-use crate::ports::{AnyPort, ChannelTerms, Direction, PortState};
+use crate::cut::Boundary;
+use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
 use crate::ring::{Consumer, Producer, Vacancy, ring};
-use crate::schedule::Target;
+use crate::tap::{Credit, Tap, Taps};
+use crate::time::TICK_MAX;
 
 /// A value that travels through channels: small, plain, moved, and storable in a checkpoint.
 pub trait Message: Serialize + DeserializeOwned + Send + 'static {
@@ -105,13 +109,13 @@ pub struct OutPort<T> {
 
 struct Out<T> {
     end: Producer<T>,
-    receiver: Target,
-    /// Latency in the sender's cycles and in ticks.
+    receiver: Reach,
+    /// Latency in the sender's cycles.
     latency_cycles: u64,
-    latency_ticks: u64,
     period: u64,
     width: Width,
-    same_domain: bool,
+    /// The receiver is across a cut and the coordinator knows that the sender waits for a credit.
+    waiting: bool,
     /// Width accounting: the wire takes no more before `free_from`; `sent` messages left in the
     /// cycle at tick `sent_at`.
     free_from: u64,
@@ -119,21 +123,144 @@ struct Out<T> {
     sent: u32,
     messages: u64,
     channel: u32,
+    taps: Option<Box<Taps<T>>>,
 }
 
 impl<T> Out<T> {
+    /// Whether the sender waits for a credit that is not on its way.
+    fn blocked(&self) -> bool {
+        match self.receiver {
+            Reach::Cut(..) => self.waiting && self.end.vacancy(TICK_MAX) == Vacancy::Full,
+            _ => self.end.is_blocked(),
+        }
+    }
+
     /// Sees to it that the sender is woken when it can send.
     #[cold]
-    fn arm(&self, vacancy: Vacancy, ctx: &mut Context<'_>) {
+    fn arm(&mut self, vacancy: Vacancy, ctx: &mut Context<'_>) {
+        if let Reach::Cut(cut, positions) = &self.receiver {
+            let unseen = match vacancy {
+                Vacancy::Free => false,
+                // Whether this credit is on its way already may depend on the threads' pace.
+                Vacancy::CreditAt(tick) => tick >= ctx.across().window_end,
+                Vacancy::Full => true,
+            };
+            if unseen {
+                if ctx.invited() && !self.waiting {
+                    self.waiting = true;
+                    positions.set_write(self.end.position());
+                    ctx.across().waiting.push(*cut);
+                }
+                return;
+            }
+        }
         let now = ctx.now().0;
         match vacancy {
             // The width of the wire is used up.
             Vacancy::Free => ctx.wake_me_at_tick(self.free_from),
-            Vacancy::CreditAt(tick) => ctx.wake_me_at_tick(tick.max(self.free_from)),
-            Vacancy::Full if ctx.invited() => self.end.set_blocked(),
+            // As if the pop had come later; should the wire be busy then, that is found out then.
+            // The credit is lost: only the deadlock report learns of it.
+            Vacancy::CreditAt(TICK_MAX) => self.end.set_blocked(true),
+            Vacancy::CreditAt(tick) => ctx.wake_me_at_tick(tick),
+            Vacancy::Full if ctx.invited() => self.end.set_blocked(true),
             Vacancy::Full => {}
         }
         debug_assert!(now < self.free_from || vacancy != Vacancy::Free);
+    }
+}
+
+impl<T: Message> Out<T> {
+    /// Writes the next slot, which is free.
+    #[inline]
+    fn push(&mut self, ctx: &mut Context<'_>, message: T) {
+        let tail = self.occupy(ctx.now().0, &message);
+        self.put(ctx, message, self.latency_cycles + tail);
+    }
+
+    /// Accounts for the width of the wire; returns how many cycles after the first byte the last
+    /// one leaves.
+    #[inline]
+    fn occupy(&mut self, now: u64, message: &T) -> u64 {
+        match self.width {
+            Width::Messages(1) => {
+                self.free_from = now + self.period;
+                0
+            }
+            Width::Messages(width) => {
+                self.sent = if self.sent_at == now {
+                    self.sent + 1
+                } else {
+                    1
+                };
+                self.sent_at = now;
+                if self.sent >= width {
+                    self.free_from = now + self.period;
+                }
+                0
+            }
+            Width::Bytes(width) => {
+                let cycles = u64::from(message.wire_bytes().div_ceil(width).max(1));
+                self.free_from = now + cycles * self.period;
+                cycles - 1
+            }
+        }
+    }
+
+    /// Writes the next slot; the message is readable after `cycles`.
+    #[inline]
+    fn put(&mut self, ctx: &mut Context<'_>, message: T, cycles: u64) {
+        let now = ctx.now().0;
+        let ready = now + cycles * self.period;
+        // Behind another message nobody need be woken yet: taking that one arms for this one.
+        let first = self.end.push(now, message, ready);
+        self.messages += 1;
+        match &self.receiver {
+            Reach::Same(target) => {
+                if first {
+                    ctx.wake_in(*target, cycles);
+                }
+            }
+            Reach::OtherClock(target) => {
+                if first {
+                    ctx.wake_at_tick(*target, ready);
+                }
+            }
+            Reach::Cut(cut, _) => {
+                self.waiting = false;
+                ctx.across().sent.push(*cut);
+            }
+        }
+        ctx.sent(self.channel);
+    }
+
+    /// As [`Out::push`] through the taps. What they add beyond the message itself uses no width.
+    #[cold]
+    fn push_tapped(&mut self, ctx: &mut Context<'_>, message: T) {
+        let now = ctx.now().0;
+        let mut taps = self.taps.take().expect("the caller saw taps");
+        let mut wire = taps.send(ctx, message);
+        if wire.is_empty() {
+            // The message is lost; the wire was used all the same.
+            self.free_from = now + self.period;
+        }
+        for (i, transit) in wire.drain(..).enumerate() {
+            let tail = if i == 0 {
+                self.occupy(now, &transit.message)
+            } else {
+                0
+            };
+            if transit.hold > 0 {
+                self.free_from = self.free_from.max(now + (1 + transit.hold) * self.period);
+            }
+            let cycles = (self.latency_cycles + tail)
+                .saturating_add_signed(transit.delay)
+                .max(1);
+            if self.end.vacancy(now) == Vacancy::Free {
+                self.put(ctx, transit.message, cycles);
+            }
+        }
+        taps.reuse(wire);
+        self.taps = Some(taps);
     }
 }
 
@@ -190,46 +317,15 @@ impl<T: Message> OutPort<T> {
         Ok(())
     }
 
-    /// Writes the next slot, which is free.
+    /// Sends what the taps of the port, if there are any, make of the message.
     #[inline]
     fn push(&mut self, ctx: &mut Context<'_>, message: T) {
-        let now = ctx.now().0;
         let link = self.link.as_mut().expect(UNBOUND);
-        let tail = match link.width {
-            Width::Messages(1) => {
-                link.free_from = now + link.period;
-                0
-            }
-            Width::Messages(width) => {
-                link.sent = if link.sent_at == now {
-                    link.sent + 1
-                } else {
-                    1
-                };
-                link.sent_at = now;
-                if link.sent >= width {
-                    link.free_from = now + link.period;
-                }
-                0
-            }
-            Width::Bytes(width) => {
-                let cycles = u64::from(message.wire_bytes().div_ceil(width).max(1));
-                link.free_from = now + cycles * link.period;
-                cycles - 1
-            }
-        };
-        let delay = link.latency_ticks + tail * link.period;
-        // Behind another message nobody need be woken yet: taking that one arms for this one.
-        let first = link.end.push(now, message, now + delay);
-        link.messages += 1;
-        if first {
-            if link.same_domain {
-                ctx.wake_in(link.receiver, link.latency_cycles + tail);
-            } else {
-                ctx.wake_at_tick(link.receiver, now + delay);
-            }
+        if link.taps.is_some() {
+            link.push_tapped(ctx, message);
+        } else {
+            link.push(ctx, message);
         }
-        ctx.sent(link.channel);
     }
 
     /// Sends a message that is known to fit.
@@ -246,6 +342,11 @@ impl<T: Message> OutPort<T> {
         self.push(ctx, message);
     }
 
+    /// Puts a tap between the port, which is connected, and its channel.
+    pub(crate) fn add_tap(&mut self, tap: Box<dyn Tap<T>>) {
+        Taps::add(&mut self.link.as_mut().expect(UNBOUND).taps, tap);
+    }
+
     /// Messages in the channel, visible or in flight; for reports.
     pub fn occupancy(&self) -> usize {
         self.link.as_ref().map_or(0, |l| l.end.len())
@@ -259,11 +360,56 @@ pub struct InPort<T> {
 
 struct In<T> {
     end: Consumer<T>,
-    sender: Target,
+    sender: Reach,
     credit_cycles: u64,
     credit_ticks: u64,
-    same_domain: bool,
     messages: u64,
+    channel: u32,
+    taps: Option<Box<Taps<T>>>,
+}
+
+impl<T: Message> In<T> {
+    /// Wakes a sender that waits for room, which it has after `cycles` of the receiver.
+    #[inline]
+    fn return_credit(&self, ctx: &mut Context<'_>, cycles: u64, tick: u64) {
+        match &self.sender {
+            Reach::Same(target) => {
+                if self.end.take_blocked() {
+                    ctx.wake_in(*target, cycles);
+                }
+            }
+            Reach::OtherClock(target) => {
+                if self.end.take_blocked() {
+                    ctx.wake_at_tick(*target, tick);
+                }
+            }
+            Reach::Cut(_, positions) => positions.set_read(self.end.position()),
+        }
+    }
+
+    /// Takes the oldest message through the taps.
+    #[cold]
+    fn pop_tapped(&mut self, ctx: &mut Context<'_>) -> Option<T> {
+        let now = ctx.now().0;
+        self.end.peek(now)?;
+        let mut taps = self.taps.take().expect("the caller saw taps");
+        let cycles = match taps.credit(ctx) {
+            Credit::Due => Some(self.credit_cycles),
+            Credit::Late(cycles) => Some(self.credit_cycles.saturating_add(cycles)),
+            Credit::Lost => None,
+        };
+        let period = self.credit_ticks / self.credit_cycles;
+        let free_at = cycles.map_or(TICK_MAX, |c| now.saturating_add(c.saturating_mul(period)));
+        let mut message = self.end.pop(now, free_at.min(TICK_MAX))?;
+        taps.take(ctx, &mut message);
+        self.taps = Some(taps);
+        if let Some(cycles) = cycles {
+            self.return_credit(ctx, cycles, free_at);
+        } else if let Reach::Cut(_, positions) = &self.sender {
+            positions.set_read(self.end.position());
+        }
+        Some(message)
+    }
 }
 
 impl<T: Message> InPort<T> {
@@ -288,25 +434,40 @@ impl<T: Message> InPort<T> {
     pub fn pop(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let now = ctx.now().0;
         let link = self.link.as_mut().expect(UNBOUND);
-        let value = link.end.pop(now, now + link.credit_ticks)?;
+        let value = if link.taps.is_some() {
+            link.pop_tapped(ctx)?
+        } else {
+            let free_at = now + link.credit_ticks;
+            let value = link.end.pop(now, free_at)?;
+            link.return_credit(ctx, link.credit_cycles, free_at);
+            value
+        };
         link.messages += 1;
-        if link.end.take_blocked() {
-            if link.same_domain {
-                ctx.wake_in(link.sender, link.credit_cycles);
-            } else {
-                ctx.wake_at_tick(link.sender, now + link.credit_ticks);
-            }
-        }
         if let Some(ready) = link.end.next_ready(now) {
             ctx.wake_me_at_tick(ready);
         }
+        ctx.taken(link.channel);
         Some(value)
+    }
+
+    /// Puts a tap between the port, which is connected, and its channel.
+    pub(crate) fn add_tap(&mut self, tap: Box<dyn Tap<T>>) {
+        Taps::add(&mut self.link.as_mut().expect(UNBOUND).taps, tap);
     }
 
     /// Messages in the channel, visible or in flight; for reports.
     pub fn occupancy(&self) -> usize {
         self.link.as_ref().map_or(0, |l| l.end.len())
     }
+}
+
+/// The saved state of a sending end.
+#[derive(Serialize, Deserialize)]
+struct SavedWire {
+    free_from: u64,
+    sent_at: u64,
+    sent: u32,
+    messages: u64,
 }
 
 impl<T: Message> AnyPort for OutPort<T> {
@@ -326,17 +487,17 @@ impl<T: Message> AnyPort for OutPort<T> {
         let (producer, consumer) = ring::<T>(terms.capacity as usize);
         self.link = Some(Out {
             end: producer,
-            receiver: terms.receiver,
+            receiver: Reach::within(terms.sender, terms.receiver),
             latency_cycles: u64::from(terms.latency_cycles),
-            latency_ticks: u64::from(terms.latency_cycles) * terms.sender_period,
             period: terms.sender_period,
             width: terms.width,
-            same_domain: terms.sender.domain == terms.receiver.domain,
+            waiting: false,
             free_from: 0,
             sent_at: u64::MAX,
             sent: 0,
             messages: 0,
             channel: terms.channel,
+            taps: None,
         });
         Box::new(consumer)
     }
@@ -349,9 +510,84 @@ impl<T: Message> AnyPort for OutPort<T> {
         self.link.as_ref().map_or(UNCONNECTED, |l| PortState {
             occupancy: l.end.len(),
             capacity: l.end.capacity(),
-            blocked: l.end.is_blocked(),
+            blocked: l.blocked(),
             messages: l.messages,
         })
+    }
+
+    fn place_receiver(
+        &mut self,
+        _channel: u32,
+        receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        let link = self.link.as_mut().expect(UNBOUND);
+        let blocked = link.blocked();
+        let boundary = if let Reach::Cut(_, positions) = &receiver {
+            positions.set_write(link.end.position());
+            link.waiting = blocked;
+            Some((link.end.boundary(Arc::clone(positions)), blocked))
+        } else {
+            link.end.set_blocked(blocked);
+            link.waiting = false;
+            None
+        };
+        link.receiver = receiver;
+        boundary
+    }
+
+    fn place_sender(&mut self, _sender: Reach) {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    fn save(&self, _now: u64) -> Result<SavedPort, String> {
+        let Some(link) = &self.link else {
+            return Ok(SavedPort::default());
+        };
+        let wire = SavedWire {
+            free_from: link.free_from,
+            sent_at: link.sent_at,
+            sent: link.sent,
+            messages: link.messages,
+        };
+        SavedPort::of(&wire, &link.blocked())
+    }
+
+    fn is_tapped(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.taps.is_some())
+    }
+
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        let link = self.link.as_ref()?;
+        let sent = json!({ "messages": link.messages, "free_from_tick": link.free_from });
+        Some(("sent".to_owned(), sent))
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, own: &SavedPort, other: &SavedPort) -> Result<(), String> {
+        let Some(link) = &mut self.link else {
+            return Ok(());
+        };
+        let wire: SavedWire = own.state()?;
+        let messages: Vec<(u64, T)> = other.state()?;
+        let (credits, _): (Vec<u64>, u64) = other.engine()?;
+        let late = |tick: &u64| *tick > TICK_MAX;
+        if messages.iter().map(|m| &m.0).chain(&credits).any(late) {
+            return Err("a time beyond the horizon".to_owned());
+        }
+        if !messages
+            .into_iter()
+            .all(|(ready, value)| link.end.restore_message(ready, value))
+            || !link.end.restore_credits(&credits)
+        {
+            return Err(format!("more than its {} slots hold", link.end.capacity()));
+        }
+        link.end.set_blocked(own.engine()?);
+        link.free_from = wire.free_from;
+        link.sent_at = wire.sent_at;
+        link.sent = wire.sent;
+        link.messages = wire.messages;
+        Ok(())
     }
 }
 
@@ -378,11 +614,12 @@ impl<T: Message> AnyPort for InPort<T> {
             .expect("elaboration compared the message types");
         self.link = Some(In {
             end: *end,
-            sender: terms.sender,
+            sender: Reach::within(terms.receiver, terms.sender),
             credit_cycles: u64::from(terms.credit_cycles),
             credit_ticks: u64::from(terms.credit_cycles) * terms.receiver_period,
-            same_domain: terms.sender.domain == terms.receiver.domain,
             messages: 0,
+            channel: terms.channel,
+            taps: None,
         });
     }
 
@@ -393,6 +630,56 @@ impl<T: Message> AnyPort for InPort<T> {
             blocked: false,
             messages: l.messages,
         })
+    }
+
+    fn place_receiver(
+        &mut self,
+        _channel: u32,
+        _receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    fn place_sender(&mut self, sender: Reach) {
+        let link = self.link.as_mut().expect(UNBOUND);
+        if let Reach::Cut(_, positions) = &sender {
+            positions.set_read(link.end.position());
+        }
+        link.sender = sender;
+    }
+
+    fn save(&self, now: u64) -> Result<SavedPort, String> {
+        let Some(link) = &self.link else {
+            return Ok(SavedPort::default());
+        };
+        let messages: Vec<_> = link.end.messages().collect();
+        let credits: Vec<_> = link.end.credits(now).collect();
+        SavedPort::of(&messages, &(credits, link.messages))
+    }
+
+    fn is_tapped(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.taps.is_some())
+    }
+
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        let messages = self.link.as_ref()?.end.messages();
+        let messages = messages
+            .map(|(tick, message)| json!({ "readable_from_tick": tick, "message": message }));
+        Some(("holds".to_owned(), messages.collect()))
+    }
+
+    fn clear(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.end.clear();
+        }
+    }
+
+    fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        if let Some(link) = &mut self.link {
+            let (_, messages): (Vec<u64>, u64) = own.engine()?;
+            link.messages = messages;
+        }
+        Ok(())
     }
 }
 

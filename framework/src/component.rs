@@ -39,6 +39,12 @@ pub trait Component: Send {
     /// [`Statistics::cycle`], so that a sleeping component reports what an awake one would.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 
+    /// Work of one evaluation on the host compared with others, roughly in hundreds of
+    /// instructions; for dividing a system evenly between threads. Results do not depend on it.
+    fn evaluation_cost(&self) -> u64 {
+        1
+    }
+
     /// Tells a deadlock report what the component still waits for, in words of the hardware
     /// ("3 MSHRs wait for fills"). Ports blocked for lack of credit are reported by the engine.
     fn waits(&self, _waits: &mut Waits<'_>) {}

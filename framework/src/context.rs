@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::probe::{Probe, ProbeSink};
 use crate::schedule::{DomainSchedule, Target};
 use crate::time::{Cycle, TICK_MAX, Tick};
 
-/// Engine state that evaluations touch.
+/// Engine state of one partition that evaluations touch.
 pub(crate) struct Shared {
     pub(crate) domains: Vec<DomainSchedule>,
     /// Wake-ups that do not keep a run alive.
@@ -14,25 +16,97 @@ pub(crate) struct Shared {
     /// The component under evaluation is awake. Without sleeping also those asleep are evaluated;
     /// what they ask about then must not wake anybody, or the run would end at another time.
     pub(crate) invited: bool,
-    /// Obligations taken and not yet discharged.
-    pub(crate) obligations: u64,
-    /// Whether any obligation was ever taken.
-    pub(crate) obliged: bool,
+    /// Obligations taken less those discharged, per tick, since the coordinator last looked.
+    pub(crate) obligations: Vec<(Tick, i64)>,
+    /// What went wrong since the coordinator last looked.
+    pub(crate) failures: Vec<Failure>,
+    /// When the event world asked for the end of the run.
+    pub(crate) stopped: Option<Tick>,
     /// Tick of the last message sent.
     pub(crate) last_progress: Tick,
     /// Messages sent.
     pub(crate) messages: u64,
     /// Ports of processes whose waits ended at this tick.
     pub(crate) process_ports: Vec<u32>,
-    pub(crate) stop: Option<String>,
-    pub(crate) sink: Option<Box<dyn ProbeSink>>,
+    pub(crate) sink: Option<Sink>,
+    pub(crate) across: Across,
+}
+
+/// A model found wrong by one instance.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    pub(crate) tick: Tick,
+    /// Number of the instance; those of the event world come last.
+    pub(crate) component: u32,
+    pub(crate) message: String,
+}
+
+/// Where instrumentation events go.
+pub(crate) enum Sink {
+    /// Straight to the listener: there is one partition.
+    Direct(Box<dyn ProbeSink>),
+    /// Into a list that is merged with those of other partitions: tick, clock domain, component.
+    Buffer(Vec<(Tick, u32, u32, Probe)>),
+}
+
+/// What happened at the cuts to other partitions since the coordinator last looked. Nothing is
+/// woken across a cut during a window.
+#[derive(Default)]
+pub(crate) struct Across {
+    /// First tick of the next window: what other partitions do in this one is not visible before.
+    pub(crate) window_end: u64,
+    /// Cut channels into which messages were sent.
+    pub(crate) sent: Vec<u32>,
+    /// Cut channels whose sender waits for a credit that has not been seen yet.
+    pub(crate) waiting: Vec<u32>,
+    /// Cut published wires whose value changes for the reader at the tick.
+    pub(crate) published: Vec<(u32, u64)>,
 }
 
 impl Shared {
+    pub(crate) fn new(domains: Vec<DomainSchedule>) -> Self {
+        Self {
+            domains,
+            background: BTreeSet::new(),
+            invited: true,
+            obligations: Vec::new(),
+            failures: Vec::new(),
+            stopped: None,
+            last_progress: Tick(0),
+            messages: 0,
+            process_ports: Vec::new(),
+            sink: None,
+            across: Across::default(),
+        }
+    }
+
     pub(crate) fn wake_at_tick(&mut self, target: Target, tick: u64) {
         let domain = &mut self.domains[target.domain as usize];
         let cycle = domain.first_edge_at_or_after(tick);
         domain.wake(target.index, cycle);
+    }
+
+    pub(crate) fn change_obligations(&mut self, now: Tick, by: i64) {
+        match self.obligations.last_mut() {
+            Some((tick, sum)) if *tick == now => *sum += by,
+            _ => self.obligations.push((now, by)),
+        }
+    }
+
+    /// Whether something happened that may end the run.
+    #[inline]
+    pub(crate) fn may_end(&self) -> bool {
+        !self.obligations.is_empty() || !self.failures.is_empty() || self.stopped.is_some()
+    }
+}
+
+impl Sink {
+    pub(crate) fn record(&mut self, ctx: (Tick, u32, u32), probe: Probe) {
+        let (now, domain, component) = ctx;
+        match self {
+            Self::Direct(sink) => sink.record(now, component, &probe),
+            Self::Buffer(events) => events.push((now, domain, component, probe)),
+        }
     }
 }
 
@@ -67,26 +141,32 @@ impl Context<'_> {
     /// Takes an obligation: the run is not complete before it is discharged. Silence with an open
     /// obligation is a deadlock.
     pub fn take_obligation(&mut self) {
-        self.shared.obligations += 1;
-        self.shared.obliged = true;
+        self.shared.change_obligations(self.now, 1);
     }
 
-    /// Discharges an obligation. When none is left the run ends after the current tick.
+    /// Discharges an obligation. When none is left at the end of a tick the run ends, after the
+    /// stop delay of the system ([`crate::Simulation::stop_delay`]).
     ///
-    /// # Panics
-    /// When none is open.
+    /// More discharged than taken is a mistake at which the run panics.
     pub fn discharge_obligation(&mut self) {
-        self.shared.obligations = self
-            .shared
-            .obligations
-            .checked_sub(1)
-            .expect("an obligation is discharged once");
+        self.shared.change_obligations(self.now, -1);
     }
 
-    /// Ends the run after the current tick because the model found something wrong, such as a
-    /// violated protocol.
+    /// Ends the run because the model found something wrong, such as a violated protocol. It ends
+    /// after the stop delay of the system ([`crate::Simulation::stop_delay`]); this component is
+    /// not evaluated any more. Of several failures the earliest is reported, of those in one tick
+    /// that of the instance added first.
     pub fn fail(&mut self, message: String) {
-        self.shared.stop.get_or_insert(message);
+        let (tick, component) = (self.now, self.component);
+        // The first of one evaluation counts.
+        if !matches!(self.shared.failures.last(), Some(f) if (f.tick, f.component) == (tick, component))
+        {
+            self.shared.failures.push(Failure {
+                tick,
+                component,
+                message,
+            });
+        }
     }
 
     /// Wakes this component at `cycle` of its clock without keeping the run alive for it: for
@@ -103,7 +183,7 @@ impl Context<'_> {
     #[inline]
     pub fn probe(&mut self, probe: impl FnOnce() -> Probe) {
         if let Some(sink) = &mut self.shared.sink {
-            sink.record(self.now, self.component, &probe());
+            sink.record((self.now, self.me.domain, self.component), probe());
         }
     }
 
@@ -111,9 +191,12 @@ impl Context<'_> {
     pub(crate) fn sent(&mut self, channel: u32) {
         self.shared.messages += 1;
         self.shared.last_progress = self.now;
-        if let Some(sink) = &mut self.shared.sink {
-            sink.record(self.now, self.component, &Probe::Sent { channel });
-        }
+        self.probe(|| Probe::Sent { channel });
+    }
+
+    #[inline]
+    pub(crate) fn taken(&mut self, channel: u32) {
+        self.probe(|| Probe::Taken { channel });
     }
 
     /// Wakes a component of the same domain `cycles` from now.
@@ -142,5 +225,11 @@ impl Context<'_> {
     #[inline]
     pub(crate) fn invited(&self) -> bool {
         self.shared.invited
+    }
+
+    /// The cuts of this component's partition.
+    #[inline]
+    pub(crate) fn across(&mut self) -> &mut Across {
+        &mut self.shared.across
     }
 }

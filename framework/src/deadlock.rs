@@ -111,8 +111,8 @@ impl DeadlockReport {
         Self {
             now: simulation.now(),
             seconds: simulation.time.seconds(simulation.now()),
-            last_progress: simulation.shared.last_progress,
-            obligations: simulation.shared.obligations,
+            last_progress: simulation.course.last_progress,
+            obligations: simulation.course.obligations,
             waits,
             cycle,
             occupied,

@@ -1,131 +1,187 @@
-//! The queue of what happens at a time and not at a clock edge, in the order of (tick, sequence).
+//! The queue of what happens at a time and not at a clock edge: by tick, and within a tick in the
+//! order in which it was asked for.
 //!
-//! ```text
-//!   near: one FIFO per tick, for the next 4096 ticks ── two-level bitmap finds the next one
-//!   far:  ordered by (tick, sequence) ── moves to the near part before its ticks can be reached
-//! ```
+//! Two implementations behind one face. [`QueueKind::Wheel`] is what runs use;
+//! [`QueueKind::Sorted`] is as simple as can be, so that tests can hold the one against the other.
 
-use std::collections::BTreeMap;
+mod far;
+mod sorted;
+mod wheel;
+
+use sorted::Sorted;
+use wheel::Wheel;
 
 use crate::time::TICK_MAX;
 
-/// Ticks the near part covers: 64 words of 64 bits.
-const SLOTS: u64 = 64 * 64;
-
-/// Items by tick; those of one tick come out as they went in.
-pub(crate) struct EventQueue<T> {
-    /// The time up to which items have been taken.
-    now: u64,
-    slots: Vec<Vec<T>>,
-    occupied: [u64; 64],
-    /// Bit per word of `occupied` that is not zero.
-    summary: u64,
-    far: BTreeMap<(u64, u64), T>,
-    sequence: u64,
+/// Which queue orders timed notifications. Results never depend on it; tests choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueKind {
+    /// A timing wheel for the near future and a heap for the far.
+    #[default]
+    Wheel,
+    /// A binary heap ordered by (tick, sequence).
+    Sorted,
 }
 
-impl<T: Copy + PartialEq> EventQueue<T> {
+/// What a tick in the queue is for. Each waits for one tick at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timed(u32);
+
+impl Timed {
+    pub(crate) fn event(id: u32) -> Self {
+        Self(id << 1)
+    }
+
+    pub(crate) fn wait(id: u32) -> Self {
+        Self(id << 1 | 1)
+    }
+
+    /// Number of the event, or of the wait.
+    #[inline]
+    pub(crate) fn split(self) -> Result<u32, u32> {
+        if self.0 & 1 == 0 {
+            Ok(self.0 >> 1)
+        } else {
+            Err(self.0 >> 1)
+        }
+    }
+}
+
+/// Items by tick; those of one tick come out as they went in.
+pub(crate) struct EventQueue {
+    wheel: Wheel,
+    /// Holds everything in place of the wheel.
+    sorted: Option<Box<Sorted>>,
+    /// Items in the queue.
+    pending: usize,
+    /// How many of them do not keep a run alive.
+    background: usize,
+    /// Which ones, a bit each.
+    is_background: Vec<u64>,
+}
+
+impl EventQueue {
     pub(crate) fn new() -> Self {
         Self {
-            now: 0,
-            slots: (0..SLOTS).map(|_| Vec::new()).collect(),
-            occupied: [0; 64],
-            summary: 0,
-            far: BTreeMap::new(),
-            sequence: 0,
+            wheel: Wheel::new(),
+            sorted: None,
+            pending: 0,
+            background: 0,
+            is_background: Vec::new(),
         }
     }
 
-    /// Adds an item at `tick`, not before the current time. Beyond the horizon it never comes.
-    #[inline]
-    pub(crate) fn push(&mut self, tick: u64, item: T) {
-        debug_assert!(tick >= self.now);
-        if tick - self.now < SLOTS {
-            self.push_near(tick, item);
-        } else if tick <= TICK_MAX {
-            self.far.insert((tick, self.sequence), item);
-            self.sequence += 1;
+    /// Goes on with a queue of another kind, which takes over what is pending after `now`.
+    pub(crate) fn change_kind(&mut self, kind: QueueKind, now: u64) {
+        let mut moved = Vec::new();
+        let mut due = Vec::new();
+        while let Some(tick) = self.next_tick() {
+            self.advance(tick);
+            self.order_due(tick, &mut due);
+            moved.extend(due.drain(..).map(|item| (tick, item)));
+        }
+        self.wheel.turn_back(now);
+        self.sorted = (kind == QueueKind::Sorted).then(Box::default);
+        for (tick, item) in moved {
+            self.order_push(tick, item);
         }
     }
 
-    #[inline]
-    fn push_near(&mut self, tick: u64, item: T) {
-        let slot = (tick % SLOTS) as usize;
-        self.slots[slot].push(item);
-        self.occupied[slot / 64] |= 1 << (slot % 64);
-        self.summary |= 1 << (slot / 64);
-    }
-
-    #[inline]
-    fn mark_empty(&mut self, slot: usize) {
-        let word = slot / 64;
-        self.occupied[word] &= !(1 << (slot % 64));
-        if self.occupied[word] == 0 {
-            self.summary &= !(1 << word);
+    /// Adds an item at `tick`, after the current time. Beyond the horizon it never comes.
+    pub(crate) fn push(&mut self, tick: u64, item: Timed) {
+        if tick <= TICK_MAX {
+            self.pending += 1;
+            self.order_push(tick, item);
         }
     }
 
-    /// Removes one item that was added at `tick` and not taken yet.
-    pub(crate) fn remove(&mut self, tick: u64, item: T) {
-        let slot = (tick % SLOTS) as usize;
-        if tick - self.now < SLOTS {
-            let items = &mut self.slots[slot];
-            if let Some(at) = items.iter().position(|i| *i == item) {
-                items.remove(at);
+    /// Does what [`EventQueue::push`] does where that takes but a few steps: not more than
+    /// [`wheel::SLOTS`] ticks ahead, and `item` has been in the queue before. Says whether it did.
+    #[inline(always)]
+    pub(crate) fn push_soon(&mut self, ticks: u64, item: Timed) -> bool {
+        let done = self.sorted.is_none() && self.wheel.push_soon(ticks, item);
+        self.pending += usize::from(done);
+        done
+    }
+
+    /// Says that `item`, just added, does not keep a run alive.
+    pub(crate) fn put_in_background(&mut self, item: Timed) {
+        let (word, bit) = (item.0 as usize / 64, 1 << (item.0 % 64));
+        if word >= self.is_background.len() {
+            self.is_background.resize(word + 1, 0);
+        }
+        self.background += usize::from(self.is_background[word] & bit == 0);
+        self.is_background[word] |= bit;
+    }
+
+    /// Says that `item` keeps the run alive after all.
+    #[inline]
+    pub(crate) fn bring_to_foreground(&mut self, item: Timed) {
+        if self.background > 0
+            && let Some(word) = self.is_background.get_mut(item.0 as usize / 64)
+            && *word >> (item.0 % 64) & 1 == 1
+        {
+            *word &= !(1 << (item.0 % 64));
+            self.background -= 1;
+        }
+    }
+
+    /// Whether anything in the queue keeps the run alive.
+    pub(crate) fn has_foreground(&self) -> bool {
+        self.pending > self.background
+    }
+
+    /// Removes the item that was added at `tick`, after the current time.
+    pub(crate) fn remove(&mut self, tick: u64, item: Timed) {
+        if tick <= TICK_MAX {
+            self.pending -= 1;
+            self.bring_to_foreground(item);
+            match &mut self.sorted {
+                None => self.wheel.remove(tick, item),
+                Some(sorted) => sorted.remove(item),
             }
-            if items.is_empty() {
-                self.mark_empty(slot);
-            }
-        } else {
-            let mut there = self.far.range((tick, 0)..=(tick, u64::MAX));
-            if let Some(key) = there.find(|(_, i)| **i == item).map(|(key, _)| *key) {
-                self.far.remove(&key);
+        }
+    }
+
+    /// Adds the items of the current time, `now`, to `due`.
+    #[inline]
+    pub(crate) fn take_due(&mut self, now: u64, due: &mut Vec<Timed>) {
+        let before = due.len();
+        self.order_due(now, due);
+        self.pending -= due.len() - before;
+        if self.background > 0 {
+            for item in &due[before..] {
+                self.bring_to_foreground(*item);
             }
         }
     }
 
     /// The tick of the first item.
     #[inline]
-    pub(crate) fn next_tick(&self) -> Option<u64> {
-        if self.summary == 0 {
-            return self.far.first_key_value().map(|((tick, _), _)| *tick);
+    pub(crate) fn next_tick(&mut self) -> Option<u64> {
+        match &mut self.sorted {
+            None => self.wheel.next_tick(),
+            Some(sorted) => sorted.next_tick(),
         }
-        let start = self.now % SLOTS;
-        let (word, bit) = ((start / 64) as usize, start % 64);
-        let here = self.occupied[word] & u64::MAX << bit;
-        let slot = if here != 0 {
-            word as u64 * 64 + u64::from(here.trailing_zeros())
-        } else {
-            // The words after this one, in turn; this one's low bits are the farthest.
-            let turn = (word as u32 + 1) % 64;
-            let skip = self.summary.rotate_right(turn).trailing_zeros();
-            let found = (turn + skip) % 64;
-            u64::from(found * 64 + self.occupied[found as usize].trailing_zeros())
-        };
-        Some(self.now + (slot + SLOTS - start) % SLOTS)
     }
 
     /// Moves the current time to `tick`, which must not be later than the first item.
     #[inline]
     pub(crate) fn advance(&mut self, tick: u64) {
-        debug_assert!(tick >= self.now);
-        self.now = tick;
-        while let Some((&(due, _), &item)) = self.far.first_key_value()
-            && due - tick < SLOTS
-        {
-            self.far.pop_first();
-            self.push_near(due, item);
+        self.wheel.advance(tick);
+    }
+
+    fn order_push(&mut self, tick: u64, item: Timed) {
+        match &mut self.sorted {
+            None => self.wheel.push(tick, item),
+            Some(sorted) => sorted.push(tick, item),
         }
     }
 
-    /// Swaps the items of the current time with the empty `items`.
-    #[inline]
-    pub(crate) fn take(&mut self, items: &mut Vec<T>) {
-        debug_assert!(items.is_empty());
-        let slot = (self.now % SLOTS) as usize;
-        if !self.slots[slot].is_empty() {
-            std::mem::swap(&mut self.slots[slot], items);
-            self.mark_empty(slot);
+    fn order_due(&mut self, now: u64, due: &mut Vec<Timed>) {
+        match &mut self.sorted {
+            None => self.wheel.take_due(due),
+            Some(sorted) => sorted.take_due(now, due),
         }
     }
 }
@@ -138,68 +194,96 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        Push(u64),
+        Push { delay: u64, background: bool },
         RemoveOne(usize),
         TakeNext,
         Advance(u64),
+        ChangeKind(QueueKind),
     }
 
     fn step() -> impl Strategy<Value = Step> {
+        let delay = prop_oneof![1..50u64, 1..5000u64, 4090..4100u64, 1..100_000u64];
         prop_oneof![
-            6 => prop_oneof![0..50u64, 0..5000u64, 4090..4100u64, 0..100_000u64].prop_map(Step::Push),
+            6 => (delay, any::<bool>()).prop_map(|(delay, background)| Step::Push { delay, background }),
             1 => any::<usize>().prop_map(Step::RemoveOne),
             4 => Just(Step::TakeNext),
             1 => (0..6000u64).prop_map(Step::Advance),
+            1 => prop_oneof![Just(QueueKind::Wheel), Just(QueueKind::Sorted)].prop_map(Step::ChangeKind),
         ]
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(128))]
 
         #[test]
         fn the_queue_agrees_with_a_sorted_list(steps in prop::collection::vec(step(), 1..200)) {
             let mut queue = EventQueue::new();
-            // Sorted by tick, stable.
-            let mut model: Vec<(u64, u32)> = Vec::new();
-            let (mut now, mut count) = (0, 0);
+            // Tick, item and whether it is in the background; by tick, stable.
+            let mut model: Vec<(u64, u32, bool)> = Vec::new();
+            // Numbers are used again, as those of events are.
+            let mut free: Vec<u32> = (0..200).rev().collect();
+            let mut now = 0;
             for step in steps {
                 match step {
-                    Step::Push(delay) => {
-                        queue.push(now + delay, count);
-                        let at = model.partition_point(|(tick, _)| *tick <= now + delay);
-                        model.insert(at, (now + delay, count));
-                        count += 1;
+                    Step::Push { delay, background } => {
+                        let (tick, id) = (now + delay, free.pop().unwrap());
+                        if !(delay < 4096 && queue.push_soon(delay, Timed(id))) {
+                            queue.push(tick, Timed(id));
+                        }
+                        if background {
+                            queue.put_in_background(Timed(id));
+                        }
+                        let at = model.partition_point(|(t, ..)| *t <= tick);
+                        model.insert(at, (tick, id, background));
                     }
                     Step::RemoveOne(which) if !model.is_empty() => {
-                        let (tick, item) = model.remove(which % model.len());
-                        queue.remove(tick, item);
+                        let (tick, id, _) = model.remove(which % model.len());
+                        queue.remove(tick, Timed(id));
+                        free.push(id);
                     }
                     Step::RemoveOne(_) => {}
                     Step::TakeNext => {
-                        prop_assert_eq!(queue.next_tick(), model.first().map(|(tick, _)| *tick));
+                        prop_assert_eq!(queue.next_tick(), model.first().map(|(tick, ..)| *tick));
                         if let Some(tick) = queue.next_tick() {
                             now = tick;
-                            let mut items = Vec::new();
                             queue.advance(tick);
-                            queue.take(&mut items);
-                            let due = model.partition_point(|(t, _)| *t <= tick);
-                            let expected: Vec<_> = model.drain(..due).map(|(_, item)| item).collect();
+                            let mut due = Vec::new();
+                            queue.take_due(now, &mut due);
+                            let items: Vec<_> = due.iter().map(|i| i.0).collect();
+                            let due = model.partition_point(|(t, ..)| *t <= tick);
+                            let expected: Vec<_> = model.drain(..due).map(|(_, id, _)| id).collect();
+                            free.extend(&items);
                             prop_assert_eq!(items, expected);
                         }
                     }
                     Step::Advance(by) => {
-                        now = model.first().map_or(now + by, |(first, _)| *first.min(&(now + by)));
+                        now = model.first().map_or(now + by, |(first, ..)| *first.min(&(now + by)));
                         queue.advance(now);
+                        // What is due at the new time comes out before time goes on.
+                        let mut due = Vec::new();
+                        queue.take_due(now, &mut due);
+                        for item in due {
+                            let (tick, id, _) = model.remove(0);
+                            prop_assert_eq!((now, item.0), (tick, id));
+                            free.push(item.0);
+                        }
                     }
+                    Step::ChangeKind(kind) => queue.change_kind(kind, now),
                 }
+                prop_assert_eq!(queue.has_foreground(), model.iter().any(|(.., background)| !background));
             }
         }
     }
 
     #[test]
     fn an_item_beyond_the_horizon_never_comes() {
-        let mut queue = EventQueue::new();
-        queue.push(u64::MAX, ());
-        assert_eq!(queue.next_tick(), None);
+        for kind in [QueueKind::Wheel, QueueKind::Sorted] {
+            let mut queue = EventQueue::new();
+            queue.change_kind(kind, 0);
+            queue.push(u64::MAX, Timed::event(0));
+            assert_eq!(queue.next_tick(), None);
+            assert!(!queue.has_foreground());
+            queue.remove(u64::MAX, Timed::event(0));
+        }
     }
 }

@@ -117,49 +117,86 @@
 //! # Ok::<(), ElaborationErrors>(())
 //! ```
 
+mod barrier;
 mod builder;
 mod channel;
+mod checkpoint;
+mod checkpoint_file;
+mod clocked;
 mod component;
 mod context;
+mod course;
+mod cut;
 mod deadlock;
 mod event;
 mod event_queue;
+mod fifo;
 mod kind;
+mod notification_queue;
+mod partition;
+mod placement;
+mod plan;
 mod ports;
 mod probe;
 mod process_port;
 mod published;
 mod registry;
+mod report;
 mod ring;
 mod schedule;
+mod semaphore;
 mod signal;
 mod simulation;
 mod state;
+mod state_hash;
 mod statistics;
+mod sync;
+mod tap;
 mod test_bench;
+mod threads;
 mod time;
+mod transport;
 mod waits;
+mod wave;
 mod world;
 
 pub use builder::{
     ClockId, ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
 };
 pub use channel::{InPort, Link, Message, OutPort, Width};
+pub use checkpoint::{Checkpoint, CheckpointError, Description, Difference, Subject};
+pub use checkpoint_file::FileError;
+pub use clocked::{Clock, Reset};
 pub use component::{Component, Next, Reason};
 pub use context::Context;
 pub use deadlock::{DeadlockReport, WaitEdge};
 pub use event::Event;
+pub use event_queue::QueueKind;
+pub use fifo::Fifo;
 pub use kind::{Environment, Kind, SpecError};
+pub use notification_queue::NotificationQueue;
+pub use placement::Division;
 pub use ports::{Bundle, Direction, Port, PortState, Ports};
 pub use probe::{Probe, ProbeSink};
-pub use process_port::{ProcessInput, ProcessOutput};
+pub use process_port::{ProcessInput, ProcessOutput, ProcessRequester};
 pub use published::{Observed, Published};
 pub use registry::{Built, FieldDoc, KindEntry, Registry};
-pub use signal::Signal;
+pub use report::{Report, Severity};
+pub use semaphore::{Mutex, MutexGuard, Semaphore};
+pub use signal::{Signal, SignalValue};
 pub use simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
 pub use state::{State, StateError};
+pub use state_hash::{PartedPlace, Parting, StateHasher};
 pub use statistics::{Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value};
+pub use tap::{Credit, PortAddress, Tap, TapError, Transit};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockSetError, Cycle, Frequency, Tick, TimeBase};
+pub use transport::{Command, LocalTime, Payload, Response, Router, Transport, Transported};
 pub use waits::{Wait, Waits};
-pub use world::World;
+pub use wave::{Sample, Shape, WaveSink};
+pub use world::{Process, Trigger, Update, World};
+
+/// The chapter's examples, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/for-systemc-users.md")]
+mod for_systemc_users {}

@@ -2,6 +2,9 @@
 //!
 //! Without a sink an event costs one predictable branch and its arguments are not computed.
 
+use std::io;
+
+use crate::component::Reason;
 use crate::time::Tick;
 
 /// What happened.
@@ -45,10 +48,28 @@ pub enum Probe {
         /// Number of the channel, see `Simulation::channel_name`.
         channel: u32,
     },
+    /// The receiver took a message from a channel.
+    Taken {
+        /// Number of the channel, see `Simulation::channel_name`.
+        channel: u32,
+    },
+    /// From now on the component waits for something else than before, as it told the engine.
+    Waits {
+        /// What for.
+        reason: Reason,
+    },
 }
 
 /// Receives every event of a run, in evaluation order.
 pub trait ProbeSink: Send {
     /// Takes one event of component number `component` at `tick`.
     fn record(&mut self, tick: Tick, component: u32, probe: &Probe);
+
+    /// Ends the recording at `now`.
+    ///
+    /// # Errors
+    /// What went wrong while recording or now, such as a full disk.
+    fn finish(&mut self, _now: Tick) -> io::Result<()> {
+        Ok(())
+    }
 }

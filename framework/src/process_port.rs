@@ -12,7 +12,7 @@ use crate::channel::{InPort, Message, OutPort};
 use crate::component::{Component, Next};
 use crate::context::Context;
 use crate::ports::Ports;
-use crate::world::{PortEntry, What, World};
+use crate::world::{Plan, PortEntry, What, World};
 
 /// Where a process receives. Wire `path.input`, with the path given to
 /// [`SystemBuilder::process_input`].
@@ -33,6 +33,14 @@ pub struct ProcessOutput<T> {
     world: World,
     port: u32,
     outbox: Arc<Mutex<Option<T>>>,
+}
+
+/// From where a process sends requests and gets their responses, one after the other: blocking
+/// transport over wires. Wire `path.request.output` and `path.response.input`, with the path given
+/// to [`SystemBuilder::process_requester`].
+pub struct ProcessRequester<Q, R> {
+    requests: ProcessOutput<Q>,
+    responses: ProcessInput<R>,
 }
 
 impl SystemBuilder {
@@ -83,16 +91,29 @@ impl SystemBuilder {
         }
     }
 
+    /// Adds an output for requests and an input for responses, both clocked by `clock`.
+    pub fn process_requester<Q: Message, R: Message>(
+        &mut self,
+        path: impl Into<String>,
+        clock: ClockId,
+    ) -> ProcessRequester<Q, R> {
+        let path = path.into();
+        ProcessRequester {
+            requests: self.process_output(format!("{path}.request"), clock),
+            responses: self.process_input(format!("{path}.response"), clock),
+        }
+    }
+
     fn process_port(&mut self, name: String) -> u32 {
         let instance = self.instance_count() as u32;
         let world = self.world();
-        let mut inner = world.inner.borrow_mut();
-        inner.ports.push(PortEntry {
+        let mut agenda = world.core.agenda.borrow_mut();
+        agenda.ports.push(PortEntry {
             name,
             instance,
             waiting: None,
         });
-        inner.ports.len() as u32 - 1
+        agenda.ports.len() as u32 - 1
     }
 }
 
@@ -107,7 +128,7 @@ impl<T: Message> ProcessInput<T> {
                 }
                 inbox.wanted = true;
             }
-            self.world.wait_for(What::Port(self.port)).await;
+            self.world.wait_for(Plan::of(What::Port(self.port))).await;
         }
     }
 }
@@ -124,8 +145,16 @@ impl<T: Message> ProcessOutput<T> {
 
     async fn drain(&self) {
         while self.outbox.lock().is_some() {
-            self.world.wait_for(What::Port(self.port)).await;
+            self.world.wait_for(Plan::of(What::Port(self.port))).await;
         }
+    }
+}
+
+impl<Q: Message, R: Message> ProcessRequester<Q, R> {
+    /// Sends `request` and waits for its response.
+    pub async fn call(&mut self, request: Q) -> R {
+        self.requests.send(request).await;
+        self.responses.recv().await
     }
 }
 

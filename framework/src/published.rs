@@ -10,18 +10,26 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::channel::Message;
 use crate::context::Context;
-use crate::ports::{AnyPort, ChannelTerms, Direction, PortState};
-use crate::schedule::Target;
+use crate::cut::Boundary;
+use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
 
 /// The writing end; one wire per reader.
 pub struct Published<T> {
     value: T,
-    /// Target and latency in ticks of each reader.
-    readers: Vec<(Target, u64)>,
+    readers: Vec<Reader>,
     latency_max: u64,
     history: Arc<Mutex<History<T>>>,
     changes: u64,
+}
+
+/// One wire.
+struct Reader {
+    channel: u32,
+    reach: Reach,
+    /// In ticks.
+    latency: u64,
 }
 
 /// A reading end.
@@ -36,7 +44,7 @@ struct History<T> {
     recent: VecDeque<(u64, T)>,
 }
 
-impl<T: Clone + PartialEq + Send + 'static> Published<T> {
+impl<T: Message + Clone + PartialEq> Published<T> {
     /// A port whose readers see `value` from the start.
     pub fn new(value: T) -> Self {
         let history = History {
@@ -78,8 +86,12 @@ impl<T: Clone + PartialEq + Send + 'static> Published<T> {
             Some((tick, last)) if *tick == now => *last = value,
             _ => history.recent.push_back((now, value)),
         }
-        for (reader, latency) in &self.readers {
-            ctx.wake_at_tick(*reader, now + latency);
+        for reader in &self.readers {
+            let tick = now + reader.latency;
+            match reader.reach {
+                Reach::Same(target) | Reach::OtherClock(target) => ctx.wake_at_tick(target, tick),
+                Reach::Cut(cut, _) => ctx.across().published.push((cut, tick)),
+            }
         }
     }
 }
@@ -90,7 +102,7 @@ impl<T> Default for Observed<T> {
     }
 }
 
-impl<T: Clone + PartialEq + Send + 'static> Observed<T> {
+impl<T: Message + Clone + PartialEq> Observed<T> {
     /// A port to be connected by the builder.
     pub fn new() -> Self {
         Self::default()
@@ -114,7 +126,7 @@ impl<T: Clone + PartialEq + Send + 'static> Observed<T> {
     }
 }
 
-impl<T: Clone + PartialEq + Send + 'static> AnyPort for Published<T> {
+impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
     fn direction(&self) -> Direction {
         Direction::Output
     }
@@ -133,7 +145,11 @@ impl<T: Clone + PartialEq + Send + 'static> AnyPort for Published<T> {
 
     fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any> {
         let latency = u64::from(terms.latency_cycles) * terms.sender_period;
-        self.readers.push((terms.receiver, latency));
+        self.readers.push(Reader {
+            channel: terms.channel,
+            reach: Reach::within(terms.sender, terms.receiver),
+            latency,
+        });
         self.latency_max = self.latency_max.max(latency);
         Box::new(Arc::clone(&self.history))
     }
@@ -148,9 +164,53 @@ impl<T: Clone + PartialEq + Send + 'static> AnyPort for Published<T> {
             ..PortState::default()
         }
     }
+
+    fn place_receiver(
+        &mut self,
+        channel: u32,
+        receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        let reader = self.readers.iter_mut().find(|r| r.channel == channel);
+        reader.expect("elaboration made the wire here").reach = receiver;
+        None
+    }
+
+    fn place_sender(&mut self, _sender: Reach) {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    fn save(&self, now: u64) -> Result<SavedPort, String> {
+        let history = self.history.lock();
+        // What every reader sees already is settled, whenever the writer notices.
+        let seen = |tick: u64| tick + self.latency_max <= now;
+        let past = history.recent.iter().rfind(|(tick, _)| seen(*tick));
+        let settled = past.map_or(&history.settled, |(_, value)| value);
+        let recent: Vec<_> = history
+            .recent
+            .iter()
+            .filter(|(tick, _)| !seen(*tick))
+            .collect();
+        SavedPort::of(&(&self.value, self.changes), &(settled, recent))
+    }
+
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        let value = serde_json::to_value(&self.value).ok()?;
+        Some(("published".to_owned(), value))
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        let (value, changes) = own.state()?;
+        let (settled, recent) = own.engine()?;
+        self.value = value;
+        self.changes = changes;
+        *self.history.lock() = History { settled, recent };
+        Ok(())
+    }
 }
 
-impl<T: Clone + PartialEq + Send + 'static> AnyPort for Observed<T> {
+impl<T: Message + Clone + PartialEq> AnyPort for Observed<T> {
     fn direction(&self) -> Direction {
         Direction::Input
     }
@@ -177,5 +237,30 @@ impl<T: Clone + PartialEq + Send + 'static> AnyPort for Observed<T> {
 
     fn state(&self) -> PortState {
         PortState::default()
+    }
+
+    fn place_receiver(
+        &mut self,
+        _channel: u32,
+        _receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    /// Readers tell the writer nothing.
+    fn place_sender(&mut self, _sender: Reach) {}
+
+    fn save(&self, _now: u64) -> Result<SavedPort, String> {
+        Ok(SavedPort::default())
+    }
+
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        None
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, _own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        Ok(())
     }
 }

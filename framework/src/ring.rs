@@ -18,9 +18,9 @@
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::cut::{Boundary, Positions};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 use crate::time::TICK_MAX;
 
 const FULL: u64 = 1;
@@ -86,12 +86,48 @@ pub(crate) enum Vacancy {
     Full,
 }
 
+/// A ring across a cut, seen by the coordinator while nobody runs.
+struct CutRing<T> {
+    slots: Arc<[Slot<T>]>,
+    positions: Arc<Positions>,
+}
+
+impl<T: Send> Boundary for CutRing<T> {
+    fn head_ready(&self) -> Option<u64> {
+        let stamp = self.slots[self.positions.read()]
+            .stamp
+            .load(Ordering::Acquire);
+        (stamp & FULL != 0).then_some(stamp >> 1)
+    }
+
+    fn vacancy(&self) -> Vacancy {
+        let stamp = self.slots[self.positions.write()]
+            .stamp
+            .load(Ordering::Acquire);
+        if stamp & FULL != 0 {
+            Vacancy::Full
+        } else {
+            Vacancy::CreditAt(stamp >> 1)
+        }
+    }
+}
+
 /// The writing end.
 pub(crate) struct Producer<T> {
     slots: Arc<[Slot<T>]>,
     /// The producer found no room and sleeps until a credit is on its way.
     blocked: Arc<AtomicBool>,
     at: usize,
+}
+
+impl<T: Send + 'static> Producer<T> {
+    /// The ring as the coordinator sees it once its ends keep `positions` up to date.
+    pub(crate) fn boundary(&self, positions: Arc<Positions>) -> Arc<dyn Boundary> {
+        Arc::new(CutRing {
+            slots: Arc::clone(&self.slots),
+            positions,
+        })
+    }
 }
 
 impl<T> Producer<T> {
@@ -137,10 +173,39 @@ impl<T> Producer<T> {
         first
     }
 
-    /// Asks the consumer to wake the producer at its next pop.
+    /// Puts a saved message into the next slot, readable from tick `ready` on; false when that
+    /// slot is taken. Only while nothing runs.
+    pub(crate) fn restore_message(&mut self, ready: u64, value: T) -> bool {
+        let room = self.vacancy(TICK_MAX) == Vacancy::Free;
+        if room {
+            self.push(TICK_MAX, value, ready);
+        }
+        room
+    }
+
+    /// Restores when the empty slots can be written, oldest credit first; those not given are
+    /// writable at once. False when there are more than empty slots. Only while nothing runs.
+    pub(crate) fn restore_credits(&mut self, ticks: &[u64]) -> bool {
+        let empty = self.capacity() - self.len();
+        for i in 0..empty {
+            // Slots without a credit on the way come first: they were emptied earlier.
+            let late = (i + ticks.len()).checked_sub(empty);
+            let tick = late.map_or(0, |t| ticks[t]);
+            let slot = (self.at + i) % self.slots.len();
+            self.slots[slot].stamp.store(tick << 1, Ordering::Release);
+        }
+        ticks.len() <= empty
+    }
+
+    /// The slot written next.
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Asks the consumer to wake the producer at its next pop, or not to.
     #[inline]
-    pub(crate) fn set_blocked(&self) {
-        self.blocked.store(true, Ordering::Release);
+    pub(crate) fn set_blocked(&self, blocked: bool) {
+        self.blocked.store(blocked, Ordering::Release);
     }
 
     /// Whether the producer waits for a credit.
@@ -208,6 +273,42 @@ impl<T> Consumer<T> {
         Some(value)
     }
 
+    /// The slot read next.
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Every message, oldest first, with the tick from which it is readable.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.in_order().map_while(|slot| {
+            let stamp = slot.stamp.load(Ordering::Acquire);
+            // SAFETY: as in `peek`.
+            let value = |_| unsafe { (*slot.value.get()).assume_init_ref() };
+            (stamp & FULL != 0)
+                .then_some(stamp >> 1)
+                .map(|ready| (ready, value(ready)))
+        })
+    }
+
+    /// Credits on their way to the producer: the ticks after `now` at which empty slots become
+    /// writable, oldest first.
+    pub(crate) fn credits(&self, now: u64) -> impl Iterator<Item = u64> {
+        let stamps = self.in_order().map(|s| s.stamp.load(Ordering::Acquire));
+        stamps.filter_map(move |s| (s & FULL == 0 && s >> 1 > now).then_some(s >> 1))
+    }
+
+    /// The slots from the next one to be read on.
+    fn in_order(&self) -> impl Iterator<Item = &Slot<T>> {
+        let (before, after) = self.slots.split_at(self.at);
+        after.iter().chain(before)
+    }
+
+    /// Drops every message and makes every slot writable. Only while nothing runs.
+    pub(crate) fn clear(&mut self) {
+        while self.pop(TICK_MAX, 0).is_some() {}
+    }
+
     /// Clears and returns whether the producer asked to be woken.
     #[inline]
     pub(crate) fn take_blocked(&self) -> bool {
@@ -259,6 +360,48 @@ mod tests {
         drop(rx.pop(0, 0));
         drop((tx, rx));
         assert_eq!(Arc::strong_count(&value), 1);
+    }
+
+    #[test]
+    fn a_restored_ring_goes_on_as_the_saved_one_wherever_its_ends_stood() {
+        for passed in 0..4 {
+            let (mut tx, mut rx) = ring(3);
+            for i in 0..passed {
+                tx.push(0, i, 0);
+                rx.pop(0, 0);
+            }
+            tx.push(0, 10, 5);
+            tx.push(0, 11, 6);
+            tx.push(0, 12, 9);
+            rx.pop(7, 20);
+            let messages: Vec<_> = rx.messages().map(|(t, v)| (t, *v)).collect();
+            let credits: Vec<_> = rx.credits(7).collect();
+            assert_eq!(
+                (&messages[..], &credits[..]),
+                (&[(6, 11), (9, 12)][..], &[20][..])
+            );
+
+            let (mut tx, mut rx) = ring(3);
+            tx.push(0, 99, 0);
+            rx.clear();
+            for (ready, value) in messages {
+                assert!(tx.restore_message(ready, value));
+            }
+            assert!(tx.restore_credits(&credits));
+            assert_eq!(tx.vacancy(19), Vacancy::CreditAt(20));
+            assert_eq!(rx.peek(5), None);
+            assert_eq!(rx.pop(6, 30), Some(11));
+            tx.push(20, 13, 21);
+            assert_eq!((rx.pop(9, 0), rx.pop(21, 0)), (Some(12), Some(13)));
+        }
+    }
+
+    #[test]
+    fn more_than_a_ring_holds_is_refused() {
+        let (mut tx, _rx) = ring(1);
+        assert!(!tx.restore_credits(&[1, 2]));
+        assert!(tx.restore_message(1, 7) && !tx.restore_message(1, 7));
+        assert!(!tx.restore_credits(&[1]));
     }
 
     #[test]

@@ -119,6 +119,11 @@ impl DomainSchedule {
         self.occupied &= !(1 << slot);
     }
 
+    /// Number of components.
+    pub(crate) fn components(&self) -> u32 {
+        self.far_asked.len() as u32
+    }
+
     /// Words per bit set.
     #[inline]
     pub(crate) fn words(&self) -> usize {
@@ -131,6 +136,41 @@ impl DomainSchedule {
     pub(crate) fn take_word(&mut self, word: usize) -> u64 {
         let at = (self.cycle & MASK) as usize * self.words + word;
         std::mem::take(&mut self.wheel[at])
+    }
+
+    /// Every wake-up to come, as (cycle, component), each once and in order; the last cycle
+    /// evaluated; and whether there was any.
+    pub(crate) fn save(&self) -> (Vec<(Cycle, u32)>, Cycle, bool) {
+        let mut wakes: Vec<_> = self.far.iter().map(|Reverse(wake)| *wake).collect();
+        for ahead in 0..SLOTS as u64 {
+            let slot = ((self.cycle + ahead) & MASK) as usize;
+            for (word, bits) in self.wheel[slot * self.words..][..self.words]
+                .iter()
+                .enumerate()
+            {
+                let index = |bit: &u32| bits >> bit & 1 == 1;
+                let awake = (0..u64::BITS).filter(index);
+                wakes.extend(awake.map(|bit| (self.cycle + ahead, word as u32 * 64 + bit)));
+            }
+        }
+        wakes.sort_unstable();
+        wakes.dedup();
+        (wakes, self.cycle, self.started)
+    }
+
+    /// The first cycle that has not been evaluated.
+    pub(crate) fn first_new(&self) -> Cycle {
+        if self.started { self.cycle + 1 } else { 0 }
+    }
+
+    /// Forgets everything and stands at `cycle`, evaluated if `started`.
+    pub(crate) fn load(&mut self, cycle: Cycle, started: bool) {
+        let components = self.far_asked.len();
+        *self = Self {
+            cycle,
+            started,
+            ..Self::new(self.period, components)
+        };
     }
 
     /// The first cycle whose edge is at or after `tick`.
@@ -199,6 +239,26 @@ mod tests {
         assert_eq!(awake(&mut s), [0]);
         s.wake(2, 100);
         assert_eq!(run(&mut s), [(100, vec![1, 2])]);
+    }
+
+    #[test]
+    fn a_restored_schedule_wakes_the_same_components_at_the_same_cycles() {
+        let mut s = DomainSchedule::new(3, 130);
+        for (index, cycle) in [(5, 0), (129, 70), (5, 71), (7, 140), (8, 90), (8, 5000)] {
+            s.wake(index, cycle);
+        }
+        s.advance(0);
+        assert_eq!(awake(&mut s), [5]);
+        s.wake(9, 63);
+        let (wakes, cycle, started) = s.save();
+        let mut restored = DomainSchedule::new(3, 130);
+        restored.wake(1, 0);
+        restored.load(cycle, started);
+        for (cycle, index) in wakes {
+            restored.wake(index, cycle);
+        }
+        assert!(!restored.is_new(0));
+        assert_eq!(run(&mut restored), run(&mut s));
     }
 
     #[test]

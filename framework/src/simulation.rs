@@ -1,16 +1,23 @@
-//! The engine: evaluates awake components at their clock edges and tells how a run ended.
+//! A system ready to run: how it is told to, what it says afterwards.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
+
 use crate::channel::Link;
-use crate::component::{Component, Next, Reason};
-use crate::context::{Context, Shared};
+use crate::checkpoint::CheckpointError;
+use crate::component::{Component, Reason};
+use crate::context::Sink;
+use crate::course::{Course, End, Limits};
+use crate::cut::Place;
 use crate::deadlock::DeadlockReport;
+use crate::partition::{Activity, Background, Partition, Slot};
 use crate::ports::Ports;
 use crate::probe::ProbeSink;
-use crate::schedule::{DomainSchedule, Target};
+use crate::schedule::Target;
 use crate::statistics::{InstanceStatistics, Statistics};
+use crate::threads;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 use crate::world::OwnedWorld;
 
@@ -18,7 +25,8 @@ use crate::world::OwnedWorld;
 pub(crate) struct Instance {
     pub(crate) path: String,
     pub(crate) kind: String,
-    pub(crate) target: Target,
+    /// Where it is now.
+    pub(crate) place: Place,
 }
 
 /// A channel of an elaborated system: number of the instance and name of the port at each end.
@@ -26,59 +34,10 @@ pub(crate) struct ChannelInfo {
     pub(crate) from: (u32, String),
     pub(crate) to: (u32, String),
     pub(crate) link: Link,
-}
-
-/// Cycles of one component charged to what it waited for.
-///
-/// The cycle before a timer expires has work for the next one and is charged as busy, so that
-/// a component that is asked in that cycle too and says [`Next::Busy`] is charged alike.
-#[derive(Clone, Copy)]
-struct Activity {
-    reason: Reason,
-    since: Cycle,
-    /// Expiry of the timer while the reason is one.
-    until: Cycle,
-    cycles: [u64; Reason::ALL.len()],
-}
-
-impl Activity {
-    #[inline]
-    fn charge(&mut self, cycle: Cycle, next: Next) {
-        let elapsed = cycle - self.since;
-        if self.reason == Reason::Timer {
-            let waited = elapsed.min((self.until - 1).saturating_sub(self.since));
-            self.cycles[Reason::Timer as usize] += waited;
-            self.cycles[Reason::Busy as usize] += elapsed - waited;
-        } else {
-            self.cycles[self.reason as usize] += elapsed;
-        }
-        self.since = cycle;
-        self.reason = next.reason();
-        if let Next::Until(at) = next {
-            self.until = at.max(cycle + 1);
-        }
-    }
-}
-
-/// Whether background wake-ups alone keep a run going.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Background {
-    /// They fire only on the way to foreground work.
-    Waits,
-    /// They fire like all others: somebody lets time pass.
-    Counts,
-}
-
-struct Domain {
-    slots: Vec<Slot>,
-}
-
-/// One component with what the engine keeps about it.
-struct Slot {
-    component: Box<dyn Component>,
-    /// Number of the instance in the whole system.
-    number: u32,
-    activity: Activity,
+    /// Values are overwritten and need no credits.
+    pub(crate) published: bool,
+    /// A tap stands at one of its ends, which may change when messages and credits arrive.
+    pub(crate) tapped: bool,
 }
 
 /// In which order the components of a cycle are evaluated. Results never depend on it; tests
@@ -103,6 +62,10 @@ pub struct EngineOptions {
     /// Skip components and cycles with nothing to do. Without it every component is evaluated at
     /// every edge.
     pub sleeping: bool,
+    /// Threads that evaluate, at most one per partition.
+    pub threads: usize,
+    /// Partitions into which the system is divided; 0 for as many as threads.
+    pub partitions: usize,
 }
 
 impl Default for EngineOptions {
@@ -110,6 +73,8 @@ impl Default for EngineOptions {
         Self {
             order: Order::Added,
             sleeping: true,
+            threads: 1,
+            partitions: 0,
         }
     }
 }
@@ -146,21 +111,15 @@ pub enum Outcome {
 pub struct Simulation {
     pub(crate) time: TimeBase,
     clock_names: Vec<String>,
-    domains: Vec<Domain>,
+    pub(crate) partitions: Vec<Partition>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) channels: Vec<ChannelInfo>,
-    pub(crate) shared: Shared,
-    options: EngineOptions,
-    now: Tick,
+    pub(crate) course: Course,
+    pub(crate) options: EngineOptions,
+    pub(crate) now: Tick,
     /// Events, signals and processes, if the system has any.
-    world: Option<OwnedWorld>,
-    evaluations: u64,
-    scratch: Vec<(u32, bool)>,
-    shuffle: u64,
+    pub(crate) world: Option<OwnedWorld>,
 }
-
-/// Edges between two looks at the interrupt flag.
-const EDGES_PER_CHECK: u32 = 1024;
 
 impl Simulation {
     pub(crate) fn new(
@@ -171,78 +130,86 @@ impl Simulation {
         channels: Vec<ChannelInfo>,
         world: Option<OwnedWorld>,
     ) -> Self {
-        let fresh = Activity {
-            reason: Reason::Idle,
-            since: 0,
-            until: 0,
-            cycles: [0; Reason::ALL.len()],
+        let slot = |component| Slot {
+            component,
+            number: 0,
+            activity: Activity::new(),
+            evaluations: 0,
         };
-        let mut domains: Vec<_> = components
+        let mut slots: Vec<Vec<Slot>> = components
             .into_iter()
-            .map(|components| {
-                let slots = components.into_iter().map(|component| Slot {
-                    component,
-                    number: 0,
-                    activity: fresh,
-                });
-                Domain {
-                    slots: slots.collect(),
-                }
-            })
+            .map(|components| components.into_iter().map(slot).collect())
             .collect();
         for (number, instance) in instances.iter().enumerate() {
-            let Target { domain, index } = instance.target;
-            domains[domain as usize].slots[index as usize].number = number as u32;
+            let Target { domain, index } = instance.place.target;
+            slots[domain as usize][index as usize].number = number as u32;
         }
-        let mut schedules: Vec<_> = domains
-            .iter()
-            .enumerate()
-            .map(|(d, domain)| DomainSchedule::new(time.period(d), domain.slots.len()))
-            .collect();
-        for (schedule, domain) in schedules.iter_mut().zip(&domains) {
-            for index in 0..domain.slots.len() {
-                schedule.wake(index as u32, 0);
+        let options = EngineOptions::default();
+        let mut partition = Partition::new(&time, slots, options, true);
+        for schedule in &mut partition.shared.domains {
+            for index in 0..schedule.components() {
+                schedule.wake(index, 0);
             }
         }
-        let shared = Shared {
-            domains: schedules,
-            background: std::collections::BTreeSet::new(),
-            invited: true,
-            obligations: 0,
-            obliged: false,
-            last_progress: Tick(0),
-            messages: 0,
-            process_ports: Vec::new(),
-            stop: None,
-            sink: None,
-        };
-        Self {
+        let mut simulation = Self {
             time,
             clock_names,
-            domains,
+            partitions: vec![partition],
             instances,
             channels,
-            shared,
-            options: EngineOptions::default(),
+            course: Course::new(1),
+            options,
             now: Tick(0),
             world,
-            evaluations: 0,
-            scratch: Vec::new(),
-            shuffle: 0,
-        }
+        };
+        simulation.course.stop_delay = simulation.stop_delay_of_wires();
+        simulation.tell_world_targets();
+        simulation
     }
 
-    /// Chooses how the engine works, before the first run.
+    /// Chooses how the engine works, between runs.
     pub fn set_options(&mut self, options: EngineOptions) {
         self.options = options;
-        if let Order::Shuffled { seed } = options.order {
-            self.shuffle = seed;
-        }
+        self.course.sleeping = options.sleeping;
+        self.divide();
     }
 
     /// Sends every instrumentation event from now on to `sink`, or to nobody.
     pub fn set_probe_sink(&mut self, sink: Option<Box<dyn ProbeSink>>) {
-        self.shared.sink = sink;
+        self.place_sink(sink);
+    }
+
+    /// The listener, taken from where it is.
+    pub(crate) fn take_sink(&mut self) -> Option<Box<dyn ProbeSink>> {
+        let buffered = self.course.sink.take();
+        buffered.or_else(|| match self.partitions[0].shared.sink.take()? {
+            Sink::Direct(sink) => Some(sink),
+            Sink::Buffer(_) => None,
+        })
+    }
+
+    /// Puts the listener where this number of partitions needs it.
+    pub(crate) fn place_sink(&mut self, sink: Option<Box<dyn ProbeSink>>) {
+        if let [only] = &mut self.partitions[..] {
+            only.shared.sink = sink.map(Sink::Direct);
+            self.course.sink = None;
+        } else {
+            for partition in &mut self.partitions {
+                partition.shared.sink = sink.is_some().then(|| Sink::Buffer(Vec::new()));
+            }
+            self.course.sink = sink;
+        }
+    }
+
+    /// Ends the recording of instrumentation events and drops the sink.
+    ///
+    /// # Errors
+    /// What went wrong while recording, such as a full disk.
+    pub fn finish_probes(&mut self) -> std::io::Result<()> {
+        match self.take_sink() {
+            Some(mut sink) => sink.finish(self.now),
+            None => Ok(()),
+        }
     }
 
     /// Time of the last evaluated edge.
@@ -276,6 +243,12 @@ impl Simulation {
         )
     }
 
+    /// Instance number and port name at the sending and at the receiving end of channel `number`.
+    pub fn channel_ends(&self, number: u32) -> [(u32, &str); 2] {
+        let ChannelInfo { from, to, .. } = &self.channels[number as usize];
+        [(from.0, &from.1), (to.0, &to.1)]
+    }
+
     /// Number of channels.
     pub fn channel_count(&self) -> usize {
         self.channels.len()
@@ -301,12 +274,25 @@ impl Simulation {
 
     /// Evaluations so far; a measure of work, not a result.
     pub fn evaluations(&self) -> u64 {
-        self.evaluations
+        self.partitions.iter().map(|p| p.evaluations).sum()
     }
 
     /// Messages sent so far.
     pub fn messages(&self) -> u64 {
-        self.shared.messages
+        self.partitions.iter().map(|p| p.shared.messages).sum()
+    }
+
+    /// Windows opened so far: how often the threads met. A measure of work, not a result.
+    pub fn windows(&self) -> u64 {
+        self.course.windows
+    }
+
+    /// Ticks from the one whose end left no obligation, or in which a component failed, to the end
+    /// of the run, both included. A property of the system, not of its division: the longest
+    /// look-ahead at which any division could work, at most 64 cycles of the slowest clock. One
+    /// tick, the deciding one, where every wire takes one tick.
+    pub fn stop_delay(&self) -> u64 {
+        self.course.stop_delay
     }
 
     /// Runs until the work is done or a limit is met. A later call goes on from there.
@@ -315,140 +301,53 @@ impl Simulation {
     }
 
     fn run_with(&mut self, limits: &RunLimits, background: Background) -> Outcome {
-        let outcome = self.run_edges(limits, background);
+        let interrupt = limits.interrupt.as_deref();
+        if interrupt.is_some_and(|i| i.load(Ordering::Relaxed)) {
+            return Outcome::Interrupted;
+        }
+        let until = limits.until.map_or(TICK_MAX, |t| t.0.min(TICK_MAX));
+        let bounds = Limits {
+            until,
+            silence: limits.silence,
+            interrupt,
+            background,
+        };
+        let world = self.world.as_ref().map(|w| &w.0);
+        for partition in &mut self.partitions {
+            partition.begin();
+        }
+        self.partitions[0].events = world.and_then(crate::world::World::upcoming);
+        let cells: Vec<_> = self.partitions.iter_mut().map(Mutex::new).collect();
+        let end = threads::run(
+            &cells,
+            &mut self.course,
+            &bounds,
+            world,
+            self.options.threads,
+        );
+        drop(cells);
+        let last = self.partitions.iter().map(|p| p.now).max();
+        self.now = self.now.max(last.unwrap_or_default());
+        let outcome = match end {
+            End::Silent => self.silent(),
+            End::Done => Outcome::Done,
+            End::Failed(message) => Outcome::Failed(message),
+            End::Limit => {
+                self.now = self.now.max(Tick(until));
+                Outcome::Limit
+            }
+            End::Livelock => {
+                // Asleep or awake, the run stops when its patience ends.
+                let patience = limits.silence.unwrap_or_default();
+                self.now = self.now.max(Tick(self.course.last_progress.0 + patience));
+                Outcome::Livelock(self.deadlock_report())
+            }
+            End::Interrupted => Outcome::Interrupted,
+        };
         if let Some(OwnedWorld(world)) = &self.world {
             world.pass_time(self.now);
         }
         outcome
-    }
-
-    fn run_edges(&mut self, limits: &RunLimits, background: Background) -> Outcome {
-        let until = limits.until.map_or(TICK_MAX, |t| t.0.min(TICK_MAX));
-        let interrupted = || {
-            let flag = limits.interrupt.as_ref();
-            flag.is_some_and(|i| i.load(Ordering::Relaxed))
-        };
-        if interrupted() {
-            return Outcome::Interrupted;
-        }
-        let mut edges = 0u32;
-        loop {
-            let events = self.world.as_ref().and_then(|w| w.0.next_tick());
-            let Some(tick) = self.next_edge(background, events) else {
-                return self.silent();
-            };
-            if tick.0 > until {
-                self.now = self.now.max(Tick(until));
-                return Outcome::Limit;
-            }
-            if let Some(silence) = limits.silence
-                && tick.0.saturating_sub(self.shared.last_progress.0) > silence
-            {
-                // Asleep or awake, the run stops when its patience ends.
-                self.now = self.now.max(Tick(self.shared.last_progress.0 + silence));
-                return Outcome::Livelock(self.deadlock_report());
-            }
-            self.step(tick);
-            if self.world.is_some() {
-                self.run_world(events);
-            }
-            if let Some(message) = self.shared.stop.take() {
-                return Outcome::Failed(message);
-            }
-            if self.shared.obliged && self.shared.obligations == 0 {
-                self.shared.obliged = false;
-                return Outcome::Done;
-            }
-            edges += 1;
-            if edges == EDGES_PER_CHECK {
-                edges = 0;
-                if interrupted() {
-                    return Outcome::Interrupted;
-                }
-            }
-        }
-    }
-
-    /// The next tick with somebody awake, after moving due background wake-ups to their domains.
-    #[inline]
-    fn next_edge(&mut self, background: Background, events: Option<Tick>) -> Option<Tick> {
-        let foreground = self
-            .shared
-            .domains
-            .iter()
-            .filter_map(DomainSchedule::next_tick)
-            .chain(events)
-            .min();
-        let mut next = match background {
-            Background::Waits => foreground?,
-            Background::Counts => {
-                let first = self.shared.background.first().map(|(tick, _)| *tick);
-                foreground.into_iter().chain(first).min()?
-            }
-        };
-        while let Some(&(tick, target)) = self.shared.background.first()
-            && tick <= next
-        {
-            self.shared.background.pop_first();
-            self.shared.wake_at_tick(target, tick.0);
-            next = tick;
-        }
-        if !self.options.sleeping {
-            // Everybody at every edge: the first edge of any clock after the last one evaluated.
-            let started = self.evaluations > 0;
-            next = self
-                .shared
-                .domains
-                .iter()
-                .map(|d| Tick((if started { d.cycle + 1 } else { 0 }) * d.period))
-                .chain(events)
-                .min()?;
-        }
-        Some(next)
-    }
-
-    /// Evaluates every domain that has an edge with somebody awake at `tick`.
-    fn step(&mut self, tick: Tick) {
-        self.now = tick;
-        for d in self.domain_order() {
-            let schedule = &self.shared.domains[d];
-            let due = if self.options.sleeping {
-                schedule.next_tick() == Some(tick)
-            } else {
-                tick.0.is_multiple_of(schedule.period) && schedule.is_new(tick.0 / schedule.period)
-            };
-            if due {
-                self.evaluate_domain(d, tick.0 / schedule.period);
-            }
-        }
-    }
-
-    /// The event world's share of the current tick, after that of the components.
-    fn run_world(&mut self, events: Option<Tick>) {
-        let Some(OwnedWorld(world)) = &self.world else {
-            return;
-        };
-        let mut ports = std::mem::take(&mut self.shared.process_ports);
-        let world = world.clone();
-        if events == Some(self.now) || !ports.is_empty() {
-            // Components report in the order of evaluation, which must not matter.
-            ports.sort_unstable();
-            world.run_at(self.now, &ports);
-            let (taken, discharged) = world.obligations();
-            self.shared.obligations = (self.shared.obligations + taken)
-                .checked_sub(discharged)
-                .expect("an obligation is discharged once");
-            self.shared.obliged |= taken > 0;
-            let woken = std::mem::take(&mut world.inner.borrow_mut().port_wakes);
-            for instance in woken {
-                self.wake(instance as usize);
-            }
-            if let Some(message) = world.inner.borrow_mut().failure.take() {
-                self.shared.stop.get_or_insert(message);
-            }
-            ports.clear();
-        }
-        self.shared.process_ports = ports;
     }
 
     /// Names of suspended processes and what they wait for.
@@ -456,92 +355,18 @@ impl Simulation {
         self.world.as_ref().map_or(Vec::new(), |w| w.0.waiting())
     }
 
-    /// The domains in the order of evaluation within a tick.
-    #[inline]
-    fn domain_order(&self) -> impl Iterator<Item = usize> + use<> {
-        let count = self.domains.len();
-        let first = match self.options.order {
-            Order::Added => 0,
-            Order::Shuffled { .. } => (self.shuffle % count.max(1) as u64) as usize,
-        };
-        (first..count).chain(0..first)
-    }
-
-    fn evaluate_domain(&mut self, d: usize, cycle: Cycle) {
-        self.shared.domains[d].advance(cycle);
-        match (self.options.sleeping, self.options.order) {
-            (true, Order::Added) => self.evaluate_awake(d, cycle),
-            (sleeping, order) => self.evaluate_list(d, cycle, sleeping, order),
-        }
-    }
-
-    /// Evaluates those awake in the order in which they were added.
-    fn evaluate_awake(&mut self, d: usize, cycle: Cycle) {
-        let now = self.now;
-        let (slots, shared) = (&mut self.domains[d].slots[..], &mut self.shared);
-        let mut evaluations = 0;
-        for word in 0..shared.domains[d].words() {
-            let mut bits = shared.domains[d].take_word(word);
-            evaluations += u64::from(bits.count_ones());
-            while bits != 0 {
-                let index = (word as u32) << 6 | bits.trailing_zeros();
-                bits &= bits - 1;
-                let me = Target {
-                    domain: d as u32,
-                    index,
-                };
-                evaluate(&mut slots[index as usize], shared, now, cycle, me);
-            }
-        }
-        self.evaluations += evaluations;
-    }
-
-    /// Evaluates those awake, or everybody without sleeping, in any order.
-    fn evaluate_list(&mut self, d: usize, cycle: Cycle, sleeping: bool, order: Order) {
-        // Index and whether the component is awake.
-        let mut list = std::mem::take(&mut self.scratch);
-        let count = self.domains[d].slots.len() as u32;
-        for word in 0..self.shared.domains[d].words() {
-            let awake = self.shared.domains[d].take_word(word);
-            let first = (word as u32) << 6;
-            let all = (first..count.min(first + 64)).map(|i| (i, awake >> (i - first) & 1 == 1));
-            list.extend(all.filter(|(_, awake)| *awake || !sleeping));
-        }
-        if order != Order::Added {
-            for i in (1..list.len()).rev() {
-                // SplitMix64: a new order every cycle from the seed alone.
-                self.shuffle = self.shuffle.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mut z = self.shuffle;
-                z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-                list.swap(i, ((z ^ z >> 31) % (i as u64 + 1)) as usize);
-            }
-        }
-        self.evaluations += list.len() as u64;
-        for (index, awake) in list.drain(..) {
-            self.shared.invited = awake;
-            let me = Target {
-                domain: d as u32,
-                index,
-            };
-            let slot = &mut self.domains[d].slots[index as usize];
-            evaluate(slot, &mut self.shared, self.now, cycle, me);
-        }
-        self.shared.invited = true;
-        self.scratch = list;
-    }
-
     /// Wakes instance `number` at its first edge after now; for test benches that changed
     /// something from outside.
     pub(crate) fn wake(&mut self, number: usize) {
-        let target = self.instances[number].target;
-        let schedule = &mut self.shared.domains[target.domain as usize];
-        let cycle = if self.evaluations == 0 {
-            0
+        let now = self.now;
+        let place = self.instances[number].place;
+        let started = self.evaluations() > 0;
+        let partition = &mut self.partitions[place.partition as usize];
+        if started {
+            partition.wake_after(place.target, now);
         } else {
-            self.now.0 / schedule.period + 1
-        };
-        schedule.wake(target.index, cycle);
+            partition.shared.domains[place.target.domain as usize].wake(place.target.index, 0);
+        }
     }
 
     /// Lets time pass up to `tick` whether or not anything but background work is left; for test
@@ -572,28 +397,72 @@ impl Simulation {
 
     /// What instance `number` said it waits for.
     pub(crate) fn reason(&self, number: usize) -> Reason {
-        let target = self.instances[number].target;
-        self.domains[target.domain as usize].slots[target.index as usize]
-            .activity
-            .reason
+        self.slot(number).activity.reason()
     }
 
     pub(crate) fn component(&self, number: usize) -> &dyn Component {
-        let target = self.instances[number].target;
-        &*self.domains[target.domain as usize].slots[target.index as usize].component
+        &*self.slot(number).component
+    }
+
+    fn slot(&self, number: usize) -> &Slot {
+        let Place { partition, target } = self.instances[number].place;
+        self.partitions[partition as usize].slot(target)
+    }
+
+    pub(crate) fn component_mut(&mut self, number: usize) -> &mut dyn Component {
+        &mut *self.slot_mut(number).component
+    }
+
+    fn slot_mut(&mut self, number: usize) -> &mut Slot {
+        let Place { partition, target } = self.instances[number].place;
+        self.partitions[partition as usize].slot_mut(target)
+    }
+
+    pub(crate) fn activity_of(&self, number: usize) -> &Activity {
+        &self.slot(number).activity
+    }
+
+    /// Whether instance `number` was evaluated after `tick`.
+    pub(crate) fn evaluated_after(&self, number: usize, tick: Tick) -> bool {
+        let domain = self.instances[number].place.target.domain as usize;
+        self.activity_of(number).since() * self.time.period(domain) > tick.0
+    }
+
+    pub(crate) fn activity_of_mut(&mut self, number: usize) -> &mut Activity {
+        &mut self.slot_mut(number).activity
+    }
+
+    pub(crate) fn clock_names(&self) -> impl Iterator<Item = &str> {
+        self.clock_names.iter().map(String::as_str)
+    }
+
+    /// Restores how far the run has come.
+    pub(crate) fn set_progress(&mut self, now: Tick, evaluations: u64) {
+        self.now = now;
+        for partition in &mut self.partitions {
+            partition.now = now;
+            partition.evaluations = 0;
+        }
+        self.partitions[0].evaluations = evaluations;
+    }
+
+    /// Why the event world, if there is one, cannot be saved.
+    pub(crate) fn world_refuses(&self) -> Option<CheckpointError> {
+        let world = &self.world.as_ref()?.0;
+        if let Some(process) = world.first_process() {
+            return Some(CheckpointError::Process(process));
+        }
+        world.upcoming().map(|_| CheckpointError::World)
     }
 
     pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(crate::Port<'_>)) {
-        let target = self.instances[number].target;
-        self.domains[target.domain as usize].slots[target.index as usize]
-            .component
-            .ports(&mut Ports::new(visit));
+        self.component_mut(number).ports(&mut Ports::new(visit));
     }
 
     /// Cycles of instance `number`'s clock up to now (the edge at `now` included).
     fn cycles_of(&self, number: usize) -> Cycle {
-        let domain = self.instances[number].target.domain as usize;
-        if self.evaluations == 0 {
+        let domain = self.instances[number].place.target.domain as usize;
+        if self.evaluations() == 0 {
             return 0;
         }
         self.now.0 / self.time.period(domain) + 1
@@ -618,29 +487,12 @@ impl Simulation {
 
     /// Cycles of instance `number` charged to each [`Reason`], in the order of [`Reason::ALL`].
     pub fn activity(&self, number: usize) -> [u64; Reason::ALL.len()] {
-        let target = self.instances[number].target;
-        let mut activity =
-            self.domains[target.domain as usize].slots[target.index as usize].activity;
-        activity.charge(self.cycles_of(number), Next::Idle);
-        activity.cycles
+        self.slot(number).activity.until(self.cycles_of(number))
     }
-}
 
-#[inline]
-fn evaluate(slot: &mut Slot, shared: &mut Shared, now: Tick, cycle: Cycle, me: Target) {
-    let mut ctx = Context {
-        shared,
-        now,
-        cycle,
-        me,
-        component: slot.number,
-    };
-    let next = slot.component.evaluate(&mut ctx);
-    slot.activity.charge(cycle, next);
-    let at = match next {
-        Next::Busy => cycle + 1,
-        Next::Until(at) => at.max(cycle + 1),
-        Next::Message | Next::Credit | Next::Idle => return,
-    };
-    shared.domains[me.domain as usize].wake(me.index, at);
+    /// Evaluations of instance `number` so far: what it weighs when the system is divided. A
+    /// measure of work, not a result.
+    pub fn evaluations_of(&self, number: usize) -> u64 {
+        self.slot(number).evaluations
+    }
 }

@@ -1,12 +1,17 @@
-//! The state of a component, field by field: one description serves checkpoints, restoring and
-//! state hashes.
+//! The state of a component, field by field: one description serves checkpoints, restoring,
+//! state hashes and the listing of what differs between two runs.
 //!
 //! A component names every field that a later evaluation or report depends on, as it names its
 //! ports. What its specification determines (sizes, latencies, shared program data) is not state:
 //! a checkpoint is loaded into a system elaborated from the same description.
+//!
+//! What is named must depend on what happened to the component only, never on how often it was
+//! evaluated meanwhile: a component that slept and one that stayed awake have the same state hash.
+//! Where it pays to break that rule for a counter, [`State::tally`] keeps it out of the hash.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use thiserror::Error;
 
 /// Why state could not be saved or restored.
@@ -28,6 +33,10 @@ pub enum StateError {
 enum Mode<'a> {
     Save(&'a mut Vec<u8>),
     Load(&'a [u8]),
+    /// As saved, but without names and tallies.
+    Hash(&'a mut Vec<u8>),
+    /// Names and values for people.
+    List(&'a mut Vec<(String, Value)>),
 }
 
 /// Visits the fields of a component's state.
@@ -61,6 +70,28 @@ impl State<'_> {
         state.finish()
     }
 
+    /// Appends what the state hash of a component depends on to `bytes`.
+    ///
+    /// # Errors
+    /// When the component refuses, or a field cannot be written.
+    pub fn hash(bytes: &mut Vec<u8>, visit: impl FnOnce(&mut State<'_>)) -> Result<(), StateError> {
+        let mut state = State::new(Mode::Hash(bytes));
+        visit(&mut state);
+        state.finish()
+    }
+
+    /// The fields that `visit` names with their values, tallies left out.
+    ///
+    /// # Errors
+    /// When the component refuses.
+    pub fn list(visit: impl FnOnce(&mut State<'_>)) -> Result<Vec<(String, Value)>, StateError> {
+        let mut fields = Vec::new();
+        let mut state = State::new(Mode::List(&mut fields));
+        visit(&mut state);
+        state.finish()?;
+        Ok(fields)
+    }
+
     fn new(mode: Mode<'_>) -> State<'_> {
         State {
             mode,
@@ -71,23 +102,96 @@ impl State<'_> {
 
     /// Names a field. Names are unique within a component and always come in the same order.
     pub fn field<T: Serialize + DeserializeOwned>(&mut self, name: &str, value: &mut T) {
+        self.visit(name, value, |value, found| {
+            *value = found;
+            Ok(())
+        });
+    }
+
+    /// Names a field that is brought up to date by evaluations and that reports alone depend on,
+    /// such as cycles counted until the component fell asleep. It is saved, but is no part of the
+    /// state hash.
+    pub fn tally<T: Serialize + DeserializeOwned>(&mut self, name: &str, value: &mut T) {
+        if matches!(self.mode, Mode::Save(_) | Mode::Load(_)) {
+            self.field(name, value);
+        }
+    }
+
+    /// Names an array whose length the specification determines.
+    pub fn array<T: Serialize + DeserializeOwned>(&mut self, name: &str, values: &mut [T]) {
+        self.visit(name, values, |values, found: Vec<T>| {
+            let (length, expected) = (found.len(), values.len());
+            if length != expected {
+                return Err(format!("the file has {length} entries, not {expected}"));
+            }
+            values
+                .iter_mut()
+                .zip(found)
+                .for_each(|(value, found)| *value = found);
+            Ok(())
+        });
+    }
+
+    /// Names a field that is saved in another form: as what `save` makes of it, from which `load`
+    /// restores it or says what is wrong.
+    pub fn field_as<T: ?Sized, S: Serialize + DeserializeOwned>(
+        &mut self,
+        name: &str,
+        value: &mut T,
+        save: impl FnOnce(&T) -> S,
+        load: impl FnOnce(&mut T, S) -> Result<(), String>,
+    ) {
+        if matches!(self.mode, Mode::Load(_)) {
+            let mut found = None;
+            self.visit(name, &mut found, |into, saved: S| {
+                *into = Some(saved);
+                Ok(())
+            });
+            if let Some(saved) = found
+                && let Err(problem) = load(value, saved)
+            {
+                self.fail(name, problem);
+            }
+        } else {
+            self.visit(name, &mut save(value), |_, _: S| Ok(()));
+        }
+    }
+
+    fn visit<T: Serialize + ?Sized, S: DeserializeOwned>(
+        &mut self,
+        name: &str,
+        value: &mut T,
+        load: impl FnOnce(&mut T, S) -> Result<(), String>,
+    ) {
         if self.error.is_some() {
             return;
         }
         let result = match &mut self.mode {
             Mode::Save(bytes) => put(bytes, name).and_then(|()| put(bytes, value)),
+            Mode::Hash(bytes) => put(bytes, value),
+            Mode::List(fields) => {
+                // Maps with keys other than text have no such form: show their bytes.
+                let shown = serde_json::to_value(&*value)
+                    .or_else(|_| serde_json::to_value(postcard::to_stdvec(value).ok()));
+                fields.push((format!("{}{name}", self.path), shown.unwrap_or_default()));
+                Ok(())
+            }
             Mode::Load(bytes) => take::<String>(bytes).and_then(|found| {
                 if found != name {
                     return Err(format!("the file has `{found}` here"));
                 }
-                *value = take(bytes)?;
-                Ok(())
+                load(value, take(bytes)?)
             }),
         };
         if let Err(problem) = result {
-            let field = format!("{}{name}", self.path);
-            self.error = Some(StateError::Field { field, problem });
+            self.fail(name, problem);
         }
+    }
+
+    fn fail(&mut self, name: &str, problem: String) {
+        let field = format!("{}{name}", self.path);
+        self.error
+            .get_or_insert(StateError::Field { field, problem });
     }
 
     /// Names the fields of an inner block: they become `name.field`.
@@ -172,6 +276,54 @@ mod tests {
             error.to_string(),
             "field `history.recent`: the file has `future` here"
         );
+    }
+
+    #[test]
+    fn a_tally_is_saved_but_not_hashed_or_listed() {
+        let bytes = |idle: u64| {
+            let visit = |state: &mut State<'_>| {
+                state.tally("idle", &mut { idle });
+                state.field("count", &mut 7u64);
+            };
+            let mut hashed = Vec::new();
+            State::hash(&mut hashed, visit).expect("plain data");
+            let listed = State::list(visit).expect("plain data");
+            (State::save(visit).expect("plain data"), hashed, listed)
+        };
+        let (one, two) = (bytes(1), bytes(2));
+        assert_ne!(one.0, two.0);
+        assert_eq!((&one.1, &one.2), (&two.1, &two.2));
+        assert_eq!(one.2, [("count".to_owned(), 7.into())]);
+    }
+
+    #[test]
+    fn an_array_of_another_length_is_refused() {
+        let bytes = State::save(|state| state.array("ways", &mut [1, 2, 3])).expect("plain data");
+        let mut four = [0; 4];
+        let error = State::load(&bytes, |state| state.array("ways", &mut four));
+        assert_eq!(
+            error.expect_err("another length").to_string(),
+            "field `ways`: the file has 3 entries, not 4"
+        );
+    }
+
+    #[test]
+    fn a_field_in_another_form_is_restored_by_its_own_rule() {
+        let visit = |state: &mut State<'_>, text: &mut String| {
+            state.field_as("number", text, String::len, |text, length| {
+                *text = "x".repeat(length);
+                (length < 5)
+                    .then_some(())
+                    .ok_or_else(|| "too long".to_owned())
+            });
+        };
+        for (length, fits) in [(4, true), (5, false)] {
+            let mut text = "a".repeat(length);
+            let bytes = State::save(|s| visit(s, &mut text)).expect("plain data");
+            let loaded = State::load(&bytes, |s| visit(s, &mut text));
+            assert_eq!(loaded.is_ok(), fits);
+            assert_eq!(text, "x".repeat(length));
+        }
     }
 
     #[test]

@@ -252,9 +252,12 @@ impl Level {
         self.value
     }
 
-    /// Sets the value from `cycle` on.
+    /// Sets the value from `cycle` on. Setting the value it has changes nothing.
     #[inline]
     pub fn set(&mut self, cycle: Cycle, value: u64) {
+        if value == self.value {
+            return;
+        }
         self.integral += self.value * (cycle - self.since);
         self.since = cycle;
         self.value = value;

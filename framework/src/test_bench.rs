@@ -38,10 +38,13 @@ use parking_lot::Mutex;
 
 use crate::builder::{ClockId, SystemBuilder};
 use crate::channel::{InPort, Link, Message, OutPort};
+use crate::checkpoint::Checkpoint;
 use crate::component::{Component, Next};
 use crate::context::Context;
 use crate::ports::Ports;
-use crate::simulation::{EngineOptions, Outcome, RunLimits, Simulation};
+use crate::simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
+use crate::state::State;
+use crate::state_hash::{Parting, StateHasher};
 use crate::statistics::InstanceStatistics;
 use crate::time::{Cycle, Frequency, Tick};
 
@@ -286,6 +289,89 @@ impl TestBench {
         }
     }
 
+    /// Checks what every component promises about its state: `build` makes the same bench, with
+    /// its traffic, at every call; run to `end`, a bench saved in the middle (at each of `cuts`),
+    /// written to a file, read, and loaded into a fresh bench ends like one that ran straight
+    /// through; and the state hash at each cut is the same asleep, awake and shuffled.
+    ///
+    /// # Panics
+    /// When a promise is broken, naming the component and the field.
+    pub fn check_state(build: impl Fn() -> Self, cuts: &[Cycle], end: Cycle) {
+        let mut straight = build();
+        let expected = straight.hashes_at(cuts);
+        for cut in cuts {
+            let checkpoint = build().simulation_at(*cut).save();
+            let bytes = checkpoint.map_or_else(|error| panic!("{error}"), |c| c.to_bytes());
+            let read = Checkpoint::from_bytes(&bytes);
+            let read = read.unwrap_or_else(|error| panic!("{error}"));
+            let mut resumed = build();
+            if let Err(error) = resumed.simulation().load(&read) {
+                panic!("{error}");
+            }
+            let what = format!("saved and loaded after cycle {cut}");
+            same_state(
+                straight.simulation_at(end),
+                resumed.simulation_at(end),
+                &what,
+            );
+        }
+        for order in [Order::Added, Order::Shuffled { seed: 1 }] {
+            for (sleeping, partitions) in [(true, 1), (false, 1), (true, 2)] {
+                let options = EngineOptions {
+                    order,
+                    sleeping,
+                    partitions,
+                    ..EngineOptions::default()
+                };
+                Self::check_hashes(&build, cuts, &expected, options);
+            }
+        }
+    }
+
+    fn check_hashes(
+        build: impl Fn() -> Self,
+        cuts: &[Cycle],
+        expected: &[u64],
+        options: EngineOptions,
+    ) {
+        let with_options = || {
+            let mut bench = build();
+            bench.set_options(options);
+            bench
+        };
+        let hashes = with_options().hashes_at(cuts);
+        let differs = expected.iter().zip(&hashes).position(|(a, b)| a != b);
+        if let Some(first) = differs {
+            let (mut usual, mut other) = (build(), with_options());
+            let pair = (
+                usual.simulation_at(cuts[first]),
+                other.simulation_at(cuts[first]),
+            );
+            let what = format!("with {options:?}, after cycle {}", cuts[first]);
+            same_state(pair.0, pair.1, &what);
+            panic!("{what}: the state hash is another");
+        }
+    }
+
+    fn hashes_at(&mut self, cycles: &[Cycle]) -> Vec<u64> {
+        let mut hasher = StateHasher::new();
+        let mut hashes = Vec::new();
+        for cycle in cycles {
+            if let Err(error) = hasher.hash(self.simulation_at(*cycle)) {
+                panic!("{error}");
+            }
+            hashes.push(hasher.rolling());
+        }
+        hashes
+    }
+
+    /// The simulation after `cycle`.
+    fn simulation_at(&mut self, cycle: Cycle) -> &mut Simulation {
+        self.simulation();
+        self.run(Tick(cycle * self.period));
+        self.simulation()
+    }
+
     /// Statistics of the instance at `path`.
     ///
     /// # Panics
@@ -295,6 +381,21 @@ impl TestBench {
         all.into_iter()
             .find(|s| s.path == path)
             .expect("the instance reports statistics")
+    }
+}
+
+/// Fails unless two systems of the same parts are in the same state and report the same.
+fn same_state(a: &mut Simulation, b: &mut Simulation, what: &str) {
+    match Parting::find(a, b, Tick(0)) {
+        Ok(None) => {}
+        Ok(Some(parting)) => panic!("{what}:\n{parting}"),
+        Err(error) => panic!("{error}"),
+    }
+    for (a, b) in a.statistics().iter().zip(&b.statistics()) {
+        assert_eq!(a, b, "{what}");
+    }
+    for number in 0..a.instances().len() {
+        assert_eq!(a.activity(number), b.activity(number), "{what}");
     }
 }
 
@@ -332,6 +433,10 @@ struct Sender<T> {
 impl<T: Message + Clone> Component for Sender<T> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.output("output", &mut self.output);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("script", &mut *self.script.lock());
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
@@ -417,6 +522,14 @@ struct Receiver<T> {
 impl<T: Message + Clone> Component for Receiver<T> {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        let mut record = self.record.lock();
+        state.field("received", &mut record.received);
+        state.field("count", &mut record.count);
+        state.field("stalled_until", &mut record.stalled_until);
+        state.field("random_stall", &mut record.random_stall);
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {

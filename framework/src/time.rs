@@ -131,6 +131,26 @@ impl TimeBase {
             / self.ticks_per_second.numerator as f64
     }
 
+    /// Whole units of `1 / per_second` seconds that have passed at `tick`: with 10¹² the time in
+    /// picoseconds, rounded down.
+    pub fn units(&self, tick: Tick, per_second: u64) -> u64 {
+        let Ratio {
+            numerator,
+            denominator,
+        } = self.ticks_per_second;
+        let (whole, rest) = (
+            u128::from(tick.0) / numerator,
+            u128::from(tick.0) % numerator,
+        );
+        let scale = u128::from(per_second).saturating_mul(denominator);
+        let part = match rest.checked_mul(scale) {
+            Some(product) => product / numerator,
+            // Only for frequencies with denominators beyond anything sensible.
+            None => (rest as f64 / numerator as f64 * scale as f64) as u128,
+        };
+        u64::try_from(whole.saturating_mul(scale) + part).unwrap_or(u64::MAX)
+    }
+
     /// The last tick at or before `seconds`; saturates at the horizon.
     pub fn tick_at(&self, seconds: f64) -> Tick {
         let ticks = seconds * self.ticks_per_second.numerator as f64
@@ -165,6 +185,17 @@ mod tests {
         // lcm(1400, 924) MHz = 46.2 GHz.
         assert_eq!((time.period(0), time.period(1)), (33, 50));
         assert!((time.seconds(Tick(46_200_000_000)) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn units_are_rounded_down_and_never_drift() {
+        let time = base(&[(1_400_000_000, 1), (924_000_000, 1)]).unwrap();
+        // 33 ticks of 1/46.2 ns are 714.28 ps; a billion cycles are 714285714.28 ns.
+        assert_eq!(time.units(Tick(33), 1_000_000_000_000), 714);
+        assert_eq!(
+            time.units(Tick(33_000_000_000), 1_000_000_000_000),
+            714_285_714_285
+        );
     }
 
     #[test]

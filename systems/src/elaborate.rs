@@ -345,7 +345,14 @@ impl<'a> Elaborator<'a> {
     }
 
     fn instance(&mut self, path: String, key: &Node, value: &'a Node, at: &At<'a>, names: &Names) {
-        const RESERVED: [&str; 5] = ["workload", "params", "limits", "emulation", "seed"];
+        const RESERVED: [&str; 6] = [
+            "workload",
+            "params",
+            "limits",
+            "emulation",
+            "seed",
+            "energy",
+        ];
         if RESERVED.contains(&path.as_str()) {
             let message = format!("a part cannot be called `{path}`: overrides use that name");
             self.problems.push(Diagnostic::error(message).at(&key.span));

@@ -7,17 +7,22 @@
 //! ```
 
 mod address;
+mod checkpoint;
 mod elaborate;
+pub mod energy;
 pub mod host_program;
 mod registry;
 pub mod report;
 mod resolved;
 mod run;
 mod scenario;
+mod state_log;
 mod system_file;
 
+pub use checkpoint::MachineCheckpointError;
 pub use elaborate::ElaboratedSystem;
 pub use registry::standard_registry;
 pub use resolved::ResolvedSystem;
 pub use run::{KernelResult, Machine, Progress, Simulated, Status};
 pub use scenario::{Limits, Scenario};
+pub use state_log::{ReadLog, ReadLogError, StateLog};

@@ -3,7 +3,8 @@
 use warpweave_components::{
     cache::Cache, clock_crossing::ClockCrossing, cluster_port::ClusterPort,
     compute_unit::ComputeUnit, crossbar::Crossbar, dram::GddrController, gmu::Gmu,
-    host_driver::HostDriver, work_group_scheduler::WorkGroupScheduler,
+    host_driver::HostDriver, icc::IccUnit, icc::checker::CoalescingChecker,
+    locality_probe::LocalityProbe, work_group_scheduler::WorkGroupScheduler,
 };
 use warpweave_framework::Registry;
 
@@ -13,11 +14,14 @@ pub fn standard_registry() -> Registry {
     registry.register::<Cache>();
     registry.register::<ClockCrossing>();
     registry.register::<ClusterPort>();
+    registry.register::<CoalescingChecker>();
     registry.register::<ComputeUnit>();
     registry.register::<Crossbar>();
     registry.register::<GddrController>();
     registry.register::<Gmu>();
     registry.register::<HostDriver>();
+    registry.register::<IccUnit>();
+    registry.register::<LocalityProbe>();
     registry.register::<WorkGroupScheduler>();
     registry
 }

@@ -41,6 +41,17 @@ impl ResolvedSystem {
     }
 }
 
+impl ResolvedSystem {
+    /// Path, kind and specification, with every default, of each part.
+    pub(crate) fn specifications(&self) -> impl Iterator<Item = (String, String, Node)> {
+        self.parts.iter().map(|part| {
+            let resolved = (part.resolve)(&part.description)
+                .expect("the component was built from this description");
+            (part.path.clone(), part.kind.clone(), resolved)
+        })
+    }
+}
+
 impl ResolvedPart {
     fn to_node(&self) -> Node {
         let resolved = (self.resolve)(&self.description)

@@ -13,6 +13,7 @@ use warpweave_params::Diagnostics;
 use warpweave_trace::{FrontEnd, Program};
 
 use crate::elaborate::{ElaboratedSystem, elaborate};
+use crate::energy::{EnergyModel, EnergyReport};
 use crate::host_program::{ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};
 
@@ -21,10 +22,14 @@ const SLICE_CYCLES: u64 = 16_384;
 
 /// A system with its program loaded.
 pub struct Machine {
-    system: ElaboratedSystem,
-    program: Arc<Program>,
+    pub(crate) system: ElaboratedSystem,
+    pub(crate) program: Arc<Program>,
     kernel_times: Arc<KernelTimes>,
-    limits: Limits,
+    pub(crate) limits: Limits,
+    pub(crate) seed: u64,
+    /// Ticks without a message after which a run counts as stuck, once they were extended.
+    pub(crate) patience: Option<u64>,
+    energy: Option<EnergyModel>,
 }
 
 /// How far a simulation has come.
@@ -124,6 +129,8 @@ pub struct Simulated {
     pub occupancy: Option<f64>,
     /// Every launch in order.
     pub kernels: Vec<KernelResult>,
+    /// What the run cost; `None` without coefficients.
+    pub energy: Option<EnergyReport>,
     /// Statistics of every instance.
     pub statistics: Vec<InstanceStatistics>,
     /// Per instance: path, kind, cycles by reason in the order of [`Reason::ALL`].
@@ -168,11 +175,17 @@ impl Scenario {
         environment.provide(Arc::clone(program));
         environment.provide(Arc::clone(&kernel_times));
         let system = elaborate(&self.system, registry, &environment, &self.overrides)?;
+        if let Some(energy) = &self.energy {
+            energy.check(&system.simulation.statistics())?;
+        }
         Ok(Machine {
             system,
             program: Arc::clone(program),
             kernel_times,
             limits: self.limits,
+            seed: self.seed,
+            patience: None,
+            energy: self.energy.clone(),
         })
     }
 
@@ -210,47 +223,73 @@ impl Machine {
         interrupt: &Arc<AtomicBool>,
         progress: &mut dyn FnMut(Progress),
     ) -> Simulated {
-        let core = self
-            .system
-            .simulation
-            .clock(&self.system.core_clock)
-            .expect("elaboration checked the core clock");
-        let period = self.system.simulation.time().period(core);
+        loop {
+            let slice = self.cycle().saturating_add(SLICE_CYCLES);
+            let status = self.advance(slice, interrupt);
+            progress(self.progress());
+            if let Some(status) = status {
+                return self.results(status);
+            }
+        }
+    }
+
+    /// Core cycles evaluated so far, or 0 before the first.
+    pub fn cycle(&self) -> u64 {
+        self.system.simulation.now().0 / self.core_period()
+    }
+
+    /// How far the simulation has come.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            cycle: self.cycle(),
+            kernels_done: self.kernel_times.to_vec().len(),
+            kernels: self.program.kernels.len(),
+        }
+    }
+
+    /// Runs on until core cycle `cycle` has been evaluated; returns how the run ended if it ended
+    /// before. In how many pieces a run advances never changes its results.
+    pub fn advance(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {
+        let period = self.core_period();
         let ticks = |cycles: u64| cycles.saturating_mul(period);
         let last = self.limits.cycles.map(ticks);
-        let mut slice = 0u64;
-        let mut silence = ticks(self.limits.silent_cycles);
-        let status = loop {
-            slice = slice.saturating_add(ticks(SLICE_CYCLES));
-            let until = last.map_or(slice, |l| l.min(slice));
+        let until = last.map_or(ticks(cycle), |last| last.min(ticks(cycle)));
+        loop {
+            let patience = self.patience.unwrap_or(ticks(self.limits.silent_cycles));
             let outcome = self.system.simulation.run(&RunLimits {
                 until: Some(Tick(until)),
-                silence: Some(silence),
+                silence: Some(patience),
                 interrupt: Some(Arc::clone(interrupt)),
             });
-            progress(Progress {
-                cycle: self.system.simulation.now().0 / period,
-                kernels_done: self.kernel_times.to_vec().len(),
-                kernels: self.program.kernels.len(),
-            });
-            match outcome {
-                Outcome::Limit if last == Some(until) => break Status::Limit,
-                Outcome::Limit => {}
-                Outcome::Done => break Status::Done,
+            return match outcome {
+                Outcome::Limit if last == Some(until) => Some(Status::Limit),
+                Outcome::Limit => None,
+                Outcome::Done => Some(Status::Done),
                 // Nobody waits for anybody: a long copy or computation, not a standstill.
                 Outcome::Livelock(report)
                     if report.waits.is_empty() && report.occupied.is_empty() =>
                 {
-                    silence = silence.saturating_mul(2);
+                    self.patience = Some(patience.saturating_mul(2));
+                    continue;
                 }
                 Outcome::Deadlock(report) | Outcome::Livelock(report) => {
-                    break Status::Deadlock(report.to_string());
+                    Some(Status::Deadlock(report.to_string()))
                 }
-                Outcome::Failed(message) => break Status::Failed(message),
-                Outcome::Interrupted => break Status::Interrupted,
-            }
-        };
-        self.collect(status, period)
+                Outcome::Failed(message) => Some(Status::Failed(message)),
+                Outcome::Interrupted => Some(Status::Interrupted),
+            };
+        }
+    }
+
+    pub(crate) fn core_period(&self) -> u64 {
+        let core = self.system.simulation.clock(&self.system.core_clock);
+        let core = core.expect("elaboration checked the core clock");
+        self.system.simulation.time().period(core)
+    }
+
+    /// What the simulation gave up to now, if it ended with `status`.
+    pub fn results(&self, status: Status) -> Simulated {
+        self.collect(status, self.core_period())
     }
 
     fn collect(&self, status: Status, period: u64) -> Simulated {
@@ -320,9 +359,15 @@ impl Machine {
             .enumerate()
             .map(|(i, (path, kind))| (path.to_owned(), kind.to_owned(), simulation.activity(i)))
             .collect();
+        let cycles = first.map_or(0, |f| end.unwrap_or(now_cycle) - f);
+        let energy = self.energy.as_ref().map(|energy| {
+            let seconds = simulation.time().seconds(Tick(cycles * period));
+            energy.report(&statistics, seconds)
+        });
         Simulated {
             status,
-            cycles: first.map_or(0, |f| end.unwrap_or(now_cycle) - f),
+            cycles,
+            energy,
             seconds: simulation.time().seconds(simulation.now()),
             wavefront_instructions,
             thread_instructions: sum("thread_instructions"),

@@ -8,13 +8,14 @@
 //!     seed: 1,
 //!     overrides: { "unit[*].l1.ways": 8, "params.channels": 4, "workload.block": 128 },
 //!     limits: (cycles: 50000000),
+//!     energy: "energy/gtx480.ron",           // optional: what events and time cost
 //!     emulation: (order: Linear, ...),
 //! )
 //! ```
 //!
 //! An override path is an instance path with wildcards and a field path, `params.` and a parameter
 //! of the system, or `workload.` and a parameter of the workload; on the command line also
-//! `seed`, `limits.…` and `emulation.…` of the scenario itself. Overrides of the command line come
+//! `seed`, `energy`, `limits.…` and `emulation.…` of the scenario itself. Overrides of the command line come
 //! after those of the file.
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ use warpweave_params::{
 };
 
 use crate::elaborate::InstanceOverride;
+use crate::energy::EnergyModel;
 use crate::host_program::{EmulationSpec, HostProgram};
 use crate::system_file::{SystemFile, check_fields, expect_name, key_text, map_entries};
 
@@ -49,6 +51,8 @@ pub struct Scenario {
     pub limits: Limits,
     /// How the program is emulated.
     pub emulation: EmulationSpec,
+    /// What events and time cost; `None`: energy is not reported.
+    pub energy: Option<EnergyModel>,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
     pub(crate) system: SystemFile,
@@ -83,7 +87,7 @@ impl Default for Limits {
     }
 }
 
-const FIELDS: [&str; 7] = [
+const FIELDS: [&str; 8] = [
     "summary",
     "system",
     "workload",
@@ -91,6 +95,7 @@ const FIELDS: [&str; 7] = [
     "overrides",
     "limits",
     "emulation",
+    "energy",
 ];
 
 /// An override before it is known what it addresses.
@@ -136,7 +141,7 @@ impl Scenario {
         let own = |o: &RawOverride| {
             matches!(
                 o.path.split('.').next(),
-                Some("seed" | "limits" | "emulation")
+                Some("seed" | "limits" | "emulation" | "energy")
             )
         };
         let (own, from_sets): (Vec<_>, Vec<_>) = from_sets.into_iter().partition(own);
@@ -164,6 +169,10 @@ impl Scenario {
             .flatten()
             .unwrap_or_default();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let energy = node.field("energy").and_then(|_| {
+            let read = read_part(&node, "energy", &folder);
+            problems.take(read.and_then(|(_, node)| EnergyModel::read(&node)))
+        });
         let mut system = problems.take(read_part(&node, "system", &folder));
         let workload = problems.take(read_part(&node, "workload", &folder));
 
@@ -206,6 +215,7 @@ impl Scenario {
                     seed,
                     limits,
                     emulation,
+                    energy,
                     sets: sets.to_vec(),
                     system,
                     workload,
@@ -256,7 +266,7 @@ fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
 /// Adds an empty `field: ()` to a struct that leaves it out, so that parts of it can be set.
 fn ensure_struct(node: &mut Node, field: &str) {
     use warpweave_params::{Field, Kind, Name, Struct};
-    if field == "seed" || node.field(field).is_some() {
+    if matches!(field, "seed" | "energy") || node.field(field).is_some() {
         return;
     }
     let span = node.head_span();

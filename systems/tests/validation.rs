@@ -3,7 +3,9 @@
 
 mod validation {
     mod bandwidth;
+    mod coalescing;
     mod conservation;
+    mod energy;
     mod harness;
     mod issue_rate;
     mod latency;

@@ -3,6 +3,8 @@
 mod bench;
 mod check;
 mod describe;
+mod diff;
+mod drive;
 mod host;
 mod list;
 mod outcome;
@@ -35,6 +37,13 @@ struct Arguments {
 enum Command {
     /// Run a scenario: emulate its program, replay it on its system, verify, report.
     Run(RunArguments),
+    /// Find the first cycle and component at which two runs part.
+    Diff {
+        /// Results folder of a run with `--state-hash`.
+        a: PathBuf,
+        /// Results folder of another.
+        b: PathBuf,
+    },
     /// Read and build everything a scenario names, without running it.
     Check {
         /// Scenario file.
@@ -83,6 +92,37 @@ struct RunArguments {
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    checkpoints: CheckpointArguments,
+}
+
+/// Saving, resuming and hashing a run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Checkpoints and state hashes")]
+struct CheckpointArguments {
+    /// Save the run to this file when asked to: at the cycles below, on SIGUSR1, and on Ctrl-C.
+    /// `{cycle}` in the name stands for the core cycle; without it the last one stays.
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Save after these core cycles.
+    #[arg(
+        long,
+        value_name = "CYCLE",
+        value_delimiter = ',',
+        requires = "checkpoint"
+    )]
+    checkpoint_at: Vec<u64>,
+    /// Save every so many core cycles.
+    #[arg(long, value_name = "CYCLES", requires = "checkpoint",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    checkpoint_every: Option<u64>,
+    /// Go on from this checkpoint of the same scenario.
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
+    /// Hash the state of every component every so many core cycles, for `warpweave diff`.
+    #[arg(long, value_name = "CYCLES", requires = "out",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    state_hash: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -98,6 +138,7 @@ fn main() -> ExitCode {
     log_to_stderr(&arguments);
     let result = match &arguments.command {
         Command::Run(run) => run::run(run, arguments.quiet),
+        Command::Diff { a, b } => diff::diff(a, b, arguments.quiet),
         Command::Check {
             scenario,
             sets,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use warpweave_systems::report::{Host, Report, SCHEMA_VERSION};
-use warpweave_systems::{Machine, Scenario};
+use warpweave_systems::{Machine, Scenario, StateLog};
 use warpweave_trace::Program;
 
 use crate::outcome::Failure;
@@ -33,6 +33,9 @@ struct Manifest<'a> {
     status: &'static str,
     complete: bool,
     files: &'a [&'static str],
+    /// Core cycles between two lines of the state hashes, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_hash_every: Option<u64>,
     host: &'a Host,
 }
 
@@ -56,6 +59,9 @@ impl FileId {
 
 const FILES: [&str; 4] = ["report.json", "report.txt", "scenario.ron", "system.ron"];
 
+const STATE_HASHES: &str = "state-hashes.csv";
+const ALL_FILES: [&str; 5] = [FILES[0], FILES[1], FILES[2], FILES[3], STATE_HASHES];
+
 impl Results {
     /// Makes the folder; one that holds results already is refused.
     pub(crate) fn claim(folder: &Path) -> Result<Self, Failure> {
@@ -78,6 +84,7 @@ impl Results {
         machine: &Machine,
         program: &Program,
         report: &Report,
+        log: Option<&StateLog>,
     ) -> Result<(), Failure> {
         let mut command = vec![
             "warpweave".to_owned(),
@@ -102,7 +109,8 @@ impl Results {
                 .kernels
                 .iter()
                 .all(|k| k.completed.is_some()),
-            files: &FILES,
+            files: if log.is_some() { &ALL_FILES } else { &FILES },
+            state_hash_every: log.map(StateLog::every),
             host: &report.host,
         };
         let manifest =
@@ -116,6 +124,9 @@ impl Results {
         ];
         for (name, text) in FILES.iter().zip(&texts) {
             self.file(name, text)?;
+        }
+        if let Some(log) = log {
+            self.file(STATE_HASHES, &log.to_csv(machine))?;
         }
         self.file(MANIFEST, &manifest)
     }

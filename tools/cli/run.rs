@@ -7,6 +7,7 @@ use tracing::{info, warn};
 use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Scenario, Status, standard_registry};
 
+use crate::drive::Drive;
 use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::outcome::{CommandResult, Failure, code_of, shown, to_stderr, to_stdout};
 use crate::progress::Bar;
@@ -37,10 +38,12 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     if !machine.system().warnings.is_empty() && !quiet {
         to_stderr(&shown(&machine.system().warnings));
     }
+    let mut drive = Drive::begin(&arguments.checkpoints, &mut machine, quiet)?;
     let simulation = Stopwatch::start();
     interrupt.simulating.store(true, Ordering::Relaxed);
     info!("simulating");
-    let simulated = machine.simulate(&interrupt.wanted, &mut |progress| bar.show(progress));
+    let status = drive.to_the_end(&mut machine, &interrupt.wanted, &mut |p| bar.show(p))?;
+    let simulated = machine.results(status);
     let simulation_cpu_s = simulation.cpu_s();
     bar.finish();
     if simulated.status == Status::Interrupted {
@@ -81,7 +84,8 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     };
     // Files first: a reader that closes standard output must not lose them.
     if let Some(results) = results {
-        results.write(&scenario, &machine, &executed.program, &report)?;
+        let log = drive.log.as_ref();
+        results.write(&scenario, &machine, &executed.program, &report, log)?;
     }
     match arguments.format {
         Format::Text => to_stdout(&report.to_text())?,

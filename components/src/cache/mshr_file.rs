@@ -1,18 +1,22 @@
 //! The miss status holding registers: an indexed array of lines in flight, each with the list of
 //! requests that wait for it.
 //!
+//! A line may come in several parts. Each waiter says which words it needs from below and which
+//! acknowledgement; those that have arrived are kept with the entry.
+//!
 //! An entry is *open* while later requests for its line may join it; a store that overtakes a fill
 //! closes it. Open entries are found by line through short chains hashed by line number; closed
 //! ones only through their index, which is the id of the request below. Waiters are nodes of one
 //! pool, linked in order of arrival, so nothing is allocated after construction.
 
+use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
 use super::tag_array::Slot;
-use crate::memory::{Level, MemRequest};
+use crate::memory::{Level, MemRequest, Source};
 
 /// A request that waits for a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter {
     /// The request, as received.
     pub request: MemRequest,
@@ -20,12 +24,25 @@ pub struct Waiter {
     pub accepted: Cycle,
     /// Highest write sequence among the stores it comes after, itself included.
     pub write_sequence: u32,
+    /// Words that must come from below before it is answered.
+    pub needs: u32,
+    /// Number of the acknowledgement, counted from 1 per entry, that must come from below before it
+    /// is answered; 0 if none.
+    pub needs_ack: u32,
     /// Whether it is the one that missed.
     pub primary: bool,
 }
 
+impl Waiter {
+    /// Whether it may be answered when these words and so many acknowledgements came.
+    #[inline]
+    pub fn is_allowed(&self, arrived: u32, acks: u32) -> bool {
+        self.needs & !arrived == 0 && self.needs_ack <= acks
+    }
+}
+
 /// A line in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// Address of the line.
     pub line: u64,
@@ -33,8 +50,22 @@ pub struct Entry {
     pub slot: Option<Slot>,
     /// Words asked of the level below.
     pub asked: u32,
+    /// Those of them that came.
+    pub arrived: u32,
     /// Words written by requests that joined.
+    pub stored: u32,
+    /// Those of them that are newer than below.
     pub dirty: u32,
+    /// Acknowledgements of stores that joined and were sent down.
+    pub acks_asked: u32,
+    /// Those of them that came.
+    pub acks_arrived: u32,
+    /// Returns from below that may still allow answers.
+    pub returns: u32,
+    /// Whether the line is to be kept when it comes.
+    pub keep: bool,
+    /// Who caused the fetch.
+    pub source: Source,
     /// Highest write sequence of those that joined, or of the part of the line already present.
     pub write_sequence: u32,
     /// Highest write sequence of the fill.
@@ -43,6 +74,8 @@ pub struct Entry {
     pub ready: Cycle,
     /// Who supplied the fill; none until it came.
     pub filled_by: Option<Level>,
+    /// Who sent the last acknowledgement.
+    pub acked_by: Option<Level>,
     open: bool,
     in_use: bool,
     first: u32,
@@ -53,14 +86,14 @@ pub struct Entry {
 }
 
 /// A node of the pool of waiters.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Node {
     waiter: Waiter,
     next: u32,
 }
 
 /// The registers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MshrFile {
     entries: Vec<Entry>,
     merges: u32,
@@ -80,11 +113,25 @@ const VACANT: Entry = Entry {
     line: 0,
     slot: None,
     asked: 0,
+    arrived: 0,
+    stored: 0,
     dirty: 0,
+    acks_asked: 0,
+    acks_arrived: 0,
+    returns: 0,
+    keep: true,
+    source: Source {
+        kernel: 0,
+        work_group: 0,
+        pc: 0,
+        compute_unit: 0,
+        wavefront_slot: 0,
+    },
     write_sequence: 0,
     fill_sequence: 0,
     ready: 0,
     filled_by: None,
+    acked_by: None,
     open: false,
     in_use: false,
     first: NONE,
@@ -92,6 +139,35 @@ const VACANT: Entry = Entry {
     waiting: 0,
     next: NONE,
 };
+
+impl Entry {
+    /// Whether later requests for the line may join.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Whether requests wait for the line.
+    #[inline]
+    pub fn has_waiters(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// Whether requests that store wait, or waited, for the line.
+    #[inline]
+    pub fn has_stores(&self) -> bool {
+        self.stored != 0 || self.acks_asked != 0
+    }
+
+    /// Whether everything asked of the level below came and nothing more is to be answered.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        self.waiting == 0
+            && self.returns == 0
+            && self.arrived == self.asked
+            && self.acks_arrived == self.acks_asked
+    }
+}
 
 impl MshrFile {
     /// `entries` registers of which each holds up to `merges` requests, the first included.
@@ -102,6 +178,8 @@ impl MshrFile {
             request: MemRequest::read(0, 0, 0),
             accepted: 0,
             write_sequence: 0,
+            needs: 0,
+            needs_ack: 0,
             primary: false,
         };
         let nodes = entries * merges;
@@ -318,6 +396,8 @@ mod tests {
             request: MemRequest::read(id, 0, 1),
             accepted: 0,
             write_sequence: 0,
+            needs: 0,
+            needs_ack: 0,
             primary: false,
         }
     }

@@ -1,22 +1,29 @@
 //! Requests that only pass through a cache: which id they had above, by the id they have below.
 
+use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
 use crate::memory::{MemRequest, MemResponse};
 
 /// A request that was handed down and waits for its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
     /// The request, as received.
     pub request: MemRequest,
     /// Its answer leaves no earlier.
     pub ready: Cycle,
+    /// Requests below that are not answered.
+    pub outstanding: u32,
+    /// Highest write sequence of the answers so far.
+    pub write_sequence: u32,
+    /// The MSHR in which it waits with others, if it stored into a line that stays.
+    pub joined: Option<u32>,
     /// Its answer, once that has come from below.
     pub answer: Option<MemResponse>,
 }
 
 /// A bounded table with stable indices.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PassTable {
     places: Vec<Option<Passed>>,
     free: Vec<u32>,
@@ -91,6 +98,9 @@ mod tests {
         let passed = |id| Passed {
             request: MemRequest::write(id, 0, 1),
             ready: 0,
+            outstanding: 1,
+            write_sequence: 0,
+            joined: None,
             answer: None,
         };
         let mut table = PassTable::new(2);

@@ -12,7 +12,7 @@ use warpweave_framework::{
 };
 
 use super::*;
-use crate::launch::CacheCommand;
+use crate::launch::{CacheCommand, CacheCommandDone};
 
 /// What a line looks like below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,6 +166,14 @@ fn spec() -> impl Strategy<Value = CacheSpec> {
         line_bytes: sizes.3,
         ways: sizes.1,
         interleave: None,
+        set_hash: SetHash::Modulo,
+        halves: None,
+        sector_bytes: None,
+        below_line_bytes: None,
+        banks: None,
+        victim_cache: None,
+        policies: Vec::new(),
+        write_allocate: None,
         replacement: if sizes.2 {
             Replacement::Lru
         } else {

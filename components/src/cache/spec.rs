@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
-use super::tag_array::{Geometry, Replacement};
+use super::policy::PolicySpec;
+use super::replacement::Replacement;
+use super::set_index::SetHash;
+use super::tag_array::Geometry;
 use crate::interleave::Interleave;
 use crate::memory::{LINE_BYTES_MAX, Level};
 
@@ -32,12 +35,42 @@ pub struct CacheSpec {
     /// then taken from the slice's own address.
     #[serde(default)]
     pub interleave: Option<Interleave>,
+    /// How the set is computed from the line number.
+    #[serde(default)]
+    pub set_hash: SetHash,
+    /// Equal parts with lines of their own, each for some of the work-groups (first-level caches of
+    /// later GPUs have two); one if absent. `size_bytes` is that of all. Needs `WriteEvict` and
+    /// `Forward`.
+    #[serde(default)]
+    pub halves: Option<Halves>,
+    /// Bytes that a miss fetches at least, a power of two up to `line_bytes`; whole lines if absent.
+    #[serde(default)]
+    pub sector_bytes: Option<u32>,
+    /// Bytes per line of the level below, if shorter than `line_bytes`: what goes down is cut so that
+    /// each request touches one such line.
+    #[serde(default)]
+    pub below_line_bytes: Option<u32>,
+    /// Banks with conflicts; one request per cycle and no conflicts if absent.
+    #[serde(default)]
+    pub banks: Option<Banks>,
+    /// Lines that were replaced, beside the cache; none if absent. Needs `Forward` and no
+    /// `WriteBack`.
+    #[serde(default)]
+    pub victim_cache: Option<VictimCacheSpec>,
+    /// Policies that decide about lines, see the list of policies; none of them may own the same
+    /// decision.
+    #[serde(default)]
+    pub policies: Vec<PolicySpec>,
     /// Which line of a full set leaves.
     pub replacement: Replacement,
     /// When a read miss takes its way.
     pub allocate: AllocatePolicy,
     /// What becomes of writes.
     pub write: WritePolicy,
+    /// Whether a write to an absent line brings it in; if absent, as usual for the policy:
+    /// `WriteBack` does, the others do not. `WriteEvict` cannot.
+    #[serde(default)]
+    pub write_allocate: Option<bool>,
     /// Where atomics are carried out.
     pub atomics: AtomicPolicy,
     /// Lines in flight from below.
@@ -47,7 +80,8 @@ pub struct CacheSpec {
     /// Requests in flight that only pass through: writes of a write-evict cache, forwarded
     /// atomics, bypassing requests.
     pub pass_entries: u32,
-    /// Requests waiting to be sent down, at least 2 (a copy-back and the miss that caused it).
+    /// Requests waiting to be sent down, at least 2 (a copy-back and the miss that caused it), times
+    /// the pieces that a line is cut into for the level below.
     pub miss_queue_entries: u32,
     /// Cycles from a request being readable to its hit being answered.
     pub hit_latency_cycles: u32,
@@ -83,6 +117,9 @@ pub enum WritePolicy {
     /// A write goes down and is acknowledged from there; a copy of its line is dropped, a line in
     /// flight is not installed, a write miss allocates nothing.
     WriteEvict,
+    /// A write updates a copy of its line, goes down, and is acknowledged from there; later requests
+    /// for the line wait for that.
+    WriteThrough,
     /// A write stays in the line, which is copied back when it leaves.
     WriteBack {
         /// What happens when a write to an absent line does not cover it.
@@ -112,6 +149,53 @@ pub enum AtomicPolicy {
     },
 }
 
+/// Which work-groups use which part of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Halves {
+    /// Number of parts, 2 to 4.
+    pub count: u32,
+    /// What decides about the part of a request.
+    pub by: HalfBy,
+}
+
+/// What decides about the part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HalfBy {
+    /// Number of the work-group in its grid, modulo the number of parts.
+    WorkGroup,
+    /// Wavefront slot of the compute unit: as many consecutive slots as stated, then those of the
+    /// next part.
+    WavefrontSlots {
+        /// Consecutive slots of one part.
+        consecutive: u16,
+    },
+}
+
+/// Banks of tags and data. The bank of a request is its set modulo the number of banks. Every
+/// accepted request and every fill occupies the bank of its set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Banks {
+    /// Number of banks.
+    pub count: u32,
+    /// Cycles for which one request or fill occupies its bank.
+    pub busy_cycles: u32,
+    /// Requests accepted per cycle, as far as their banks are free.
+    pub requests_per_cycle: u32,
+}
+
+/// A small fully associative cache (least recently used leaves) of lines that were replaced. A miss
+/// that finds its line there swaps it with the line that it would displace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VictimCacheSpec {
+    /// Lines that fit.
+    pub lines: u32,
+    /// Cycles that a hit here takes beyond a hit in the cache itself.
+    pub latency_cycles: u32,
+}
+
 impl From<CacheLevel> for Level {
     fn from(level: CacheLevel) -> Self {
         match level {
@@ -130,13 +214,43 @@ impl CacheSpec {
         }
     }
 
+    /// Bytes that a miss fetches at least.
+    pub fn sector(&self) -> u32 {
+        self.sector_bytes.unwrap_or(self.line_bytes)
+    }
+
+    /// Bytes of the longest request that goes down.
+    pub fn below_line(&self) -> u32 {
+        let below = self.below_line_bytes.unwrap_or(self.line_bytes);
+        below.min(self.line_bytes)
+    }
+
+    /// Whether a write to an absent line brings it in.
+    pub fn allocates_writes(&self) -> bool {
+        let usual = matches!(self.write, WritePolicy::WriteBack { .. });
+        self.write_allocate.unwrap_or(usual)
+    }
+
+    /// Number of parts with lines of their own.
+    pub fn parts(&self) -> u32 {
+        self.halves.map_or(1, |halves| halves.count)
+    }
+
+    /// Extra latency of a hit in the victim cache.
+    pub fn victim_latency_cycles(&self) -> u32 {
+        self.victim_cache
+            .map_or(0, |victims| victims.latency_cycles)
+    }
+
     /// Checks every value and returns the shape of the tag array.
     ///
     /// # Errors
     /// A value outside its range, or values that do not go together.
     pub fn check(&self) -> Result<Geometry, SpecError> {
         self.check_numbers()?;
-        let set_bytes = u64::from(self.line_bytes) * u64::from(self.ways);
+        self.check_features()?;
+        let parts = u64::from(self.parts());
+        let set_bytes = u64::from(self.line_bytes) * u64::from(self.ways) * parts;
         let size = u64::from(self.size_bytes);
         SpecError::require(
             size > 0 && size.is_multiple_of(set_bytes),
@@ -144,8 +258,14 @@ impl CacheSpec {
             || {
                 format!(
                     "{size} is not a positive multiple of {set_bytes} ({} bytes per line times {} \
-                     ways)",
-                    self.line_bytes, self.ways
+                     ways{})",
+                    self.line_bytes,
+                    self.ways,
+                    if parts == 1 {
+                        String::new()
+                    } else {
+                        format!(" times {parts} parts")
+                    }
                 )
             },
         )?;
@@ -166,12 +286,83 @@ impl CacheSpec {
                 },
             )?;
         }
+        let sets = (size / set_bytes) as u32;
+        let hashable = sets.is_power_of_two() || !self.set_hash.needs_power_of_two();
+        SpecError::require(hashable, "set_hash", || {
+            format!(
+                "{:?} needs a power of two of sets, not {sets}",
+                self.set_hash
+            )
+        })?;
+        if let Some(why) = self.replacement.refuses(self.ways) {
+            return Err(SpecError::at("replacement", why));
+        }
         Ok(Geometry {
-            sets: (size / set_bytes) as u32,
+            sets,
             ways: self.ways,
             line_bytes: self.line_bytes,
             interleave: self.interleave,
+            hash: self.set_hash,
+            parts: self.parts(),
         })
+    }
+
+    /// Checks what the optional features need of each other.
+    fn check_features(&self) -> Result<(), SpecError> {
+        for (field, bytes) in [
+            ("sector_bytes", self.sector_bytes),
+            ("below_line_bytes", self.below_line_bytes),
+        ] {
+            let bytes = bytes.unwrap_or(self.line_bytes);
+            let fits = bytes.is_power_of_two() && (4..=self.line_bytes).contains(&bytes);
+            SpecError::require(fits, field, || {
+                format!(
+                    "{bytes} is not a power of two from 4 to line_bytes, {}",
+                    self.line_bytes
+                )
+            })?;
+        }
+        let pieces = self.line_bytes / self.below_line();
+        SpecError::require(
+            self.miss_queue_entries >= 2 * pieces,
+            "miss_queue_entries",
+            || {
+                format!(
+                    "{} does not hold a line to copy back and one to fetch, {pieces} requests each",
+                    self.miss_queue_entries
+                )
+            },
+        )?;
+        let evicts = self.write == WritePolicy::WriteEvict;
+        SpecError::require(
+            !(evicts && self.write_allocate == Some(true)),
+            "write_allocate",
+            || "WriteEvict keeps no written line; use WriteThrough or WriteBack".to_owned(),
+        )?;
+        let forwards = self.atomics == AtomicPolicy::Forward;
+        if let Some(halves) = &self.halves {
+            SpecError::require((2..=4).contains(&halves.count), "halves.count", || {
+                format!("{} parts are not 2 to 4", halves.count)
+            })?;
+            let by_slots = halves.by != HalfBy::WavefrontSlots { consecutive: 0 };
+            SpecError::require(by_slots, "halves.by.consecutive", || {
+                "at least one wavefront slot belongs to a part".to_owned()
+            })?;
+            SpecError::require(evicts && forwards, "halves", || {
+                "parts need `write: WriteEvict` and `atomics: Forward`".to_owned()
+            })?;
+        }
+        if let Some(victims) = &self.victim_cache {
+            let range = 1..=ENTRIES_MAX;
+            SpecError::require(range.contains(&victims.lines), "victim_cache.lines", || {
+                format!("{} is not within 1 to {ENTRIES_MAX}", victims.lines)
+            })?;
+            let clean = !matches!(self.write, WritePolicy::WriteBack { .. });
+            SpecError::require(clean && forwards, "victim_cache", || {
+                "it takes clean lines only: no `WriteBack`, and `atomics: Forward`".to_owned()
+            })?;
+        }
+        Ok(())
     }
 
     fn check_numbers(&self) -> Result<(), SpecError> {
@@ -196,6 +387,22 @@ impl CacheSpec {
             ("fill_latency_cycles", self.fill_latency_cycles, 0),
             ("responses_per_cycle", self.responses_per_cycle, 1),
             ("atomics.latency_cycles", self.atomic_latency_cycles(), 0),
+            ("banks.count", self.banks.map_or(1, |b| b.count), 1),
+            (
+                "banks.busy_cycles",
+                self.banks.map_or(1, |b| b.busy_cycles),
+                1,
+            ),
+            (
+                "banks.requests_per_cycle",
+                self.banks.map_or(1, |b| b.requests_per_cycle),
+                1,
+            ),
+            (
+                "victim_cache.latency_cycles",
+                self.victim_latency_cycles(),
+                0,
+            ),
         ];
         for (field, value, least) in counts {
             SpecError::require((least..=ENTRIES_MAX).contains(&value), field, || {

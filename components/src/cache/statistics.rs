@@ -1,7 +1,9 @@
 //! What a cache counts.
 
+use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Histogram, Level, Statistics};
 
+use super::spec::CacheSpec;
 use crate::memory::RequestKind;
 
 /// What the tag look-up of an accepted request found.
@@ -18,7 +20,7 @@ pub(super) enum Outcome {
 }
 
 /// Why the request at the head of the input is not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Blocked {
     /// Every MSHR is in use.
     Mshrs,
@@ -36,10 +38,12 @@ pub(super) enum Blocked {
     LineBusy,
     /// An invalidation waits for earlier requests.
     Invalidation,
+    /// The bank of the set is busy.
+    Bank,
 }
 
 impl Blocked {
-    const COUNT: usize = 8;
+    const COUNT: usize = 9;
 
     /// Name of the statistic and what it means, in order of the variants.
     const REPORTED: [(&'static str, &'static str); Self::COUNT] = [
@@ -72,6 +76,10 @@ impl Blocked {
             "blocked_invalidation",
             "head request waited for an invalidation",
         ),
+        (
+            "blocked_bank_busy",
+            "head request waited for the bank of its set",
+        ),
     ];
 
     /// In words for a deadlock report.
@@ -81,7 +89,7 @@ impl Blocked {
 }
 
 /// Cycles in which the head request was not accepted, by reason.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct BlockedTime {
     reason: Option<Blocked>,
     since: Cycle,
@@ -115,7 +123,7 @@ impl BlockedTime {
 }
 
 /// Counters of a cache.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct CacheStats {
     /// Accepted requests by kind and outcome.
     pub(super) outcomes: [[u64; 4]; RequestKind::ALL.len()],
@@ -131,6 +139,14 @@ pub(super) struct CacheStats {
     pub(super) copy_backs: u64,
     pub(super) invalidations: u64,
     pub(super) lines_invalidated: u64,
+    /// Misses whose line came back from the victim cache.
+    pub(super) victim_hits: u64,
+    /// Requests that joined a line in flight and asked for further sectors of it.
+    pub(super) further_sectors: u64,
+    /// Lines missed that a policy did not let in.
+    pub(super) bypassed: u64,
+    /// Clean victims sent down.
+    pub(super) handed_down: u64,
     pub(super) blocked: BlockedTime,
     pub(super) mshrs: Level,
     pub(super) read_miss_latency: Histogram,
@@ -150,11 +166,14 @@ impl CacheStats {
         self.outcomes.iter().map(|o| o[outcome as usize]).sum()
     }
 
-    pub(super) fn report(&self, out: &mut Statistics<'_>) {
+    /// Reports everything that a cache of this specification can count.
+    pub(super) fn report(&self, spec: &CacheSpec, out: &mut Statistics<'_>) {
         self.report_requests(out);
         self.report_lines(out);
+        self.report_features(spec, out);
         let now = out.cycle();
-        for (i, (name, meaning)) in Blocked::REPORTED.into_iter().enumerate() {
+        let reasons = Blocked::COUNT - usize::from(spec.banks.is_none());
+        for (i, (name, meaning)) in Blocked::REPORTED.into_iter().enumerate().take(reasons) {
             out.counter(name, "cycles", meaning, self.blocked.cycles(i, now));
         }
         let busy = self.mshrs.integral(now);
@@ -246,6 +265,24 @@ impl CacheStats {
             read(Outcome::Hit),
             looked_up,
         );
+    }
+
+    fn report_features(&self, spec: &CacheSpec, out: &mut Statistics<'_>) {
+        if spec.victim_cache.is_some() {
+            let meaning = "misses whose line came back from the victim cache; counted as hits too";
+            out.counter("victim_hits", "requests", meaning, self.victim_hits);
+        }
+        if spec.sector_bytes.is_some() {
+            let meaning =
+                "requests that joined a line in flight and asked for further sectors of it";
+            out.counter("further_sectors", "requests", meaning, self.further_sectors);
+        }
+        if !spec.policies.is_empty() {
+            let meaning = "lines missed that a policy did not let in";
+            out.counter("bypassed", "lines", meaning, self.bypassed);
+            let meaning = "clean victims sent down";
+            out.counter("handed_down", "lines", meaning, self.handed_down);
+        }
     }
 
     fn report_lines(&self, out: &mut Statistics<'_>) {

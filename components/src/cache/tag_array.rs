@@ -1,29 +1,25 @@
 //! The tag array: which lines a cache holds, in which way, and which of them leaves next.
 //!
-//! Any number of sets and ways. The set of a line is its line number modulo the number of sets; in
-//! a slice of an interleaved cache the line number is that of the slice's own dense address space.
-//! Replacement keeps one stamp per way: an empty way has stamp 0 and is taken before any other
-//! (lowest way first), otherwise the smallest stamp leaves. A locked line (being filled, or still
-//! answering those who waited for it) is never chosen.
+//! Any number of sets and ways. The set of a line comes from its line number by a [`SetHash`]; in a
+//! slice of an interleaved cache the line number is that of the slice's own dense address space. A
+//! new line takes an empty way (lowest first) before the replacement policy is asked. A locked line
+//! (being filled, or still answering those who waited for it) is never chosen.
+//!
+//! The array may consist of equal parts, each with its own lines (the halves of later first-level
+//! caches). The part is written into the low bits of a line's address, which are zero otherwise;
+//! so the same line in two parts is two lines to everybody who compares such addresses.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use warpweave_framework::State;
 
+use super::replacement::{Policy, Replacement};
+use super::set_index::{SetHash, SetIndex};
 use crate::interleave::Interleave;
-
-/// Which line of a full set leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Replacement {
-    /// The line whose last use is longest ago.
-    Lru,
-    /// The line that was installed first.
-    Fifo,
-}
 
 /// Number of sets and ways, and where the set number comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Number of sets; any positive number.
+    /// Number of sets of one part; any positive number that the hash can deal with.
     pub sets: u32,
     /// Lines per set.
     pub ways: u32,
@@ -31,14 +27,26 @@ pub struct Geometry {
     pub line_bytes: u32,
     /// Slice of an interleaved address space, if the cache is one.
     pub interleave: Option<Interleave>,
+    /// How the set is computed.
+    pub hash: SetHash,
+    /// Equal parts with lines of their own.
+    pub parts: u32,
 }
 
 /// A place for one line: set × ways + way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot(u32);
 
+impl Slot {
+    /// Number of the place within the whole array.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// What is kept beside the tag of a line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineState {
     /// Words present.
     pub valid: u32,
@@ -46,48 +54,85 @@ pub struct LineState {
     pub dirty: u32,
     /// Highest write sequence known to be in the line.
     pub write_sequence: u32,
-    /// MSHR entry that fills or still answers for the line.
-    pub mshr: Option<u32>,
+    mshr: u32,
+}
+
+/// No MSHR.
+const NONE: u32 = u32::MAX;
+
+impl Default for LineState {
+    fn default() -> Self {
+        Self {
+            valid: 0,
+            dirty: 0,
+            write_sequence: 0,
+            mshr: NONE,
+        }
+    }
+}
+
+impl LineState {
+    /// MSHR entry that fills or still answers for the line, which locks it.
+    #[inline]
+    pub fn mshr(&self) -> Option<u32> {
+        (self.mshr != NONE).then_some(self.mshr)
+    }
 }
 
 /// Tags, replacement state and line states.
 #[derive(Clone, Debug)]
 pub struct TagArray {
     geometry: Geometry,
-    replacement: Replacement,
-    /// `sets - 1` when that is a mask.
-    set_mask: Option<u64>,
+    line_shift: u32,
+    index: SetIndex,
+    content: Content,
+}
+
+/// What changes while a tag array is in use.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Content {
     tags: Vec<u64>,
-    /// Time of last use (or installation); the top bit locks.
-    stamps: Vec<u64>,
     states: Vec<LineState>,
-    clock: u64,
+    sets: Vec<SetUse>,
+    policy: Policy,
+}
+
+/// Ways of a set in use.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct SetUse {
+    occupied: u32,
+    locked: u32,
 }
 
 /// Tag of an empty way: no line starts at the last byte of the address space.
 const EMPTY: u64 = u64::MAX;
-const LOCKED: u64 = 1 << 63;
 
 impl TagArray {
-    /// An empty array. Sets, ways and line bytes must not be zero.
+    /// An empty array. Sets, ways, parts and line bytes must not be zero, and policy and hash must be
+    /// able to deal with them.
     pub fn new(geometry: Geometry, replacement: Replacement) -> Self {
-        let lines = geometry.sets as usize * geometry.ways as usize;
+        let sets = geometry.sets as usize * geometry.parts as usize;
+        let lines = sets * geometry.ways as usize;
         assert!(
             lines > 0 && geometry.line_bytes.is_power_of_two(),
             "a tag array has lines: {geometry:?}"
         );
         Self {
+            line_shift: geometry.line_bytes.trailing_zeros(),
+            index: SetIndex::new(geometry.hash, geometry.sets),
+            content: Content {
+                tags: vec![EMPTY; lines],
+                states: vec![LineState::default(); lines],
+                sets: vec![SetUse::default(); sets],
+                policy: replacement.build(sets, geometry.ways as usize),
+            },
             geometry,
-            replacement,
-            set_mask: geometry
-                .sets
-                .is_power_of_two()
-                .then(|| u64::from(geometry.sets) - 1),
-            tags: vec![EMPTY; lines],
-            stamps: vec![0; lines],
-            states: vec![LineState::default(); lines],
-            clock: 0,
         }
+    }
+
+    /// Names the state for checkpoints.
+    pub fn state_fields(&mut self, state: &mut State<'_>) {
+        state.field("content", &mut self.content);
     }
 
     /// The set that the line at this address belongs to.
@@ -97,19 +142,26 @@ impl TagArray {
             Some(interleave) => interleave.local(line),
             None => line,
         };
-        let number = local >> self.geometry.line_bytes.trailing_zeros();
-        match self.set_mask {
-            Some(mask) => (number & mask) as u32,
-            None => (number % u64::from(self.geometry.sets)) as u32,
+        let set = self.index.of(local >> self.line_shift);
+        if self.geometry.parts == 1 {
+            return set;
         }
+        let part = line & u64::from(self.geometry.line_bytes - 1);
+        set + part as u32 * self.geometry.sets
     }
 
-    /// Where the line at this (line-aligned) address is, if it has a place.
+    /// Where the line at this address is, if it has a place.
     #[inline]
     pub fn find(&self, line: u64) -> Option<Slot> {
+        self.find_in(self.set_of(line), line)
+    }
+
+    /// Where the line is, whose set is known.
+    #[inline]
+    pub fn find_in(&self, set: u32, line: u64) -> Option<Slot> {
         let ways = self.geometry.ways as usize;
-        let base = self.set_of(line) as usize * ways;
-        let way = self.tags[base..base + ways]
+        let base = set as usize * ways;
+        let way = self.content.tags[base..base + ways]
             .iter()
             .position(|&tag| tag == line)?;
         Some(Slot((base + way) as u32))
@@ -118,99 +170,140 @@ impl TagArray {
     /// Notes a use of the line in `slot`.
     #[inline]
     pub fn touch(&mut self, slot: Slot) {
-        if self.replacement == Replacement::Lru {
-            self.clock += 1;
-            let stamp = &mut self.stamps[slot.0 as usize];
-            *stamp = *stamp & LOCKED | self.clock;
-        }
+        let (set, way) = self.place(slot);
+        self.content.policy.used(set, way);
     }
 
-    /// The place that a new line at this address would take: an empty way, else the way whose
-    /// turn it is, none when every way of the set is locked.
+    /// The place that a new line of this set would take: an empty way, else the way whose turn it
+    /// is, none when every way of the set is locked.
     #[inline]
-    pub fn victim(&self, line: u64) -> Option<Slot> {
-        let ways = self.geometry.ways as usize;
-        let base = self.set_of(line) as usize * ways;
-        let (way, stamp) = self.stamps[base..base + ways]
-            .iter()
-            .enumerate()
-            .min_by_key(|&(_, stamp)| *stamp)?;
-        (stamp & LOCKED == 0).then_some(Slot((base + way) as u32))
+    pub fn victim_in(&self, set: u32) -> Option<Slot> {
+        let ways = self.geometry.ways;
+        let set = set as usize;
+        let base = set * ways as usize;
+        let SetUse { occupied, locked } = self.content.sets[set];
+        let way = if occupied < ways {
+            self.content.tags[base..][..ways as usize]
+                .iter()
+                .position(|&tag| tag == EMPTY)
+        } else if locked == 0 {
+            self.content.policy.victim(set, |_| true)
+        } else if locked == ways {
+            None
+        } else {
+            let states = &self.content.states[base..];
+            self.content
+                .policy
+                .victim(set, |way| states[way].mshr == NONE)
+        };
+        way.map(|way| Slot((base + way) as u32))
     }
 
     /// Address of the line in `slot`, if there is one.
     #[inline]
     pub fn line(&self, slot: Slot) -> Option<u64> {
-        let tag = self.tags[slot.0 as usize];
+        let tag = self.content.tags[slot.index()];
         (tag != EMPTY).then_some(tag)
     }
 
     /// State of the line in `slot`.
     #[inline]
     pub fn state(&self, slot: Slot) -> &LineState {
-        &self.states[slot.0 as usize]
+        &self.content.states[slot.index()]
     }
 
     /// State of the line in `slot`, to be changed.
     #[inline]
     pub fn state_mut(&mut self, slot: Slot) -> &mut LineState {
-        &mut self.states[slot.0 as usize]
+        &mut self.content.states[slot.index()]
     }
 
     /// Puts a line into `slot`, unlocked and as used now, in place of what was there.
     #[inline]
     pub fn occupy(&mut self, slot: Slot, line: u64) {
-        let at = slot.0 as usize;
-        self.clock += 1;
-        self.tags[at] = line;
-        self.stamps[at] = self.clock;
-        self.states[at] = LineState::default();
+        let at = slot.index();
+        let (set, way) = self.place(slot);
+        let content = &mut self.content;
+        if content.tags[at] == EMPTY {
+            content.sets[set].occupied += 1;
+        }
+        content.tags[at] = line;
+        content.states[at] = LineState::default();
+        content.policy.installed(set, way);
     }
 
-    /// Keeps the line in `slot` from being chosen as victim.
+    /// Keeps the line in `slot` from being chosen as victim on behalf of this MSHR.
     #[inline]
-    pub fn lock(&mut self, slot: Slot) {
-        self.stamps[slot.0 as usize] |= LOCKED;
+    pub fn lock(&mut self, slot: Slot, mshr: u32) {
+        let (set, _) = self.place(slot);
+        let before = &mut self.content.states[slot.index()].mshr;
+        if *before == NONE {
+            self.content.sets[set].locked += 1;
+        }
+        *before = mshr;
     }
 
     /// Lets the line in `slot` be chosen as victim again.
     #[inline]
     pub fn unlock(&mut self, slot: Slot) {
-        self.stamps[slot.0 as usize] &= !LOCKED;
+        let (set, _) = self.place(slot);
+        let before = &mut self.content.states[slot.index()].mshr;
+        if *before != NONE {
+            self.content.sets[set].locked -= 1;
+        }
+        *before = NONE;
     }
 
     /// Empties `slot`.
     #[inline]
     pub fn clear(&mut self, slot: Slot) {
-        let at = slot.0 as usize;
-        self.tags[at] = EMPTY;
-        self.stamps[at] = 0;
-        self.states[at] = LineState::default();
+        self.unlock(slot);
+        let (set, way) = self.place(slot);
+        let tag = &mut self.content.tags[slot.index()];
+        if *tag != EMPTY {
+            *tag = EMPTY;
+            self.content.sets[set].occupied -= 1;
+            self.content.policy.emptied(set, way);
+        }
+        self.content.states[slot.index()] = LineState::default();
     }
 
-    /// Drops every unlocked line without dirty words and returns how many.
-    pub fn drop_clean(&mut self) -> u64 {
-        let mut dropped = 0;
-        for at in 0..self.tags.len() {
-            let clean = self.states[at].dirty == 0 && self.stamps[at] & LOCKED == 0;
-            if clean && self.tags[at] != EMPTY {
-                self.clear(Slot(at as u32));
-                dropped += 1;
+    /// Drops every unlocked line without dirty words, telling each to `dropped`.
+    pub fn drop_clean(&mut self, mut dropped: impl FnMut(Slot, u64, LineState)) {
+        for at in 0..self.content.tags.len() {
+            let (tag, state) = (self.content.tags[at], self.content.states[at]);
+            if tag != EMPTY && state.dirty == 0 && state.mshr == NONE {
+                let slot = Slot(at as u32);
+                self.clear(slot);
+                dropped(slot, tag, state);
             }
         }
-        dropped
     }
 
     /// One access of a functional cache that allocates on every miss: whether it hits.
+    #[inline]
     pub fn access(&mut self, line: u64) -> bool {
-        if let Some(slot) = self.find(line) {
+        let set = self.set_of(line);
+        if let Some(slot) = self.find_in(set, line) {
             self.touch(slot);
             return true;
         }
-        if let Some(slot) = self.victim(line) {
+        if let Some(slot) = self.victim_in(set) {
             self.occupy(slot, line);
         }
         false
+    }
+
+    #[inline]
+    fn place(&self, slot: Slot) -> (usize, usize) {
+        let (at, ways) = (slot.0, self.geometry.ways);
+        // Most arrays have a power of two of ways; a division costs as much as the look-up.
+        if ways.is_power_of_two() {
+            let shift = ways.trailing_zeros();
+            ((at >> shift) as usize, (at & (ways - 1)) as usize)
+        } else {
+            ((at / ways) as usize, (at % ways) as usize)
+        }
     }
 }
 
@@ -226,6 +319,8 @@ mod tests {
             ways,
             line_bytes: 128,
             interleave: None,
+            hash: SetHash::Modulo,
+            parts: 1,
         };
         TagArray::new(geometry, replacement)
     }
@@ -314,14 +409,14 @@ mod tests {
         tags.access(128);
         let first = tags.find(0).unwrap();
         let second = tags.find(128).unwrap();
-        tags.lock(first);
-        assert_eq!(tags.victim(256), Some(second));
-        tags.lock(second);
-        assert_eq!(tags.victim(256), None);
+        tags.lock(first, 0);
+        assert_eq!(tags.victim_in(0), Some(second));
+        tags.lock(second, 1);
+        assert_eq!(tags.victim_in(0), None);
         // The lock does not touch the order.
         tags.unlock(first);
         tags.unlock(second);
-        assert_eq!(tags.victim(256), Some(first));
+        assert_eq!(tags.victim_in(0), Some(first));
     }
 
     #[test]
@@ -335,6 +430,8 @@ mod tests {
             ways: 1,
             line_bytes: 128,
             interleave: Some(interleave),
+            hash: SetHash::Modulo,
+            parts: 1,
         };
         let tags = TagArray::new(geometry, Replacement::Lru);
         let sets: Vec<_> = (0..64)
@@ -351,7 +448,9 @@ mod tests {
         }
         let dirty = tags.find(128).unwrap();
         tags.state_mut(dirty).dirty = 1;
-        assert_eq!(tags.drop_clean(), 2);
+        let mut dropped = Vec::new();
+        tags.drop_clean(|_, line, _| dropped.push(line));
+        assert_eq!(dropped, [0, 256]);
         assert_eq!(tags.find(128), Some(dirty));
         assert_eq!((tags.find(0), tags.find(256)), (None, None));
     }

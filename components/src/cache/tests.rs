@@ -4,16 +4,24 @@
 use warpweave_framework::{Link, Outcome as RunOutcome, Sink, Source, TestBench, Value};
 
 use super::*;
-use crate::launch::CacheCommand;
+use crate::launch::{CacheCommand, CacheCommandDone};
 
 /// 2 sets of 2 ways, 128-byte lines.
-fn l1() -> CacheSpec {
+pub(super) fn l1() -> CacheSpec {
     CacheSpec {
         level: CacheLevel::L1,
         size_bytes: 512,
         line_bytes: 128,
         ways: 2,
         interleave: None,
+        set_hash: SetHash::Modulo,
+        halves: None,
+        sector_bytes: None,
+        below_line_bytes: None,
+        banks: None,
+        victim_cache: None,
+        policies: Vec::new(),
+        write_allocate: None,
         replacement: Replacement::Lru,
         allocate: AllocatePolicy::OnMiss,
         write: WritePolicy::WriteEvict,

@@ -1,13 +1,14 @@
 //! Where every issue slot went.
 
 use arrayvec::ArrayVec;
-use warpweave_framework::{Cycle, Statistics};
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, State, Statistics};
 
 /// What became of one cycle of one scheduler.
 ///
 /// A slot in which nothing issued is charged to the first reason in this order that any of the
 /// scheduler's wavefronts has: the reason nearest to issuing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Slot {
     Issued,
     PipeBusy,
@@ -103,6 +104,13 @@ impl Accounting {
     #[inline]
     pub(super) fn sleep(&mut self, scheduler: usize, slot: Slot) {
         self.asleep[scheduler] = slot;
+    }
+
+    /// Names the counts, which are those of the last evaluation until the next one catches up.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.tally("counts", &mut self.counts);
+        state.tally("charged_to", &mut self.charged_to);
+        state.tally("asleep", &mut self.asleep);
     }
 
     pub(super) fn report(&self, statistics: &mut Statistics<'_>) {

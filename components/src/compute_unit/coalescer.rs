@@ -1,11 +1,12 @@
 //! Reducing the lane addresses of one access to the lines they touch.
 
+use serde::{Deserialize, Serialize};
 use warpweave_trace::{Lanes, Shape};
 
 use crate::memory::word_mask;
 
 /// One line that an access touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Transaction {
     /// Byte address of the line.
     pub(super) line: u64,

@@ -5,7 +5,8 @@
 //!                                                     response ──► last one completes the access
 //! ```
 
-use warpweave_framework::{Context, Cycle};
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Context, Cycle, State};
 use warpweave_trace::Lanes;
 
 use super::coalescer::Transaction;
@@ -15,7 +16,7 @@ use crate::memory::{MemMaster, MemRequest, MemResponse, RequestKind, Source};
 const UNUSED: u32 = u32::MAX;
 
 /// One memory instruction in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Access {
     pub(super) source: Source,
     /// Index of the decoded instruction.
@@ -47,7 +48,7 @@ impl Access {
 }
 
 /// An access that waits to be sent; the list keeps its memory when the place is reused.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Queued {
     ready_at: Cycle,
     access: u32,
@@ -56,7 +57,7 @@ struct Queued {
 }
 
 /// Counters of the unit.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LoadStoreCounts {
     pub(super) reads: u64,
     pub(super) writes: u64,
@@ -98,6 +99,41 @@ impl LoadStoreUnit {
             is_blocked: false,
             counts: LoadStoreCounts::default(),
         }
+    }
+
+    /// Names what is queued and under way.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field_as("queue", self, Self::save_queue, Self::load_queue);
+        state.field("accesses", &mut self.accesses);
+        state.field("free_accesses", &mut self.free_accesses);
+        state.field("requests", &mut self.requests);
+        state.field("free_requests", &mut self.free_requests);
+        state.field("write_sequence", &mut self.write_sequence);
+        state.field("is_blocked", &mut self.is_blocked);
+        state.field("counts", &mut self.counts);
+    }
+
+    /// What is queued, oldest first: places left over hold nothing.
+    fn save_queue(&self) -> Vec<Queued> {
+        let (before, after) = self.queue.split_at(self.head);
+        after
+            .iter()
+            .chain(before)
+            .take(self.length)
+            .cloned()
+            .collect()
+    }
+
+    fn load_queue(&mut self, saved: Vec<Queued>) -> Result<(), String> {
+        if saved.len() > self.queue.len() {
+            return Err(format!("the queue has {} places", self.queue.len()));
+        }
+        self.head = 0;
+        self.length = saved.len();
+        for (place, queued) in self.queue.iter_mut().zip(saved) {
+            *place = queued;
+        }
+        Ok(())
     }
 
     #[inline]

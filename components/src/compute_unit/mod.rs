@@ -69,15 +69,17 @@ mod load_store;
 mod local_memory;
 mod scheduler;
 mod scoreboard;
+mod snapshot;
 mod spec;
 mod wheel;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports, Probe, SpecError,
-    Statistics, Waits,
+    State, Statistics, Waits,
 };
 use warpweave_trace::{Class, Cursor, KernelTrace, Lanes, Program, Record, Shape, Space};
 
@@ -135,7 +137,7 @@ pub struct ComputeUnit {
 }
 
 /// One bit per wavefront slot.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Masks {
     /// Taken by a resident work-group.
     present: u64,
@@ -208,7 +210,7 @@ impl Wavefront {
 }
 
 /// One work-group slot.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct WorkGroup {
     is_resident: bool,
     kernel: u32,
@@ -233,6 +235,15 @@ struct Issuer {
 }
 
 impl Issuer {
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("last", self.scheduler.last_mut());
+        state.array("free_at", &mut self.free_at);
+        // Which pipes may be busy is brought up to date by evaluations: the superset of those
+        // ever used serves as well.
+        let used = self.free_at.iter().enumerate().filter(|(_, at)| **at > 0);
+        self.busy |= used.fold(0, |busy, (pipe, _)| busy | 1 << pipe);
+    }
+
     /// Forgets pipes that take an instruction again in cycle `now`.
     fn free_pipes(&mut self, now: Cycle) {
         let mut busy = self.busy;
@@ -246,13 +257,13 @@ impl Issuer {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Invalidation {
     kernel: u32,
     is_commanded: bool,
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Counts {
     wavefront_instructions: u64,
     thread_instructions: u64,
@@ -380,6 +391,10 @@ impl Component for ComputeUnit {
             ctx.fail(failure);
         }
         self.next(ctx, now)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        self.name_state(state);
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use warpweave_framework::State;
 
 use super::spec::WAVEFRONT_SLOTS_MAX;
 
@@ -37,6 +38,11 @@ impl Ages {
             *older &= !(1 << slot);
         }
         self.older[slot] = present & !(1 << slot);
+    }
+
+    /// Names the order.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.array("older", &mut self.older);
     }
 
     /// The oldest of `among`, which is not empty.
@@ -97,6 +103,11 @@ impl WavefrontScheduler {
     #[inline]
     pub(super) fn held(&self) -> Option<u64> {
         (self.policy == WavefrontPolicy::GtoLongLatency && self.last != 0).then_some(self.last)
+    }
+
+    /// The wavefront issued last, as a mask, for checkpoints.
+    pub(super) fn last_mut(&mut self) -> &mut u64 {
+        &mut self.last
     }
 
     /// The wavefronts of these slots are gone: their successors are not favoured.

@@ -1,5 +1,6 @@
 //! Which registers of a wavefront are still to be written.
 
+use serde::{Deserialize, Serialize};
 use warpweave_trace::{Code, RegisterSet};
 
 /// Why an instruction cannot issue yet.
@@ -58,7 +59,7 @@ pub(super) struct Registers {
 }
 
 /// Pending registers of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Pending {
     low: u64,
     high: [u64; 4],
@@ -92,7 +93,7 @@ impl Pending {
 ///
 /// An instruction issues only when no register it reads (read after write) or writes (write after
 /// write) is pending, so pending sets of instructions in flight never overlap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Scoreboard {
     all: Pending,
     memory: Pending,

@@ -1,11 +1,12 @@
 //! Events of the near future, one list per cycle.
 
-use warpweave_framework::Cycle;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, State};
 
 const NONE: u32 = u32::MAX;
 
 /// What becomes true at a cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Event {
     /// A wavefront goes on to its next instruction.
     Resume {
@@ -59,7 +60,11 @@ impl Wheel {
     #[inline]
     pub(super) fn push(&mut self, now: Cycle, delay: u64, event: Event) {
         debug_assert!(delay >= 1 && delay < self.heads.len() as u64);
-        let slot = self.slot(now + delay);
+        self.put(self.slot(now + delay), event);
+    }
+
+    #[inline]
+    fn put(&mut self, slot: usize, event: Event) {
         let entry = Entry {
             event,
             next: self.heads[slot],
@@ -114,6 +119,41 @@ impl Wheel {
             }
         }
         None
+    }
+
+    /// Names the events to come.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field_as("events", self, Self::save, Self::load);
+    }
+
+    /// Per occupied slot its events in the order in which they will be taken.
+    fn save(&self) -> Vec<(u32, Vec<Event>)> {
+        let occupied = (0..self.heads.len()).filter(|slot| self.heads[*slot] != NONE);
+        let events = |slot: usize| {
+            let mut next = self.heads[slot];
+            std::iter::from_fn(move || {
+                let entry = self.entries.get(next as usize)?;
+                next = entry.next;
+                Some(entry.event)
+            })
+        };
+        occupied
+            .map(|slot| (slot as u32, events(slot).collect()))
+            .collect()
+    }
+
+    fn load(&mut self, saved: Vec<(u32, Vec<Event>)>) -> Result<(), String> {
+        *self = Self::new(self.heads.len() as u64 - 1);
+        for (slot, events) in saved {
+            if slot as usize >= self.heads.len() {
+                return Err(format!("slot {slot} is beyond the horizon"));
+            }
+            // The last one pushed is taken first.
+            for event in events.into_iter().rev() {
+                self.put(slot as usize, event);
+            }
+        }
+        Ok(())
     }
 }
 

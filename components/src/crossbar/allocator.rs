@@ -6,6 +6,9 @@
 //! after its own. In the first iteration an accepted pair moves both pointers one past the partner;
 //! a grant that is not accepted moves nothing.
 
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, State};
+
 use super::network::Arbiter;
 
 /// One bit per port.
@@ -35,12 +38,13 @@ pub(crate) fn ports(mut mask: PortMask) -> impl Iterator<Item = usize> {
 
 /// The first port of a non-empty mask at or after `start`, cyclically.
 #[inline]
-fn first_from(mask: PortMask, start: usize) -> usize {
+pub(crate) fn first_from(mask: PortMask, start: usize) -> usize {
     let above = mask >> start << start;
     (if above == 0 { mask } else { above }).trailing_zeros() as usize
 }
 
 /// Who wants what: input × output bits from both sides, and which pairs a packet holds.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Requests {
     by_output: Vec<PortMask>,
     by_input: Vec<PortMask>,
@@ -63,6 +67,7 @@ pub(crate) struct Requests {
 /// each was served; after `patience` packets that held ports, the input starts packets only to the
 /// outputs that are left. Packets of one flit hold nothing and end no patience: for them the
 /// arbiters do what their definitions say.
+#[derive(Serialize, Deserialize)]
 struct Rounds {
     patience: u32,
     /// Per input: outputs not served yet in this round.
@@ -223,13 +228,27 @@ impl Allocator {
     }
 
     /// Matches requests to the outputs in `open`; the matching is read with [`Self::matched`].
-    pub(crate) fn allocate(&mut self, requests: &Requests, open: PortMask) -> usize {
+    /// `age` is the time since which an input's request to an output is on its way.
+    pub(crate) fn allocate(
+        &mut self,
+        requests: &Requests,
+        open: PortMask,
+        age: impl Fn(usize, usize) -> Cycle,
+    ) -> usize {
         self.matches.clear();
         match self.arbiter {
             Arbiter::RoundRobin => self.round_robin(requests, open),
             Arbiter::Islip { iterations } => self.islip(requests, open, iterations),
+            Arbiter::AgeBased => self.by_order(requests, open, age),
+            Arbiter::Fixed => self.by_order(requests, open, |_, _| 0),
         }
         self.matches.len()
+    }
+
+    /// Names what later matchings depend on.
+    pub(crate) fn state(&mut self, state: &mut State<'_>) {
+        state.field("grant", &mut self.grant);
+        state.field("accept", &mut self.accept);
     }
 
     /// The pair number `index` of the last matching.
@@ -284,6 +303,29 @@ impl Allocator {
         }
     }
 
+    /// Every output grants its first request by (order, input), every input accepts its first grant
+    /// by (order, output).
+    fn by_order(
+        &mut self,
+        requests: &Requests,
+        open: PortMask,
+        order: impl Fn(usize, usize) -> Cycle,
+    ) {
+        let mut granted: PortMask = 0;
+        for output in ports(requests.wanted & open) {
+            let asking = ports(requests.to_output(output));
+            if let Some(input) = asking.min_by_key(|&input| order(input, output)) {
+                self.proposals[input] |= bit(output);
+                granted |= bit(input);
+            }
+        }
+        for input in ports(granted) {
+            let grants = ports(std::mem::take(&mut self.proposals[input]));
+            let output = grants.min_by_key(|&output| order(input, output));
+            self.matches.extend(output.map(|output| (input, output)));
+        }
+    }
+
     #[inline]
     fn advance(&mut self, input: usize, output: usize) {
         self.grant[output] = (input + 1) % self.grant_size();
@@ -314,7 +356,7 @@ mod tests {
     }
 
     fn matching(allocator: &mut Allocator, requests: &Requests) -> Vec<Match> {
-        let n = allocator.allocate(requests, PortMask::MAX);
+        let n = allocator.allocate(requests, PortMask::MAX, |_, _| 0);
         let mut pairs: Vec<_> = (0..n).map(|k| allocator.matched(k)).collect();
         pairs.sort_unstable();
         pairs

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
 /// Entries in order, each with the cycle from which it can be taken.
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct DelayLine<T> {
     entries: VecDeque<(Cycle, T)>,
 }
@@ -45,6 +47,12 @@ impl<T> DelayLine<T> {
     #[inline]
     pub(crate) fn next(&self) -> Option<Cycle> {
         self.entries.front().map(|(at, _)| *at)
+    }
+
+    /// The cycle from which the youngest entry can be taken.
+    #[inline]
+    pub(crate) fn last(&self) -> Option<Cycle> {
+        self.entries.back().map(|(at, _)| *at)
     }
 
     /// Entries inside.

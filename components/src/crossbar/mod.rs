@@ -38,23 +38,32 @@
 //! between kinds of requests; adaptive routing.
 
 mod allocator;
+mod any_network;
+mod counters;
 pub(crate) mod delay_line;
 mod network;
+mod packets;
+mod router;
+mod router_spec;
 mod switch;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Message, Next, Ports, SpecError, Statistics,
-    Waits,
+    Component, Context, Cycle, Environment, Kind, Message, Next, Ports, SpecError, State,
+    Statistics, Waits,
 };
 
 use crate::interleave::Interleave;
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
 
 use allocator::{PortMask, bit, ports};
-pub use network::{Arbiter, NetworkSpec, PORTS_MAX, Queueing};
-pub use switch::{Parcel, Switch};
+pub use any_network::Network;
+pub use network::{Arbiter, NetworkSpec, PORTS_MAX, Queueing, SwitchSpec};
+pub use packets::Parcel;
+pub use router::Router;
+pub use router_spec::{RouterSpec, VIRTUAL_CHANNELS_MAX};
+pub use switch::Switch;
 
 /// Most table entries over all ports.
 const ENTRIES_MAX: u64 = 1 << 24;
@@ -78,7 +87,7 @@ pub struct CrossbarSpec {
 }
 
 /// Where a response belongs.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Entry {
     /// Id of the request as it came from above.
     id: u32,
@@ -88,6 +97,7 @@ struct Entry {
 }
 
 /// The tables of hop-local ids: `outstanding` entries per up port, numbered port by port.
+#[derive(Serialize, Deserialize)]
 struct Entries {
     per_port: u32,
     entries: Vec<Entry>,
@@ -145,7 +155,7 @@ impl Entries {
 }
 
 /// Cycles in which an up port had a request to take and no table entry for it.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct TableStalls {
     stalled: PortMask,
     since: Vec<Cycle>,
@@ -178,8 +188,8 @@ pub struct Crossbar {
     spec: CrossbarSpec,
     up: Vec<MemSlave>,
     down: Vec<MemMaster>,
-    request: Switch<MemRequest>,
-    reply: Switch<MemResponse>,
+    request: Network<MemRequest>,
+    reply: Network<MemResponse>,
     entries: Entries,
     table_stalls: TableStalls,
 }
@@ -196,8 +206,8 @@ impl Kind for Crossbar {
         Ok(Self {
             up: (0..up).map(|_| MemSlave::default()).collect(),
             down: (0..down).map(|_| MemMaster::default()).collect(),
-            request: Switch::new(up, down, &spec.request),
-            reply: Switch::new(down, up, &spec.reply),
+            request: Network::new(up, down, &spec.request),
+            reply: Network::new(down, up, &spec.reply),
             entries: Entries::new(spec.up_ports, spec.outstanding),
             table_stalls: TableStalls {
                 since: vec![0; up],
@@ -233,9 +243,25 @@ fn check(spec: &CrossbarSpec) -> Result<(), SpecError> {
             spec.outstanding, spec.up_ports
         )
     })?;
-    spec.request
-        .check("request", spec.up_ports, spec.down_ports)?;
-    spec.reply.check("reply", spec.down_ports, spec.up_ports)
+    check_network(&spec.request, "request", (spec.up_ports, spec.down_ports))?;
+    check_network(&spec.reply, "reply", (spec.down_ports, spec.up_ports))
+}
+
+fn check_network(
+    spec: &NetworkSpec,
+    field: &str,
+    (inputs, outputs): (u32, u32),
+) -> Result<(), SpecError> {
+    spec.check(field, inputs, outputs)?;
+    let keeps_order = match spec {
+        NetworkSpec::Switch(_) => true,
+        NetworkSpec::Router(spec) => spec.keeps_order(),
+    };
+    SpecError::require(keeps_order, &format!("{field}.ordered"), || {
+        "requests for one line could overtake each other in different virtual channels; set it, \
+         or use VirtualOutput or one virtual channel"
+            .to_owned()
+    })
 }
 
 impl Component for Crossbar {
@@ -251,6 +277,13 @@ impl Component for Crossbar {
         self.take_requests(ctx);
         self.move_requests(ctx);
         self.next(ctx)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.part("request", |state| self.request.state(state));
+        state.part("reply", |state| self.reply.state(state));
+        state.field("entries", &mut self.entries);
+        state.field("table_stalls", &mut self.table_stalls);
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
@@ -312,7 +345,7 @@ impl Crossbar {
 
     fn move_replies(&mut self, ctx: &mut Context<'_>) {
         let (up, entries) = (&mut self.up, &mut self.entries);
-        self.reply.step(ctx.cycle(), |port, mut response| {
+        self.reply.step(ctx.cycle(), |port, mut response, _| {
             let entry = response.id;
             response.id = entries.original(entry);
             let left = up[port].response.try_send(ctx, response).is_ok();
@@ -355,7 +388,7 @@ impl Crossbar {
 
     fn move_requests(&mut self, ctx: &mut Context<'_>) {
         let down = &mut self.down;
-        self.request.step(ctx.cycle(), |slice, request| {
+        self.request.step(ctx.cycle(), |slice, request, _| {
             down[slice].request.try_send(ctx, request).is_ok()
         });
     }

@@ -4,11 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
+use super::router_spec::RouterSpec;
+
 /// Most ports on a side of a switch: requests are kept as bits of one 128-bit word.
 pub const PORTS_MAX: u32 = 128;
 
 /// Most flits of buffer that one switch may have, over all its queues.
-const BUFFER_FLITS_MAX: u64 = 1 << 24;
+pub(super) const BUFFER_FLITS_MAX: u64 = 1 << 24;
 
 /// How an input port queues what waits for different outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,12 +34,84 @@ pub enum Arbiter {
         /// Iterations per matching, at least 1.
         iterations: u32,
     },
+    /// One pass, outputs first: each output grants the request of the packet that was taken first,
+    /// each input accepts likewise; ties go to the lowest port.
+    AgeBased,
+    /// One pass, outputs first: the lowest port always wins. Starves the others under load.
+    Fixed,
 }
 
-/// One network: a rectangular switch and its pipeline.
+impl Arbiter {
+    pub(super) fn check(self, field: &str) -> Result<(), SpecError> {
+        let Self::Islip { iterations } = self else {
+            return Ok(());
+        };
+        range(field, "arbiter.iterations", iterations, 1, PORTS_MAX)
+    }
+}
+
+/// Refuses a number outside its range.
+pub(super) fn range(
+    field: &str,
+    name: &str,
+    value: u32,
+    low: u32,
+    high: u32,
+) -> Result<(), SpecError> {
+    SpecError::require(
+        (low..=high).contains(&value),
+        &format!("{field}.{name}"),
+        || format!("{value} is outside {low}..={high}"),
+    )
+}
+
+/// One network of a crossbar.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum NetworkSpec {
+    /// Matches and moves in one stage; no virtual channels. Fast, and the slotted switch of
+    /// queueing theory when its delays are 0.
+    Switch(SwitchSpec),
+    /// A virtual-channel router with the pipeline of BookSim 2.
+    Router(RouterSpec),
+}
+
+impl NetworkSpec {
+    /// Checks the numbers for a network of this shape; `field` names it in errors.
+    ///
+    /// # Errors
+    /// A number outside its range.
+    pub fn check(&self, field: &str, inputs: u32, outputs: u32) -> Result<(), SpecError> {
+        match self {
+            Self::Switch(spec) => spec.check(field, inputs, outputs),
+            Self::Router(spec) => spec.check(field, inputs, outputs),
+        }
+    }
+
+    /// Flits of a packet of `bytes`, at least 1.
+    #[inline]
+    pub fn flits(&self, bytes: u32) -> u32 {
+        let flit_bytes = match self {
+            Self::Switch(spec) => spec.flit_bytes,
+            Self::Router(spec) => spec.flit_bytes,
+        };
+        bytes.div_ceil(flit_bytes).max(1)
+    }
+
+    /// Cycles that a packet of `flits` takes from entering an empty network to leaving it.
+    pub fn zero_load_cycles(&self, flits: u32) -> u32 {
+        match self {
+            Self::Switch(spec) => spec.zero_load_cycles(flits),
+            Self::Router(spec) => spec.zero_load_cycles(flits),
+        }
+    }
+}
+
+/// A switch that matches and moves in one stage, with delays around it; see [`Switch`].
+///
+/// [`Switch`]: super::Switch
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NetworkSpec {
+pub struct SwitchSpec {
     /// Bytes of one flit. A packet of `b` bytes (8 of control and its data) is `ceil(b / this)`
     /// flits; each port passes one flit per cycle.
     pub flit_bytes: u32,
@@ -66,19 +140,13 @@ pub struct NetworkSpec {
     pub turnaround_matchings: u32,
 }
 
-impl NetworkSpec {
+impl SwitchSpec {
     /// Checks the numbers for a switch of this shape; `field` names this network in errors.
     ///
     /// # Errors
     /// A number outside its range.
     pub fn check(&self, field: &str, inputs: u32, outputs: u32) -> Result<(), SpecError> {
-        let range = |name: &str, value: u32, low: u32, high: u32| {
-            SpecError::require(
-                (low..=high).contains(&value),
-                &format!("{field}.{name}"),
-                || format!("{value} is outside {low}..={high}"),
-            )
-        };
+        let range = |name: &str, value, low, high| range(field, name, value, low, high);
         range("flit_bytes", self.flit_bytes, 1, 4096)?;
         range("buffer_flits", self.buffer_flits, 1, 1 << 20)?;
         range("output_buffer_flits", self.output_buffer_flits, 1, 1 << 20)?;
@@ -92,9 +160,7 @@ impl NetworkSpec {
             0,
             1 << 16,
         )?;
-        if let Arbiter::Islip { iterations } = self.arbiter {
-            range("arbiter.iterations", iterations, 1, PORTS_MAX)?;
-        }
+        self.arbiter.check(field)?;
         let queues = match self.queueing {
             Queueing::Fifo => u64::from(inputs),
             Queueing::VirtualOutput => u64::from(inputs) * u64::from(outputs),
@@ -107,12 +173,6 @@ impl NetworkSpec {
                  {BUFFER_FLITS_MAX} can be built"
             )
         })
-    }
-
-    /// Flits of a packet of `bytes`, at least 1.
-    #[inline]
-    pub fn flits(&self, bytes: u32) -> u32 {
-        bytes.div_ceil(self.flit_bytes).max(1)
     }
 
     /// Cycles that a packet of `flits` takes from entering an empty switch to leaving it:

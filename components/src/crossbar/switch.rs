@@ -41,38 +41,17 @@
 
 use std::collections::VecDeque;
 
-use warpweave_framework::{Cycle, Histogram, Level, Statistics};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, Histogram, State, Statistics};
 
 use super::allocator::{Allocator, Match, PortMask, Requests, bit, ports};
+use super::counters::NetworkCounters;
 use super::delay_line::DelayLine;
-use super::network::{NetworkSpec, Queueing};
+use super::network::{Queueing, SwitchSpec};
+use super::packets::{Entering, Packets, Parcel, QueuedPacket, WireFlit};
 
-/// A packet on its way into an input queue.
-#[derive(Clone, Copy, Default)]
-struct Entering {
-    /// Queue it enters.
-    queue: u32,
-    flits_left: u32,
-    /// The packet, until its head has entered.
-    head: Option<QueuedPacket>,
-}
-
-/// One flit between the port and its queue.
-struct PipedFlit {
-    queue: u32,
-    /// The packet, if this is its head.
-    head: Option<QueuedPacket>,
-}
-
-/// A packet in an input queue, from the arrival of its head to the departure of its tail.
-#[derive(Clone, Copy)]
-struct QueuedPacket {
-    packet: u32,
-    output: u32,
-    flits_left: u32,
-}
-
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct InputQueue {
     packets: VecDeque<QueuedPacket>,
     /// Flits that have arrived and not left.
@@ -83,49 +62,15 @@ struct InputQueue {
 }
 
 /// One flit in an output buffer.
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct LeavingFlit {
     packet: u32,
     is_tail: bool,
 }
 
-/// A packet inside the switch.
-struct Packet<P> {
-    payload: P,
-    offered: Cycle,
-    bytes: u32,
-}
-
-/// What a packet needs beside its contents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parcel {
-    /// Input port.
-    pub input: usize,
-    /// Output port.
-    pub output: usize,
-    /// Flits, at least 1.
-    pub flits: u32,
-    /// Bytes, for the statistics.
-    pub bytes: u32,
-}
-
-/// Counters of one switch.
-#[derive(Clone, Debug, Default)]
-struct SwitchCounters {
-    packets: u64,
-    bytes: u64,
-    /// Flits that left, per output.
-    flits: Vec<u64>,
-    /// Cycles in which an entering flit found no credit, added up over inputs.
-    credit_stalls: u64,
-    /// Cycles from offer to delivery.
-    latency: Histogram,
-    /// Flits inside.
-    occupancy: Level,
-}
-
 /// The switch; `P` is what its packets carry.
 pub struct Switch<P> {
-    spec: NetworkSpec,
+    spec: SwitchSpec,
     outputs: usize,
 
     entering: Vec<Entering>,
@@ -133,11 +78,8 @@ pub struct Switch<P> {
     busy_inputs: PortMask,
     /// Inputs whose last packet finished entering in the last step.
     freed_inputs: PortMask,
-    /// Inputs whose entering flit found no credit, and since when.
-    stalled_inputs: PortMask,
-    stalled_since: Vec<Cycle>,
 
-    pipes: Vec<DelayLine<PipedFlit>>,
+    pipes: Vec<DelayLine<WireFlit>>,
     piped_inputs: PortMask,
     queues: Vec<InputQueue>,
     /// Queues whose slots come back.
@@ -155,15 +97,14 @@ pub struct Switch<P> {
     /// Outputs whose tail was refused in the last step.
     blocked_outputs: PortMask,
 
-    packets: Vec<Option<Packet<P>>>,
-    free_packets: Vec<u32>,
+    packets: Packets<P>,
     flits_inside: u64,
-    counters: SwitchCounters,
+    counters: NetworkCounters,
 }
 
 impl<P: Copy> Switch<P> {
     /// An empty switch; `spec` has been checked for this shape.
-    pub fn new(inputs: usize, outputs: usize, spec: &NetworkSpec) -> Self {
+    pub fn new(inputs: usize, outputs: usize, spec: &SwitchSpec) -> Self {
         let queues = match spec.queueing {
             Queueing::Fifo => inputs,
             Queueing::VirtualOutput => inputs * outputs,
@@ -177,8 +118,6 @@ impl<P: Copy> Switch<P> {
             entering: vec![Entering::default(); inputs],
             busy_inputs: 0,
             freed_inputs: 0,
-            stalled_inputs: 0,
-            stalled_since: vec![0; inputs],
             pipes: (0..inputs).map(|_| DelayLine::default()).collect(),
             piped_inputs: 0,
             queues: (0..queues).map(|_| queue()).collect(),
@@ -191,13 +130,9 @@ impl<P: Copy> Switch<P> {
             occupied_outputs: 0,
             full_outputs: 0,
             blocked_outputs: 0,
-            packets: Vec::new(),
-            free_packets: Vec::new(),
+            packets: Packets::new(),
             flits_inside: 0,
-            counters: SwitchCounters {
-                flits: vec![0; outputs],
-                ..SwitchCounters::default()
-            },
+            counters: NetworkCounters::new(inputs, outputs),
             spec: spec.clone(),
         }
     }
@@ -238,18 +173,7 @@ impl<P: Copy> Switch<P> {
             "{flits} flits to output {output} of {}",
             self.outputs
         );
-        let packet = Some(Packet {
-            payload,
-            offered: now,
-            bytes,
-        });
-        let slot = if let Some(slot) = self.free_packets.pop() {
-            self.packets[slot as usize] = packet;
-            slot
-        } else {
-            self.packets.push(packet);
-            self.packets.len() as u32 - 1
-        };
+        let slot = self.packets.insert(now, bytes, payload);
         self.entering[input] = Entering {
             queue: self.queue_of(input, output) as u32,
             flits_left: flits,
@@ -262,9 +186,9 @@ impl<P: Copy> Switch<P> {
         self.busy_inputs |= bit(input);
     }
 
-    /// One cycle. `deliver` is handed every packet whose tail can leave, with its output, and says
-    /// whether the receiver took it. Cycles in which nothing can happen may be left out.
-    pub fn step(&mut self, now: Cycle, mut deliver: impl FnMut(usize, P) -> bool) {
+    /// One cycle. `deliver` is handed every packet whose tail can leave: its output, what it
+    /// carries, the cycle in which its head entered; it says whether the receiver took it. Cycles in which nothing can happen may be left out.
+    pub fn step(&mut self, now: Cycle, mut deliver: impl FnMut(usize, P, Cycle) -> bool) {
         while let Some(queue) = self.returning.take(now) {
             self.queues[queue as usize].credits += 1;
         }
@@ -284,13 +208,11 @@ impl<P: Copy> Switch<P> {
     /// without a receiver changing its mind; nothing if there is none.
     pub fn next_event(&self, now: Cycle) -> Option<Cycle> {
         let soon = now + 1;
-        if self.busy_inputs & !self.stalled_inputs != 0 {
+        if self.busy_inputs & !self.counters.stalled_inputs != 0 {
             return Some(soon);
         }
         let mut first = Cycle::MAX;
-        if self.stalled_inputs != 0 {
-            first = first.min(self.returning.next().unwrap_or(Cycle::MAX));
-        }
+        first = first.min(self.returning.next().unwrap_or(Cycle::MAX));
         let open = !(self.full_outputs | self.turning_outputs);
         if ports(self.requests.wanted() & open).any(|o| self.requests.to_output(o) != 0) {
             return Some(soon);
@@ -313,7 +235,7 @@ impl<P: Copy> Switch<P> {
 
     /// Packets offered and not delivered.
     pub fn packets_inside(&self) -> usize {
-        self.packets.len() - self.free_packets.len()
+        self.packets.len()
     }
 
     /// Packets delivered so far.
@@ -333,65 +255,12 @@ impl<P: Copy> Switch<P> {
 
     /// Cycles before `cycle` in which an entering flit found no credit, added up over inputs.
     pub fn credit_stalls(&self, cycle: Cycle) -> u64 {
-        let open = ports(self.stalled_inputs).map(|i| cycle.saturating_sub(self.stalled_since[i]));
-        self.counters.credit_stalls + open.sum::<u64>()
+        self.counters.credit_stalls(cycle)
     }
 
     /// Reports the statistics of this switch, named `network_…`.
     pub fn statistics(&self, network: &str, statistics: &mut Statistics<'_>) {
-        let cycle = statistics.cycle();
-        let counters = &self.counters;
-        let name = |what: &str| format!("{network}_{what}");
-        statistics.counter(
-            &name("packets"),
-            "packets",
-            "Packets delivered by the network",
-            counters.packets,
-        );
-        statistics.counter(
-            &name("flits"),
-            "flits",
-            "Flits that left the network's outputs",
-            counters.flits.iter().sum(),
-        );
-        statistics.counter(
-            &name("bytes"),
-            "bytes",
-            "Bytes of the packets delivered, control included, padding not",
-            counters.bytes,
-        );
-        statistics.counter(
-            &name("credit_stalls"),
-            "cycles",
-            "Cycles in which a flit at an input found its queue full, added up over inputs",
-            self.credit_stalls(cycle),
-        );
-        statistics.histogram(
-            &name("latency"),
-            "cycles",
-            "Cycles from a packet's being taken at its input to its tail leaving",
-            &counters.latency,
-        );
-        statistics.gauge(
-            &name("occupancy"),
-            "flits",
-            "Mean number of flits inside the network",
-            counters.occupancy.mean(cycle),
-        );
-        statistics.counter(
-            &name("occupancy_max"),
-            "flits",
-            "Largest number of flits inside the network",
-            counters.occupancy.max(),
-        );
-        for (output, flits) in counters.flits.iter().enumerate() {
-            statistics.ratio(
-                &format!("{network}_output_utilisation[{output}]"),
-                "Cycles in which a flit left this output",
-                *flits,
-                cycle,
-            );
-        }
+        self.counters.statistics(network, statistics);
     }
 
     #[inline]
@@ -409,21 +278,18 @@ impl<P: Copy> Switch<P> {
             let entering = &mut self.entering[input];
             let queue = &mut self.queues[entering.queue as usize];
             if queue.credits == 0 {
-                if self.stalled_inputs & bit(input) == 0 {
-                    self.stalled_inputs |= bit(input);
-                    self.stalled_since[input] = now;
-                }
+                self.counters.begin_stall(input, now);
                 continue;
             }
-            if self.stalled_inputs & bit(input) != 0 {
-                self.stalled_inputs &= !bit(input);
-                self.counters.credit_stalls += now - self.stalled_since[input];
-            }
+            self.counters.end_stall(input, now);
             queue.credits -= 1;
-            let flit = PipedFlit {
+            let flit = WireFlit {
                 queue: entering.queue,
                 head: entering.head.take(),
             };
+            if let Some(head) = flit.head {
+                self.packets.enter(head.packet, now);
+            }
             self.pipes[input].push(now + u64::from(self.spec.input_cycles), flit);
             self.piped_inputs |= bit(input);
             self.flits_inside += 1;
@@ -466,7 +332,18 @@ impl<P: Copy> Switch<P> {
             }
         }
         let open = !(self.full_outputs | self.turning_outputs);
-        let matches = self.allocator.allocate(&self.requests, open);
+        let (queues, packets) = (&self.queues, &self.packets);
+        let (per_output, outputs) = (self.spec.queueing == Queueing::VirtualOutput, self.outputs);
+        let age = |input: usize, output: usize| {
+            let queue = if per_output {
+                input * outputs + output
+            } else {
+                input
+            };
+            let first = queues[queue].packets.front();
+            first.map_or(Cycle::MAX, |first| packets.get(first.packet).offered)
+        };
+        let matches = self.allocator.allocate(&self.requests, open, age);
         for index in 0..matches {
             let (input, output) = self.allocator.matched(index);
             self.move_flit(now, matching, (input, output));
@@ -518,7 +395,7 @@ impl<P: Copy> Switch<P> {
     }
 
     /// One flit leaves every output; a tail only if the receiver takes the packet.
-    fn leave(&mut self, now: Cycle, deliver: &mut impl FnMut(usize, P) -> bool) {
+    fn leave(&mut self, now: Cycle, deliver: &mut impl FnMut(usize, P, Cycle) -> bool) {
         self.blocked_outputs = 0;
         for output in ports(self.occupied_outputs) {
             let Some(flit) = self.buffers[output].ready(now) else {
@@ -526,17 +403,13 @@ impl<P: Copy> Switch<P> {
             };
             if flit.is_tail {
                 let slot = flit.packet;
-                let place = &mut self.packets[slot as usize];
-                let packet = place.as_ref().expect("a packet stays until its tail left");
-                if !deliver(output, packet.payload) {
+                let packet = self.packets.get(slot);
+                if !deliver(output, packet.payload, packet.entered) {
                     self.blocked_outputs |= bit(output);
                     continue;
                 }
-                self.counters.packets += 1;
-                self.counters.bytes += u64::from(packet.bytes);
-                self.counters.latency.record(now - packet.offered);
-                *place = None;
-                self.free_packets.push(slot);
+                self.counters.delivered(packet.bytes, now - packet.offered);
+                self.packets.remove(slot);
             }
             self.buffers[output].take(now);
             self.counters.flits[output] += 1;
@@ -546,5 +419,29 @@ impl<P: Copy> Switch<P> {
                 self.occupied_outputs &= !bit(output);
             }
         }
+    }
+}
+
+impl<P: Copy + Serialize + DeserializeOwned> Switch<P> {
+    /// Names the fields of the state.
+    pub fn state(&mut self, state: &mut State<'_>) {
+        state.field("entering", &mut self.entering);
+        state.field("busy_inputs", &mut self.busy_inputs);
+        state.field("freed_inputs", &mut self.freed_inputs);
+        state.field("pipes", &mut self.pipes);
+        state.field("piped_inputs", &mut self.piped_inputs);
+        state.field("queues", &mut self.queues);
+        state.field("returning", &mut self.returning);
+        state.field("requests", &mut self.requests);
+        state.part("allocator", |state| self.allocator.state(state));
+        state.field("turnarounds", &mut self.turnarounds);
+        state.field("turning_outputs", &mut self.turning_outputs);
+        state.field("buffers", &mut self.buffers);
+        state.field("occupied_outputs", &mut self.occupied_outputs);
+        state.field("full_outputs", &mut self.full_outputs);
+        state.field("blocked_outputs", &mut self.blocked_outputs);
+        state.field("packets", &mut self.packets);
+        state.field("flits_inside", &mut self.flits_inside);
+        state.field("counters", &mut self.counters);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use warpweave_framework::Cycle;
 
-use super::{Arbiter, NetworkSpec, Parcel, Queueing, Switch};
+use super::{Arbiter, Parcel, Queueing, Switch, SwitchSpec};
 
 /// Pseudo-random bits as a function of seed and counters.
 fn random(seed: u64, a: u64, b: u64) -> u64 {
@@ -19,8 +19,8 @@ fn random(seed: u64, a: u64, b: u64) -> u64 {
 }
 
 /// BookSim with one virtual channel, routing delay 0 and allocation delays 1.
-fn booksim(internal_speedup: u32, buffer_flits: u32) -> NetworkSpec {
-    NetworkSpec {
+fn booksim(internal_speedup: u32, buffer_flits: u32) -> SwitchSpec {
+    SwitchSpec {
         flit_bytes: 32,
         queueing: Queueing::Fifo,
         arbiter: Arbiter::Islip { iterations: 1 },
@@ -35,8 +35,8 @@ fn booksim(internal_speedup: u32, buffer_flits: u32) -> NetworkSpec {
 }
 
 /// The slotted switch of queueing theory.
-fn slotted(queueing: Queueing, iterations: u32) -> NetworkSpec {
-    NetworkSpec {
+fn slotted(queueing: Queueing, iterations: u32) -> SwitchSpec {
+    SwitchSpec {
         flit_bytes: 32,
         queueing,
         arbiter: Arbiter::Islip { iterations },
@@ -53,7 +53,7 @@ fn slotted(queueing: Queueing, iterations: u32) -> NetworkSpec {
 /// Keeps every input fed with what `next` says (output, flits) and returns flits per cycle per
 /// output, leaving out the first tenth of the time.
 fn saturate(
-    spec: &NetworkSpec,
+    spec: &SwitchSpec,
     (inputs, outputs): (usize, usize),
     cycles: Cycle,
     mut next: impl FnMut(Cycle, usize) -> Option<(usize, u32)>,
@@ -78,7 +78,7 @@ fn saturate(
                 switch.offer(now, parcel, ());
             }
         }
-        switch.step(now, |_, ()| true);
+        switch.step(now, |_, (), _| true);
     }
     let flits = switch.flits_delivered().iter().zip(before);
     flits
@@ -118,7 +118,7 @@ fn zero_load_latency_is_the_documented_formula_and_booksims() {
         );
         let mut delivered = Vec::new();
         for now in 100..200 {
-            switch.step(now, |output, payload| {
+            switch.step(now, |output, payload, _| {
                 delivered.push((now - 100, output, payload));
                 true
             });
@@ -185,7 +185,7 @@ fn fifo_inputs_saturate_where_queueing_theory_says() {
         (15, 12, 0.669767),
         (12, 15, 0.536492),
     ] {
-        let spec = NetworkSpec {
+        let spec = SwitchSpec {
             buffer_flits: 4,
             ..slotted(Queueing::Fifo, 1)
         };
@@ -250,7 +250,7 @@ fn islip_delays_match_the_slotted_model_below_saturation() {
                     );
                 }
             }
-            switch.step(now, |_, ()| true);
+            switch.step(now, |_, (), _| true);
         }
         let delay = switch.latency().mean().unwrap();
         assert!(
@@ -264,7 +264,7 @@ fn islip_delays_match_the_slotted_model_below_saturation() {
 /// a fraction `hot` to output 0 and the rest uniform. Returns (mean latency including the wait at
 /// the source, flits per cycle).
 fn offered(
-    spec: &NetworkSpec,
+    spec: &SwitchSpec,
     (inputs, outputs): (usize, usize),
     (flits, load, hot): (u32, f64, f64),
     cycles: Cycle,
@@ -293,7 +293,7 @@ fn offered(
                 switch.offer(now, parcel, created);
             }
         }
-        switch.step(now, |_, created| {
+        switch.step(now, |_, created, _| {
             if now >= warm_up {
                 flits_out += u64::from(flits);
             }
@@ -352,7 +352,7 @@ fn latency_and_saturation_are_those_of_booksim() {
 #[test]
 fn virtual_output_queues_are_those_of_booksim_for_single_flits() {
     let run = |flits, buffer, load| {
-        let spec = NetworkSpec {
+        let spec = SwitchSpec {
             queueing: Queueing::VirtualOutput,
             turnaround_matchings: 0,
             ..booksim(1, buffer)
@@ -381,7 +381,7 @@ fn virtual_output_queues_are_those_of_booksim_for_single_flits() {
 
 #[test]
 fn all_128_ports_work_to_the_last() {
-    let spec = NetworkSpec {
+    let spec = SwitchSpec {
         queueing: Queueing::VirtualOutput,
         buffer_flits: 8,
         ..slotted(Queueing::VirtualOutput, 1)
@@ -395,7 +395,7 @@ fn permutation_traffic_runs_at_full_rate_with_every_arbiter_and_queueing() {
     for queueing in [Queueing::Fifo, Queueing::VirtualOutput] {
         for arbiter in [Arbiter::RoundRobin, Arbiter::Islip { iterations: 1 }] {
             for flits in [1, 5] {
-                let spec = NetworkSpec {
+                let spec = SwitchSpec {
                     queueing,
                     arbiter,
                     turnaround_matchings: 0,
@@ -416,7 +416,7 @@ fn a_hot_output_saturates_and_keeps_running_at_full_rate() {
     // A fifth of the traffic to output 0, the rest uniform: saturation 1 / (S (h + (1 - h) / D)).
     let (inputs, outputs, hot) = (12, 8, 0.2);
     let limit = 1.0 / (inputs as f64 * (hot + (1.0 - hot) / outputs as f64));
-    let spec = NetworkSpec {
+    let spec = SwitchSpec {
         buffer_flits: 64,
         ..slotted(Queueing::VirtualOutput, 2)
     };
@@ -441,12 +441,12 @@ fn nobody_starves_while_others_send_without_end() {
             Arbiter::Islip { iterations: 1 },
             Arbiter::Islip { iterations: 3 },
         ] {
-            let spec = NetworkSpec {
+            let spec = SwitchSpec {
                 queueing,
                 arbiter,
                 ..slotted(queueing, 1)
             };
-            let spec = NetworkSpec {
+            let spec = SwitchSpec {
                 buffer_flits: 8,
                 ..spec
             };
@@ -468,7 +468,7 @@ fn nobody_starves_while_others_send_without_end() {
                         switch.offer(now, parcel, input * outputs + output);
                     }
                 }
-                switch.step(now, |_, pair| {
+                switch.step(now, |_, pair, _| {
                     assert!(
                         now - last[pair] < 1_000,
                         "{pair} waited since {}",
@@ -489,7 +489,7 @@ fn two_staggered_streams_do_not_lock_a_third_packet_out() {
     // for a while, to leave the others a backlog; the one ends with 2 more flits, so that
     // afterwards output 1 is never free in the cycle in which input 0 is.
     for arbiter in [Arbiter::RoundRobin, Arbiter::Islip { iterations: 2 }] {
-        let spec = NetworkSpec {
+        let spec = SwitchSpec {
             arbiter,
             ..slotted(Queueing::VirtualOutput, 1)
         };
@@ -515,7 +515,7 @@ fn two_staggered_streams_do_not_lock_a_third_packet_out() {
                     );
                 }
             }
-            switch.step(now, |_, crosses| {
+            switch.step(now, |_, crosses, _| {
                 if crosses {
                     crossed = Some(now);
                 }
@@ -538,7 +538,7 @@ type Delivered = Vec<(Cycle, usize, (usize, usize))>;
 /// Plays a plan against receivers that refuse in about `refuse`/16 of all cycles. `lazy` steps only
 /// in cycles in which something can happen.
 fn play(
-    spec: &NetworkSpec,
+    spec: &SwitchSpec,
     outputs: usize,
     plan: &Plan,
     refuse: u64,
@@ -569,7 +569,7 @@ fn play(
         if !due {
             continue;
         }
-        switch.step(now, |output, packet| {
+        switch.step(now, |output, packet, _| {
             let takes = random(1, now, output as u64) % 16 >= refuse;
             if takes {
                 delivered.push((now, output, packet));
@@ -584,7 +584,7 @@ fn play(
     (delivered, switch.credit_stalls(20_000))
 }
 
-fn any_spec() -> impl Strategy<Value = NetworkSpec> {
+fn any_spec() -> impl Strategy<Value = SwitchSpec> {
     let arbiter = prop_oneof![
         Just(Arbiter::RoundRobin),
         (1u32..4).prop_map(|iterations| Arbiter::Islip { iterations })
@@ -593,7 +593,7 @@ fn any_spec() -> impl Strategy<Value = NetworkSpec> {
     let sizes = (1u32..8, 1u32..6, 1u32..3);
     (queueing, arbiter, sizes, 0u32..4, 0u32..4, 1u32..4, 0u32..3).prop_map(
         |(queueing, arbiter, sizes, input_cycles, output_cycles, credit_cycles, turnaround)| {
-            NetworkSpec {
+            SwitchSpec {
                 flit_bytes: 32,
                 queueing,
                 arbiter,

@@ -7,12 +7,12 @@ use warpweave_framework::{
 };
 
 use super::echo_memory::EchoMemory;
-use super::{Arbiter, Crossbar, CrossbarSpec, NetworkSpec, Queueing};
+use super::{Arbiter, Crossbar, CrossbarSpec, NetworkSpec, Queueing, SwitchSpec};
 use crate::interleave::Interleave;
 use crate::memory::{Level, MemRequest, MemResponse, RequestKind};
 
-fn network() -> NetworkSpec {
-    NetworkSpec {
+fn network() -> SwitchSpec {
+    SwitchSpec {
         flit_bytes: 64,
         queueing: Queueing::Fifo,
         arbiter: Arbiter::Islip { iterations: 1 },
@@ -35,8 +35,8 @@ fn spec(up_ports: u32, down_ports: u32) -> CrossbarSpec {
             slices: down_ports,
         },
         outstanding: 16,
-        request: network(),
-        reply: network(),
+        request: NetworkSpec::Switch(network()),
+        reply: NetworkSpec::Switch(network()),
     }
 }
 
@@ -212,6 +212,11 @@ fn numbers_that_cannot_be_built_are_named() {
             .err()
             .map(|e| e.field)
     };
+    let with = |change: &dyn Fn(&mut SwitchSpec)| {
+        let mut spec = network();
+        change(&mut spec);
+        NetworkSpec::Switch(spec)
+    };
     assert_eq!(error(&|_| ()), None);
     assert_eq!(error(&|s| s.up_ports = 129).as_deref(), Some("up_ports"));
     assert_eq!(
@@ -227,16 +232,18 @@ fn numbers_that_cannot_be_built_are_named() {
         Some("outstanding")
     );
     assert_eq!(
-        error(&|s| s.request.flit_bytes = 0).as_deref(),
+        error(&|s| s.request = with(&|n| n.flit_bytes = 0)).as_deref(),
         Some("request.flit_bytes")
     );
     assert_eq!(
-        error(&|s| s.reply.internal_speedup = 3).as_deref(),
+        error(&|s| s.reply = with(&|n| n.internal_speedup = 3)).as_deref(),
         Some("reply.internal_speedup")
     );
     let huge = |s: &mut CrossbarSpec| {
-        s.request.queueing = Queueing::VirtualOutput;
-        s.request.buffer_flits = 1 << 20;
+        s.request = with(&|n| {
+            n.queueing = Queueing::VirtualOutput;
+            n.buffer_flits = 1 << 20;
+        });
     };
     assert_eq!(error(&huge).as_deref(), Some("request"));
 }
@@ -297,7 +304,7 @@ proptest! {
         buffer_flits in 1u32..6, stalls in 0u32..12,
         requests in prop::collection::vec((0usize..6, 0u64..60, 0u64..20, any_kind()), 0..80),
     ) {
-        let network = NetworkSpec {
+        let network = SwitchSpec {
             queueing: if voq { Queueing::VirtualOutput } else { Queueing::Fifo },
             internal_speedup: speedup,
             buffer_flits,
@@ -305,7 +312,10 @@ proptest! {
             ..network()
         };
         let spec = CrossbarSpec {
-            outstanding, request: network.clone(), reply: network, ..spec(up, down)
+            outstanding,
+            request: NetworkSpec::Switch(network.clone()),
+            reply: NetworkSpec::Switch(network),
+            ..spec(up, down)
         };
         let mut traffic: Traffic = vec![Vec::new(); up as usize];
         for (port, cycle, granule, kind) in requests {

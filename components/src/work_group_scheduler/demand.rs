@@ -2,6 +2,8 @@
 
 use fixedbitset::FixedBitSet;
 
+use warpweave_framework::State;
+
 use super::policy::{Choice, Machine, Placement, Policy};
 
 /// The next work-group goes to the first unit with room after the one served last. In the
@@ -57,5 +59,11 @@ impl Policy for DemandRoundRobin {
     fn placed(&mut self, placement: Placement) {
         self.next += 1;
         self.pointer = (placement.unit as usize + 1) % self.open.len();
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("next", &mut self.next);
+        state.field("pointer", &mut self.pointer);
+        state.field("open", &mut self.open);
     }
 }

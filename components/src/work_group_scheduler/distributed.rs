@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use warpweave_framework::State;
+
 use super::policy::{Choice, Machine, Placement, Policy};
 use super::pools::Pools;
 
@@ -75,5 +77,11 @@ impl Policy for Distributed {
 
     fn placed(&mut self, placement: Placement) {
         self.pools.take(self.machine.cluster(placement.unit));
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("pools", &mut self.pools);
+        state.array("open", &mut self.open);
+        state.array("ranks", &mut self.ranks);
     }
 }

@@ -1,5 +1,7 @@
 //! Distributed-block scheduling: pairs of consecutive work-groups share a unit.
 
+use warpweave_framework::State;
+
 use super::policy::{Choice, Machine, Placement, Policy};
 use super::pools::Pools;
 
@@ -85,5 +87,11 @@ impl Policy for DistributedBlock {
             None if self.pools.front(cluster).is_some() => Some(placement.unit),
             _ => None,
         };
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("pools", &mut self.pools);
+        state.array("units", &mut self.units);
+        state.array("owed", &mut self.owed);
     }
 }

@@ -1,5 +1,7 @@
 //! Global round robin: over all units by number, round by round.
 
+use warpweave_framework::State;
+
 use super::ordered::Ordered;
 use super::policy::{Choice, Placement, Policy};
 
@@ -33,5 +35,9 @@ impl Policy for GlobalRoundRobin {
 
     fn placed(&mut self, _placement: Placement) {
         self.order.placed();
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        self.order.state(state);
     }
 }

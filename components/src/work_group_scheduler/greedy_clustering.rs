@@ -1,5 +1,7 @@
 //! Greedy clustering: a cluster is filled completely before the next one.
 
+use warpweave_framework::State;
+
 use super::ordered::Ordered;
 use super::policy::{Choice, Machine, Placement, Policy};
 
@@ -36,5 +38,9 @@ impl Policy for GreedyClustering {
 
     fn placed(&mut self, _placement: Placement) {
         self.order.placed();
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        self.order.state(state);
     }
 }

@@ -61,10 +61,9 @@ use std::collections::VecDeque;
 use fixedbitset::FixedBitSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use slotmap::{SlotMap, new_key_type};
 use warpweave_framework::{
-    Component, Context, Environment, Histogram, Kind, Level, Next, Ports, SpecError, Statistics,
-    Waits,
+    Component, Context, Environment, Histogram, Kind, Level, Next, Ports, SpecError, State,
+    Statistics, Waits,
 };
 use warpweave_trace::Program;
 
@@ -73,6 +72,7 @@ use self::policy::{Choice, Machine, Placement, Policy};
 use self::unit::Unit;
 use crate::launch::{Completion, Dispatch, DispatchMaster, KernelDone, ReadySlave};
 use crate::occupancy::{Limiter, UnitLimits, WorkGroupNeeds};
+use crate::slab::{Place, Slab};
 
 /// Compute units a machine may have.
 const UNITS_MAX: u64 = 1 << 16;
@@ -99,16 +99,14 @@ pub struct WorkGroupSchedulerSpec {
     pub invalidate_at_kernel_end: bool,
 }
 
-new_key_type! { struct KernelKey; }
-
 /// What the program says of a kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Shape {
     work_groups: u32,
     needs: WorkGroupNeeds,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Kernel {
     number: u32,
     shape: Shape,
@@ -118,9 +116,9 @@ struct Kernel {
 }
 
 /// A completed kernel whose lines the units are dropping.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Invalidation {
-    kernel: KernelKey,
+    kernel: Place,
     /// Units still to be told.
     unsent: FixedBitSet,
     /// Units that have not answered.
@@ -128,7 +126,7 @@ struct Invalidation {
 }
 
 /// What dispatch did in a cycle; each has its share of the cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Activity {
     NoWork,
     Dispatching,
@@ -181,12 +179,12 @@ pub struct WorkGroupScheduler {
     shapes: Vec<Shape>,
     policy: Box<dyn Policy>,
     units: Vec<Unit>,
-    kernels: SlotMap<KernelKey, Kernel>,
+    kernels: Slab<Kernel>,
     /// Kernels with undispatched work-groups, oldest first; the policy works on the first.
-    waiting: VecDeque<KernelKey>,
+    waiting: VecDeque<Place>,
     invalidations: VecDeque<Invalidation>,
     /// Kernels to be reported to the GMU.
-    finished: VecDeque<KernelKey>,
+    finished: VecDeque<Place>,
     /// Units sent something in this cycle.
     served: FixedBitSet,
     activity: Activity,
@@ -229,7 +227,7 @@ impl Kind for WorkGroupScheduler {
             shapes: shapes.collect(),
             policy: spec.policy.build(machine),
             units: (0..units).map(|_| Unit::new(&spec.unit)).collect(),
-            kernels: SlotMap::with_key(),
+            kernels: Slab::default(),
             waiting: VecDeque::new(),
             invalidations: VecDeque::new(),
             finished: VecDeque::new(),
@@ -298,6 +296,24 @@ impl Component for WorkGroupScheduler {
         } else {
             Next::Message
         }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        // `served` is of the current cycle only.
+        state.part("policy", |state| self.policy.state(state));
+        state.array("units", &mut self.units);
+        state.field("kernels", &mut self.kernels);
+        state.field("waiting", &mut self.waiting);
+        state.field("invalidations", &mut self.invalidations);
+        state.field("finished", &mut self.finished);
+        state.field("activity", &mut self.activity);
+        state.array("activities", &mut self.activities);
+        state.field("resident", &mut self.resident);
+        state.field("dispatched", &mut self.dispatched);
+        state.field("completed", &mut self.completed);
+        state.field("kernels_done", &mut self.kernels_done);
+        state.field("invalidates_sent", &mut self.invalidates_sent);
+        state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
@@ -434,7 +450,7 @@ impl WorkGroupScheduler {
     }
 
     /// Every work-group of a kernel has completed.
-    fn retire(&mut self, kernel: KernelKey) {
+    fn retire(&mut self, kernel: Place) {
         if self.spec.invalidate_at_kernel_end {
             let mut units = FixedBitSet::with_capacity(self.units.len());
             units.insert_range(..);
@@ -556,7 +572,7 @@ impl WorkGroupScheduler {
     }
 
     /// The policy turns to a kernel.
-    fn begin(&mut self, key: KernelKey) {
+    fn begin(&mut self, key: Place) {
         self.policy.begin(self.kernels[key].shape.work_groups);
         for unit in 0..self.units.len() {
             self.tell_policy(unit);
@@ -610,7 +626,7 @@ impl WorkGroupScheduler {
     }
 
     /// Dispatches a work-group of the kernel whose turn it is.
-    fn place(&mut self, ctx: &mut Context<'_>, key: KernelKey, placement: Placement) {
+    fn place(&mut self, ctx: &mut Context<'_>, key: Place, placement: Placement) {
         let Placement { work_group, unit } = placement;
         let number = unit as usize;
         let kernel = &mut self.kernels[key];

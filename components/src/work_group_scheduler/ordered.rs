@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use warpweave_framework::State;
+
 use super::policy::{Choice, Placement};
 
 /// Rank of the next open context of a unit; lower goes first.
@@ -51,5 +53,13 @@ impl Ordered {
 
     pub(super) fn placed(&mut self) {
         self.next += 1;
+    }
+
+    /// Names what is remembered.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("work_groups", &mut self.work_groups);
+        state.field("next", &mut self.next);
+        state.field("open", &mut self.open);
+        state.field("ranks", &mut self.ranks);
     }
 }

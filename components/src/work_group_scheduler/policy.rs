@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use warpweave_framework::State;
 
 use super::demand::DemandRoundRobin;
 use super::distributed::Distributed;
@@ -75,6 +76,9 @@ pub(super) trait Policy: Send {
 
     /// The placement just chosen has been made. [`Policy::update`] for its unit follows.
     fn placed(&mut self, placement: Placement);
+
+    /// Names what the policy remembers.
+    fn state(&mut self, state: &mut State<'_>);
 }
 
 /// Answer of a policy.

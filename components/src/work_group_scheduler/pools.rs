@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// Work-groups not yet placed, by cluster: `n` of them dealt to `c` clusters in contiguous parts,
 /// the first `n mod c` one larger.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Pools(Vec<Range<u32>>);
 
 impl Pools {

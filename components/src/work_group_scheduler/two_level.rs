@@ -1,5 +1,7 @@
 //! Two-level round robin: over clusters first, then over the units of a cluster, round by round.
 
+use warpweave_framework::State;
+
 use super::ordered::Ordered;
 use super::policy::{Choice, Machine, Placement, Policy};
 
@@ -39,5 +41,9 @@ impl Policy for TwoLevelRoundRobin {
 
     fn placed(&mut self, _placement: Placement) {
         self.order.placed();
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        self.order.state(state);
     }
 }

@@ -13,41 +13,41 @@ use crate::parts::{Drain, Flood, Log, Scripted, ghz, one_clock};
 
 /// Lines written by processes, each behind the time.
 #[derive(Clone)]
-struct Diary {
-    world: World,
-    lines: Rc<RefCell<Vec<String>>>,
+pub(crate) struct Diary {
+    pub(crate) world: World,
+    pub(crate) lines: Rc<RefCell<Vec<String>>>,
 }
 
 impl Diary {
-    fn of(world: &World) -> Self {
+    pub(crate) fn of(world: &World) -> Self {
         Self {
             world: world.clone(),
             lines: Rc::default(),
         }
     }
 
-    fn note(&self, line: impl std::fmt::Display) {
+    pub(crate) fn note(&self, line: impl std::fmt::Display) {
         let now = self.world.now().0;
         self.lines.borrow_mut().push(format!("{now} {line}"));
     }
 }
 
 /// Builds, runs to the end and returns the diary.
-fn run(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> Vec<String> {
+pub(crate) fn run(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> Vec<String> {
     let (builder, diary) = prepare(build);
     let outcome = builder.elaborate().unwrap().run(&RunLimits::default());
     assert_eq!(outcome, Outcome::Done);
     diary.lines.take()
 }
 
-fn prepare(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> (SystemBuilder, Diary) {
+pub(crate) fn prepare(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> (SystemBuilder, Diary) {
     let (mut builder, _) = one_clock();
     let diary = Diary::of(&builder.world());
     build(&mut builder, &diary);
     (builder, diary)
 }
 
-fn failure(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> String {
+pub(crate) fn failure(build: impl FnOnce(&mut SystemBuilder, &Diary)) -> String {
     match prepare(build)
         .0
         .elaborate()
@@ -355,7 +355,14 @@ fn processes_see_the_same_whatever_the_order_of_components() {
     for sleeping in [true, false] {
         for seed in 0..4 {
             let order = Order::Shuffled { seed };
-            assert_eq!(reference, round_trip(EngineOptions { order, sleeping }));
+            assert_eq!(
+                reference,
+                round_trip(EngineOptions {
+                    order,
+                    sleeping,
+                    ..EngineOptions::default()
+                })
+            );
         }
     }
 }
@@ -449,7 +456,7 @@ fn a_bench_may_notify_and_write_between_runs() {
         let mut simulation = builder.elaborate().unwrap();
         simulation.set_options(EngineOptions {
             sleeping,
-            order: Order::Added,
+            ..EngineOptions::default()
         });
         let limits = RunLimits {
             until: Some(Tick(40)),
@@ -551,7 +558,11 @@ fn a_published_value_reaches_every_reader_after_its_own_latency() {
                 logs.push(log);
             }
             let mut simulation = builder.elaborate().unwrap();
-            simulation.set_options(EngineOptions { order, sleeping });
+            simulation.set_options(EngineOptions {
+                order,
+                sleeping,
+                ..EngineOptions::default()
+            });
             assert_eq!(simulation.run(&RunLimits::default()), Outcome::Done);
             assert_eq!(logs[0].all(), [(3, 2), (5, 4), (7, 6)]);
             assert_eq!(logs[1].all(), [(7, 2), (9, 4), (11, 6)]);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use warpweave_framework::{
     Component, Context, Cycle, EngineOptions, Frequency, Histogram, InPort, InstanceStatistics,
-    Level, Link, Next, Order, OutPort, Outcome, Ports, RunLimits, Simulation, Statistics,
+    Level, Link, Next, Order, OutPort, Outcome, Ports, RunLimits, Simulation, State, Statistics,
     SystemBuilder, Tick, Width,
 };
 
@@ -147,6 +147,16 @@ impl Component for Node {
             None if self.held.is_empty() => Next::Message,
             None => Next::Credit,
         }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("births", &mut self.births);
+        state.field("born", &mut self.born);
+        state.field("consumed", &mut self.consumed);
+        state.field("held", &mut self.held);
+        state.field("level", &mut self.level);
+        state.field("residence", &mut self.residence);
+        state.field("residences", &mut self.residences);
     }
 
     fn statistics(&self, s: &mut Statistics<'_>) {
@@ -330,6 +340,15 @@ fn graph() -> impl Strategy<Value = Graph> {
     })
 }
 
+fn options() -> impl Strategy<Value = EngineOptions> {
+    let order = prop_oneof![Just(Order::Added), Just(Order::Shuffled { seed: 5 })];
+    (order, any::<bool>()).prop_map(|(order, sleeping)| EngineOptions {
+        order,
+        sleeping,
+        ..EngineOptions::default()
+    })
+}
+
 fn sum(results: &Results, name: &str) -> u64 {
     results
         .statistics
@@ -352,7 +371,7 @@ proptest! {
         let reference = run(&graph, EngineOptions::default(), &FOREVER);
         for sleeping in [true, false] {
             for order in [Order::Added, Order::Shuffled { seed }] {
-                let other = run(&graph, EngineOptions { order, sleeping }, &FOREVER);
+                let other = run(&graph, EngineOptions { order, sleeping, ..EngineOptions::default() }, &FOREVER);
                 // The small things first: they say more when they differ.
                 prop_assert_eq!(reference.now, other.now, "sleeping {}, {:?}", sleeping, order);
                 prop_assert_eq!(&reference.activity, &other.activity);
@@ -419,5 +438,35 @@ proptest! {
         }
         let outcome = simulation.run(&FOREVER);
         prop_assert_eq!(whole, results(&simulation, outcome, &log));
+    }
+
+    #[test]
+    fn a_run_saved_and_loaded_into_fresh_systems_is_the_same_run(
+        graph in graph(),
+        mut cuts in prop::collection::vec(0..3_000u64, 1..4),
+        saving in options(),
+        loading in options(),
+    ) {
+        let whole = run(&graph, saving, &FOREVER);
+        let (mut used, _) = build(&graph, loading);
+        used.run(&FOREVER);
+        let (mut simulation, mut log) = build(&graph, saving);
+        let passed = Log::default();
+        cuts.sort_unstable();
+        for until in cuts.into_iter().filter(|c| *c < whole.now.0) {
+            let outcome = simulation.run(&RunLimits { until: Some(Tick(until)), ..FOREVER });
+            prop_assert_eq!(outcome, Outcome::Limit);
+            let checkpoint = simulation.save().unwrap();
+            prop_assert_eq!(checkpoint.now(), Tick(until));
+            used.load(&checkpoint).unwrap();
+            prop_assert_eq!(&used.save().unwrap(), &checkpoint);
+            log.all().into_iter().for_each(|entry| passed.push(entry));
+            (simulation, log) = build(&graph, loading);
+            simulation.load(&checkpoint).unwrap();
+            prop_assert_eq!(&simulation.save().unwrap(), &checkpoint);
+        }
+        let outcome = simulation.run(&FOREVER);
+        log.all().into_iter().for_each(|entry| passed.push(entry));
+        prop_assert_eq!(whole, results(&simulation, outcome, &passed));
     }
 }

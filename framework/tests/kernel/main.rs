@@ -3,10 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod channels;
+mod checkpoints;
 mod clocks;
 mod deadlock;
 mod elaboration;
 mod events;
 mod graphs;
+mod parallel;
 mod parts;
+mod processes;
+mod queues;
 mod runs;
+mod world_channels;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use warpweave_framework::{
-    Component, Context, Cycle, EngineOptions, InPort, Link, Next, Order, OutPort, Outcome, Ports,
-    Reason, RunLimits, Simulation, TestBench, Tick,
+    Component, Context, Cycle, EngineOptions, InPort, Link, Next, OutPort, Outcome, Ports, Reason,
+    RunLimits, Simulation, TestBench, Tick,
 };
 
 use crate::parts::{Drain, Flood, Log, Scripted, one_clock};
@@ -90,7 +90,7 @@ fn background_wake_ups_fire_at_their_time_while_the_run_lives() {
         let mut simulation = alone(component);
         simulation.set_options(EngineOptions {
             sleeping,
-            order: Order::Added,
+            ..EngineOptions::default()
         });
         assert_eq!(simulation.run(&RunLimits::default()), Outcome::Done);
         assert_eq!(simulation.now(), Tick(35));
@@ -165,7 +165,7 @@ fn work_without_messages_is_a_livelock() {
         let mut simulation = alone(component);
         simulation.set_options(EngineOptions {
             sleeping,
-            order: Order::Added,
+            ..EngineOptions::default()
         });
         let limits = RunLimits {
             silence: Some(100),
@@ -278,7 +278,7 @@ fn asking_for_room_in_an_uninvited_evaluation_does_not_prolong_the_run() {
         let mut simulation = builder.elaborate().unwrap();
         simulation.set_options(EngineOptions {
             sleeping,
-            order: Order::Added,
+            ..EngineOptions::default()
         });
         assert_eq!(simulation.run(&RunLimits::default()), Outcome::Done);
         (simulation.now(), simulation.activity(1))

@@ -95,7 +95,7 @@ pub(super) fn group(statistics: &[InstanceStatistics]) -> Vec<Group> {
 }
 
 /// `cluster[3].l1` becomes `cluster[*].l1`.
-fn pattern_of(path: &str) -> String {
+pub(super) fn pattern_of(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
     let mut rest = path;
     while let Some(open) = rest.find('[') {

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use warpweave_framework::{InstanceStatistics, Reason, Statistic, Value};
 
 use super::{Host, Report, SCHEMA_VERSION};
+use crate::energy::EnergyReport;
 use crate::host_program::CheckResult;
 use crate::run::KernelResult;
 
@@ -28,6 +29,7 @@ impl Report {
             occupancy: simulated.occupancy,
             core_clock: &simulated.core_clock,
             kernels: simulated.kernels.iter().map(Kernel::of).collect(),
+            energy: simulated.energy.as_ref(),
             stats: Instances(&simulated.statistics),
             activity: Activities(&simulated.activity),
             host: &self.host,
@@ -53,6 +55,8 @@ struct Object<'a> {
     occupancy: Option<f64>,
     core_clock: &'a str,
     kernels: Vec<Kernel<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    energy: Option<&'a EnergyReport>,
     stats: Instances<'a>,
     activity: Activities<'a>,
     host: &'a Host,

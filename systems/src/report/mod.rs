@@ -1,5 +1,6 @@
 //! What a run gives back: one object for machines, a page for people.
 
+mod energy;
 mod groups;
 mod json;
 mod text;

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use warpweave_framework::{InstanceStatistics, Value};
 
+use super::energy::write_energy;
 use super::groups::{Group, Sum, group};
 use super::{Host, Report};
 use crate::run::KernelResult;
@@ -77,6 +78,9 @@ impl Report {
             )?;
         }
         write_kernels(out, &simulated.kernels)?;
+        if let Some(energy) = &simulated.energy {
+            write_energy(out, energy)?;
+        }
         write_slots(out, &simulated.statistics)?;
         for group in group(&simulated.statistics) {
             write_group(out, &group)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use warpweave_framework::{EngineOptions, InstanceStatistics, Value};
-use warpweave_params::Node;
+use warpweave_params::{Kind, Node};
 use warpweave_systems::{Machine, Scenario, Simulated, Status, standard_registry};
 use warpweave_trace::{
     Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter, LANES, Program,
@@ -188,6 +188,10 @@ impl Numbers {
             .find(|(key, _)| *key == Some(part))
             .unwrap_or_else(|| panic!("no part {part}"));
         for field in path.split('.') {
+            // What may be left out is written `Some(..)`.
+            if let Kind::Option(Some(inner)) = &node.kind {
+                node = inner;
+            }
             node = node
                 .field(field)
                 .unwrap_or_else(|| panic!("no {path} in {part}"));

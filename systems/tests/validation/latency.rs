@@ -21,6 +21,8 @@ struct Path {
     l2: &'static str,
     l2_port: &'static str,
     dram: &'static str,
+    /// The coalescing unit in front of the port, if there is one.
+    icc: Option<&'static str>,
     channels: u64,
     /// f(core) / f(CK) as a fraction: the period of the core clock is `core_period` of some tick,
     /// that of CK `ck_period`.
@@ -36,6 +38,7 @@ const TINY: Path = Path {
     l2: "partition[0].l2[0]",
     l2_port: "partition[0].l2[0]",
     dram: "partition[0].dram",
+    icc: None,
     channels: 2,
     // 700 MHz and 924 MHz.
     core_period: 33,
@@ -55,9 +58,15 @@ const CLUSTERED60: Path = Path {
     l2: "partition[0].l2",
     l2_port: "partition[0].l2",
     dram: "partition[0].dram",
+    icc: None,
     channels: 8,
     core_period: 1,
     ck_period: 1,
+};
+
+const CLUSTERED60_ICC: Path = Path {
+    icc: Some("cluster[0].icc"),
+    ..CLUSTERED60
 };
 
 struct Hand<'a> {
@@ -89,6 +98,8 @@ impl Hand<'_> {
     fn completion(&self) -> u64 {
         3 * self.numbers.wire(self.path.dispatch)
             + 2 * self.wire(self.path.cu, "cache_control")
+            // The unit hands the invalidation on.
+            + self.path.icc.map_or(0, |icc| 2 * self.wire(icc, "control_down[0]"))
             + self.numbers.wire("gmu.scheduler")
             + self.numbers.wire("host.gmu")
     }
@@ -110,10 +121,29 @@ impl Hand<'_> {
             + self.wire(self.path.l2_port, "up")
     }
 
+    /// What the coalescing unit adds to the way down: its look-ups, of which the wire to the port
+    /// is the last cycle.
+    fn icc_down(&self) -> u64 {
+        self.path.icc.map_or(0, |icc| {
+            self.numbers.of(icc, "coalesced_cache.access_cycles")
+                + self.numbers.of(icc, "table_cycles")
+                - 1
+                + self.wire(icc, "down")
+        })
+    }
+
+    /// What the coalescing unit adds to the way up.
+    fn icc_up(&self) -> u64 {
+        self.path.icc.map_or(0, |icc| {
+            self.numbers.of(icc, "reply_cycles") - 1 + self.wire(icc, "down")
+        })
+    }
+
     /// Request readable at the L1 to request readable at the L2.
     fn to_l2(&self, bytes: u64) -> u64 {
         self.numbers.of(self.path.l1, "miss_latency_cycles")
             + self.numbers.of(self.path.port, "request_cycles")
+            + self.icc_down()
             + self.network("request", bytes)
             + self.wires()
     }
@@ -123,6 +153,7 @@ impl Hand<'_> {
         self.wires()
             + self.network("reply", bytes)
             + self.numbers.of(self.path.port, "response_cycles")
+            + self.icc_up()
             + self.numbers.of(self.path.l1, "fill_latency_cycles")
             + self.wire(self.path.cu, "memory")
     }
@@ -314,4 +345,15 @@ fn gtx480_takes_the_cycles_its_description_adds_up_to() {
 #[test]
 fn clustered60_takes_the_cycles_its_description_adds_up_to() {
     expect("systems/clustered60.ron", &CLUSTERED60);
+}
+
+/// The unit of the study adds 2 cycles to the way down and 1 to the way up, and a wire each way to
+/// the invalidation at the end.
+#[test]
+fn clustered60_with_coalescing_takes_the_cycles_its_description_adds_up_to() {
+    expect("systems/clustered60_icc.ron", &CLUSTERED60_ICC);
+    let load = [(Step::Load(0), Found::ClosedRow)];
+    let (without, _) = both("systems/clustered60.ron", &CLUSTERED60, &load);
+    let (with, _) = both("systems/clustered60_icc.ron", &CLUSTERED60_ICC, &load);
+    assert_eq!(with, without + 2 + 1 + 2);
 }

@@ -1,12 +1,10 @@
-//! The kernel's three workloads: cheap hops, back-pressure, and random timed events.
+//! The kernel's workloads of components: cheap hops, and back-pressure.
 
 #![expect(
     clippy::disallowed_types,
     reason = "host time is what a benchmark measures; models never see it"
 )]
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::time::Instant;
 
 use warpweave_framework::{
@@ -195,69 +193,21 @@ pub(crate) fn pipe(stages: u64, depth: u64, every: u64, items: u64) -> String {
     )
 }
 
-struct Objects {
-    handled: Vec<u64>,
-    random: u64,
-    left: u64,
-}
-
-impl Objects {
-    /// Xorshift (Marsaglia 2003).
-    fn draw(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
-    }
-}
-
-/// PHOLD (Fujimoto 1990): every event handled is sent to a random object at a random later time.
-pub(crate) fn phold(objects: u64, events: u64, delay_max: u64, total: u64) -> String {
-    let (mut builder, _) = one_clock();
-    let world = builder.world();
-    let state = Rc::new(RefCell::new(Objects {
-        handled: vec![0; objects.max(1) as usize],
-        random: 0x9e37_79b9_7f4a_7c15,
-        left: total,
-    }));
-    for i in 0..objects * events {
-        let event = world.event(format!("event {i}"));
-        let (state, again) = (Rc::clone(&state), event.clone());
-        let mut object = i % objects;
-        let next = move || {
-            let mut state = state.borrow_mut();
-            if state.left == 0 {
-                return;
-            }
-            state.left -= 1;
-            state.handled[object as usize] += 1;
-            let draw = state.draw();
-            object = (draw >> 32) % state.handled.len() as u64;
-            again.notify_after(1 + (draw & 0xffff_ffff) % delay_max.max(1));
-        };
-        world.handler(format!("handler {i}"), &[&event], next);
-        event.notify_after(1 + i % delay_max.max(1));
-    }
-    measure("phold", "event", elaborate(builder), None, |_| {
-        state.borrow().handled.iter().sum()
-    })
-}
-
-fn one_clock() -> (SystemBuilder, warpweave_framework::ClockId) {
+pub(crate) fn one_clock() -> (SystemBuilder, warpweave_framework::ClockId) {
     let mut builder = SystemBuilder::new();
     let gigahertz = Frequency::new(1_000_000_000, 1).expect("not zero");
     let clock = builder.clock("clock", gigahertz);
     (builder, clock)
 }
 
-fn elaborate(builder: SystemBuilder) -> Simulation {
+pub(crate) fn elaborate(builder: SystemBuilder) -> Simulation {
     match builder.elaborate() {
         Ok(simulation) => simulation,
         Err(errors) => unreachable!("the workloads are well formed: {errors}"),
     }
 }
 
-fn measure(
+pub(crate) fn measure(
     name: &str,
     unit: &str,
     mut simulation: Simulation,

@@ -17,12 +17,15 @@
 )]
 
 mod kernel;
+mod phold;
+mod signals;
 mod system;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: warpweave-bench kernel [ring MODULES TOKENS HOPS | pipe STAGES DEPTH \
-                     EVERY ITEMS | phold OBJECTS EVENTS DELAY_MAX TOTAL]
+                     EVERY ITEMS | phold OBJECTS EVENTS DELAY_MAX TOTAL | \
+                     signals WIDTH DEPTH TICKS]
        warpweave-bench system [SCENARIO [PATH=VALUE ...]]";
 
 fn main() -> ExitCode {
@@ -59,7 +62,8 @@ fn kernel_lines(words: &[&str]) -> Option<Vec<String>> {
         return Some(vec![
             kernel::ring(1024, 64, 20_000_000),
             kernel::pipe(8, 4, 3, 1_000_000),
-            kernel::phold(1024, 16, 1000, 10_000_000),
+            phold::phold(1024, 16, 1000, 10_000_000),
+            signals::signals(64, 16, 5000),
         ]);
     };
     let sizes: Vec<u64> = sizes
@@ -69,7 +73,8 @@ fn kernel_lines(words: &[&str]) -> Option<Vec<String>> {
     let line = match (*name, sizes[..].as_ref()) {
         ("ring", &[modules, tokens, hops]) => kernel::ring(modules, tokens, hops),
         ("pipe", &[stages, depth, every, items]) => kernel::pipe(stages, depth, every, items),
-        ("phold", &[objects, events, delay, total]) => kernel::phold(objects, events, delay, total),
+        ("phold", &[objects, events, delay, total]) => phold::phold(objects, events, delay, total),
+        ("signals", &[width, depth, ticks]) => signals::signals(width, depth, ticks),
         _ => return None,
     };
     Some(vec![line])

@@ -1,28 +1,78 @@
 //! `warpweave bench noc`.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+use warpweave_standalone::noc;
 
 use crate::Format;
-use crate::outcome::{CommandResult, Failure};
+use crate::host::Stopwatch;
+use crate::outcome::{CommandResult, to_stdout};
+use crate::validate::failed;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Request trace: comma-separated text, plain or gzip.
+    /// Packet trace: comma-separated `create,src,dst,flits`, plain or gzip.
     #[arg(long)]
     trace: PathBuf,
+    /// Network: gpgpusim_s2, fifo_s1, fifo_isp2, vc4_s1, vc4_s2, voq_i1, voq_i4, voqdeep_i1,
+    /// voqdeep_i4, voqdeep_s2, or a RON file with `Router(…)` or `Switch(…)`.
+    #[arg(long, value_name = "NAME|FILE.ron")]
+    preset: String,
+    /// Input ports; by default as many as the trace names.
+    #[arg(long)]
+    inputs: Option<usize>,
+    /// Output ports; by default as many as the trace names.
+    #[arg(long)]
+    outputs: Option<usize>,
+    /// Writes the trace with `inject` and `arrive` cycles of every packet.
+    #[arg(long, value_name = "OUT.csv")]
+    per_request: Option<PathBuf>,
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
+/// The report and what it cost.
+#[derive(Serialize)]
+struct Timed {
+    #[serde(flatten)]
+    bench: noc::Bench,
+    cpu_s: f64,
+    flits_per_cpu_s: f64,
+}
+
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
-    let form = if arguments.format == Format::Json {
-        "JSON"
-    } else {
-        "text"
+    let packets = noc::read_packets(&arguments.trace).map_err(failed)?;
+    let watch = Stopwatch::start();
+    let (bench, run) = noc::bench(
+        &arguments.preset,
+        &packets,
+        arguments.inputs,
+        arguments.outputs,
+    )
+    .map_err(failed)?;
+    let cpu_s = watch.cpu_s();
+    if let Some(path) = &arguments.per_request {
+        noc::write_passages(path, &packets, &run).map_err(failed)?;
+    }
+    let flits_per_cpu_s = bench.flits as f64 / cpu_s.max(1e-9);
+    let text = match arguments.format {
+        Format::Text => format!(
+            "{}simulated in {cpu_s:.3} s of CPU time: {:.2} million flits per second\n",
+            bench.text(),
+            flits_per_cpu_s / 1e6
+        ),
+        Format::Json => {
+            let timed = Timed {
+                bench,
+                cpu_s,
+                flits_per_cpu_s,
+            };
+            serde_json::to_string_pretty(&timed).expect("plain data") + "\n"
+        }
     };
-    Err(Failure::InputText(format!(
-        "{}: no {form} yet",
-        arguments.trace.display()
-    )))
+    to_stdout(&text)?;
+    Ok(ExitCode::SUCCESS)
 }

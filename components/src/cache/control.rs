@@ -1,0 +1,85 @@
+//! Invalidation, and when the cache has something to do.
+
+use warpweave_framework::{Context, Cycle};
+
+use super::Cache;
+use super::policy::{Cause, Eviction};
+use super::statistics::Blocked;
+use crate::launch::CacheCommandDone;
+
+impl Cache {
+    pub(super) fn command_pending(&self, ctx: &Context<'_>) -> bool {
+        self.control.command.is_connected() && self.control.command.peek(ctx).is_some()
+    }
+
+    /// Nothing is in flight, neither up nor down.
+    pub(super) fn is_drained(&self) -> bool {
+        self.hits.is_empty()
+            && self.misses.is_empty()
+            && self.mshrs.is_empty()
+            && self.passing.is_empty()
+            && self.returns.is_empty()
+    }
+
+    /// Carries out a pending invalidation when its time has come.
+    pub(super) fn invalidate(&mut self, ctx: &mut Context<'_>) -> bool {
+        if !self.command_pending(ctx) || !self.is_drained() || !self.control.done.can_send(ctx) {
+            return false;
+        }
+        self.control.command.pop(ctx);
+        self.stats.invalidations += 1;
+        let mut dropped = self.victims.as_mut().map_or(0, |victims| victims.clear());
+        let policies = &mut self.policies;
+        self.tags.drop_clean(|slot, line, state| {
+            dropped += 1;
+            if !policies.is_empty() {
+                policies.on_evict(&Eviction {
+                    line,
+                    slot,
+                    state,
+                    cause: Cause::Invalidated,
+                });
+            }
+        });
+        self.stats.lines_invalidated += dropped;
+        self.control.done.send(ctx, CacheCommandDone);
+        true
+    }
+
+    /// When the bank that the head request waits for is free.
+    pub(super) fn bank_turn(&self, ctx: &Context<'_>) -> Option<Cycle> {
+        let banks = self.spec.banks.as_ref()?;
+        if self.stats.blocked.reason() != Some(Blocked::Bank) {
+            return None;
+        }
+        let access = self.access(self.up.request.peek(ctx)?)?;
+        Some(self.bank_free[(access.set % banks.count) as usize])
+    }
+
+    /// Whether the next cycle has work that no message, credit or time announces.
+    pub(super) fn has_work(
+        &self,
+        ctx: &Context<'_>,
+        accepted: bool,
+        invalidated: bool,
+        moved: bool,
+        now: Cycle,
+    ) -> bool {
+        if self.down.response.peek(ctx).is_some() {
+            return true;
+        }
+        let pending = self.command_pending(ctx);
+        if invalidated && pending {
+            return true;
+        }
+        match self.up.request.peek(ctx) {
+            Some(_) if accepted || invalidated => true,
+            // What was sent or answered after the look-up may have made room, or have left another
+            // reason to wait.
+            Some(request) if moved && !pending => self.access(request).is_some_and(|access| {
+                self.decide(request, access, now).err() != self.stats.blocked.reason()
+            }),
+            _ => false,
+        }
+    }
+}

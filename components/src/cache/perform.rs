@@ -1,0 +1,567 @@
+//! Carrying out what was decided about a request.
+
+use warpweave_framework::Cycle;
+
+use super::mshr_file::Waiter;
+use super::pass_table::Passed;
+use super::policy::{Cause, Eviction, LookUp};
+use super::request::{Access, Action, PassEffect, Plan, Through};
+use super::spec::WritePolicy;
+use super::statistics::Outcome;
+use super::tag_array::{LineState, Slot};
+use super::victim_cache::Victim;
+use super::{Cache, is_clean, modifies, stores};
+use crate::memory::{MemRequest, MemResponse, RequestKind, flags};
+
+/// How a request joins an MSHR.
+#[derive(Clone, Copy, Debug)]
+struct Role {
+    /// It missed.
+    primary: bool,
+    /// Words asked of the level below on its behalf.
+    asked: u32,
+    /// Number of its acknowledgement, 0 if it needs none.
+    needs_ack: u32,
+}
+
+impl Role {
+    fn joins(asked: u32) -> Self {
+        Self {
+            primary: false,
+            asked,
+            needs_ack: 0,
+        }
+    }
+}
+
+impl Cache {
+    #[inline]
+    pub(super) fn perform(
+        &mut self,
+        request: &MemRequest,
+        access: Access,
+        action: Action,
+        now: Cycle,
+    ) {
+        let kind = request.kind;
+        if self.spec.banks.is_some() {
+            self.occupy_bank(access.set, now);
+        }
+        if !self.policies.is_empty() && !matches!(action, Action::Pass(_) | Action::Ignore) {
+            self.tell_access(request, access, action);
+        }
+        match action {
+            Action::Hit(slot) => {
+                self.stats.count(kind, Outcome::Hit);
+                self.tags.touch(slot);
+                self.answer_hit(request, access, slot, 0, now);
+            }
+            Action::WriteNew(slot) => {
+                self.stats.count(kind, Outcome::Miss);
+                self.evict(slot, now);
+                self.tags.occupy(slot, access.line);
+                self.answer_hit(request, access, slot, 0, now);
+            }
+            Action::Join(index, wanted) => {
+                self.stats.count(kind, Outcome::HitReserved);
+                if let Some(slot) = self.mshrs.entry_mut(index).slot {
+                    self.tags.touch(slot);
+                }
+                if wanted != 0 {
+                    self.stats.further_sectors += 1;
+                    self.ask(index, request, wanted, 0, now);
+                }
+                let role = Role::joins(wanted);
+                self.join(index, request, access, now, role);
+            }
+            Action::FetchRest(slot, plan) => {
+                self.stats.count(kind, Outcome::Miss);
+                self.stats.partial_misses += 1;
+                self.tags.touch(slot);
+                self.fetch(request, access, Some(slot), plan, now);
+            }
+            Action::Fetch(slot, plan) => {
+                self.stats.count(kind, Outcome::Miss);
+                self.reserve(slot, access, now);
+                self.fetch(request, access, slot, plan, now);
+            }
+            Action::Restore(slot, plan) => self.restore(request, access, slot, plan, now),
+            Action::Through(through) => self.store_through(request, access, through, now),
+            Action::Pass(effect) => self.pass(request, access, effect, now),
+            Action::Ignore => self.stats.count(kind, Outcome::Hit),
+        }
+    }
+
+    pub(super) fn occupy_bank(&mut self, set: u32, now: Cycle) {
+        if let Some(banks) = &self.spec.banks {
+            let free = &mut self.bank_free[(set % banks.count) as usize];
+            *free = now.max(*free) + Cycle::from(banks.busy_cycles);
+        }
+    }
+
+    fn tell_access(&mut self, request: &MemRequest, access: Access, action: Action) {
+        let slot = self.tags.find_in(access.set, access.line);
+        let event = LookUp {
+            request,
+            line: access.line,
+            words: access.words,
+            slot,
+        };
+        self.policies
+            .on_access(&event, matches!(action, Action::Hit(_)));
+        if let Action::Fetch(_, plan)
+        | Action::FetchRest(_, plan)
+        | Action::Through(Through::Fetch(_, plan)) = action
+        {
+            self.stats.bypassed += u64::from(slot.is_none() && !plan.decision.insert);
+            self.policies.on_miss(&event, &plan.decision);
+        }
+    }
+
+    /// Serves a request from its line, `extra` cycles later than usual, and puts the answer into the
+    /// hit pipeline.
+    #[inline]
+    fn answer_hit(
+        &mut self,
+        request: &MemRequest,
+        access: Access,
+        slot: Slot,
+        extra: u32,
+        now: Cycle,
+    ) {
+        let state = self.tags.state_mut(slot);
+        if modifies(request.kind) {
+            state.valid |= access.words;
+            state.write_sequence = state.write_sequence.max(request.write_sequence);
+            if !is_clean(request) {
+                state.dirty |= access.words;
+            }
+        }
+        if !request.kind.wants_response() {
+            return;
+        }
+        let mut response = MemResponse {
+            write_sequence: state.write_sequence,
+            ..request.answer(self.level)
+        };
+        if !self.policies.is_empty() {
+            self.tell_response(request, access, slot, &mut response);
+        }
+        let turn = now + Cycle::from(self.latency(request.kind) + extra);
+        self.last_hit = self.last_hit.max(turn);
+        self.hits.push_back((self.last_hit, response));
+    }
+
+    /// Lets the policies see, and add to, the answer of a hit.
+    fn tell_response(
+        &mut self,
+        request: &MemRequest,
+        access: Access,
+        slot: Slot,
+        response: &mut MemResponse,
+    ) {
+        let event = LookUp {
+            request,
+            line: access.line,
+            words: access.words,
+            slot: Some(slot),
+        };
+        let decision = self.policies.decide_response(&event);
+        response.flags |= decision.flags;
+        self.policies.on_response(request);
+        let state = *self.tags.state(slot);
+        if decision.drop && state.dirty == 0 && state.mshr().is_none() {
+            self.tell_eviction(slot, access.line, Cause::Dropped);
+            self.tags.clear(slot);
+        }
+    }
+
+    pub(super) fn tell_eviction(&mut self, slot: Slot, line: u64, cause: Cause) {
+        if !self.policies.is_empty() {
+            let state = *self.tags.state(slot);
+            self.policies.on_evict(&Eviction {
+                line,
+                slot,
+                state,
+                cause,
+            });
+        }
+    }
+
+    /// Cycles from acceptance to answer of a hit of this kind.
+    #[inline]
+    fn latency(&self, kind: RequestKind) -> u32 {
+        self.spec.hit_latency_cycles
+            + if kind == RequestKind::Atomic {
+                self.spec.atomic_latency_cycles()
+            } else {
+                0
+            }
+    }
+
+    /// Makes room in `slot`: its line goes into the victim cache, or leaves.
+    pub(super) fn evict(&mut self, slot: Slot, now: Cycle) {
+        let Some(line) = self.tags.line(slot) else {
+            return;
+        };
+        self.stats.evictions += 1;
+        let victim = Victim {
+            line,
+            state: *self.tags.state(slot),
+            hand_down: self.hand_down(slot, line),
+        };
+        self.tell_eviction(slot, line, Cause::Replaced);
+        match &mut self.victims {
+            Some(victims) => {
+                if let Some(displaced) = victims.insert(victim) {
+                    self.send_victim(&displaced, now);
+                }
+            }
+            None => self.send_victim(&victim, now),
+        }
+    }
+
+    fn hand_down(&self, slot: Slot, line: u64) -> bool {
+        self.hands_down
+            && self.policies.hand_down(&Eviction {
+                line,
+                slot,
+                state: *self.tags.state(slot),
+                cause: Cause::Replaced,
+            })
+    }
+
+    /// Sends down what a line that leaves holds for the level below.
+    fn send_victim(&mut self, victim: &Victim, now: Cycle) {
+        let LineState {
+            valid,
+            dirty,
+            write_sequence,
+            ..
+        } = victim.state;
+        self.copy_back(victim.line, dirty, write_sequence, now);
+        if victim.hand_down && dirty == 0 && valid != 0 {
+            self.stats.handed_down += 1;
+            let request = MemRequest {
+                kind: RequestKind::CopyBack,
+                flags: flags::CLEAN,
+                write_sequence,
+                ..MemRequest::read(0, victim.line & !self.offset_mask, valid)
+            };
+            self.send_cut(&request, |_| 0, now);
+        }
+    }
+
+    pub(super) fn copy_back(&mut self, line: u64, words: u32, write_sequence: u32, now: Cycle) {
+        if words != 0 {
+            self.stats.copy_backs += 1;
+            let request = MemRequest {
+                kind: RequestKind::CopyBack,
+                write_sequence,
+                ..MemRequest::read(0, line & !self.offset_mask, words)
+            };
+            self.send_cut(&request, |_| 0, now);
+        }
+    }
+
+    /// Queues a request for a line of this cache, cut for the level below; `id` gives each piece its
+    /// id from its first word.
+    fn send_cut(&mut self, request: &MemRequest, id: impl Fn(u32) -> u32, now: Cycle) {
+        let turn = now + Cycle::from(self.spec.miss_latency_cycles);
+        if !self.cut {
+            let id = id(request.words.trailing_zeros());
+            self.misses.push_back((turn, MemRequest { id, ..*request }));
+            return;
+        }
+        let bytes = self.spec.below_line();
+        let piece = u32::MAX >> (32 - bytes / 4);
+        for number in 0..self.spec.line_bytes / bytes {
+            let words = request.words >> (number * bytes / 4) & piece;
+            if words != 0 {
+                let line = request.line + u64::from(number * bytes);
+                let id = id(number * bytes / 4 + words.trailing_zeros());
+                let request = MemRequest {
+                    line,
+                    words,
+                    id,
+                    ..*request
+                };
+                self.misses.push_back((turn, request));
+            }
+        }
+    }
+
+    /// Gives a place, if there is one, to the line of a request.
+    fn reserve(&mut self, slot: Option<Slot>, access: Access, now: Cycle) {
+        if let Some(slot) = slot {
+            self.evict(slot, now);
+            self.tags.occupy(slot, access.line);
+        }
+    }
+
+    /// Swaps the line of a request with the one in `slot`, and answers from it or fetches the rest.
+    fn restore(
+        &mut self,
+        request: &MemRequest,
+        access: Access,
+        slot: Slot,
+        plan: Plan,
+        now: Cycle,
+    ) {
+        let victims = self.victims.as_mut().expect("the line was seen there");
+        let back = victims.take(access.line).expect("the line was seen there");
+        self.reserve(Some(slot), access, now);
+        *self.tags.state_mut(slot) = back.state;
+        self.stats.victim_hits += 1;
+        if plan.words == 0 {
+            self.stats.count(request.kind, Outcome::Hit);
+            self.answer_hit(
+                request,
+                access,
+                slot,
+                self.spec.victim_latency_cycles(),
+                now,
+            );
+        } else {
+            self.stats.count(request.kind, Outcome::Miss);
+            self.stats.partial_misses += 1;
+            self.fetch(request, access, Some(slot), plan, now);
+        }
+    }
+
+    /// Opens an MSHR for the line. Its answers leave no earlier than a hit accepted now would.
+    fn open(
+        &mut self,
+        request: &MemRequest,
+        access: Access,
+        slot: Option<Slot>,
+        plan: Plan,
+        now: Cycle,
+    ) -> u32 {
+        let index = self.mshrs.allocate(access.line);
+        self.stats.mshrs.add(now, 1);
+        let ready = self
+            .last_hit
+            .max(now + Cycle::from(self.spec.hit_latency_cycles));
+        let entry = self.mshrs.entry_mut(index);
+        entry.slot = slot;
+        entry.keep = slot.is_some() || plan.decision.insert;
+        entry.source = request.source;
+        entry.ready = ready;
+        if let Some(slot) = slot {
+            self.tags.lock(slot, index);
+            entry.write_sequence = self.tags.state(slot).write_sequence;
+        }
+        if plan.words != 0 {
+            self.ask(index, request, plan.words, plan.decision.flags, now);
+        }
+        index
+    }
+
+    /// Opens an MSHR for the line and asks for what is missing of it.
+    fn fetch(
+        &mut self,
+        request: &MemRequest,
+        access: Access,
+        slot: Option<Slot>,
+        plan: Plan,
+        now: Cycle,
+    ) {
+        let index = self.open(request, access, slot, plan, now);
+        let role = Role {
+            primary: true,
+            ..Role::joins(plan.words)
+        };
+        self.join(index, request, access, now, role);
+    }
+
+    /// Asks the level below for words of the line of an MSHR.
+    fn ask(&mut self, index: u32, request: &MemRequest, words: u32, flags: u8, now: Cycle) {
+        let kind = match request.kind {
+            RequestKind::Prefetch => RequestKind::Prefetch,
+            _ => RequestKind::Read,
+        };
+        let entry = self.mshrs.entry_mut(index);
+        entry.asked |= words;
+        let fetch = MemRequest {
+            line: entry.line & !self.offset_mask,
+            words,
+            kind,
+            write_sequence: 0,
+            flags: request.flags | flags,
+            ..*request
+        };
+        let (units, unit_words) = (self.units, self.unit_words);
+        self.send_cut(&fetch, |word| index * units + word / unit_words, now);
+    }
+
+    /// Adds a request to those that wait for a line, or for its earlier waiters to be answered.
+    fn join(&mut self, index: u32, request: &MemRequest, access: Access, now: Cycle, role: Role) {
+        let through = role.needs_ack != 0;
+        let entry = self.mshrs.entry_mut(index);
+        let present = entry.slot.map_or(0, |slot| self.tags.state(slot).valid) | entry.stored;
+        let needs = if stores(request.kind) {
+            role.asked
+        } else {
+            access.words & !present
+        };
+        if modifies(request.kind) {
+            entry.stored |= access.words;
+            entry.write_sequence = entry.write_sequence.max(request.write_sequence);
+            if !through {
+                entry.dirty |= access.words;
+            }
+            // What came before is answered from the fill; the line has been brought up to date.
+            if let (Some(slot), true) = (entry.slot, entry.arrived != 0 || entry.asked == 0) {
+                let state = self.tags.state_mut(slot);
+                state.valid |= access.words;
+                if !through {
+                    state.dirty |= access.words;
+                }
+                state.write_sequence = state.write_sequence.max(request.write_sequence);
+            }
+        }
+        let waiter = Waiter {
+            request: *request,
+            accepted: now,
+            write_sequence: entry.write_sequence,
+            needs,
+            needs_ack: role.needs_ack,
+            primary: role.primary,
+        };
+        self.mshrs.join(index, waiter);
+        if self.mshrs.entry_mut(index).returns == 0 {
+            // Everything it needs may have come, and all earlier waiters may have been answered.
+            let ready = now + Cycle::from(self.spec.hit_latency_cycles);
+            self.allow_answers(index, ready);
+        }
+    }
+
+    /// Stores into a line that stays here, and hands the store down.
+    fn store_through(
+        &mut self,
+        request: &MemRequest,
+        access: Access,
+        through: Through,
+        now: Cycle,
+    ) {
+        let (index, primary, outcome) = match through {
+            Through::Join(index) => (index, false, Outcome::HitReserved),
+            Through::Hit(slot) => {
+                self.tags.touch(slot);
+                let index = self.open(request, access, Some(slot), Plan::default(), now);
+                (index, false, Outcome::Hit)
+            }
+            Through::Fetch(slot, plan) => {
+                self.reserve(slot, access, now);
+                let index = self.open(request, access, slot, plan, now);
+                (index, true, Outcome::Miss)
+            }
+        };
+        self.stats.count(request.kind, outcome);
+        let entry = self.mshrs.entry_mut(index);
+        entry.acks_asked += 1;
+        let role = Role {
+            primary,
+            asked: 0,
+            needs_ack: entry.acks_asked,
+        };
+        self.join(index, request, access, now, role);
+        self.hand_on(request, access, Some(index), now);
+    }
+
+    /// Hands a request down.
+    fn pass(&mut self, request: &MemRequest, access: Access, effect: PassEffect, now: Cycle) {
+        let writes = stores(request.kind)
+            && (self.spec.write == WritePolicy::WriteEvict || !self.bypasses(request));
+        let outcome = match effect {
+            _ if !writes => Outcome::Passed,
+            PassEffect::Nothing => Outcome::Miss,
+            PassEffect::Drop(_) => Outcome::Hit,
+            PassEffect::Close(_) => Outcome::HitReserved,
+        };
+        self.stats.count(request.kind, outcome);
+        match effect {
+            PassEffect::Nothing => {}
+            PassEffect::Drop(slot) => self.drop_copy(slot, access.line, now),
+            PassEffect::Close(index) => self.close(index),
+        }
+        for other in self.other_halves(access.line) {
+            if let Some(slot) = self.tags.find(other) {
+                match self.tags.state(slot).mshr() {
+                    Some(index) => self.close(index),
+                    None => self.drop_copy(slot, other, now),
+                }
+            } else if let Some(index) = self.mshrs.find(other) {
+                self.close(index);
+            }
+            if let Some(victims) = &mut self.victims {
+                victims.take(other);
+            }
+        }
+        if let Some(victims) = &mut self.victims {
+            victims.take(access.line);
+        }
+        self.hand_on(request, access, None, now);
+    }
+
+    /// Drops the copy of a line; what is newer than below goes there first.
+    fn drop_copy(&mut self, slot: Slot, line: u64, now: Cycle) {
+        let state = *self.tags.state(slot);
+        self.stats.write_evictions += 1;
+        self.tell_eviction(slot, line, Cause::Passed);
+        self.copy_back(line, state.dirty, state.write_sequence, now);
+        self.tags.clear(slot);
+    }
+
+    /// Keeps the line of an MSHR from being installed and from being joined.
+    fn close(&mut self, index: u32) {
+        self.mshrs.close(index);
+        let entry = self.mshrs.entry_mut(index);
+        if let Some(slot) = entry.slot.take() {
+            let line = entry.line;
+            self.stats.write_evictions += 1;
+            self.tell_eviction(slot, line, Cause::Passed);
+            self.tags.clear(slot);
+        }
+    }
+
+    /// Queues a request as it is, with the id of its place among the passing ones.
+    fn hand_on(&mut self, request: &MemRequest, access: Access, joined: Option<u32>, now: Cycle) {
+        let outstanding = self.pieces(access.words).max(1);
+        let base = self.spec.mshr_entries * self.units;
+        let id = if request.kind.wants_response() {
+            let ready = self
+                .last_hit
+                .max(now + Cycle::from(self.spec.hit_latency_cycles));
+            let passed = Passed {
+                request: *request,
+                ready,
+                outstanding,
+                write_sequence: 0,
+                joined,
+                answer: None,
+            };
+            base + self.passing.insert(passed) * self.cuts
+        } else {
+            0
+        };
+        if !self.cut {
+            let turn = now + Cycle::from(self.spec.miss_latency_cycles);
+            self.misses.push_back((turn, MemRequest { id, ..*request }));
+            return;
+        }
+        let whole = MemRequest {
+            line: access.line & !self.offset_mask,
+            words: access.words,
+            ..*request
+        };
+        let step = self.spec.below_line() / 4;
+        let posted = !request.kind.wants_response();
+        self.send_cut(
+            &whole,
+            |word| if posted { 0 } else { id + word / step },
+            now,
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! Bypass by observed reuse, per load instruction.
+//!
+//! A counter per hashed instruction rises when a line that the instruction fetched is used again and
+//! falls when such a line is replaced without having been used. While it is below the threshold, the
+//! instruction's lines are not kept, except one of `sample`, so that reuse can show again. Every
+//! period moves all counters one step back towards the start.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{SpecError, State, Statistics};
+
+use super::{CachePolicy, Cause, Eviction, Field, Fill, LookUp, MissDecision};
+
+/// Lines of instructions without reuse are not kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReuseBypass {
+    /// Counters; a power of two.
+    pub entries: u32,
+    /// Largest value of a counter; they start in the middle.
+    pub counter_max: u32,
+    /// Lines of instructions whose counter is below are not kept.
+    pub threshold: u32,
+    /// One of so many lines is kept all the same.
+    pub sample: u32,
+    /// Accepted requests between two steps of all counters towards the middle.
+    pub period_requests: u64,
+}
+
+/// Most counters.
+const ENTRIES_MAX: u32 = 1 << 20;
+
+impl ReuseBypass {
+    pub(super) fn build(&self, lines: usize) -> Result<Box<dyn CachePolicy>, SpecError> {
+        let power = self.entries.is_power_of_two() && self.entries <= ENTRIES_MAX;
+        SpecError::require(power, "entries", || {
+            format!("{} is not a power of two up to {ENTRIES_MAX}", self.entries)
+        })?;
+        SpecError::require(self.counter_max > 0, "counter_max", || {
+            "0 is no counter".into()
+        })?;
+        SpecError::require(self.sample > 0, "sample", || {
+            "0 of 0 lines is no sample".into()
+        })?;
+        SpecError::require(self.period_requests > 0, "period_requests", || {
+            "a period has at least one request".into()
+        })?;
+        let learned = Learned {
+            counters: vec![self.counter_max / 2; self.entries as usize],
+            lines: vec![None; lines],
+            misses: 0,
+            bypassed: 0,
+        };
+        Ok(Box::new(Predictor {
+            settings: self.clone(),
+            learned,
+        }))
+    }
+}
+
+struct Predictor {
+    settings: ReuseBypass,
+    learned: Learned,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Learned {
+    counters: Vec<u32>,
+    /// Per place: counter of the instruction that fetched the line, while it has not been used.
+    lines: Vec<Option<u32>>,
+    misses: u64,
+    bypassed: u64,
+}
+
+impl Predictor {
+    fn counter(&self, pc: u32) -> u32 {
+        let hash = pc.wrapping_mul(0x9e37_79b1);
+        let bits = self.settings.entries.trailing_zeros();
+        hash.checked_shr(u32::BITS - bits).unwrap_or(0)
+    }
+}
+
+impl CachePolicy for Predictor {
+    fn name(&self) -> &'static str {
+        "ReuseBypass"
+    }
+
+    fn owns(&self) -> &'static [Field] {
+        &[Field::Insert]
+    }
+
+    fn decide_miss(&self, miss: &LookUp<'_>, decision: &mut MissDecision) {
+        let counter = self.counter(miss.request.source.pc);
+        let reused = self.learned.counters[counter as usize] >= self.settings.threshold;
+        let sampled = self
+            .learned
+            .misses
+            .is_multiple_of(u64::from(self.settings.sample));
+        decision.insert = reused || sampled;
+    }
+
+    fn on_access(&mut self, access: &LookUp<'_>, hit: bool) {
+        if let (true, Some(slot)) = (hit, access.slot)
+            && let Some(counter) = self.learned.lines[slot.index()].take()
+        {
+            let counter = &mut self.learned.counters[counter as usize];
+            *counter = self.settings.counter_max.min(*counter + 1);
+        }
+    }
+
+    fn on_miss(&mut self, miss: &LookUp<'_>, decision: &MissDecision) {
+        if miss.slot.is_none() {
+            self.learned.misses += 1;
+            self.learned.bypassed += u64::from(!decision.insert);
+        }
+    }
+
+    fn on_fill(&mut self, fill: &Fill) {
+        if let (true, Some(slot)) = (fill.first, fill.slot) {
+            self.learned.lines[slot.index()] = Some(self.counter(fill.source.pc));
+        }
+    }
+
+    fn on_evict(&mut self, eviction: &Eviction) {
+        let unused = self.learned.lines[eviction.slot.index()].take();
+        if let (Some(counter), Cause::Replaced) = (unused, eviction.cause) {
+            let counter = &mut self.learned.counters[counter as usize];
+            *counter = counter.saturating_sub(1);
+        }
+    }
+
+    fn period(&self) -> Option<u64> {
+        Some(self.settings.period_requests)
+    }
+
+    fn on_period(&mut self) {
+        let middle = self.settings.counter_max / 2;
+        for counter in &mut self.learned.counters {
+            *counter = match (*counter).cmp(&middle) {
+                std::cmp::Ordering::Less => *counter + 1,
+                std::cmp::Ordering::Equal => middle,
+                std::cmp::Ordering::Greater => *counter - 1,
+            };
+        }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("learned", &mut self.learned);
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        statistics.counter(
+            "reuse_bypass_lines",
+            "lines",
+            "lines that the reuse predictor did not let in",
+            self.learned.bypassed,
+        );
+    }
+}

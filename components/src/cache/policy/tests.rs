@@ -1,0 +1,249 @@
+//! Chains and the policies that come with the library, on a test bench.
+
+use warpweave_framework::{Sink, Source as BenchSource, TestBench};
+
+use super::super::tests::l1;
+use super::super::{AllocatePolicy, Cache, CacheSpec};
+use super::*;
+use crate::memory::{Level, MemResponse, RequestKind, flags};
+
+struct Rig {
+    bench: TestBench,
+    request: BenchSource<MemRequest>,
+    response: Sink<MemResponse>,
+    below: Sink<MemRequest>,
+    answer: BenchSource<MemResponse>,
+}
+
+impl Rig {
+    fn new(cache: Cache) -> Self {
+        let mut bench = TestBench::new();
+        bench.add("cache", cache);
+        Self {
+            request: bench.source("cache.up.request"),
+            response: bench.sink("cache.up.response"),
+            below: bench.sink("cache.down.request"),
+            answer: bench.source("cache.down.response"),
+            bench,
+        }
+    }
+
+    /// Reads one word and returns who supplied it, and the words fetched.
+    fn read(&mut self, line: u64, pc: u32) -> (Level, u32) {
+        let mut request = MemRequest::read(7, line, 1);
+        request.source.pc = pc;
+        self.request.send(request);
+        for _ in 0..100 {
+            self.bench.step(1);
+            if let Some((_, response)) = self.response.take() {
+                return (response.level, 0);
+            }
+            let Some((_, fetch)) = self.below.take() else {
+                continue;
+            };
+            if fetch.kind != RequestKind::Read {
+                continue;
+            }
+            self.answer.send(fetch.answer(Level::L2));
+            let (_, response) = self.bench.receive(&self.response);
+            return (response.level, fetch.words);
+        }
+        panic!("no answer");
+    }
+
+    fn count(&mut self, name: &str) -> u64 {
+        self.bench.statistics("cache").counter(name).unwrap()
+    }
+}
+
+fn with(policies: Vec<PolicySpec>) -> Rig {
+    Rig::new(Cache::new(CacheSpec { policies, ..l1() }).unwrap())
+}
+
+#[test]
+fn lines_of_annotated_instructions_are_not_kept() {
+    for allocate in [AllocatePolicy::OnMiss, AllocatePolicy::OnFill] {
+        let policies = vec![PolicySpec::StaticBypass(StaticBypass { pcs: vec![9, 4] })];
+        let spec = CacheSpec {
+            allocate,
+            policies,
+            ..l1()
+        };
+        let mut rig = Rig::new(Cache::new(spec).unwrap());
+        assert_eq!(rig.read(0, 4), (Level::L2, u32::MAX));
+        assert_eq!(rig.read(0, 4), (Level::L2, u32::MAX));
+        assert_eq!(rig.read(0, 5), (Level::L2, u32::MAX));
+        // Hits are served whoever asks.
+        assert_eq!(rig.read(0, 4), (Level::L1, 0));
+        assert_eq!(
+            (rig.count("bypassed"), rig.count("fills_not_installed")),
+            (2, 2)
+        );
+    }
+}
+
+#[test]
+fn a_stream_without_reuse_is_bypassed_and_the_loop_beside_it_kept() {
+    let reuse = ReuseBypass {
+        entries: 64,
+        counter_max: 15,
+        threshold: 4,
+        sample: 32,
+        period_requests: 1 << 20,
+    };
+    let run = |policies| {
+        let spec = CacheSpec {
+            allocate: AllocatePolicy::OnFill,
+            policies,
+            ..l1()
+        };
+        let mut rig = Rig::new(Cache::new(spec).unwrap());
+        let (mut hits, mut reads) = (0, 0);
+        for n in 0..600u64 {
+            // Two streamed lines for each of a loop over four lines, which fill the cache.
+            rig.read((1000 + 2 * n) * 128, 1);
+            rig.read((1001 + 2 * n) * 128, 1);
+            let (level, _) = rig.read(n % 4 * 128, 2);
+            if n >= 300 {
+                reads += 1;
+                hits += u64::from(level == Level::L1);
+            }
+        }
+        hits as f64 / reads as f64
+    };
+    assert!(run(Vec::new()) < 0.1);
+    assert!(run(vec![PolicySpec::ReuseBypass(reuse)]) > 0.8);
+}
+
+#[test]
+fn misses_fetch_aligned_groups_of_sectors() {
+    let policies = vec![PolicySpec::FetchGranularity(FetchGranularity { bytes: 64 })];
+    let spec = CacheSpec {
+        sector_bytes: Some(32),
+        policies,
+        ..l1()
+    };
+    let mut rig = Rig::new(Cache::new(spec).unwrap());
+    assert_eq!(rig.read(0, 0), (Level::L2, 0xffff));
+}
+
+#[test]
+fn two_owners_of_a_decision_are_refused_by_name() {
+    let bypass = || PolicySpec::StaticBypass(StaticBypass { pcs: vec![] });
+    let spec = CacheSpec {
+        policies: vec![bypass(), bypass()],
+        ..l1()
+    };
+    let error = Cache::new(spec).err().expect("two owners");
+    assert_eq!(error.field, "policies[1]");
+    assert!(error.message.contains("Insert"), "{}", error.message);
+    let fetch = |bytes| PolicySpec::FetchGranularity(FetchGranularity { bytes });
+    let spec = |bytes| CacheSpec {
+        policies: vec![bypass(), fetch(bytes)],
+        ..l1()
+    };
+    assert!(Cache::new(spec(32)).is_ok());
+    assert!(Cache::new(spec(48)).is_err());
+}
+
+/// Exclusion as a policy: hits leave, clean victims go down; lines below are not kept.
+struct Exclusive;
+
+impl CachePolicy for Exclusive {
+    fn name(&self) -> &'static str {
+        "Exclusive"
+    }
+
+    fn owns(&self) -> &'static [Field] {
+        &[
+            Field::HandDown,
+            Field::Drop,
+            Field::ResponseFlags,
+            Field::RequestFlags,
+            Field::Keep,
+        ]
+    }
+
+    fn decide_miss(&self, _: &LookUp<'_>, decision: &mut MissDecision) {
+        decision.flags = 0x80;
+        // Not its field: without effect.
+        decision.insert = false;
+    }
+
+    fn decide_fill(&self, fill: &Fill, decision: &mut FillDecision) {
+        decision.keep = fill.source.pc != 13;
+    }
+
+    fn decide_evict(&self, _: &Eviction, decision: &mut EvictDecision) {
+        decision.hand_down = true;
+    }
+
+    fn decide_response(&self, hit: &LookUp<'_>, decision: &mut ResponseDecision) {
+        decision.drop = hit.request.source.pc == 2;
+        decision.flags = 0x40;
+    }
+}
+
+fn exclusive(spec: CacheSpec) -> Rig {
+    Rig::new(Cache::with_policies(spec, vec![Box::new(Exclusive)]).unwrap())
+}
+
+#[test]
+fn hits_leave_when_a_policy_drops_them() {
+    let mut rig = exclusive(l1());
+    rig.read(0, 1);
+    assert_eq!(rig.read(0, 1), (Level::L1, 0));
+    assert_eq!(rig.read(0, 2), (Level::L1, 0));
+    assert_eq!(rig.read(0, 1), (Level::L2, u32::MAX));
+}
+
+#[test]
+fn clean_victims_go_down_flagged_and_flags_ride_with_requests_and_responses() {
+    let mut rig = exclusive(l1());
+    for n in 0..2 {
+        rig.read(n * 256, 1);
+    }
+    let request = MemRequest::read(1, 512, 1);
+    rig.request.send(request);
+    let (_, victim) = rig.bench.receive(&rig.below.clone());
+    assert_eq!(
+        (victim.kind, victim.line, victim.flags, victim.words),
+        (RequestKind::CopyBack, 0, flags::CLEAN, u32::MAX)
+    );
+    let (_, fetch) = rig.bench.receive(&rig.below.clone());
+    assert_eq!(
+        (fetch.kind, fetch.line, fetch.flags),
+        (RequestKind::Read, 512, 0x80)
+    );
+    rig.answer.send(fetch.answer(Level::L2));
+    let (_, response) = rig.bench.receive(&rig.response.clone());
+    assert_eq!(response.flags, 0);
+    rig.request.send(request);
+    let (_, response) = rig.bench.receive(&rig.response.clone());
+    assert_eq!((response.level, response.flags), (Level::L1, 0x40));
+}
+
+#[test]
+fn a_line_refused_when_it_comes_gives_its_place_back() {
+    let mut rig = exclusive(l1());
+    assert_eq!(rig.read(0, 13), (Level::L2, u32::MAX));
+    assert_eq!(rig.read(0, 13), (Level::L2, u32::MAX));
+    assert_eq!(rig.count("fills_not_installed"), 2);
+}
+
+#[test]
+fn a_clean_victim_of_the_level_above_is_kept_without_becoming_dirty() {
+    let mut rig = with(Vec::new());
+    let victim = MemRequest {
+        kind: RequestKind::CopyBack,
+        flags: flags::CLEAN,
+        ..MemRequest::read(0, 256, u32::MAX)
+    };
+    rig.request.send(victim);
+    assert_eq!(rig.read(256, 0), (Level::L1, 0));
+    // Its place is taken without a copy-back.
+    for n in 2..4 {
+        rig.read(n * 256, 0);
+    }
+    assert_eq!((rig.count("copy_backs"), rig.count("evictions")), (0, 1));
+}

@@ -1,0 +1,319 @@
+//! What comes from below, and the answers it allows.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Context, Cycle};
+
+use super::mshr_file::Entry;
+use super::policy::Fill;
+use super::tag_array::Slot;
+use super::{Cache, stores};
+use crate::memory::{MemResponse, RequestKind};
+
+/// Something from below that allows answers.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Return {
+    /// Waiters of this MSHR, as far as what had come by then allows.
+    Fill {
+        index: u32,
+        /// The first answer leaves no earlier.
+        ready: Cycle,
+        /// Words that had come.
+        arrived: u32,
+        /// Acknowledgements that had come.
+        acks: u32,
+    },
+    /// The request at this place of the table.
+    Passed(u32),
+}
+
+impl Cache {
+    /// Takes one fill or acknowledgement.
+    pub(super) fn take_return(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+        let Some(response) = self.down.response.pop(ctx) else {
+            return;
+        };
+        let taken = if response.id < self.spec.mshr_entries * self.units {
+            self.fill(&response, now)
+        } else {
+            self.acknowledge(&response, now)
+        };
+        if !taken {
+            ctx.fail(format!(
+                "cache received a response that answers no request of its: {response:?}"
+            ));
+        }
+    }
+
+    /// The line of an MSHR, or a part of it, has come. False when it was not asked for.
+    fn fill(&mut self, response: &MemResponse, now: Cycle) -> bool {
+        let (index, unit) = (response.id / self.units, response.id % self.units);
+        let address = response.line & !self.offset_mask;
+        let words = response.words << ((response.line - address) / 4);
+        let Some(&entry) = self.mshrs.get(index) else {
+            return false;
+        };
+        let missing = entry.asked & !entry.arrived;
+        let came = words & missing;
+        if entry.line & !self.offset_mask != address
+            || came == 0
+            || came.trailing_zeros() / self.unit_words != unit
+            || self.units == 1 && came != missing
+        {
+            return false;
+        }
+        self.stats.fills += 1;
+        if self.spec.banks.is_some() {
+            self.occupy_bank(self.tags.set_of(entry.line), now);
+        }
+        let slot = self.place_for(index, &entry, response.flags, came, now);
+        let entry = self.mshrs.entry_mut(index);
+        entry.slot = slot;
+        entry.arrived |= came;
+        entry.filled_by = Some(response.level);
+        entry.fill_sequence = entry.fill_sequence.max(response.write_sequence);
+        if let Some(slot) = slot {
+            let state = self.tags.state_mut(slot);
+            state.valid |= came | entry.stored;
+            state.dirty |= entry.dirty;
+            let sequence = entry.write_sequence.max(entry.fill_sequence);
+            state.write_sequence = state.write_sequence.max(sequence);
+        } else {
+            self.stats.fills_not_installed += 1;
+        }
+        self.allow_answers(index, now + Cycle::from(self.spec.fill_latency_cycles));
+        self.finish(index, now);
+        true
+    }
+
+    /// The place of a line that came: reserved, taken now, or none.
+    fn place_for(
+        &mut self,
+        index: u32,
+        entry: &Entry,
+        flags: u8,
+        came: u32,
+        now: Cycle,
+    ) -> Option<Slot> {
+        let set = self.tags.set_of(entry.line);
+        let mut slot = entry.slot;
+        if slot.is_none() && entry.is_open() && entry.keep {
+            slot = self.tags.victim_in(set);
+        }
+        if !self.policies.is_empty() {
+            let mut event = Fill {
+                line: entry.line,
+                words: came,
+                first: entry.arrived == 0
+                    && entry
+                        .slot
+                        .is_none_or(|slot| self.tags.state(slot).valid == 0),
+                source: entry.source,
+                flags,
+                slot,
+                victim: match (entry.slot, slot) {
+                    (None, Some(slot)) => self.tags.line(slot),
+                    _ => None,
+                },
+            };
+            if slot.is_some() && !entry.has_stores() && !self.policies.keeps(&event) {
+                self.mshrs.entry_mut(index).keep = false;
+                if let Some(slot) = entry.slot {
+                    self.tags.clear(slot);
+                }
+                slot = None;
+                event.slot = None;
+            }
+            self.take_place(index, entry, slot, now);
+            self.policies.on_fill(&event);
+            return slot;
+        }
+        self.take_place(index, entry, slot, now);
+        slot
+    }
+
+    /// Puts a line into its place unless it has it already.
+    fn take_place(&mut self, index: u32, entry: &Entry, slot: Option<Slot>, now: Cycle) {
+        if let (None, Some(slot)) = (entry.slot, slot) {
+            self.evict(slot, now);
+            self.tags.occupy(slot, entry.line);
+            self.tags.lock(slot, index);
+        }
+    }
+
+    /// A request that was handed down, or a piece of it, is answered. False when it was not asked.
+    fn acknowledge(&mut self, response: &MemResponse, now: Cycle) -> bool {
+        let index = (response.id - self.spec.mshr_entries * self.units) / self.cuts;
+        let ready = now + Cycle::from(self.spec.fill_latency_cycles);
+        let mask = if self.cut {
+            !self.offset_mask
+        } else {
+            u64::MAX
+        };
+        let Some(passed) = self.passing.get_mut(index).filter(|passed| {
+            passed.outstanding > 0 && passed.request.line & mask == response.line & mask
+        }) else {
+            return false;
+        };
+        passed.outstanding -= 1;
+        passed.write_sequence = passed.write_sequence.max(response.write_sequence);
+        if passed.outstanding > 0 {
+            return true;
+        }
+        passed.ready = passed.ready.max(ready);
+        passed.answer = Some(MemResponse {
+            write_sequence: passed.write_sequence,
+            ..passed.request.answer(response.level)
+        });
+        if let Some(mshr) = passed.joined {
+            self.passing.remove(index);
+            let entry = self.mshrs.entry_mut(mshr);
+            entry.acks_arrived += 1;
+            entry.acked_by = Some(response.level);
+            self.allow_answers(mshr, ready);
+            self.finish(mshr, now);
+        } else {
+            self.returns.push_back(Return::Passed(index));
+        }
+        true
+    }
+
+    /// Queues a return that allows the answers of an MSHR as far as everything came by now, if it
+    /// allows any.
+    pub(super) fn allow_answers(&mut self, index: u32, ready: Cycle) {
+        let entry = self.mshrs.entry_mut(index);
+        let (arrived, acks) = (entry.arrived, entry.acks_arrived);
+        let ready = ready.max(entry.ready);
+        if self
+            .mshrs
+            .front(index)
+            .is_some_and(|waiter| waiter.is_allowed(arrived, acks))
+        {
+            self.mshrs.entry_mut(index).returns += 1;
+            self.returns.push_back(Return::Fill {
+                index,
+                ready,
+                arrived,
+                acks,
+            });
+        }
+    }
+
+    /// Sends up what is due, oldest turn first. Returns when to try again, if time decides.
+    pub(super) fn respond(&mut self, ctx: &mut Context<'_>, now: Cycle) -> Option<Cycle> {
+        let mut left = self.spec.responses_per_cycle;
+        loop {
+            let hit = self.hits.front().map(|&(turn, _)| turn);
+            let returned = self.return_turn();
+            let turn = match (hit, returned) {
+                (Some(hit), Some(returned)) => hit.min(returned),
+                (hit, returned) => hit.or(returned)?,
+            };
+            if turn > now || left == 0 {
+                return Some(turn.max(now + 1));
+            }
+            if !self.up.response.can_send(ctx) {
+                return None;
+            }
+            self.moves += 1;
+            if hit == Some(turn) {
+                let (_, response) = self.hits.pop_front().expect("its turn was just seen");
+                self.up.response.send(ctx, response);
+                left -= 1;
+            } else if let Some(response) = self.take_answer(now) {
+                self.up.response.send(ctx, response);
+                left -= 1;
+            }
+        }
+    }
+
+    /// When the oldest return allows its next answer.
+    #[inline]
+    fn return_turn(&self) -> Option<Cycle> {
+        match *self.returns.front()? {
+            Return::Passed(index) => self.passing.get(index).map(|passed| passed.ready),
+            Return::Fill { index, ready, .. } => {
+                let atomic = self
+                    .mshrs
+                    .front(index)
+                    .is_some_and(|w| w.request.kind == RequestKind::Atomic);
+                let extra = if atomic {
+                    self.spec.atomic_latency_cycles()
+                } else {
+                    0
+                };
+                Some(ready + Cycle::from(extra))
+            }
+        }
+    }
+
+    /// Takes the next answer of the oldest return; none if that was a copy-back from above.
+    fn take_answer(&mut self, now: Cycle) -> Option<MemResponse> {
+        let index = match *self.returns.front()? {
+            Return::Fill { index, .. } => index,
+            Return::Passed(index) => {
+                self.returns.pop_front();
+                self.settle(now);
+                return self.passing.remove(index)?.answer;
+            }
+        };
+        let waiter = self.mshrs.pop_front(index)?;
+        let entry = *self.mshrs.get(index)?;
+        let request = &waiter.request;
+        if waiter.primary && request.kind == RequestKind::Read {
+            self.stats.read_miss_latency.record(now - waiter.accepted);
+        }
+        let level = if stores(request.kind) {
+            entry.acked_by.filter(|_| waiter.needs_ack != 0)
+        } else {
+            entry.filled_by
+        };
+        if !self.policies.is_empty() {
+            self.policies.on_response(request);
+        }
+        self.settle(now);
+        request.kind.wants_response().then(|| MemResponse {
+            write_sequence: waiter.write_sequence.max(entry.fill_sequence),
+            ..request.answer(level.unwrap_or(self.level))
+        })
+    }
+
+    /// Removes the oldest returns as long as they allow no answer.
+    fn settle(&mut self, now: Cycle) {
+        while let Some(&Return::Fill {
+            index,
+            arrived,
+            acks,
+            ..
+        }) = self.returns.front()
+        {
+            let front = self.mshrs.front(index);
+            if front.is_some_and(|waiter| waiter.is_allowed(arrived, acks)) {
+                return;
+            }
+            self.returns.pop_front();
+            let entry = self.mshrs.entry_mut(index);
+            entry.returns -= 1;
+            if entry.returns == 0 {
+                // More may have come while nobody waited for it.
+                self.allow_answers(index, now);
+            }
+            self.finish(index, now);
+        }
+    }
+
+    /// Gives back an MSHR when nothing more is to come or to be answered.
+    fn finish(&mut self, index: u32, now: Cycle) {
+        let entry = *self.mshrs.entry_mut(index);
+        if !entry.is_finished() {
+            return;
+        }
+        self.mshrs.release(index);
+        self.stats.mshrs.sub(now, 1);
+        if let Some(slot) = entry.slot {
+            self.tags.unlock(slot);
+        } else {
+            let sequence = entry.write_sequence.max(entry.fill_sequence);
+            self.copy_back(entry.line, entry.dirty, sequence, now);
+        }
+    }
+}

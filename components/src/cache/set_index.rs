@@ -1,0 +1,185 @@
+//! Set hashing: which set a line belongs to.
+//!
+//! Within any aligned run of as many lines as there are sets, every hash here gives each set exactly
+//! once; hashing decides how the runs are turned against each other.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the set is computed from the line number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SetHash {
+    /// Line number modulo the number of sets; any number of sets.
+    #[default]
+    Modulo,
+    /// Exclusive or of all fields of the line number, each as wide as a set number; a power of two
+    /// of sets.
+    Xor,
+    /// Remainder of the line number, read as a polynomial over GF(2), by the smallest irreducible
+    /// polynomial of the set number's width (Rau, ISCA 1991); a power of two of sets.
+    Polynomial,
+}
+
+/// The hash in the form that is quick to evaluate.
+#[derive(Clone, Debug)]
+pub(super) enum SetIndex {
+    Mask(u64),
+    Modulo(u64),
+    Xor {
+        bits: u32,
+        mask: u64,
+    },
+    /// Remainder of each value of each byte of the line number.
+    Polynomial(Box<[[u32; 256]; 8]>),
+}
+
+impl SetHash {
+    /// Whether the number of sets must be a power of two.
+    pub fn needs_power_of_two(self) -> bool {
+        self != Self::Modulo
+    }
+}
+
+impl SetIndex {
+    pub(super) fn new(hash: SetHash, sets: u32) -> Self {
+        let mask = u64::from(sets) - 1;
+        match hash {
+            SetHash::Modulo if !sets.is_power_of_two() => Self::Modulo(u64::from(sets)),
+            // One set leaves nothing to hash.
+            _ if sets == 1 => Self::Mask(0),
+            SetHash::Modulo => Self::Mask(mask),
+            SetHash::Xor => Self::Xor {
+                bits: sets.trailing_zeros(),
+                mask,
+            },
+            SetHash::Polynomial => Self::Polynomial(remainders(sets.trailing_zeros())),
+        }
+    }
+
+    /// The set of the line with this number.
+    #[inline]
+    pub(super) fn of(&self, number: u64) -> u32 {
+        match self {
+            Self::Mask(mask) => (number & mask) as u32,
+            Self::Modulo(sets) => (number % sets) as u32,
+            Self::Xor { bits, mask } => {
+                let (mut rest, mut set) = (number, 0);
+                while rest != 0 {
+                    set ^= rest & mask;
+                    rest >>= bits;
+                }
+                set as u32
+            }
+            Self::Polynomial(tables) => {
+                let bytes = number.to_le_bytes();
+                tables
+                    .iter()
+                    .zip(bytes)
+                    .fold(0, |set, (table, byte)| set ^ table[usize::from(byte)])
+            }
+        }
+    }
+}
+
+/// Remainders by the smallest irreducible polynomial of this degree.
+fn remainders(degree: u32) -> Box<[[u32; 256]; 8]> {
+    let polynomial = irreducible(degree);
+    let mut tables = Box::new([[0; 256]; 8]);
+    for (byte, table) in tables.iter_mut().enumerate() {
+        for (value, entry) in table.iter_mut().enumerate() {
+            *entry = remainder((value as u64) << (8 * byte), polynomial) as u32;
+        }
+    }
+    tables
+}
+
+/// The smallest irreducible polynomial of this degree over GF(2), bit `n` for the power `n`.
+fn irreducible(degree: u32) -> u64 {
+    let first = 1 << degree;
+    // Every reducible polynomial has a factor of at most half its degree.
+    let factors = 2..1u64 << (degree / 2 + 1);
+    // Without a constant term, the power x would be no unit.
+    (first + 1..2 * first)
+        .step_by(2)
+        .find(|&p| factors.clone().all(|f| remainder(p, f) != 0))
+        .expect("there are irreducible polynomials of every degree")
+}
+
+/// Remainder of a division of polynomials over GF(2).
+fn remainder(mut value: u64, divisor: u64) -> u64 {
+    let degree = divisor.ilog2();
+    while value != 0 && value.ilog2() >= degree {
+        value ^= divisor << (value.ilog2() - degree);
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn irreducible_polynomials_are_the_tabulated_ones() {
+        // x+1, x^2+x+1, x^3+x+1, x^4+x+1, x^5+x^2+1, x^6+x+1, x^8+x^4+x^3+x+1
+        let table = [
+            (1, 0b11),
+            (2, 0b111),
+            (3, 0b1011),
+            (4, 0b1_0011),
+            (5, 0b10_0101),
+            (6, 0b100_0011),
+            (8, 0b1_0001_1011),
+        ];
+        for (degree, polynomial) in table {
+            assert_eq!(irreducible(degree), polynomial, "degree {degree}");
+        }
+    }
+
+    #[test]
+    fn polynomials_spread_strides_that_are_powers_of_two_and_modulo_does_not() {
+        let sets_met = |hash, stride: u64| {
+            let index = SetIndex::new(hash, 64);
+            (0..64)
+                .map(|n| index.of(n * stride))
+                .collect::<BTreeSet<_>>()
+                .len()
+        };
+        for shift in 0..24 {
+            assert_eq!(sets_met(SetHash::Polynomial, 1 << shift), 64, "2^{shift}");
+        }
+        assert_eq!(sets_met(SetHash::Modulo, 64), 1);
+        assert_eq!(sets_met(SetHash::Xor, 64), 64);
+    }
+
+    #[test]
+    fn values_computed_by_hand() {
+        let set = |hash, sets, number| SetIndex::new(hash, sets).of(number);
+        assert_eq!(set(SetHash::Modulo, 24, 100), 4);
+        // 0x123 in fields of four bits: 1 ^ 2 ^ 3.
+        assert_eq!(set(SetHash::Xor, 16, 0x123), 0);
+        assert_eq!(set(SetHash::Xor, 16, 0x523), 4);
+        // x^4 = x + 1 and x^5 = x^2 + x modulo x^4 + x + 1.
+        assert_eq!(set(SetHash::Polynomial, 16, 0x10), 0b11);
+        assert_eq!(set(SetHash::Polynomial, 16, 0x31), 0b100);
+        assert_eq!(set(SetHash::Polynomial, 1, 0x31), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn every_aligned_run_of_lines_visits_each_set_once(
+            sets in 1u32..300, bits in 0u32..9, run: u32, hash in 0usize..3,
+        ) {
+            let hash = [SetHash::Modulo, SetHash::Xor, SetHash::Polynomial][hash];
+            let sets = if hash.needs_power_of_two() { 1 << bits } else { sets };
+            let index = SetIndex::new(hash, sets);
+            let first = u64::from(run) * u64::from(sets);
+            let met: BTreeSet<_> =
+                (first..first + u64::from(sets)).map(|number| index.of(number)).collect();
+            prop_assert_eq!(met, (0..sets).collect::<BTreeSet<_>>());
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The victim cache: a few lines, fully associative, that were replaced in the cache beside it. A
+//! line is in the cache, in the victim cache, or in neither, never in both.
+
+use warpweave_framework::State;
+
+use super::replacement::Replacement;
+use super::set_index::SetHash;
+use super::tag_array::{Geometry, LineState, TagArray};
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct VictimCache {
+    tags: TagArray,
+    /// Per place: whether the line is sent down when it leaves.
+    hand_down: Vec<bool>,
+}
+
+/// A line with what was in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// Its address.
+    pub line: u64,
+    /// What was in it; it is clean.
+    pub state: LineState,
+    /// Whether it is sent down when it leaves.
+    pub hand_down: bool,
+}
+
+impl VictimCache {
+    /// An empty one for so many lines.
+    pub fn new(lines: u32) -> Self {
+        let geometry = Geometry {
+            sets: 1,
+            ways: lines,
+            line_bytes: 1,
+            interleave: None,
+            hash: SetHash::Modulo,
+            parts: 1,
+        };
+        Self {
+            tags: TagArray::new(geometry, Replacement::Lru),
+            hand_down: vec![false; lines as usize],
+        }
+    }
+
+    /// Whether the line is here.
+    pub fn holds(&self, line: u64) -> bool {
+        self.tags.find(line).is_some()
+    }
+
+    /// Words of the line that are here, if it is.
+    pub fn words(&self, line: u64) -> Option<u32> {
+        self.tags.find(line).map(|slot| self.tags.state(slot).valid)
+    }
+
+    /// Takes the line out, if it is here.
+    pub fn take(&mut self, line: u64) -> Option<Victim> {
+        let slot = self.tags.find(line)?;
+        let victim = Victim {
+            line,
+            state: *self.tags.state(slot),
+            hand_down: self.hand_down[slot.index()],
+        };
+        self.tags.clear(slot);
+        Some(victim)
+    }
+
+    /// Puts a line in that is not here and returns the one that leaves for it, if any.
+    pub fn insert(&mut self, victim: Victim) -> Option<Victim> {
+        let slot = self.tags.victim_in(0).expect("no line here is locked");
+        let displaced = self.tags.line(slot).map(|line| Victim {
+            line,
+            state: *self.tags.state(slot),
+            hand_down: self.hand_down[slot.index()],
+        });
+        self.tags.occupy(slot, victim.line);
+        *self.tags.state_mut(slot) = victim.state;
+        self.hand_down[slot.index()] = victim.hand_down;
+        displaced
+    }
+
+    /// Drops all lines and returns how many.
+    pub fn clear(&mut self) -> u64 {
+        let mut dropped = 0;
+        self.tags.drop_clean(|_, _, _| dropped += 1);
+        dropped
+    }
+
+    /// Names the state for checkpoints.
+    pub fn state_fields(&mut self, state: &mut State<'_>) {
+        state.part("tags", |state| self.tags.state_fields(state));
+        state.field("hand_down", &mut self.hand_down);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn victim(line: u64) -> Victim {
+        Victim {
+            line,
+            state: LineState::default(),
+            hand_down: line == 256,
+        }
+    }
+
+    #[test]
+    fn the_line_that_came_first_leaves_first_and_a_line_taken_makes_room() {
+        let mut victims = VictimCache::new(2);
+        assert_eq!(victims.insert(victim(128)), None);
+        assert_eq!(victims.insert(victim(256)), None);
+        assert_eq!(victims.take(128), Some(victim(128)));
+        assert!(!victims.holds(128) && victims.holds(256));
+        assert_eq!(victims.insert(victim(384)), None);
+        assert_eq!(victims.insert(victim(512)), Some(victim(256)));
+        assert_eq!(victims.clear(), 2);
+        assert_eq!(victims.take(384), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! What a checkpoint keeps of a compute unit.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::State;
+use warpweave_trace::{Cursor, Lanes, Record, Shape};
+
+use super::scoreboard::Scoreboard;
+use super::{ComputeUnit, Wavefront};
+
+impl ComputeUnit {
+    /// Names every field that is neither determined by specification and program nor empty
+    /// between two cycles.
+    pub(super) fn name_state(&mut self, state: &mut State<'_>) {
+        state.field_as(
+            "wavefronts",
+            &mut self.wavefronts,
+            |wavefronts| {
+                wavefronts
+                    .iter()
+                    .map(SavedWavefront::of)
+                    .collect::<Vec<_>>()
+            },
+            |wavefronts, saved| {
+                *wavefronts = saved.iter().map(SavedWavefront::restored).collect();
+                Ok(())
+            },
+        );
+        state.array("work_groups", &mut self.work_groups);
+        state.field("masks", &mut self.masks);
+        state.part("ages", |state| self.ages.state(state));
+        for (number, issuer) in self.issuers.iter_mut().enumerate() {
+            state.part(&format!("schedulers[{number}]"), |state| {
+                issuer.state(state)
+            });
+        }
+        state.array("next_of_pipe", &mut self.next_of_pipe);
+        self.wheel.state(state);
+        state.part("load_store", |state| self.load_store.state(state));
+        state.field("local_memory_free_at", &mut self.local_memory_free_at);
+        state.field("registers_used", &mut self.registers_used);
+        state.field("local_bytes_used", &mut self.local_bytes_used);
+        state.field("completions", &mut self.completions);
+        state.field("invalidation", &mut self.invalidation);
+        if let Some(monitor) = &mut self.reuse_monitor {
+            state.part("reuse_monitor", |state| monitor.state(state));
+        }
+        state.part("accounting", |state| self.accounting.state(state));
+        state.field("counts", &mut self.counts);
+    }
+}
+
+/// A wavefront with the lane addresses that mean something.
+#[derive(Serialize, Deserialize)]
+struct SavedWavefront {
+    cursor: Cursor,
+    record: Record,
+    code: u32,
+    kernel: u32,
+    work_group: u8,
+    pipe: u8,
+    in_flight: u32,
+    stores: u32,
+    scoreboard: Scoreboard,
+    shape: Shape,
+    /// Of the active lanes, where each has its own.
+    addresses: Vec<u64>,
+}
+
+impl SavedWavefront {
+    fn of(wavefront: &Wavefront) -> Self {
+        let Wavefront { record, lanes, .. } = wavefront;
+        let own = lanes.shape == Shape::List;
+        let active = if own { record.mask } else { 0 };
+        Self {
+            cursor: wavefront.cursor,
+            record: *record,
+            code: wavefront.code,
+            kernel: wavefront.kernel,
+            work_group: wavefront.work_group,
+            pipe: wavefront.pipe,
+            in_flight: wavefront.in_flight,
+            stores: wavefront.stores,
+            scoreboard: wavefront.scoreboard,
+            shape: lanes.shape,
+            addresses: lanes.iter(active).map(|(_, address)| address).collect(),
+        }
+    }
+
+    fn restored(&self) -> Wavefront {
+        let mut lanes = Lanes {
+            shape: self.shape,
+            ..Lanes::default()
+        };
+        let active = (0..u32::BITS).filter(|lane| self.record.mask >> lane & 1 == 1);
+        for (lane, address) in active.zip(&self.addresses) {
+            lanes.list[lane as usize] = *address;
+        }
+        Wavefront {
+            cursor: self.cursor,
+            record: self.record,
+            code: self.code,
+            kernel: self.kernel,
+            work_group: self.work_group,
+            pipe: self.pipe,
+            in_flight: self.in_flight,
+            stores: self.stores,
+            scoreboard: self.scoreboard,
+            lanes,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Virtual-channel allocation: which waiting packet gets which free channel of its output.
+//!
+//! Every waiting packet asks for all free channels of one output. With iSLIP every free channel
+//! grants the first packet at or after its pointer, every packet accepts the first grant at or
+//! after its own, and an accepted pair moves both pointers one past the partner (input channels are
+//! numbered input by input, output channels output by output). The other arbiters hand the free
+//! channels out in ascending order: round robin over the packets, oldest first, or lowest first.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, State};
+
+use crate::crossbar::allocator::{PortMask, bit};
+use crate::crossbar::network::Arbiter;
+
+/// A packet's input channel (numbered within the waiting set) and the channel it got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Grant {
+    pub(super) waiter: u32,
+    pub(super) output: u32,
+    pub(super) channel: u32,
+}
+
+/// Who waits for a channel of which output.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Waiting {
+    words: usize,
+    bits: Vec<u64>,
+    /// Outputs that somebody waits for.
+    pub(super) outputs: PortMask,
+}
+
+impl Waiting {
+    pub(super) fn new(waiters: usize, outputs: usize) -> Self {
+        let words = waiters.div_ceil(64);
+        Self {
+            words,
+            bits: vec![0; words * outputs],
+            outputs: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, waiter: usize, output: usize) {
+        self.bits[output * self.words + waiter / 64] |= 1 << (waiter % 64);
+        self.outputs |= bit(output);
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, waiter: usize, output: usize) {
+        self.bits[output * self.words + waiter / 64] &= !(1 << (waiter % 64));
+        if self.of(output).iter().all(|w| *w == 0) {
+            self.outputs &= !bit(output);
+        }
+    }
+
+    #[inline]
+    pub(super) fn of(&self, output: usize) -> &[u64] {
+        &self.bits[output * self.words..(output + 1) * self.words]
+    }
+}
+
+/// The elements of a set of bits, ascending.
+pub(super) fn elements(words: &[u64]) -> impl Iterator<Item = usize> {
+    words.iter().enumerate().flat_map(|(index, word)| {
+        let mut word = *word;
+        std::iter::from_fn(move || {
+            (word != 0).then(|| {
+                let element = index * 64 + word.trailing_zeros() as usize;
+                word &= word - 1;
+                element
+            })
+        })
+    })
+}
+
+/// The first element of a non-empty set at or after `start`, cyclically.
+#[inline]
+fn first_element(words: &[u64], start: usize) -> usize {
+    let (word, offset) = (start / 64, start % 64);
+    if let Some(first) = words.get(word) {
+        let above = first >> offset << offset;
+        if above != 0 {
+            return word * 64 + above.trailing_zeros() as usize;
+        }
+    }
+    let after = words.iter().enumerate().skip(word + 1);
+    let mut around = after.chain(words.iter().enumerate());
+    let (index, found) = around
+        .find(|(_, w)| **w != 0)
+        .expect("somebody waits for the output");
+    index * 64 + found.trailing_zeros() as usize
+}
+
+/// The first channel of a non-empty mask at or after `start`, cyclically.
+#[inline]
+pub(super) fn first_channel(mask: u64, start: u32) -> u32 {
+    let above = mask >> start << start;
+    (if above == 0 { mask } else { above }).trailing_zeros()
+}
+
+/// The pointers of the allocator.
+pub(super) struct VcAllocator {
+    arbiter: Arbiter,
+    channels: usize,
+    waiters: usize,
+    /// iSLIP: per output channel, the waiter with the highest priority. Round robin: the same in
+    /// the first channel of each output.
+    grant: Vec<u32>,
+    /// iSLIP: per input channel, the output channel with the highest priority.
+    accept: Vec<u32>,
+    /// Every waiter has one input channel per output, so many; 0: a waiter is an input channel.
+    per_output: usize,
+    /// Scratch, empty between uses: channels that granted, per waiter, and who was granted.
+    granting: Vec<u64>,
+    granted: Vec<u32>,
+    aged: Vec<(Cycle, usize)>,
+}
+
+impl VcAllocator {
+    pub(super) fn new(
+        arbiter: Arbiter,
+        (waiters, lanes): (usize, usize),
+        outputs: usize,
+        channels: usize,
+    ) -> Self {
+        Self {
+            arbiter,
+            channels,
+            waiters,
+            per_output: if lanes == waiters { 0 } else { outputs },
+            grant: vec![0; outputs * channels],
+            accept: vec![0; lanes],
+            granting: vec![0; waiters],
+            granted: Vec::new(),
+            aged: Vec::new(),
+        }
+    }
+
+    /// Gives the `free` channels of an output to those who wait for it.
+    pub(super) fn allocate(
+        &mut self,
+        (output, free): (usize, u64),
+        waiting: &Waiting,
+        age: impl Fn(usize) -> Cycle,
+        grants: &mut Vec<Grant>,
+    ) {
+        let waiting = waiting.of(output);
+        match self.arbiter {
+            Arbiter::Islip { .. } => self.islip((output, free), waiting, grants),
+            Arbiter::RoundRobin => {
+                let many: u32 = waiting.iter().map(|w| w.count_ones()).sum();
+                for channel in channels(free).take(many as usize) {
+                    let pointer = &mut self.grant[output * self.channels];
+                    let waiter = first_element(waiting, *pointer as usize);
+                    *pointer = (waiter + 1) as u32 % self.waiters as u32;
+                    grants.push(pair(waiter, output, channel));
+                }
+            }
+            Arbiter::AgeBased => {
+                self.aged.clear();
+                self.aged.extend(elements(waiting).map(|w| (age(w), w)));
+                self.aged.sort_unstable();
+                let pairs = self.aged.iter().zip(channels(free));
+                grants.extend(pairs.map(|(&(_, waiter), c)| pair(waiter, output, c)));
+            }
+            Arbiter::Fixed => {
+                let pairs = elements(waiting).zip(channels(free));
+                grants.extend(pairs.map(|(waiter, c)| pair(waiter, output, c)));
+            }
+        }
+    }
+
+    fn islip(&mut self, (output, free): (usize, u64), waiting: &[u64], grants: &mut Vec<Grant>) {
+        let first = output * self.channels;
+        for channel in channels(free) {
+            let waiter = first_element(waiting, self.grant[first + channel as usize] as usize);
+            if self.granting[waiter] == 0 {
+                self.granted.push(waiter as u32);
+            }
+            self.granting[waiter] |= 1 << channel;
+        }
+        for waiter in self.granted.drain(..) {
+            let offers = std::mem::take(&mut self.granting[waiter as usize]);
+            let lane = match self.per_output {
+                0 => waiter as usize,
+                outputs => waiter as usize * outputs + output,
+            };
+            let pointer = (self.accept[lane] as usize).wrapping_sub(first);
+            let start = if pointer < self.channels { pointer } else { 0 };
+            let channel = first_channel(offers, start as u32);
+            let number = first + channel as usize;
+            self.grant[number] = (waiter + 1) % self.waiters as u32;
+            self.accept[lane] = ((number + 1) % self.grant.len()) as u32;
+            grants.push(pair(waiter as usize, output, channel));
+        }
+    }
+
+    /// Names what later allocations depend on.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("grant", &mut self.grant);
+        state.field("accept", &mut self.accept);
+    }
+}
+
+/// The channels of a mask, ascending.
+fn channels(mut mask: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let channel = mask.trailing_zeros();
+            mask &= mask - 1;
+            channel
+        })
+    })
+}
+
+fn pair(waiter: usize, output: usize, channel: u32) -> Grant {
+    Grant {
+        waiter: waiter as u32,
+        output: output as u32,
+        channel,
+    }
+}

@@ -1,0 +1,337 @@
+//! A checker around a coalescing unit: it knows the rules, not the unit.
+//!
+//! ```text
+//!   up[i] ─►┌─────────┐─► unit_up[i] ─► ┌──────┐ ─► unit_down ─►┌─────────┐─► down
+//!   up[i] ◄─│ checker │◄─ unit_up[i] ◄─ │ unit │ ◄─ unit_down ◄─│ checker │◄─ down
+//!           └─────────┘                 └──────┘                └─────────┘
+//! ```
+//!
+//! It fails the run when
+//!
+//! * a response answers nothing that waits for one, or other words or another line than asked;
+//! * two tracked reads of one line are outstanding, or an untracked response says it is tracked;
+//! * a read is answered with less than a write that its cluster made before it: one that had left
+//!   the unit, or one of the same port, when the read passed the checker. Writes are numbered here,
+//!   over the cluster, in [`MemRequest::write_sequence`]; the memory below must answer reads with
+//!   the highest number it has seen for the line. Switched off by `freshness: false`, for memories
+//!   that do not keep numbers (a cache that refetches a line it has evicted).
+//!
+//! # Ports
+//! | name | bundle | back-pressure |
+//! |---|---|---|
+//! | `up[i]` | [`MemSlave`] | of `unit_up[i]` |
+//! | `unit_up[i]` | [`MemMaster`] | of `up[i]` |
+//! | `unit_down` | [`MemSlave`] | of `down` |
+//! | `down` | [`MemMaster`] | of `unit_down` |
+//!
+//! # Timing
+//! What is readable leaves in the same cycle: the checker costs its wires.
+//!
+//! # Not modelled
+//! It is no hardware. It remembers every line written.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{
+    Component, Context, Environment, Kind, Next, Ports, SpecError, State, Statistics, Waits,
+};
+
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, flags};
+use crate::pass_through::pass;
+
+/// What a description says about a checker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CoalescingCheckerSpec {
+    /// Up ports of the unit, 1 to 4096.
+    pub up_ports: u32,
+    /// Whether the memory below answers with the number of the newest write to the line.
+    pub freshness: bool,
+}
+
+/// The component; see the module.
+pub struct CoalescingChecker {
+    spec: CoalescingCheckerSpec,
+    up: Vec<MemSlave>,
+    unit_up: Vec<MemMaster>,
+    unit_down: MemSlave,
+    down: MemMaster,
+    rules: Rules,
+}
+
+/// What has passed, and what must hold of the rest.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Rules {
+    /// Requests without a response, by port and id.
+    open: BTreeMap<(u32, u32), Open>,
+    /// Reads sent down without a response, by line: how many tracked, how many not.
+    below: BTreeMap<u64, [u32; 2]>,
+    /// Writes numbered so far.
+    writes: u32,
+    /// Newest write to a line that has left the unit.
+    left: BTreeMap<u64, u32>,
+    /// Newest write of a port to a line.
+    own: BTreeMap<(u32, u64), u32>,
+    reads: u64,
+    checked_fresh: u64,
+    responses: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Open {
+    line: u64,
+    words: u32,
+    kind: RequestKind,
+    /// The response must know of this write.
+    newer_than: u32,
+}
+
+impl Rules {
+    fn request(&mut self, port: u32, request: &mut MemRequest) -> Result<(), String> {
+        if request.kind.carries_data() {
+            self.writes += 1;
+            request.write_sequence = self.writes;
+            self.own.insert((port, request.line), self.writes);
+        }
+        self.reads += u64::from(request.kind == RequestKind::Read);
+        if !request.kind.wants_response() {
+            return Ok(());
+        }
+        let left = self.left.get(&request.line);
+        let own = self.own.get(&(port, request.line));
+        let open = Open {
+            line: request.line,
+            words: request.words,
+            kind: request.kind,
+            newer_than: left.max(own).copied().unwrap_or(0),
+        };
+        match self.open.insert((port, request.id), open) {
+            None => Ok(()),
+            Some(before) => Err(format!(
+                "up[{port}] used id {} for {request:?} while it waits for {before:?}",
+                request.id
+            )),
+        }
+    }
+
+    fn response(&mut self, port: u32, response: &MemResponse, fresh: bool) -> Result<(), String> {
+        self.responses += 1;
+        let Some(open) = self.open.remove(&(port, response.id)) else {
+            return Err(format!("nothing at up[{port}] waits for {response:?}"));
+        };
+        if (open.line, open.kind) != (response.line, response.kind)
+            || open.words & !response.words != 0
+        {
+            return Err(format!("up[{port}] asked {open:?} and got {response:?}"));
+        }
+        if fresh && matches!(open.kind, RequestKind::Read | RequestKind::Prefetch) {
+            self.checked_fresh += u64::from(open.newer_than > 0);
+            if response.write_sequence < open.newer_than {
+                return Err(format!(
+                    "up[{port}] got line {:#x} as of write {}, after write {} of its cluster",
+                    open.line, response.write_sequence, open.newer_than
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn injected(&mut self, request: &MemRequest) -> Result<(), String> {
+        if request.kind.carries_data() {
+            let newest = self.left.entry(request.line).or_default();
+            *newest = request.write_sequence.max(*newest);
+        }
+        if request.kind != RequestKind::Read {
+            return Ok(());
+        }
+        let tracked = request.flags & flags::TRACKED != 0;
+        let below = self.below.entry(request.line).or_default();
+        below[usize::from(!tracked)] += 1;
+        if below[0] > 1 {
+            return Err(format!(
+                "a second tracked read of a line under way left the unit: {request:?}"
+            ));
+        }
+        Ok(())
+    }
+
+    fn returned(&mut self, response: &MemResponse) -> Result<(), String> {
+        if response.kind != RequestKind::Read {
+            return Ok(());
+        }
+        let tracked = response.flags & flags::TRACKED != 0;
+        let below = self.below.entry(response.line).or_default();
+        let count = &mut below[usize::from(!tracked)];
+        *count = count
+            .checked_sub(1)
+            .ok_or_else(|| format!("no read of this sort is under way: {response:?}"))?;
+        if *below == [0, 0] {
+            self.below.remove(&response.line);
+        }
+        Ok(())
+    }
+}
+
+impl Kind for CoalescingChecker {
+    const NAME: &'static str = "CoalescingChecker";
+    const SUMMARY: &'static str =
+        "Fails the run when the coalescing unit it surrounds loses, repeats or ages an answer";
+    type Spec = CoalescingCheckerSpec;
+
+    fn build(spec: CoalescingCheckerSpec, _environment: &Environment) -> Result<Self, SpecError> {
+        SpecError::require((1..=4096).contains(&spec.up_ports), "up_ports", || {
+            format!("{} is outside 1..=4096", spec.up_ports)
+        })?;
+        Ok(Self {
+            up: (0..spec.up_ports).map(|_| MemSlave::default()).collect(),
+            unit_up: (0..spec.up_ports).map(|_| MemMaster::default()).collect(),
+            unit_down: MemSlave::default(),
+            down: MemMaster::default(),
+            rules: Rules::default(),
+            spec,
+        })
+    }
+}
+
+impl Component for CoalescingChecker {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundles("up", &mut self.up);
+        ports.bundles("unit_up", &mut self.unit_up);
+        ports.bundle("unit_down", &mut self.unit_down);
+        ports.bundle("down", &mut self.down);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let (rules, fresh) = (&mut self.rules, self.spec.freshness);
+        let mut verdict = Ok(());
+        let mut note = |result: Result<(), String>| {
+            if verdict.is_ok() {
+                verdict = result;
+            }
+        };
+        // What leaves the unit first: a read that comes in this cycle is behind it.
+        let (above, below) = (&mut self.unit_down, &mut self.down);
+        let mut waits = pass(ctx, &mut above.request, &mut below.request, |_, request| {
+            note(rules.injected(request));
+        });
+        waits |= pass(
+            ctx,
+            &mut below.response,
+            &mut above.response,
+            |_, response| {
+                note(rules.returned(response));
+            },
+        );
+        for (port, (up, unit)) in self.up.iter_mut().zip(&mut self.unit_up).enumerate() {
+            let port = port as u32;
+            waits |= pass(ctx, &mut up.request, &mut unit.request, |_, request| {
+                note(rules.request(port, request));
+            });
+            waits |= pass(ctx, &mut unit.response, &mut up.response, |_, response| {
+                note(rules.response(port, response, fresh));
+            });
+        }
+        if let Err(message) = verdict {
+            ctx.fail(message);
+        }
+        if waits { Next::Credit } else { Next::Message }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("rules", &mut self.rules);
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let rules = &self.rules;
+        let counts = [
+            ("reads", "Reads that passed", rules.reads),
+            (
+                "writes",
+                "Writes, atomics and copy-backs that passed",
+                u64::from(rules.writes),
+            ),
+            ("responses", "Responses that passed", rules.responses),
+            (
+                "unanswered",
+                "Requests without a response",
+                rules.open.len() as u64,
+            ),
+            (
+                "reads_behind_writes",
+                "Reads answered that had to know of a write of their cluster",
+                rules.checked_fresh,
+            ),
+        ];
+        for (name, meaning, value) in counts {
+            statistics.counter(name, "messages", meaning, value);
+        }
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        if !self.rules.open.is_empty() {
+            let count = self.rules.open.len();
+            waits.inside(format!("{count} requests have no response yet"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Level;
+
+    fn tracked(line: u64) -> MemRequest {
+        MemRequest {
+            flags: flags::TRACKED,
+            ..MemRequest::read(0, line, 1)
+        }
+    }
+
+    #[test]
+    fn each_broken_rule_is_noticed() {
+        let mut rules = Rules::default();
+        let mut read = MemRequest::read(4, 128, 0b11);
+        rules.request(2, &mut read).expect("the first");
+        let reused = rules.request(2, &mut read).expect_err("the id waits");
+        assert!(reused.contains("used id 4"), "{reused}");
+        let elsewhere = rules.response(1, &read.answer(Level::L2), true);
+        assert!(elsewhere.unwrap_err().contains("nothing at up[1]"));
+        let mut short = read.answer(Level::L2);
+        short.words = 0b01;
+        assert!(
+            rules
+                .response(2, &short, true)
+                .unwrap_err()
+                .contains("asked")
+        );
+
+        rules.injected(&tracked(0)).expect("the first");
+        rules.injected(&tracked(128)).expect("another line");
+        let second = rules.injected(&tracked(0)).expect_err("under way");
+        assert!(second.contains("second tracked"), "{second}");
+        let untracked = MemRequest::read(0, 128, 1).answer(Level::L2);
+        assert!(rules.returned(&untracked).is_err());
+        assert!(rules.returned(&tracked(128).answer(Level::L2)).is_ok());
+    }
+
+    #[test]
+    fn a_read_must_know_of_what_left_before_and_of_its_own_port() {
+        let mut rules = Rules::default();
+        let mut write = MemRequest::write(0, 128, 1);
+        rules.request(0, &mut write).expect("a write");
+        // It has not left the unit: port 1 need not see it, port 0 must.
+        for (port, newer_than) in [(0, 1), (1, 0)] {
+            let mut read = MemRequest::read(1, 128, 1);
+            rules.request(port, &mut read).expect("a read");
+            assert_eq!(rules.open[&(port, 1)].newer_than, newer_than);
+        }
+        rules.injected(&write).expect("the write leaves");
+        let mut read = MemRequest::read(2, 128, 1);
+        rules.request(1, &mut read).expect("a read");
+        assert_eq!(rules.open[&(1, 2)].newer_than, 1);
+        let stale = rules.response(1, &read.answer(Level::L2), true);
+        assert!(stale.unwrap_err().contains("after write 1"));
+    }
+}

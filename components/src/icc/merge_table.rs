@@ -1,0 +1,173 @@
+//! The merge table: reads of a cluster that are under way, and who wants their lines.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::Cycle;
+
+/// No line: lines start at multiples of their size.
+const NO_LINE: u64 = u64::MAX;
+
+/// What the table says to a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lookup {
+    /// The line is under way and the read may join.
+    Merge(usize),
+    /// The line is under way, but a write followed it.
+    Closed,
+    /// The line is under way without all the words of the read.
+    Partial,
+    /// The line is not under way and an entry is free.
+    Free,
+    /// The line is not under way and no entry is free.
+    Full,
+}
+
+/// A line under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// Words that were asked for.
+    pub(super) words: u32,
+    /// Units that wait, one bit each.
+    pub(super) units: u64,
+    /// A write followed: nothing joins any more and the line is not kept.
+    pub(super) closed: bool,
+    /// Reads to answer, the one sent down first.
+    pub(super) readers: Vec<u32>,
+}
+
+/// Fully associative table of lines under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct MergeTable {
+    /// Per entry the line, in an array of its own because every look-up compares all of them.
+    lines: Vec<u64>,
+    entries: Vec<Entry>,
+    /// Free entries with the cycle from which they can be used.
+    free: VecDeque<(Cycle, u32)>,
+}
+
+impl MergeTable {
+    pub(super) fn new(entries: u32) -> Self {
+        let empty = Entry {
+            words: 0,
+            units: 0,
+            closed: false,
+            readers: Vec::new(),
+        };
+        Self {
+            lines: vec![NO_LINE; entries as usize],
+            entries: vec![empty; entries as usize],
+            free: (0..entries).map(|e| (0, e)).collect(),
+        }
+    }
+
+    /// Entries in use.
+    pub(super) fn len(&self) -> usize {
+        self.lines.len() - self.free.len()
+    }
+
+    pub(super) fn lookup(&self, now: Cycle, line: u64, words: u32) -> Lookup {
+        match self.find(line) {
+            Some(at) if self.entries[at].closed => Lookup::Closed,
+            Some(at) if words & !self.entries[at].words != 0 => Lookup::Partial,
+            Some(at) => Lookup::Merge(at),
+            None if self.free.front().is_some_and(|(from, _)| *from <= now) => Lookup::Free,
+            None => Lookup::Full,
+        }
+    }
+
+    /// Adds a read of `unit` to an entry that [`Lookup::Merge`] named.
+    pub(super) fn merge(&mut self, at: usize, unit: u32, reader: u32) {
+        let entry = &mut self.entries[at];
+        entry.units |= 1 << unit;
+        entry.readers.push(reader);
+    }
+
+    /// Takes a free entry, after [`Lookup::Free`].
+    pub(super) fn allocate(&mut self, line: u64, words: u32, unit: u32, reader: u32) {
+        let (_, at) = self.free.pop_front().expect("the look-up found one free");
+        self.lines[at as usize] = line;
+        let entry = &mut self.entries[at as usize];
+        entry.words = words;
+        entry.units = 1 << unit;
+        entry.closed = false;
+        entry.readers.clear();
+        entry.readers.push(reader);
+    }
+
+    /// Lets nothing join the entry of `line` any more; says whether there was one open.
+    pub(super) fn close(&mut self, line: u64) -> bool {
+        self.find(line)
+            .is_some_and(|at| !std::mem::replace(&mut self.entries[at].closed, true))
+    }
+
+    /// Closes every entry.
+    pub(super) fn close_all(&mut self) {
+        for (entry, line) in self.entries.iter_mut().zip(&self.lines) {
+            entry.closed |= *line != NO_LINE;
+        }
+    }
+
+    /// Ends the entry of `line`, whose place can be used from the cycle after `now` on. Its
+    /// readers are moved into `readers`, which is empty.
+    pub(super) fn reply(
+        &mut self,
+        now: Cycle,
+        line: u64,
+        readers: &mut Vec<u32>,
+    ) -> Option<&Entry> {
+        let at = self.find(line)?;
+        self.lines[at] = NO_LINE;
+        self.free.push_back((now + 1, at as u32));
+        // Both keep their allocation.
+        std::mem::swap(&mut self.entries[at].readers, readers);
+        Some(&self.entries[at])
+    }
+
+    fn find(&self, line: u64) -> Option<usize> {
+        self.lines.iter().position(|l| *l == line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_free_again_in_the_cycle_after_its_reply() {
+        let mut table = MergeTable::new(1);
+        assert_eq!(table.lookup(5, 0, 1), Lookup::Free);
+        table.allocate(0, 1, 0, 7);
+        assert_eq!(table.lookup(5, 128, 1), Lookup::Full);
+        let mut readers = Vec::new();
+        assert_eq!(table.reply(9, 0, &mut readers).map(|e| e.units), Some(1));
+        assert_eq!(readers, [7]);
+        assert_eq!(table.lookup(9, 0, 1), Lookup::Full);
+        assert_eq!(table.lookup(10, 0, 1), Lookup::Free);
+        assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn a_unit_is_listed_once_however_often_it_asks() {
+        let mut table = MergeTable::new(2);
+        table.allocate(0, 0b11, 3, 0);
+        let Lookup::Merge(at) = table.lookup(0, 0, 0b10) else {
+            panic!("the line is under way");
+        };
+        table.merge(at, 3, 1);
+        let mut readers = Vec::new();
+        assert_eq!(table.reply(0, 0, &mut readers).map(|e| e.units), Some(8));
+        assert_eq!(readers, [0, 1]);
+    }
+
+    #[test]
+    fn words_that_were_not_asked_for_cannot_be_joined() {
+        let mut table = MergeTable::new(2);
+        table.allocate(0, 0b01, 0, 0);
+        assert_eq!(table.lookup(0, 0, 0b11), Lookup::Partial);
+        assert!(table.close(0));
+        assert_eq!(table.lookup(0, 0, 0b01), Lookup::Closed);
+        assert!(!table.close(0), "closed already");
+        assert!(!table.close(128), "not there");
+    }
+}

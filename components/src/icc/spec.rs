@@ -1,0 +1,223 @@
+//! What a description may set about a coalescing unit, and what the unit costs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::SpecError;
+
+pub use super::coalesced_cache::CoalescedReplacement;
+use crate::memory::LINE_BYTES_MAX;
+
+/// Units of a cluster: one bit each in the lists of the merge table.
+const UP_PORTS_MAX: u32 = 64;
+/// Most entries of a table or queue.
+const ENTRIES_MAX: u32 = 1 << 16;
+/// Longest latency of a look-up.
+const CYCLES_MAX: u32 = 1 << 10;
+
+/// What a description says about an intra-cluster coalescing unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IccSpec {
+    /// Compute units of the cluster, 1 to 64.
+    pub up_ports: u32,
+    /// Bytes of a line: a power of two from 4 to 128.
+    pub line_bytes: u32,
+    /// Lines that the merge table follows.
+    pub table_entries: u32,
+    /// Cycles of a look-up in the merge table on the way down; 0 hides it behind the wire.
+    pub table_cycles: u32,
+    /// Cycles from a response being readable to the line being at the units, the wire included;
+    /// at least 1.
+    pub reply_cycles: u32,
+    /// How a line reaches several units.
+    pub delivery: Delivery,
+    /// Requests of the cluster that may wait for their responses.
+    pub outstanding: u32,
+    /// First byte address beyond global memory: reads from there on are not looked up. Absent:
+    /// all addresses are global.
+    #[serde(default)]
+    pub global_end: Option<u64>,
+    /// The cache of lines that several units asked for. Absent: none.
+    #[serde(default)]
+    pub coalesced_cache: Option<CoalescedCacheSpec>,
+}
+
+/// How a line reaches several units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Delivery {
+    /// All in one cycle, over the bus of the cluster.
+    Broadcast,
+    /// One unit per cycle.
+    Serial,
+}
+
+/// What a description says about the coalesced cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CoalescedCacheSpec {
+    /// Lines, fully associative.
+    pub lines: u32,
+    /// Cycles of a probe, before the look-up in the merge table; at least 1.
+    pub access_cycles: u32,
+    /// Which line leaves a full cache.
+    pub replacement: CoalescedReplacement,
+    /// Which replies are kept.
+    pub fill: FillRule,
+    /// Hits that wait for the bus of the cluster; while so many wait, no request is taken.
+    pub hit_queue: u32,
+    /// Who goes first on the bus.
+    pub priority: BusPriority,
+    /// Whether reads that bypass the first-level cache may hit.
+    pub serve_bypassing: bool,
+    /// Whether all lines are dropped when the first-level caches are invalidated, that is when a
+    /// kernel ends; then every `control_up[i]` and `control_down[i]` must be wired.
+    pub invalidate_at_kernel_end: bool,
+}
+
+/// Which replies the coalesced cache keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum FillRule {
+    /// Lines that more than one unit waited for.
+    Coalesced,
+    /// Every line that the merge table followed.
+    All,
+}
+
+/// Who goes first on the bus of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum BusPriority {
+    /// Responses from the network, then hits in the coalesced cache.
+    Replies,
+    /// Hits in the coalesced cache, then responses from the network.
+    Hits,
+}
+
+impl IccSpec {
+    /// Cycles from a request being readable to it leaving, when nothing holds it up.
+    pub fn request_delay(&self) -> u32 {
+        let probe = self.coalesced_cache.as_ref().map_or(0, |c| c.access_cycles);
+        // The wire to the port is the last cycle of the look-up.
+        (probe + self.table_cycles).saturating_sub(1)
+    }
+
+    /// What the tables cost.
+    pub fn cost(&self) -> Cost {
+        Cost {
+            address_bits: ADDRESS_BITS,
+            line_bytes: self.line_bytes,
+            units: self.up_ports,
+            table_entries: self.table_entries,
+            cache_lines: self.coalesced_cache.as_ref().map_or(0, |c| c.lines),
+        }
+    }
+
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// A value outside its range.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let range = |field: &str, value: u32, low: u32, high: u32| {
+            SpecError::require((low..=high).contains(&value), field, || {
+                format!("{value} is outside {low}..={high}")
+            })
+        };
+        range("up_ports", self.up_ports, 1, UP_PORTS_MAX)?;
+        SpecError::require(
+            self.line_bytes.is_power_of_two() && (4..=LINE_BYTES_MAX).contains(&self.line_bytes),
+            "line_bytes",
+            || {
+                format!(
+                    "{} is not a power of two from 4 to {LINE_BYTES_MAX}",
+                    self.line_bytes
+                )
+            },
+        )?;
+        range("table_entries", self.table_entries, 1, ENTRIES_MAX)?;
+        range("table_cycles", self.table_cycles, 0, CYCLES_MAX)?;
+        range("reply_cycles", self.reply_cycles, 1, CYCLES_MAX)?;
+        range("outstanding", self.outstanding, 1, ENTRIES_MAX)?;
+        let Some(cache) = &self.coalesced_cache else {
+            return Ok(());
+        };
+        range("coalesced_cache.lines", cache.lines, 1, ENTRIES_MAX)?;
+        range(
+            "coalesced_cache.access_cycles",
+            cache.access_cycles,
+            1,
+            CYCLES_MAX,
+        )?;
+        range("coalesced_cache.hit_queue", cache.hit_queue, 1, ENTRIES_MAX)
+    }
+}
+
+/// Bits of an address (ICC paper, 6.1).
+pub const ADDRESS_BITS: u32 = 48;
+
+/// Storage of a unit (ICC paper, 6.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// Bits of a byte address.
+    pub address_bits: u32,
+    /// Bytes per line.
+    pub line_bytes: u32,
+    /// Units of the cluster.
+    pub units: u32,
+    /// Entries of the merge table.
+    pub table_entries: u32,
+    /// Lines of the coalesced cache.
+    pub cache_lines: u32,
+}
+
+impl Cost {
+    /// Bits of a line's address.
+    pub fn tag_bits(&self) -> u32 {
+        self.address_bits - self.line_bytes.trailing_zeros()
+    }
+
+    /// Bits of the merge table as the paper counts them: tag and list of units, no valid bit.
+    pub fn table_bits(&self) -> u64 {
+        u64::from(self.table_entries) * u64::from(self.tag_bits() + self.units)
+    }
+
+    /// Bits of the merge table with its valid bits.
+    pub fn table_bits_with_valid(&self) -> u64 {
+        self.table_bits() + u64::from(self.table_entries)
+    }
+
+    /// Bits of the coalesced cache: tag and data.
+    pub fn cache_bits(&self) -> u64 {
+        u64::from(self.cache_lines) * u64::from(self.tag_bits() + 8 * self.line_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(units: u32, table_entries: u32) -> Cost {
+        Cost {
+            address_bits: ADDRESS_BITS,
+            line_bytes: 128,
+            units,
+            table_entries,
+            cache_lines: 24,
+        }
+    }
+
+    /// ICC paper, 6.4 and its study of cluster counts.
+    #[test]
+    fn the_tables_cost_what_the_paper_says() {
+        let twelve = cost(5, 48);
+        assert_eq!(twelve.tag_bits(), 41);
+        assert_eq!(twelve.table_bits(), 2208);
+        assert_eq!(twelve.table_bits() / 8, 276);
+        assert_eq!(twelve.table_bits_with_valid(), 2256);
+        assert_eq!(twelve.table_bits_with_valid() / 8, 282);
+        assert_eq!(twelve.cache_bits(), 24 * (41 + 1024));
+        assert_eq!(twelve.cache_bits() / 8, 3195);
+        // Entries, units and bits for 6, 10 and 15 clusters.
+        for (entries, units, bits) in [(96, 10, 4896), (60, 6, 2820), (40, 4, 1800)] {
+            assert_eq!(cost(units, entries).table_bits(), bits);
+        }
+    }
+}

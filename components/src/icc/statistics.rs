@@ -1,0 +1,285 @@
+//! What a coalescing unit counts.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, Histogram, Level as Lasting, Statistics};
+
+use super::merge_table::Lookup;
+use super::spec::Cost;
+use crate::memory::{MemRequest, RequestKind};
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Counters {
+    /// Requests taken, by kind.
+    requests: [u64; RequestKind::ALL.len()],
+    /// Reads that the merge table deals with.
+    reads: u64,
+    merged: u64,
+    tracked: u64,
+    untracked_full: u64,
+    untracked_closed: u64,
+    untracked_partial: u64,
+    pub(super) entries_closed: u64,
+    replies: u64,
+    coalesced_replies: u64,
+    units_per_line: Histogram,
+    pub(super) cache_probes: u64,
+    pub(super) cache_hits: u64,
+    pub(super) cache_fills: u64,
+    pub(super) cache_evicted: u64,
+    pub(super) cache_invalidated: u64,
+    pub(super) cache_dropped: u64,
+    pub(super) invalidations: u64,
+    pub(super) open_at_invalidation: u64,
+    responses: u64,
+    read_latency: Histogram,
+    pub(super) table_occupancy: Lasting,
+    /// 1 while a request that was looked up finds no room below.
+    pub(super) held: Held,
+}
+
+/// Cycles in which something was so, without counting evaluations.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Held(Lasting);
+
+impl Held {
+    /// Whether it is so from `cycle` on; saying the same again changes nothing.
+    #[inline]
+    pub(super) fn set(&mut self, cycle: Cycle, value: u64) {
+        if self.0.value() != value {
+            self.0.set(cycle, value);
+        }
+    }
+}
+
+impl Counters {
+    #[inline]
+    pub(super) fn taken(&mut self, request: &MemRequest, merges: bool) {
+        self.requests[request.kind as usize] += 1;
+        self.reads += u64::from(merges);
+    }
+
+    #[inline]
+    pub(super) fn looked_up(&mut self, found: Option<Lookup>) {
+        match found {
+            None => {}
+            Some(Lookup::Merge(_)) => self.merged += 1,
+            Some(Lookup::Free) => self.tracked += 1,
+            Some(Lookup::Full) => self.untracked_full += 1,
+            Some(Lookup::Closed) => self.untracked_closed += 1,
+            Some(Lookup::Partial) => self.untracked_partial += 1,
+        }
+    }
+
+    #[inline]
+    pub(super) fn replied(&mut self, units: u32) {
+        self.replies += 1;
+        self.coalesced_replies += u64::from(units > 1);
+        self.units_per_line.record(u64::from(units));
+    }
+
+    #[inline]
+    pub(super) fn answered(&mut self, request: &MemRequest, cycles: Cycle) {
+        self.responses += 1;
+        if request.kind == RequestKind::Read {
+            self.read_latency.record(cycles);
+        }
+    }
+
+    pub(super) fn report(&self, cost: &Cost, statistics: &mut Statistics<'_>) {
+        for kind in RequestKind::ALL {
+            statistics.counter(
+                &format!("requests_{}", kind.name()),
+                "requests",
+                "Requests of this kind taken from the units",
+                self.requests[kind as usize],
+            );
+        }
+        self.report_merging(statistics);
+        self.report_cache(statistics);
+        statistics.counter(
+            "responses",
+            "responses",
+            "Responses sent to the units",
+            self.responses,
+        );
+        statistics.histogram(
+            "read_latency",
+            "cycles",
+            "From a read being taken to its response being sent up",
+            &self.read_latency,
+        );
+        let invalidations = [
+            (
+                "invalidations",
+                "commands",
+                "Invalidations passed to first-level caches",
+                self.invalidations,
+            ),
+            (
+                "open_at_invalidation",
+                "entries",
+                "Entries of the merge table in use when an invalidation passed; 0 when kernels \
+                 run one at a time",
+                self.open_at_invalidation,
+            ),
+            (
+                "table_bits",
+                "bits",
+                "Storage of the merge table, without valid bits",
+                cost.table_bits(),
+            ),
+            (
+                "cache_bits",
+                "bits",
+                "Storage of the coalesced cache",
+                cost.cache_bits(),
+            ),
+        ];
+        for (name, unit, meaning, value) in invalidations {
+            statistics.counter(name, unit, meaning, value);
+        }
+    }
+
+    fn report_merging(&self, statistics: &mut Statistics<'_>) {
+        let injected =
+            self.tracked + self.untracked_full + self.untracked_closed + self.untracked_partial;
+        let counts = [
+            (
+                "reads",
+                "Reads of global memory taken, before any look-up",
+                self.reads,
+            ),
+            (
+                "reads_merged",
+                "Reads that joined a line under way and were not sent",
+                self.merged,
+            ),
+            (
+                "reads_injected",
+                "Reads of global memory sent down",
+                injected,
+            ),
+            (
+                "reads_tracked",
+                "Reads sent down with an entry of the merge table",
+                self.tracked,
+            ),
+            (
+                "reads_untracked_full",
+                "Reads sent down without an entry, as none was free",
+                self.untracked_full,
+            ),
+            (
+                "reads_untracked_closed",
+                "Reads sent down without an entry, as a write followed the line under way",
+                self.untracked_closed,
+            ),
+            (
+                "reads_untracked_partial",
+                "Reads sent down without an entry, as words of them were not under way",
+                self.untracked_partial,
+            ),
+            (
+                "table_lookups",
+                "Look-ups of reads in the merge table",
+                self.merged + injected,
+            ),
+            (
+                "table_replies",
+                "Responses looked up in the merge table",
+                self.replies,
+            ),
+            (
+                "entries_closed",
+                "Entries of the merge table closed by a write",
+                self.entries_closed,
+            ),
+        ];
+        for (name, meaning, value) in counts {
+            statistics.counter(name, "requests", meaning, value);
+        }
+        statistics.ratio(
+            "merge_rate",
+            "Reads merged, of all reads of global memory",
+            self.merged,
+            self.reads,
+        );
+        statistics.ratio(
+            "read_traffic_saved",
+            "Reads merged or answered by the coalesced cache, of all reads of global memory",
+            self.merged + self.cache_hits,
+            self.reads,
+        );
+        statistics.ratio(
+            "coalesced_replies",
+            "Lines that more than one unit waited for, of all lines followed",
+            self.coalesced_replies,
+            self.replies,
+        );
+        statistics.histogram(
+            "units_per_line",
+            "units",
+            "Units that waited for a line followed",
+            &self.units_per_line,
+        );
+        let cycle = statistics.cycle();
+        statistics.gauge(
+            "table_occupancy",
+            "entries",
+            "Mean number of entries of the merge table in use",
+            self.table_occupancy.mean(cycle),
+        );
+        statistics.counter(
+            "table_occupancy_max",
+            "entries",
+            "Most entries of the merge table in use",
+            self.table_occupancy.max(),
+        );
+        statistics.counter(
+            "held_cycles",
+            "cycles",
+            "Cycles in which a request that was looked up found no room below",
+            self.held.0.integral(cycle),
+        );
+    }
+
+    fn report_cache(&self, statistics: &mut Statistics<'_>) {
+        statistics.ratio(
+            "cache_hit_rate",
+            "Hits of all probes of the coalesced cache",
+            self.cache_hits,
+            self.cache_probes,
+        );
+        let counts = [
+            (
+                "cache_probes",
+                "Probes of the coalesced cache",
+                self.cache_probes,
+            ),
+            ("cache_hits", "Hits in the coalesced cache", self.cache_hits),
+            (
+                "cache_fills",
+                "Lines stored in the coalesced cache",
+                self.cache_fills,
+            ),
+            (
+                "cache_evicted",
+                "Lines that left the coalesced cache for another",
+                self.cache_evicted,
+            ),
+            (
+                "cache_invalidated",
+                "Lines that a write dropped from the coalesced cache",
+                self.cache_invalidated,
+            ),
+            (
+                "cache_dropped",
+                "Lines that the end of a kernel dropped from the coalesced cache",
+                self.cache_dropped,
+            ),
+        ];
+        for (name, meaning, value) in counts {
+            statistics.counter(name, "lines", meaning, value);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The coordinator: from what the partitions did in a window it derives the next one, or the end.
+//!
+//! It runs between windows, while nobody evaluates, and looks at nothing but simulated time and
+//! what partitions recorded, so its decisions are the same for any number of threads.
+//!
+//! ```text
+//!   partitions at rest ─► wake across cuts ─► count obligations, find failures ─► window or end
+//!        ▲                                                                          │
+//!        └────────────────── each evaluates everything before the window's end ◄────┘
+//! ```
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Failure, Sink};
+use crate::cut::Cut;
+use crate::partition::{Background, Partition, Window};
+use crate::probe::ProbeSink;
+use crate::ring::Vacancy;
+use crate::time::{TICK_MAX, Tick};
+
+/// The partitions of a run, each in the hands of one thread at a time.
+pub(crate) type Cells<'a> = [Mutex<&'a mut Partition>];
+
+/// What the coordinator keeps between windows and runs.
+pub(crate) struct Course {
+    pub(crate) cuts: Vec<Cut>,
+    /// Ticks a window may last: the shortest latency across a cut.
+    pub(crate) lookahead: u64,
+    /// Ticks from what decides the end of a run to the end, that tick included.
+    pub(crate) stop_delay: u64,
+    /// Obligations taken and not yet discharged.
+    pub(crate) obligations: u64,
+    /// Tick of the last message sent.
+    pub(crate) last_progress: Tick,
+    pub(crate) stop: Option<Stop>,
+    /// Listener to merged instrumentation events, when there are several partitions.
+    pub(crate) sink: Option<Box<dyn ProbeSink>>,
+    pub(crate) sleeping: bool,
+    /// Windows opened so far; a measure of work, not a result.
+    pub(crate) windows: u64,
+}
+
+/// A decided end of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Stop {
+    /// The last tick evaluated.
+    last: u64,
+    failure: Option<Failure>,
+}
+
+/// The limits of one run.
+pub(crate) struct Limits<'a> {
+    pub(crate) until: u64,
+    pub(crate) silence: Option<u64>,
+    pub(crate) interrupt: Option<&'a AtomicBool>,
+    pub(crate) background: Background,
+}
+
+/// How the windows of a run ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nothing is left to evaluate.
+    Silent,
+    /// Every obligation was discharged.
+    Done,
+    Failed(String),
+    Limit,
+    Livelock,
+    Interrupted,
+}
+
+impl Course {
+    pub(crate) fn new(stop_delay: u64) -> Self {
+        Self {
+            cuts: Vec::new(),
+            lookahead: u64::MAX,
+            stop_delay,
+            obligations: 0,
+            last_progress: Tick(0),
+            stop: None,
+            sink: None,
+            sleeping: true,
+            windows: 0,
+        }
+    }
+
+    /// Opens the next window in the partitions, or tells how the run ended. Called between
+    /// windows, by one thread.
+    pub(crate) fn advance(&mut self, cells: &Cells<'_>, limits: &Limits<'_>) -> Option<End> {
+        if !self.cuts.is_empty() {
+            self.wake_across(cells);
+        }
+        if cells.len() > 1 && Self::resume_held(cells) {
+            return None;
+        }
+        self.absorb(cells);
+        self.open(cells, limits)
+    }
+
+    /// Arranges the wake-ups that follow from what happened at the cuts.
+    fn wake_across(&mut self, cells: &Cells<'_>) {
+        let wake = |place: crate::cut::Place, tick: u64| {
+            let mut partition = cells[place.partition as usize].lock();
+            partition.shared.wake_at_tick(place.target, tick);
+        };
+        for cell in cells {
+            let mut partition = cell.lock();
+            let end = partition.shared.across.window_end;
+            let mut sent = std::mem::take(&mut partition.shared.across.sent);
+            let mut waiting = std::mem::take(&mut partition.shared.across.waiting);
+            let mut published = std::mem::take(&mut partition.shared.across.published);
+            drop(partition);
+            for number in sent.drain(..) {
+                let cut = &self.cuts[number as usize];
+                let head = cut.boundary.as_ref().and_then(|b| b.head_ready());
+                if let Some(ready) = head.filter(|ready| *ready >= end) {
+                    wake(cut.to, ready);
+                }
+            }
+            waiting.retain(|number| {
+                let cut = &self.cuts[*number as usize];
+                match cut.boundary.as_ref().map(|b| b.vacancy()) {
+                    Some(Vacancy::CreditAt(tick)) => {
+                        wake(cut.from, tick);
+                        false
+                    }
+                    Some(Vacancy::Full) => true,
+                    Some(Vacancy::Free) | None => false,
+                }
+            });
+            for (number, tick) in published.drain(..) {
+                wake(self.cuts[number as usize].to, tick);
+            }
+            let across = &mut cell.lock().shared.across;
+            // The emptied lists go back with what they have allocated.
+            (across.sent, across.published) = (sent, published);
+            waiting.append(&mut across.waiting);
+            across.waiting = waiting;
+        }
+    }
+
+    /// Background work at which a partition stopped, not knowing of any foreground work, is due
+    /// if others turned out to have some at or after it. Returns whether somebody goes on within
+    /// the same window.
+    fn resume_held(cells: &Cells<'_>) -> bool {
+        let mut alive = None;
+        let mut any_held = false;
+        for cell in cells {
+            let partition = cell.lock();
+            any_held |= partition.held.is_some();
+            // What was evaluated before this window lies before any wake-up held in it.
+            alive = alive.max(partition.foreground()).max(Some(partition.now));
+        }
+        let mut resumed = false;
+        for cell in cells.iter().filter(|_| any_held) {
+            let mut partition = cell.lock();
+            partition.turn = partition.held.is_some_and(|held| alive >= Some(held));
+            partition.window.alive = alive;
+            resumed |= partition.turn;
+        }
+        resumed
+    }
+
+    /// Takes over what the partitions recorded in the window.
+    fn absorb(&mut self, cells: &Cells<'_>) {
+        let mut changes = Vec::new();
+        let mut failures = Vec::new();
+        let mut stopped = None;
+        for cell in cells {
+            let mut partition = cell.lock();
+            self.last_progress = self.last_progress.max(partition.shared.last_progress);
+            if partition.shared.may_end() {
+                changes.append(&mut partition.shared.obligations);
+                failures.append(&mut partition.shared.failures);
+                stopped = stopped.or(partition.shared.stopped.take());
+            }
+        }
+        self.merge_events(cells);
+        let discharged = self.count_obligations(changes);
+        let done = discharged.into_iter().chain(stopped).min();
+        if let (Some(tick), None) = (done, &self.stop) {
+            self.stop = Some(self.stop_after(tick, None));
+        }
+        if let Some(failure) = failures.into_iter().min() {
+            let after = self.stop_after(failure.tick, Some(failure));
+            match &mut self.stop {
+                // The stop was decided before; a failure on the way to it is not kept back.
+                Some(stop) if stop.last < after.last => {
+                    stop.failure = stop.failure.take().or(after.failure);
+                }
+                stop => *stop = Some(after),
+            }
+        }
+    }
+
+    fn stop_after(&self, tick: Tick, failure: Option<Failure>) -> Stop {
+        Stop {
+            last: tick.0.saturating_add(self.stop_delay - 1),
+            failure,
+        }
+    }
+
+    /// Adds up the changes; the first tick at whose end no obligation was left.
+    fn count_obligations(&mut self, mut changes: Vec<(Tick, i64)>) -> Option<Tick> {
+        changes.sort_by_key(|(tick, _)| *tick);
+        let mut done = None;
+        for (i, (tick, by)) in changes.iter().enumerate() {
+            self.obligations = self.obligations.wrapping_add_signed(*by);
+            if changes.get(i + 1).is_some_and(|(next, _)| next == tick) {
+                continue;
+            }
+            assert!(
+                i64::try_from(self.obligations).is_ok(),
+                "an obligation is discharged once"
+            );
+            if self.obligations == 0 {
+                done = done.or(Some(*tick));
+            }
+        }
+        done
+    }
+
+    /// Hands buffered instrumentation events on in the order of one partition.
+    fn merge_events(&mut self, cells: &Cells<'_>) {
+        let Some(sink) = &mut self.sink else {
+            return;
+        };
+        let mut all = Vec::new();
+        for cell in cells {
+            if let Some(Sink::Buffer(events)) = &mut cell.lock().shared.sink {
+                all.append(events);
+            }
+        }
+        // Stable: the events of one component stay in their order.
+        all.sort_by_key(|(tick, domain, component, _)| (*tick, *domain, *component));
+        for (tick, _, component, probe) in &all {
+            sink.record(*tick, *component, probe);
+        }
+    }
+
+    /// Decides on the next window.
+    fn open(&mut self, cells: &Cells<'_>, limits: &Limits<'_>) -> Option<End> {
+        let ending = self.stop.is_some();
+        let mut next: Option<Tick> = None;
+        let mut latest = None;
+        let mut any_edge: Option<Tick> = None;
+        let mut background: Option<Tick> = None;
+        let earlier = |a: Option<Tick>, b: Option<Tick>| a.into_iter().chain(b).min();
+        for cell in cells {
+            let partition = cell.lock();
+            let foreground = partition.foreground();
+            latest = latest.max(foreground);
+            next = earlier(next, foreground);
+            background = earlier(background, partition.first_background());
+            if !self.sleeping {
+                any_edge = earlier(any_edge, partition.next_any());
+            }
+        }
+        // Background work before foreground work fires on the way to it.
+        if limits.background == Background::Counts || next.is_some() {
+            next = earlier(next, background);
+        }
+        let Some(mut start) = next else {
+            return Some(self.finish().unwrap_or(End::Silent));
+        };
+        if !self.sleeping && !ending {
+            start = any_edge.unwrap_or(start).min(start);
+        }
+        if let Some(stop) = &self.stop
+            && start.0 > stop.last
+        {
+            return self.finish();
+        }
+        let silence = limits.silence.filter(|_| !ending).unwrap_or(u64::MAX);
+        let patience = self.last_progress.0.saturating_add(silence);
+        if start.0 > limits.until.min(patience) {
+            // A failure is told at once; the rest of its delay is not worth another run.
+            let failed = self.stop.as_ref().is_some_and(|s| s.failure.is_some());
+            let end = if patience < limits.until {
+                End::Livelock
+            } else {
+                End::Limit
+            };
+            return if failed { self.finish() } else { Some(end) };
+        }
+        let interrupted = limits.interrupt.is_some_and(|i| i.load(Ordering::Relaxed));
+        if interrupted {
+            return Some(End::Interrupted);
+        }
+        let alone = cells.len() == 1;
+        let mut end = limits.until.min(TICK_MAX) + 1;
+        if let Some(stop) = &self.stop {
+            end = end.min(stop.last.saturating_add(1));
+        }
+        if !alone {
+            let longest = if self.sleeping || ending {
+                self.lookahead.min(self.stop_delay)
+            } else {
+                1
+            };
+            let patience = self
+                .last_progress
+                .0
+                .saturating_add(silence)
+                .saturating_add(1);
+            end = end
+                .min(start.0.saturating_add(longest))
+                .min(patience.saturating_add(1));
+        }
+        self.windows += 1;
+        for cell in cells {
+            let mut partition = cell.lock();
+            partition.turn = true;
+            partition.window = Window {
+                end,
+                alive: latest,
+                silence,
+                background: limits.background,
+                ending,
+            };
+        }
+        None
+    }
+
+    /// Ends the run as was decided, if it was.
+    fn finish(&mut self) -> Option<End> {
+        let stop = self.stop.take()?;
+        Some(match stop.failure {
+            Some(failure) => End::Failed(failure.message),
+            None => End::Done,
+        })
+    }
+}

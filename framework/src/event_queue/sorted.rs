@@ -1,0 +1,46 @@
+//! The plain queue: a binary heap ordered by (tick, sequence). What was removed stays in the heap
+//! until it comes up.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use super::Timed;
+
+#[derive(Default)]
+pub(super) struct Sorted {
+    heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// Sequence number of the pending entry of each item.
+    valid: BTreeMap<u32, u64>,
+    sequence: u64,
+}
+
+impl Sorted {
+    pub(super) fn push(&mut self, tick: u64, item: Timed) {
+        self.heap.push(Reverse((tick, self.sequence, item.0)));
+        self.valid.insert(item.0, self.sequence);
+        self.sequence += 1;
+    }
+
+    pub(super) fn remove(&mut self, item: Timed) {
+        self.valid.remove(&item.0);
+    }
+
+    pub(super) fn next_tick(&mut self) -> Option<u64> {
+        while let Some(&Reverse((tick, sequence, item))) = self.heap.peek() {
+            if self.valid.get(&item) == Some(&sequence) {
+                return Some(tick);
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    pub(super) fn take_due(&mut self, now: u64, due: &mut Vec<Timed>) {
+        while self.next_tick().is_some_and(|tick| tick <= now)
+            && let Some(Reverse((_, _, item))) = self.heap.pop()
+        {
+            self.valid.remove(&item);
+            due.push(Timed(item));
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! A part of the system that one thread evaluates: components with their schedules.
+
+use serde::{Deserialize, Serialize};
+
+use crate::component::{Component, Next, Reason};
+use crate::context::{Context, Failure, Shared};
+use crate::probe::Probe;
+use crate::schedule::{DomainSchedule, Target};
+use crate::simulation::{EngineOptions, Order};
+use crate::time::{Cycle, Tick, TimeBase};
+use crate::world::{Upcoming, World};
+
+/// Cycles of one component charged to what it waited for.
+///
+/// The cycle before a timer expires has work for the next one and is charged as busy, so that
+/// a component that is asked in that cycle too and says [`Next::Busy`] is charged alike.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Activity {
+    reason: Reason,
+    since: Cycle,
+    /// Expiry of the timer while the reason is one.
+    until: Cycle,
+    cycles: [u64; Reason::ALL.len()],
+}
+
+impl Activity {
+    /// Cycle of the last evaluation.
+    pub(crate) fn since(&self) -> Cycle {
+        self.since
+    }
+
+    pub(crate) fn new() -> Self {
+        Self {
+            reason: Reason::Idle,
+            since: 0,
+            until: 0,
+            cycles: [0; Reason::ALL.len()],
+        }
+    }
+
+    #[inline]
+    fn charge(&mut self, cycle: Cycle, next: Next) {
+        let elapsed = cycle - self.since;
+        if self.reason == Reason::Timer {
+            let waited = elapsed.min((self.until - 1).saturating_sub(self.since));
+            self.cycles[Reason::Timer as usize] += waited;
+            self.cycles[Reason::Busy as usize] += elapsed - waited;
+        } else {
+            self.cycles[self.reason as usize] += elapsed;
+        }
+        self.since = cycle;
+        self.reason = next.reason();
+        if let Next::Until(at) = next {
+            self.until = at.max(cycle + 1);
+        }
+    }
+
+    /// What the component said it waits for.
+    pub(crate) fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// Cycles charged to each reason until `cycle`.
+    pub(crate) fn until(mut self, cycle: Cycle) -> [u64; Reason::ALL.len()] {
+        self.charge(cycle, Next::Idle);
+        self.cycles
+    }
+}
+
+/// One component with what the engine keeps about it.
+pub(crate) struct Slot {
+    pub(crate) component: Box<dyn Component>,
+    /// Number of the instance in the whole system.
+    pub(crate) number: u32,
+    pub(crate) activity: Activity,
+    /// Evaluations: what the component weighs when partitions are balanced.
+    pub(crate) evaluations: u64,
+}
+
+/// Whether background wake-ups alone keep a run going.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Background {
+    /// They fire only on the way to foreground work.
+    Waits,
+    /// They fire like all others: somebody lets time pass.
+    Counts,
+}
+
+/// What a partition may evaluate without hearing of the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Window {
+    /// The first tick after the window.
+    pub(crate) end: u64,
+    /// Some partition has foreground work at or after this tick, so background work up to it
+    /// fires.
+    pub(crate) alive: Option<Tick>,
+    /// Ticks without a message after which to stop, watched here by a partition that is alone.
+    pub(crate) silence: u64,
+    pub(crate) background: Background,
+    /// The end of the run is decided: only those awake are evaluated until it comes.
+    pub(crate) ending: bool,
+}
+
+impl Window {
+    fn none() -> Self {
+        Self {
+            end: 0,
+            alive: None,
+            silence: u64::MAX,
+            background: Background::Waits,
+            ending: false,
+        }
+    }
+}
+
+/// Edges a partition that is alone evaluates between two looks at the interrupt flag.
+const EDGES_PER_CHECK: u32 = 1024;
+
+/// Components that one thread evaluates, with their schedules.
+pub(crate) struct Partition {
+    pub(crate) shared: Shared,
+    /// Per clock domain of the system the components here, in the order they were added.
+    pub(crate) slots: Vec<Vec<Slot>>,
+    /// Time of the last evaluated edge with somebody awake.
+    pub(crate) now: Tick,
+    pub(crate) evaluations: u64,
+    /// Next time at which the event world, if this partition drives it, has something to do.
+    pub(crate) events: Option<Upcoming>,
+    /// To be run in the window ahead.
+    pub(crate) turn: bool,
+    /// The background wake-up at which the partition stopped, because it does not know whether
+    /// anybody has foreground work at or after it.
+    pub(crate) held: Option<Tick>,
+    pub(crate) window: Window,
+    /// There is no other partition.
+    alone: bool,
+    /// Where every instance is, for the partition that drives the event world.
+    pub(crate) targets: Vec<Target>,
+    options: EngineOptions,
+    shuffle: u64,
+    scratch: Vec<(u32, bool)>,
+    /// Components that failed in this run: they are not evaluated any more.
+    failed: Vec<u32>,
+    /// The event world failed in this run: it rests.
+    world_failed: bool,
+}
+
+impl Partition {
+    pub(crate) fn new(
+        time: &TimeBase,
+        slots: Vec<Vec<Slot>>,
+        options: EngineOptions,
+        alone: bool,
+    ) -> Self {
+        let schedule =
+            |(d, slots): (usize, &Vec<Slot>)| DomainSchedule::new(time.period(d), slots.len());
+        Self {
+            shared: Shared::new(slots.iter().enumerate().map(schedule).collect()),
+            slots,
+            now: Tick(0),
+            evaluations: 0,
+            events: None,
+            turn: false,
+            held: None,
+            window: Window::none(),
+            alone,
+            targets: Vec::new(),
+            options,
+            shuffle: match options.order {
+                Order::Added => 0,
+                Order::Shuffled { seed } => seed,
+            },
+            scratch: Vec::new(),
+            failed: Vec::new(),
+            world_failed: false,
+        }
+    }
+
+    pub(crate) fn slot(&self, target: Target) -> &Slot {
+        &self.slots[target.domain as usize][target.index as usize]
+    }
+
+    pub(crate) fn slot_mut(&mut self, target: Target) -> &mut Slot {
+        &mut self.slots[target.domain as usize][target.index as usize]
+    }
+
+    /// The next tick at which somebody is awake, background work not counted.
+    #[inline]
+    pub(crate) fn foreground(&self) -> Option<Tick> {
+        let edges = self.shared.domains.iter();
+        let counts = self.window.background == Background::Counts;
+        let events = self.upcoming().filter(|e| e.foreground || counts);
+        edges
+            .filter_map(DomainSchedule::next_tick)
+            .chain(events.map(|e| e.tick))
+            .min()
+    }
+
+    /// The next background work: of a component, or of the event world.
+    pub(crate) fn first_background(&self) -> Option<Tick> {
+        let components = self.shared.background.first().map(|(tick, _)| *tick);
+        let events = self.upcoming().filter(|e| !e.foreground);
+        components.into_iter().chain(events.map(|e| e.tick)).min()
+    }
+
+    /// What the event world has to do next, unless it failed.
+    fn upcoming(&self) -> Option<Upcoming> {
+        self.events.filter(|_| !self.world_failed)
+    }
+
+    /// The next tick with an edge that has not been evaluated, for runs without sleeping.
+    pub(crate) fn next_any(&self) -> Option<Tick> {
+        let edges = self.shared.domains.iter();
+        edges
+            .map(|d| Tick(d.first_new() * d.period))
+            .chain(self.events.map(|e| e.tick))
+            .min()
+    }
+
+    /// A run begins: nobody has failed in it.
+    pub(crate) fn begin(&mut self) {
+        self.failed.clear();
+        self.world_failed = false;
+        self.turn = false;
+        self.held = None;
+    }
+
+    /// Evaluates everything before the end of the window.
+    pub(crate) fn run(&mut self, world: Option<&World>) {
+        let window = self.window;
+        self.shared.across.window_end = window.end;
+        self.held = None;
+        let mut edges = 0;
+        while let Some(tick) = self.next_edge(&window)
+            && tick.0 < window.end
+        {
+            let silent = tick.0.saturating_sub(self.shared.last_progress.0);
+            if self.alone && silent > window.silence {
+                return;
+            }
+            self.step(tick);
+            if let Some(world) = world {
+                self.run_world(world, tick);
+            }
+            edges += 1;
+            if self.shared.may_end() && self.note_failures()
+                || self.alone && edges == EDGES_PER_CHECK
+            {
+                return;
+            }
+        }
+    }
+
+    /// Takes failed components out of the run; whether the coordinator is to look at once.
+    #[cold]
+    fn note_failures(&mut self) -> bool {
+        for failure in &self.shared.failures {
+            if failure.component == WORLD {
+                self.world_failed = true;
+            } else if !self.failed.contains(&failure.component) {
+                self.failed.push(failure.component);
+            }
+        }
+        self.alone
+    }
+
+    /// The next tick with somebody awake, after moving due background wake-ups to their domains.
+    #[inline]
+    fn next_edge(&mut self, window: &Window) -> Option<Tick> {
+        let foreground = self.foreground();
+        let first = self.first_background();
+        let sleeping = self.sleeping();
+        let mut next = foreground;
+        if let Some(first) = first {
+            let sure = foreground.max(window.alive);
+            if window.background == Background::Counts || sure.is_some_and(|sure| first <= sure) {
+                next = Some(foreground.map_or(first, |f| f.min(first)));
+            } else if foreground.is_none() && first.0 < window.end {
+                self.held = Some(first);
+            }
+        }
+        // Without sleeping everybody is evaluated while anybody anywhere has work; windows of
+        // several partitions then last one tick.
+        let others = window.alive.filter(|_| !sleeping && !self.alone);
+        let mut next = next.or(others)?;
+        while let Some(&(tick, target)) = self.shared.background.first()
+            && tick <= next
+        {
+            self.shared.background.pop_first();
+            self.shared.wake_at_tick(target, tick.0);
+            next = tick;
+        }
+        if !sleeping {
+            // Everybody at every edge: the first edge of any clock after the last one evaluated.
+            next = self.next_any()?;
+        }
+        Some(next)
+    }
+
+    /// Evaluates every domain that has an edge with somebody awake at `tick`.
+    fn step(&mut self, tick: Tick) {
+        self.now = tick;
+        let sleeping = self.sleeping();
+        for d in self.domain_order() {
+            let schedule = &self.shared.domains[d];
+            let due = if sleeping {
+                schedule.next_tick() == Some(tick)
+            } else {
+                tick.0.is_multiple_of(schedule.period) && schedule.is_new(tick.0 / schedule.period)
+            };
+            if due {
+                self.evaluate_domain(d, tick.0 / schedule.period);
+            }
+        }
+    }
+
+    /// Lets the event world do everything due at `now`.
+    fn run_world(&mut self, world: &World, now: Tick) {
+        let mut ports = std::mem::take(&mut self.shared.process_ports);
+        let due = self.events.is_some_and(|e| e.tick == now);
+        if (due || !ports.is_empty()) && !self.world_failed {
+            // Components report in the order of evaluation, which must not matter.
+            ports.sort_unstable();
+            world.run_at(now, &ports);
+            let (taken, discharged) = world.obligations();
+            if taken > 0 || discharged > 0 {
+                let change = i64::try_from(taken).unwrap_or(i64::MAX)
+                    - i64::try_from(discharged).unwrap_or(i64::MAX);
+                self.shared.change_obligations(now, change);
+            }
+            let woken = std::mem::take(&mut world.core.agenda.borrow_mut().port_wakes);
+            for instance in woken {
+                let target = self.targets[instance as usize];
+                self.wake_after(target, now);
+            }
+            if let Some(message) = world.core.agenda.borrow_mut().failure.take() {
+                self.shared.failures.push(Failure {
+                    tick: now,
+                    component: WORLD,
+                    message,
+                });
+            }
+            if world.take_stop() {
+                self.shared.stopped.get_or_insert(now);
+            }
+            ports.clear();
+            self.events = world.upcoming();
+        }
+        self.shared.process_ports = ports;
+    }
+
+    /// Wakes a component at its first edge after `now`.
+    pub(crate) fn wake_after(&mut self, target: Target, now: Tick) {
+        let schedule = &mut self.shared.domains[target.domain as usize];
+        let cycle = (now.0 / schedule.period + 1).max(schedule.first_new());
+        schedule.wake(target.index, cycle);
+    }
+
+    /// Whether components asleep are left alone.
+    fn sleeping(&self) -> bool {
+        self.options.sleeping || self.window.ending
+    }
+
+    /// The domains in the order of evaluation within a tick.
+    #[inline]
+    fn domain_order(&self) -> impl Iterator<Item = usize> + use<> {
+        let count = self.slots.len();
+        let first = match self.options.order {
+            Order::Added => 0,
+            Order::Shuffled { .. } => (self.shuffle % count.max(1) as u64) as usize,
+        };
+        (first..count).chain(0..first)
+    }
+
+    fn evaluate_domain(&mut self, d: usize, cycle: Cycle) {
+        self.shared.domains[d].advance(cycle);
+        match (self.sleeping(), self.options.order) {
+            (true, Order::Added) if self.failed.is_empty() => self.evaluate_awake(d, cycle),
+            (sleeping, order) => self.evaluate_list(d, cycle, sleeping, order),
+        }
+    }
+
+    /// Evaluates those awake in the order in which they were added.
+    fn evaluate_awake(&mut self, d: usize, cycle: Cycle) {
+        let now = self.now;
+        let (slots, shared) = (&mut self.slots[d][..], &mut self.shared);
+        let mut evaluations = 0;
+        for word in 0..shared.domains[d].words() {
+            let mut bits = shared.domains[d].take_word(word);
+            evaluations += u64::from(bits.count_ones());
+            while bits != 0 {
+                let index = (word as u32) << 6 | bits.trailing_zeros();
+                bits &= bits - 1;
+                let me = Target {
+                    domain: d as u32,
+                    index,
+                };
+                evaluate(&mut slots[index as usize], shared, now, cycle, me);
+            }
+        }
+        self.evaluations += evaluations;
+    }
+
+    /// Evaluates those awake, or everybody without sleeping, in any order.
+    fn evaluate_list(&mut self, d: usize, cycle: Cycle, sleeping: bool, order: Order) {
+        // Index and whether the component is awake.
+        let mut list = std::mem::take(&mut self.scratch);
+        let count = self.slots[d].len() as u32;
+        for word in 0..self.shared.domains[d].words() {
+            let awake = self.shared.domains[d].take_word(word);
+            let first = (word as u32) << 6;
+            let all = (first..count.min(first + 64)).map(|i| (i, awake >> (i - first) & 1 == 1));
+            list.extend(all.filter(|(_, awake)| *awake || !sleeping));
+        }
+        if !self.failed.is_empty() {
+            list.retain(|(i, _)| !self.failed.contains(&self.slots[d][*i as usize].number));
+        }
+        if order != Order::Added {
+            for i in (1..list.len()).rev() {
+                // SplitMix64: a new order every cycle from the seed alone.
+                self.shuffle = self.shuffle.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let mut z = self.shuffle;
+                z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+                list.swap(i, ((z ^ z >> 31) % (i as u64 + 1)) as usize);
+            }
+        }
+        self.evaluations += list.len() as u64;
+        for (index, awake) in list.drain(..) {
+            self.shared.invited = awake;
+            let me = Target {
+                domain: d as u32,
+                index,
+            };
+            let slot = &mut self.slots[d][index as usize];
+            evaluate(slot, &mut self.shared, self.now, cycle, me);
+        }
+        self.shared.invited = true;
+        self.scratch = list;
+    }
+}
+
+/// The number under which the event world fails: after all instances.
+pub(crate) const WORLD: u32 = u32::MAX;
+
+#[inline]
+fn evaluate(slot: &mut Slot, shared: &mut Shared, now: Tick, cycle: Cycle, me: Target) {
+    let mut ctx = Context {
+        shared,
+        now,
+        cycle,
+        me,
+        component: slot.number,
+    };
+    let next = slot.component.evaluate(&mut ctx);
+    if let Some(sink) = &mut shared.sink
+        && slot.activity.reason != next.reason()
+    {
+        let reason = next.reason();
+        sink.record((now, me.domain, slot.number), Probe::Waits { reason });
+    }
+    slot.evaluations += 1;
+    slot.activity.charge(cycle, next);
+    let at = match next {
+        Next::Busy => cycle + 1,
+        Next::Until(at) => at.max(cycle + 1),
+        Next::Message | Next::Credit | Next::Idle => return,
+    };
+    shared.domains[me.domain as usize].wake(me.index, at);
+}

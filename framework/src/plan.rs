@@ -1,0 +1,260 @@
+//! Dividing a system into partitions: who goes where, and what look-ahead that leaves.
+//!
+//! Two instances joined by a wire shorter than the look-ahead cannot be in different partitions.
+//! So for a look-ahead, longest first, everything joined by shorter wires is contracted into
+//! groups; the first look-ahead whose groups can be spread evenly is taken. Groups are spread
+//! whole branches of the hierarchy first, so that neighbours stay together where balance allows.
+
+use std::collections::BTreeMap;
+
+/// A partition may weigh this much more than an equal share, in percent, before a shorter
+/// look-ahead is tried.
+const IMBALANCE_PERCENT: u64 = 10;
+
+/// Two instances and how many ticks a wire between them leaves to look ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub(crate) ends: [u32; 2],
+    pub(crate) ticks: u64,
+}
+
+/// What there is to divide.
+pub(crate) struct Parts<'a> {
+    /// Paths of the instances.
+    pub(crate) paths: &'a [&'a str],
+    /// Work of each instance.
+    pub(crate) weights: &'a [u64],
+    pub(crate) edges: &'a [Edge],
+    /// Instances that must stay together and belong to partition 0.
+    pub(crate) island: &'a [u32],
+}
+
+/// Groups of instances, joined step by step.
+struct Groups {
+    parent: Vec<u32>,
+}
+
+impl Groups {
+    fn new(count: usize, island: &[u32]) -> Self {
+        let mut groups = Self {
+            parent: (0..count as u32).collect(),
+        };
+        for pair in island.windows(2) {
+            groups.join(pair[0], pair[1]);
+        }
+        groups
+    }
+
+    fn find(&mut self, mut of: u32) -> u32 {
+        while self.parent[of as usize] != of {
+            let above = self.parent[self.parent[of as usize] as usize];
+            self.parent[of as usize] = above;
+            of = above;
+        }
+        of
+    }
+
+    /// Joins two groups under their first instance; whether they were two.
+    fn join(&mut self, a: u32, b: u32) -> bool {
+        let (a, b) = (self.find(a), self.find(b));
+        self.parent[a.max(b) as usize] = a.min(b);
+        a != b
+    }
+}
+
+/// The longest look-ahead at which there is anything to divide: the longest wire that joins what
+/// shorter ones leave apart. `None` without such a wire.
+pub(crate) fn longest_lookahead(instances: usize, edges: &[Edge], island: &[u32]) -> Option<u64> {
+    joining(instances, edges, island).pop()
+}
+
+/// The look-aheads at which groups change, ascending: the wires of a minimum spanning forest
+/// (Kruskal 1956).
+fn joining(instances: usize, edges: &[Edge], island: &[u32]) -> Vec<u64> {
+    let mut sorted: Vec<_> = edges.iter().collect();
+    sorted.sort_by_key(|e| e.ticks);
+    let mut groups = Groups::new(instances, island);
+    let mut ticks: Vec<_> = sorted
+        .iter()
+        .filter_map(|e| groups.join(e.ends[0], e.ends[1]).then_some(e.ticks))
+        // A wire that leaves nothing to look ahead is never cut.
+        .filter(|ticks| *ticks > 0)
+        .collect();
+    ticks.dedup();
+    ticks
+}
+
+/// The shortest wire across partitions; no limit without any.
+pub(crate) fn lookahead(edges: &[Edge], partition_of: &[u32]) -> u64 {
+    let cut = |e: &&Edge| partition_of[e.ends[0] as usize] != partition_of[e.ends[1] as usize];
+    let ticks = edges.iter().filter(cut).map(|e| e.ticks);
+    ticks.min().unwrap_or(u64::MAX)
+}
+
+/// The partition of every instance, numbered from 0 without gaps, at most `count` of them.
+pub(crate) fn divide(parts: &Parts<'_>, count: usize) -> Vec<u32> {
+    let mut candidates = joining(parts.paths.len(), parts.edges, parts.island);
+    candidates.reverse();
+    let mut best: Option<(u64, Vec<u32>)> = None;
+    // Parts without any wire between them can be divided at any look-ahead.
+    candidates.push(1);
+    for ticks in std::iter::once(u64::MAX).chain(candidates) {
+        let mut groups = Groups::new(parts.paths.len(), parts.island);
+        for edge in parts.edges.iter().filter(|e| e.ticks < ticks) {
+            groups.join(edge.ends[0], edge.ends[1]);
+        }
+        let (heaviest, division) = spread(parts, &mut groups, count);
+        let total: u64 = parts.weights.iter().sum();
+        let good = heaviest * count as u64 * 100 <= total * (100 + IMBALANCE_PERCENT);
+        if best.as_ref().is_none_or(|(before, _)| heaviest < *before) {
+            best = Some((heaviest, division));
+        }
+        if good {
+            break;
+        }
+    }
+    best.map_or_else(Vec::new, |(_, division)| division)
+}
+
+/// Spreads groups over partitions, whole branches of the hierarchy if that is even enough, else
+/// smaller ones. Returns the weight of the heaviest partition too.
+fn spread(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u32>) {
+    let depth = |path: &&str| path.matches('.').count() + 1;
+    let deepest = parts.paths.iter().map(depth).max().unwrap_or(1);
+    let total: u64 = parts.weights.iter().sum();
+    let mut best: Option<(u64, Vec<u32>)> = None;
+    for level in 1..=deepest + 1 {
+        let mut joined = Groups {
+            parent: groups.parent.clone(),
+        };
+        if level <= deepest {
+            let mut branches: BTreeMap<&str, u32> = BTreeMap::new();
+            for (number, path) in parts.paths.iter().enumerate() {
+                let end = path
+                    .match_indices('.')
+                    .nth(level - 1)
+                    .map_or(path.len(), |(at, _)| at);
+                let first = *branches.entry(&path[..end]).or_insert(number as u32);
+                joined.join(first, number as u32);
+            }
+        }
+        let (heaviest, division) = longest_first(parts, &mut joined, count);
+        // A finer division must be better by something that matters.
+        if best
+            .as_ref()
+            .is_none_or(|(before, _)| heaviest * 50 < before * 49)
+        {
+            best = Some((heaviest, division));
+        }
+        if heaviest * count as u64 * 100 <= total * (100 + IMBALANCE_PERCENT / 2) {
+            break;
+        }
+    }
+    best.unwrap_or_default()
+}
+
+/// The heaviest group not yet placed goes where the least weight is (Graham 1969).
+fn longest_first(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u32>) {
+    let mut weights: BTreeMap<u32, u64> = BTreeMap::new();
+    let roots: Vec<u32> = (0..parts.paths.len() as u32)
+        .map(|n| groups.find(n))
+        .collect();
+    for (number, root) in roots.iter().enumerate() {
+        *weights.entry(*root).or_default() += parts.weights[number];
+    }
+    let mut order: Vec<_> = weights.into_iter().collect();
+    order.sort_by_key(|(root, weight)| (std::cmp::Reverse(*weight), *root));
+    let mut loads = vec![0u64; count.max(1)];
+    let mut place: BTreeMap<u32, u32> = BTreeMap::new();
+    for (root, weight) in order {
+        let least = (0..loads.len()).min_by_key(|p| loads[*p]).unwrap_or(0);
+        loads[least] += weight;
+        place.insert(root, least as u32);
+    }
+    let first = parts.island.first().copied().unwrap_or(0);
+    let mut names: BTreeMap<u32, u32> = BTreeMap::new();
+    if let Some(root) = roots.get(first as usize) {
+        names.insert(place[root], 0);
+    }
+    let division = roots
+        .iter()
+        .map(|root| {
+            let next = names.len() as u32;
+            *names.entry(place[root]).or_insert(next)
+        })
+        .collect();
+    (loads.into_iter().max().unwrap_or(0), division)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(a: u32, b: u32, ticks: u64) -> Edge {
+        Edge {
+            ends: [a, b],
+            ticks,
+        }
+    }
+
+    fn division(weights: &[u64], edges: &[Edge], island: &[u32], count: usize) -> Vec<u32> {
+        let names: Vec<String> = (0..weights.len()).map(|i| format!("n{i}")).collect();
+        let paths: Vec<&str> = names.iter().map(String::as_str).collect();
+        let parts = Parts {
+            paths: &paths,
+            weights,
+            edges,
+            island,
+        };
+        divide(&parts, count)
+    }
+
+    #[test]
+    fn a_chain_is_cut_at_its_longest_wire_when_both_sides_weigh_alike() {
+        let edges = [edge(0, 1, 1), edge(1, 2, 20), edge(2, 3, 1)];
+        let of = division(&[5, 5, 5, 5], &edges, &[], 2);
+        assert_eq!(of, [0, 0, 1, 1]);
+        assert_eq!(lookahead(&edges, &of), 20);
+    }
+
+    #[test]
+    fn balance_is_worth_a_shorter_look_ahead() {
+        let edges = [edge(0, 1, 2), edge(1, 2, 2), edge(2, 3, 20)];
+        let of = division(&[5, 5, 5, 1], &edges, &[], 2);
+        assert_eq!(lookahead(&edges, &of), 2);
+    }
+
+    #[test]
+    fn an_island_stays_together_in_partition_zero() {
+        let edges = [edge(0, 1, 4), edge(1, 2, 4), edge(2, 3, 4)];
+        let of = division(&[5, 5, 5, 5], &edges, &[1, 3], 4);
+        assert_eq!((of[1], of[3]), (0, 0));
+        assert!(of[0] != of[2] && of[0] != 0 && of[2] != 0);
+    }
+
+    #[test]
+    fn branches_of_the_hierarchy_stay_together() {
+        let paths = ["a.x", "b.x", "a.y", "b.y"];
+        let parts = Parts {
+            paths: &paths,
+            weights: &[3, 3, 3, 3],
+            edges: &[],
+            island: &[],
+        };
+        assert_eq!(divide(&parts, 2), [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn more_partitions_than_instances_leave_none_empty() {
+        assert_eq!(division(&[1, 1], &[edge(0, 1, 1)], &[], 8), [0, 1]);
+    }
+
+    #[test]
+    fn longest_look_ahead_is_the_longest_wire_that_joins_anything() {
+        // The wire of 50 runs beside one of 3.
+        let edges = [edge(0, 1, 50), edge(0, 1, 3), edge(1, 2, 7)];
+        assert_eq!(longest_lookahead(3, &edges, &[]), Some(7));
+        assert_eq!(longest_lookahead(3, &edges, &[0, 2]), Some(3));
+        assert_eq!(longest_lookahead(1, &[], &[]), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! Loosely timed modelling: blocking transport of a memory-mapped payload, and processes that run
+//! ahead of time (IEEE 1666-2011, 11 and 14).
+//!
+//! ```text
+//!   initiator ── transport(&mut payload, &mut time) ──► router ──► target
+//!        time: ticks the initiator is ahead of the world; everybody on the way adds to it
+//! ```
+
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+
+use crate::time::Tick;
+use crate::world::World;
+
+/// What a [`Payload`] does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Fills the data from the target.
+    Read,
+    /// Gives the data to the target.
+    Write,
+}
+
+/// How a [`Payload`] was answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Response {
+    /// Not yet.
+    #[default]
+    Incomplete,
+    /// Done.
+    Ok,
+    /// No target has this address, or not all of this range.
+    AddressError,
+    /// The target does not do this.
+    CommandError,
+    /// The target failed.
+    GenericError,
+}
+
+/// A memory-mapped access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payload {
+    /// What to do.
+    pub command: Command,
+    /// First byte.
+    pub address: u64,
+    /// As many bytes as are accessed.
+    pub data: Vec<u8>,
+    /// The bytes that count, one flag per byte of data, over and over; all if there are none.
+    pub byte_enable: Vec<bool>,
+    /// The answer.
+    pub response: Response,
+}
+
+impl Payload {
+    /// A read of `length` bytes.
+    pub fn read(address: u64, length: usize) -> Self {
+        Self::new(Command::Read, address, vec![0; length])
+    }
+
+    /// A write of `data`.
+    pub fn write(address: u64, data: impl Into<Vec<u8>>) -> Self {
+        Self::new(Command::Write, address, data.into())
+    }
+
+    fn new(command: Command, address: u64, data: Vec<u8>) -> Self {
+        Self {
+            command,
+            address,
+            data,
+            byte_enable: Vec::new(),
+            response: Response::Incomplete,
+        }
+    }
+
+    /// Does the access on `memory`, whose first byte has address `base`; a convenience for targets
+    /// that hold bytes.
+    pub fn access(&mut self, memory: &mut [u8], base: u64) {
+        let bytes = self
+            .address
+            .checked_sub(base)
+            .and_then(|from| usize::try_from(from).ok())
+            .and_then(|from| memory.get_mut(from..from.checked_add(self.data.len())?));
+        let Some(bytes) = bytes else {
+            self.response = Response::AddressError;
+            return;
+        };
+        let enabled = |at: usize| {
+            self.byte_enable.is_empty() || self.byte_enable[at % self.byte_enable.len()]
+        };
+        for (at, (mine, theirs)) in self.data.iter_mut().zip(bytes).enumerate() {
+            match self.command {
+                _ if !enabled(at) => {}
+                Command::Read => *mine = *theirs,
+                Command::Write => *theirs = *mine,
+            }
+        }
+        self.response = Response::Ok;
+    }
+}
+
+/// A transport under way.
+pub type Transported<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// What takes payloads: a target, or a router before several (SystemC's `b_transport`).
+pub trait Transport {
+    /// Carries out `payload` and sets its response. The caller is `time` ahead of the world; the
+    /// callee adds what the access takes, or waits.
+    fn transport<'a>(
+        &'a self,
+        payload: &'a mut Payload,
+        time: &'a mut LocalTime,
+    ) -> Transported<'a>;
+}
+
+/// How far a process is ahead of the world (SystemC's quantum keeper).
+///
+/// It adds up delays instead of waiting for each, and waits once they reach the quantum. A larger
+/// quantum is faster, and coarser in what processes see of one another.
+#[derive(Clone)]
+pub struct LocalTime {
+    world: World,
+    quantum: u64,
+    ahead: u64,
+}
+
+impl LocalTime {
+    /// Not ahead, with a quantum of `quantum` ticks; with 0 every synchronisation waits.
+    pub fn new(world: &World, quantum: u64) -> Self {
+        Self {
+            world: world.clone(),
+            quantum,
+            ahead: 0,
+        }
+    }
+
+    /// Goes `ticks` ahead.
+    pub fn advance(&mut self, ticks: u64) {
+        self.ahead += ticks;
+    }
+
+    /// Ticks ahead of the world.
+    pub fn ahead(&self) -> u64 {
+        self.ahead
+    }
+
+    /// The time as this process sees it.
+    pub fn now(&self) -> Tick {
+        Tick(self.world.now().0 + self.ahead)
+    }
+
+    /// Waits for the world if the quantum is used up.
+    pub async fn sync_if_due(&mut self) {
+        if self.ahead > 0 && self.ahead >= self.quantum {
+            self.sync().await;
+        }
+    }
+
+    /// Waits for the world to catch up.
+    pub async fn sync(&mut self) {
+        let ahead = std::mem::take(&mut self.ahead);
+        if ahead > 0 {
+            self.world.ticks(ahead).await;
+        }
+    }
+}
+
+/// Sends each payload to the target with its address.
+#[derive(Default)]
+pub struct Router {
+    targets: Vec<(Range<u64>, Box<dyn Transport>)>,
+}
+
+impl Router {
+    /// A router without targets.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a target for `addresses`. Targets see the addresses as they are.
+    #[must_use]
+    pub fn with(mut self, addresses: Range<u64>, target: impl Transport + 'static) -> Self {
+        self.targets.push((addresses, Box::new(target)));
+        self
+    }
+}
+
+impl Transport for Router {
+    fn transport<'a>(
+        &'a self,
+        payload: &'a mut Payload,
+        time: &'a mut LocalTime,
+    ) -> Transported<'a> {
+        let last = payload.address + (payload.data.len() as u64).saturating_sub(1);
+        let target = self
+            .targets
+            .iter()
+            .find(|(range, _)| range.contains(&payload.address) && range.contains(&last));
+        match target {
+            Some((_, target)) => target.transport(payload, time),
+            None => Box::pin(async move { payload.response = Response::AddressError }),
+        }
+    }
+}

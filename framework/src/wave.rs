@@ -1,0 +1,115 @@
+//! The waveform hook: every signal and FIFO of a world by name, and every change of them.
+//!
+//! A [`WaveSink`] writes a file, checks a protocol or draws; the world only tells it. Without a
+//! sink a change costs one predictable branch.
+
+use std::rc::{Rc, Weak};
+
+use crate::time::Tick;
+use crate::world::World;
+
+/// How the values of a signal look in a waveform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// So many bits, 1 to 128.
+    Bits(u32),
+    /// A real number.
+    Real,
+    /// Words.
+    Text,
+    /// Not at all.
+    Hidden,
+}
+
+/// A value of a signal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sample {
+    /// The low bits, as many as the shape says.
+    Bits(u128),
+    /// A real number.
+    Real(f64),
+    /// Words.
+    Text(String),
+}
+
+/// Receives the changes of every signal of a world.
+///
+/// It is called in the middle of delta cycles and must not touch the world. It is dropped with the
+/// system at the latest, which is the time to complete a file.
+pub trait WaveSink {
+    /// A signal called `name` exists from now on and shows `value`. Identifiers are counted from 0
+    /// in the order in which the signals were made; hidden ones are left out.
+    fn declare(&mut self, id: u32, name: &str, shape: Shape, value: Sample);
+
+    /// Signal `id` has taken `value` at `tick`. It may change in several delta cycles of one tick.
+    fn change(&mut self, tick: Tick, id: u32, value: Sample);
+}
+
+/// Something with a waveform.
+pub(crate) trait Waved {
+    fn sample(&self) -> Option<Sample>;
+}
+
+/// The signals of a world, and who looks at them.
+#[derive(Default)]
+pub(crate) struct Waves {
+    lines: Vec<Line>,
+    sink: Option<Box<dyn WaveSink>>,
+}
+
+struct Line {
+    name: String,
+    shape: Shape,
+    source: Weak<dyn Waved>,
+}
+
+impl Waves {
+    /// Enters a line; its number is what changes are reported under.
+    pub(crate) fn add(&mut self, name: String, shape: Shape, source: &Rc<dyn Waved>) -> u32 {
+        let id = self.lines.len() as u32;
+        if let (Some(sink), Some(value)) = (&mut self.sink, source.sample()) {
+            sink.declare(id, &name, shape, value);
+        }
+        self.lines.push(Line {
+            name,
+            shape,
+            source: Rc::downgrade(source),
+        });
+        id
+    }
+
+    /// Reports a change, if anybody looks.
+    #[inline]
+    pub(crate) fn change(&mut self, now: u64, id: u32, sample: impl FnOnce() -> Option<Sample>) {
+        if let Some(sink) = &mut self.sink
+            && let Some(value) = sample()
+        {
+            sink.change(Tick(now), id, value);
+        }
+    }
+
+    pub(crate) fn take_sink(&mut self) -> Option<Box<dyn WaveSink>> {
+        self.sink.take()
+    }
+
+    pub(crate) fn name(&self, id: u32) -> &str {
+        &self.lines[id as usize].name
+    }
+}
+
+impl World {
+    /// Sends every change of a signal from now on to `sink`, or to nobody. Signals that are gone
+    /// by then are left out.
+    pub fn set_wave_sink(&self, sink: Option<Box<dyn WaveSink>>) {
+        let waves = &mut self.core.agenda.borrow_mut().waves;
+        waves.sink = sink;
+        let Some(sink) = &mut waves.sink else {
+            return;
+        };
+        for (id, line) in waves.lines.iter().enumerate() {
+            if let Some(value) = line.source.upgrade().and_then(|source| source.sample()) {
+                sink.declare(id as u32, &line.name, line.shape, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! What a world has on hand: who waits for what, and who runs next.
+
+use std::rc::Rc;
+
+use super::process::{Body, Entry, Readiness};
+use super::wait::{NEVER, Plan, Wait, What};
+use crate::builder::ClockId;
+use crate::event::{EventState, NOBODY, NONE};
+use crate::event_queue::{EventQueue, Timed};
+use crate::report::Reports;
+use crate::time::TICK_MAX;
+use crate::wave::Waves;
+
+/// Delta cycles at one time after which processes are taken to run in circles.
+const DELTA_LIMIT: u32 = 10_000;
+
+/// A channel of the event world that takes its new state in the update phase.
+///
+/// Writers change what is to come and call [`crate::World::request_update`]; readers see it from
+/// the next delta cycle on.
+pub trait Update {
+    /// Takes the new state, and notifies those who should know.
+    fn update(&self);
+}
+
+pub(crate) struct Agenda {
+    pub(crate) now: u64,
+    pub(crate) queue: EventQueue,
+    pub(crate) events: Vec<EventState>,
+    pub(crate) event_names: Vec<String>,
+    /// Events notified for the next delta cycle.
+    pub(crate) delta_events: Vec<u32>,
+    pub(super) delta_waits: Vec<u32>,
+    pub(super) runnable: Vec<u32>,
+    pub(crate) updates: Vec<Rc<dyn Update>>,
+    /// By process; apart from the rest, because every event looks at it.
+    pub(super) readiness: Vec<Readiness>,
+    pub(super) processes: Vec<Entry>,
+    /// Whether any process is in the background.
+    pub(crate) any_background: bool,
+    process_names: Vec<String>,
+    /// There are bodies to be put in place or taken away before the next process runs.
+    pub(super) chores: bool,
+    /// Bodies of the last of `processes`, not yet in their place.
+    pub(super) added: Vec<Body>,
+    /// Processes to be ended before the next one runs.
+    pub(super) killed: Vec<u32>,
+    /// The process that runs now.
+    pub(crate) current: Option<u32>,
+    waits: Vec<Wait>,
+    free_waits: Vec<u32>,
+    pub(crate) ports: Vec<PortEntry>,
+    /// Instances whose ports processes have just turned to.
+    pub(crate) port_wakes: Vec<u32>,
+    pub(super) periods: Vec<u64>,
+    pub(crate) delta_limit: u32,
+    pub(super) taken: u64,
+    pub(super) discharged: u64,
+    pub(crate) failure: Option<String>,
+    pub(crate) stopped: bool,
+    pub(crate) waves: Waves,
+    pub(crate) reports: Reports,
+    /// Empty lists that keep their memory for the next delta cycle.
+    spare_due: Vec<Timed>,
+    spare_ids: Vec<u32>,
+    spare_waits: Vec<(u32, usize)>,
+    pub(super) spare_updates: Vec<Rc<dyn Update>>,
+}
+
+/// A port of a process: its instance, and the wait of the process that stands at it.
+pub(crate) struct PortEntry {
+    pub(crate) name: String,
+    pub(crate) instance: u32,
+    pub(crate) waiting: Option<u32>,
+}
+
+/// [`Wait::which`] of a wait that ended by its deadline.
+const DEADLINE: usize = usize::MAX;
+
+impl Agenda {
+    pub(super) fn new() -> Self {
+        Self {
+            now: 0,
+            queue: EventQueue::new(),
+            events: Vec::new(),
+            event_names: Vec::new(),
+            delta_events: Vec::new(),
+            delta_waits: Vec::new(),
+            runnable: Vec::new(),
+            updates: Vec::new(),
+            readiness: Vec::new(),
+            processes: Vec::new(),
+            any_background: false,
+            process_names: Vec::new(),
+            chores: false,
+            added: Vec::new(),
+            killed: Vec::new(),
+            current: None,
+            waits: Vec::new(),
+            free_waits: Vec::new(),
+            ports: Vec::new(),
+            port_wakes: Vec::new(),
+            periods: Vec::new(),
+            delta_limit: DELTA_LIMIT,
+            taken: 0,
+            discharged: 0,
+            failure: None,
+            stopped: false,
+            waves: Waves::default(),
+            reports: Reports::default(),
+            spare_due: Vec::new(),
+            spare_ids: Vec::new(),
+            spare_waits: Vec::new(),
+            spare_updates: Vec::new(),
+        }
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        !(self.runnable.is_empty()
+            && self.updates.is_empty()
+            && self.delta_events.is_empty()
+            && self.delta_waits.is_empty()
+            && self.killed.is_empty())
+    }
+
+    pub(super) fn period(&self, clock: ClockId) -> u64 {
+        *self
+            .periods
+            .get(clock.0 as usize)
+            .expect("periods are known once the system is elaborated")
+    }
+
+    pub(super) fn add_process(&mut self, name: String, body: Body, background: bool) -> u32 {
+        self.processes.push(Entry {
+            background,
+            is_method: matches!(body, Body::Method(_)),
+            next_trigger: None,
+            ended: None,
+        });
+        self.readiness.push(Readiness::Waiting);
+        self.process_names.push(name);
+        self.any_background |= background;
+        self.added.push(body);
+        self.chores = true;
+        self.processes.len() as u32 - 1
+    }
+
+    pub(crate) fn process_name(&self, process: u32) -> &str {
+        &self.process_names[process as usize]
+    }
+
+    #[inline]
+    pub(super) fn make_runnable(&mut self, process: u32) {
+        let readiness = &mut self.readiness[process as usize];
+        if matches!(readiness, Readiness::Waiting | Readiness::Triggered) {
+            *readiness = Readiness::Queued;
+            self.runnable.push(process);
+        }
+    }
+
+    /// Queues `item` for `tick`, in the background if the process that asks is.
+    #[inline]
+    pub(crate) fn schedule(&mut self, tick: u64, item: Timed) {
+        self.queue.push(tick, item);
+        if self.any_background && self.is_in_background() && tick <= TICK_MAX {
+            self.queue.put_in_background(item);
+        }
+    }
+
+    /// Whether the process that runs now does not keep a run alive.
+    #[inline]
+    pub(crate) fn is_in_background(&self) -> bool {
+        self.current
+            .is_some_and(|process| self.processes[process as usize].background)
+    }
+
+    /// Timed notifications and ended waits at ports.
+    pub(super) fn start(&mut self, ports: &[u32]) {
+        let mut due = std::mem::take(&mut self.spare_due);
+        self.queue.take_due(self.now, &mut due);
+        for timed in due.drain(..) {
+            match timed.split() {
+                Ok(event) => self.trigger(event),
+                Err(wait) => self.end_wait(wait, DEADLINE),
+            }
+        }
+        self.spare_due = due;
+        for port in ports {
+            if let Some(wait) = self.ports[*port as usize].waiting.take() {
+                self.end_wait(wait, 0);
+            }
+        }
+    }
+
+    pub(super) fn notify_deltas(&mut self) {
+        let mut due = std::mem::take(&mut self.spare_ids);
+        std::mem::swap(&mut due, &mut self.delta_events);
+        for event in due.drain(..) {
+            self.trigger(event);
+        }
+        std::mem::swap(&mut due, &mut self.delta_waits);
+        for wait in due.drain(..) {
+            self.end_wait(wait, 0);
+        }
+        self.spare_ids = due;
+    }
+
+    /// Makes everybody runnable who waits for `event`. The process that runs now must not be
+    /// among them.
+    #[inline(always)]
+    pub(super) fn trigger(&mut self, event: u32) {
+        let state = &mut self.events[event as usize];
+        state.pending = NONE;
+        let (method, alone) = (state.method, state.others.is_none());
+        if method != NOBODY {
+            self.run_sensitive(method);
+        }
+        if !alone {
+            self.trigger_others(event);
+        }
+    }
+
+    /// As [`Agenda::trigger`], by the process that runs now, which does not notify itself.
+    pub(crate) fn notify_now(&mut self, event: u32) {
+        let current = self.current.map(|p| (p, self.readiness[p as usize]));
+        if let Some((process, _)) = current {
+            self.readiness[process as usize] = Readiness::Running;
+        }
+        self.trigger(event);
+        if let Some((process, readiness)) = current {
+            self.readiness[process as usize] = readiness;
+            let waits_no_more = self.processes[process as usize].next_trigger.is_none();
+            if readiness == Readiness::Triggered && waits_no_more {
+                // It has set off its own next trigger.
+                self.make_runnable(process);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn run_sensitive(&mut self, method: u32) {
+        let readiness = &mut self.readiness[method as usize];
+        if *readiness == Readiness::Waiting {
+            *readiness = Readiness::Queued;
+            self.runnable.push(method);
+        }
+    }
+
+    #[inline(never)]
+    fn trigger_others(&mut self, event: u32) {
+        let Some(mut others) = self.events[event as usize].others.take() else {
+            return;
+        };
+        for method in &others.methods {
+            self.run_sensitive(*method);
+        }
+        // Nobody arms a wait meanwhile, but one that ends here may look for its other entries.
+        let mut due = std::mem::take(&mut self.spare_waits);
+        std::mem::swap(&mut due, &mut others.waits);
+        self.events[event as usize].others = Some(others);
+        for (wait, which) in due.drain(..) {
+            self.end_wait(wait, which);
+        }
+        self.spare_waits = due;
+    }
+
+    #[inline(never)]
+    fn end_wait(&mut self, wait: u32, which: usize) {
+        let entry = &mut self.waits[wait as usize];
+        // Another of several events may have ended it already.
+        if entry.missing == 0 {
+            return;
+        }
+        let timed_out = which == DEADLINE;
+        entry.missing = if timed_out { 0 } else { entry.missing - 1 };
+        entry.which = which;
+        if entry.missing > 0 {
+            return;
+        }
+        let (process, of_method) = (entry.process, entry.of_method);
+        if entry.deadline != NEVER {
+            let deadline = std::mem::replace(&mut entry.deadline, NEVER);
+            // One that is due now has left the queue, and finds this wait over.
+            if deadline > self.now {
+                self.queue.remove(deadline, Timed::wait(wait));
+            }
+        }
+        if of_method {
+            self.processes[process as usize].next_trigger = None;
+            self.disarm(wait);
+        }
+        self.make_runnable(process);
+    }
+
+    /// Arms a wait of the process that runs now.
+    pub(super) fn arm_current(&mut self, plan: Plan) -> u32 {
+        let process = self
+            .current
+            .expect("kernel objects are awaited by processes of their world only");
+        self.arm(process, plan, false)
+    }
+
+    fn arm(&mut self, process: u32, plan: Plan, of_method: bool) -> u32 {
+        let Plan { what, deadline } = plan;
+        let wait = self.free_waits.pop().unwrap_or(self.waits.len() as u32);
+        for (which, event) in what.events().iter().enumerate() {
+            let listeners = self.events[*event as usize].listeners();
+            listeners.waits.push((wait, which));
+        }
+        match what {
+            What::Delta => self.delta_waits.push(wait),
+            What::Port(port) => {
+                let entry = &mut self.ports[port as usize];
+                entry.waiting = Some(wait);
+                let instance = entry.instance;
+                self.port_wakes.push(instance);
+            }
+            _ => {}
+        }
+        let entry = Wait {
+            process,
+            missing: what.count(),
+            which: 0,
+            of_method,
+            what,
+            deadline,
+        };
+        if wait as usize == self.waits.len() {
+            self.waits.push(entry);
+        } else {
+            self.waits[wait as usize] = entry;
+        }
+        if deadline != NEVER {
+            self.schedule(deadline, Timed::wait(wait));
+        }
+        wait
+    }
+
+    /// Which event ended `wait`, if it has ended.
+    pub(super) fn ended_with(&self, wait: u32) -> Option<usize> {
+        let entry = &self.waits[wait as usize];
+        (entry.missing == 0).then_some(entry.which)
+    }
+
+    /// Forgets a wait, ended or not.
+    pub(super) fn disarm(&mut self, wait: u32) {
+        let entry = &mut self.waits[wait as usize];
+        let what = std::mem::replace(&mut entry.what, What::Time);
+        let ended = std::mem::take(&mut entry.missing) == 0;
+        let deadline = std::mem::replace(&mut entry.deadline, NEVER);
+        if deadline != NEVER {
+            self.queue.remove(deadline, Timed::wait(wait));
+        }
+        match &what {
+            // What has come took itself off.
+            What::One(_) | What::All(_) | What::Port(_) | What::Delta if ended => {}
+            What::One(_) | What::Any(_) | What::All(_) => {
+                for event in what.events() {
+                    let waits = &mut self.events[*event as usize].listeners().waits;
+                    waits.retain(|(w, _)| *w != wait);
+                }
+            }
+            What::Delta => self.delta_waits.retain(|w| *w != wait),
+            What::Port(port) => self.ports[*port as usize].waiting = None,
+            What::Time => {}
+        }
+        self.free_waits.push(wait);
+    }
+
+    pub(super) fn set_next_trigger(&mut self, plan: Plan) {
+        let Some(process) = self
+            .current
+            .filter(|p| self.processes[*p as usize].is_method)
+        else {
+            let who = self.current.map_or("code outside of processes", |p| {
+                self.process_names[p as usize].as_str()
+            });
+            let message = format!("`{who}` sets a next trigger, but only methods have one");
+            self.failure.get_or_insert(message);
+            return;
+        };
+        if let Some(before) = self.processes[process as usize].next_trigger.take() {
+            self.disarm(before);
+        }
+        let wait = self.arm(process, plan, true);
+        self.processes[process as usize].next_trigger = Some(wait);
+        self.readiness[process as usize] = Readiness::Triggered;
+    }
+
+    pub(super) fn kill(&mut self, process: u32) {
+        if self.readiness[process as usize] != Readiness::Ended {
+            self.end_process(process);
+            self.killed.push(process);
+            self.chores = true;
+        }
+    }
+
+    /// Notes that `process` never runs again.
+    pub(super) fn end_process(&mut self, process: u32) {
+        self.readiness[process as usize] = Readiness::Ended;
+        let entry = &mut self.processes[process as usize];
+        let (ended, trigger) = (entry.ended, entry.next_trigger.take());
+        if let Some(wait) = trigger {
+            self.disarm(wait);
+        }
+        if let Some(event) = ended {
+            self.notify_delta(event);
+        }
+    }
+
+    pub(super) fn fail_in_circles(&mut self, how: &str) {
+        const SHOWN: usize = 8;
+        let mut names: Vec<_> = self
+            .runnable
+            .iter()
+            .take(SHOWN)
+            .map(|p| format!("`{}`", self.process_name(*p)))
+            .collect();
+        if self.runnable.len() > SHOWN {
+            names.push(format!("{} more", self.runnable.len() - SHOWN));
+        }
+        let message = format!(
+            "processes run in circles at tick {}: more than {} {how} without time passing; \
+             still runnable: {}",
+            self.now,
+            self.delta_limit,
+            names.join(", ")
+        );
+        self.failure.get_or_insert(message);
+    }
+
+    /// Every suspended process with what it waits for.
+    pub(super) fn waiting(&self) -> Vec<(String, String)> {
+        let mut waits: Vec<_> = self.waits.iter().filter(|w| w.missing > 0).collect();
+        waits.sort_by_key(|w| w.process);
+        waits
+            .iter()
+            .map(|w| {
+                let name = self.process_name(w.process).to_owned();
+                (name, format!("waits for {}", self.describe(w)))
+            })
+            .collect()
+    }
+
+    fn describe(&self, wait: &Wait) -> String {
+        let events = |ids: &[u32], joint: &str| {
+            let names: Vec<_> = ids
+                .iter()
+                .map(|id| format!("`{}`", self.event_names[*id as usize]))
+                .collect();
+            names.join(joint)
+        };
+        let what = match &wait.what {
+            What::One(_) | What::Any(_) => format!("event {}", events(wait.what.events(), " or ")),
+            What::All(ids) => format!("event {}", events(ids, " and ")),
+            What::Time => return format!("tick {}", wait.deadline),
+            What::Delta => "the next delta cycle".to_owned(),
+            What::Port(port) => format!("port {}", self.ports[*port as usize].name),
+        };
+        match wait.deadline {
+            NEVER => what,
+            tick => format!("{what}, or tick {tick}"),
+        }
+    }
+}

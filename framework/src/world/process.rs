@@ -1,0 +1,84 @@
+//! Processes: what runs when events are notified.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use super::Core;
+use crate::event::Event;
+
+/// A process of a world. Clones mean the same process; dropping the handle changes nothing.
+#[derive(Clone)]
+pub struct Process {
+    pub(super) core: Rc<Core>,
+    pub(super) id: u32,
+}
+
+pub(super) enum Body {
+    Method(Box<dyn FnMut()>),
+    Sequence(Pin<Box<dyn Future<Output = ()>>>),
+    /// Nothing any more.
+    Ended,
+}
+
+/// What the agenda knows of a process.
+pub(super) struct Entry {
+    /// Its timed waits and notifications do not keep a run alive.
+    pub(super) background: bool,
+    pub(super) is_method: bool,
+    /// The wait that stands for its sensitivity in its next trigger.
+    pub(super) next_trigger: Option<u32>,
+    /// Notified at its end, once somebody asked for it.
+    pub(super) ended: Option<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readiness {
+    /// Runs when its sensitivity or its wait says so.
+    Waiting,
+    /// Will run in this evaluation phase.
+    Queued,
+    /// Runs now and notifies: it does not notify itself.
+    Running,
+    /// A method with a next trigger: its sensitivity does not count.
+    Triggered,
+    /// Never runs again.
+    Ended,
+}
+
+impl Process {
+    /// Its name, with scopes.
+    pub fn name(&self) -> String {
+        let agenda = self.core.agenda.borrow();
+        agenda.process_name(self.id).to_owned()
+    }
+
+    /// Whether it has returned or was killed.
+    pub fn has_ended(&self) -> bool {
+        self.core.agenda.borrow().readiness[self.id as usize] == Readiness::Ended
+    }
+
+    /// Notified one delta cycle after the process has returned or was killed.
+    pub fn ended(&self) -> Event {
+        let known = self.core.agenda.borrow().processes[self.id as usize].ended;
+        if let Some(id) = known {
+            return Event::from_id(&self.core, id);
+        }
+        let event = Event::new(&self.core, format!("{} ended", self.name()));
+        self.core.agenda.borrow_mut().processes[self.id as usize].ended = Some(event.id);
+        event
+    }
+
+    /// Waits until it has ended.
+    pub async fn join(&self) {
+        if !self.has_ended() {
+            self.ended().wait().await;
+        }
+    }
+
+    /// Ends it where it stands, and cancels what it waits for. A process that kills itself runs on
+    /// to its next wait.
+    pub fn kill(&self) {
+        self.core.agenda.borrow_mut().kill(self.id);
+    }
+}

@@ -1,0 +1,214 @@
+//! Waiting: what a suspended process, or a method with a next trigger, stands at.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context as TaskContext, Poll};
+
+use super::Core;
+use crate::event::Event;
+
+/// When a method runs next, in place of its sensitivity (SystemC's `next_trigger`).
+pub struct Trigger {
+    what: What,
+    ticks: Option<u64>,
+}
+
+impl Trigger {
+    /// After `ticks` ticks; 0 means in the next delta cycle.
+    pub fn after(ticks: u64) -> Self {
+        Self {
+            what: What::Time,
+            ticks: Some(ticks),
+        }
+    }
+
+    /// The first of `events`.
+    pub fn any(events: &[&Event]) -> Self {
+        Self {
+            what: Plan::any(events).what,
+            ticks: None,
+        }
+    }
+
+    /// Every one of `events`.
+    pub fn all(events: &[&Event]) -> Self {
+        Self {
+            what: Plan::all(events).what,
+            ticks: None,
+        }
+    }
+
+    /// What it was, but not later than after `ticks` ticks (at least 1).
+    #[must_use]
+    pub fn or_after(self, ticks: u64) -> Self {
+        Self {
+            ticks: Some(ticks.max(1)),
+            ..self
+        }
+    }
+
+    pub(super) fn plan(self, now: u64) -> Plan {
+        match (self.what, self.ticks) {
+            (What::Time, Some(0)) => Plan::of(What::Delta),
+            (what, ticks) => Plan {
+                what,
+                deadline: ticks.map_or(NEVER, |ticks| now.saturating_add(ticks)),
+            },
+        }
+    }
+}
+
+/// No deadline. Ticks end before.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// What a wait is for.
+pub(crate) struct Plan {
+    pub(super) what: What,
+    /// The tick at which it ends in any case.
+    pub(super) deadline: u64,
+}
+
+/// What a wait is for besides a time, for arming and for reports.
+pub(crate) enum What {
+    /// This event.
+    One(u32),
+    /// The first of these events.
+    Any(Box<[u32]>),
+    /// Every one of these events.
+    All(Box<[u32]>),
+    /// Nothing but its deadline.
+    Time,
+    /// The next delta cycle.
+    Delta,
+    /// A message or a credit at this port.
+    Port(u32),
+}
+
+impl Plan {
+    pub(crate) fn of(what: What) -> Self {
+        Self {
+            what,
+            deadline: NEVER,
+        }
+    }
+
+    pub(crate) fn until(tick: u64) -> Self {
+        Self {
+            what: What::Time,
+            deadline: tick,
+        }
+    }
+
+    pub(crate) fn any(events: &[&Event]) -> Self {
+        Self::of(match events {
+            [event] => What::One(event.id),
+            events => What::Any(events.iter().map(|e| e.id).collect()),
+        })
+    }
+
+    pub(crate) fn all(events: &[&Event]) -> Self {
+        Self::of(match events {
+            [event] => What::One(event.id),
+            events => What::All(events.iter().map(|e| e.id).collect()),
+        })
+    }
+}
+
+impl What {
+    /// The events it is for.
+    pub(super) fn events(&self) -> &[u32] {
+        match self {
+            What::One(event) => std::slice::from_ref(event),
+            What::Any(events) | What::All(events) => events,
+            What::Time | What::Delta | What::Port(_) => &[],
+        }
+    }
+
+    /// Notifications until it ends.
+    pub(super) fn count(&self) -> u32 {
+        match self {
+            What::All(events) => events.len() as u32,
+            _ => 1,
+        }
+    }
+}
+
+/// One armed wait.
+pub(super) struct Wait {
+    pub(super) process: u32,
+    /// Notifications still missing; 0 once it has ended.
+    pub(super) missing: u32,
+    /// Which of several events came last.
+    pub(super) which: usize,
+    /// Stands for the sensitivity of a method: nobody polls it.
+    pub(super) of_method: bool,
+    pub(super) what: What,
+    pub(super) deadline: u64,
+}
+
+/// A wait of the process that polls it first.
+pub(crate) struct Waiting {
+    core: Rc<Core>,
+    stage: Stage,
+}
+
+enum Stage {
+    Planned(Plan),
+    Armed(u32),
+    Over,
+}
+
+impl Waiting {
+    pub(crate) fn new(core: &Rc<Core>, plan: Plan) -> Self {
+        Self {
+            core: Rc::clone(core),
+            stage: Stage::Planned(plan),
+        }
+    }
+}
+
+impl Future for Waiting {
+    /// Which of several events it was.
+    type Output = usize;
+
+    fn poll(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<usize> {
+        let this = self.get_mut();
+        let mut agenda = this.core.agenda.borrow_mut();
+        match std::mem::replace(&mut this.stage, Stage::Over) {
+            Stage::Planned(plan) => {
+                this.stage = Stage::Armed(agenda.arm_current(plan));
+                Poll::Pending
+            }
+            Stage::Armed(wait) => {
+                let Some(which) = agenda.ended_with(wait) else {
+                    this.stage = Stage::Armed(wait);
+                    return Poll::Pending;
+                };
+                agenda.disarm(wait);
+                Poll::Ready(which)
+            }
+            Stage::Over => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Stage::Armed(wait) = self.stage {
+            self.core.agenda.borrow_mut().disarm(wait);
+        }
+    }
+}
+
+/// What `awaited` gives, or nothing if `limit` is over first.
+pub(super) async fn first<T>(awaited: impl Future<Output = T>, limit: Waiting) -> Option<T> {
+    let (mut awaited, mut limit) = (pin!(awaited), limit);
+    poll_fn(|context| {
+        if let Poll::Ready(value) = awaited.as_mut().poll(context) {
+            return Poll::Ready(Some(value));
+        }
+        Pin::new(&mut limit).poll(context).map(|_| None)
+    })
+    .await
+}

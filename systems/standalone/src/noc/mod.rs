@@ -1,0 +1,13 @@
+//! `warpweave bench noc` and `warpweave validate noc`.
+
+mod bench;
+mod drive;
+mod presets;
+mod traffic;
+mod validation;
+
+pub use bench::{Bench, bench, read_network, read_packets, write_passages};
+pub use drive::{Packet, Passage, Passages, Shape, drive};
+pub use presets::{PRESETS, booksim, preset};
+pub use traffic::{Offered, Pattern};
+pub use validation::validate;

@@ -1,0 +1,243 @@
+//! The coalescing unit in whole machines: placed by the description alone, it changes traffic and
+//! time, and nothing else.
+
+use warpweave_framework::{EngineOptions, Order, Value};
+use warpweave_systems::{Scenario, Simulated};
+
+use super::harness::{
+    Numbers, Step, histogram, kernel, machine, named, program, run, run_with, scenario,
+    scenario_of_text, scenarios, sum,
+};
+
+const PLAIN: &str = "systems/clustered60.ron";
+const COALESCING: &str = "systems/clustered60_icc.ron";
+
+/// Two clusters of three units and two partitions.
+const SMALL: [&str; 3] = [
+    "params.clusters=2",
+    "params.units_per_cluster=3",
+    "params.partitions=2",
+];
+
+fn text(system: &str) -> String {
+    std::fs::read_to_string(scenarios().join(system)).expect("the system file exists")
+}
+
+/// Runs a workload on a machine; its program computes what the host computes.
+fn simulate(scenario: &Scenario, options: EngineOptions) -> Simulated {
+    let executed = scenario.emulate().unwrap_or_else(|error| panic!("{error}"));
+    assert!(!executed.checks.is_empty() && executed.checks.iter().all(|check| check.passed));
+    run_with(scenario, &executed.program, options)
+}
+
+fn on(system: &str, workload: &str, sets: &[&str]) -> Simulated {
+    let sets = [&SMALL[..], sets].concat();
+    simulate(&scenario(system, workload, &sets), EngineOptions::default())
+}
+
+#[test]
+fn the_two_clustered_machines_differ_in_the_unit_only() {
+    let parts = |system: &str| {
+        let program = program(vec![kernel(1, 1, |_, _| vec![Step::Exit])]);
+        let built = machine(&scenario(system, "vector_add.ron", &SMALL), &program);
+        let node = built.system().resolved.to_node();
+        let parts = node.field("parts").expect("a system has parts").entries();
+        let parts = parts.iter().map(|(path, part)| {
+            let path = path.as_str().expect("paths are text").to_owned();
+            (path, warpweave_params::to_ron(part))
+        });
+        parts.collect::<Vec<_>>()
+    };
+    let ends = |path: &str, name: &str| path.rsplit('.').next() == Some(name);
+    let others = |all: Vec<(String, String)>| -> Vec<_> {
+        let all = all.into_iter();
+        all.filter(|(path, _)| !ends(path, "icc") && !ends(path, "port"))
+            .collect()
+    };
+    assert_eq!(others(parts(PLAIN)), others(parts(COALESCING)));
+}
+
+/// Tiles of a row of the product share their lines of `a`, those of a column their lines of `b`.
+#[test]
+fn matrix_multiplication_reads_less_through_the_network() {
+    let sets = ["workload.n=64"];
+    let plain = on(PLAIN, "matrix_multiply.ron", &sets);
+    let coalescing = on(COALESCING, "matrix_multiply.ron", &sets);
+    let reads = |simulated: &Simulated| sum(&named(simulated, "l2"), "reads");
+    let units = named(&coalescing, "icc");
+    assert_eq!(sum(&units, "reads_injected"), reads(&coalescing));
+    assert_eq!(
+        sum(&units, "reads"),
+        sum(&units, "reads_merged") + sum(&units, "cache_hits") + sum(&units, "reads_injected")
+    );
+    let (before, after) = (reads(&plain), reads(&coalescing));
+    assert!(after * 10 < before * 8, "{after} reads against {before}");
+    // One kernel: nothing is under way when it ends.
+    assert_eq!(sum(&units, "open_at_invalidation"), 0);
+    assert_eq!(sum(&units, "invalidations"), 6);
+    let writes = |simulated: &Simulated| sum(&named(simulated, "l2"), "writes");
+    assert_eq!(writes(&plain), writes(&coalescing));
+}
+
+#[test]
+fn coalescing_runs_alike_whatever_the_order_and_whoever_sleeps() {
+    let scenario = scenario(
+        COALESCING,
+        "stencil_2d.ron",
+        &[
+            &SMALL[..],
+            &[
+                "workload.width=48",
+                "workload.height=32",
+                "workload.steps=2",
+            ],
+        ]
+        .concat(),
+    );
+    let outcome = simulate(&scenario, EngineOptions::default());
+    assert!(sum(&named(&outcome, "icc"), "reads_merged") > 0);
+    for options in [
+        EngineOptions {
+            sleeping: false,
+            ..EngineOptions::default()
+        },
+        EngineOptions {
+            order: Order::Shuffled { seed: 7 },
+            ..EngineOptions::default()
+        },
+    ] {
+        let other = simulate(&scenario, options);
+        assert_eq!(other.cycles, outcome.cycles);
+        assert_eq!(other.statistics, outcome.statistics);
+    }
+}
+
+/// A checker around each unit fails the run at a lost, repeated or stale answer. The L2 evicts
+/// nothing here, so it knows the newest write to every line.
+#[test]
+fn a_checker_put_in_by_the_description_finds_no_fault() {
+    let parts = r#""checker": CoalescingChecker(up_ports: "=units", freshness: true),
+                "icc": IccUnit("#;
+    let checked = text(COALESCING)
+        .replacen(r#""icc": IccUnit("#, parts, 1)
+        .replacen(
+            r#""l1[*].down <-> icc.up[*]": (latency: 1),"#,
+            r#""l1[*].down <-> checker.up[*]": (latency: 1),
+                "checker.unit_up[*] <-> icc.up[*]": (latency: 1),"#,
+            1,
+        )
+        .replacen(
+            r#""icc.down <-> port.up[0]": (latency: 1),"#,
+            r#""icc.down <-> checker.unit_down": (latency: 1),
+                "checker.down <-> port.up[0]": (latency: 1),"#,
+            1,
+        );
+    let sets = [&SMALL[..], &["workload.block=32"]].concat();
+    let scenario = scenario_of_text(&checked, "bfs.ron", &sets);
+    let simulated = simulate(&scenario, EngineOptions::default());
+    let checkers = named(&simulated, "checker");
+    assert_eq!(checkers.len(), 2);
+    assert_eq!(sum(&checkers, "unanswered"), 0);
+    assert!(sum(&checkers, "reads_behind_writes") > 0);
+    assert!(sum(&named(&simulated, "icc"), "entries_closed") > 0);
+}
+
+/// The probe around the first-level caches of the whole machine, put in by the description.
+#[test]
+fn a_locality_probe_put_in_by_the_description_sees_what_the_unit_merges() {
+    let probed = text(PLAIN)
+        .replacen(
+            r#"parts: {
+        "host""#,
+            r#"parts: {
+        "probe": LocalityProbe(
+            clusters: "=clusters", units_per_cluster: "=units_per_cluster",
+            windows: [500, 1000, 1500, 2000], window_unit: Cycles, refresh: true,
+            global_end: 1099511627776,
+        ),
+        "host""#,
+            1,
+        )
+        .replacen(
+            r#"ports: { "dispatch[u]": "cu[u].dispatch", "memory": "port.down" },"#,
+            r#"ports: {
+                "dispatch[u]": "cu[u].dispatch", "memory": "port.down",
+                "access[u]": "cu[u].memory", "cache[u]": "l1[u].up",
+                "miss[u]": "l1[u].down", "entry[u]": "port.up[u]",
+            },"#,
+            1,
+        )
+        .replacen(r#""cu[u].memory <-> l1[u].up": (latency: 1),"#, "", 1)
+        .replacen(r#""l1[*].down <-> port.up[*]": (latency: 1),"#, "", 1)
+        .replacen(
+            r#""host.gmu <-> gmu.host": (latency: 1),"#,
+            r#""host.gmu <-> gmu.host": (latency: 1),
+        "cluster[c].access[u] <-> probe.access_up[c * units_per_cluster + u]": (latency: 1),
+        "probe.access_down[c * units_per_cluster + u] <-> cluster[c].cache[u]": (latency: 1),
+        "cluster[c].miss[u] <-> probe.up[c * units_per_cluster + u]": (latency: 1),
+        "probe.down[c * units_per_cluster + u] <-> cluster[c].entry[u]": (latency: 1),"#,
+            1,
+        );
+    let sets = [&SMALL[..], &["workload.n=64"]].concat();
+    let scenario = scenario_of_text(&probed, "matrix_multiply.ron", &sets);
+    let simulated = simulate(&scenario, EngineOptions::default());
+    let probe = named(&simulated, "probe")[0];
+    let part = |name: &str| match probe.get(name) {
+        Some(Value::Ratio { part, whole }) if *whole > 0 => *part,
+        other => panic!("{name} is {other:?}"),
+    };
+    assert_eq!(
+        probe.counter("requests"),
+        Some(sum(&named(&simulated, "l1"), "read_misses"))
+    );
+    let windows = [500, 1000, 1500, 2000];
+    let within = windows.map(|w| part(&format!("locality_within_cluster[{w}]")));
+    assert!(within[0] > 0 && within.is_sorted(), "{within:?}");
+    for (window, within) in windows.iter().zip(within) {
+        let of = |name: &str| part(&format!("{name}[{window}]"));
+        assert_eq!(of("data_sharing") + of("line_sharing"), within);
+    }
+    // Tiles side by side touch different words of a line: 16 floats are half of it.
+    assert!(part("line_sharing[2000]") > 0 && part("data_sharing[2000]") > 0);
+}
+
+/// Three units of one cluster: two ask for a line at once, the third later.
+#[test]
+fn a_line_of_several_units_is_read_once_and_then_found_in_the_cluster() {
+    let sets = ["params.clusters=1", "params.units_per_cluster=3"];
+    let scenario = scenario(COALESCING, "vector_add.ron", &sets);
+    let (shared, other) = (0, 1 << 16);
+    let program = program(vec![kernel(3, 1, |work_group, _| match work_group {
+        2 => vec![
+            Step::Load(other),
+            Step::Use,
+            Step::Load(shared),
+            Step::Use,
+            Step::Exit,
+        ],
+        _ => vec![Step::Load(shared), Step::Use, Step::Exit],
+    })]);
+    let mut machine = machine(&scenario, &program);
+    let simulated = run(&mut machine);
+    let units = named(&simulated, "icc");
+    let counts = ["reads", "reads_merged", "reads_injected", "cache_hits"];
+    assert_eq!(counts.map(|name| sum(&units, name)), [4, 1, 2, 1]);
+    assert_eq!(sum(&named(&simulated, "l2"), "reads"), 2);
+    // The hit: issue to L1, its miss, the probe, the fill of the L1, and the wires between.
+    let numbers = Numbers(machine.system().resolved.to_node());
+    let (cu, l1, icc) = ("cluster[0].cu[0]", "cluster[0].l1[0]", "cluster[0].icc");
+    let hit = numbers.of(cu, "classes.load.latency")
+        + 2 * numbers.wire("cluster[0].cu[0].memory")
+        + numbers.of(l1, "miss_latency_cycles")
+        + 2 * numbers.wire("cluster[0].l1[0].down")
+        + numbers.of(icc, "coalesced_cache.access_cycles")
+        + numbers.of(l1, "fill_latency_cycles");
+    let latencies = named(&simulated, "cu").into_iter().filter_map(|unit| {
+        let loads = histogram(&[unit], "load_latency");
+        match unit.get("load_latency") {
+            Some(Value::Histogram(h)) if loads.0 == 2 => h.min(),
+            _ => None,
+        }
+    });
+    assert_eq!(latencies.collect::<Vec<_>>(), [hit]);
+}

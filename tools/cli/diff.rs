@@ -1,0 +1,193 @@
+//! `warpweave diff`: the first cycle and component at which two runs part.
+//!
+//! The state hashes of the two results folders say between which epochs; there both runs are
+//! repeated from their manifests, side by side, edge by edge.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde::Deserialize;
+use warpweave_framework::Difference;
+use warpweave_systems::{Machine, ReadLog, Scenario, StateLog, standard_registry};
+
+use crate::outcome::{CommandResult, Failure, to_stderr, to_stdout};
+
+/// What of a manifest is needed to repeat its run.
+#[derive(Deserialize)]
+struct Manifest {
+    command: Vec<String>,
+    trace_hash: String,
+    warpweave_version: String,
+    state_hash_every: Option<u64>,
+}
+
+/// A run as its results folder tells of it.
+struct Recorded {
+    folder: PathBuf,
+    manifest: Manifest,
+    every: u64,
+    log: ReadLog,
+}
+
+pub(crate) fn diff(a: &Path, b: &Path, quiet: bool) -> CommandResult {
+    let runs = [Recorded::read(a)?, Recorded::read(b)?];
+    let [of_a, of_b] = &runs;
+    if of_a.every != of_b.every {
+        return Err(Failure::InputText(format!(
+            "the state hashes of {} are {} cycles apart, those of {} {}\nhint: repeat one of the \
+             runs with the --state-hash of the other",
+            a.display(),
+            of_a.every,
+            b.display(),
+            of_b.every
+        )));
+    }
+    let Some((before, after)) = of_a.log.parts_from(&of_b.log) else {
+        let epochs = of_a.log.epochs.len();
+        to_stdout(&format!("equal: {epochs} state hashes are the same\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let equal = before.map_or_else(
+        || "no state hash is the same".to_owned(),
+        |cycle| format!("equal up to core cycle {cycle}"),
+    );
+    let mut text = format!("{equal}; different after core cycle {after}\n");
+    if !quiet {
+        to_stderr("repeating both runs to find where they part");
+    }
+    let [mut one, mut two] = [of_a.machine()?, of_b.machine()?];
+    if let Err(difference) = one.same_description(&two) {
+        text += &format!(
+            "the runs are not of the same machine: {}\n",
+            told(&difference)
+        );
+    }
+    for (run, machine) in runs.iter().zip([&mut one, &mut two]) {
+        run.repeat(machine, before.unwrap_or(0))?;
+    }
+    let parting = one.parting(&mut two, after);
+    let parting = parting.map_err(|error| Failure::InputText(error.to_string()))?;
+    let Some((cycle, parting)) = parting else {
+        return Err(Failure::Program(format!(
+            "{text}both runs were repeated and did not part: at least one of them is not \
+             deterministic, or was not run by this version"
+        )));
+    };
+    if let Some(cycle) = cycle {
+        text += &format!("first difference after core cycle {cycle}\n");
+    }
+    text += &parting.to_string();
+    to_stdout(&text)?;
+    Ok(ExitCode::FAILURE)
+}
+
+impl Recorded {
+    fn read(folder: &Path) -> Result<Self, Failure> {
+        let read = |name: &str| {
+            let path = folder.join(name);
+            fs::read_to_string(&path).map_err(|error| {
+                Failure::InputText(format!("cannot read {}: {error}", path.display()))
+            })
+        };
+        let manifest: Manifest = serde_json::from_str(&read("manifest.json")?)
+            .map_err(|error| bad(folder, "manifest.json", &error))?;
+        let Some(every) = manifest.state_hash_every else {
+            return Err(Failure::InputText(format!(
+                "{} holds no state hashes\nhint: repeat the run with `--state-hash 10000`",
+                folder.display()
+            )));
+        };
+        let log = ReadLog::parse(&read("state-hashes.csv")?)
+            .map_err(|error| bad(folder, "state-hashes.csv", &error))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            manifest,
+            every,
+            log,
+        })
+    }
+
+    /// The machine of the run before its first cycle.
+    fn machine(&self) -> Result<Machine, Failure> {
+        let Manifest {
+            command,
+            trace_hash,
+            warpweave_version,
+            ..
+        } = &self.manifest;
+        let folder = self.folder.display();
+        if warpweave_version != env!("CARGO_PKG_VERSION") {
+            return Err(Failure::InputText(format!(
+                "{folder} was written by warpweave {warpweave_version}, which this is not"
+            )));
+        }
+        let scenario = command.get(2).map(PathBuf::from).unwrap_or_default();
+        let sets: Vec<_> = command
+            .iter()
+            .skip(3)
+            .filter(|a| *a != "--set")
+            .cloned()
+            .collect();
+        let scenario = Scenario::load(&scenario, &sets)?;
+        let program = scenario.emulate()?.program;
+        if program.hash().to_string() != *trace_hash {
+            return Err(Failure::InputText(format!(
+                "the program of {folder} is no longer the one that was run: its files have changed"
+            )));
+        }
+        Ok(scenario.machine(&standard_registry(), &program)?)
+    }
+
+    /// Runs up to `cycle`, comparing with the recorded hashes on the way.
+    fn repeat(&self, machine: &mut Machine, cycle: u64) -> Result<(), Failure> {
+        let never = Arc::new(AtomicBool::new(false));
+        let mut log = StateLog::new(self.every);
+        while machine.cycle() < cycle {
+            machine.advance(log.next_after(machine.cycle()).min(cycle), &never);
+            let recorded = log.record(machine);
+            let rolling = recorded.map_err(|error| Failure::InputText(error.to_string()))?;
+            let now = machine.cycle();
+            let before = self.log.epochs.iter().find(|(at, _)| *at == now);
+            if before.is_some_and(|(_, hash)| *hash != rolling) {
+                return Err(Failure::Program(format!(
+                    "repeated, {} has another state after core cycle {now} than it had: it is not \
+                     deterministic, or its files have changed",
+                    self.folder.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn bad(folder: &Path, name: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::InputText(format!("{}: {error}", folder.join(name).display()))
+}
+
+/// A difference between two runs, the first in the place of the checkpoint.
+fn told(difference: &Difference) -> String {
+    match difference {
+        Difference::Field {
+            name,
+            kind,
+            field,
+            checkpoint,
+            system,
+        } => {
+            let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+            let (a, b) = (shown(checkpoint), shown(system));
+            format!("`{name}` ({kind}): field `{field}`: {a} | {b}")
+        }
+        Difference::Gone { name, kind } => format!("only the first has `{name}` ({kind})"),
+        Difference::New { name, kind } => format!("only the second has `{name}` ({kind})"),
+        Difference::Moved { name, kind } => format!("`{name}` ({kind}) comes at another place"),
+        Difference::Kind {
+            name,
+            checkpoint,
+            system,
+        } => format!("`{name}` is a {checkpoint} in the first and a {system} in the second"),
+    }
+}
