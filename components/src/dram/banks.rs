@@ -272,10 +272,10 @@ pub(crate) struct Banks {
 }
 
 impl Banks {
-    pub(crate) fn new(geometry: &Geometry, gaps: Gaps) -> Self {
+    pub(crate) fn new(geometry: &Geometry, gaps: &Gaps) -> Self {
         assert!(geometry.banks() <= BANKS_MAX, "checked with the geometry");
         Self {
-            gaps,
+            gaps: *gaps,
             group_shift: geometry.banks_per_group.trailing_zeros(),
             state: BanksState {
                 banks: vec![Bank::default(); geometry.banks() as usize],

@@ -207,10 +207,10 @@ pub struct Controller {
 impl Controller {
     /// A controller with closed banks at cycle 0. Numbers are to be checked before.
     pub fn new(config: &Config) -> Self {
-        Self::with_gaps(config, Gaps::new(&config.timing))
+        Self::with_gaps(config, &Gaps::new(&config.timing))
     }
 
-    pub(crate) fn with_gaps(config: &Config, gaps: Gaps) -> Self {
+    pub(crate) fn with_gaps(config: &Config, gaps: &Gaps) -> Self {
         let Config {
             geometry, timing, ..
         } = config;

@@ -83,17 +83,19 @@ impl Queue {
             line.youngest = index;
         }
         line.len += 1;
-        match open {
-            Some(open) if open == row && line.hit == NONE => line.hit = index,
-            Some(open) if open == row => {
-                if line.other_hit == NONE && entries[line.hit as usize].write != write {
-                    line.other_hit = index;
-                }
-            }
-            Some(_) if line.miss == NONE => line.miss = index,
-            _ => {}
-        }
         self.banks |= 1 << bank;
+        let Some(open) = open else {
+            return;
+        };
+        if open != row {
+            if line.miss == NONE {
+                line.miss = index;
+            }
+        } else if line.hit == NONE {
+            line.hit = index;
+        } else if line.other_hit == NONE && entries[line.hit as usize].write != write {
+            line.other_hit = index;
+        }
     }
 
     pub(crate) fn remove(&mut self, entries: &mut [Entry], index: u16, open: Option<u32>) {

@@ -349,6 +349,103 @@ fn bad_numbers_are_refused_by_field() {
     assert_eq!(of(&|s| s.timing.t_cl = 1 << 25), "timing.t_cl");
 }
 
+/// Controllers that have little in common.
+fn with_policies(number: usize) -> GddrSpec {
+    let usual = spec(preset_a());
+    match number {
+        0 => usual,
+        1 => GddrSpec {
+            bank_queue: Some(8),
+            scheduler: Scheduler::BankRoundRobin { hits: 4 },
+            drain: Drain::Batches { idle_above: 8 },
+            ..usual
+        },
+        2 => GddrSpec {
+            scheduler: Scheduler::FrFcfsCap { columns: 16 },
+            page: Page::Closed,
+            refresh: Refresh::PerBank { postponed_max: 0 },
+            timing: Timing {
+                t_refi_b: Some(166),
+                t_rfc_b: Some(60),
+                t_rrefd: Some(10),
+                ..usual.timing
+            },
+            ..usual
+        },
+        _ => GddrSpec {
+            channels: 2,
+            mapping: MappingSpec::Order(vec![
+                Field::Column,
+                Field::Channel,
+                Field::BankGroup,
+                Field::Bank,
+                Field::Row,
+            ]),
+            scheduler: Scheduler::RowHitFirst,
+            page: Page::Timeout { cycles: 40 },
+            refresh: Refresh::AllBank { postponed_max: 7 },
+            merge_writes: false,
+            ..usual
+        },
+    }
+}
+
+#[test]
+fn channels_work_side_by_side() {
+    let cycles = |channels: u32| {
+        let mut bench = Bench::of(&GddrSpec {
+            channels,
+            mapping: MappingSpec::Order(vec![
+                Field::BankGroup,
+                Field::Channel,
+                Field::Column,
+                Field::Bank,
+                Field::Row,
+            ]),
+            devices: 4,
+            ports: 2,
+            ..spec(preset_a())
+        });
+        for id in 0..400u32 {
+            // Each port one line in two.
+            let port = id as usize % 2;
+            bench.requests[port].send(MemRequest::read(id, u64::from(id) * 128, u32::MAX));
+        }
+        let last = (0..200).map(|_| {
+            let responses = bench.responses.clone();
+            let ends = responses.iter().map(|r| bench.bench.receive(r).0);
+            ends.max().expect("two ports")
+        });
+        last.max().expect("200 pairs")
+    };
+    let (one, two) = (cycles(1), cycles(2));
+    // One request enters per cycle, and every access takes two cycles of one data bus.
+    assert!(two * 10 < one * 6, "{two} and {one} cycles");
+}
+
+#[test]
+fn a_write_behind_a_read_of_its_line_cannot_lock_up_full_queues() {
+    for policies in 0..4 {
+        let mut bench = Bench::of(&GddrSpec {
+            ports: 2,
+            read_queue: 4,
+            write_queue: 9,
+            drain: Drain::Watermarks { high: 8, low: 1 },
+            ..with_policies(policies)
+        });
+        for round in 0..40u32 {
+            let line = |n: u32| u64::from(round * 8 + n) * ROW_BYTES / 4;
+            for n in 0..8 {
+                bench.requests[0].send(MemRequest::read(round * 16 + n, line(n), 0xff));
+                bench.requests[1].send(MemRequest::write(round * 16 + 8 + n, line(n), 0xff));
+            }
+        }
+        assert_eq!(bench.bench.run_until_quiet(), Outcome::Done);
+        let answered: Vec<_> = bench.responses.iter().map(Sink::count).collect();
+        assert_eq!(answered, [320, 320], "policies {policies}");
+    }
+}
+
 /// A request of random traffic: port, gap before it, kind, line, words.
 type Random = (usize, Cycle, u8, u64, u32);
 
@@ -357,14 +454,9 @@ fn traffic() -> impl Strategy<Value = Vec<Random>> {
     prop::collection::vec((0..2usize, 0..12u64, 0..8u8, 0..24u64, words), 1..120)
 }
 
-/// Sends the traffic; each port has its own lines. Returns what came back and the statistics.
-fn run(
-    spec: &GddrSpec,
-    traffic: &[Random],
-    stalls: u32,
-    options: EngineOptions,
-) -> (Vec<Vec<(Cycle, MemResponse)>>, InstanceStatistics) {
-    let mut bench = Bench::new(spec, options);
+/// A bench that sends the traffic; each port has its own lines.
+fn busy(spec: &GddrSpec, traffic: &[Random], stalls: u32, options: EngineOptions) -> Bench {
+    let bench = Bench::new(spec, options);
     let mut at = 1;
     for (i, &(port, gap, kind, line, words)) in traffic.iter().enumerate() {
         at += gap;
@@ -392,6 +484,17 @@ fn run(
     for (port, responses) in bench.responses.iter().enumerate() {
         responses.stall_randomly(port as u64 + 5, stalls);
     }
+    bench
+}
+
+/// What comes back, and the statistics.
+fn run(
+    spec: &GddrSpec,
+    traffic: &[Random],
+    stalls: u32,
+    options: EngineOptions,
+) -> (Vec<Vec<(Cycle, MemResponse)>>, InstanceStatistics) {
+    let mut bench = busy(spec, traffic, stalls, options);
     bench.bench.step(12_000);
     let received = bench.responses.iter().map(|sink| {
         let mut all = Vec::new();
@@ -438,12 +541,13 @@ proptest! {
     #[test]
     fn every_request_is_answered_once_in_order_however_the_engine_runs(
         traffic in traffic(), stalls in 0u32..15, small in any::<bool>(), devices in 0u32..3,
+        policies in 0usize..4,
     ) {
         let mut spec = GddrSpec {
             ports: 2,
             devices: 1 << devices,
             latency_cycles: devices * 5,
-            ..spec(preset_a())
+            ..with_policies(policies)
         };
         if small {
             (spec.read_queue, spec.write_queue) = (2, 3);
@@ -473,5 +577,18 @@ proptest! {
             prop_assert_eq!(&other, &received);
             prop_assert_eq!(&theirs, &statistics);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn saved_in_the_middle_of_traffic_it_goes_on_identically(
+        traffic in traffic(), stalls in 0u32..15, policies in 0usize..4,
+    ) {
+        let spec = GddrSpec { ports: 2, latency_cycles: 5, ..with_policies(policies) };
+        let build = || busy(&spec, &traffic, stalls, EngineOptions::default()).bench;
+        TestBench::check_state(build, &[70, 333, 1200, 5000], 9000);
     }
 }

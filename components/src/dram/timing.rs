@@ -153,7 +153,7 @@ impl Timing {
                 let given = |name: &str, value: Option<u32>| {
                     value.ok_or_else(|| {
                         let message = "per-bank refresh needs it".to_owned();
-                        SpecError::at(&format!("{field}.{name}"), message)
+                        SpecError::at(format!("{field}.{name}"), message)
                     })
                 };
                 let duration = given("t_rfc_b", self.t_rfc_b)?;

@@ -5,6 +5,15 @@ use super::super::checker::Checker;
 use super::drive::Line;
 use super::*;
 
+/// What a refresh whose time has come does to a cycle.
+enum Barred {
+    Nothing,
+    Bank(u32),
+    Everything,
+    /// The refresh, or what it needs, got the command.
+    Issued,
+}
+
 pub(super) struct Naive {
     config: Config,
     checker: Checker,
@@ -172,21 +181,22 @@ impl Naive {
                 return;
             }
         }
-        let barred = match self.refresh(cycle) {
-            Ok(barred) => barred,
-            Err(()) => return,
+        let scheduled = match self.refresh(cycle) {
+            Barred::Issued => return,
+            Barred::Everything => false,
+            Barred::Bank(bank) => self.schedule(cycle, Some(bank)),
+            Barred::Nothing => self.schedule(cycle, None),
         };
-        if barred != Some(None) && self.schedule(cycle, barred.flatten()) {
+        if scheduled {
             return;
         }
         self.close_expired(cycle);
     }
 
-    /// What a refresh whose time has come bars (everything, a bank), or that it got a command.
-    fn refresh(&mut self, cycle: Cycle) -> Result<Option<Option<u32>>, ()> {
+    fn refresh(&mut self, cycle: Cycle) -> Barred {
         let refresh = self.config.refresh;
         let Some(interval) = self.config.timing.refresh_interval(refresh) else {
-            return Ok(None);
+            return Barred::Nothing;
         };
         let owed = cycle / u64::from(interval) - self.refreshed;
         let banks = u64::from(self.config.geometry.banks());
@@ -199,7 +209,7 @@ impl Naive {
         let mut all = fronts.chain(&self.queued).chain(&self.active);
         let wanted = all.any(counts) && self.has_work();
         if owed == 0 || wanted && owed <= u64::from(refresh.postponed_max()) {
-            return Ok(None);
+            return Barred::Nothing;
         }
         let issued = if everything {
             if self.open.iter().any(Option::is_some) {
@@ -216,10 +226,11 @@ impl Naive {
             self.refreshed += u64::from(issued);
             issued
         };
-        if issued {
-            return Err(());
+        match (issued, everything) {
+            (true, _) => Barred::Issued,
+            (false, true) => Barred::Everything,
+            (false, false) => Barred::Bank(bank),
         }
-        Ok(Some((!everything).then_some(bank)))
     }
 
     /// The requests to choose from, oldest first.

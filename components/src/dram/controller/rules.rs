@@ -190,7 +190,7 @@ fn mixed_traffic() -> Vec<Line> {
     lines.collect()
 }
 
-fn run(config: &Config, gaps: Gaps) -> Report {
+fn run(config: &Config, gaps: &Gaps) -> Report {
     let mut controller = Controller::with_gaps(config, gaps);
     controller.record_commands();
     let feasible = config.timing.check("timing", config.refresh).is_ok();
@@ -211,7 +211,7 @@ fn run(config: &Config, gaps: Gaps) -> Report {
 #[test]
 fn every_rule_can_be_the_one_that_binds() {
     for (rule, name, config) in binding() {
-        let report = run(&config, Gaps::new(&config.timing));
+        let report = run(&config, &Gaps::new(&config.timing));
         assert_eq!(report.violations, [], "{rule:?}");
         assert!(
             report.exercised().any(|exact| exact == name),
@@ -244,7 +244,7 @@ fn a_rule_one_cycle_too_short_or_dropped_is_noticed_and_named() {
         for dropped in [false, true] {
             let mut gaps = Gaps::new(&config.timing);
             gaps.weaken(rule, dropped);
-            let report = run(&config, gaps);
+            let report = run(&config, &gaps);
             assert!(
                 report.violations.iter().any(|v| v.what.contains(name)),
                 "{rule:?}: breaking {name} went unnoticed, dropped: {dropped}"
