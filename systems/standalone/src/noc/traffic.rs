@@ -73,10 +73,9 @@ impl Offered {
                 if fraction(bits(0)) < probability {
                     let uniform = (bits(1) % shape.outputs as u64) as usize;
                     let dst = match self.pattern {
-                        Pattern::Uniform => uniform,
-                        Pattern::Permutation => (src * 5 + 3) % sources,
+                        Pattern::Permutation => (src + 3) % sources,
                         Pattern::Hotspot(part) if fraction(bits(2)) < part => 0,
-                        Pattern::Hotspot(_) => uniform,
+                        Pattern::Uniform | Pattern::Hotspot(_) => uniform,
                     };
                     packets.push(Packet {
                         create,
