@@ -7,7 +7,7 @@ use super::ReplacementPolicy;
 
 /// See the module.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct BitPlru {
+pub(in crate::cache) struct BitPlru {
     ways: usize,
     marks: Vec<u64>,
 }

@@ -7,7 +7,7 @@ use super::lru::oldest;
 
 /// See the module.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Fifo {
+pub(in crate::cache) struct Fifo {
     ways: usize,
     clock: u64,
     /// Time of installation.

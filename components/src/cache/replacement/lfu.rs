@@ -7,7 +7,7 @@ use super::lru::oldest;
 
 /// See the module.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Lfu {
+pub(in crate::cache) struct Lfu {
     ways: usize,
     counts: Vec<u64>,
 }

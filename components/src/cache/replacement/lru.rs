@@ -6,7 +6,7 @@ use super::ReplacementPolicy;
 
 /// See the module.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Lru {
+pub(in crate::cache) struct Lru {
     ways: usize,
     clock: u64,
     /// Time of last use.

@@ -8,7 +8,7 @@ use super::ReplacementPolicy;
 
 /// See the module.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct PseudoLru {
+pub(in crate::cache) struct PseudoLru {
     ways: usize,
     /// Bit `n` of a set's word belongs to node `n`.
     trees: Vec<u64>,

@@ -7,7 +7,7 @@ use super::ReplacementPolicy;
 
 /// See the module.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Random {
+pub(in crate::cache) struct Random {
     ways: usize,
     seed: u64,
     installed: u64,

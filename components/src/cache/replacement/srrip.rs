@@ -10,7 +10,7 @@ use super::ReplacementPolicy;
 
 /// See the module.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Srrip {
+pub(in crate::cache) struct Srrip {
     ways: usize,
     intervals: Vec<u8>,
 }
