@@ -21,13 +21,15 @@
 //! | `control.done` | out | [`CacheCommandDone`] | its answer waits (optional) |
 //!
 //! # Behaviour
-//! One request per cycle is accepted, in order. A request whose resources are missing blocks those
+//! One request per cycle (with banks, several) is accepted, in order. A request whose resources are missing blocks those
 //! behind it; nothing is dropped or retried.
 //!
 //! * A request for a line in flight joins its MSHR ("hit reserved") and causes no traffic. It is
 //!   answered in its turn after the fill.
 //! * **Write-evict**: a write goes down and is acknowledged from there. A copy of its line is
 //!   dropped; a line in flight is not installed, and a later read opens another MSHR for it.
+//! * **Write-through**: a write updates a copy of its line and goes down; it holds an MSHR of the line
+//!   until it is acknowledged, and later requests for the line join that.
 //! * **Write-back**: a write stays in the line. [`PartialWrite`] says how a write to an absent line
 //!   is taken. A dirty victim leaves as a copy-back of its dirty words, ahead of the miss that
 //!   displaced it.
@@ -39,13 +41,25 @@
 //! * A request that would pass a line in flight for which writes or atomics wait is blocked until
 //!   they are answered; so is a write that allocates without fetching while a passing request for
 //!   its line, or a read that such a request overtook, is not answered.
+//! * **Sectors**: a miss fetches the sectors that it touches. A request that joins a line in flight
+//!   asks for those it needs and nobody asked for; it is answered when its own words have come and the
+//!   waiters before it have been answered.
+//! * **Shorter lines below**: what goes down is cut into one request per line of that level. As its
+//!   answers come in any order, a request that passes then waits for its line in flight and for
+//!   others that passed, and a miss for those too.
+//! * **Banks**: each accepted request and each fill occupies the bank of its set; the head request
+//!   waits for a busy one. Fills never wait.
+//! * **Victim cache**: a replaced line goes there; a miss that finds its line there swaps it with the
+//!   line it displaces and is a hit.
+//! * **Halves**: each part has its own lines; a passing request drops the copies in all.
+//! * **Policies** decide about places, extra sectors, flags and victims: see [`policy`].
 //! * **Invalidation**: no request is accepted while one is pending. When every request accepted
 //!   before is answered and everything for below is sent, all clean lines are dropped (dirty ones
 //!   stay) and the command is answered in the same cycle.
 //!
 //! Order: answers for one line leave in the order of its requests, whatever their source, provided
 //! the level below keeps that order for what it is sent. Lines above may be shorter than those of
-//! this cache, never longer; all of a line is fetched.
+//! this cache, never longer.
 //!
 //! The `write_sequence` of a response is the highest one known, at the request's place in that
 //! order, of the line where the data came from: kept per line, raised by writes, atomics and
@@ -56,7 +70,8 @@
 //! `c` is the cycle in which a request is accepted: the first in which it is readable, at the head
 //! and not blocked. Without contention for ports:
 //!
-//! * hit: answered in `c + hit_latency_cycles` (atomic executed here: `+ latency_cycles`); hits
+//! * hit: answered in `c + hit_latency_cycles` (atomic executed here, or line from the victim cache:
+//!   plus that latency); hits
 //!   leave in order, so those behind an atomic wait for it;
 //! * miss or passing request: sent down in `c + miss_latency_cycles`, one cycle later if its victim
 //!   is copied back; one request per cycle leaves;
@@ -122,11 +137,15 @@
 //! ```
 //!
 //! # Not modelled
-//! Data; banks and port conflicts of the data array; sectored fetching; ECC; replacement other than
-//! [`Replacement`]; scrubbing of dirty lines at an invalidation.
+//! Data; ECC; coherence between caches; separate tag and data pipelines; scrubbing of dirty lines at
+//! an invalidation.
 
 mod control;
+#[cfg(test)]
+mod feature_tests;
 mod mshr_file;
+#[cfg(test)]
+mod page;
 mod pass_table;
 mod perform;
 pub mod policy;

@@ -305,10 +305,12 @@ impl Cache {
                 return Err(Blocked::LineBusy);
             }
         }
+        // Pieces are answered in any order: one request that passes per line at a time.
         if self.cut
-            && self
-                .other_halves(access.line)
-                .any(|l| self.mshrs.find(l).is_some())
+            && (self.overtakes(access)
+                || self
+                    .other_halves(access.line)
+                    .any(|l| self.mshrs.find(l).is_some()))
         {
             return Err(Blocked::LineBusy);
         }

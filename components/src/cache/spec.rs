@@ -80,8 +80,8 @@ pub struct CacheSpec {
     /// Requests in flight that only pass through: writes of a write-evict cache, forwarded
     /// atomics, bypassing requests.
     pub pass_entries: u32,
-    /// Requests waiting to be sent down, at least 2 (a copy-back and the miss that caused it), times
-    /// the pieces that a line is cut into for the level below.
+    /// Requests waiting to be sent down, at least 2 (a copy-back and the miss that caused it; 3 with
+    /// `WriteThrough` that allocates), times the pieces that a line is cut into for the level below.
     pub miss_queue_entries: u32,
     /// Cycles from a request being readable to its hit being answered.
     pub hit_latency_cycles: u32,
@@ -323,12 +323,18 @@ impl CacheSpec {
             })?;
         }
         let pieces = self.line_bytes / self.below_line();
+        let through = self.write == WritePolicy::WriteThrough && self.allocates_writes();
+        let (least, what) = if through {
+            (3 * pieces, "a line to copy back, one to fetch, and a write")
+        } else {
+            (2 * pieces, "a line to copy back and one to fetch")
+        };
         SpecError::require(
-            self.miss_queue_entries >= 2 * pieces,
+            self.miss_queue_entries >= least,
             "miss_queue_entries",
             || {
                 format!(
-                    "{} does not hold a line to copy back and one to fetch, {pieces} requests each",
+                    "{} is less than {least}: {what}, {pieces} requests each",
                     self.miss_queue_entries
                 )
             },
@@ -381,7 +387,7 @@ impl CacheSpec {
             ("mshr_entries", self.mshr_entries, 1),
             ("mshr_merges", self.mshr_merges, 1),
             ("pass_entries", self.pass_entries, 1),
-            ("miss_queue_entries", self.miss_queue_entries, 2),
+            ("miss_queue_entries", self.miss_queue_entries, 1),
             ("hit_latency_cycles", self.hit_latency_cycles, 0),
             ("miss_latency_cycles", self.miss_latency_cycles, 0),
             ("fill_latency_cycles", self.fill_latency_cycles, 0),

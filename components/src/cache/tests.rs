@@ -47,18 +47,18 @@ fn l2(partial: PartialWrite) -> CacheSpec {
 }
 
 /// A cache between a scripted requester and a scripted level below.
-struct Rig {
-    bench: TestBench,
-    request: Source<MemRequest>,
-    response: Sink<MemResponse>,
-    below: Sink<MemRequest>,
-    answer: Source<MemResponse>,
+pub(super) struct Rig {
+    pub(super) bench: TestBench,
+    pub(super) request: Source<MemRequest>,
+    pub(super) response: Sink<MemResponse>,
+    pub(super) below: Sink<MemRequest>,
+    pub(super) answer: Source<MemResponse>,
 }
 
-const ALL: u32 = u32::MAX;
+pub(super) const ALL: u32 = u32::MAX;
 
 impl Rig {
-    fn new(spec: CacheSpec) -> Self {
+    pub(super) fn new(spec: CacheSpec) -> Self {
         let mut bench = TestBench::new();
         bench.add("cache", Cache::new(spec).unwrap());
         let request = bench.source("cache.up.request");
@@ -74,16 +74,16 @@ impl Rig {
         }
     }
 
-    fn read_at(&self, cycle: Cycle, id: u32, line: u64) {
+    pub(super) fn read_at(&self, cycle: Cycle, id: u32, line: u64) {
         self.request.send_at(cycle, MemRequest::read(id, line, 1));
     }
 
-    fn write_at(&self, cycle: Cycle, id: u32, line: u64, words: u32) {
+    pub(super) fn write_at(&self, cycle: Cycle, id: u32, line: u64, words: u32) {
         self.request
             .send_at(cycle, MemRequest::write(id, line, words));
     }
 
-    fn atomic_at(&self, cycle: Cycle, id: u32, line: u64) {
+    pub(super) fn atomic_at(&self, cycle: Cycle, id: u32, line: u64) {
         self.request.send_at(
             cycle,
             MemRequest {
@@ -94,7 +94,13 @@ impl Rig {
     }
 
     /// The next request below: it must leave in `cycle`.
-    fn below_at(&mut self, cycle: Cycle, kind: RequestKind, line: u64, words: u32) -> MemRequest {
+    pub(super) fn below_at(
+        &mut self,
+        cycle: Cycle,
+        kind: RequestKind,
+        line: u64,
+        words: u32,
+    ) -> MemRequest {
         let (at, request) = self.bench.receive(&self.below);
         assert_eq!(
             (at, request.kind, request.line, request.words),
@@ -103,19 +109,19 @@ impl Rig {
         request
     }
 
-    fn answer_at(&self, cycle: Cycle, request: &MemRequest) {
+    pub(super) fn answer_at(&self, cycle: Cycle, request: &MemRequest) {
         self.answer.send_at(cycle, request.answer(Level::Dram));
     }
 
     /// The next response above: it must leave in `cycle`.
-    fn above_at(&mut self, cycle: Cycle, id: u32, level: Level) -> MemResponse {
+    pub(super) fn above_at(&mut self, cycle: Cycle, id: u32, level: Level) -> MemResponse {
         let (at, response) = self.bench.receive(&self.response);
         assert_eq!((at, response.id, response.level), (cycle, id, level));
         response
     }
 
     /// Brings a line in and returns the cycle after its answer.
-    fn warm(&mut self, line: u64) -> Cycle {
+    pub(super) fn warm(&mut self, line: u64) -> Cycle {
         let start = self.bench.cycle() + 2;
         self.read_at(start, 99, line);
         let fetch = self.below_at(start + 2, RequestKind::Read, line, ALL);
@@ -126,7 +132,7 @@ impl Rig {
         self.bench.cycle() + 2
     }
 
-    fn count(&mut self, name: &str) -> u64 {
+    pub(super) fn count(&mut self, name: &str) -> u64 {
         self.bench.statistics("cache").counter(name).unwrap()
     }
 }

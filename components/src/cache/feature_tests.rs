@@ -1,0 +1,330 @@
+//! Sectors, pieces, banks, victim cache, parts and write policies on a test bench: exact cycles.
+
+use super::tests::{ALL, Rig, l1};
+use super::*;
+
+fn sectored() -> CacheSpec {
+    CacheSpec {
+        sector_bytes: Some(32),
+        ..l1()
+    }
+}
+
+fn read(id: u32, line: u64, words: u32) -> MemRequest {
+    MemRequest::read(id, line, words)
+}
+
+#[test]
+fn a_miss_fetches_its_sectors_and_others_later_into_the_same_way() {
+    let mut rig = Rig::new(sectored());
+    rig.request.send_at(10, read(1, 0, 1));
+    let first = rig.below_at(12, RequestKind::Read, 0, 0xff);
+    rig.answer_at(20, &first);
+    rig.above_at(23, 1, Level::Dram);
+    rig.request.send_at(30, read(2, 0, 2));
+    rig.above_at(35, 2, Level::L1);
+    rig.request.send_at(40, read(3, 0, 0x1_0000));
+    let second = rig.below_at(42, RequestKind::Read, 0, 0xff_0000);
+    rig.answer_at(50, &second);
+    rig.above_at(53, 3, Level::Dram);
+    assert_eq!((rig.count("misses"), rig.count("partial_misses")), (2, 1));
+    assert_eq!(rig.count("evictions"), 0);
+    // One request for several sectors.
+    rig.request.send_at(60, read(4, 128, 0x10_1001));
+    rig.below_at(62, RequestKind::Read, 128, 0xff_ffff);
+}
+
+#[test]
+fn a_request_that_joins_asks_for_its_other_sectors_and_waits_for_its_own_only() {
+    let mut rig = Rig::new(sectored());
+    rig.request.send_at(10, read(1, 0, 1));
+    rig.request.send_at(11, read(2, 0, 0x101));
+    rig.request.send_at(12, read(3, 0, 2));
+    let first = rig.below_at(12, RequestKind::Read, 0, 0xff);
+    let second = rig.below_at(13, RequestKind::Read, 0, 0xff00);
+    rig.answer_at(20, &first);
+    rig.above_at(23, 1, Level::Dram);
+    rig.answer_at(30, &second);
+    rig.above_at(33, 2, Level::Dram);
+    // The third has its words, but leaves in its turn.
+    rig.above_at(34, 3, Level::Dram);
+    assert_eq!(
+        (rig.count("hits_reserved"), rig.count("further_sectors")),
+        (2, 1)
+    );
+    assert_eq!(rig.count("mshr_cycles"), 34 - 10);
+}
+
+#[test]
+fn a_miss_over_shorter_lines_is_one_read_for_each_of_them() {
+    let mut rig = Rig::new(CacheSpec {
+        below_line_bytes: Some(32),
+        miss_queue_entries: 8,
+        ..l1()
+    });
+    rig.request.send_at(10, read(1, 128, 0x100));
+    rig.request.send_at(11, read(2, 128, ALL));
+    let pieces: Vec<_> = (0..4)
+        .map(|n| rig.below_at(12 + n, RequestKind::Read, 128 + 32 * n, 0xff))
+        .collect();
+    for (n, piece) in [(0, 3), (1, 1), (2, 0), (3, 2)] {
+        rig.answer_at(30 + 10 * n, &pieces[piece]);
+    }
+    // The piece of the first came second, the last piece of the second fourth.
+    rig.above_at(43, 1, Level::Dram);
+    rig.above_at(63, 2, Level::Dram);
+    assert_eq!((rig.count("fills"), rig.count("misses")), (4, 1));
+}
+
+#[test]
+fn a_write_over_shorter_lines_is_acknowledged_when_all_its_pieces_are() {
+    let mut rig = Rig::new(CacheSpec {
+        below_line_bytes: Some(64),
+        ..l1()
+    });
+    rig.write_at(10, 1, 0, 0x3_c000);
+    let first = rig.below_at(12, RequestKind::Write, 0, 0xc000);
+    let second = rig.below_at(13, RequestKind::Write, 64, 0x3);
+    assert_ne!(first.id, second.id);
+    rig.answer_at(20, &second);
+    rig.answer_at(30, &first);
+    rig.above_at(33, 1, Level::Dram);
+}
+
+#[test]
+fn requests_for_one_bank_follow_each_other_at_its_pace() {
+    let mut rig = Rig::new(CacheSpec {
+        banks: Some(Banks {
+            count: 2,
+            busy_cycles: 3,
+            requests_per_cycle: 2,
+        }),
+        responses_per_cycle: 2,
+        ..l1()
+    });
+    rig.warm(0);
+    let start = rig.warm(128) + 10;
+    rig.read_at(start, 1, 0);
+    rig.read_at(start + 1, 2, 0);
+    rig.read_at(start + 2, 3, 128);
+    rig.above_at(start + 5, 1, Level::L1);
+    rig.above_at(start + 3 + 5, 2, Level::L1);
+    // Behind the one that waited, and for another bank: accepted in the same cycle.
+    rig.above_at(start + 3 + 5, 3, Level::L1);
+    assert_eq!(rig.count("blocked_bank_busy"), 2);
+}
+
+fn with_victims(write: WritePolicy) -> Rig {
+    Rig::new(CacheSpec {
+        write,
+        victim_cache: Some(VictimCacheSpec {
+            lines: 2,
+            latency_cycles: 4,
+        }),
+        ..l1()
+    })
+}
+
+#[test]
+fn a_replaced_line_comes_back_from_the_victim_cache_in_exchange_for_another() {
+    let mut rig = with_victims(WritePolicy::WriteEvict);
+    for line in [0, 256, 512] {
+        rig.warm(line);
+    }
+    // The set holds 256 and 512. Each swap displaces the line that was used longest ago.
+    let start = rig.bench.cycle() + 2;
+    for (n, line, extra) in [(0, 0, 4), (20, 256, 4), (40, 0, 0), (60, 512, 4)] {
+        rig.read_at(start + n, 1, line);
+        rig.above_at(start + n + 5 + extra, 1, Level::L1);
+    }
+    rig.bench.expect_nothing(&rig.below.clone(), 20);
+    assert_eq!((rig.count("misses"), rig.count("victim_hits")), (3, 3));
+}
+
+#[test]
+fn a_write_drops_the_line_from_the_victim_cache_too() {
+    for write in [WritePolicy::WriteEvict, WritePolicy::WriteThrough] {
+        let mut rig = with_victims(write);
+        for line in [0, 256, 512] {
+            rig.warm(line);
+        }
+        let start = rig.bench.cycle() + 2;
+        rig.write_at(start, 1, 0, 1);
+        let write = rig.below_at(start + 2, RequestKind::Write, 0, 1);
+        rig.answer_at(start + 10, &write);
+        rig.above_at(start + 13, 1, Level::Dram);
+        rig.read_at(start + 20, 2, 0);
+        rig.below_at(start + 22, RequestKind::Read, 0, ALL);
+    }
+}
+
+#[test]
+fn a_write_that_goes_through_updates_the_line_and_later_reads_wait_for_it() {
+    let mut rig = Rig::new(CacheSpec {
+        write: WritePolicy::WriteThrough,
+        ..l1()
+    });
+    let start = rig.warm(0);
+    rig.write_at(start, 1, 0, 1);
+    rig.read_at(start + 1, 2, 0);
+    let write = rig.below_at(start + 2, RequestKind::Write, 0, 1);
+    rig.answer_at(start + 20, &write);
+    rig.above_at(start + 23, 1, Level::Dram);
+    rig.above_at(start + 24, 2, Level::L1);
+    rig.read_at(start + 40, 3, 0);
+    rig.above_at(start + 45, 3, Level::L1);
+    // A miss allocates nothing.
+    rig.write_at(start + 60, 4, 128, 1);
+    let write = rig.below_at(start + 62, RequestKind::Write, 128, 1);
+    rig.answer_at(start + 70, &write);
+    rig.above_at(start + 73, 4, Level::Dram);
+    rig.read_at(start + 80, 5, 128);
+    rig.below_at(start + 82, RequestKind::Read, 128, ALL);
+    assert_eq!(
+        (rig.count("copy_backs"), rig.count("write_evictions")),
+        (0, 0)
+    );
+}
+
+#[test]
+fn a_write_through_cache_may_bring_in_the_lines_it_writes() {
+    let mut rig = Rig::new(CacheSpec {
+        write: WritePolicy::WriteThrough,
+        write_allocate: Some(true),
+        ..l1()
+    });
+    rig.write_at(10, 1, 0, 1);
+    let fetch = rig.below_at(12, RequestKind::Read, 0, ALL);
+    let write = rig.below_at(13, RequestKind::Write, 0, 1);
+    rig.answer_at(20, &fetch);
+    rig.answer_at(30, &write);
+    rig.above_at(33, 1, Level::Dram);
+    rig.read_at(40, 2, 0);
+    rig.above_at(45, 2, Level::L1);
+}
+
+#[test]
+fn a_write_back_cache_may_leave_absent_lines_to_the_level_below() {
+    let mut rig = Rig::new(CacheSpec {
+        write: WritePolicy::WriteBack {
+            partial: PartialWrite::WordMask,
+        },
+        write_allocate: Some(false),
+        ..l1()
+    });
+    rig.write_at(10, 1, 0, 1);
+    let write = rig.below_at(12, RequestKind::Write, 0, 1);
+    rig.answer_at(20, &write);
+    rig.above_at(23, 1, Level::Dram);
+    let start = rig.warm(0);
+    rig.write_at(start, 2, 0, 1);
+    rig.above_at(start + 5, 2, Level::L1);
+}
+
+#[test]
+fn parts_keep_lines_of_their_own_and_a_write_drops_them_all() {
+    let mut rig = Rig::new(CacheSpec {
+        size_bytes: 1024,
+        halves: Some(Halves {
+            count: 2,
+            by: HalfBy::WorkGroup,
+        }),
+        ..l1()
+    });
+    let of = |work_group, request: MemRequest| {
+        let mut request = request;
+        request.source.work_group = work_group;
+        request
+    };
+    for (n, work_group) in [(0, 4), (1, 7)] {
+        let at = 10 + 50 * n;
+        rig.request.send_at(at, of(work_group, read(1, 0, 1)));
+        let fetch = rig.below_at(at + 2, RequestKind::Read, 0, ALL);
+        rig.answer_at(at + 10, &fetch);
+        rig.above_at(at + 13, 1, Level::Dram);
+    }
+    for (at, work_group) in [(110, 5), (120, 6)] {
+        rig.request.send_at(at, of(work_group, read(2, 0, 1)));
+        rig.above_at(at + 5, 2, Level::L1);
+    }
+    rig.request.send_at(130, of(6, MemRequest::write(3, 0, 1)));
+    let write = rig.below_at(132, RequestKind::Write, 0, 1);
+    rig.answer_at(140, &write);
+    rig.above_at(143, 3, Level::Dram);
+    assert_eq!(rig.count("write_evictions"), 2);
+    for (at, work_group) in [(150, 5), (160, 6)] {
+        rig.request.send_at(at, of(work_group, read(4, 0, 1)));
+        rig.below_at(at + 2, RequestKind::Read, 0, ALL);
+    }
+}
+
+#[test]
+fn features_that_do_not_go_together_are_refused_by_field() {
+    let halves = Some(Halves {
+        count: 2,
+        by: HalfBy::WorkGroup,
+    });
+    let back = WritePolicy::WriteBack {
+        partial: PartialWrite::WordMask,
+    };
+    let cases = [
+        (
+            "halves",
+            CacheSpec {
+                halves,
+                write: back,
+                ..l1()
+            },
+        ),
+        (
+            "sector_bytes",
+            CacheSpec {
+                sector_bytes: Some(256),
+                ..l1()
+            },
+        ),
+        (
+            "below_line_bytes",
+            CacheSpec {
+                below_line_bytes: Some(24),
+                ..l1()
+            },
+        ),
+        (
+            "miss_queue_entries",
+            CacheSpec {
+                below_line_bytes: Some(32),
+                ..l1()
+            },
+        ),
+        (
+            "write_allocate",
+            CacheSpec {
+                write_allocate: Some(true),
+                ..l1()
+            },
+        ),
+        (
+            "set_hash",
+            CacheSpec {
+                set_hash: SetHash::Xor,
+                size_bytes: 768,
+                ..l1()
+            },
+        ),
+    ];
+    for (field, spec) in cases {
+        let error = Cache::new(spec).err().expect(field);
+        assert_eq!(error.field, field, "{}", error.message);
+    }
+    let three = CacheSpec {
+        size_bytes: 768,
+        ways: 3,
+        replacement: Replacement::PseudoLru,
+        ..l1()
+    };
+    assert_eq!(
+        Cache::new(three).err().expect("three ways").field,
+        "replacement"
+    );
+}

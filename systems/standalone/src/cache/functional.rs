@@ -1,0 +1,194 @@
+//! One or two levels of tags, without time: which accesses hit.
+
+use serde::Serialize;
+use warpweave_components::cache::{Geometry, Replacement, SetHash, TagArray};
+
+use super::Access;
+
+/// The shape of one level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Shape {
+    /// Capacity.
+    pub size_bytes: u32,
+    /// Lines per set.
+    pub ways: u32,
+    /// Bytes per line.
+    pub line_bytes: u32,
+}
+
+/// A named geometry: a first level, and a second one that sees its misses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Preset {
+    /// Name in the table of the reference.
+    pub name: &'static str,
+    /// First level, or the only one.
+    pub first: Shape,
+    /// Second level, always LRU.
+    pub second: Option<Shape>,
+}
+
+const fn shape(kib: u32, ways: u32, line_bytes: u32) -> Shape {
+    Shape {
+        size_bytes: kib << 10,
+        ways,
+        line_bytes,
+    }
+}
+
+const fn preset(name: &'static str, first: Shape) -> Preset {
+    Preset {
+        name,
+        first,
+        second: None,
+    }
+}
+
+/// The geometries of the reference table.
+pub const GEOMETRIES: [Preset; 8] = [
+    preset("L1_16k_4w", shape(16, 4, 128)),
+    preset("L1_16k_4w_l64", shape(16, 4, 64)),
+    preset("L1_32k_8w", shape(32, 8, 128)),
+    preset("L1_32k_dm", shape(32, 1, 128)),
+    preset("L1_48k_6w", shape(48, 6, 128)),
+    preset("L2_128k_16w", shape(128, 16, 128)),
+    preset("L2_256k_8w_l64", shape(256, 8, 64)),
+    Preset {
+        name: "L1_16k_4w+L2_128k_16w",
+        first: shape(16, 4, 128),
+        second: Some(shape(128, 16, 128)),
+    },
+];
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Accesses.
+    pub accesses: u64,
+    /// Hits of the first level.
+    pub hits: u64,
+    /// Misses of the first level.
+    pub misses: u64,
+    /// Of those, hits of the second level, if there is one.
+    pub l2_hits: Option<u64>,
+    /// And misses of it.
+    pub l2_misses: Option<u64>,
+}
+
+/// Tags of one or two levels. Reads and writes both allocate.
+pub struct Functional {
+    first: Level,
+    second: Option<Level>,
+    counts: Counts,
+}
+
+struct Level {
+    tags: TagArray,
+    line_mask: u64,
+}
+
+impl Level {
+    fn new(shape: Shape, replacement: Replacement) -> Self {
+        let geometry = Geometry {
+            sets: shape.size_bytes / shape.line_bytes / shape.ways,
+            ways: shape.ways,
+            line_bytes: shape.line_bytes,
+            interleave: None,
+            hash: SetHash::Modulo,
+            parts: 1,
+        };
+        Self {
+            tags: TagArray::new(geometry, replacement),
+            line_mask: !u64::from(shape.line_bytes - 1),
+        }
+    }
+
+    #[inline]
+    fn hits(&mut self, address: u64) -> bool {
+        self.tags.access(address & self.line_mask)
+    }
+}
+
+impl Functional {
+    /// An empty cache of this geometry, or why the policy cannot order its ways.
+    ///
+    /// # Errors
+    /// When the policy cannot order so many ways.
+    pub fn new(preset: &Preset, replacement: Replacement) -> Result<Self, String> {
+        if let Some(why) = replacement.refuses(preset.first.ways) {
+            return Err(why);
+        }
+        let second = preset
+            .second
+            .map(|shape| Level::new(shape, Replacement::Lru));
+        let zero = second.is_some().then_some(0);
+        Ok(Self {
+            first: Level::new(preset.first, replacement),
+            second,
+            counts: Counts {
+                l2_hits: zero,
+                l2_misses: zero,
+                ..Counts::default()
+            },
+        })
+    }
+
+    /// One access: whether it hits in the first level.
+    #[inline]
+    pub fn access(&mut self, access: Access) -> bool {
+        self.counts.accesses += 1;
+        let hit = self.first.hits(access.address);
+        if hit {
+            self.counts.hits += 1;
+        } else {
+            self.counts.misses += 1;
+            if let Some(second) = &mut self.second {
+                let count = if second.hits(access.address) {
+                    &mut self.counts.l2_hits
+                } else {
+                    &mut self.counts.l2_misses
+                };
+                *count.get_or_insert(0) += 1;
+            }
+        }
+        hit
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_level_sees_the_misses_of_the_first_alone() {
+        let preset = Preset {
+            name: "test",
+            first: shape(1, 8, 128),
+            second: Some(shape(2, 16, 128)),
+        };
+        let mut cache = Functional::new(&preset, Replacement::Lru).expect("LRU orders any ways");
+        for round in 0..3 {
+            for line in 0..9u64 {
+                let hit = cache.access(Access {
+                    address: line * 128 + 4,
+                    write: round == 1,
+                });
+                assert!(!hit, "a loop of nine lines misses in eight ways");
+            }
+        }
+        assert_eq!(
+            cache.counts(),
+            Counts {
+                accesses: 27,
+                hits: 0,
+                misses: 27,
+                l2_hits: Some(18),
+                l2_misses: Some(9),
+            }
+        );
+    }
+}

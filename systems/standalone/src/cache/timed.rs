@@ -1,0 +1,318 @@
+//! The whole component under a trace: a requester that sends as fast as the cache takes, and a memory
+//! of fixed latency below.
+//!
+//! ```text
+//!   requester ──► cache ──► memory
+//!             ◄──       ◄──
+//! ```
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use warpweave_components::cache::{Cache, CacheSpec};
+use warpweave_components::memory::{
+    Level, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, word_mask,
+};
+use warpweave_framework::{
+    Component, Context, Cycle, Frequency, Link, Next, Outcome, Ports, RunLimits, SystemBuilder,
+    Value, Width,
+};
+use warpweave_params::{Source, from_node, parse};
+
+use super::Access;
+use crate::{Distribution, StandaloneError};
+
+/// A description file of this bench.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bench {
+    /// The cache.
+    pub cache: CacheSpec,
+    /// Cycles from a request being readable at the memory to its answer.
+    pub memory_latency_cycles: u32,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Timed {
+    /// Cycles until the last answer.
+    pub cycles: Cycle,
+    /// Accesses answered per cycle.
+    pub accesses_per_cycle: f64,
+    /// Reads and writes that were served by the cache.
+    pub hits: u64,
+    /// Those that were served from below.
+    pub misses: u64,
+    /// Cycles from sending to answer.
+    pub latency: Option<Distribution>,
+    /// Every counter of the cache.
+    pub counters: Vec<(String, u64)>,
+    /// Per access: whether the cache served it.
+    #[serde(skip)]
+    pub served: Vec<bool>,
+}
+
+impl Bench {
+    /// Reads a description file.
+    ///
+    /// # Errors
+    /// Place and problem of what does not fit.
+    pub fn read(path: &Path) -> Result<Self, StandaloneError> {
+        let text = std::fs::read_to_string(path).map_err(|e| StandaloneError::file(path, e))?;
+        let source = Source::new(path.display().to_string(), text);
+        let node = parse(&source).map_err(|e| StandaloneError::Request(e.to_string()))?;
+        from_node(&node).map_err(|e| StandaloneError::Request(e.to_string()))
+    }
+
+    /// Runs a trace.
+    ///
+    /// # Errors
+    /// When the cache cannot be built or its protocol is violated.
+    pub fn run(&self, trace: &[Access]) -> Result<Timed, StandaloneError> {
+        let failed = StandaloneError::Request;
+        let cache = Cache::new(self.cache.clone())
+            .map_err(|e| failed(format!("cache.{}: {}", e.field, e.message)))?;
+        let result = Arc::new(OnceLock::new());
+        let requester = Requester {
+            requests: requests(trace, self.cache.line_bytes),
+            sent: Vec::with_capacity(trace.len()),
+            answers: vec![(0, false); trace.len()],
+            answered: 0,
+            own_level: self.cache.level.into(),
+            result: result.clone(),
+            down: MemMaster::default(),
+        };
+        let mut builder = SystemBuilder::new();
+        let clock = builder.clock("cache", Frequency::new(1_000_000_000, 1).expect("not zero"));
+        builder.add("requester", clock, requester);
+        builder.add("cache", clock, cache);
+        let memory = Memory {
+            latency: Cycle::from(self.memory_latency_cycles),
+            answers: VecDeque::new(),
+            up: MemSlave::default(),
+        };
+        builder.add("memory", clock, memory);
+        let per_cycle = self
+            .cache
+            .banks
+            .map_or(1, |banks| banks.requests_per_cycle)
+            .max(self.cache.responses_per_cycle);
+        let link = Link::latency(1)
+            .width(Width::Messages(per_cycle))
+            .capacity(2 * per_cycle);
+        builder.connect("requester.down", "cache.up", link);
+        builder.connect("cache.down", "memory.up", Link::latency(1));
+        let mut simulation = builder.elaborate().map_err(|e| failed(e.to_string()))?;
+        match simulation.run(&RunLimits::default()) {
+            Outcome::Done => {}
+            Outcome::Failed(message) => return Err(failed(message)),
+            other => return Err(failed(format!("the run ended early: {other:?}"))),
+        }
+        let counters = simulation
+            .statistics()
+            .into_iter()
+            .filter(|instance| instance.path == "cache")
+            .flat_map(|instance| instance.values)
+            .filter_map(|s| match s.value {
+                Value::Counter(count) => Some((s.name.to_string(), count)),
+                _ => None,
+            })
+            .collect();
+        let finished: &Finished = result
+            .get()
+            .ok_or_else(|| failed("not every access was answered".to_owned()))?;
+        Ok(finished.summary(counters))
+    }
+}
+
+/// What the requester saw.
+#[derive(Debug)]
+struct Finished {
+    cycles: Cycle,
+    /// Latency of each access, and whether the cache served it.
+    answers: Vec<(Cycle, bool)>,
+}
+
+impl Finished {
+    fn summary(&self, counters: Vec<(String, u64)>) -> Timed {
+        let served: Vec<bool> = self.answers.iter().map(|a| a.1).collect();
+        let hits = served.iter().filter(|s| **s).count() as u64;
+        Timed {
+            cycles: self.cycles,
+            accesses_per_cycle: self.answers.len() as f64 / self.cycles.max(1) as f64,
+            hits,
+            misses: self.answers.len() as u64 - hits,
+            latency: Distribution::of(self.answers.iter().map(|a| a.0).collect()),
+            counters,
+            served,
+        }
+    }
+}
+
+fn requests(trace: &[Access], line_bytes: u32) -> Vec<MemRequest> {
+    let mask = u64::from(line_bytes - 1);
+    let request = |(id, access): (u32, &Access)| {
+        let offset = (access.address & mask) as u32;
+        // An access at the end of a line is cut there, as an access never crosses lines.
+        let words = word_mask(offset, 4.min(line_bytes - offset));
+        MemRequest {
+            kind: if access.write {
+                RequestKind::Write
+            } else {
+                RequestKind::Read
+            },
+            ..MemRequest::read(id, access.address & !mask, words)
+        }
+    };
+    (0..).zip(trace).map(request).collect()
+}
+
+/// Sends the trace as fast as the cache takes it.
+struct Requester {
+    requests: Vec<MemRequest>,
+    /// Cycle in which each access was sent.
+    sent: Vec<Cycle>,
+    answers: Vec<(Cycle, bool)>,
+    answered: usize,
+    own_level: Level,
+    result: Arc<OnceLock<Finished>>,
+    down: MemMaster,
+}
+
+impl Component for Requester {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("down", &mut self.down);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let now = ctx.cycle();
+        while let Some(response) = self.down.response.pop(ctx) {
+            let id = response.id as usize;
+            self.answers[id] = (now - self.sent[id], response.level == self.own_level);
+            self.answered += 1;
+            if self.answered == self.requests.len() {
+                let answers = std::mem::take(&mut self.answers);
+                let finished = Finished {
+                    cycles: now,
+                    answers,
+                };
+                self.result
+                    .set(finished)
+                    .expect("the last answer comes once");
+                return Next::Idle;
+            }
+        }
+        while let Some(request) = self.requests.get(self.sent.len()) {
+            if self.down.request.try_send(ctx, *request).is_err() {
+                return Next::Credit;
+            }
+            self.sent.push(now);
+        }
+        Next::Message
+    }
+}
+
+/// Answers everything after a fixed time.
+struct Memory {
+    latency: Cycle,
+    answers: VecDeque<(Cycle, MemResponse)>,
+    up: MemSlave,
+}
+
+impl Component for Memory {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("up", &mut self.up);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let now = ctx.cycle();
+        while let Some(request) = self.up.request.pop(ctx) {
+            if request.kind.wants_response() {
+                self.answers
+                    .push_back((now + self.latency, request.answer(Level::Dram)));
+            }
+        }
+        while let Some(&(due, response)) = self.answers.front() {
+            if due > now {
+                return Next::Until(due);
+            }
+            if self.up.response.try_send(ctx, response).is_err() {
+                return Next::Credit;
+            }
+            self.answers.pop_front();
+        }
+        Next::Idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BENCH: &str = "(
+        cache: (
+            level: L1, size_bytes: 16384, line_bytes: 128, ways: 4, replacement: Lru,
+            allocate: OnMiss, write: WriteEvict, atomics: Forward, mshr_entries: 8, mshr_merges: 8,
+            pass_entries: 8, miss_queue_entries: 8, hit_latency_cycles: 20,
+            miss_latency_cycles: 10, fill_latency_cycles: 5, responses_per_cycle: 1,
+        ),
+        memory_latency_cycles: 100,
+    )";
+
+    fn bench(text: &str) -> Result<Bench, String> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("bench.ron");
+        std::fs::write(&path, text).expect("written");
+        Bench::read(&path).map_err(|e| e.to_string())
+    }
+
+    fn reads(addresses: &[u64]) -> Vec<Access> {
+        let read = |&address| Access {
+            address,
+            write: false,
+        };
+        addresses.iter().map(read).collect()
+    }
+
+    #[test]
+    fn latencies_are_sums_of_the_description() {
+        let bench = bench(BENCH).expect("well formed");
+        let timed = bench.run(&reads(&[0x80])).expect("runs");
+        // Wires of one cycle: to the cache and back, to the memory and back.
+        let miss = 1 + 10 + 1 + 100 + 1 + 5 + 1;
+        let latency = timed.latency.expect("one access");
+        assert_eq!((latency.min, latency.max), (miss, miss));
+        assert_eq!(
+            (timed.hits, timed.misses, timed.served),
+            (0, 1, vec![false])
+        );
+    }
+
+    #[test]
+    fn what_was_fetched_once_is_served_at_one_per_cycle() {
+        let bench = bench(BENCH).expect("well formed");
+        let lines: Vec<u64> = (0..5000).map(|n| n % 50 * 128).collect();
+        let timed = bench.run(&reads(&lines)).expect("runs");
+        assert_eq!((timed.hits, timed.misses), (4950, 50));
+        assert_eq!(timed.served.iter().filter(|s| **s).count(), 4950);
+        // Eight lines in flight at a time, each for about 120 cycles.
+        assert!(
+            timed.cycles < 4950 + 50 / 8 * 120 + 300,
+            "{} cycles",
+            timed.cycles
+        );
+    }
+
+    #[test]
+    fn problems_of_a_description_are_named() {
+        let error = bench(&BENCH.replace("ways: 4", "ways: 0"))
+            .expect("is read")
+            .run(&[]);
+        let error = error.expect_err("no ways").to_string();
+        assert!(error.starts_with("cache.ways: 0"), "{error}");
+        let error = bench(&BENCH.replace("Lru", "Lruu")).expect_err("no such policy");
+        assert!(error.contains("Lru"), "{error}");
+    }
+}
