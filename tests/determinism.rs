@@ -123,8 +123,18 @@ fn results_do_not_depend_on_how_the_engine_works() {
         ),
     ];
     for (system, workload, sets) in cases {
-        let run =
-            |order, sleeping| simulated(system, workload, sets, EngineOptions { order, sleeping, ..EngineOptions::default() });
+        let run = |order, sleeping| {
+            simulated(
+                system,
+                workload,
+                sets,
+                EngineOptions {
+                    order,
+                    sleeping,
+                    ..EngineOptions::default()
+                },
+            )
+        };
         let plain = run(Order::Added, true);
         assert_eq!(plain.status, Status::Done);
         assert!(plain.wavefront_instructions > 0);
