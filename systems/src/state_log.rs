@@ -120,19 +120,23 @@ impl ReadLog {
     }
 
     /// The cycles between which this run and `other` part: after the first (none: the start)
-    /// they were equal, after the second they differ. `None` when every epoch of both is equal.
+    /// they were equal, after the second they differ. `None` when every epoch of both is equal,
+    /// where a run that was resumed has those after the cycle from which it went on.
     pub fn parts_from(&self, other: &Self) -> Option<(Option<u64>, u64)> {
-        let pairs = self.epochs.iter().zip(&other.epochs);
-        let equal = pairs.take_while(|(a, b)| a == b).count();
-        let (mine, theirs) = (self.epochs.get(equal), other.epochs.get(equal));
+        let first = |log: &Self| log.epochs.first().map_or(0, |(cycle, _)| *cycle);
+        let from = first(self).max(first(other));
+        let (mine, theirs) = (self.from_cycle(from), other.from_cycle(from));
+        let equal = mine.iter().zip(theirs).take_while(|(a, b)| a == b).count();
         // A run that ended earlier differs from the one that went on.
-        let at = mine
-            .into_iter()
-            .chain(theirs)
-            .map(|(cycle, _)| *cycle)
-            .min()?;
-        let before = equal.checked_sub(1).map(|last| self.epochs[last].0);
+        let next = mine.get(equal).into_iter().chain(theirs.get(equal));
+        let at = next.map(|(cycle, _)| *cycle).min()?;
+        let before = equal.checked_sub(1).map(|last| mine[last].0);
         Some((before, at))
+    }
+
+    fn from_cycle(&self, from: u64) -> &[(u64, u64)] {
+        let start = self.epochs.partition_point(|(cycle, _)| *cycle < from);
+        &self.epochs[start..]
     }
 }
 

@@ -68,7 +68,7 @@ impl<'a> Drive<'a> {
             let cycle = machine.cycle();
             let ended = status.is_some();
             if let Some(log) = &mut self.log
-                && (ended || cycle.is_multiple_of(log.every()))
+                && (ended || cycle > 0 && cycle.is_multiple_of(log.every()))
             {
                 let recorded = log.record(machine);
                 recorded.map_err(|error| Failure::InputText(error.to_string()))?;

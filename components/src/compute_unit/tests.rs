@@ -796,6 +796,12 @@ impl Component for RandomMemory {
         ports.bundle("up", &mut self.up);
     }
 
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("waiting", &mut self.waiting);
+        state.field("received", &mut self.received);
+        state.field("log", &mut *self.log.lock().expect("nobody panics with the log"));
+    }
+
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
         let mut next = Next::Message;
@@ -841,6 +847,12 @@ impl Component for Dispatcher {
         ports.bundle("down", &mut self.down);
     }
 
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("next", &mut self.next);
+        state.field("free", &mut self.free);
+        state.field("log", &mut *self.log.lock().expect("nobody panics with the log"));
+    }
+
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while let Some(completion) = self.down.completion.pop(ctx) {
             if let Completion::WorkGroup { slot, .. } = completion {
@@ -877,16 +889,14 @@ struct Seen {
 
 const RUN_CYCLES: Cycle = 30_000;
 
-/// Runs every work-group of a kernel, two at a time, in front of a random memory.
-fn run(
+/// A unit that runs every work-group of a kernel, two at a time, in front of a random memory.
+fn bench(
     spec: &ComputeUnitSpec,
     kernel: &KernelTrace,
     (seed, delay_max): (u64, u64),
-    options: EngineOptions,
-) -> Seen {
-    let (completions, requests): (Log<Completion>, Log<MemRequest>) = Default::default();
+    (completions, requests): (&Log<Completion>, &Log<MemRequest>),
+) -> TestBench {
     let mut bench = TestBench::new();
-    bench.set_options(options);
     bench.add("cu", build(spec.clone(), vec![kernel.clone()]));
     bench.add(
         "memory",
@@ -903,6 +913,18 @@ fn run(
     let builder = bench.builder();
     builder.connect("cu.memory", "memory.up", Link::latency(1));
     builder.connect("dispatcher.down", "cu.dispatch", Link::latency(1));
+    bench
+}
+
+fn run(
+    spec: &ComputeUnitSpec,
+    kernel: &KernelTrace,
+    memory: (u64, u64),
+    options: EngineOptions,
+) -> Seen {
+    let (completions, requests): (Log<Completion>, Log<MemRequest>) = Default::default();
+    let mut bench = bench(spec, kernel, memory, (&completions, &requests));
+    bench.set_options(options);
     bench.step(RUN_CYCLES);
     let statistics = bench.statistics("cu");
     let take = |log: &mut Vec<_>| std::mem::take(log);
@@ -1026,5 +1048,18 @@ proptest! {
             ..EngineOptions::default()
         };
         prop_assert_eq!(&run(&spec, &kernel, memory, shuffled), &seen);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn a_unit_saved_in_the_middle_goes_on_alike(
+        spec in any_spec(), kernel in any_kernel(), seed in any::<u64>(),
+        cuts in prop::collection::btree_set(0..1500u64, 3),
+    ) {
+        let build = || bench(&spec, &kernel, (seed, 60), (&Arc::default(), &Arc::default()));
+        TestBench::check_state(build, &cuts.into_iter().collect::<Vec<_>>(), 4000);
     }
 }

@@ -603,6 +603,12 @@ impl Component for FakeUnit {
         ports.bundle("scheduler", &mut self.scheduler);
     }
 
+    fn state(&mut self, state: &mut State<'_>) {
+        state.array("slots", &mut self.slots);
+        state.field("due", &mut self.due);
+        state.field("received", &mut self.received);
+    }
+
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         while let Some(dispatch) = self.scheduler.dispatch.pop(ctx) {
             self.receive(ctx.cycle(), dispatch);
@@ -647,9 +653,7 @@ type Observed = (
     Vec<InstanceStatistics>,
 );
 
-fn run(machinery: &Machinery, options: EngineOptions) -> Observed {
-    let times = Arc::new(KernelTimes::default());
-    let log = Log::default();
+fn bench(machinery: &Machinery, times: &Arc<KernelTimes>, log: &Log) -> TestBench {
     let mut environment = Environment::new("gpu", 0);
     environment.provide(Arc::new(program(
         &machinery.kernels,
@@ -657,7 +661,6 @@ fn run(machinery: &Machinery, options: EngineOptions) -> Observed {
     )));
     environment.provide(times.clone());
     let mut bench = TestBench::new();
-    bench.set_options(options);
     let host = HostDriverSpec {
         copy_latency_cycles: 3,
         copy_bytes_per_cycle: 64,
@@ -697,6 +700,14 @@ fn run(machinery: &Machinery, options: EngineOptions) -> Observed {
     bench
         .builder()
         .connect("gmu.scheduler", "scheduler.gmu", Link::latency(1));
+    bench
+}
+
+fn run(machinery: &Machinery, options: EngineOptions) -> Observed {
+    let times = Arc::new(KernelTimes::default());
+    let log = Log::default();
+    let mut bench = bench(machinery, &times, &log);
+    bench.set_options(options);
     let outcome = bench.run_until_quiet();
     assert!(matches!(outcome, Outcome::Done), "{outcome:?}");
     let mut log = std::mem::take(&mut *log.lock().unwrap());
@@ -777,6 +788,10 @@ proptest! {
         prop_assert_eq!(&sleepy, &awake);
         prop_assert_eq!(&sleepy, &shuffled);
         check_run(&machinery, &sleepy)?;
+        if seed.is_multiple_of(8) {
+            let build = || bench(&machinery, &Arc::default(), &Log::default());
+            TestBench::check_state(build, &[0, 7, 60, 300], 2000);
+        }
     }
 }
 
