@@ -167,6 +167,11 @@ impl Simulation {
         simulation
     }
 
+    /// How the engine works.
+    pub fn options(&self) -> EngineOptions {
+        self.options
+    }
+
     /// Chooses how the engine works, between runs.
     pub fn set_options(&mut self, options: EngineOptions) {
         self.options = options;

@@ -19,5 +19,5 @@ mod system_file;
 pub use elaborate::ElaboratedSystem;
 pub use registry::standard_registry;
 pub use resolved::ResolvedSystem;
-pub use run::{KernelResult, Machine, Progress, Simulated, Status};
+pub use run::{KernelResult, Machine, Progress, Simulated, Status, Threads};
 pub use scenario::{Limits, Scenario};

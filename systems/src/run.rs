@@ -19,12 +19,26 @@ use crate::scenario::{Limits, Scenario};
 /// Core cycles between two looks at the progress.
 const SLICE_CYCLES: u64 = 16_384;
 
+/// Core cycles before the first look. Slices double from here on; at each of the first looks work
+/// is divided anew between threads, by what was measured.
+const FIRST_SLICE_CYCLES: u64 = 1_024;
+
+/// Threads that evaluate the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// So many.
+    Exactly(usize),
+    /// As many as are worth their meetings, at most so many.
+    UpTo(usize),
+}
+
 /// A system with its program loaded.
 pub struct Machine {
     system: ElaboratedSystem,
     program: Arc<Program>,
     kernel_times: Arc<KernelTimes>,
     limits: Limits,
+    threads: Option<Threads>,
 }
 
 /// How far a simulation has come.
@@ -173,6 +187,7 @@ impl Scenario {
             program: Arc::clone(program),
             kernel_times,
             limits: self.limits,
+            threads: None,
         })
     }
 
@@ -203,6 +218,25 @@ impl Machine {
         self.system.simulation.set_options(options);
     }
 
+    /// Chooses how many threads evaluate; results do not depend on it.
+    pub fn set_threads(&mut self, threads: Threads) {
+        self.threads = Some(threads);
+    }
+
+    /// Divides the system between threads by the work that each part has done so far.
+    fn divide(&mut self) {
+        let simulation = &mut self.system.simulation;
+        let threads = match self.threads {
+            None => return,
+            Some(Threads::Exactly(threads)) => threads,
+            Some(Threads::UpTo(threads)) => simulation.worthwhile_threads(threads),
+        };
+        simulation.set_options(EngineOptions {
+            threads,
+            ..simulation.options()
+        });
+    }
+
     /// Runs the program to its end, or to a limit. `progress` is called now and then; `interrupt`
     /// stops the run when it becomes true.
     pub fn simulate(
@@ -219,9 +253,14 @@ impl Machine {
         let ticks = |cycles: u64| cycles.saturating_mul(period);
         let last = self.limits.cycles.map(ticks);
         let mut slice = 0u64;
+        let mut length = FIRST_SLICE_CYCLES;
         let mut silence = ticks(self.limits.silent_cycles);
         let status = loop {
-            slice = slice.saturating_add(ticks(SLICE_CYCLES));
+            if length <= SLICE_CYCLES {
+                self.divide();
+            }
+            slice = slice.saturating_add(ticks(length.min(SLICE_CYCLES)));
+            length = length.saturating_mul(2);
             let until = last.map_or(slice, |l| l.min(slice));
             let outcome = self.system.simulation.run(&RunLimits {
                 until: Some(Tick(until)),

@@ -15,6 +15,8 @@ mod validate;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use warpweave_systems::Threads;
+
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 /// Full GPU systems from description files, on a deterministic event kernel.
@@ -83,7 +85,27 @@ struct RunArguments {
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Threads that simulate: a number, or `auto` for as many of the machine's cores as pay.
+    /// Results do not depend on it.
+    #[arg(long, value_name = "N|auto", default_value = "1", value_parser = threads)]
+    threads: Threads,
 }
+
+fn threads(text: &str) -> Result<Threads, String> {
+    if text == "auto" {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        return Ok(Threads::UpTo(cores));
+    }
+    match text.parse() {
+        Ok(threads @ 1..=THREADS_MAX) => Ok(Threads::Exactly(threads)),
+        _ => Err(format!(
+            "expected `auto` or a number from 1 to {THREADS_MAX}"
+        )),
+    }
+}
+
+/// More threads than any machine this is for has cores.
+const THREADS_MAX: usize = 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {

@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     if !machine.system().warnings.is_empty() && !quiet {
         to_stderr(&shown(&machine.system().warnings));
     }
+    machine.set_threads(arguments.threads);
     let simulation = Stopwatch::start();
     interrupt.simulating.store(true, Ordering::Relaxed);
     info!("simulating");
@@ -64,7 +65,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
         cycles_per_s: rate(simulated.cycles, simulation_cpu_s),
         evaluations: machine.system().simulation.evaluations(),
         peak_rss_bytes: peak_rss_bytes(),
-        threads: 1,
+        threads: machine.system().simulation.options().threads as u32,
     };
     let status = match (&simulated.status, executed.verified) {
         (Status::Done, Some(false)) => Status::Mismatch,
