@@ -177,9 +177,9 @@ fn reports_are_the_same_for_any_number_of_threads() {
         &[
             &clustered,
             "--set",
-            "workload.n=64",
+            "workload.n=32",
             "--set",
-            "params.clusters=4",
+            "params.clusters=2",
         ],
     ];
     for case in cases {

@@ -8,12 +8,13 @@ use std::process::{Command, Output};
 use warpweave_params::{Source, parse};
 use warpweave_systems::standard_registry;
 
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "README.md",
     "ARCHITECTURE.md",
     "docs/components.md",
     "docs/description-files.md",
     "docs/glossary.md",
+    "docs/parallel-engine.md",
     "docs/results.md",
     "docs/testing.md",
     "docs/timing.md",

@@ -138,6 +138,8 @@ mod process_port;
 mod published;
 mod registry;
 mod ring;
+#[cfg(test)]
+mod ring_tests;
 mod schedule;
 mod signal;
 mod simulation;

@@ -49,12 +49,14 @@ impl Simulation {
             0 => self.options.threads,
             partitions => partitions,
         };
-        let partition_of = if wanted <= 1 {
-            vec![0; self.instances.len()]
-        } else {
-            self.planned(wanted)
-        };
-        self.place(&partition_of);
+        match &mut self.partitions[..] {
+            [only] if wanted <= 1 => only.set_options(self.options),
+            _ if wanted <= 1 => self.place(&vec![0; self.instances.len()]),
+            _ => {
+                let partition_of = self.planned(wanted);
+                self.place(&partition_of);
+            }
+        }
     }
 
     /// Divides the system anew by the work that each instance has done so far.

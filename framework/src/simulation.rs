@@ -179,6 +179,13 @@ impl Simulation {
         self.divide();
     }
 
+    /// Calls `observer` after each step of runs on one thread: with the partition that has just
+    /// run its window, or with `None` when the next window has been decided on. For measuring how
+    /// evenly a division spreads the work.
+    pub fn set_window_observer(&mut self, observer: Option<Box<dyn FnMut(Option<usize>) + Send>>) {
+        self.course.observer = observer;
+    }
+
     /// Sends every instrumentation event from now on to `sink`, or to nobody.
     pub fn set_probe_sink(&mut self, sink: Option<Box<dyn ProbeSink>>) {
         self.place_sink(sink);

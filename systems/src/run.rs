@@ -218,6 +218,11 @@ impl Machine {
         self.system.simulation.set_options(options);
     }
 
+    /// The simulation itself, to be watched or stepped from outside.
+    pub fn simulation_mut(&mut self) -> &mut warpweave_framework::Simulation {
+        &mut self.system.simulation
+    }
+
     /// Chooses how many threads evaluate; results do not depend on it.
     pub fn set_threads(&mut self, threads: Threads) {
         self.threads = Some(threads);

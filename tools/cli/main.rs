@@ -47,6 +47,9 @@ enum Command {
         /// Print the system as built instead of a summary.
         #[arg(long)]
         resolved: bool,
+        /// Threads between which to show how the system would be divided.
+        #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        threads: u16,
     },
     /// List what there is.
     List {
@@ -124,7 +127,14 @@ fn main() -> ExitCode {
             scenario,
             sets,
             resolved,
-        } => check::check(scenario, sets, *resolved, arguments.quiet),
+            threads,
+        } => check::check(
+            scenario,
+            sets,
+            *resolved,
+            (*threads).into(),
+            arguments.quiet,
+        ),
         Command::List { what, folder } => list::list(*what, folder),
         Command::Describe { kind } => describe::describe(kind),
         Command::Trace(command) => trace::trace(command),
