@@ -52,6 +52,12 @@ fn check_counts_the_parts_and_prints_the_resolved_system() {
     let ended = bench.warpweave(&["check", "test.ron"]);
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     assert!(ended.out.contains("2 ComputeUnit"), "{}", ended.out);
+    assert!(
+        ended.out.contains("for 2 threads: 2 partitions")
+            && ended.out.contains("look-ahead limited by"),
+        "{}",
+        ended.out
+    );
     let resolved = bench.warpweave(&["check", "test.ron", "--resolved"]);
     assert!(
         resolved.out.contains("\"unit[1].cu\": ComputeUnit("),

@@ -141,6 +141,13 @@ fn results_do_not_depend_on_how_the_engine_works() {
         for (how, other) in [
             ("without sleeping", run(Order::Added, false)),
             ("shuffled", run(Order::Shuffled { seed: 11 }, true)),
+            ("in 3 partitions", {
+                let options = EngineOptions {
+                    partitions: 3,
+                    ..EngineOptions::default()
+                };
+                simulated(system, workload, sets, options)
+            }),
         ] {
             same(&plain, &other, &format!("{workload} on {system}, {how}"));
         }
@@ -157,5 +164,33 @@ fn same(a: &Simulated, b: &Simulated, what: &str) {
     assert_eq!(a.messages, b.messages, "{what}");
     for (x, y) in a.activity.iter().zip(&b.activity) {
         assert_eq!(x, y, "{what}");
+    }
+}
+
+#[test]
+fn reports_are_the_same_for_any_number_of_threads() {
+    let root = scenarios().display().to_string();
+    let quickstart = format!("{root}/quickstart.ron");
+    let clustered = format!("{root}/matrix_multiply_60.ron");
+    let cases: [&[&str]; 2] = [
+        &[&quickstart],
+        &[
+            &clustered,
+            "--set",
+            "workload.n=32",
+            "--set",
+            "params.clusters=2",
+        ],
+    ];
+    for case in cases {
+        let bench = Bench::new();
+        let with = |threads: &str| report(&bench, &[case, &["--threads", threads]].concat());
+        let one = with("1");
+        for threads in ["2", "3", "4", "8", "auto"] {
+            assert!(
+                one == with(threads),
+                "{case:?} differs with {threads} threads"
+            );
+        }
     }
 }

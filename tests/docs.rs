@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use warpweave_params::{Source, parse};
 use warpweave_systems::standard_registry;
 
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "README.md",
     "ARCHITECTURE.md",
     "docs/components.md",
@@ -16,6 +16,7 @@ const PAGES: [&str; 11] = [
     "docs/components/icc.md",
     "docs/description-files.md",
     "docs/glossary.md",
+    "docs/parallel-engine.md",
     "docs/results.md",
     "docs/testing.md",
     "docs/timing.md",

@@ -1,11 +1,8 @@
 //! Where the threads of a run meet between windows: spin a little, then yield, then sleep.
 
-use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, hint_spin, yield_now};
-
-/// Looks at the barrier without giving up the processor: about a window of a busy system.
-const SPINS: u32 = 256;
-/// Looks at the barrier between which others may run.
-const YIELDS: u32 = 64;
+use crate::sync::{
+    AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, SPINS, YIELDS, hint_spin, yield_now,
+};
 
 /// A barrier for a fixed number of threads, reused for every window.
 ///

@@ -24,6 +24,9 @@ use crate::time::{TICK_MAX, Tick};
 /// The partitions of a run, each in the hands of one thread at a time.
 pub(crate) type Cells<'a> = [Mutex<&'a mut Partition>];
 
+/// See [`Course::observer`].
+pub(crate) type Observer = Box<dyn FnMut(Option<usize>) + Send>;
+
 /// What the coordinator keeps between windows and runs.
 pub(crate) struct Course {
     pub(crate) cuts: Vec<Cut>,
@@ -39,6 +42,9 @@ pub(crate) struct Course {
     /// Listener to merged instrumentation events, when there are several partitions.
     pub(crate) sink: Option<Box<dyn ProbeSink>>,
     pub(crate) sleeping: bool,
+    /// Told after each step of a run on one thread: the partition that has run its window, or
+    /// nobody for the coordinator.
+    pub(crate) observer: Option<Observer>,
     /// Windows opened so far; a measure of work, not a result.
     pub(crate) windows: u64,
 }
@@ -83,7 +89,15 @@ impl Course {
             stop: None,
             sink: None,
             sleeping: true,
+            observer: None,
             windows: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn observe(&mut self, ran: Option<usize>) {
+        if let Some(observer) = &mut self.observer {
+            observer(ran);
         }
     }
 

@@ -144,6 +144,8 @@ mod published;
 mod registry;
 mod report;
 mod ring;
+#[cfg(test)]
+mod ring_tests;
 mod schedule;
 mod semaphore;
 mod signal;

@@ -154,7 +154,7 @@ impl Partition {
     ) -> Self {
         let schedule =
             |(d, slots): (usize, &Vec<Slot>)| DomainSchedule::new(time.period(d), slots.len());
-        Self {
+        let mut partition = Self {
             shared: Shared::new(slots.iter().enumerate().map(schedule).collect()),
             slots,
             now: Tick(0),
@@ -166,13 +166,20 @@ impl Partition {
             alone,
             targets: Vec::new(),
             options,
-            shuffle: match options.order {
-                Order::Added => 0,
-                Order::Shuffled { seed } => seed,
-            },
+            shuffle: 0,
             scratch: Vec::new(),
             failed: Vec::new(),
             world_failed: false,
+        };
+        partition.set_options(options);
+        partition
+    }
+
+    /// Works as `options` say from now on.
+    pub(crate) fn set_options(&mut self, options: EngineOptions) {
+        self.options = options;
+        if let Order::Shuffled { seed } = options.order {
+            self.shuffle = seed;
         }
     }
 

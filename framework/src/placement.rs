@@ -14,6 +14,10 @@ use crate::time::{Cycle, Tick};
 /// Cycles of the slowest clock that a run may go on after its end was decided.
 const STOP_DELAY_CYCLES: u64 = 64;
 
+/// Work of a thread in a window, in the unit of [`crate::Component::evaluation_cost`], that
+/// outweighs meeting the others: a meeting takes about 1.5 µs, an instruction about 0.25 ns.
+const WORK_PER_MEETING: u64 = 80;
+
 /// How a system is divided between threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Division {
@@ -45,12 +49,14 @@ impl Simulation {
             0 => self.options.threads,
             partitions => partitions,
         };
-        let partition_of = if wanted <= 1 {
-            vec![0; self.instances.len()]
-        } else {
-            self.planned(wanted)
-        };
-        self.place(&partition_of);
+        match &mut self.partitions[..] {
+            [only] if wanted <= 1 => only.set_options(self.options),
+            _ if wanted <= 1 => self.place(&vec![0; self.instances.len()]),
+            _ => {
+                let partition_of = self.planned(wanted);
+                self.place(&partition_of);
+            }
+        }
     }
 
     /// Divides the system anew by the work that each instance has done so far.
@@ -83,6 +89,21 @@ impl Simulation {
             cut: edges.iter().filter(|e| crosses(e)).count(),
             partition_of,
         }
+    }
+
+    /// How many threads, at most `available`, are worth their meetings, judged by the work done so
+    /// far: each must find enough to do in a window.
+    pub fn worthwhile_threads(&self, available: usize) -> usize {
+        let elapsed = self.now.0.max(1);
+        let work: u64 = self.weights().iter().sum();
+        let edges = self.edges();
+        let enough = |threads: &usize| {
+            let lookahead = plan::lookahead(&edges, &self.planned(*threads));
+            let window = lookahead.min(self.stop_delay()).min(elapsed);
+            let per_window = u128::from(work) * u128::from(window) / u128::from(elapsed);
+            per_window >= *threads as u128 * u128::from(WORK_PER_MEETING)
+        };
+        (2..=available).rev().find(enough).unwrap_or(1)
     }
 
     fn planned(&self, count: usize) -> Vec<u32> {

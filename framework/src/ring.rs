@@ -16,11 +16,10 @@
     reason = "the slots of a lock-free ring; see the module documentation"
 )]
 
-use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
 use crate::cut::{Boundary, Positions};
-use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell};
 use crate::time::TICK_MAX;
 
 const FULL: u64 = 1;
@@ -37,10 +36,11 @@ unsafe impl<T: Send> Sync for Slot<T> {}
 
 impl<T> Drop for Slot<T> {
     fn drop(&mut self) {
-        if *self.stamp.get_mut() & FULL != 0 {
+        if self.stamp.load(Ordering::Acquire) & FULL != 0 {
             // SAFETY: `full` says the slot holds an initialised value, and `&mut self` says that
             // both ends are gone.
-            unsafe { self.value.get_mut().assume_init_drop() }
+            self.value
+                .with_mut(|value| unsafe { (*value).assume_init_drop() });
         }
     }
 }
@@ -164,7 +164,9 @@ impl<T> Producer<T> {
         let first = slots[last].stamp.load(Ordering::Acquire) & FULL == 0;
         // SAFETY: `full` is 0, so the consumer does not touch the value, and `&mut self` on the
         // only producer excludes other writers.
-        unsafe { (*slot.value.get()).write(value) };
+        slot.value.with_mut(|place| unsafe {
+            (*place).write(value);
+        });
         slot.stamp.store(ready << 1 | FULL, Ordering::Release);
         self.at += 1;
         if self.at == slots.len() {
@@ -243,7 +245,10 @@ impl<T> Consumer<T> {
         }
         // SAFETY: `full` is 1: the value is initialised and the producer leaves it alone until
         // the only consumer (borrowed here, so it cannot pop meanwhile) empties the slot.
-        Some(unsafe { (*slot.value.get()).assume_init_ref() })
+        Some(
+            slot.value
+                .with(|value| unsafe { (*value).assume_init_ref() }),
+        )
     }
 
     /// When the oldest message becomes readable, if that is later than `now`.
@@ -264,7 +269,9 @@ impl<T> Consumer<T> {
         }
         // SAFETY: as in `peek`; the value is moved out once, because the store below empties the
         // slot and `&mut self` excludes a second reader.
-        let value = unsafe { (*slot.value.get()).assume_init_read() };
+        let value = slot
+            .value
+            .with(|value| unsafe { (*value).assume_init_read() });
         slot.stamp.store(free_at << 1, Ordering::Release);
         self.at += 1;
         if self.at == self.slots.len() {
@@ -284,7 +291,10 @@ impl<T> Consumer<T> {
         self.in_order().map_while(|slot| {
             let stamp = slot.stamp.load(Ordering::Acquire);
             // SAFETY: as in `peek`.
-            let value = |_| unsafe { (*slot.value.get()).assume_init_ref() };
+            let value = |_| {
+                slot.value
+                    .with(|value| unsafe { (*value).assume_init_ref() })
+            };
             (stamp & FULL != 0)
                 .then_some(stamp >> 1)
                 .map(|ready| (ready, value(ready)))
@@ -324,115 +334,5 @@ impl<T> Consumer<T> {
     /// Slots of the ring.
     pub(crate) fn capacity(&self) -> usize {
         self.slots.len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_readable_from_its_ready_tick_on() {
-        let (mut tx, mut rx) = ring(2);
-        tx.push(0, 'a', 5);
-        assert_eq!(rx.peek(4), None);
-        assert_eq!(rx.pop(5, 6), Some('a'));
-        assert_eq!(rx.pop(6, 7), None);
-    }
-
-    #[test]
-    fn a_slot_is_writable_only_when_its_credit_is_back() {
-        let (mut tx, mut rx) = ring(1);
-        tx.push(0, 1, 1);
-        assert_eq!(tx.vacancy(9), Vacancy::Full);
-        rx.pop(3, 7).unwrap();
-        assert_eq!(tx.vacancy(6), Vacancy::CreditAt(7));
-        assert_eq!(tx.vacancy(7), Vacancy::Free);
-    }
-
-    #[test]
-    fn dropping_a_ring_drops_the_messages_in_flight_once() {
-        let value = Arc::new(());
-        let (mut tx, mut rx) = ring(4);
-        for _ in 0..3 {
-            tx.push(0, Arc::clone(&value), 0);
-        }
-        drop(rx.pop(0, 0));
-        drop((tx, rx));
-        assert_eq!(Arc::strong_count(&value), 1);
-    }
-
-    #[test]
-    fn a_restored_ring_goes_on_as_the_saved_one_wherever_its_ends_stood() {
-        for passed in 0..4 {
-            let (mut tx, mut rx) = ring(3);
-            for i in 0..passed {
-                tx.push(0, i, 0);
-                rx.pop(0, 0);
-            }
-            tx.push(0, 10, 5);
-            tx.push(0, 11, 6);
-            tx.push(0, 12, 9);
-            rx.pop(7, 20);
-            let messages: Vec<_> = rx.messages().map(|(t, v)| (t, *v)).collect();
-            let credits: Vec<_> = rx.credits(7).collect();
-            assert_eq!(
-                (&messages[..], &credits[..]),
-                (&[(6, 11), (9, 12)][..], &[20][..])
-            );
-
-            let (mut tx, mut rx) = ring(3);
-            tx.push(0, 99, 0);
-            rx.clear();
-            for (ready, value) in messages {
-                assert!(tx.restore_message(ready, value));
-            }
-            assert!(tx.restore_credits(&credits));
-            assert_eq!(tx.vacancy(19), Vacancy::CreditAt(20));
-            assert_eq!(rx.peek(5), None);
-            assert_eq!(rx.pop(6, 30), Some(11));
-            tx.push(20, 13, 21);
-            assert_eq!((rx.pop(9, 0), rx.pop(21, 0)), (Some(12), Some(13)));
-        }
-    }
-
-    #[test]
-    fn more_than_a_ring_holds_is_refused() {
-        let (mut tx, _rx) = ring(1);
-        assert!(!tx.restore_credits(&[1, 2]));
-        assert!(tx.restore_message(1, 7) && !tx.restore_message(1, 7));
-        assert!(!tx.restore_credits(&[1]));
-    }
-
-    #[test]
-    fn two_threads_pass_every_message_in_order() {
-        let (mut tx, mut rx) = ring::<Box<u32>>(3);
-        std::thread::scope(|scope| {
-            scope.spawn(move || {
-                for i in 0..10_000 {
-                    while tx.vacancy(0) != Vacancy::Free {
-                        std::hint::spin_loop();
-                    }
-                    tx.push(0, Box::new(i), 0);
-                }
-            });
-            for i in 0..10_000 {
-                let got = loop {
-                    if let Some(value) = rx.pop(0, 0) {
-                        break value;
-                    }
-                    std::hint::spin_loop();
-                };
-                assert_eq!(*got, i);
-            }
-        });
-    }
-
-    #[test]
-    #[should_panic(expected = "the slot is full")]
-    fn pushing_into_a_full_slot_is_caught() {
-        let (mut tx, _rx) = ring(1);
-        tx.push(0, 1, 0);
-        tx.push(0, 2, 0);
     }
 }

@@ -167,11 +167,23 @@ impl Simulation {
         simulation
     }
 
+    /// How the engine works.
+    pub fn options(&self) -> EngineOptions {
+        self.options
+    }
+
     /// Chooses how the engine works, between runs.
     pub fn set_options(&mut self, options: EngineOptions) {
         self.options = options;
         self.course.sleeping = options.sleeping;
         self.divide();
+    }
+
+    /// Calls `observer` after each step of runs on one thread: with the partition that has just
+    /// run its window, or with `None` when the next window has been decided on. For measuring how
+    /// evenly a division spreads the work.
+    pub fn set_window_observer(&mut self, observer: Option<Box<dyn FnMut(Option<usize>) + Send>>) {
+        self.course.observer = observer;
     }
 
     /// Sends every instrumentation event from now on to `sink`, or to nobody.

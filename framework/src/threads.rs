@@ -18,12 +18,7 @@ pub(crate) fn run(
     threads: usize,
 ) -> End {
     if threads <= 1 || cells.len() == 1 {
-        loop {
-            if let Some(end) = course.advance(cells, limits) {
-                return end;
-            }
-            run_share(cells, 0, 1, world);
-        }
+        return run_alone(cells, course, limits, world);
     }
     let threads = threads.min(cells.len());
     if let Some(end) = course.advance(cells, limits) {
@@ -46,6 +41,26 @@ pub(crate) fn run(
     });
     let (_, end) = meeting.course.into_inner();
     end.expect("threads stop when the coordinator says so, or panic")
+}
+
+/// All partitions in turn, watched by the observer of the run if there is one.
+fn run_alone(
+    cells: &Cells<'_>,
+    course: &mut Course,
+    limits: &Limits<'_>,
+    world: Option<&World>,
+) -> End {
+    loop {
+        let end = course.advance(cells, limits);
+        course.observe(None);
+        if let Some(end) = end {
+            return end;
+        }
+        for number in 0..cells.len() {
+            run_share(cells, number, cells.len(), world);
+            course.observe(Some(number));
+        }
+    }
 }
 
 /// Runs every `step`-th partition whose turn it is, from `first` on.

@@ -23,6 +23,6 @@ pub use checkpoint::MachineCheckpointError;
 pub use elaborate::ElaboratedSystem;
 pub use registry::standard_registry;
 pub use resolved::ResolvedSystem;
-pub use run::{KernelResult, Machine, Progress, Simulated, Status};
+pub use run::{KernelResult, Machine, Progress, Simulated, Status, Threads};
 pub use scenario::{Limits, Scenario};
 pub use state_log::{ReadLog, ReadLogError, StateLog};

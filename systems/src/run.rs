@@ -22,6 +22,18 @@ use crate::scenario::{Limits, Scenario};
 /// Core cycles between two looks at the progress.
 const SLICE_CYCLES: u64 = 16_384;
 
+/// Core cycles from which on work is divided between threads anew, by what was measured until then.
+const DIVISIONS: [u64; 5] = [0, 1_024, 3_072, 7_168, 15_360];
+
+/// Threads that evaluate the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// So many.
+    Exactly(usize),
+    /// As many as are worth their meetings, at most so many.
+    UpTo(usize),
+}
+
 /// A system with its program loaded.
 pub struct Machine {
     pub(crate) system: ElaboratedSystem,
@@ -34,6 +46,9 @@ pub struct Machine {
     energy: Option<EnergyModel>,
     /// Checkers on the wires, where asked for.
     checks: Checks,
+    threads: Option<Threads>,
+    /// Core cycle from which on work is divided anew.
+    next_division: u64,
 }
 
 /// How far a simulation has come.
@@ -191,6 +206,8 @@ impl Scenario {
             patience: None,
             energy: self.energy.clone(),
             checks: Checks::new(),
+            threads: None,
+            next_division: 0,
         };
         if self.checks {
             machine.check_protocols();
@@ -239,6 +256,38 @@ impl Machine {
         self.system.simulation.set_options(options);
     }
 
+    /// The simulation itself, to be watched or stepped from outside.
+    pub fn simulation_mut(&mut self) -> &mut warpweave_framework::Simulation {
+        &mut self.system.simulation
+    }
+
+    /// Chooses how many threads evaluate; results do not depend on it.
+    pub fn set_threads(&mut self, threads: Threads) {
+        self.threads = Some(threads);
+    }
+
+    /// Divides the system between threads by the work that each part has done so far, at the first
+    /// few cycles where that pays.
+    fn divide_when_due(&mut self) {
+        let now = self.cycle();
+        if now < self.next_division {
+            return;
+        }
+        self.next_division = u64::MAX;
+        let simulation = &mut self.system.simulation;
+        let threads = match self.threads {
+            None => return,
+            Some(Threads::Exactly(threads)) => threads,
+            Some(Threads::UpTo(threads)) => simulation.worthwhile_threads(threads),
+        };
+        simulation.set_options(EngineOptions {
+            threads,
+            ..simulation.options()
+        });
+        let later = DIVISIONS.into_iter().find(|at| *at > now);
+        self.next_division = later.unwrap_or(u64::MAX);
+    }
+
     /// Runs the program to its end, or to a limit. `progress` is called now and then; `interrupt`
     /// stops the run when it becomes true.
     pub fn simulate(
@@ -275,17 +324,20 @@ impl Machine {
     pub fn advance(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {
         let period = self.core_period();
         let ticks = |cycles: u64| cycles.saturating_mul(period);
-        let last = self.limits.cycles.map(ticks);
-        let until = last.map_or(ticks(cycle), |last| last.min(ticks(cycle)));
+        let last = self.limits.cycles.map_or(u64::MAX, ticks);
+        let target = last.min(ticks(cycle));
         loop {
+            self.divide_when_due();
             let patience = self.patience.unwrap_or(ticks(self.limits.silent_cycles));
+            let until = target.min(ticks(self.next_division));
             let outcome = self.system.simulation.run(&RunLimits {
                 until: Some(Tick(until)),
                 silence: Some(patience),
                 interrupt: Some(Arc::clone(interrupt)),
             });
             return match outcome {
-                Outcome::Limit if last == Some(until) => Some(Status::Limit),
+                Outcome::Limit if until == last => Some(Status::Limit),
+                Outcome::Limit if until < target => continue,
                 Outcome::Limit => None,
                 Outcome::Done => {
                     let checked = self.checks.finish();

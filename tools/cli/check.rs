@@ -4,13 +4,23 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use warpweave_framework::{EngineOptions, Simulation};
 use warpweave_systems::{Scenario, standard_registry};
 
 use crate::outcome::{CommandResult, shown, to_stderr, to_stdout};
 
-pub(crate) fn check(path: &Path, sets: &[String], resolved: bool, quiet: bool) -> CommandResult {
+/// Wires that are shown of those that limit the look-ahead.
+const WIRES_SHOWN: usize = 4;
+
+pub(crate) fn check(
+    path: &Path,
+    sets: &[String],
+    resolved: bool,
+    threads: usize,
+    quiet: bool,
+) -> CommandResult {
     let scenario = Scenario::load(path, sets)?;
-    let machine = scenario.check(&standard_registry())?;
+    let mut machine = scenario.check(&standard_registry())?;
     let system = machine.system();
     if !system.warnings.is_empty() && !quiet {
         to_stderr(&shown(&system.warnings));
@@ -36,6 +46,46 @@ pub(crate) fn check(path: &Path, sets: &[String], resolved: bool, quiet: bool) -
         "{}: the program is readable",
         scenario.workload_path.display()
     );
+    text.push_str(&division(machine.simulation_mut(), threads));
     to_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How the system would be divided between threads before anything is measured.
+fn division(simulation: &mut Simulation, threads: usize) -> String {
+    simulation.set_options(EngineOptions {
+        threads,
+        ..simulation.options()
+    });
+    let division = simulation.division();
+    let mut text = format!(
+        "for {threads} threads: {} partitions, {} of {} channels between them",
+        division.share_percent.len(),
+        division.cut,
+        simulation.channel_count()
+    );
+    if let Some(ticks) = division.lookahead {
+        let _ = write!(text, ", {ticks} ticks of look-ahead");
+    }
+    text.push('\n');
+    for (partition, share) in division.share_percent.iter().enumerate() {
+        let mine = division
+            .partition_of
+            .iter()
+            .filter(|p| **p as usize == partition);
+        let count = mine.count();
+        let _ = writeln!(
+            text,
+            "  partition {partition}: {count} instances, {share:.0} % of the work"
+        );
+    }
+    for channel in division.limited_by.iter().take(WIRES_SHOWN) {
+        let name = simulation.channel_name(*channel);
+        let _ = writeln!(text, "  look-ahead limited by {name}");
+    }
+    if division.limited_by.len() > WIRES_SHOWN {
+        let more = division.limited_by.len() - WIRES_SHOWN;
+        let _ = writeln!(text, "  and {more} more");
+    }
+    text
 }

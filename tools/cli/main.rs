@@ -17,6 +17,8 @@ mod validate;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use warpweave_systems::Threads;
+
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 /// Full GPU systems from description files, on a deterministic event kernel.
@@ -54,6 +56,9 @@ enum Command {
         /// Print the system as built instead of a summary.
         #[arg(long)]
         resolved: bool,
+        /// Threads between which to show how the system would be divided.
+        #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        threads: u16,
     },
     /// List what there is.
     List {
@@ -95,6 +100,10 @@ struct RunArguments {
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Threads that simulate: a number, or `auto` for as many of the machine's cores as pay.
+    /// Results do not depend on it.
+    #[arg(long, value_name = "N|auto", default_value = "1", value_parser = threads)]
+    threads: Threads,
     #[command(flatten)]
     checkpoints: CheckpointArguments,
 }
@@ -128,6 +137,22 @@ struct CheckpointArguments {
     state_hash: Option<u64>,
 }
 
+fn threads(text: &str) -> Result<Threads, String> {
+    if text == "auto" {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        return Ok(Threads::UpTo(cores));
+    }
+    match text.parse() {
+        Ok(threads @ 1..=THREADS_MAX) => Ok(Threads::Exactly(threads)),
+        _ => Err(format!(
+            "expected `auto` or a number from 1 to {THREADS_MAX}"
+        )),
+    }
+}
+
+/// More threads than any machine this is for has cores.
+const THREADS_MAX: usize = 1024;
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// A page for people.
@@ -146,7 +171,14 @@ fn main() -> ExitCode {
             scenario,
             sets,
             resolved,
-        } => check::check(scenario, sets, *resolved, arguments.quiet),
+            threads,
+        } => check::check(
+            scenario,
+            sets,
+            *resolved,
+            (*threads).into(),
+            arguments.quiet,
+        ),
         Command::List { what, folder } => list::list(*what, folder),
         Command::Describe { kind } => describe::describe(kind),
         Command::Trace(command) => trace::trace(command),

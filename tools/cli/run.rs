@@ -45,6 +45,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
             "protocol checkers are on"
         );
     }
+    machine.set_threads(arguments.threads);
     let simulation = Stopwatch::start();
     interrupt.simulating.store(true, Ordering::Relaxed);
     info!("simulating");
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
         cycles_per_s: rate(simulated.cycles, simulation_cpu_s),
         evaluations: machine.system().simulation.evaluations(),
         peak_rss_bytes: peak_rss_bytes(),
-        threads: 1,
+        threads: machine.system().simulation.options().threads as u32,
     };
     let status = match (&simulated.status, executed.verified) {
         (Status::Done, Some(false)) => Status::Mismatch,

@@ -799,7 +799,10 @@ impl Component for RandomMemory {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("waiting", &mut self.waiting);
         state.field("received", &mut self.received);
-        state.field("log", &mut *self.log.lock().expect("nobody panics with the log"));
+        state.field(
+            "log",
+            &mut *self.log.lock().expect("nobody panics with the log"),
+        );
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
@@ -850,7 +853,10 @@ impl Component for Dispatcher {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("next", &mut self.next);
         state.field("free", &mut self.free);
-        state.field("log", &mut *self.log.lock().expect("nobody panics with the log"));
+        state.field(
+            "log",
+            &mut *self.log.lock().expect("nobody panics with the log"),
+        );
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {

@@ -1,0 +1,153 @@
+//! How evenly a division spreads the work of a whole system, and what that gains.
+//!
+//! A run on one thread is divided into partitions, and every partition's part of every window is
+//! timed, and the coordinator's part between windows. The same windows come in every run, so of
+//! several runs the least time of each part is taken: that is free of interruptions by others on
+//! the machine. With `N` threads a window would last as long as its longest part and the
+//! coordinator; the sum of that over all windows, compared with the undivided run, is the
+//! efficiency of the division. What meetings of real threads cost is in the elapsed times, which
+//! are given beside it.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "host time is what a benchmark measures; models never see it"
+)]
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use warpweave_framework::EngineOptions;
+use warpweave_systems::{Machine, Scenario, Threads, standard_registry};
+
+/// What is measured when no scenario is named: arithmetic, and a stream bound by memory.
+pub(crate) const DEFAULTS: [(&str, &[&str]); 2] = [
+    ("scenarios/matrix_multiply_60.ron", &["workload.n=256"]),
+    ("tools/bench/scenarios/stream_60.ron", &[]),
+];
+
+/// Numbers of threads compared with one.
+const THREADS: [usize; 3] = [2, 4, 8];
+
+/// Who took how many nanoseconds in each step of a run; nobody is the coordinator.
+#[derive(Default)]
+struct Steps {
+    least: Vec<(Option<usize>, u64)>,
+    /// Steps of the run under way.
+    at: usize,
+    last: Option<Instant>,
+}
+
+impl Steps {
+    fn step(&mut self, who: Option<usize>) {
+        let now = Instant::now();
+        let before = self.last.replace(now);
+        let elapsed = before.map_or(0, |b| now.duration_since(b).as_nanos());
+        let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
+        match self.least.get_mut(self.at) {
+            Some((_, least)) => *least = (*least).min(elapsed),
+            None => self.least.push((who, elapsed)),
+        }
+        self.at += 1;
+    }
+}
+
+/// The sum over windows of the longest part and the coordinator's; and the number of windows.
+fn longest_parts(steps: &[(Option<usize>, u64)]) -> (u64, u64) {
+    let (mut sum, mut meetings, mut longest) = (0, 0, 0);
+    for (who, ns) in steps {
+        if who.is_some() {
+            longest = longest.max(*ns);
+        } else {
+            sum += longest + ns;
+            meetings += u64::from(longest > 0);
+            longest = 0;
+        }
+    }
+    (sum + longest, meetings)
+}
+
+/// Measures a scenario in all numbers of threads and returns a table.
+///
+/// # Errors
+/// What is wrong with the scenario, as text.
+pub(crate) fn measure(path: &str, sets: &[String], repeats: u32) -> Result<String, String> {
+    let scenario = Scenario::load(Path::new(path), sets).map_err(|e| e.to_string())?;
+    let program = scenario.emulate().map_err(|e| e.to_string())?.program;
+    let machine = || {
+        scenario
+            .machine(&standard_registry(), &program)
+            .map_err(|e| e.to_string())
+    };
+    let run = |machine: &mut Machine| {
+        let start = Instant::now();
+        let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
+        (start.elapsed().as_secs_f64(), simulated.cycles)
+    };
+    let mut text = format!("{path} {}\n", sets.join(" "));
+    let serial = divided(&machine, &run, 1, repeats)?;
+    let serial_ns: u64 = serial.iter().map(|(_, ns)| ns).sum();
+    let mut alone = f64::MAX;
+    for _ in 0..repeats {
+        alone = alone.min(run(&mut machine()?).0);
+    }
+    let _ = writeln!(
+        text,
+        "  1 thread: {:.1} ms in evaluations, {:.1} ms elapsed",
+        serial_ns as f64 / 1e6,
+        alone * 1e3
+    );
+    for threads in THREADS {
+        let steps = divided(&machine, &run, threads, repeats)?;
+        let (longest, meetings) = longest_parts(&steps);
+        let mut elapsed = f64::MAX;
+        for _ in 0..repeats {
+            let mut machine = machine()?;
+            machine.set_threads(Threads::Exactly(threads));
+            elapsed = elapsed.min(run(&mut machine).0);
+        }
+        let _ = writeln!(
+            text,
+            "  {threads} threads: serial / longest parts = {:.2}; {meetings} windows; {:.1} ms \
+             elapsed, {:.2} of one thread's speed",
+            serial_ns as f64 / longest as f64,
+            elapsed * 1e3,
+            alone / elapsed
+        );
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+/// Runs in `partitions` on one thread, `repeats` times; the least time of every step.
+fn divided(
+    machine: &dyn Fn() -> Result<Machine, String>,
+    run: &dyn Fn(&mut Machine) -> (f64, u64),
+    partitions: usize,
+    repeats: u32,
+) -> Result<Vec<(Option<usize>, u64)>, String> {
+    let steps = Arc::new(Mutex::new(Steps::default()));
+    for _ in 0..repeats.max(1) {
+        let mut machine = machine()?;
+        machine.set_options(EngineOptions {
+            partitions,
+            ..EngineOptions::default()
+        });
+        // Divided anew by measured work, as with threads.
+        machine.set_threads(Threads::Exactly(1));
+        let seen = Arc::clone(&steps);
+        let observer = move |who| {
+            let mut steps = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            steps.step(who);
+        };
+        machine
+            .simulation_mut()
+            .set_window_observer(Some(Box::new(observer)));
+        run(&mut machine);
+        let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+        (steps.at, steps.last) = (0, None);
+    }
+    let steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(steps.least.clone())
+}
