@@ -11,4 +11,5 @@ mod docs;
 mod errors;
 mod harness;
 mod mutations;
+mod recordings;
 mod workloads;

@@ -7,7 +7,7 @@ use warpweave_components::compute_unit::ComputeUnit;
 use warpweave_components::host_driver::KernelTimes;
 use warpweave_framework::{
     EngineOptions, Environment, InstanceStatistics, Kind, Outcome, Reason, Registry, RunLimits,
-    Tick, Value,
+    Simulation, Tick, Value,
 };
 use warpweave_params::Diagnostics;
 use warpweave_trace::{FrontEnd, Program};
@@ -198,6 +198,20 @@ impl Machine {
         &self.system
     }
 
+    /// The simulation, to attach sinks and taps before it runs.
+    pub fn simulation_mut(&mut self) -> &mut Simulation {
+        &mut self.system.simulation
+    }
+
+    /// Ticks per cycle of the core clock.
+    pub fn core_period(&self) -> u64 {
+        let simulation = &self.system.simulation;
+        let core = simulation
+            .clock(&self.system.core_clock)
+            .expect("elaboration checked the core clock");
+        simulation.time().period(core)
+    }
+
     /// Chooses how the engine works; results do not depend on it.
     pub fn set_options(&mut self, options: EngineOptions) {
         self.system.simulation.set_options(options);
@@ -210,12 +224,7 @@ impl Machine {
         interrupt: &Arc<AtomicBool>,
         progress: &mut dyn FnMut(Progress),
     ) -> Simulated {
-        let core = self
-            .system
-            .simulation
-            .clock(&self.system.core_clock)
-            .expect("elaboration checked the core clock");
-        let period = self.system.simulation.time().period(core);
+        let period = self.core_period();
         let ticks = |cycles: u64| cycles.saturating_mul(period);
         let last = self.limits.cycles.map(ticks);
         let mut slice = 0u64;

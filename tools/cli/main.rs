@@ -7,6 +7,7 @@ mod host;
 mod list;
 mod outcome;
 mod progress;
+mod recordings;
 mod results;
 mod run;
 mod trace;
@@ -83,6 +84,8 @@ struct RunArguments {
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    recordings: recordings::Arguments,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     if !machine.system().warnings.is_empty() && !quiet {
         to_stderr(&shown(&machine.system().warnings));
     }
+    arguments.recordings.start(&mut machine)?;
     let simulation = Stopwatch::start();
     interrupt.simulating.store(true, Ordering::Relaxed);
     info!("simulating");
@@ -79,7 +80,9 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
         simulated,
         host,
     };
-    // Files first: a reader that closes standard output must not lose them.
+    // Files first: a reader that closes standard output must not lose them. The results do not
+    // depend on a recording that the disk had no room for.
+    let recorded = arguments.recordings.finish(&mut machine);
     if let Some(results) = results {
         results.write(&scenario, &machine, &executed.program, &report)?;
     }
@@ -91,6 +94,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     if !quiet {
         to_stderr(&report.host.to_text());
     }
+    recorded?;
     Ok(code_of(&report.status))
 }
 
