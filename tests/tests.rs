@@ -12,4 +12,5 @@ mod docs;
 mod errors;
 mod harness;
 mod mutations;
+mod recordings;
 mod workloads;

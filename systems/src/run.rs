@@ -9,7 +9,7 @@ use warpweave_components::host_driver::KernelTimes;
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
     EngineOptions, Environment, InstanceStatistics, Kind, Outcome, Reason, Registry, RunLimits,
-    Tick, Value,
+    Simulation, Tick, Value,
 };
 use warpweave_params::Diagnostics;
 use warpweave_trace::{FrontEnd, Program};
@@ -257,7 +257,7 @@ impl Machine {
     }
 
     /// The simulation itself, to be watched or stepped from outside.
-    pub fn simulation_mut(&mut self) -> &mut warpweave_framework::Simulation {
+    pub fn simulation_mut(&mut self) -> &mut Simulation {
         &mut self.system.simulation
     }
 
@@ -359,7 +359,8 @@ impl Machine {
         }
     }
 
-    pub(crate) fn core_period(&self) -> u64 {
+    /// Ticks per cycle of the core clock.
+    pub fn core_period(&self) -> u64 {
         let core = self.system.simulation.clock(&self.system.core_clock);
         let core = core.expect("elaboration checked the core clock");
         self.system.simulation.time().period(core)

@@ -9,6 +9,7 @@ mod host;
 mod list;
 mod outcome;
 mod progress;
+mod recordings;
 mod results;
 mod run;
 mod trace;
@@ -106,6 +107,8 @@ struct RunArguments {
     threads: Threads,
     #[command(flatten)]
     checkpoints: CheckpointArguments,
+    #[command(flatten)]
+    recordings: recordings::Arguments,
 }
 
 /// Saving, resuming and hashing a run.

@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
         );
     }
     machine.set_threads(arguments.threads);
+    arguments.recordings.start(&mut machine)?;
     let simulation = Stopwatch::start();
     interrupt.simulating.store(true, Ordering::Relaxed);
     info!("simulating");
@@ -89,7 +90,9 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
         simulated,
         host,
     };
-    // Files first: a reader that closes standard output must not lose them.
+    // Files first: a reader that closes standard output must not lose them. The results do not
+    // depend on a recording that the disk had no room for.
+    let recorded = arguments.recordings.finish(&mut machine);
     if let Some(results) = results {
         let log = drive.log.as_ref();
         results.write(&scenario, &machine, &executed.program, &report, log)?;
@@ -102,6 +105,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     if !quiet {
         to_stderr(&report.host.to_text());
     }
+    recorded?;
     Ok(code_of(&report.status))
 }
 

@@ -1,0 +1,81 @@
+//! `warpweave run --record`: waveforms and timelines of a run.
+
+use std::path::PathBuf;
+
+use warpweave_framework::{ProbeSink, Tick};
+use warpweave_systems::Machine;
+use warpweave_waves::{Format, Recording, Selection, record_to};
+
+use crate::outcome::Failure;
+
+/// What to record beside the report.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Record into this file; its ending says what: .vcd or .fst waveform, .pftrace timeline for
+    /// Perfetto. May be repeated.
+    #[arg(long = "record", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Record only instances whose path matches this pattern, with * and ?. May be repeated.
+    #[arg(long = "record-path", value_name = "PATTERN", requires = "files")]
+    paths: Vec<String>,
+    /// Record only these cycles of the core clock.
+    #[arg(long = "record-cycles", value_name = "FROM..UNTIL", requires = "files", value_parser = window)]
+    cycles: Option<(u64, Option<u64>)>,
+}
+
+fn window(text: &str) -> Result<(u64, Option<u64>), String> {
+    let wanted = || "expected cycles as FROM..UNTIL, FROM.. or ..UNTIL".to_owned();
+    let (from, until) = text.split_once("..").ok_or_else(wanted)?;
+    let number = |text: &str| text.parse::<u64>().map_err(|_| wanted());
+    let from = if from.is_empty() { 0 } else { number(from)? };
+    let until = (!until.is_empty()).then(|| number(until)).transpose()?;
+    if until.is_some_and(|until| until < from) {
+        return Err(format!("the window ends before it begins, at {from}"));
+    }
+    Ok((from, until))
+}
+
+impl Arguments {
+    /// Attaches the recordings to the machine, which has not run yet.
+    pub(crate) fn start(&self, machine: &mut Machine) -> Result<(), Failure> {
+        let mut formats = Vec::new();
+        for file in &self.files {
+            let endings = Format::ENDINGS.map(|(e, _)| format!(".{e}")).join(", ");
+            formats.push(Format::of(file).ok_or_else(|| {
+                Failure::InputText(format!(
+                    "{}: the ending of the name says what to record: {endings}",
+                    file.display()
+                ))
+            })?);
+        }
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let period = machine.core_period();
+        let (from, until) = self.cycles.unwrap_or((0, None));
+        let selection = Selection {
+            paths: self.paths.clone(),
+            from: Tick(from.saturating_mul(period)),
+            until: until.map(|cycle| Tick(cycle.saturating_mul(period))),
+        };
+        let simulation = machine.simulation_mut();
+        selection
+            .check(simulation)
+            .map_err(|error| Failure::InputText(format!("--record-path: {error}")))?;
+        let mut sinks: Vec<Box<dyn ProbeSink>> = Vec::new();
+        for (file, format) in self.files.iter().zip(formats) {
+            let sink = record_to(file, format, simulation, &selection);
+            sinks.push(sink.map_err(|error| Failure::writing(file, &error))?);
+        }
+        simulation.set_probe_sink(Some(Box::new(Recording::new(sinks))));
+        Ok(())
+    }
+
+    /// Ends the recordings.
+    pub(crate) fn finish(&self, machine: &mut Machine) -> Result<(), Failure> {
+        machine.simulation_mut().finish_probes().map_err(|error| {
+            let files: Vec<_> = self.files.iter().map(|f| f.display().to_string()).collect();
+            Failure::Machine(format!("cannot write {}: {error}", files.join(", ")))
+        })
+    }
+}
