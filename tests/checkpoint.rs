@@ -1,11 +1,11 @@
 //! A run that was saved and resumed in a new process is the run that went straight through; where
 //! two runs part is found.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use warpweave_framework::{EngineOptions, Order};
 use warpweave_systems::{Machine, Scenario, StateLog, standard_registry};
@@ -114,21 +114,21 @@ fn signals_save_a_run_that_goes_on_or_ends() {
     let saving = [&long[..], &["--checkpoint", "a.wwc"]].concat();
     let straight = bench.warpweave(&json("test.ron", &long));
     for (signal, code) in [("-USR1", 0), ("-INT", 130)] {
-        let child = bench
+        let mut child = bench
             .command(&json("test.ron", &saving))
+            .env("WARPWEAVE_LOG", "info")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Long enough for the emulation; the run takes many times that.
-        wait_for_simulation();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(log.any(|line| line.unwrap().ends_with("simulating")));
         let id = child.id().to_string();
-        let sent = std::process::Command::new("kill")
-            .args([signal, &id])
-            .status();
+        let sent = Command::new("kill").args([signal, &id]).status();
         assert!(sent.unwrap().success());
-        let ended = Ended::of(&child.wait_with_output().unwrap());
-        assert_eq!(ended.code, code, "{}", ended.err);
+        let rest: Vec<_> = log.map(Result::unwrap).collect();
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{rest:?}");
         assert!(file.exists(), "{signal} saves");
         let resumed = bench.warpweave(&json(
             "test.ron",
@@ -137,10 +137,6 @@ fn signals_save_a_run_that_goes_on_or_ends() {
         assert_eq!(report(&straight), report(&resumed), "{signal}");
         std::fs::remove_file(&file).unwrap();
     }
-}
-
-fn wait_for_simulation() {
-    std::thread::sleep(Duration::from_millis(1500));
 }
 
 fn machine(scenario: &Path, sets: &[&str]) -> Machine {

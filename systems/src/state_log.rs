@@ -125,7 +125,7 @@ impl ReadLog {
     pub fn parts_from(&self, other: &Self) -> Option<(Option<u64>, u64)> {
         let first = |log: &Self| log.epochs.first().map_or(0, |(cycle, _)| *cycle);
         let from = first(self).max(first(other));
-        let (mine, theirs) = (self.from_cycle(from), other.from_cycle(from));
+        let (mine, theirs) = (self.since_cycle(from), other.since_cycle(from));
         let equal = mine.iter().zip(theirs).take_while(|(a, b)| a == b).count();
         // A run that ended earlier differs from the one that went on.
         let next = mine.get(equal).into_iter().chain(theirs.get(equal));
@@ -134,7 +134,7 @@ impl ReadLog {
         Some((before, at))
     }
 
-    fn from_cycle(&self, from: u64) -> &[(u64, u64)] {
+    fn since_cycle(&self, from: u64) -> &[(u64, u64)] {
         let start = self.epochs.partition_point(|(cycle, _)| *cycle < from);
         &self.epochs[start..]
     }

@@ -60,10 +60,9 @@ pub(crate) fn diff(a: &Path, b: &Path, quiet: bool) -> CommandResult {
     }
     let [mut one, mut two] = [of_a.machine()?, of_b.machine()?];
     if let Err(difference) = one.same_description(&two) {
-        text += &format!(
-            "the runs are not of the same machine: {}\n",
-            told(&difference)
-        );
+        text.push_str("the runs are not of the same machine: ");
+        text.push_str(&told(&difference));
+        text.push('\n');
     }
     for (run, machine) in runs.iter().zip([&mut one, &mut two]) {
         run.repeat(machine, before.unwrap_or(0))?;
@@ -76,11 +75,8 @@ pub(crate) fn diff(a: &Path, b: &Path, quiet: bool) -> CommandResult {
              deterministic, or was not run by this version"
         )));
     };
-    if let Some(cycle) = cycle {
-        text += &format!("first difference after core cycle {cycle}\n");
-    }
-    text += &parting.to_string();
-    to_stdout(&text)?;
+    let first = cycle.map(|cycle| format!("first difference after core cycle {cycle}\n"));
+    to_stdout(&format!("{text}{}{parting}", first.unwrap_or_default()))?;
     Ok(ExitCode::FAILURE)
 }
 

@@ -57,7 +57,7 @@ impl<'a> Drive<'a> {
     }
 
     /// Runs the program to its end, to a limit, or to an interrupt.
-    pub(crate) fn to_the_end(
+    pub(crate) fn run_to_the_end(
         &mut self,
         machine: &mut Machine,
         interrupt: &Arc<AtomicBool>,

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     let simulation = Stopwatch::start();
     interrupt.simulating.store(true, Ordering::Relaxed);
     info!("simulating");
-    let status = drive.to_the_end(&mut machine, &interrupt.wanted, &mut |p| bar.show(p))?;
+    let status = drive.run_to_the_end(&mut machine, &interrupt.wanted, &mut |p| bar.show(p))?;
     let simulated = machine.results(status);
     let simulation_cpu_s = simulation.cpu_s();
     bar.finish();

@@ -28,7 +28,10 @@ impl Cache {
         }
         self.control.command.pop(ctx);
         self.stats.invalidations += 1;
-        let mut dropped = self.victims.as_mut().map_or(0, |victims| victims.clear());
+        let mut dropped = self
+            .victims
+            .as_mut()
+            .map_or(0, super::victim_cache::VictimCache::clear);
         let policies = &mut self.policies;
         self.tags.drop_clean(|slot, line, state| {
             dropped += 1;

@@ -114,7 +114,7 @@ impl Cache {
         | Action::Through(Through::Fetch(_, plan)) = action
         {
             self.stats.bypassed += u64::from(slot.is_none() && !plan.decision.insert);
-            self.policies.on_miss(&event, &plan.decision);
+            self.policies.on_miss(&event, plan.decision);
         }
     }
 
@@ -282,8 +282,8 @@ impl Cache {
                 let id = id(number * bytes / 4 + words.trailing_zeros());
                 let request = MemRequest {
                     line,
-                    words,
                     id,
+                    words,
                     ..*request
                 };
                 self.misses.push_back((turn, request));

@@ -30,7 +30,7 @@ impl ComputeUnit {
         state.part("ages", |state| self.ages.state(state));
         for (number, issuer) in self.issuers.iter_mut().enumerate() {
             state.part(&format!("schedulers[{number}]"), |state| {
-                issuer.state(state)
+                issuer.state(state);
             });
         }
         state.array("next_of_pipe", &mut self.next_of_pipe);

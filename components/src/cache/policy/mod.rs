@@ -184,7 +184,7 @@ pub trait CachePolicy: Send {
     fn on_access(&mut self, _access: &LookUp<'_>, _hit: bool) {}
 
     /// A line is fetched, or missing words of one that is present.
-    fn on_miss(&mut self, _miss: &LookUp<'_>, _decision: &MissDecision) {}
+    fn on_miss(&mut self, _miss: &LookUp<'_>, _decision: MissDecision) {}
 
     /// A line, or a part of it, came and is in `slot` of the event, or nowhere.
     fn on_fill(&mut self, _fill: &Fill) {}
@@ -255,12 +255,12 @@ impl PolicyChain {
     }
 
     pub(super) fn of(policies: Vec<Box<dyn CachePolicy>>) -> Result<Self, SpecError> {
-        let mut owners = [None; FIELDS];
+        let mut owners = [None::<usize>; FIELDS];
         for (i, policy) in policies.iter().enumerate() {
             for &field in policy.owns() {
                 let owner = &mut owners[field as usize];
                 if let Some(other) = *owner {
-                    let other: &Box<dyn CachePolicy> = &policies[other];
+                    let other = &*policies[other];
                     let why = format!(
                         "{} and {} both decide {field:?}; one of them must go",
                         other.name(),
@@ -356,7 +356,7 @@ impl PolicyChain {
         }
     }
 
-    pub(super) fn on_miss(&mut self, miss: &LookUp<'_>, decision: &MissDecision) {
+    pub(super) fn on_miss(&mut self, miss: &LookUp<'_>, decision: MissDecision) {
         self.policies
             .iter_mut()
             .for_each(|p| p.on_miss(miss, decision));

@@ -108,7 +108,7 @@ impl CachePolicy for Predictor {
         }
     }
 
-    fn on_miss(&mut self, miss: &LookUp<'_>, decision: &MissDecision) {
+    fn on_miss(&mut self, miss: &LookUp<'_>, decision: MissDecision) {
         if miss.slot.is_none() {
             self.learned.misses += 1;
             self.learned.bypassed += u64::from(!decision.insert);

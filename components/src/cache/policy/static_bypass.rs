@@ -15,6 +15,7 @@ pub struct StaticBypass {
 }
 
 impl StaticBypass {
+    #[expect(clippy::unnecessary_wraps, reason = "policies with knobs can refuse")]
     pub(super) fn build(&self, _lines: usize) -> Result<Box<dyn CachePolicy>, SpecError> {
         let mut policy = self.clone();
         policy.pcs.sort_unstable();

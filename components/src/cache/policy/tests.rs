@@ -65,8 +65,8 @@ fn lines_of_annotated_instructions_are_not_kept() {
     for allocate in [AllocatePolicy::OnMiss, AllocatePolicy::OnFill] {
         let policies = vec![PolicySpec::StaticBypass(StaticBypass { pcs: vec![9, 4] })];
         let spec = CacheSpec {
-            allocate,
             policies,
+            allocate,
             ..l1()
         };
         let mut rig = Rig::new(Cache::new(spec).unwrap());

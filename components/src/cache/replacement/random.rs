@@ -45,7 +45,7 @@ impl ReplacementPolicy for Random {
         let draw = mix(self.seed ^ (set as u64) << 32, self.installed + 1);
         let ways = self.ways as u64;
         // The high half of a product maps the draw evenly onto the ways.
-        let at = |ways: u64| (u128::from(draw) * u128::from(ways) >> 64) as usize;
+        let at = |ways: u64| ((u128::from(draw) * u128::from(ways)) >> 64) as usize;
         let first = at(ways);
         if may_leave(first) {
             return Some(first);

@@ -189,10 +189,7 @@ proptest! {
         }
         let victim = tags.victim_in(0);
         prop_assert_eq!(victim, tags.victim_in(0));
-        match victim {
-            Some(slot) => prop_assert_eq!(tags.state(slot).mshr(), None),
-            None => prop_assert_eq!(locks, u8::MAX),
-        }
+        if let Some(slot) = victim { prop_assert_eq!(tags.state(slot).mshr(), None) } else { prop_assert_eq!(locks, u8::MAX) }
     }
 }
 

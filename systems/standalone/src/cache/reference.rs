@@ -187,6 +187,8 @@ fn compare_hit_bits(
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     /// The first accesses of six traces of the reference, packed as the whole folder is.
@@ -205,17 +207,19 @@ mod tests {
             let mut trace = String::from("rw,addr_hex\n");
             for number in numbers.split(' ') {
                 let number = u64::from_str_radix(number, 16).expect("hexadecimal");
-                trace += &format!("R,{:x}\n", number * 128);
+                writeln!(trace, "R,{:x}", number * 128).expect("a string");
             }
             std::fs::write(folder.path().join(format!("{name}.trace.csv.gz")), trace)
                 .expect("written");
             for (policy, hit_bits) in [("LRU", lru), ("FIFO", fifo)] {
-                bits += &format!("{name},{policy},{hit_bits}\n");
+                writeln!(bits, "{name},{policy},{hit_bits}").expect("a string");
                 let (all, hits) = (hit_bits.len(), hit_bits.matches('1').count());
-                summary += &format!(
-                    "{name},L1_16k_4w,{policy},16384,4,128,0,0,{all},{hits},{},,,\n",
+                writeln!(
+                    summary,
+                    "{name},L1_16k_4w,{policy},16384,4,128,0,0,{all},{hits},{},,,",
                     all - hits
-                );
+                )
+                .expect("a string");
             }
         }
         std::fs::write(folder.path().join("summary.csv"), summary).expect("written");

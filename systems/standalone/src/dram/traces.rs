@@ -151,6 +151,9 @@ impl CommandRow {
     }
 
     /// The command of a line, if it is one of this geometry.
+    ///
+    /// # Errors
+    /// What the line lacks: a bank, row or column that its command needs.
     pub fn issued(&self, bank_groups: u32, banks_per_group: u32) -> Result<Issued, String> {
         let missing = |name: &str| format!("{} needs {name}", self.cmd);
         let bank = || match (self.bg, self.ba) {

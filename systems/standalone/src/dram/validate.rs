@@ -41,9 +41,8 @@ pub(super) fn as_tool(preset: &str, tool: &str) -> Result<Setup, StandaloneError
         spec.bank_queue = Some(8);
     };
     match tool {
-        "ds3_open_bg" => dramsim(Page::Open),
+        "ds3_open_bg" | "ds3_open_nobg" => dramsim(Page::Open),
         "ds3_close_bg" => dramsim(Page::Closed),
-        "ds3_open_nobg" => dramsim(Page::Open),
         "ds3_shippedD" => {
             dramsim(Page::Open);
             spec.timing.t_rtp = 5;
