@@ -39,7 +39,7 @@ fn counted(command: &Command) -> Result<(u64, u64), String> {
         .arg(command.get_program())
         .args(command.get_args())
         .output()
-        .map_err(|e| format!("valgrind: {e}"))?;
+        .map_err(|e| format!("valgrind: {e}\nhint: apt-get install valgrind"))?;
     let (data, log) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),

@@ -65,7 +65,7 @@ enum Command {
         /// Rounds in which everybody runs once.
         #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
         pairs: u16,
-        /// Make the timed runs this many times shorter.
+        /// Make all runs this many times shorter.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         shorter: u64,
     },
@@ -87,8 +87,11 @@ enum Command {
         #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.csv"))]
         table: PathBuf,
         /// Write the table instead.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "shorter")]
         write: bool,
+        /// Make all runs this many times shorter; the counts are less exact.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+        shorter: u64,
     },
     /// Measure how evenly divisions spread the work of a scenario.
     #[cfg(feature = "systems")]
@@ -160,9 +163,11 @@ fn run(command: Command) -> Result<ExitCode, String> {
             let sizes = if sizes.is_empty() { usual } else { &sizes };
             println!("{}", one::run(workload, by, sizes, units)?.line());
         }
-        Command::Gate { table, write: true } => print!("{}", gate::write(&table)?),
-        Command::Gate { table, .. } => {
-            let (text, holds) = gate::check(&table)?;
+        Command::Gate {
+            table, write: true, ..
+        } => print!("{}", gate::write(&table)?),
+        Command::Gate { table, shorter, .. } => {
+            let (text, holds) = gate::check(&table, shorter)?;
             print!("{text}");
             if !holds {
                 eprintln!(

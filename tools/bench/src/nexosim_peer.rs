@@ -88,8 +88,7 @@ pub(crate) fn ring(modules: u64, tokens: u64, hops: u64) -> Result<Sample, Strin
         let name = format!("hop[{}]", hop.place);
         bench = bench.add_model(hop, mailbox, &name);
     }
-    // A message is sent at the end of the cycle here and in the cycle itself elsewhere.
-    let until = Duration::from_nanos(hops / tokens + 1);
+    let until = CYCLE * (hops / tokens) as u32;
     measure(bench, &count, &tally, |simulation| {
         simulation.step_until(until).map_err(|e| e.to_string())
     })

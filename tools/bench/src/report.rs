@@ -30,7 +30,7 @@ fn line(figure: &Figure) -> String {
     if let Some(ratio) = figure.ratio {
         let [low, high] = ratio.quartiles;
         let median = ratio.median;
-        let _ = write!(line, "  {median:>7.2} of ours ({low:.2} to {high:.2})");
+        let _ = write!(line, "  {median:>7.2} x ours ({low:.2} to {high:.2})");
     }
     if let Some(bytes) = figure.bytes {
         let (component, channel) = (bytes.component, bytes.channel);
@@ -89,11 +89,46 @@ mod tests {
 
     #[test]
     fn json_gives_implementations_by_workload_and_leaves_out_what_is_absent() {
-        insta::assert_snapshot!(json(&example()), @"");
+        insta::assert_snapshot!(json(&example()), @r#"
+        {
+          "elaboration": {
+            "warpweave": {
+              "ns": 2000.0,
+              "bytes": {
+                "component": 300.0,
+                "channel": 250.0
+              }
+            }
+          },
+          "ring": {
+            "systemc_event": {
+              "ns": 120.75,
+              "instructions": 199.5,
+              "ratio": {
+                "median": 3.0,
+                "quartiles": [
+                  2.5,
+                  3.25
+                ]
+              }
+            },
+            "warpweave": {
+              "ns": 40.25,
+              "instructions": 199.5
+            }
+          }
+        }
+        "#);
     }
 
     #[test]
     fn text_is_a_table_in_the_order_of_workloads() {
-        insta::assert_snapshot!(text(&example()), @"");
+        insta::assert_snapshot!(text(&example()), @"
+        ring, per hop
+          warpweave            40.2 ns      199.5 instructions
+          systemc_event       120.8 ns      199.5 instructions     3.00 x ours (2.50 to 3.25)
+        elaboration, per component
+          warpweave          2000.0 ns  300 bytes, 250 more with a channel
+        ");
     }
 }

@@ -96,7 +96,7 @@ impl Workload {
     /// Sizes while instructions are counted, which takes fifty times as long.
     pub(crate) fn counting_sizes(self) -> &'static [u64] {
         match self {
-            Self::Sleepers => &[10_000, 64],
+            Self::Sleepers => &[4096, 64],
             _ => self.sizes(),
         }
     }
@@ -142,14 +142,15 @@ impl Workload {
         }
     }
 
-    /// Two lengths whose difference in instructions is that of so many units.
-    pub(crate) fn counting_lengths(self) -> [u64; 2] {
-        match self {
-            Self::Ring | Self::Crossing | Self::Sleepers => [50_000, 150_000],
+    /// Two lengths whose difference in instructions is that of so many units, `shorter` times
+    /// shorter than usual.
+    pub(crate) fn counting_lengths(self, shorter: u64) -> [u64; 2] {
+        let usual = match self {
             Self::Pipe => [2_000, 12_000],
-            Self::Phold | Self::Signals => [50_000, 150_000],
-            Self::Elaboration => [5_000, 15_000],
-        }
+            Self::Elaboration => [2_000, 6_000],
+            _ => [50_000, 150_000],
+        };
+        usual.map(|length| (length / shorter).max(1))
     }
 }
 
@@ -237,4 +238,42 @@ impl Tally {
 /// Whether module `i` of a ring of `modules` starts with one of `tokens` evenly spread tokens.
 pub(crate) fn starts_with_token(i: u64, modules: u64, tokens: u64) -> bool {
     i * tokens / modules != (i + 1) * tokens / modules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_read_back_from_its_line() {
+        let sample = Sample {
+            ns: 5,
+            units: 6,
+            checksum: u64::MAX,
+            bytes: 7,
+        };
+        assert_eq!(Sample::parse(&sample.line()), Some(sample));
+    }
+
+    #[test]
+    fn a_line_without_work_or_numbers_is_no_sample() {
+        assert_eq!(Sample::parse("17 0"), None);
+        assert_eq!(Sample::parse("usage: something"), None);
+        assert_eq!(Sample::parse(""), None);
+        let peer = Sample::parse("17 2").unwrap();
+        assert_eq!((peer.ns, peer.units), (17, 2));
+    }
+
+    #[test]
+    fn a_tally_depends_on_places_and_values_and_not_on_their_order() {
+        let of = |parts: &[(u64, u64)]| {
+            let tally = Tally::default();
+            for (place, value) in parts {
+                tally.add(*place, *value);
+            }
+            tally.sum()
+        };
+        assert_eq!(of(&[(0, 5), (1, 6)]), of(&[(1, 6), (0, 5)]));
+        assert_ne!(of(&[(0, 5), (1, 6)]), of(&[(0, 6), (1, 5)]));
+    }
 }
