@@ -57,7 +57,15 @@ fn both_waveform_files_of_a_run_hold_the_same_levels() {
         vcd.iter().any(|(name, _)| name.ends_with("cu.state")),
         "{vcd:?}"
     );
-    assert!(vcd.iter().any(|(_, levels)| levels.len() > 100));
+    // Every component goes on and waits several times in the 311 cycles of the run.
+    let states = vcd.iter().filter(|(name, _)| name.ends_with(".state"));
+    assert!(
+        states.clone().all(|(_, levels)| levels.len() > 3),
+        "{vcd:?}"
+    );
+    assert_eq!(states.count(), 14);
+    let changes: usize = vcd.iter().map(|(_, levels)| levels.len()).sum();
+    assert!(changes > 1000, "{changes}");
     assert_eq!(vcd, fst);
 }
 
@@ -290,16 +298,37 @@ fn a_full_disk_is_told_with_the_file_and_loses_no_report() {
 #[test]
 fn a_resumed_run_records_what_is_in_the_machine_when_it_resumes() {
     let bench = Bench::new();
-    let window = ["--record-cycles", "401.."];
+    let window = ["--record-cycles", "151.."];
     let whole = record(&bench, &[&["--record", "whole.vcd"], &window[..]].concat());
     assert_eq!((whole.code, whole.err.as_str()), (0, ""));
     let saved = record(
         &bench,
-        &["--checkpoint", "run.wwc", "--checkpoint-at", "400"],
+        &["--checkpoint", "run.wwc", "--checkpoint-at", "150"],
     );
     assert_eq!((saved.code, saved.err.as_str()), (0, ""));
     let resume = ["--resume", "run.wwc", "--record", "rest.vcd"];
     let rest = record(&bench, &[&resume[..], &window[..]].concat());
     assert_eq!((rest.code, rest.err.as_str()), (0, ""));
     assert_eq!(bench.read("rest.vcd"), bench.read("whole.vcd"));
+
+    let timeline = |arguments: &[&str]| {
+        let ended = record(
+            &bench,
+            &[&["--record", "run.pftrace"], arguments, &window].concat(),
+        );
+        assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+        let file = fs::read(bench.path("run.pftrace")).unwrap();
+        // Of messages on their way nothing but their number is known; rows may be others.
+        let things = slices(&decode(&file))
+            .into_iter()
+            .filter(|s| s.note("id").is_some());
+        let mut things: Vec<_> = things
+            .map(|s| (s.from, s.until, s.begin.name, s.begin.notes, s.begin.flow))
+            .collect();
+        things.sort();
+        things
+    };
+    let whole = timeline(&[]);
+    assert!(whole.len() > 30, "{whole:?}");
+    assert_eq!(timeline(&resume[..2]), whole);
 }

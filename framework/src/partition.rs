@@ -324,6 +324,19 @@ impl Partition {
         }
     }
 
+    /// Records everything that components show, for a recording that begins in mid-run.
+    pub(crate) fn show(&mut self, now: Tick) {
+        let Some(sink) = &mut self.shared.sink else {
+            return;
+        };
+        for (d, slots) in self.slots.iter_mut().enumerate() {
+            for slot in slots {
+                let reason = slot.activity.reason;
+                record(slot, sink, (now, d as u32), reason);
+            }
+        }
+    }
+
     /// Lets the event world do everything due at `now`.
     fn run_world(&mut self, world: &World, now: Tick) {
         let mut ports = std::mem::take(&mut self.shared.process_ports);

@@ -201,11 +201,17 @@ impl Simulation {
         if let Some(OwnedWorld(world)) = &self.world {
             world.keep_changes(sink.is_some());
         }
+        let listens = sink.is_some();
         self.place_sink(sink);
+        if listens && self.now > Tick(0) {
+            for partition in &mut self.partitions {
+                partition.show(self.now);
+            }
+        }
     }
 
-    /// Names of the levels that instance `number` shows to recordings, see [`crate::View::level`].
-    pub fn levels(&self, number: u32) -> Vec<&'static str> {
+    /// The levels that instance `number` shows to recordings, see [`crate::View::level`].
+    pub fn levels(&self, number: u32) -> Vec<(&'static str, u64)> {
         let slot = self.slot(number as usize);
         levels(|view| slot.component.view(view))
     }

@@ -162,13 +162,13 @@ fn compare(last: &[Thing], next: &[Thing], report: &mut impl FnMut(Probe)) {
     }
 }
 
-/// Names of the levels that `show` shows.
-pub(crate) fn levels(show: impl FnOnce(&mut View<'_>)) -> Vec<&'static str> {
+/// The levels that `show` shows.
+pub(crate) fn levels(show: impl FnOnce(&mut View<'_>)) -> Vec<(&'static str, u64)> {
     let mut picture = Picture::default();
     show(&mut View {
         picture: &mut picture,
     });
-    picture.levels.into_iter().map(|(name, _)| name).collect()
+    picture.levels
 }
 
 #[cfg(test)]

@@ -107,11 +107,11 @@ impl Waveform {
             let state = Sample::Bits(simulation.reason(number) as u128);
             states[number] =
                 Some(variables.declare(&format!("{path}.state"), Shape::Bits(STATE_BITS), state));
-            for name in simulation.levels(number as u32) {
+            for (name, level) in simulation.levels(number as u32) {
                 let variable = variables.declare(
                     &format!("{path}.{name}"),
                     Shape::Bits(LEVEL_BITS),
-                    Sample::Bits(0),
+                    Sample::Bits(u128::from(level)),
                 );
                 levels.insert((number as u32, name), variable);
             }

@@ -227,9 +227,12 @@ fn a_timeline_shows_work_messages_waits_and_counters_on_their_tracks() {
         [Event::begin(from, track, name), Event::end(to, track)]
     };
     let work = "top/worker[0]/work 0";
-    let expected: Vec<_> = [(1, 4), (4, 7), (7, 10), (10, 13)]
-        .iter()
-        .flat_map(|(a, b)| slice(a * 1000, b * 1000, "work", work))
+    let expected: Vec<_> = (0..4u64)
+        .flat_map(|id| {
+            let [mut begin, end] = slice((3 * id + 1) * 1000, (3 * id + 4) * 1000, "work", work);
+            begin.notes.push(("id".to_owned(), id));
+            [begin, end]
+        })
         .collect();
     assert_eq!(on(work), expected);
     // The first message waits from 0 to 1 on the first row, the third from 2 to 7.
