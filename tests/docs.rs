@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use warpweave_params::{Source, parse};
 use warpweave_systems::standard_registry;
 
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "README.md",
     "ARCHITECTURE.md",
     "docs/components.md",
@@ -20,6 +20,7 @@ const PAGES: [&str; 12] = [
     "docs/results.md",
     "docs/testing.md",
     "docs/timing.md",
+    "docs/waveforms.md",
     "docs/write-a-component.md",
 ];
 
@@ -278,4 +279,69 @@ fn the_report_of_the_quickstart_begins_as_the_readme_shows() {
         report.starts_with(&shown),
         "the README shows\n{shown}\nthe report is\n{report}"
     );
+}
+
+#[test]
+fn the_recordings_shown_on_the_page_are_made() {
+    let scenarios = format!("{}/", root().join("scenarios").display());
+    let mut files = 0;
+    for line in blocks("docs/waveforms.md", "sh").concat().lines() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let line = line.replace("scenarios/", &scenarios);
+        let words: Vec<&str> = line
+            .split_whitespace()
+            .map(|word| word.trim_matches('\''))
+            .collect();
+        assert_eq!(words[0], "warpweave", "{line}");
+        let output = Command::new(env!("CARGO_BIN_EXE_warpweave"))
+            .args(&words[1..])
+            .arg("--quiet")
+            .current_dir(folder.path())
+            .output()
+            .expect("the program starts");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {errors}");
+        for pair in words.windows(2).filter(|pair| pair[0] == "--record") {
+            let file = fs::metadata(folder.path().join(pair[1])).expect("a recording");
+            assert!(file.len() > 1000, "{line}: {} bytes", file.len());
+            files += 1;
+        }
+    }
+    assert!(files >= 2, "the page records both sorts");
+}
+
+#[test]
+fn every_level_of_a_waveform_is_explained() {
+    let page = text("docs/waveforms.md");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut levels = 0;
+    for system in ["tiny", "clustered60_icc"] {
+        let path = folder.path().join("scenario.ron");
+        let scenario = format!(
+            "Scenario(
+                system: \"systems/{system}.ron\",
+                workload: \"workloads/vector_add.ron\",
+                overrides: {{ \"workload.n\": 32 }},
+            )"
+        );
+        fs::write(&path, rooted(&scenario)).expect("a temporary folder can be written");
+        let path = path.to_str().expect("temporary paths are text");
+        let wave = folder.path().join("run.vcd");
+        let wave = wave.to_str().expect("temporary paths are text");
+        let window = ["--record-cycles", "0..1"];
+        succeeds(&[&["run", path, "--quiet", "--record", wave], &window[..]].concat());
+        let declarations = fs::read_to_string(wave).expect("a recording");
+        for line in declarations
+            .lines()
+            .filter(|line| line.starts_with("$var wire 32 "))
+        {
+            let name = line.split(' ').nth(4).expect("a name");
+            assert!(
+                page.contains(&format!("`{name}`")),
+                "docs/waveforms.md: {name}"
+            );
+            levels += 1;
+        }
+    }
+    assert!(levels > 100, "{levels}");
 }

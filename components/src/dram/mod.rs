@@ -115,11 +115,11 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Cycle, Environment, Histogram, Kind, Next, Ports, SpecError, State,
-    Statistics, Waits,
+    Statistics, View, Waits,
 };
 
 use crate::interleave::Interleave;
-use crate::memory::{LINE_BYTES_MAX, Level, MemRequest, MemSlave, RequestKind};
+use crate::memory::{LINE_BYTES_MAX, Level, MemRequest, MemSlave, RequestKind, transaction};
 
 pub use banks::Command;
 pub use checker::{Checker, Report, RuleReport, Violation};
@@ -291,6 +291,22 @@ impl Component for GddrController {
 
     fn statistics(&self, s: &mut Statistics<'_>) {
         statistics::report(self, s);
+    }
+
+    fn view(&self, view: &mut View<'_>) {
+        for (index, t) in self.transactions.iter().enumerate().filter(|(_, t)| t.live) {
+            view.thing("read", index as u64)
+                .flow(Some(transaction(t.request.line, &t.request.source)))
+                .number("line", t.request.line)
+                .waits(match t.missing {
+                    0 => Some("an older read"),
+                    _ => Some("data"),
+                });
+        }
+        let pending = self.channels.iter().map(Controller::pending);
+        let (reads, writes) = pending.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        view.level("queued_reads", reads.into());
+        view.level("queued_writes", writes.into());
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
