@@ -8,12 +8,18 @@ use std::process::{Command, Output};
 use warpweave_params::{Source, parse};
 use warpweave_systems::standard_registry;
 
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 18] = [
     "README.md",
     "ARCHITECTURE.md",
+    "DEVIATIONS.md",
     "docs/components.md",
+    "docs/components/cache.md",
+    "docs/components/compute_unit.md",
+    "docs/components/connections.md",
+    "docs/components/crossbar.md",
     "docs/components/energy.md",
     "docs/components/icc.md",
+    "docs/components/launching.md",
     "docs/description-files.md",
     "docs/glossary.md",
     "docs/parallel-engine.md",
