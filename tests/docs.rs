@@ -8,24 +8,24 @@ use std::process::{Command, Output};
 use warpweave_params::{Source, parse};
 use warpweave_systems::standard_registry;
 
-const PAGES: [&str; 13] = [
-    "README.md",
-    "ARCHITECTURE.md",
-    "docs/components.md",
-    "docs/components/energy.md",
-    "docs/components/icc.md",
-    "docs/description-files.md",
-    "docs/glossary.md",
-    "docs/parallel-engine.md",
-    "docs/results.md",
-    "docs/testing.md",
-    "docs/timing.md",
-    "docs/waveforms.md",
-    "docs/write-a-component.md",
-];
-
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every page of documentation.
+fn pages() -> Vec<String> {
+    let mut pages = Vec::new();
+    for folder in ["", "docs", "docs/components"] {
+        for entry in fs::read_dir(root().join(folder)).expect("the folder exists") {
+            let name = entry.expect("the folder can be read").file_name();
+            let name = name.to_str().expect("pages have plain names");
+            if name.ends_with(".md") {
+                pages.push(Path::new(folder).join(name).display().to_string());
+            }
+        }
+    }
+    pages.sort();
+    pages
 }
 
 fn text(path: &str) -> String {
@@ -153,7 +153,7 @@ fn checks(scenario: &Path) {
 fn description_files_on_the_pages_load() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (mut scenarios, mut workloads) = (0, 0);
-    for page in PAGES {
+    for page in &pages() {
         for (number, block) in blocks(page, "ron").into_iter().enumerate() {
             let named = block.starts_with(|c: char| c.is_ascii_uppercase());
             let whole = if named {
@@ -187,7 +187,7 @@ fn description_files_on_the_pages_load() {
 
 #[test]
 fn links_lead_to_files() {
-    for page in PAGES {
+    for page in &pages() {
         let folder = root()
             .join(page)
             .parent()
@@ -198,10 +198,40 @@ fn links_lead_to_files() {
             .skip(1)
             .filter_map(|rest| rest.split(')').next())
         {
+            let target = target.split('#').next().unwrap_or_default();
             if !target.contains("://") {
                 assert!(folder.join(target).exists(), "{page} links to {target}");
             }
         }
+    }
+}
+
+#[test]
+fn every_page_can_be_reached_from_the_readme() {
+    let (mut reached, mut next) = (Vec::new(), vec!["README.md".to_owned()]);
+    while let Some(page) = next.pop() {
+        let folder = Path::new(&page)
+            .parent()
+            .expect("pages are files")
+            .to_owned();
+        for target in text(&page)
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let to = folder.join(target.split('#').next().unwrap_or_default());
+            let to = to.display().to_string().replace("docs/../", "");
+            if to.ends_with(".md") && !to.contains("://") && !reached.contains(&to) {
+                next.push(to.clone());
+                reached.push(to);
+            }
+        }
+    }
+    for page in pages() {
+        assert!(
+            reached.contains(&page) || page == "README.md",
+            "nothing leads to {page}"
+        );
     }
 }
 

@@ -40,7 +40,8 @@ pub struct ReuseMonitorSpec {
     pub warm_up_children: u32,
     /// Look-ups in the parent filter after which the monitor is warm, however few the launches.
     pub warm_up_lookups: u32,
-    /// Every kernel, not only children, is looked up in and inserted into the self filter.
+    /// Every kernel, not only children, is looked up in and inserted into the self filter. Source:
+    /// the LASER study looks up children only.
     #[serde(default)]
     pub self_all: bool,
 }

@@ -40,6 +40,9 @@ pub struct FieldDoc {
     pub kind: String,
     /// Whether a description must state it.
     pub required: bool,
+    /// The value it has when a description leaves it out, in words of description files; `None` for
+    /// a feature that is then absent.
+    pub default: Option<String>,
     /// What it means.
     pub doc: String,
 }
@@ -145,7 +148,8 @@ fn place(node: &Node, error: &SpecError) -> Diagnostic {
 }
 
 impl KindEntry {
-    /// The fields of the kind's specification, nested ones as `outer.inner`, in the order declared.
+    /// The fields of the kind's specification, nested ones as `outer.inner`, those of the elements
+    /// of a list as `list[].inner`, in the order declared.
     pub fn fields(&self) -> Vec<FieldDoc> {
         let schema = (self.schema)();
         let mut fields = Vec::new();
@@ -184,6 +188,7 @@ fn list_fields(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc
             name: format!("{prefix}{name}"),
             kind: kind_in_words(root, field),
             required: required.contains(&name.as_str()),
+            default: field.get("default").and_then(default_in_words),
             doc: doc
                 .and_then(Json::as_str)
                 .unwrap_or_default()
@@ -193,6 +198,11 @@ fn list_fields(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc
             let inner = format!("{prefix}{name}.");
             list_fields(root, target, &inner, fields, depth + 1);
             list_variants(root, target, &inner, fields, depth + 1);
+            if let Some(element) = target.get("items") {
+                let (element, inner) = (follow(root, element), format!("{prefix}{name}[]."));
+                list_fields(root, element, &inner, fields, depth + 1);
+                list_variants(root, element, &inner, fields, depth + 1);
+            }
         }
     }
 }
@@ -226,6 +236,25 @@ fn kind_in_words(root: &Json, field: &Json) -> String {
         return names.join(" | ");
     }
     choice_in_words(root, field)
+}
+
+/// A default as a description file would state it; nothing for an absent feature.
+fn default_in_words(value: &Json) -> Option<String> {
+    match value {
+        Json::Null => None,
+        Json::String(variant) => Some(variant.clone()),
+        Json::Object(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| {
+                    let value = default_in_words(value).unwrap_or_else(|| "None".to_owned());
+                    format!("{name}: {value}")
+                })
+                .collect();
+            Some(format!("({})", fields.join(", ")))
+        }
+        other => Some(other.to_string()),
+    }
 }
 
 fn choice_in_words(root: &Json, choice: &Json) -> String {
@@ -379,5 +408,7 @@ mod tests {
             ]
         );
         assert_eq!(fields[0].doc, "Slots.");
+        assert_eq!(fields[0].default, None);
+        assert_eq!(fields[1].default.as_deref(), Some("(delay_cycles: 0)"));
     }
 }

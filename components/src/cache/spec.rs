@@ -35,26 +35,29 @@ pub struct CacheSpec {
     /// then taken from the slice's own address.
     #[serde(default)]
     pub interleave: Option<Interleave>,
-    /// How the set is computed from the line number.
+    /// How the set is computed from the line number. Source: modulo as in the studies; the polynomials
+    /// after Rau, ISCA 1991.
     #[serde(default)]
     pub set_hash: SetHash,
     /// Equal parts with lines of their own, each for some of the work-groups (first-level caches of
     /// later GPUs have two); one if absent. `size_bytes` is that of all. Needs `WriteEvict` and
-    /// `Forward`.
+    /// `Forward`. Source: 2 on Maxwell and Pascal, "Locality-Aware CTA Clustering for Modern GPUs",
+    /// ASPLOS 2017.
     #[serde(default)]
     pub halves: Option<Halves>,
     /// Bytes that a miss fetches at least, a power of two up to `line_bytes`; whole lines if absent.
+    /// Source: 32 on GPUs with sectors.
     #[serde(default)]
     pub sector_bytes: Option<u32>,
     /// Bytes per line of the level below, if shorter than `line_bytes`: what goes down is cut so that
-    /// each request touches one such line.
+    /// each request touches one such line. Source: 32 below 128 on Fermi, ASPLOS 2017 as above.
     #[serde(default)]
     pub below_line_bytes: Option<u32>,
     /// Banks with conflicts; one request per cycle and no conflicts if absent.
     #[serde(default)]
     pub banks: Option<Banks>,
     /// Lines that were replaced, beside the cache; none if absent. Needs `Forward` and no
-    /// `WriteBack`.
+    /// `WriteBack`. Source: Jouppi, ISCA 1990; 8 lines per first-level cache in the inclusion study.
     #[serde(default)]
     pub victim_cache: Option<VictimCacheSpec>,
     /// Policies that decide about lines, see the list of policies; none of them may own the same
@@ -63,9 +66,10 @@ pub struct CacheSpec {
     pub policies: Vec<PolicySpec>,
     /// Which line of a full set leaves.
     pub replacement: Replacement,
-    /// When a read miss takes its way.
+    /// When a read miss takes its way. Source: on fill in the bypass study, on miss in GPGPU-Sim's Fermi.
     pub allocate: AllocatePolicy,
-    /// What becomes of writes.
+    /// What becomes of writes. Source: write-evict first levels and write-back second levels in the
+    /// clustering and coalescing studies.
     pub write: WritePolicy,
     /// Whether a write to an absent line brings it in; if absent, as usual for the policy:
     /// `WriteBack` does, the others do not. `WriteEvict` cannot.

@@ -17,47 +17,55 @@ pub const VIRTUAL_CHANNELS_MAX: u32 = 64;
 #[serde(deny_unknown_fields)]
 pub struct RouterSpec {
     /// Bytes of one flit. A packet of `b` bytes (8 of control and its data) is `ceil(b / this)`
-    /// flits; each port passes one flit per cycle.
+    /// flits; each port passes one flit per cycle. Source: 40, GPGPU-Sim's GTX 480.
     pub flit_bytes: u32,
     /// `Fifo`: a packet takes any virtual channel of its input. `VirtualOutput`: an input has one
     /// virtual channel per output (`noq`).
     pub queueing: Queueing,
-    /// Virtual channels of every output and, with `Fifo`, of every input, 1 to 64.
+    /// Virtual channels of every output and, with `Fifo`, of every input, 1 to 64. Source:
+    /// GPGPU-Sim's BookSim 2: 1.
     pub virtual_channels: u32,
     /// Of `Fifo`: a packet takes the virtual channel `output mod virtual_channels`, so that packets
     /// from one input to one output stay in order, as caches need it; otherwise the next one that
     /// has room, and packets overtake each other (`false`).
     pub ordered: bool,
     /// Flits that an input holds per virtual channel. One channel runs at full rate from
-    /// `input_wire_cycles + credit_wire_cycles + 1` on.
+    /// `input_wire_cycles + credit_wire_cycles + 1` on. Source: GPGPU-Sim's BookSim 2: 64 for the
+    /// GTX 480, 256 for Volta.
     pub buffer_flits: u32,
     /// Flits that the far end of each output holds per virtual channel.
     pub output_buffer_flits: u32,
     /// How the switch is matched, and how virtual channels are given to packets (iSLIP: with one
-    /// iteration).
+    /// iteration). Source: GPGPU-Sim's BookSim 2: iSLIP with 1 iteration.
     pub arbiter: Arbiter,
-    /// Router steps per cycle, 1 to 4 (GPGPU-Sim 2).
+    /// Router steps per cycle, 1 to 4. Source: GPGPU-Sim's BookSim 2: 2.
     pub internal_speedup: u32,
-    /// Switch ports per input; virtual channel `v` uses port `v mod this` (1).
+    /// Switch ports per input; virtual channel `v` uses port `v mod this`. Source: GPGPU-Sim's
+    /// BookSim 2: 1.
     pub input_speedup: u32,
-    /// Whether heads ask for the switch while they ask for a virtual channel (`false`).
+    /// Whether heads ask for the switch while they ask for a virtual channel. Source: GPGPU-Sim's
+    /// BookSim 2: `false`.
     pub speculative: bool,
-    /// Cycles of route computation, 0 with look-ahead (0).
+    /// Cycles of route computation, 0 with look-ahead. Source: GPGPU-Sim's BookSim 2: 0.
     pub routing_cycles: u32,
-    /// Cycles of virtual-channel allocation, at least 1; not pipelined (1).
+    /// Cycles of virtual-channel allocation, at least 1; not pipelined. Source: GPGPU-Sim's BookSim
+    /// 2: 1.
     pub vc_allocation_cycles: u32,
-    /// Cycles of switch allocation, at least 1; not pipelined (1).
+    /// Cycles of switch allocation, at least 1; not pipelined. Source: GPGPU-Sim's BookSim 2: 1.
     pub switch_allocation_cycles: u32,
-    /// Cycles of switch traversal, at least 1; not pipelined (1).
+    /// Cycles of switch traversal, at least 1; not pipelined. Source: GPGPU-Sim's BookSim 2: 1.
     pub traversal_cycles: u32,
-    /// Cycles from a flit's being taken at the port to its standing in the input buffer (2).
+    /// Cycles from a flit's being taken at the port to its standing in the input buffer. Source:
+    /// GPGPU-Sim's BookSim 2: 2.
     pub input_wire_cycles: u32,
-    /// Cycles from a flit's having crossed the switch to its leaving the network (2).
+    /// Cycles from a flit's having crossed the switch to its leaving the network. Source:
+    /// GPGPU-Sim's BookSim 2: 2.
     pub output_wire_cycles: u32,
     /// Cycles from a flit's leaving a buffer to its slot being usable at the other end of the wire,
-    /// at least 1 (2).
+    /// at least 1. Source: GPGPU-Sim's BookSim 2: 2.
     pub credit_wire_cycles: u32,
-    /// Cycles the router needs to take note of an output's credit (0).
+    /// Cycles the router needs to take note of an output's credit. Source: GPGPU-Sim's BookSim 2:
+    /// 0.
     pub credit_cycles: u32,
 }
 

@@ -12,9 +12,11 @@
 //! * two tracked reads of one line are outstanding, or an untracked response says it is tracked;
 //! * a read is answered with less than a write that its cluster made before it: one that had left
 //!   the unit, or one of the same port, when the read passed the checker. Writes are numbered here,
-//!   over the cluster, in [`MemRequest::write_sequence`]; the memory below must answer reads with
-//!   the highest number it has seen for the line. Switched off by `freshness: false`, for memories
-//!   that do not keep numbers (a cache that refetches a line it has evicted).
+//!   over the cluster, in [`MemRequest::write_sequence`], and what comes back from below is given the
+//!   number of the newest write to its line that had left before its own request, whatever the
+//!   memory makes of numbers: a cache below may evict lines, other clusters may number as they like;
+//! * with `freshness: true`, the memory below answers with a lower number than that. For memories
+//!   that keep the highest number of each line (a cache that evicts nothing).
 //!
 //! # Ports
 //! | name | bundle | back-pressure |
@@ -47,7 +49,8 @@ use crate::pass_through::pass;
 pub struct CoalescingCheckerSpec {
     /// Up ports of the unit, 1 to 4096.
     pub up_ports: u32,
-    /// Whether the memory below answers with the number of the newest write to the line.
+    /// Whether the memory below keeps the number of the newest write to each line, and is checked
+    /// too.
     pub freshness: bool,
 }
 
@@ -68,6 +71,9 @@ struct Rules {
     open: BTreeMap<(u32, u32), Open>,
     /// Reads sent down without a response, by line: how many tracked, how many not.
     below: BTreeMap<u64, [u32; 2]>,
+    /// Reads and prefetches sent down without a response, by id below: the newest write to the line
+    /// that had left the unit before.
+    stamps: BTreeMap<u32, u32>,
     /// Writes numbered so far.
     writes: u32,
     /// Newest write to a line that has left the unit.
@@ -116,7 +122,7 @@ impl Rules {
         }
     }
 
-    fn response(&mut self, port: u32, response: &MemResponse, fresh: bool) -> Result<(), String> {
+    fn response(&mut self, port: u32, response: &MemResponse) -> Result<(), String> {
         self.responses += 1;
         let Some(open) = self.open.remove(&(port, response.id)) else {
             return Err(format!("nothing at up[{port}] waits for {response:?}"));
@@ -126,7 +132,7 @@ impl Rules {
         {
             return Err(format!("up[{port}] asked {open:?} and got {response:?}"));
         }
-        if fresh && matches!(open.kind, RequestKind::Read | RequestKind::Prefetch) {
+        if reads(open.kind) {
             self.checked_fresh += u64::from(open.newer_than > 0);
             if response.write_sequence < open.newer_than {
                 return Err(format!(
@@ -143,6 +149,12 @@ impl Rules {
             let newest = self.left.entry(request.line).or_default();
             *newest = request.write_sequence.max(*newest);
         }
+        if reads(request.kind) {
+            let left = self.left.get(&request.line).copied().unwrap_or(0);
+            if self.stamps.insert(request.id, left).is_some() {
+                return Err(format!("its id waits for a response already: {request:?}"));
+            }
+        }
         if request.kind != RequestKind::Read {
             return Ok(());
         }
@@ -157,7 +169,19 @@ impl Rules {
         Ok(())
     }
 
-    fn returned(&mut self, response: &MemResponse) -> Result<(), String> {
+    /// What comes from below, stamped with what it must know.
+    fn returned(&mut self, response: &mut MemResponse, fresh: bool) -> Result<(), String> {
+        if reads(response.kind) {
+            let left = self.stamps.remove(&response.id);
+            let left = left.ok_or_else(|| format!("no read waits for {response:?}"))?;
+            if fresh && response.write_sequence < left {
+                return Err(format!(
+                    "below answered line {:#x} as of write {}, after write {left}",
+                    response.line, response.write_sequence
+                ));
+            }
+            response.write_sequence = left;
+        }
         if response.kind != RequestKind::Read {
             return Ok(());
         }
@@ -172,6 +196,11 @@ impl Rules {
         }
         Ok(())
     }
+}
+
+/// Whether an answer to this kind carries the line as it is.
+fn reads(kind: RequestKind) -> bool {
+    matches!(kind, RequestKind::Read | RequestKind::Prefetch)
 }
 
 impl Kind for CoalescingChecker {
@@ -221,7 +250,7 @@ impl Component for CoalescingChecker {
             &mut below.response,
             &mut above.response,
             |_, response| {
-                note(rules.returned(response));
+                note(rules.returned(response, fresh));
             },
         );
         for (port, (up, unit)) in self.up.iter_mut().zip(&mut self.unit_up).enumerate() {
@@ -230,7 +259,7 @@ impl Component for CoalescingChecker {
                 note(rules.request(port, request));
             });
             waits |= pass(ctx, &mut unit.response, &mut up.response, |_, response| {
-                note(rules.response(port, response, fresh));
+                note(rules.response(port, response));
             });
         }
         if let Err(message) = verdict {
@@ -282,10 +311,10 @@ mod tests {
     use super::*;
     use crate::memory::Level;
 
-    fn tracked(line: u64) -> MemRequest {
+    fn tracked(id: u32, line: u64) -> MemRequest {
         MemRequest {
             flags: flags::TRACKED,
-            ..MemRequest::read(0, line, 1)
+            ..MemRequest::read(id, line, 1)
         }
     }
 
@@ -296,24 +325,42 @@ mod tests {
         rules.request(2, &mut read).expect("the first");
         let reused = rules.request(2, &mut read).expect_err("the id waits");
         assert!(reused.contains("used id 4"), "{reused}");
-        let elsewhere = rules.response(1, &read.answer(Level::L2), true);
+        let elsewhere = rules.response(1, &read.answer(Level::L2));
         assert!(elsewhere.unwrap_err().contains("nothing at up[1]"));
         let mut short = read.answer(Level::L2);
         short.words = 0b01;
-        assert!(
-            rules
-                .response(2, &short, true)
-                .unwrap_err()
-                .contains("asked")
-        );
+        assert!(rules.response(2, &short).unwrap_err().contains("asked"));
 
-        rules.injected(&tracked(0)).expect("the first");
-        rules.injected(&tracked(128)).expect("another line");
-        let second = rules.injected(&tracked(0)).expect_err("under way");
+        rules.injected(&tracked(0, 0)).expect("the first");
+        rules.injected(&tracked(1, 128)).expect("another line");
+        let reused = rules.injected(&tracked(1, 256)).expect_err("it waits");
+        assert!(reused.contains("its id waits"), "{reused}");
+        let second = rules.injected(&tracked(2, 0)).expect_err("under way");
         assert!(second.contains("second tracked"), "{second}");
-        let untracked = MemRequest::read(0, 128, 1).answer(Level::L2);
-        assert!(rules.returned(&untracked).is_err());
-        assert!(rules.returned(&tracked(128).answer(Level::L2)).is_ok());
+        let mut untracked = MemRequest::read(1, 128, 1).answer(Level::L2);
+        assert!(rules.returned(&mut untracked, false).is_err());
+        let mut stray = tracked(9, 128).answer(Level::L2);
+        assert!(rules.returned(&mut stray, false).is_err());
+    }
+
+    #[test]
+    fn answers_from_below_get_the_number_that_their_request_had_to_see() {
+        let mut rules = Rules::default();
+        let mut write = MemRequest::write(0, 128, 1);
+        rules.request(0, &mut write).expect("a write");
+        rules.injected(&tracked(1, 128)).expect("before the write");
+        rules.injected(&write).expect("it leaves");
+        let behind = MemRequest::read(2, 128, 1);
+        rules.injected(&behind).expect("behind the write");
+        // A memory that has forgotten every number.
+        let mut early = tracked(1, 128).answer(Level::Dram);
+        rules.returned(&mut early, false).expect("it waits");
+        assert_eq!(early.write_sequence, 0);
+        let mut late = behind.answer(Level::Dram);
+        let forgot = rules.clone().returned(&mut late, true).expect_err("stale");
+        assert!(forgot.contains("after write 1"), "{forgot}");
+        rules.returned(&mut late, false).expect("it waits");
+        assert_eq!(late.write_sequence, 1);
     }
 
     #[test]
@@ -331,7 +378,7 @@ mod tests {
         let mut read = MemRequest::read(2, 128, 1);
         rules.request(1, &mut read).expect("a read");
         assert_eq!(rules.open[&(1, 2)].newer_than, 1);
-        let stale = rules.response(1, &read.answer(Level::L2), true);
+        let stale = rules.response(1, &read.answer(Level::L2));
         assert!(stale.unwrap_err().contains("after write 1"));
     }
 }

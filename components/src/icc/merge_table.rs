@@ -66,12 +66,17 @@ impl MergeTable {
         self.lines.len() - self.free.len()
     }
 
+    /// Cycle from which an entry can be taken, if one is free.
+    pub(super) fn free_from(&self) -> Option<Cycle> {
+        self.free.front().map(|(from, _)| *from)
+    }
+
     pub(super) fn lookup(&self, now: Cycle, line: u64, words: u32) -> Lookup {
         match self.find(line) {
             Some(at) if self.entries[at].closed => Lookup::Closed,
             Some(at) if words & !self.entries[at].words != 0 => Lookup::Partial,
             Some(at) => Lookup::Merge(at),
-            None if self.free.front().is_some_and(|(from, _)| *from <= now) => Lookup::Free,
+            None if self.free_from().is_some_and(|from| from <= now) => Lookup::Free,
             None => Lookup::Full,
         }
     }

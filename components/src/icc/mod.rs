@@ -13,12 +13,13 @@
 //! [`ClusterPort`](crate::cluster_port), which then has one up port. A read that misses the
 //! coalesced cache and whose line is under way joins the entry of the line; a read whose line is
 //! not under way takes an entry and goes down *tracked*; with no entry free it goes down
-//! *untracked* and its response goes to it alone. A tracked response goes to every unit in the
+//! *untracked* and its response goes to it alone (or waits for an entry, `table_full: Wait`). A tracked response goes to every unit in the
 //! list of its entry, and the coalesced cache keeps the line if there were several.
 //!
 //! **Writes**, atomics and copy-backs pass. They drop the line from the coalesced cache and close
 //! the entry of the line: later reads of it pass untracked, behind the write, and the line is not
-//! kept when it comes. So no read is answered with less than what its cluster wrote before it.
+//! kept when it comes. So no read is answered with less than what its cluster wrote before it
+//! (unless `on_write: Ignore`).
 //! Prefetches, reads beyond `global_end` and reads of words that are not under way pass untracked.
 //!
 //! # Ports
@@ -41,7 +42,8 @@
 //!
 //! One request is taken and one looked up per cycle; one line is on the bus per cycle, and stays
 //! until every unit of its list has taken it (`Broadcast`: all in the same cycle if they can;
-//! `Serial`: one per cycle). The entry of a response is free for another line in the next cycle.
+//! `Serial`: one per cycle). A unit is listed once: when it asked several times, the further
+//! answers follow from its own copy, one per cycle, while the bus goes on. The entry of a response is free for another line in the next cycle.
 //! A read looked up in the cycle of the response comes too late to join.
 //!
 //! A command at `control_up[i]` is handed on in the cycle in which it is readable.
@@ -52,6 +54,8 @@
 pub mod checker;
 mod coalesced_cache;
 mod merge_table;
+#[cfg(test)]
+mod mutants;
 mod spec;
 mod statistics;
 #[cfg(test)]
@@ -69,7 +73,7 @@ use self::coalesced_cache::CoalescedCache;
 use self::merge_table::{Lookup, MergeTable};
 pub use self::spec::{
     ADDRESS_BITS, BusPriority, CoalescedCacheSpec, CoalescedReplacement, Cost, Delivery, FillRule,
-    IccSpec,
+    IccSpec, OnWrite, TableFull,
 };
 use self::statistics::Counters;
 use crate::launch::{CacheControlMaster, CacheControlSlave};
@@ -91,6 +95,8 @@ pub struct IccUnit {
     /// Hits in the coalesced cache that wait for the bus.
     hits: VecDeque<Hit>,
     bus: Bus,
+    /// Further answers to units that have their copy of a line, oldest first.
+    repeats: VecDeque<Repeat>,
     /// Requests that wait for responses.
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -118,13 +124,28 @@ struct Hit {
     write_sequence: u32,
 }
 
+/// A further answer to a unit that has got the line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Repeat {
+    slot: u32,
+    line: Line,
+}
+
+/// What is known of the line that answers carry.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Line {
+    write_sequence: u32,
+    level: Option<Level>,
+}
+
 /// A line on its way to units.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Bus {
     /// Who still waits for the line; the bus is free when empty.
     readers: Vec<u32>,
-    write_sequence: u32,
-    level: Option<Level>,
+    line: Line,
+    /// Units that have taken it, one bit each.
+    delivered: u64,
 }
 
 /// Where a response belongs.
@@ -144,6 +165,8 @@ enum Step {
     Done,
     /// A wire had no room; the engine wakes when it has.
     Blocked,
+    /// No entry of the merge table can be used, before the next cycle or before a response.
+    NoEntry,
 }
 
 impl Kind for IccUnit {
@@ -178,6 +201,7 @@ impl Kind for IccUnit {
             replies: VecDeque::new(),
             hits: VecDeque::new(),
             bus: Bus::default(),
+            repeats: VecDeque::new(),
             slots: vec![slot; spec.outstanding as usize],
             free: (0..spec.outstanding).rev().collect(),
             first: 0,
@@ -210,11 +234,11 @@ impl Component for IccUnit {
         // kept. Responses come before look-ups: a read cannot join what is being delivered.
         self.take_reply(ctx);
         self.take_request(ctx);
+        self.repeat(ctx);
         let bus = self.deliver(ctx);
         let lookup = self.look_up(ctx);
-        self.counters
-            .held
-            .set(ctx.cycle(), u64::from(lookup == Step::Blocked));
+        let held = matches!(lookup, Step::Blocked | Step::NoEntry);
+        self.counters.held.set(ctx.cycle(), u64::from(held));
         self.next(ctx, bus, lookup)
     }
 
@@ -225,6 +249,7 @@ impl Component for IccUnit {
         state.field("replies", &mut self.replies);
         state.field("hits", &mut self.hits);
         state.field("bus", &mut self.bus);
+        state.field("repeats", &mut self.repeats);
         state.field("slots", &mut self.slots);
         state.field("free", &mut self.free);
         state.field("first", &mut self.first);
@@ -248,6 +273,7 @@ impl Component for IccUnit {
             (self.replies.len(), "responses before their look-up"),
             (self.hits.len(), "hits in the coalesced cache"),
             (self.bus.readers.len(), "reads wait for the line on the bus"),
+            (self.repeats.len(), "reads of units that have their line"),
         ];
         for (count, what) in inside.into_iter().filter(|(count, _)| *count > 0) {
             waits.inside(format!("{count} {what}"));
@@ -335,7 +361,7 @@ impl IccUnit {
             };
         }
         self.counters.taken(&request, self.merges(&request));
-        if writes(&request)
+        if self.closes(&request)
             && let Some(cache) = &mut self.cache
         {
             self.counters.cache_invalidated += u64::from(cache.invalidate(request.line));
@@ -403,6 +429,9 @@ impl IccUnit {
         let found = self
             .merges(&request)
             .then(|| self.table.lookup(now, request.line, request.words));
+        if found == Some(Lookup::Full) && self.spec.table_full == TableFull::Wait {
+            return Step::NoEntry;
+        }
         if let Some(Lookup::Merge(at)) = found {
             self.table.merge(at, port, request.id);
         } else {
@@ -417,7 +446,7 @@ impl IccUnit {
                     .set(now, self.table.len() as u64);
                 request.flags |= flags::TRACKED;
             }
-            if writes(&request) {
+            if self.closes(&request) {
                 self.counters.entries_closed += u64::from(self.table.close(request.line));
             }
             self.down.request.send(ctx, request);
@@ -432,26 +461,28 @@ impl IccUnit {
         if self.bus.readers.is_empty() && !self.start_delivery(ctx) {
             return Step::Idle;
         }
-        let now = ctx.cycle();
         let serial = self.spec.delivery == Delivery::Serial;
         let mut readers = std::mem::take(&mut self.bus.readers);
-        let before = readers.len();
-        let mut stop = false;
+        let line = self.bus.line;
+        let (mut moved, mut stop) = (false, false);
         readers.retain(|&slot| {
-            stop || {
-                let sent = self.answer(ctx, slot);
-                stop = serial;
-                if sent {
-                    let slot_data = &mut self.slots[slot as usize];
-                    slot_data.waits = false;
-                    self.counters
-                        .answered(&slot_data.request, now - slot_data.taken);
-                    self.free.push(slot);
+            let unit = 1 << self.slots[slot as usize].port;
+            if self.bus.delivered & unit != 0 {
+                if !self.answer(ctx, slot, line) {
+                    self.repeats.push_back(Repeat { slot, line });
                 }
-                !sent
+                moved = true;
+                return false;
             }
+            if stop {
+                return true;
+            }
+            let sent = self.answer(ctx, slot, line);
+            stop = serial;
+            moved |= sent;
+            self.bus.delivered |= if sent { unit } else { 0 };
+            !sent
         });
-        let moved = readers.len() < before;
         self.bus.readers = readers;
         match (self.bus.readers.is_empty(), moved) {
             (true, _) => Step::Done,
@@ -460,39 +491,56 @@ impl IccUnit {
         }
     }
 
-    /// Answers one request with the line on the bus; false if its wire has no room.
-    fn answer(&mut self, ctx: &mut Context<'_>, slot: u32) -> bool {
-        let Slot { request, port, .. } = &self.slots[slot as usize];
-        let level = self.bus.level.expect("the bus has a line");
+    /// Answers units that asked for a line several times and have it.
+    fn repeat(&mut self, ctx: &mut Context<'_>) {
+        let mut repeats = std::mem::take(&mut self.repeats);
+        repeats.retain(|repeat| !self.answer(ctx, repeat.slot, repeat.line));
+        self.repeats = repeats;
+    }
+
+    /// Answers one request with this line; false if its wire has no room.
+    fn answer(&mut self, ctx: &mut Context<'_>, slot: u32, line: Line) -> bool {
+        let of = &mut self.slots[slot as usize];
         let response = MemResponse {
-            write_sequence: self.bus.write_sequence,
-            ..request.answer(level)
+            write_sequence: line.write_sequence,
+            ..of.request
+                .answer(line.level.expect("a line on the bus has one"))
         };
-        self.up[*port as usize]
-            .response
-            .try_send(ctx, response)
-            .is_ok()
+        let wire = &mut self.up[of.port as usize].response;
+        if wire.try_send(ctx, response).is_err() {
+            return false;
+        }
+        of.waits = false;
+        let cycles = ctx.cycle() - of.taken;
+        self.counters.answered(&of.request, cycles);
+        self.free.push(slot);
+        true
     }
 
     /// Puts the next line on the bus, if one is ready.
     fn start_delivery(&mut self, ctx: &mut Context<'_>) -> bool {
         let now = ctx.cycle();
+        self.bus.delivered = 0;
         let reply = self.replies.front().is_some_and(|(at, _)| *at <= now);
         let hit = self.hits.front().is_some_and(|hit| hit.at <= now);
         let priority = self.spec.coalesced_cache.as_ref().map(|c| c.priority);
         if hit && (!reply || priority == Some(BusPriority::Hits)) {
             let hit = self.hits.pop_front().expect("it is ready");
             self.bus.readers.push(hit.slot);
-            self.bus.write_sequence = hit.write_sequence;
-            self.bus.level = Some(Level::Coalesced);
+            self.bus.line = Line {
+                write_sequence: hit.write_sequence,
+                level: Some(Level::Coalesced),
+            };
             return true;
         }
         if !reply {
             return false;
         }
         let (_, reply) = self.replies.pop_front().expect("it is ready");
-        self.bus.write_sequence = reply.write_sequence;
-        self.bus.level = Some(reply.level);
+        self.bus.line = Line {
+            write_sequence: reply.write_sequence,
+            level: Some(reply.level),
+        };
         let known = if reply.flags & flags::TRACKED == 0 {
             self.find_reader(&reply)
         } else {
@@ -533,7 +581,7 @@ impl IccUnit {
         let several = units.count_ones() > 1 || spec.fill == FillRule::All;
         // A write between the two look-ups has dropped the line already and will close no entry.
         let written =
-            |staged: &Staged| writes(&staged.request) && staged.request.line == reply.line;
+            |staged: &Staged| self.closes(&staged.request) && staged.request.line == reply.line;
         if several
             && !closed
             && !self.requests.iter().any(written)
@@ -544,6 +592,15 @@ impl IccUnit {
             self.counters.cache_evicted += u64::from(evicted);
         }
         true
+    }
+
+    /// Whether the request ends what is known of its line.
+    fn closes(&self, request: &MemRequest) -> bool {
+        let writes = matches!(
+            request.kind,
+            RequestKind::Write | RequestKind::Atomic | RequestKind::CopyBack
+        );
+        writes && self.spec.on_write == OnWrite::Close
     }
 
     fn next(&self, ctx: &Context<'_>, bus: Step, lookup: Step) -> Next {
@@ -559,21 +616,19 @@ impl IccUnit {
         let request = self.requests.front().map(|staged| staged.at);
         let line = reply.into_iter().chain(hit).min();
         let line = line.filter(|_| bus != Step::Blocked);
-        let request = request.filter(|_| lookup != Step::Blocked);
+        let request = match lookup {
+            Step::Blocked => None,
+            // The entry of a response of this cycle is free in the next.
+            Step::NoEntry => self.table.free_from(),
+            Step::Idle | Step::Done => request,
+        };
         match line.into_iter().chain(request).min() {
             Some(cycle) if cycle <= now + 1 => Next::Busy,
             Some(cycle) => Next::Until(cycle),
             None if bus == Step::Blocked || lookup == Step::Blocked => Next::Credit,
+            None if !self.repeats.is_empty() => Next::Credit,
             None if self.free.len() < self.slots.len() => Next::Message,
             None => Next::Idle,
         }
     }
-}
-
-/// Whether the request changes its line.
-fn writes(request: &MemRequest) -> bool {
-    matches!(
-        request.kind,
-        RequestKind::Write | RequestKind::Atomic | RequestKind::CopyBack
-    )
 }

@@ -238,7 +238,8 @@ impl Counters {
         statistics.counter(
             "held_cycles",
             "cycles",
-            "Cycles in which a request that was looked up found no room below",
+            "Cycles in which a request that was looked up was held: no room below or, with \
+             `table_full: Wait`, no entry",
             self.held.0.integral(cycle),
         );
     }

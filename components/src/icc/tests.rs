@@ -15,7 +15,7 @@ const A: u64 = 0x1000;
 const B: u64 = 0x2000;
 const C: u64 = 0x3000;
 
-fn cache() -> CoalescedCacheSpec {
+pub(super) fn cache() -> CoalescedCacheSpec {
     CoalescedCacheSpec {
         lines: 24,
         access_cycles: 1,
@@ -28,7 +28,7 @@ fn cache() -> CoalescedCacheSpec {
     }
 }
 
-fn spec() -> IccSpec {
+pub(super) fn spec() -> IccSpec {
     IccSpec {
         up_ports: 5,
         line_bytes: 128,
@@ -38,11 +38,13 @@ fn spec() -> IccSpec {
         delivery: Delivery::Broadcast,
         outstanding: 32,
         global_end: None,
+        table_full: TableFull::Untracked,
+        on_write: OnWrite::Close,
         coalesced_cache: Some(cache()),
     }
 }
 
-fn unit(spec: IccSpec) -> IccUnit {
+pub(super) fn unit(spec: IccSpec) -> IccUnit {
     IccUnit::build(spec, &Environment::default()).expect("a valid specification")
 }
 
@@ -332,6 +334,41 @@ fn a_unit_may_ask_twice_and_is_answered_twice() {
     assert_eq!(rig.counter("cache_fills"), 0);
 }
 
+/// The line is on the bus for one cycle; the second answer to unit 0 follows from its own copy.
+#[test]
+fn a_unit_that_asked_twice_does_not_hold_the_bus() {
+    for delivery in [Delivery::Broadcast, Delivery::Serial] {
+        let mut rig = Rig::new(IccSpec { delivery, ..spec() });
+        let a = rig.send(0, read(1, A)).expect("sent");
+        assert_eq!(rig.send(0, read(2, A)), None);
+        let b = rig.send(1, read(3, B)).expect("sent");
+        for down in [&a, &b] {
+            rig.responses.send_at(100, down.answer(Level::L2));
+        }
+        for (port, id, line, cycle) in [(0, 1, A, 100), (0, 2, A, 101), (1, 3, B, 101)] {
+            let response = read(id, line).answer(Level::L2);
+            rig.bench.expect_at(&rig.above[port].1, cycle, &response);
+        }
+    }
+}
+
+#[test]
+fn a_read_may_wait_for_an_entry_instead() {
+    let mut rig = Rig::new(IccSpec {
+        table_full: TableFull::Wait,
+        ..spec()
+    });
+    let a = rig.send(0, read(1, A)).expect("sent");
+    rig.send(1, read(2, B)).expect("sent");
+    assert_eq!(rig.send(2, read(3, C)), None, "no entry");
+    rig.responses.send_at(60, a.answer(Level::L2));
+    // The entry of a response is free in the next cycle.
+    let (cycle, c) = rig.bench.receive(&rig.requests);
+    assert_eq!((cycle, c.line, c.flags), (61, C, flags::TRACKED));
+    assert_eq!(rig.counter("reads_untracked_full"), 0);
+    assert!(rig.counter("held_cycles") > 20);
+}
+
 #[test]
 fn reads_that_bypass_caches_do_not_hit_unless_allowed() {
     for serve_bypassing in [false, true] {
@@ -452,7 +489,7 @@ fn a_tracked_answer_to_no_entry_is_reported() {
 
 /// A memory that orders requests as they come, answers in any order, and numbers lines by the
 /// newest write it has seen.
-struct TaggedMemory {
+pub(super) struct TaggedMemory {
     up: MemSlave,
     newest: BTreeMap<u64, u32>,
     answers: BTreeMap<(Cycle, u64), MemResponse>,
@@ -462,17 +499,17 @@ struct TaggedMemory {
     stalls: u64,
     /// Longest time to answer.
     slowest: u64,
-    /// Breaks the promise: answers know of no write.
-    stale: bool,
+    /// Answers know of no write, as those of a memory below a cache that evicts.
+    pub(super) forgets: bool,
 }
 
-fn scramble(n: u64) -> u64 {
+pub(super) fn scramble(n: u64) -> u64 {
     let n = (n ^ n >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (n ^ n >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20
 }
 
 impl TaggedMemory {
-    fn new(seed: u64, stalls: u64, slowest: u64) -> Self {
+    pub(super) fn new(seed: u64, stalls: u64, slowest: u64) -> Self {
         Self {
             up: MemSlave::default(),
             newest: BTreeMap::new(),
@@ -481,7 +518,7 @@ impl TaggedMemory {
             seed,
             stalls,
             slowest,
-            stale: false,
+            forgets: false,
         }
     }
 }
@@ -510,7 +547,7 @@ impl Component for TaggedMemory {
             if request.kind.wants_response() {
                 self.count += 1;
                 let delay = scramble(self.count ^ self.seed << 32) % self.slowest;
-                let write_sequence = if self.stale { 0 } else { *newest };
+                let write_sequence = if self.forgets { 0 } else { *newest };
                 let answer = MemResponse {
                     write_sequence,
                     ..request.answer(Level::L2)
@@ -564,13 +601,15 @@ impl Component for Reborn {
 }
 
 #[derive(Clone, Debug)]
-struct Traffic {
+pub(super) struct Traffic {
     /// Per port: cycle, line, kind, words, flags.
-    requests: Vec<Vec<(Cycle, u64, RequestKind, u32, u8)>>,
-    seed: u64,
-    memory_stalls: u64,
+    pub(super) requests: Vec<Vec<(Cycle, u64, RequestKind, u32, u8)>>,
+    pub(super) seed: u64,
+    pub(super) memory_stalls: u64,
     unit_stalls: u32,
-    slowest: u64,
+    pub(super) slowest: u64,
+    /// The memory keeps no numbers of writes.
+    forgets: bool,
 }
 
 type Outcome = (
@@ -601,11 +640,12 @@ fn run(
     let up_ports = spec.up_ports;
     let checker = CoalescingCheckerSpec {
         up_ports,
-        freshness: true,
+        freshness: !traffic.forgets,
     };
     let checker = CoalescingChecker::build(checker, &Environment::default());
     bench.add("checker", checker.expect("a valid specification"));
-    let memory = TaggedMemory::new(traffic.seed, traffic.memory_stalls, traffic.slowest);
+    let mut memory = TaggedMemory::new(traffic.seed, traffic.memory_stalls, traffic.slowest);
+    memory.forgets = traffic.forgets;
     bench.add("memory", memory);
     let mut wire = |a: String, b: &str| {
         bench.builder().connect(a, b, Link::latency(1));
@@ -673,7 +713,10 @@ fn specs() -> impl Strategy<Value = IccSpec> {
         0u32..5,
         1u32..4,
         prop::sample::select(vec![Delivery::Broadcast, Delivery::Serial]),
-        1u32..20,
+        (
+            1u32..20,
+            prop::sample::select(vec![TableFull::Untracked, TableFull::Wait]),
+        ),
         prop::option::weighted(0.8, cache),
     )
         .prop_map(
@@ -683,7 +726,7 @@ fn specs() -> impl Strategy<Value = IccSpec> {
                 table_cycles,
                 reply_cycles,
                 delivery,
-                outstanding,
+                (outstanding, table_full),
                 cache,
             )| {
                 IccSpec {
@@ -693,6 +736,7 @@ fn specs() -> impl Strategy<Value = IccSpec> {
                     reply_cycles,
                     delivery,
                     outstanding,
+                    table_full,
                     coalesced_cache: cache,
                     ..spec()
                 }
@@ -721,23 +765,27 @@ fn traffic() -> impl Strategy<Value = Traffic> {
         0u64..13,
         0u32..13,
         1u64..60,
+        any::<bool>(),
     )
-        .prop_map(|(requests, seed, memory_stalls, unit_stalls, slowest)| {
-            let mut ports = vec![Vec::new(); 5];
-            for (port, cycle, line, kind, words, flags) in requests {
-                ports[port].push((cycle, line, kind, words, flags));
-            }
-            for port in &mut ports {
-                port.sort_by_key(|r| r.0);
-            }
-            Traffic {
-                requests: ports,
-                seed: u64::from(seed),
-                memory_stalls,
-                unit_stalls,
-                slowest,
-            }
-        })
+        .prop_map(
+            |(requests, seed, memory_stalls, unit_stalls, slowest, forgets)| {
+                let mut ports = vec![Vec::new(); 5];
+                for (port, cycle, line, kind, words, flags) in requests {
+                    ports[port].push((cycle, line, kind, words, flags));
+                }
+                for port in &mut ports {
+                    port.sort_by_key(|r| r.0);
+                }
+                Traffic {
+                    requests: ports,
+                    seed: u64::from(seed),
+                    memory_stalls,
+                    unit_stalls,
+                    slowest,
+                    forgets,
+                }
+            },
+        )
 }
 
 fn wanted(traffic: &Traffic) -> usize {
@@ -768,6 +816,9 @@ proptest! {
             count("reads"),
             count("reads_merged") + count("reads_injected") + count("cache_hits")
         );
+        if spec.table_full == TableFull::Wait {
+            prop_assert_eq!(count("reads_untracked_full"), 0);
+        }
         prop_assert_eq!(count("reads_tracked"), count("table_replies"));
         prop_assert_eq!(count("responses"), answered as u64);
         prop_assert!(count("table_occupancy_max") <= u64::from(spec.table_entries));
@@ -782,7 +833,7 @@ proptest! {
 }
 
 /// Many reads and writes of few lines by all units, at once.
-fn dense() -> Traffic {
+pub(super) fn dense() -> Traffic {
     let port = |port: u64| {
         let request = |n: u64| {
             let kind = if scramble(n * 31 + port).is_multiple_of(5) {
@@ -800,6 +851,7 @@ fn dense() -> Traffic {
         memory_stalls: 8,
         unit_stalls: 2,
         slowest: 40,
+        forgets: false,
     }
 }
 
@@ -827,8 +879,8 @@ fn dense_traffic_merges_hits_closes_and_overflows() {
 }
 
 #[test]
-#[should_panic(expected = "of its cluster")]
-fn the_checker_notices_an_answer_older_than_a_write() {
+#[should_panic(expected = "below answered line")]
+fn the_checker_notices_a_memory_that_forgets_if_it_must_not() {
     let mut bench = TestBench::new();
     let checker = CoalescingCheckerSpec {
         up_ports: 1,
@@ -842,7 +894,7 @@ fn the_checker_notices_an_answer_older_than_a_write() {
     };
     bench.add("icc", unit(spec));
     let mut memory = TaggedMemory::new(1, 0, 1);
-    memory.stale = true;
+    memory.forgets = true;
     bench.add("memory", memory);
     let wires = [
         ("checker.unit_up[0]", "icc.up[0]"),

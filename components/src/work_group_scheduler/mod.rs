@@ -12,7 +12,8 @@
 //! scheduler keeps an exact account of the resources of each unit and dispatches only what fits;
 //! a work-group never moves and is never preempted. When the last work-group of a kernel has
 //! completed, every unit is told to drop its first-level lines (if `invalidate_at_kernel_end`),
-//! also units that still run other kernels, and the kernel is done when all have answered.
+//! also units that still run other kernels, and the kernel is done when all have answered. With
+//! `keep_lines_beside_others` nothing is dropped while work-groups of other kernels are resident.
 //!
 //! # Ports
 //!
@@ -97,6 +98,12 @@ pub struct WorkGroupSchedulerSpec {
     pub kernel_slots: u32,
     /// Whether the first-level caches are invalidated when a kernel has completed.
     pub invalidate_at_kernel_end: bool,
+    /// Whether they keep their lines all the same while work-groups of another kernel are resident,
+    /// such as the parent of a kernel that ends: its reuse of what the child brought in would be
+    /// lost. Invalidated is when the last of them has completed. Source: `true` for studies of
+    /// dynamic parallelism (LASER), proposed.
+    #[serde(default)]
+    pub keep_lines_beside_others: bool,
 }
 
 /// What the program says of a kernel.
@@ -484,7 +491,8 @@ impl WorkGroupScheduler {
 
     /// Every work-group of a kernel has completed.
     fn retire(&mut self, kernel: Place) {
-        if self.spec.invalidate_at_kernel_end {
+        let keeps = self.spec.keep_lines_beside_others && self.resident.value() > 0;
+        if self.spec.invalidate_at_kernel_end && !keeps {
             let mut units = FixedBitSet::with_capacity(self.units.len());
             units.insert_range(..);
             self.invalidations.push_back(Invalidation {

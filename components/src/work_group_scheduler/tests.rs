@@ -106,6 +106,7 @@ fn spec(policy: WorkGroupPolicy) -> WorkGroupSchedulerSpec {
         dispatches_per_cycle: 4,
         kernel_slots: 4,
         invalidate_at_kernel_end: true,
+        keep_lines_beside_others: false,
     }
 }
 
@@ -454,6 +455,37 @@ fn without_invalidation_the_kernel_is_done_with_its_last_work_group() {
     s.bench.expect_at(&s.done, 9, &KernelDone { kernel: 0 });
 }
 
+/// A child that ends before its parent does not cost the parent its lines.
+#[test]
+fn lines_stay_while_another_kernel_runs_if_so_described() {
+    let spec = WorkGroupSchedulerSpec {
+        clusters: 1,
+        units_per_cluster: 1,
+        keep_lines_beside_others: true,
+        ..spec(WorkGroupPolicy::GlobalRoundRobin)
+    };
+    let mut s = scripted(spec, &[(1, 1, 0, 0), (1, 1, 0, 0)]);
+    s.ready.send_at(3, KernelReady { kernel: 0 });
+    s.ready.send_at(4, KernelReady { kernel: 1 });
+    s.bench.expect_at(&s.dispatches[0], 3, &start(0, 0));
+    let child = Dispatch::Start {
+        kernel: 1,
+        work_group: 0,
+        slot: 1,
+    };
+    s.bench.expect_at(&s.dispatches[0], 4, &child);
+    let child_ended = Completion::WorkGroup {
+        kernel: 1,
+        work_group: 0,
+        slot: 1,
+    };
+    s.completions[0].send_at(20, child_ended);
+    s.bench.expect_at(&s.done, 20, &KernelDone { kernel: 1 });
+    s.completions[0].send_at(30, ended(0, 0));
+    s.bench
+        .expect_at(&s.dispatches[0], 30, &Dispatch::Invalidate { kernel: 0 });
+}
+
 #[test]
 fn no_more_work_groups_than_stated_are_dispatched_per_cycle() {
     let spec = WorkGroupSchedulerSpec {
@@ -748,7 +780,7 @@ proptest! {
         (work_group_slots, register_partitions) in (2_u32..9, prop::sample::select(vec![1_u32, 4])),
         (dispatches_per_cycle, kernel_slots) in (1_u32..5, 1_u32..4),
         (hardware_queues, queue_depth, pending_kernels) in (1_u32..4, 1_u32..3, 0_u32..3),
-        invalidate_at_kernel_end in any::<bool>(),
+        (invalidate_at_kernel_end, keep_lines_beside_others) in (any::<bool>(), any::<bool>()),
         seed in any::<u64>(),
     ) {
         let mut commands = Vec::new();
@@ -780,6 +812,7 @@ proptest! {
                 dispatches_per_cycle,
                 kernel_slots,
                 invalidate_at_kernel_end,
+                keep_lines_beside_others,
             },
             gmu: GmuSpec { hardware_queues, queue_depth, pending_kernels, dispatch_latency_cycles: 2 },
             seed,

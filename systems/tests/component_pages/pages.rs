@@ -1,0 +1,216 @@
+//! The pages and what must be on them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use warpweave_systems::{Scenario, standard_registry};
+
+use super::tables::{any_index, parameters, statistics};
+
+const END: &str = "<!-- end -->";
+
+/// Sections of every page about components, by how their titles begin.
+const SECTIONS: [&str; 7] = [
+    "What it models",
+    "What it does not model",
+    "Deviations",
+    "Parameters",
+    "Timing",
+    "Statistics",
+    "Checkers",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn updating() -> bool {
+    std::env::var_os("UPDATE_PAGES").is_some_and(|value| value == "1")
+}
+
+/// The pages about components: path from the root, and text.
+fn pages() -> Vec<(String, String)> {
+    let folder = root().join("docs/components");
+    let entries = fs::read_dir(&folder).expect("docs/components is a folder");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("it can be listed").file_name())
+        .map(|name| name.into_string().expect("names of pages are text"))
+        .filter(|name| name.ends_with(".md"))
+        .collect();
+    names.sort();
+    let read = |name: String| {
+        let text = fs::read_to_string(folder.join(&name)).expect("pages are text");
+        (format!("docs/components/{name}"), text)
+    };
+    names.into_iter().map(read).collect()
+}
+
+/// What stands between `marker` and the next end.
+fn between<'a>(page: &'a str, marker: &str) -> Option<&'a str> {
+    let (_, rest) = page.split_once(marker)?;
+    Some(
+        rest.split_once(END)
+            .unwrap_or_else(|| panic!("{marker} has no {END}"))
+            .0,
+    )
+}
+
+/// Compares what follows `marker` with `table`, or writes it there.
+fn expect(path: &str, marker: &str, table: &str) -> Result<(), String> {
+    let file = root().join(path);
+    let page = fs::read_to_string(&file).expect("the page was read before");
+    let shown = between(&page, marker).ok_or_else(|| format!("{path} has no {marker}"))?;
+    let wanted = format!("\n{table}");
+    if shown == wanted {
+        return Ok(());
+    }
+    if updating() {
+        let changed = page.replacen(&format!("{marker}{shown}"), &format!("{marker}{wanted}"), 1);
+        fs::write(&file, changed).expect("the page can be written");
+        return Ok(());
+    }
+    let line = wanted
+        .lines()
+        .find(|line| !shown.lines().any(|l| l == *line));
+    let old = shown
+        .lines()
+        .find(|line| !wanted.lines().any(|l| l == *line));
+    Err(format!(
+        "{path}, {marker}: the code says\n  {}\nthe page\n  {}\nrun this test with UPDATE_PAGES=1",
+        line.unwrap_or("(nothing more)"),
+        old.unwrap_or("(nothing more)"),
+    ))
+}
+
+#[test]
+fn every_kind_has_its_tables_on_one_page_as_the_code_has_them() {
+    let pages = pages();
+    let mut problems = Vec::new();
+    for kind in standard_registry().kinds() {
+        for (sort, table) in [
+            ("parameters", parameters(kind)),
+            ("statistics", statistics(kind.name)),
+        ] {
+            let marker = format!("<!-- {sort}: {} -->", kind.name);
+            let holders: Vec<_> = pages
+                .iter()
+                .filter(|(_, text)| text.contains(&marker))
+                .collect();
+            match holders[..] {
+                [(path, _)] => problems.extend(expect(path, &marker, &table).err()),
+                ref other => problems.push(format!("{} pages have {marker}", other.len())),
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_default_that_is_a_choice_says_where_it_comes_from() {
+    for kind in standard_registry().kinds() {
+        for field in kind.fields() {
+            let choice = !field.required && field.default.as_deref().is_some_and(|d| d != "[]");
+            let sourced = field.doc.contains("Source: ");
+            assert!(
+                sourced || !choice,
+                "{}.{}: its default {:?} has no source; end its doc comment with `Source: ...`",
+                kind.name,
+                field.name,
+                field.default
+            );
+        }
+    }
+}
+
+/// The titles of second order of a page.
+fn titles(page: &str) -> Vec<&str> {
+    page.lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .collect()
+}
+
+#[test]
+fn every_page_has_its_sections() {
+    for (path, text) in pages() {
+        if !text.contains("<!-- parameters: ") {
+            continue;
+        }
+        for section in SECTIONS {
+            assert!(
+                titles(&text).iter().any(|title| title.starts_with(section)),
+                "{path} has no section `## {section}`"
+            );
+        }
+    }
+}
+
+/// The section of this title, without it.
+fn section<'a>(page: &'a str, title: &str) -> Option<&'a str> {
+    let (_, rest) = page.split_once(&format!("\n## {title}\n"))?;
+    Some(rest.split("\n## ").next().unwrap_or(rest).trim())
+}
+
+#[test]
+fn deviations_of_every_page_are_gathered() {
+    let mut problems = Vec::new();
+    for (path, text) in pages() {
+        let title = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("# ");
+        if let Some(section) = section(&text, "Deviations") {
+            let marker = format!("<!-- deviations: {path} -->");
+            let table = format!("\n## {title}\n\n{section}\n\n");
+            problems.extend(expect("DEVIATIONS.md", &marker, &table).err());
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// The machines that come with the repository report nothing that no page explains.
+#[test]
+fn whatever_a_run_reports_is_on_a_page() {
+    let pages = pages();
+    let row = |kind: &str, name: &str| {
+        let marker = format!("<!-- statistics: {kind} -->");
+        let tables = pages.iter().filter_map(|(_, text)| between(text, &marker));
+        tables
+            .collect::<String>()
+            .contains(&format!("| `{name}` |"))
+    };
+    let mut kinds = BTreeSet::new();
+    for system in ["tiny", "clustered60_icc", "gtx480"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let scenarios = root().join("scenarios");
+        let text = format!(
+            "Scenario(system: \"{}/systems/{system}.ron\", workload: \"{}/workloads/vector_add.ron\", \
+             overrides: {{ \"workload.n\": 64 }})",
+            scenarios.display(),
+            scenarios.display()
+        );
+        let path = folder.path().join("scenario.ron");
+        fs::write(&path, text).expect("a temporary folder can be written");
+        let scenario = Scenario::load(&path, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        let executed = scenario.emulate().unwrap_or_else(|error| panic!("{error}"));
+        let mut machine = scenario
+            .machine(&standard_registry(), &executed.program)
+            .unwrap_or_else(|problems| panic!("{problems}"));
+        let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
+        for instance in &simulated.statistics {
+            kinds.insert(instance.kind.clone());
+            for statistic in &instance.values {
+                let name = any_index(&statistic.name);
+                assert!(
+                    row(&instance.kind, &name),
+                    "{}: {name} is on no page",
+                    instance.kind
+                );
+            }
+        }
+    }
+    assert!(kinds.len() >= 8, "{kinds:?}");
+}
