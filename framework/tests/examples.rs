@@ -118,6 +118,48 @@ fn the_waveform_names_every_signal_in_its_scope() {
     let file = folder.path().join("fir.vcd");
     fir::run(&file).unwrap();
     let text = std::fs::read_to_string(file).unwrap();
-    let head = text.lines().skip(1).take(40).collect::<Vec<_>>().join("\n");
-    assert_snapshot!(head, @r#""#);
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with("$timescale"));
+    let head = lines.take(38).collect::<Vec<_>>().join("\n");
+    assert_snapshot!(head, @r#"
+    $timescale 1 ps $end
+    $scope module top $end
+    $var wire 1 ! clock $end
+    $var wire 1 " reset $end
+    $var wire 16 # x $end
+    $scope module fir $end
+    $var wire 16 $ sum $end
+    $var wire 16 % x0 $end
+    $var wire 16 & x1 $end
+    $var wire 16 ' x2 $end
+    $var wire 16 ( x3 $end
+    $var wire 16 ) y $end
+    $upscope $end
+    $upscope $end
+    $enddefinitions $end
+    #0
+    1!
+    1"
+    b0000000000000000 #
+    b0000000000000000 %
+    b0000000000000000 &
+    b0000000000000000 '
+    b0000000000000000 (
+    b0000000000000000 $
+    b0000000000000000 )
+    #5000
+    0!
+    #10000
+    1!
+    0"
+    b0000000000001000 #
+    #15000
+    0!
+    #20000
+    1!
+    b0000000000000000 #
+    b0000000000001000 %
+    b0000000000001000 $
+    "#);
 }
