@@ -57,22 +57,28 @@ fn fixed_priority_starves_the_last_master_and_round_robin_does_not() {
 
 /// Output of the filter, and its waveform in a file with this ending.
 fn filtered(ending: &str) -> (Vec<i16>, wellen::simple::Waveform) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("fir").with_extension(ending);
-    let outputs = fir::run(&file).unwrap();
-    (outputs, wellen::simple::read(file).unwrap())
+    let outputs = fir::run(&file).expect("a recording");
+    (outputs, wellen::simple::read(file).expect("a waveform"))
 }
 
 /// (time in picoseconds, value) of a signal.
 fn changes(waveform: &mut wellen::simple::Waveform, path: &[&str], name: &str) -> Vec<(u64, u16)> {
-    let variable = waveform.hierarchy().lookup_var(path, name).unwrap();
+    let variable = waveform.hierarchy().lookup_var(path, name);
+    let variable = variable.expect("a variable");
     let signal = waveform.hierarchy()[variable].signal_ref();
     waveform.load_signals(&[signal]);
     let times = waveform.time_table();
-    let changes = waveform.get_signal(signal).unwrap().iter_changes();
-    let number = |bits: String| u16::from_str_radix(&bits, 2).unwrap();
+    let changes = waveform.get_signal(signal).expect("loaded").iter_changes();
+    let number = |bits: String| u16::from_str_radix(&bits, 2).expect("two-valued");
     changes
-        .map(|(at, value)| (times[at as usize], number(value.to_bit_string().unwrap())))
+        .map(|(at, value)| {
+            (
+                times[at as usize],
+                number(value.to_bit_string().expect("bits")),
+            )
+        })
         .collect()
 }
 
@@ -118,6 +124,48 @@ fn the_waveform_names_every_signal_in_its_scope() {
     let file = folder.path().join("fir.vcd");
     fir::run(&file).unwrap();
     let text = std::fs::read_to_string(file).unwrap();
-    let head = text.lines().skip(1).take(40).collect::<Vec<_>>().join("\n");
-    assert_snapshot!(head, @r#""#);
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with("$timescale"));
+    let head = lines.take(38).collect::<Vec<_>>().join("\n");
+    assert_snapshot!(head, @r#"
+    $timescale 1 ps $end
+    $scope module top $end
+    $var wire 1 ! clock $end
+    $var wire 1 " reset $end
+    $var wire 16 # x $end
+    $scope module fir $end
+    $var wire 16 $ sum $end
+    $var wire 16 % x0 $end
+    $var wire 16 & x1 $end
+    $var wire 16 ' x2 $end
+    $var wire 16 ( x3 $end
+    $var wire 16 ) y $end
+    $upscope $end
+    $upscope $end
+    $enddefinitions $end
+    #0
+    1!
+    1"
+    b0000000000000000 #
+    b0000000000000000 %
+    b0000000000000000 &
+    b0000000000000000 '
+    b0000000000000000 (
+    b0000000000000000 $
+    b0000000000000000 )
+    #5000
+    0!
+    #10000
+    1!
+    0"
+    b0000000000001000 #
+    #15000
+    0!
+    #20000
+    1!
+    b0000000000000000 #
+    b0000000000001000 %
+    b0000000000001000 $
+    "#);
 }

@@ -71,10 +71,10 @@ impl Arguments {
         simulation.set_probe_sink(Some(Box::new(Recording::new(sinks))));
         Ok(())
     }
+}
 
-    /// Ends the recordings.
-    pub(crate) fn finish(&self, machine: &mut Machine) -> Result<(), Failure> {
-        let finished = machine.simulation_mut().finish_probes();
-        finished.map_err(|error| Failure::Machine(format!("cannot write {error}")))
-    }
+/// Ends the recordings.
+pub(crate) fn finish(machine: &mut Machine) -> Result<(), Failure> {
+    let finished = machine.simulation_mut().finish_probes();
+    finished.map_err(|error| Failure::Machine(format!("cannot write {error}")))
 }

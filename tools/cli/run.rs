@@ -12,7 +12,7 @@ use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::outcome::{CommandResult, Failure, code_of, shown, to_stderr, to_stdout};
 use crate::progress::Bar;
 use crate::results::Results;
-use crate::{Format, RunArguments};
+use crate::{Format, RunArguments, recordings};
 
 pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     let whole = Stopwatch::start();
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     };
     // Files first: a reader that closes standard output must not lose them. The results do not
     // depend on a recording that the disk had no room for.
-    let recorded = arguments.recordings.finish(&mut machine);
+    let recorded = recordings::finish(&mut machine);
     if let Some(results) = results {
         let log = drive.log.as_ref();
         results.write(&scenario, &machine, &executed.program, &report, log)?;

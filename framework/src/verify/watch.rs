@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::ports::Ports;
 use crate::state::State;
 use crate::statistics::Statistics;
+use crate::view::View;
 use crate::waits::Waits;
 
 /// What the shell has seen.
@@ -103,6 +104,10 @@ impl<C: Component> Component for Watch<C> {
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.inner.statistics(statistics);
+    }
+
+    fn view(&self, view: &mut View<'_>) {
+        self.inner.view(view);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

@@ -134,14 +134,13 @@ impl<W: Write + Send> Timeline<W> {
             Row::Channel(channel) => &self.channels[channel as usize].1.clone(),
         };
         let at = self.rows.first_free(key);
-        let track = match self.rows.track(key, at) {
-            Some(track) => track,
-            None => {
-                let parent = self.component(trace, key.component)?;
-                let track = trace.track(&format!("{label} {at}"), Some(parent), Kind::Slices)?;
-                self.rows.add(key, track);
-                track
-            }
+        let track = if let Some(track) = self.rows.track(key, at) {
+            track
+        } else {
+            let parent = self.component(trace, key.component)?;
+            let track = trace.track(&format!("{label} {at}"), Some(parent), Kind::Slices)?;
+            self.rows.add(key, track);
+            track
         };
         self.rows.take(key, at, id);
         let number = matches!(key.row, Row::Thing(_)).then_some(id);
@@ -208,21 +207,19 @@ impl<W: Write + Send> Timeline<W> {
         value: f64,
     ) -> io::Result<()> {
         let key = (number, name.to_owned());
-        let track = match self.counters.get(&key) {
-            Some(track) => *track,
-            None => {
-                let (parent, name) = if number == u32::MAX {
-                    match name.rsplit_once('.') {
-                        Some((scope, name)) => (Some(self.group(trace, scope)?), name),
-                        None => (None, name),
-                    }
-                } else {
-                    (Some(self.component(trace, number)?), name)
-                };
-                let track = trace.track(name, parent, Kind::Counter)?;
-                self.counters.insert(key, track);
-                track
-            }
+        let track = if let Some(track) = self.counters.get(&key) {
+            *track
+        } else {
+            let (parent, name) = if number != u32::MAX {
+                (Some(self.component(trace, number)?), name)
+            } else if let Some((scope, name)) = name.rsplit_once('.') {
+                (Some(self.group(trace, scope)?), name)
+            } else {
+                (None, name)
+            };
+            let track = trace.track(name, parent, Kind::Counter)?;
+            self.counters.insert(key, track);
+            track
         };
         trace.counter(time, track, value)
     }

@@ -213,6 +213,17 @@ fn a_pattern_that_matches_nothing_is_named_with_what_there_is() {
     );
 }
 
+fn event(time: u64, track: &str, name: Option<&str>) -> Event {
+    Event {
+        time,
+        track: track.to_owned(),
+        name: name.map(str::to_owned),
+        value: None,
+        flow: None,
+        notes: Vec::new(),
+    }
+}
+
 #[test]
 fn a_timeline_shows_work_messages_waits_and_counters_on_their_tracks() {
     let events = decode(&record(Format::Perfetto, &Selection::default()));
@@ -224,7 +235,7 @@ fn a_timeline_shows_work_messages_waits_and_counters_on_their_tracks() {
             .collect()
     };
     let slice = |from: u64, to: u64, name: &str, track: &str| {
-        [Event::begin(from, track, name), Event::end(to, track)]
+        [event(from, track, Some(name)), event(to, track, None)]
     };
     let work = "top/worker[0]/work 0";
     let expected: Vec<_> = (0..4u64)
@@ -241,7 +252,7 @@ fn a_timeline_shows_work_messages_waits_and_counters_on_their_tracks() {
     // The source gave its own words for waiting.
     let source = "top/source";
     assert!(
-        on(source).contains(&Event::begin(3000, source, "no room")),
+        on(source).contains(&event(3000, source, Some("no room"))),
         "{:?}",
         on(source)
     );

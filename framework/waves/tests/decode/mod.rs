@@ -85,30 +85,6 @@ pub(crate) struct Event {
     pub(crate) notes: Vec<(String, u64)>,
 }
 
-impl Event {
-    pub(crate) fn begin(time: u64, track: &str, name: &str) -> Self {
-        Self {
-            time,
-            track: track.to_owned(),
-            name: Some(name.to_owned()),
-            value: None,
-            flow: None,
-            notes: Vec::new(),
-        }
-    }
-
-    pub(crate) fn end(time: u64, track: &str) -> Self {
-        Self {
-            time,
-            track: track.to_owned(),
-            name: None,
-            value: None,
-            flow: None,
-            notes: Vec::new(),
-        }
-    }
-}
-
 fn note(annotation: DebugAnnotation) -> (String, u64) {
     let name = annotation.name.expect("named");
     (name, annotation.uint_value.expect("a number"))
