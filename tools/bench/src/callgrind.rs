@@ -5,7 +5,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::workload::Sample;
+use warpweave_bench::Sample;
 
 /// Whether callgrind can be started.
 pub(crate) fn is_installed() -> bool {

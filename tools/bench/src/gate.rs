@@ -6,9 +6,10 @@ use std::{env, fs};
 
 use serde::{Deserialize, Serialize};
 
+use warpweave_bench::{Implementation, Workload};
+
 use crate::callgrind;
 use crate::rounds::one_run;
-use crate::workload::{Implementation, Workload};
 
 /// By how much a count may exceed the table: a change of compiler or library within it is no
 /// regression.

@@ -17,31 +17,25 @@
 )]
 
 mod callgrind;
-mod components;
-mod elaboration;
 mod gate;
-mod limit;
 #[cfg(feature = "peers")]
 mod nexosim_peer;
-mod one;
 #[cfg(feature = "systems")]
 mod parallel;
-mod phold;
 mod report;
 mod rounds;
-mod signals;
 #[cfg(feature = "systems")]
 mod system;
 mod systemc;
-mod workload;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use warpweave_bench::{Implementation, Sample, Workload};
+
 use crate::rounds::Plan;
-use crate::workload::{Implementation, Workload};
 
 /// Speed of the kernel and of whole systems.
 #[derive(Parser)]
@@ -161,7 +155,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
         } => {
             let usual = workload.sizes();
             let sizes = if sizes.is_empty() { usual } else { &sizes };
-            println!("{}", one::run(workload, by, sizes, units)?.line());
+            println!("{}", one(workload, by, sizes, units)?.line());
         }
         Command::Gate {
             table, write: true, ..
@@ -203,6 +197,25 @@ fn run(command: Command) -> Result<ExitCode, String> {
         },
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// One run in this process.
+fn one(
+    workload: Workload,
+    by: Implementation,
+    sizes: &[u64],
+    units: u64,
+) -> Result<Sample, String> {
+    match by {
+        #[cfg(feature = "peers")]
+        Implementation::Nexosim => nexosim_peer::run(workload, sizes, units),
+        #[cfg(not(feature = "peers"))]
+        Implementation::Nexosim => Err(format!(
+            "this program is built without NeXosim\n{}",
+            rounds::PEERS_HINT
+        )),
+        _ => warpweave_bench::run(workload, by, sizes, units),
+    }
 }
 
 /// Implementations are named as in reports, with underscores.

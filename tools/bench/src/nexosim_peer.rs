@@ -1,6 +1,11 @@
 //! The workloads in NeXosim, as its users write them, on its single-threaded executor: a port sends
 //! a message at once, and a model schedules itself to let time pass.
 
+#![expect(
+    clippy::unused_async,
+    reason = "initialisation is asynchronous by the trait"
+)]
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,9 +18,23 @@ use nexosim::simulation::{Mailbox, SimInit, Simulation};
 use nexosim::time::MonotonicTime;
 use serde::{Deserialize, Serialize};
 
-use crate::workload::{Sample, Tally, starts_with_token};
+use warpweave_bench::{Sample, Tally, Workload, starts_with_token};
 
 const CYCLE: Duration = Duration::from_nanos(1);
+
+/// Runs `workload` for about `units` units.
+///
+/// # Errors
+/// What is wrong with the sizes, or what the simulator says, as text.
+pub(crate) fn run(workload: Workload, sizes: &[u64], units: u64) -> Result<Sample, String> {
+    workload.check(sizes, units)?;
+    match workload {
+        Workload::Ring => ring(sizes[0], sizes[1], units),
+        Workload::Pipe => pipe(sizes[0], sizes[1], sizes[2], units),
+        Workload::Phold => phold(sizes[0], sizes[1], sizes[2], units),
+        _ => Err(format!("{} is not written for NeXosim", workload.name())),
+    }
+}
 
 /// What models count together.
 type Count = Arc<AtomicU64>;
@@ -66,7 +85,7 @@ impl Drop for Hop {
 }
 
 /// `tokens` tokens around `modules` modules for `hops` hops.
-pub(crate) fn ring(modules: u64, tokens: u64, hops: u64) -> Result<Sample, String> {
+fn ring(modules: u64, tokens: u64, hops: u64) -> Result<Sample, String> {
     let (count, tally) = (Count::default(), Tally::default());
     let boxes: Vec<Mailbox<Hop>> = (0..modules).map(|_| Mailbox::new()).collect();
     let mut bench = SimInit::with_num_threads(1);
@@ -123,7 +142,7 @@ impl Stage {
         self.schedule(cx);
     }
 
-    fn take_credit(&mut self, _: (), cx: &Context<Self>) {
+    fn take_credit(&mut self, (): (), cx: &Context<Self>) {
         self.credits += 1;
         self.schedule(cx);
     }
@@ -138,17 +157,14 @@ impl Stage {
     }
 
     #[nexosim(schedulable)]
-    async fn pass(&mut self, _: (), cx: &Context<Self>) {
+    async fn pass(&mut self, (): (), cx: &Context<Self>) {
         self.is_scheduled = false;
-        let item = match self.queue.pop_front() {
-            Some(item) => {
-                self.credit.send(()).await;
-                item
-            }
-            None => {
-                self.left -= 1;
-                self.left + 1
-            }
+        let item = if let Some(item) = self.queue.pop_front() {
+            self.credit.send(()).await;
+            item
+        } else {
+            self.left -= 1;
+            self.left + 1
         };
         if !self.is_last {
             add(&self.moved);
@@ -160,7 +176,7 @@ impl Stage {
 }
 
 /// `items` items through `stages` stages of `depth` slots, one taken every `every` cycles.
-pub(crate) fn pipe(stages: u64, depth: u64, every: u64, items: u64) -> Result<Sample, String> {
+fn pipe(stages: u64, depth: u64, every: u64, items: u64) -> Result<Sample, String> {
     let (count, tally) = (Count::default(), Tally::default());
     let all = stages + 2;
     let boxes: Vec<Mailbox<Stage>> = (0..all).map(|_| Mailbox::new()).collect();
@@ -226,7 +242,7 @@ impl Object {
     }
 
     #[nexosim(schedulable)]
-    async fn handle(&mut self, object: u64, cx: &Context<Self>) {
+    fn handle(&mut self, object: u64, cx: &Context<Self>) {
         let left = self.shared.left.load(Ordering::Relaxed);
         if left > 0 {
             self.shared.left.store(left - 1, Ordering::Relaxed);
@@ -254,12 +270,7 @@ impl Object {
 }
 
 /// Handles `total` events.
-pub(crate) fn phold(
-    objects: u64,
-    events: u64,
-    delay_max: u64,
-    total: u64,
-) -> Result<Sample, String> {
+fn phold(objects: u64, events: u64, delay_max: u64, total: u64) -> Result<Sample, String> {
     let (count, tally) = (Count::default(), Tally::default());
     let shared = Arc::new(Shared {
         handled: (0..objects).map(|_| AtomicU64::new(0)).collect(),
@@ -305,4 +316,30 @@ fn measure(
         checksum: tally.sum(),
         bytes: 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_bench::Implementation;
+
+    use super::*;
+
+    #[test]
+    fn models_do_as_many_units_as_the_framework_and_pass_the_same_tokens() {
+        for (workload, sizes, units) in [
+            (Workload::Ring, &[64, 8][..], 1000),
+            (Workload::Pipe, &[8, 4, 3], 100),
+            (Workload::Phold, &[64, 4, 100], 1000),
+        ] {
+            let ours = warpweave_bench::run(workload, Implementation::Warpweave, sizes, units);
+            let (ours, theirs) = (ours.unwrap(), run(workload, sizes, units).unwrap());
+            assert!(
+                ours.units.abs_diff(theirs.units) <= sizes[1],
+                "{ours:?} {theirs:?}"
+            );
+            if workload == Workload::Ring {
+                assert_eq!(ours.checksum, theirs.checksum);
+            }
+        }
+    }
 }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use warpweave_bench::Workload;
+
 use crate::rounds::{Figure, Figures};
-use crate::workload::Workload;
 
 /// A table.
 pub(crate) fn text(figures: &Figures) -> String {

@@ -10,10 +10,10 @@ use std::process::Command;
 
 use serde::Serialize;
 
+use warpweave_bench::{Implementation, Sample, Workload};
+
 use crate::callgrind;
-use crate::one::PEERS_HINT;
 use crate::systemc::SystemC;
-use crate::workload::{Implementation, Sample, Workload};
 
 /// Figures of a workload by implementation, of all workloads by name.
 pub(crate) type Figures = BTreeMap<&'static str, BTreeMap<&'static str, Figure>>;
@@ -48,6 +48,9 @@ pub(crate) struct Bytes {
     pub(crate) component: f64,
     pub(crate) channel: f64,
 }
+
+/// How to get the peers that are crates.
+pub(crate) const PEERS_HINT: &str = "hint: cargo run --release -p warpweave-bench --features peers";
 
 /// Whom to run, and how often.
 pub(crate) struct Plan {

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 /// What is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum Workload {
+pub enum Workload {
     /// Tokens that run around a ring of modules, one hop a cycle. Sizes: modules, tokens.
     Ring,
     /// Items through stages with a slow consumer. Sizes: stages, slots of each, cycles an item.
@@ -27,7 +27,7 @@ pub(crate) enum Workload {
 
 /// Who simulates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum Implementation {
+pub enum Implementation {
     /// The framework of this repository.
     Warpweave,
     /// A loop written by hand for this one workload.
@@ -48,7 +48,7 @@ use Implementation as I;
 
 impl Workload {
     /// Everything, in the order of reports.
-    pub(crate) const ALL: [Self; 7] = [
+    pub const ALL: [Self; 7] = [
         Self::Ring,
         Self::Pipe,
         Self::Phold,
@@ -58,7 +58,8 @@ impl Workload {
         Self::Elaboration,
     ];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// As in reports and on the command line.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
             Self::Pipe => "pipe",
@@ -71,7 +72,7 @@ impl Workload {
     }
 
     /// What figures are given per.
-    pub(crate) fn unit(self) -> &'static str {
+    pub fn unit(self) -> &'static str {
         match self {
             Self::Ring | Self::Sleepers | Self::Crossing => "hop",
             Self::Pipe => "item and stage",
@@ -82,7 +83,7 @@ impl Workload {
     }
 
     /// Sizes of the workload as it is reported.
-    pub(crate) fn sizes(self) -> &'static [u64] {
+    pub fn sizes(self) -> &'static [u64] {
         match self {
             Self::Ring | Self::Crossing => &[1024, 64],
             Self::Pipe => &[8, 4, 3],
@@ -94,15 +95,34 @@ impl Workload {
     }
 
     /// Sizes while instructions are counted, which takes fifty times as long.
-    pub(crate) fn counting_sizes(self) -> &'static [u64] {
+    pub fn counting_sizes(self) -> &'static [u64] {
         match self {
             Self::Sleepers => &[4096, 64],
             _ => self.sizes(),
         }
     }
 
+    /// Checks the sizes and the length of a run.
+    ///
+    /// # Errors
+    /// What is wrong with them, as text.
+    pub fn check(self, sizes: &[u64], units: u64) -> Result<(), String> {
+        let (name, usual) = (self.name(), self.sizes());
+        if sizes.len() != usual.len() {
+            let (wanted, given) = (usual.len(), sizes.len());
+            return Err(format!(
+                "{name} has {wanted} sizes and {given} are given\nhint: {name} has by default {usual:?}"
+            ));
+        }
+        let smallest = u64::from(self != Self::Elaboration);
+        if units == 0 || sizes.iter().any(|size| *size < smallest) {
+            return Err("nothing to simulate: lengths and sizes are at least 1".to_owned());
+        }
+        Ok(())
+    }
+
     /// Those who can run it, the framework first.
-    pub(crate) fn implementations(self) -> &'static [Implementation] {
+    pub fn implementations(self) -> &'static [Implementation] {
         match self {
             Self::Ring => &[
                 I::Warpweave,
@@ -126,7 +146,7 @@ impl Workload {
     }
 
     /// Length of a timed run: long enough for a clock, short enough for many rounds.
-    pub(crate) fn length(self, by: Implementation) -> u64 {
+    pub fn length(self, by: Implementation) -> u64 {
         let own = match self {
             Self::Ring | Self::Crossing => 5_000_000,
             // Items, each of which passes nine wires.
@@ -144,7 +164,7 @@ impl Workload {
 
     /// Two lengths whose difference in instructions is that of so many units, `shorter` times
     /// shorter than usual.
-    pub(crate) fn counting_lengths(self, shorter: u64) -> [u64; 2] {
+    pub fn counting_lengths(self, shorter: u64) -> [u64; 2] {
         let usual = match self {
             Self::Pipe => [2_000, 12_000],
             Self::Elaboration => [2_000, 6_000],
@@ -155,7 +175,8 @@ impl Workload {
 }
 
 impl Implementation {
-    pub(crate) fn name(self) -> &'static str {
+    /// As in reports and on the command line.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Warpweave => "warpweave",
             Self::Limit => "limit",
@@ -168,31 +189,32 @@ impl Implementation {
     }
 
     /// The style by which the SystemC program knows it.
-    pub(crate) fn systemc_style(self) -> Option<&'static str> {
+    pub fn systemc_style(self) -> Option<&'static str> {
         self.name().strip_prefix("systemc_")
     }
 }
 
 /// What one run of a workload gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sample {
+pub struct Sample {
     /// CPU nanoseconds of the run phase.
-    pub(crate) ns: u64,
+    pub ns: u64,
     /// Units of work done in it.
-    pub(crate) units: u64,
+    pub units: u64,
     /// What was computed; the same for everybody who keeps the same semantics.
-    pub(crate) checksum: u64,
+    pub checksum: u64,
     /// Resident bytes that elaboration added, where that is measured.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 impl Sample {
-    pub(crate) fn ns_per_unit(&self) -> f64 {
+    /// Of the run phase.
+    pub fn ns_per_unit(&self) -> f64 {
         self.ns as f64 / self.units.max(1) as f64
     }
 
     /// One line of numbers, read back by [`Sample::parse`].
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let Self {
             ns,
             units,
@@ -203,7 +225,7 @@ impl Sample {
     }
 
     /// Reads a line of at least nanoseconds and units.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
+    pub fn parse(line: &str) -> Option<Self> {
         let mut numbers = line.split_whitespace().map(|word| word.parse().ok());
         let mut optional = || numbers.next().unwrap_or(Some(0));
         Some(Self {
@@ -218,11 +240,11 @@ impl Sample {
 /// A checksum to which every part of a model adds what it has computed when it is dropped, so that
 /// nothing but a sum per part is kept while time is measured.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally(Arc<AtomicU64>);
+pub struct Tally(Arc<AtomicU64>);
 
 impl Tally {
     /// Adds what the part at `place` computed; parts may come in any order.
-    pub(crate) fn add(&self, place: u64, value: u64) {
+    pub fn add(&self, place: u64, value: u64) {
         // SplitMix64's finaliser (Steele, Lea and Flood 2014) keeps places and values apart.
         let mut z = value ^ (place + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -230,13 +252,14 @@ impl Tally {
         self.0.fetch_add(z ^ (z >> 31), Ordering::Relaxed);
     }
 
-    pub(crate) fn sum(&self) -> u64 {
+    /// What was added so far.
+    pub fn sum(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// Whether module `i` of a ring of `modules` starts with one of `tokens` evenly spread tokens.
-pub(crate) fn starts_with_token(i: u64, modules: u64, tokens: u64) -> bool {
+pub fn starts_with_token(i: u64, modules: u64, tokens: u64) -> bool {
     i * tokens / modules != (i + 1) * tokens / modules
 }
 
