@@ -11,7 +11,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Failure, Sink};
@@ -19,6 +18,7 @@ use crate::cut::Cut;
 use crate::partition::{Background, Partition, Window};
 use crate::probe::ProbeSink;
 use crate::ring::Vacancy;
+use crate::sync::Mutex;
 use crate::time::{TICK_MAX, Tick};
 
 /// The partitions of a run, each in the hands of one thread at a time.

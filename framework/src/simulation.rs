@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
-
 use crate::channel::Link;
 use crate::checkpoint::CheckpointError;
 use crate::component::{Component, Reason};
@@ -17,6 +15,7 @@ use crate::ports::Ports;
 use crate::probe::ProbeSink;
 use crate::schedule::Target;
 use crate::statistics::{InstanceStatistics, Statistics};
+use crate::sync::Mutex;
 use crate::threads;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 use crate::world::OwnedWorld;

@@ -4,6 +4,7 @@
 //! cargo run --release -p warpweave-bench -- kernel                 every workload at its size
 //! cargo run --release -p warpweave-bench -- kernel ring 1024 64 200000
 //! cargo run --release -p warpweave-bench -- parallel               efficiency of dividing the work
+//! cargo run --release -p warpweave-bench -- parallel instructions  the same in instructions
 //! valgrind --tool=callgrind target/release/warpweave-bench kernel ring 1024 64 200000
 //! cargo run --release -p warpweave-bench -- system                 the two speed scenarios
 //! cargo run --release -p warpweave-bench -- system scenarios/bfs_60.ron workload.block=128
@@ -28,7 +29,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: warpweave-bench kernel [ring MODULES TOKENS HOPS | pipe STAGES DEPTH \
                      EVERY ITEMS | phold OBJECTS EVENTS DELAY_MAX TOTAL | \
                      signals WIDTH DEPTH TICKS]
-       warpweave-bench parallel [REPEATS SCENARIO [PATH=VALUE ...]]
+       warpweave-bench parallel [[instructions] REPEATS|EVERY SCENARIO [PATH=VALUE ...]]
        warpweave-bench system [SCENARIO [PATH=VALUE ...]]";
 
 fn main() -> ExitCode {
@@ -36,14 +37,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let lines = match words.split_first() {
         Some((&"kernel", rest)) => kernel_lines(rest).ok_or_else(|| USAGE.to_owned()),
-        Some((&"parallel", [])) => parallel::DEFAULTS
-            .iter()
-            .map(|(path, sets)| parallel::measure(path, &owned(sets), 5))
-            .collect(),
-        Some((&"parallel", [repeats, path, sets @ ..])) => match repeats.parse() {
-            Ok(repeats) => parallel::measure(path, &owned(sets), repeats).map(|text| vec![text]),
-            Err(_) => Err(USAGE.to_owned()),
-        },
+        Some((&"parallel", rest)) => parallel::command(rest),
         Some((&"system", [])) => system::SCENARIOS
             .iter()
             .map(|path| system::measure(path, &[]))
@@ -66,10 +60,6 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-fn owned(words: &[&str]) -> Vec<String> {
-    words.iter().map(|s| (*s).to_owned()).collect()
 }
 
 fn kernel_lines(words: &[&str]) -> Option<Vec<String>> {
