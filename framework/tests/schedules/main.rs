@@ -1,8 +1,19 @@
 //! Whole runs of small systems on two and three threads under random schedules: the sources of the
 //! framework, compiled with shuttle's primitives. Every schedule gives what one thread gives.
 
-#![allow(dead_code, unused_imports, unreachable_pub, missing_docs, reason = "models use a part of the sources")]
-#![allow(rustdoc::all, clippy::all, clippy::pedantic, reason = "looked at where the sources live")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    missing_docs,
+    reason = "models use a part of the sources"
+)]
+#![allow(
+    rustdoc::all,
+    clippy::all,
+    clippy::pedantic,
+    reason = "looked at where the sources live"
+)]
 
 mod sync;
 
@@ -53,7 +64,6 @@ mod engine {
 }
 
 // The sources name each other from the root of their crate.
-use engine::*;
 pub(crate) use engine::channel::{InPort, Link, OutPort, Width};
 pub(crate) use engine::component::{Component, Next};
 pub(crate) use engine::context::Context;
@@ -65,6 +75,7 @@ pub(crate) use engine::tap::Tap;
 pub(crate) use engine::test_bench::Sink;
 pub(crate) use engine::time::{Frequency, Tick};
 pub(crate) use engine::world::World;
+use engine::*;
 
 use engine::builder::SystemBuilder;
 
@@ -86,6 +97,12 @@ struct Node {
     fails: bool,
 }
 
+impl Node {
+    fn note(&mut self, seen: u64) {
+        self.sum = self.sum.wrapping_mul(31).wrapping_add(seen);
+    }
+}
+
 impl Component for Node {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.input("input", &mut self.input);
@@ -98,12 +115,16 @@ impl Component for Node {
         if ctx.cycle() == 0 && self.enough > 0 {
             ctx.take_obligation();
         }
-        self.sum = self.sum * 31 + ctx.cycle() + *self.heard.get(ctx);
+        self.note(ctx.cycle() + self.heard.get(ctx));
         if self.born > 0 {
             if self.output.try_send(ctx, 3 + self.born).is_ok() {
                 self.born -= 1;
             }
-            return if self.born > 0 { Next::Credit } else { Next::Busy };
+            return if self.born > 0 {
+                Next::Credit
+            } else {
+                Next::Busy
+            };
         }
         if ctx.cycle() < self.next {
             return Next::Until(self.next);
@@ -116,7 +137,7 @@ impl Component for Node {
         }
         let message = self.input.pop(ctx).expect("peeked");
         self.taken += 1;
-        self.sum = self.sum * 31 + message;
+        self.note(message);
         if self.taken == self.enough {
             if self.fails {
                 ctx.fail("enough".to_owned());
@@ -164,14 +185,26 @@ fn system(latency: u32, ends: Ends) -> Simulation {
             next: 0,
             taken: 0,
             sum: 0,
-            enough: if i == 2 && !matches!(ends, Ends::Silent) { 4 } else { 0 },
+            enough: if i == 2 && !matches!(ends, Ends::Silent) {
+                4
+            } else {
+                0
+            },
             fails: matches!(ends, Ends::Failed),
         };
         builder.add(format!("node[{i}]"), if i == 3 { slow } else { fast }, node);
         let link = Link::latency(latency).capacity(1);
         let next = (i + 1) % 4;
-        builder.connect(format!("node[{i}].output"), format!("node[{next}].input"), link);
-        builder.connect(format!("node[{i}].loud"), format!("node[{next}].heard"), link);
+        builder.connect(
+            format!("node[{i}].output"),
+            format!("node[{next}].input"),
+            link,
+        );
+        builder.connect(
+            format!("node[{i}].loud"),
+            format!("node[{next}].heard"),
+            link,
+        );
     }
     builder.elaborate().unwrap()
 }
@@ -179,7 +212,11 @@ fn system(latency: u32, ends: Ends) -> Simulation {
 /// Everything a run gives back.
 fn run(latency: u32, ends: Ends, threads: usize) -> String {
     let mut simulation = system(latency, ends);
-    let options = EngineOptions { partitions: threads, threads, ..EngineOptions::default() };
+    let options = EngineOptions {
+        partitions: threads,
+        threads,
+        ..EngineOptions::default()
+    };
     simulation.set_options(options);
     let outcome = simulation.run(&RunLimits::default());
     let activity: Vec<_> = (0..4).map(|i| simulation.activity(i)).collect();
@@ -200,19 +237,11 @@ fn explore(latency: u32, ends: Ends, threads: usize, schedules: usize) {
     shuttle::check_pct(body, schedules, 3);
 }
 
-#[test]
-fn a_run_to_silence_is_that_of_one_thread_under_any_schedule() {
+/// Runs to silence, to the last obligation, and to a failure.
+fn main() {
     explore(1, Ends::Silent, 2, 20);
     explore(2, Ends::Silent, 3, 20);
-}
-
-#[test]
-fn the_last_obligation_ends_the_run_at_the_same_tick_under_any_schedule() {
     explore(1, Ends::Done, 3, 20);
     explore(3, Ends::Done, 2, 20);
-}
-
-#[test]
-fn a_failure_ends_the_run_at_the_same_tick_under_any_schedule() {
     explore(2, Ends::Failed, 3, 20);
 }

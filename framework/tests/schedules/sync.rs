@@ -70,12 +70,16 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.0.as_ref().expect("a guard holds its lock but for the wait")
+        self.0
+            .as_ref()
+            .expect("a guard holds its lock but for the wait")
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.0.as_mut().expect("a guard holds its lock but for the wait")
+        self.0
+            .as_mut()
+            .expect("a guard holds its lock but for the wait")
     }
 }

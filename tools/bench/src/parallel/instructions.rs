@@ -168,7 +168,10 @@ fn watched(words: &[String]) -> Result<Vec<(Step, u64)>, String> {
     // Only this run needs it; a file left in the temporary folder does no harm.
     let _ = std::fs::remove_file(&file);
     if !ended.status.success() {
-        return Err(format!("the run under valgrind ended with {}", ended.status));
+        return Err(format!(
+            "the run under valgrind ended with {}",
+            ended.status
+        ));
     }
     let letters = String::from_utf8_lossy(&ended.stdout);
     let steps = letters.trim().chars().map(|letter| match letter {
@@ -190,7 +193,11 @@ pub(super) fn count(path: &str, sets: &[String], every: Option<u64>) -> Result<S
     };
     let serial = Counted::new(&watched(&words(1))?).all;
     let mut text = format!("{path} {}\n", sets.join(" "));
-    let _ = writeln!(text, "  1 thread: {:.1} M instructions", serial as f64 / 1e6);
+    let _ = writeln!(
+        text,
+        "  1 thread: {:.1} M instructions",
+        serial as f64 / 1e6
+    );
     for threads in THREADS {
         let counted = Counted::new(&watched(&words(threads))?);
         let _ = writeln!(
