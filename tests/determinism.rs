@@ -1,5 +1,6 @@
 //! Same inputs, same bits: whatever the order of options, of evaluation or of emulation.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -191,6 +192,73 @@ fn reports_are_the_same_for_any_number_of_threads() {
                 one == with(threads),
                 "{case:?} differs with {threads} threads"
             );
+        }
+    }
+}
+
+/// Every file that a run leaves, by name, without what the host may change; and what it prints.
+fn everything(bench: &Bench, arguments: &[&str], out: &str) -> Vec<(String, Vec<u8>)> {
+    let record = ["vcd", "pftrace"].map(|ending| format!("{out}.{ending}"));
+    let more = [
+        "--out",
+        out,
+        "--state-hash",
+        "500",
+        "--record",
+        &record[0],
+        "--record",
+        &record[1],
+    ];
+    let ended = bench.warpweave(&[&["run", "--quiet"], arguments, &more].concat());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let mut files = vec![("output".to_owned(), ended.out.into_bytes())];
+    for (ending, name) in ["vcd", "pftrace"].iter().zip(&record) {
+        files.push(((*ending).to_owned(), fs::read(bench.path(name)).unwrap()));
+    }
+    for entry in fs::read_dir(bench.path(out)).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let mut bytes = fs::read(entry.path()).unwrap();
+        if name.ends_with(".json") {
+            let mut value: Value = serde_json::from_slice(&bytes).unwrap();
+            let fields = value.as_object_mut().unwrap();
+            fields.remove("host").unwrap();
+            // The command names the folder and the number of threads.
+            fields.remove("command");
+            bytes = serde_json::to_vec_pretty(&value).unwrap();
+        }
+        files.push((name, bytes));
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn every_file_of_a_run_is_the_same_byte_for_byte_for_any_number_of_threads() {
+    let bench = Bench::new();
+    let scenario = format!("{}/matrix_multiply_60.ron", scenarios().display());
+    let sets = ["--set", "workload.n=32", "--set", "params.clusters=3"];
+    let arguments = [&[scenario.as_str()][..], &sets].concat();
+    let with = |threads: &str| {
+        let all = [&arguments[..], &["--threads", threads]].concat();
+        everything(&bench, &all, &format!("results{threads}"))
+    };
+    let one = with("1");
+    let names: Vec<_> = one.iter().map(|(name, _)| name.as_str()).collect();
+    for name in [
+        "report.json",
+        "report.txt",
+        "state-hashes.csv",
+        "vcd",
+        "pftrace",
+    ] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(one.iter().all(|(_, bytes)| !bytes.is_empty()), "{names:?}");
+    for threads in ["2", "3", "4", "8"] {
+        for ((name, bytes), (other, others)) in one.iter().zip(&with(threads)) {
+            assert_eq!(name, other);
+            assert!(bytes == others, "{name} differs with {threads} threads");
         }
     }
 }

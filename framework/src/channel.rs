@@ -118,6 +118,7 @@ struct Out<T> {
     receiver: Reach,
     /// Latency in the sender's cycles.
     latency_cycles: u64,
+    latency_ticks: u64,
     period: u64,
     width: Width,
     /// The receiver is across a cut and the coordinator knows that the sender waits for a credit.
@@ -130,9 +131,18 @@ struct Out<T> {
     messages: u64,
     channel: u32,
     taps: Option<Box<Taps<T>>>,
+    /// No taps, one message per cycle, and a receiver of this partition and clock: the short way.
+    plain: bool,
 }
 
 impl<T> Out<T> {
+    /// Finds out whether messages may go the short way.
+    fn settle(&mut self) {
+        self.plain = self.taps.is_none()
+            && self.width == Width::Messages(1)
+            && matches!(self.receiver, Reach::Same(_));
+    }
+
     /// Whether the sender waits for a credit that is not on its way.
     fn blocked(&self) -> bool {
         match self.receiver {
@@ -143,7 +153,8 @@ impl<T> Out<T> {
 
     /// Sees to it that the sender is woken when it can send.
     #[cold]
-    fn arm(&mut self, vacancy: Vacancy, ctx: &mut Context<'_>) {
+    fn arm(&mut self, ctx: &mut Context<'_>) {
+        let vacancy = self.end.vacancy(ctx.now().0);
         if let Reach::Cut(cut, positions) = &self.receiver {
             let unseen = match vacancy {
                 Vacancy::Free => false,
@@ -176,22 +187,35 @@ impl<T> Out<T> {
 }
 
 impl<T: Message> Out<T> {
-    /// Writes the next slot, which is free.
-    #[inline]
-    fn push(&mut self, ctx: &mut Context<'_>, message: T) {
-        let tail = self.occupy(ctx.now().0, &message);
-        self.put(ctx, message, self.latency_cycles + tail);
+    /// Writes the next slot, which is free, of a plain channel to which nobody listens; does what
+    /// [`Out::push_any`] does.
+    #[inline(always)]
+    fn push_plain(&mut self, ctx: &mut Context<'_>, message: T) {
+        let now = ctx.now().0;
+        self.free_from = now + self.period;
+        ctx.count_message();
+        let first = self.end.push(now, message, now + self.latency_ticks);
+        self.messages += 1;
+        if first && let Reach::Same(target) = &self.receiver {
+            ctx.wake_in(*target, self.latency_cycles);
+        }
+    }
+
+    /// Writes the next slot, which is free, or what the taps make of the message.
+    #[inline(never)]
+    fn push_any(&mut self, ctx: &mut Context<'_>, message: T) {
+        if self.taps.is_some() {
+            self.push_tapped(ctx, message);
+        } else {
+            let tail = self.occupy(ctx.now().0, &message);
+            self.put(ctx, message, self.latency_cycles + tail);
+        }
     }
 
     /// Accounts for the width of the wire; returns how many cycles after the first byte the last
     /// one leaves.
-    #[inline]
     fn occupy(&mut self, now: u64, message: &T) -> u64 {
         match self.width {
-            Width::Messages(1) => {
-                self.free_from = now + self.period;
-                0
-            }
             Width::Messages(width) => {
                 self.sent = if self.sent_at == now {
                     self.sent + 1
@@ -213,7 +237,6 @@ impl<T: Message> Out<T> {
     }
 
     /// Writes the next slot; the message is readable after `cycles`.
-    #[inline]
     fn put(&mut self, ctx: &mut Context<'_>, message: T, cycles: u64) {
         let now = ctx.now().0;
         let ready = now + cycles * self.period;
@@ -221,25 +244,26 @@ impl<T: Message> Out<T> {
         // Behind another message nobody need be woken yet: taking that one arms for this one.
         let first = self.end.push(now, message, ready);
         self.messages += 1;
-        match &self.receiver {
-            Reach::Same(target) => {
-                if first {
-                    ctx.wake_in(*target, cycles);
-                }
+        if let Reach::Same(target) = &self.receiver {
+            if first {
+                ctx.wake_in(*target, cycles);
             }
-            Reach::OtherClock(target) => {
-                if first {
-                    ctx.wake_at_tick(*target, ready);
-                }
-            }
-            Reach::Cut(cut, _) => {
-                self.waiting = false;
-                ctx.across().sent.push(*cut);
-            }
+        } else {
+            self.tell_receiver(ctx, first, ready);
         }
     }
 
-    /// As [`Out::push`] through the taps. What they add beyond the message itself uses no width.
+    /// Wakes a receiver on another clock, or tells the coordinator of one across a cut.
+    fn tell_receiver(&mut self, ctx: &mut Context<'_>, first: bool, ready: u64) {
+        if let Reach::Cut(cut, _) = &self.receiver {
+            self.waiting = false;
+            ctx.across().sent.push(*cut);
+        } else if first && let Some(target) = self.receiver.within_partition() {
+            ctx.wake_at_tick(target, ready);
+        }
+    }
+
+    /// As [`Out::push_any`] through the taps. What they add beyond the message itself uses no width.
     #[cold]
     fn push_tapped(&mut self, ctx: &mut Context<'_>, message: T) {
         let now = ctx.now().0;
@@ -301,11 +325,10 @@ impl<T: Message> OutPort<T> {
     pub fn can_send(&mut self, ctx: &mut Context<'_>) -> bool {
         let now = ctx.now().0;
         let link = self.link.as_mut().expect(UNBOUND);
-        let vacancy = link.end.vacancy(now);
-        if vacancy == Vacancy::Free && now >= link.free_from {
+        if link.end.is_free(now) && now >= link.free_from {
             return true;
         }
-        link.arm(vacancy, ctx);
+        link.arm(ctx);
         false
     }
 
@@ -324,13 +347,13 @@ impl<T: Message> OutPort<T> {
     }
 
     /// Sends what the taps of the port, if there are any, make of the message.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, ctx: &mut Context<'_>, message: T) {
         let link = self.link.as_mut().expect(UNBOUND);
-        if link.taps.is_some() {
-            link.push_tapped(ctx, message);
+        if link.plain && ctx.is_unobserved() {
+            link.push_plain(ctx, message);
         } else {
-            link.push(ctx, message);
+            link.push_any(ctx, message);
         }
     }
 
@@ -350,7 +373,9 @@ impl<T: Message> OutPort<T> {
 
     /// Puts a tap between the port, which is connected, and its channel.
     pub(crate) fn add_tap(&mut self, tap: Box<dyn Tap<T>>) {
-        Taps::add(&mut self.link.as_mut().expect(UNBOUND).taps, tap);
+        let link = self.link.as_mut().expect(UNBOUND);
+        Taps::add(&mut link.taps, tap);
+        link.settle();
     }
 
     /// Messages in the channel, visible or in flight; for reports.
@@ -372,24 +397,73 @@ struct In<T> {
     messages: u64,
     channel: u32,
     taps: Option<Box<Taps<T>>>,
+    /// No taps and a sender of this partition and clock: the short way.
+    plain: bool,
 }
 
 impl<T: Message> In<T> {
+    /// Finds out whether messages may go the short way.
+    fn settle(&mut self) {
+        self.plain = self.taps.is_none() && matches!(self.sender, Reach::Same(_));
+    }
+
+    /// Takes the oldest message of a plain channel to which nobody listens; does what
+    /// [`In::pop_any`] does.
+    #[inline(always)]
+    fn pop_plain(&mut self, ctx: &mut Context<'_>) -> Option<T> {
+        let now = ctx.now().0;
+        let value = self.end.pop(now, now + self.credit_ticks)?;
+        self.messages += 1;
+        if self.end.take_blocked()
+            && let Reach::Same(target) = &self.sender
+        {
+            ctx.wake_in(*target, self.credit_cycles);
+        }
+        if let Some(ready) = self.end.next_ready(now) {
+            ctx.wake_me_at_tick(ready);
+        }
+        Some(value)
+    }
+
+    /// Takes the oldest message, or what the taps make of it.
+    #[inline(never)]
+    fn pop_any(&mut self, ctx: &mut Context<'_>) -> Option<T> {
+        let now = ctx.now().0;
+        let value = if self.taps.is_some() {
+            self.pop_tapped(ctx)?
+        } else {
+            let free_at = now + self.credit_ticks;
+            let value = self.end.pop(now, free_at)?;
+            self.return_credit(ctx, self.credit_cycles, free_at);
+            value
+        };
+        self.messages += 1;
+        if let Some(ready) = self.end.next_ready(now) {
+            ctx.wake_me_at_tick(ready);
+        }
+        ctx.taken(self.channel);
+        Some(value)
+    }
+
     /// Wakes a sender that waits for room, which it has after `cycles` of the receiver.
-    #[inline]
     fn return_credit(&self, ctx: &mut Context<'_>, cycles: u64, tick: u64) {
-        match &self.sender {
-            Reach::Same(target) => {
-                if self.end.take_blocked() {
-                    ctx.wake_in(*target, cycles);
-                }
+        if let Reach::Same(target) = &self.sender {
+            if self.end.take_blocked() {
+                ctx.wake_in(*target, cycles);
             }
-            Reach::OtherClock(target) => {
-                if self.end.take_blocked() {
-                    ctx.wake_at_tick(*target, tick);
-                }
-            }
-            Reach::Cut(_, positions) => positions.set_read(self.end.position()),
+        } else {
+            self.tell_sender(ctx, tick);
+        }
+    }
+
+    /// Wakes a sender on another clock that waits for room, or lets the coordinator see the pop.
+    fn tell_sender(&self, ctx: &mut Context<'_>, tick: u64) {
+        if let Reach::Cut(_, positions) = &self.sender {
+            positions.set_read(self.end.position());
+        } else if let Some(target) = self.sender.within_partition()
+            && self.end.take_blocked()
+        {
+            ctx.wake_at_tick(target, tick);
         }
     }
 
@@ -438,27 +512,19 @@ impl<T: Message> InPort<T> {
     /// Takes the oldest message, if one is readable in this cycle.
     #[inline]
     pub fn pop(&mut self, ctx: &mut Context<'_>) -> Option<T> {
-        let now = ctx.now().0;
         let link = self.link.as_mut().expect(UNBOUND);
-        let value = if link.taps.is_some() {
-            link.pop_tapped(ctx)?
+        if link.plain && ctx.is_unobserved() {
+            link.pop_plain(ctx)
         } else {
-            let free_at = now + link.credit_ticks;
-            let value = link.end.pop(now, free_at)?;
-            link.return_credit(ctx, link.credit_cycles, free_at);
-            value
-        };
-        link.messages += 1;
-        if let Some(ready) = link.end.next_ready(now) {
-            ctx.wake_me_at_tick(ready);
+            link.pop_any(ctx)
         }
-        ctx.taken(link.channel);
-        Some(value)
     }
 
     /// Puts a tap between the port, which is connected, and its channel.
     pub(crate) fn add_tap(&mut self, tap: Box<dyn Tap<T>>) {
-        Taps::add(&mut self.link.as_mut().expect(UNBOUND).taps, tap);
+        let link = self.link.as_mut().expect(UNBOUND);
+        Taps::add(&mut link.taps, tap);
+        link.settle();
     }
 
     /// Messages in the channel, visible or in flight; for reports.
@@ -491,10 +557,11 @@ impl<T: Message> AnyPort for OutPort<T> {
 
     fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any> {
         let (producer, consumer) = ring::<T>(terms.capacity as usize);
-        self.link = Some(Out {
+        let link = self.link.insert(Out {
             end: producer,
             receiver: Reach::within(terms.sender, terms.receiver),
             latency_cycles: u64::from(terms.latency_cycles),
+            latency_ticks: u64::from(terms.latency_cycles) * terms.sender_period,
             period: terms.sender_period,
             width: terms.width,
             waiting: false,
@@ -504,7 +571,9 @@ impl<T: Message> AnyPort for OutPort<T> {
             messages: 0,
             channel: terms.channel,
             taps: None,
+            plain: false,
         });
+        link.settle();
         Box::new(consumer)
     }
 
@@ -542,6 +611,7 @@ impl<T: Message> AnyPort for OutPort<T> {
             None
         };
         link.receiver = receiver;
+        link.settle();
         boundary
     }
 
@@ -622,7 +692,7 @@ impl<T: Message> AnyPort for InPort<T> {
         let end = end
             .downcast::<Consumer<T>>()
             .expect("elaboration compared the message types");
-        self.link = Some(In {
+        let link = self.link.insert(In {
             end: *end,
             sender: Reach::within(terms.receiver, terms.sender),
             credit_cycles: u64::from(terms.credit_cycles),
@@ -630,7 +700,9 @@ impl<T: Message> AnyPort for InPort<T> {
             messages: 0,
             channel: terms.channel,
             taps: None,
+            plain: false,
         });
+        link.settle();
     }
 
     fn stall(&mut self, injector: StallInjector) {
@@ -660,6 +732,7 @@ impl<T: Message> AnyPort for InPort<T> {
             positions.set_read(link.end.position());
         }
         link.sender = sender;
+        link.settle();
     }
 
     fn save(&self, now: u64) -> Result<SavedPort, String> {

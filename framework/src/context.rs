@@ -64,6 +64,13 @@ pub(crate) struct Across {
     pub(crate) published: Vec<(u32, u64)>,
 }
 
+impl Across {
+    /// Whether nothing happened at the cuts and nobody waits at one.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.sent.is_empty() && self.waiting.is_empty() && self.published.is_empty()
+    }
+}
+
 impl Shared {
     pub(crate) fn new(domains: Vec<DomainSchedule>) -> Self {
         Self {
@@ -85,6 +92,20 @@ impl Shared {
         let domain = &mut self.domains[target.domain as usize];
         let cycle = domain.first_edge_at_or_after(tick);
         domain.wake(target.index, cycle);
+    }
+
+    /// The next tick at which a component is awake.
+    #[inline]
+    pub(crate) fn next_wake(&self) -> Option<Tick> {
+        let mut next = None;
+        for domain in &self.domains {
+            if let Some(tick) = domain.next_tick()
+                && next.is_none_or(|next| tick < next)
+            {
+                next = Some(tick);
+            }
+        }
+        next
     }
 
     pub(crate) fn change_obligations(&mut self, now: Tick, by: i64) {
@@ -188,23 +209,32 @@ impl Context<'_> {
         }
     }
 
-    #[inline]
-    pub(crate) fn sent<T: Message>(&mut self, channel: u32, message: &T) {
+    /// Whether nobody listens to instrumentation events.
+    #[inline(always)]
+    pub(crate) fn is_unobserved(&self) -> bool {
+        self.shared.sink.is_none()
+    }
+
+    #[inline(always)]
+    pub(crate) fn count_message(&mut self) {
         self.shared.messages += 1;
         self.shared.last_progress = self.now;
+    }
+
+    pub(crate) fn sent<T: Message>(&mut self, channel: u32, message: &T) {
+        self.count_message();
         self.probe(|| Probe::Sent {
             channel,
             flow: message.flow(),
         });
     }
 
-    #[inline]
     pub(crate) fn taken(&mut self, channel: u32) {
         self.probe(|| Probe::Taken { channel });
     }
 
     /// Wakes a component of the same domain `cycles` from now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wake_in(&mut self, target: Target, cycles: u64) {
         self.shared.domains[target.domain as usize].wake(target.index, self.cycle + cycles);
     }
@@ -214,6 +244,7 @@ impl Context<'_> {
         self.shared.wake_at_tick(target, tick);
     }
 
+    #[inline(never)]
     pub(crate) fn wake_me_at_tick(&mut self, tick: u64) {
         if self.shared.invited {
             self.shared.wake_at_tick(self.me, tick);

@@ -11,7 +11,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Failure, Sink};
@@ -19,6 +18,7 @@ use crate::cut::Cut;
 use crate::partition::{Background, Partition, Window};
 use crate::probe::ProbeSink;
 use crate::ring::Vacancy;
+use crate::sync::Mutex;
 use crate::time::{TICK_MAX, Tick};
 
 /// The partitions of a run, each in the hands of one thread at a time.
@@ -78,6 +78,60 @@ pub(crate) enum End {
     Interrupted,
 }
 
+/// What the coordinator finds when all partitions rest.
+struct Found {
+    /// Somebody stopped at background work.
+    held: bool,
+    /// The last tick at or after which there is or was foreground work.
+    alive: Option<Tick>,
+    last_progress: Tick,
+    /// Something happened that may end the run.
+    may_end: bool,
+    /// Of the next foreground work of each partition the first and the last.
+    first: Option<Tick>,
+    latest: Option<Tick>,
+    /// The next background work.
+    background: Option<Tick>,
+    /// The next edge, for runs without sleeping.
+    any_edge: Option<Tick>,
+}
+
+/// The earlier of two times, of which there may be none.
+fn earlier(a: Option<Tick>, b: Option<Tick>) -> Option<Tick> {
+    a.into_iter().chain(b).min()
+}
+
+impl Found {
+    fn at(cells: &Cells<'_>, sleeping: bool) -> Self {
+        let mut found = Self {
+            held: false,
+            alive: None,
+            last_progress: Tick(0),
+            may_end: false,
+            first: None,
+            latest: None,
+            background: None,
+            any_edge: None,
+        };
+        for cell in cells {
+            let partition = cell.lock();
+            let foreground = partition.foreground();
+            found.held |= partition.held.is_some();
+            // What was evaluated before this window lies before any wake-up held in it.
+            found.alive = found.alive.max(foreground).max(Some(partition.now));
+            found.last_progress = found.last_progress.max(partition.shared.last_progress);
+            found.may_end |= partition.shared.may_end();
+            found.first = earlier(found.first, foreground);
+            found.latest = found.latest.max(foreground);
+            found.background = earlier(found.background, partition.first_background());
+            if !sleeping {
+                found.any_edge = earlier(found.any_edge, partition.next_any());
+            }
+        }
+        found
+    }
+}
+
 impl Course {
     pub(crate) fn new(stop_delay: u64) -> Self {
         Self {
@@ -107,11 +161,16 @@ impl Course {
         if !self.cuts.is_empty() {
             self.wake_across(cells);
         }
-        if cells.len() > 1 && Self::resume_held(cells) {
+        let found = Found::at(cells, self.sleeping);
+        if cells.len() > 1 && found.held && Self::resume_held(cells, found.alive) {
             return None;
         }
-        self.absorb(cells);
-        self.open(cells, limits)
+        self.last_progress = self.last_progress.max(found.last_progress);
+        if found.may_end {
+            self.absorb(cells);
+        }
+        self.merge_events(cells);
+        self.open(cells, limits, &found)
     }
 
     /// Arranges the wake-ups that follow from what happened at the cuts.
@@ -122,6 +181,9 @@ impl Course {
         };
         for cell in cells {
             let mut partition = cell.lock();
+            if partition.shared.across.is_quiet() {
+                continue;
+            }
             let end = partition.shared.across.window_end;
             let mut sent = std::mem::take(&mut partition.shared.across.sent);
             let mut waiting = std::mem::take(&mut partition.shared.across.waiting);
@@ -159,17 +221,10 @@ impl Course {
     /// Background work at which a partition stopped, not knowing of any foreground work, is due
     /// if others turned out to have some at or after it. Returns whether somebody goes on within
     /// the same window.
-    fn resume_held(cells: &Cells<'_>) -> bool {
-        let mut alive = None;
-        let mut any_held = false;
-        for cell in cells {
-            let partition = cell.lock();
-            any_held |= partition.held.is_some();
-            // What was evaluated before this window lies before any wake-up held in it.
-            alive = alive.max(partition.foreground()).max(Some(partition.now));
-        }
+    #[cold]
+    fn resume_held(cells: &Cells<'_>, alive: Option<Tick>) -> bool {
         let mut resumed = false;
-        for cell in cells.iter().filter(|_| any_held) {
+        for cell in cells {
             let mut partition = cell.lock();
             partition.turn = partition.held.is_some_and(|held| alive >= Some(held));
             partition.window.alive = alive;
@@ -178,21 +233,18 @@ impl Course {
         resumed
     }
 
-    /// Takes over what the partitions recorded in the window.
+    /// Takes over what the partitions recorded in the window that may end the run.
+    #[cold]
     fn absorb(&mut self, cells: &Cells<'_>) {
         let mut changes = Vec::new();
         let mut failures = Vec::new();
         let mut stopped = None;
         for cell in cells {
             let mut partition = cell.lock();
-            self.last_progress = self.last_progress.max(partition.shared.last_progress);
-            if partition.shared.may_end() {
-                changes.append(&mut partition.shared.obligations);
-                failures.append(&mut partition.shared.failures);
-                stopped = stopped.or(partition.shared.stopped.take());
-            }
+            changes.append(&mut partition.shared.obligations);
+            failures.append(&mut partition.shared.failures);
+            stopped = stopped.or(partition.shared.stopped.take());
         }
-        self.merge_events(cells);
         let discharged = self.count_obligations(changes);
         let done = discharged.into_iter().chain(stopped).min();
         if let (Some(tick), None) = (done, &self.stop) {
@@ -256,32 +308,18 @@ impl Course {
     }
 
     /// Decides on the next window.
-    fn open(&mut self, cells: &Cells<'_>, limits: &Limits<'_>) -> Option<End> {
+    fn open(&mut self, cells: &Cells<'_>, limits: &Limits<'_>, found: &Found) -> Option<End> {
         let ending = self.stop.is_some();
-        let mut next: Option<Tick> = None;
-        let mut latest = None;
-        let mut any_edge: Option<Tick> = None;
-        let mut background: Option<Tick> = None;
-        let earlier = |a: Option<Tick>, b: Option<Tick>| a.into_iter().chain(b).min();
-        for cell in cells {
-            let partition = cell.lock();
-            let foreground = partition.foreground();
-            latest = latest.max(foreground);
-            next = earlier(next, foreground);
-            background = earlier(background, partition.first_background());
-            if !self.sleeping {
-                any_edge = earlier(any_edge, partition.next_any());
-            }
-        }
+        let mut next = found.first;
         // Background work before foreground work fires on the way to it.
         if limits.background == Background::Counts || next.is_some() {
-            next = earlier(next, background);
+            next = earlier(next, found.background);
         }
         let Some(mut start) = next else {
             return Some(self.finish().unwrap_or(End::Silent));
         };
         if !self.sleeping && !ending {
-            start = any_edge.unwrap_or(start).min(start);
+            start = found.any_edge.unwrap_or(start).min(start);
         }
         if let Some(stop) = &self.stop
             && start.0 > stop.last
@@ -330,7 +368,7 @@ impl Course {
             partition.turn = true;
             partition.window = Window {
                 end,
-                alive: latest,
+                alive: found.latest,
                 silence,
                 background: limits.background,
                 ending,

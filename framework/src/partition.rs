@@ -42,12 +42,11 @@ impl Activity {
     #[inline]
     fn charge(&mut self, cycle: Cycle, next: Next) {
         let elapsed = cycle - self.since;
+        self.cycles[self.reason as usize] += elapsed;
         if self.reason == Reason::Timer {
             let waited = elapsed.min((self.until - 1).saturating_sub(self.since));
-            self.cycles[Reason::Timer as usize] += waited;
+            self.cycles[Reason::Timer as usize] -= elapsed - waited;
             self.cycles[Reason::Busy as usize] += elapsed - waited;
-        } else {
-            self.cycles[self.reason as usize] += elapsed;
         }
         self.since = cycle;
         self.reason = next.reason();
@@ -197,13 +196,10 @@ impl Partition {
     /// The next tick at which somebody is awake, background work not counted.
     #[inline]
     pub(crate) fn foreground(&self) -> Option<Tick> {
-        let edges = self.shared.domains.iter();
+        let wake = self.shared.next_wake();
         let counts = self.window.background == Background::Counts;
         let events = self.upcoming().filter(|e| e.foreground || counts);
-        edges
-            .filter_map(DomainSchedule::next_tick)
-            .chain(events.map(|e| e.tick))
-            .min()
+        wake.into_iter().chain(events.map(|e| e.tick)).min()
     }
 
     /// The next background work: of a component, or of the event world.
@@ -277,9 +273,13 @@ impl Partition {
     /// The next tick with somebody awake, after moving due background wake-ups to their domains.
     #[inline]
     fn next_edge(&mut self, window: &Window) -> Option<Tick> {
+        let sleeping = self.sleeping();
+        if sleeping && self.events.is_none() && self.shared.background.is_empty() {
+            // The usual case: nothing but components woken in the foreground.
+            return self.shared.next_wake();
+        }
         let foreground = self.foreground();
         let first = self.first_background();
-        let sleeping = self.sleeping();
         let mut next = foreground;
         if let Some(first) = first {
             let sure = foreground.max(window.alive);
@@ -311,6 +311,17 @@ impl Partition {
     fn step(&mut self, tick: Tick) {
         self.now = tick;
         let sleeping = self.sleeping();
+        if sleeping && self.options.order == Order::Added {
+            for d in 0..self.slots.len() {
+                let schedule = &self.shared.domains[d];
+                if let Some(cycle) = schedule.next_cycle()
+                    && cycle * schedule.period == tick.0
+                {
+                    self.evaluate_domain(d, cycle);
+                }
+            }
+            return;
+        }
         for d in self.domain_order() {
             let schedule = &self.shared.domains[d];
             let due = if sleeping {
@@ -411,25 +422,24 @@ impl Partition {
     /// Evaluates those awake in the order in which they were added.
     fn evaluate_awake(&mut self, d: usize, cycle: Cycle) {
         let now = self.now;
-        let (slots, shared) = (&mut self.slots[d][..], &mut self.shared);
+        let slots = &mut self.slots[d][..];
+        let mut ctx = context(&mut self.shared, now, cycle, d);
         let mut evaluations = 0;
-        for word in 0..shared.domains[d].words() {
-            let mut bits = shared.domains[d].take_word(word);
-            evaluations += u64::from(bits.count_ones());
+        for word in 0..ctx.shared.domains[d].words() {
+            let mut bits = ctx.shared.domains[d].take_word(word);
             while bits != 0 {
                 let index = (word as u32) << 6 | bits.trailing_zeros();
                 bits &= bits - 1;
-                let me = Target {
-                    domain: d as u32,
-                    index,
-                };
-                evaluate(&mut slots[index as usize], shared, now, cycle, me);
+                evaluations += 1;
+                ctx.me.index = index;
+                evaluate(&mut slots[index as usize], &mut ctx);
             }
         }
         self.evaluations += evaluations;
     }
 
     /// Evaluates those awake, or everybody without sleeping, in any order.
+    #[inline(never)]
     fn evaluate_list(&mut self, d: usize, cycle: Cycle, sleeping: bool, order: Order) {
         // Index and whether the component is awake.
         let mut list = std::mem::take(&mut self.scratch);
@@ -454,14 +464,11 @@ impl Partition {
             }
         }
         self.evaluations += list.len() as u64;
+        let mut ctx = context(&mut self.shared, self.now, cycle, d);
         for (index, awake) in list.drain(..) {
-            self.shared.invited = awake;
-            let me = Target {
-                domain: d as u32,
-                index,
-            };
-            let slot = &mut self.slots[d][index as usize];
-            evaluate(slot, &mut self.shared, self.now, cycle, me);
+            ctx.shared.invited = awake;
+            ctx.me.index = index;
+            evaluate(&mut self.slots[d][index as usize], &mut ctx);
         }
         self.shared.invited = true;
         self.scratch = list;
@@ -473,6 +480,7 @@ pub(crate) const WORLD: u32 = u32::MAX;
 
 /// Records what an evaluation changed in what the component shows and in what it waits for.
 #[cold]
+#[inline(never)]
 fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32), reason: Reason) {
     let at = (now, domain, slot.number);
     let changed = slot.activity.reason != reason;
@@ -489,25 +497,39 @@ fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32), reason: 
     }
 }
 
-#[inline]
-fn evaluate(slot: &mut Slot, shared: &mut Shared, now: Tick, cycle: Cycle, me: Target) {
-    let mut ctx = Context {
+/// What components of domain `d` are shown in one cycle; who it is comes with each.
+fn context(shared: &mut Shared, now: Tick, cycle: Cycle, d: usize) -> Context<'_> {
+    let me = Target {
+        domain: d as u32,
+        index: 0,
+    };
+    Context {
         shared,
         now,
         cycle,
         me,
-        component: slot.number,
-    };
-    let next = slot.component.evaluate(&mut ctx);
-    if let Some(sink) = &mut shared.sink {
-        record(slot, sink, (now, me.domain), next.reason());
+        component: 0,
+    }
+}
+
+/// Evaluates one component, the one at `ctx.me`.
+#[inline(always)]
+fn evaluate(slot: &mut Slot, ctx: &mut Context<'_>) {
+    ctx.component = slot.number;
+    let next = slot.component.evaluate(ctx);
+    let cycle = ctx.cycle;
+    if let Some(sink) = &mut ctx.shared.sink {
+        record(slot, sink, (ctx.now, ctx.me.domain), next.reason());
     }
     slot.evaluations += 1;
     slot.activity.charge(cycle, next);
-    let at = match next {
-        Next::Busy => cycle + 1,
-        Next::Until(at) => at.max(cycle + 1),
-        Next::Message | Next::Credit | Next::Idle => return,
+    let at = if let Next::Until(at) = next {
+        at.max(cycle + 1)
+    } else if next == Next::Busy {
+        cycle + 1
+    } else {
+        return;
     };
-    shared.domains[me.domain as usize].wake(me.index, at);
+    let Target { domain, index } = ctx.me;
+    ctx.shared.domains[domain as usize].wake(index, at);
 }

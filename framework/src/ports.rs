@@ -83,6 +83,14 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
+    /// The component, unless it is in another partition.
+    pub(crate) fn within_partition(&self) -> Option<Target> {
+        match self {
+            Self::Same(target) | Self::OtherClock(target) => Some(*target),
+            Self::Cut(..) => None,
+        }
+    }
+
     /// Where `to` is, seen from `from`; elaboration starts with one partition.
     pub(crate) fn within(from: Target, to: Target) -> Self {
         if from.domain == to.domain {

@@ -8,12 +8,11 @@ use std::any::{Any, TypeId, type_name};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::channel::Message;
 use crate::context::Context;
 use crate::cut::Boundary;
 use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
+use crate::sync::Mutex;
 
 /// The writing end; one wire per reader.
 pub struct Published<T> {

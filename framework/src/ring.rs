@@ -3,7 +3,7 @@
 //! The one module of the framework with `unsafe` code. Each slot is a word and a value:
 //!
 //! ```text
-//! stamp = tick << 1 | full      full = 1: holds a message, readable from `tick` on
+//! stamp = full << 63 | tick     full = 1: holds a message, readable from `tick` on
 //!                               full = 0: empty, writable from `tick` on (the credit is back)
 //! ```
 //!
@@ -11,6 +11,10 @@
 //! is 1; each hands the slot over with a release store that the other side acquires. Exactly one
 //! [`Producer`] and one [`Consumer`] exist per ring and neither can be cloned, so a value is never
 //! reached from two sides at once. The same code serves one thread and many.
+//!
+//! With the bit on top, "empty and its time has come" is `stamp <= now`, and "full and its time has
+//! come" is the same of the stamp with the bit flipped. The positions of both ends are always below
+//! the number of slots: they start at 0 or at the last slot and go on by one, from the end to 0.
 #![expect(
     unsafe_code,
     reason = "the slots of a lock-free ring; see the module documentation"
@@ -22,7 +26,7 @@ use crate::cut::{Boundary, Positions};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell};
 use crate::time::TICK_MAX;
 
-const FULL: u64 = 1;
+const FULL: u64 = 1 << 63;
 
 struct Slot<T> {
     stamp: AtomicU64,
@@ -60,6 +64,7 @@ pub(crate) fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
             slots: Arc::clone(&slots),
             blocked: Arc::clone(&blocked),
             at: 0,
+            last: capacity - 1,
         },
         Consumer {
             slots,
@@ -97,7 +102,7 @@ impl<T: Send> Boundary for CutRing<T> {
         let stamp = self.slots[self.positions.read()]
             .stamp
             .load(Ordering::Acquire);
-        (stamp & FULL != 0).then_some(stamp >> 1)
+        (stamp & FULL != 0).then_some(stamp ^ FULL)
     }
 
     fn vacancy(&self) -> Vacancy {
@@ -107,9 +112,17 @@ impl<T: Send> Boundary for CutRing<T> {
         if stamp & FULL != 0 {
             Vacancy::Full
         } else {
-            Vacancy::CreditAt(stamp >> 1)
+            Vacancy::CreditAt(stamp)
         }
     }
+}
+
+/// The slot at `at`, the position of an end.
+#[inline(always)]
+fn slot_at<T>(slots: &[Slot<T>], at: usize) -> &Slot<T> {
+    debug_assert!(at < slots.len());
+    // SAFETY: positions of ends are below the number of slots; see the module documentation.
+    unsafe { slots.get_unchecked(at) }
 }
 
 /// The writing end.
@@ -118,6 +131,8 @@ pub(crate) struct Producer<T> {
     /// The producer found no room and sleeps until a credit is on its way.
     blocked: Arc<AtomicBool>,
     at: usize,
+    /// The slot before `at`.
+    last: usize,
 }
 
 impl<T: Send + 'static> Producer<T> {
@@ -131,16 +146,26 @@ impl<T: Send + 'static> Producer<T> {
 }
 
 impl<T> Producer<T> {
+    #[inline(always)]
+    fn stamp(&self) -> u64 {
+        slot_at(&self.slots, self.at).stamp.load(Ordering::Acquire)
+    }
+
     /// Whether the next slot can be written at `now`.
-    #[inline]
+    #[inline(always)]
+    pub(crate) fn is_free(&self, now: u64) -> bool {
+        self.stamp() <= now
+    }
+
+    /// Whether the next slot can be written at `now`, and if not, why.
     pub(crate) fn vacancy(&self, now: u64) -> Vacancy {
-        let stamp = self.slots[self.at].stamp.load(Ordering::Acquire);
-        if stamp & FULL != 0 {
-            Vacancy::Full
-        } else if stamp >> 1 <= now {
+        let stamp = self.stamp();
+        if stamp <= now {
             Vacancy::Free
+        } else if stamp & FULL != 0 {
+            Vacancy::Full
         } else {
-            Vacancy::CreditAt(stamp >> 1)
+            Vacancy::CreditAt(stamp)
         }
     }
 
@@ -149,25 +174,24 @@ impl<T> Producer<T> {
     ///
     /// # Panics
     /// When the slot is not writable at `now`: callers ask [`Producer::vacancy`] first.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, now: u64, value: T, ready: u64) -> bool {
         debug_assert!(ready <= TICK_MAX);
         let slots = &*self.slots;
-        let slot = &slots[self.at];
-        let stamp = slot.stamp.load(Ordering::Acquire);
+        let slot = slot_at(slots, self.at);
         assert!(
-            stamp & FULL == 0 && stamp >> 1 <= now,
+            slot.stamp.load(Ordering::Acquire) <= now,
             "sent without asking can_send: the slot is full or its credit on the way"
         );
-        let last = if self.at == 0 { slots.len() } else { self.at } - 1;
         // With one slot the last message was in this one, which is empty.
-        let first = slots[last].stamp.load(Ordering::Acquire) & FULL == 0;
+        let first = slot_at(slots, self.last).stamp.load(Ordering::Acquire) < FULL;
         // SAFETY: `full` is 0, so the consumer does not touch the value, and `&mut self` on the
         // only producer excludes other writers.
         slot.value.with_mut(|place| unsafe {
             (*place).write(value);
         });
-        slot.stamp.store(ready << 1 | FULL, Ordering::Release);
+        slot.stamp.store(ready | FULL, Ordering::Release);
+        self.last = self.at;
         self.at += 1;
         if self.at == slots.len() {
             self.at = 0;
@@ -194,7 +218,7 @@ impl<T> Producer<T> {
             let late = (i + ticks.len()).checked_sub(empty);
             let tick = late.map_or(0, |t| ticks[t]);
             let slot = (self.at + i) % self.slots.len();
-            self.slots[slot].stamp.store(tick << 1, Ordering::Release);
+            self.slots[slot].stamp.store(tick, Ordering::Release);
         }
         ticks.len() <= empty
     }
@@ -236,11 +260,10 @@ pub(crate) struct Consumer<T> {
 
 impl<T> Consumer<T> {
     /// The oldest message, if it is readable at `now`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn peek(&self, now: u64) -> Option<&T> {
-        let slot = &self.slots[self.at];
-        let stamp = slot.stamp.load(Ordering::Acquire);
-        if stamp & FULL == 0 || stamp >> 1 > now {
+        let slot = slot_at(&self.slots, self.at);
+        if slot.stamp.load(Ordering::Acquire) ^ FULL > now {
             return None;
         }
         // SAFETY: `full` is 1: the value is initialised and the producer leaves it alone until
@@ -252,19 +275,18 @@ impl<T> Consumer<T> {
     }
 
     /// When the oldest message becomes readable, if that is later than `now`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_ready(&self, now: u64) -> Option<u64> {
-        let stamp = self.slots[self.at].stamp.load(Ordering::Acquire);
-        (stamp & FULL != 0 && stamp >> 1 > now).then_some(stamp >> 1)
+        let stamp = slot_at(&self.slots, self.at).stamp.load(Ordering::Acquire);
+        (stamp > FULL | now).then_some(stamp ^ FULL)
     }
 
     /// Takes the oldest message, if it is readable at `now`; the slot can be written again from
     /// tick `free_at` on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, now: u64, free_at: u64) -> Option<T> {
-        let slot = &self.slots[self.at];
-        let stamp = slot.stamp.load(Ordering::Acquire);
-        if stamp & FULL == 0 || stamp >> 1 > now {
+        let slot = slot_at(&self.slots, self.at);
+        if slot.stamp.load(Ordering::Acquire) ^ FULL > now {
             return None;
         }
         // SAFETY: as in `peek`; the value is moved out once, because the store below empties the
@@ -272,7 +294,8 @@ impl<T> Consumer<T> {
         let value = slot
             .value
             .with(|value| unsafe { (*value).assume_init_read() });
-        slot.stamp.store(free_at << 1, Ordering::Release);
+        debug_assert!(free_at <= TICK_MAX);
+        slot.stamp.store(free_at, Ordering::Release);
         self.at += 1;
         if self.at == self.slots.len() {
             self.at = 0;
@@ -296,7 +319,7 @@ impl<T> Consumer<T> {
                     .with(|value| unsafe { (*value).assume_init_ref() })
             };
             (stamp & FULL != 0)
-                .then_some(stamp >> 1)
+                .then_some(stamp ^ FULL)
                 .map(|ready| (ready, value(ready)))
         })
     }
@@ -305,7 +328,7 @@ impl<T> Consumer<T> {
     /// writable, oldest first.
     pub(crate) fn credits(&self, now: u64) -> impl Iterator<Item = u64> {
         let stamps = self.in_order().map(|s| s.stamp.load(Ordering::Acquire));
-        stamps.filter_map(move |s| (s & FULL == 0 && s >> 1 > now).then_some(s >> 1))
+        stamps.filter(move |s| *s < FULL && *s > now)
     }
 
     /// The slots from the next one to be read on.

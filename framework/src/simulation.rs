@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
-
 use crate::channel::Link;
 use crate::checkpoint::CheckpointError;
 use crate::component::{Component, Reason};
@@ -18,6 +16,7 @@ use crate::ports::{Direction, Ports};
 use crate::probe::ProbeSink;
 use crate::schedule::Target;
 use crate::statistics::{InstanceStatistics, Statistics};
+use crate::sync::Mutex;
 use crate::threads;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 use crate::view::levels;

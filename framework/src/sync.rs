@@ -1,10 +1,10 @@
-//! The concurrency primitives of rings and barriers, named in one place so that tests can
-//! model-check the same source with others (`tests/models`).
+//! The concurrency primitives of the engine, named in one place so that tests can model-check the
+//! same sources with others (`tests/models`, `tests/schedules`).
 
 pub(crate) use std::hint::spin_loop as hint_spin;
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-pub(crate) use std::thread::yield_now;
+pub(crate) use std::thread::{scope, yield_now};
 
 pub(crate) use parking_lot::{Condvar, Mutex};
 

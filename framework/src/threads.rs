@@ -1,11 +1,8 @@
 //! Running the windows of several partitions, on one thread or many.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use parking_lot::Mutex;
-
 use crate::barrier::Barrier;
 use crate::course::{Cells, Course, End, Limits};
+use crate::sync::{AtomicBool, Mutex, Ordering, scope};
 use crate::world::World;
 
 /// Runs windows until the coordinator ends the run. `world` belongs to partition 0, which stays
@@ -32,7 +29,7 @@ pub(crate) fn run(
         barrier: Barrier::new(threads),
         threads,
     };
-    std::thread::scope(|scope| {
+    scope(|scope| {
         for me in 1..threads {
             let meeting = &meeting;
             scope.spawn(move || meeting.work(me, None));

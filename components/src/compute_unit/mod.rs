@@ -398,6 +398,11 @@ impl Component for ComputeUnit {
         self.name_state(state);
     }
 
+    fn evaluation_cost(&self) -> u64 {
+        // 1200 instructions where memory is the limit, 2000 where arithmetic is.
+        15
+    }
+
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.report(statistics);
     }

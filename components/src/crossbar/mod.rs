@@ -286,6 +286,11 @@ impl Component for Crossbar {
         state.field("table_stalls", &mut self.table_stalls);
     }
 
+    fn evaluation_cost(&self) -> u64 {
+        // 400 to 670 instructions for each port.
+        13 * u64::from(self.spec.up_ports + self.spec.down_ports) / 2
+    }
+
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.request.statistics("request", statistics);
         self.reply.statistics("reply", statistics);

@@ -323,6 +323,11 @@ impl Component for WorkGroupScheduler {
         state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
     }
 
+    fn evaluation_cost(&self) -> u64 {
+        // About 5000 instructions.
+        50
+    }
+
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         let cycle = statistics.cycle();
         let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);

@@ -6,6 +6,7 @@
 //! cargo run --release -p warpweave-bench --features peers -- kernel --peers
 //! cargo run --release -p warpweave-bench -- gate                   instructions against the table
 //! cargo run --release -p warpweave-bench -- parallel               efficiency of dividing the work
+//! cargo run --release -p warpweave-bench -- parallel instructions  the same in instructions
 //! cargo run --release -p warpweave-bench -- system                 the two speed scenarios
 //! cargo run --release -p warpweave-bench -- system scenarios/bfs_60.ron workload.block=128
 //! valgrind --tool=callgrind target/release/warpweave-bench one ring 200000
@@ -90,14 +91,9 @@ enum Command {
     /// Measure how evenly divisions spread the work of a scenario.
     #[cfg(feature = "systems")]
     Parallel {
-        /// Runs of which the least times are taken.
-        #[arg(default_value_t = 5)]
-        repeats: u32,
-        /// Scenario file; two of the repository, if none is named.
-        scenario: Option<String>,
-        /// Overrides, `path=value`.
-        #[arg(value_name = "PATH=VALUE")]
-        sets: Vec<String>,
+        /// `[REPEATS SCENARIO [PATH=VALUE ...]]` by time, `instructions [EVERY SCENARIO
+        /// [PATH=VALUE ...]]` by instructions; two scenarios of the repository, if none is named.
+        words: Vec<String>,
     },
     /// Measure the speed of whole systems.
     #[cfg(feature = "systems")]
@@ -173,19 +169,12 @@ fn run(command: Command) -> Result<ExitCode, String> {
             }
         }
         #[cfg(feature = "systems")]
-        Command::Parallel {
-            repeats,
-            scenario,
-            sets,
-        } => match scenario {
-            Some(path) => println!("{}", parallel::measure(&path, &sets, repeats)?),
-            None => {
-                for (path, sets) in parallel::DEFAULTS {
-                    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-                    println!("{}", parallel::measure(path, &sets, repeats)?);
-                }
+        Command::Parallel { words } => {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            for table in parallel::command(&words)? {
+                println!("{table}");
             }
-        },
+        }
         #[cfg(feature = "systems")]
         Command::System { scenario, sets } => match scenario {
             Some(path) => println!("{}", system::measure(&path, &sets)?),

@@ -6,12 +6,14 @@
 //! the machine. With `N` threads a window would last as long as its longest part and the
 //! coordinator; the sum of that over all windows, compared with the undivided run, is the
 //! efficiency of the division. What meetings of real threads cost is in the elapsed times, which
-//! are given beside it.
+//! are given beside it. On a busy machine times say little: [`instructions`] counts instead.
 
 #![expect(
     clippy::disallowed_types,
     reason = "host time is what a benchmark measures; models never see it"
 )]
+
+mod instructions;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,6 +23,7 @@ use std::time::Instant;
 
 use warpweave_framework::EngineOptions;
 use warpweave_systems::{Machine, Scenario, Threads, standard_registry};
+use warpweave_trace::Program;
 
 /// What is measured when no scenario is named: arithmetic, and a stream bound by memory.
 pub(crate) const DEFAULTS: [(&str, &[&str]); 2] = [
@@ -69,29 +72,91 @@ fn longest_parts(steps: &[(Option<usize>, u64)]) -> (u64, u64) {
     (sum + longest, meetings)
 }
 
-/// Measures a scenario in all numbers of threads and returns a table.
+/// A scenario, emulated once, of which machines are built again and again.
+struct Machines {
+    scenario: Scenario,
+    program: Arc<Program>,
+}
+
+impl Machines {
+    fn load(path: &Path, sets: &[String]) -> Result<Self, String> {
+        let scenario = Scenario::load(path, sets).map_err(|e| e.to_string())?;
+        let program = scenario.emulate().map_err(|e| e.to_string())?.program;
+        Ok(Self { scenario, program })
+    }
+
+    fn build(&self) -> Result<Machine, String> {
+        self.scenario
+            .machine(&standard_registry(), &self.program)
+            .map_err(|e| e.to_string())
+    }
+
+    /// A machine in `partitions` on one thread, divided anew by measured work as with threads.
+    fn divided(&self, partitions: usize) -> Result<Machine, String> {
+        let mut machine = self.build()?;
+        machine.set_options(EngineOptions {
+            partitions,
+            ..EngineOptions::default()
+        });
+        machine.set_threads(Threads::Exactly(1));
+        Ok(machine)
+    }
+}
+
+/// Runs to the end; seconds elapsed.
+fn run(machine: &mut Machine) -> f64 {
+    let start = Instant::now();
+    machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
+    start.elapsed().as_secs_f64()
+}
+
+/// Does what the words after `parallel` say and returns tables.
 ///
 /// # Errors
-/// What is wrong with the scenario, as text.
-pub(crate) fn measure(path: &str, sets: &[String], repeats: u32) -> Result<String, String> {
-    let scenario = Scenario::load(Path::new(path), sets).map_err(|e| e.to_string())?;
-    let program = scenario.emulate().map_err(|e| e.to_string())?.program;
-    let machine = || {
-        scenario
-            .machine(&standard_registry(), &program)
-            .map_err(|e| e.to_string())
+/// What is wrong with the words or the scenario, as text.
+pub(crate) fn command(words: &[&str]) -> Result<Vec<String>, String> {
+    let owned = |sets: &[&str]| sets.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+    let number = |word: &str| {
+        let number = word.parse();
+        number.map_err(|_| format!("`{word}` is no number; {USAGE}"))
     };
-    let run = |machine: &mut Machine| {
-        let start = Instant::now();
-        let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
-        (start.elapsed().as_secs_f64(), simulated.cycles)
-    };
+    match words {
+        [] => DEFAULTS
+            .iter()
+            .map(|(path, sets)| measure(path, &owned(sets), 5))
+            .collect(),
+        ["instructions"] => DEFAULTS
+            .iter()
+            .map(|(path, sets)| instructions::count(path, &owned(sets), None))
+            .collect(),
+        ["instructions", every, path, sets @ ..] => {
+            let every = u64::from(number(every)?);
+            instructions::count(path, &owned(sets), Some(every)).map(|table| vec![table])
+        }
+        ["steps", partitions, every, path, sets @ ..] => {
+            let (partitions, every) = (number(partitions)? as usize, u64::from(number(every)?));
+            instructions::steps(partitions, every, path, &owned(sets)).map(|steps| vec![steps])
+        }
+        [repeats, path, sets @ ..] => {
+            measure(path, &owned(sets), number(repeats)?).map(|table| vec![table])
+        }
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
+/// What [`command`] understands.
+pub(crate) const USAGE: &str = "usage: warpweave-bench parallel [REPEATS SCENARIO [PATH=VALUE ...]]
+       warpweave-bench parallel instructions [EVERY SCENARIO [PATH=VALUE ...]]";
+
+/// Measures a scenario in all numbers of threads and returns a table.
+fn measure(path: &str, sets: &[String], repeats: u32) -> Result<String, String> {
+    let machines = Machines::load(Path::new(path), sets)?;
     let mut text = format!("{path} {}\n", sets.join(" "));
-    let serial = divided(&machine, &run, 1, repeats)?;
+    let serial = steps_of(&machines, 1, repeats)?;
     let serial_ns: u64 = serial.iter().map(|(_, ns)| ns).sum();
     let mut alone = f64::MAX;
     for _ in 0..repeats {
-        alone = alone.min(run(&mut machine()?).0);
+        alone = alone.min(run(&mut machines.build()?));
     }
     let _ = writeln!(
         text,
@@ -100,13 +165,13 @@ pub(crate) fn measure(path: &str, sets: &[String], repeats: u32) -> Result<Strin
         alone * 1e3
     );
     for threads in THREADS {
-        let steps = divided(&machine, &run, threads, repeats)?;
+        let steps = steps_of(&machines, threads, repeats)?;
         let (longest, meetings) = longest_parts(&steps);
         let mut elapsed = f64::MAX;
         for _ in 0..repeats {
-            let mut machine = machine()?;
+            let mut machine = machines.build()?;
             machine.set_threads(Threads::Exactly(threads));
-            elapsed = elapsed.min(run(&mut machine).0);
+            elapsed = elapsed.min(run(&mut machine));
         }
         let _ = writeln!(
             text,
@@ -121,21 +186,14 @@ pub(crate) fn measure(path: &str, sets: &[String], repeats: u32) -> Result<Strin
 }
 
 /// Runs in `partitions` on one thread, `repeats` times; the least time of every step.
-fn divided(
-    machine: &dyn Fn() -> Result<Machine, String>,
-    run: &dyn Fn(&mut Machine) -> (f64, u64),
+fn steps_of(
+    machines: &Machines,
     partitions: usize,
     repeats: u32,
 ) -> Result<Vec<(Option<usize>, u64)>, String> {
     let steps = Arc::new(Mutex::new(Steps::default()));
     for _ in 0..repeats.max(1) {
-        let mut machine = machine()?;
-        machine.set_options(EngineOptions {
-            partitions,
-            ..EngineOptions::default()
-        });
-        // Divided anew by measured work, as with threads.
-        machine.set_threads(Threads::Exactly(1));
+        let mut machine = machines.divided(partitions)?;
         let seen = Arc::clone(&steps);
         let observer = move |who| {
             let mut steps = seen.lock().unwrap_or_else(PoisonError::into_inner);

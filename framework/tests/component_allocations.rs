@@ -1,0 +1,135 @@
+//! Once it has settled, a run of clocked components allocates nothing per event: what a run
+//! allocates does not grow with its length.
+
+#![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use warpweave_framework::{
+    Component, Context, EngineOptions, Frequency, InPort, Link, Next, OutPort, Outcome, Ports,
+    RunLimits, Simulation, SystemBuilder, Tick,
+};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: everything is left to the system's allocator; only a counter is added.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Passes a message on when the next stage has room, `rest` cycles after the one before.
+struct Stage {
+    input: InPort<u64>,
+    output: OutPort<u64>,
+    /// Messages to put into the ring.
+    born: u64,
+    rest: u64,
+    next: u64,
+}
+
+impl Component for Stage {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.input("input", &mut self.input);
+        ports.output("output", &mut self.output);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        if self.born > 0 {
+            if self.output.try_send(ctx, self.born).is_ok() {
+                self.born -= 1;
+            }
+            return Next::Busy;
+        }
+        if ctx.cycle() < self.next {
+            return Next::Until(self.next);
+        }
+        if self.input.peek(ctx).is_none() {
+            return Next::Message;
+        }
+        if !self.output.can_send(ctx) {
+            return Next::Credit;
+        }
+        if let Some(message) = self.input.pop(ctx) {
+            self.output.send(ctx, message);
+            self.next = ctx.cycle() + self.rest;
+        }
+        if self.rest > 1 {
+            Next::Until(self.next)
+        } else {
+            Next::Busy
+        }
+    }
+}
+
+/// Messages in a ring in which one slow stage holds up all others, with timers beyond the wheel.
+fn system(partitions: usize) -> Simulation {
+    let mut builder = SystemBuilder::new();
+    let clock = builder.clock("clock", Frequency::new(1_000_000_000, 1).unwrap());
+    for i in 0..64 {
+        let stage = Stage {
+            input: InPort::new(),
+            output: OutPort::new(),
+            born: i % 2,
+            rest: match i {
+                0 => 70,
+                16 | 32 | 48 => 3,
+                _ => 1,
+            },
+            next: 0,
+        };
+        builder.add(format!("stage[{i}]"), clock, stage);
+    }
+    for i in 0..64 {
+        builder.connect(
+            format!("stage[{i}].output"),
+            format!("stage[{}].input", (i + 1) % 64),
+            Link::latency(1).capacity(2),
+        );
+    }
+    let mut simulation = builder.elaborate().unwrap();
+    simulation.set_options(EngineOptions {
+        partitions,
+        ..EngineOptions::default()
+    });
+    simulation
+}
+
+/// Allocations and messages of a run until `tick`.
+fn run(simulation: &mut Simulation, tick: u64) -> (u64, u64) {
+    let limits = RunLimits {
+        until: Some(Tick(tick)),
+        ..RunLimits::default()
+    };
+    let (before, messages) = (ALLOCATIONS.load(Ordering::Relaxed), simulation.messages());
+    assert_eq!(simulation.run(&limits), Outcome::Limit);
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    (allocations, simulation.messages() - messages)
+}
+
+#[test]
+fn nothing_is_allocated_per_event_in_steady_state() {
+    for partitions in [1, 3] {
+        let mut simulation = system(partitions);
+        run(&mut simulation, 20_000);
+        let (short, few) = run(&mut simulation, 21_000);
+        let (long, many) = run(&mut simulation, 61_000);
+        assert!(many > 10 * few && few > 100, "{few} and {many} messages");
+        assert_eq!(short, long, "{partitions} partitions");
+        assert!(short < 8, "{short} allocations in a run");
+    }
+}

@@ -1,0 +1,247 @@
+//! Whole runs of small systems on two and three threads under random schedules: the sources of the
+//! framework, compiled with shuttle's primitives. Every schedule gives what one thread gives.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    missing_docs,
+    reason = "models use a part of the sources"
+)]
+#![allow(
+    rustdoc::all,
+    clippy::all,
+    clippy::pedantic,
+    reason = "looked at where the sources live"
+)]
+
+mod sync;
+
+#[path = "../../src"]
+mod engine {
+    pub(crate) mod barrier;
+    pub(crate) mod builder;
+    pub(crate) mod channel;
+    pub(crate) mod checkpoint;
+    pub(crate) mod checkpoint_file;
+    pub(crate) mod clocked;
+    pub(crate) mod component;
+    pub(crate) mod context;
+    pub(crate) mod course;
+    pub(crate) mod cut;
+    pub(crate) mod deadlock;
+    pub(crate) mod event;
+    pub(crate) mod event_queue;
+    pub(crate) mod fifo;
+    pub(crate) mod kind;
+    pub(crate) mod notification_queue;
+    pub(crate) mod partition;
+    pub(crate) mod placement;
+    pub(crate) mod plan;
+    pub(crate) mod ports;
+    pub(crate) mod probe;
+    pub(crate) mod process_port;
+    pub(crate) mod published;
+    pub(crate) mod registry;
+    pub(crate) mod report;
+    pub(crate) mod ring;
+    pub(crate) mod schedule;
+    pub(crate) mod semaphore;
+    pub(crate) mod signal;
+    pub(crate) mod simulation;
+    pub(crate) mod state;
+    pub(crate) mod state_hash;
+    pub(crate) mod statistics;
+    pub(crate) mod tap;
+    pub(crate) mod test_bench;
+    pub(crate) mod threads;
+    pub(crate) mod time;
+    pub(crate) mod transport;
+    pub(crate) mod verify;
+    pub(crate) mod waits;
+    pub(crate) mod wave;
+    pub(crate) mod world;
+}
+
+// The sources name each other from the root of their crate.
+pub(crate) use engine::channel::{InPort, Link, OutPort, Width};
+pub(crate) use engine::component::{Component, Next};
+pub(crate) use engine::context::Context;
+pub(crate) use engine::ports::{Direction, Port, Ports};
+pub(crate) use engine::probe::Probe;
+pub(crate) use engine::published::{Observed, Published};
+pub(crate) use engine::simulation::{EngineOptions, Outcome, RunLimits, Simulation};
+pub(crate) use engine::tap::Tap;
+pub(crate) use engine::test_bench::Sink;
+pub(crate) use engine::time::{Frequency, Tick};
+pub(crate) use engine::world::World;
+use engine::*;
+
+use engine::builder::SystemBuilder;
+
+/// Takes messages, counts and adds them up, passes each on after a while as long as it lives, and
+/// tells everybody when it has seen many.
+struct Node {
+    input: InPort<u64>,
+    output: OutPort<u64>,
+    loud: Published<u64>,
+    heard: Observed<u64>,
+    /// Messages to put into the ring.
+    born: u64,
+    rest: u64,
+    next: u64,
+    taken: u64,
+    sum: u64,
+    /// Discharges its obligation with this message; or fails with it.
+    enough: u64,
+    fails: bool,
+}
+
+impl Node {
+    fn note(&mut self, seen: u64) {
+        self.sum = self.sum.wrapping_mul(31).wrapping_add(seen);
+    }
+}
+
+impl Component for Node {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.input("input", &mut self.input);
+        ports.output("output", &mut self.output);
+        ports.published("loud", &mut self.loud);
+        ports.observed("heard", &mut self.heard);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        if ctx.cycle() == 0 && self.enough > 0 {
+            ctx.take_obligation();
+        }
+        self.note(ctx.cycle() + self.heard.get(ctx));
+        if self.born > 0 {
+            if self.output.try_send(ctx, 3 + self.born).is_ok() {
+                self.born -= 1;
+            }
+            return if self.born > 0 {
+                Next::Credit
+            } else {
+                Next::Busy
+            };
+        }
+        if ctx.cycle() < self.next {
+            return Next::Until(self.next);
+        }
+        if self.input.peek(ctx).is_none() {
+            return Next::Message;
+        }
+        if !self.output.can_send(ctx) {
+            return Next::Credit;
+        }
+        let message = self.input.pop(ctx).expect("peeked");
+        self.taken += 1;
+        self.note(message);
+        if self.taken == self.enough {
+            if self.fails {
+                ctx.fail("enough".to_owned());
+            } else {
+                ctx.discharge_obligation();
+            }
+        }
+        if message > 0 {
+            self.output.send(ctx, message - 1);
+        }
+        if self.taken % 2 == 0 {
+            self.loud.publish(ctx, self.taken);
+        }
+        self.next = ctx.cycle() + self.rest;
+        Next::Until(self.next)
+    }
+
+    fn statistics(&self, s: &mut engine::statistics::Statistics<'_>) {
+        s.counter("sum", "1", "What it saw and when.", self.sum);
+        s.counter("taken", "messages", "Messages taken.", self.taken);
+    }
+}
+
+/// How a system ends.
+#[derive(Clone, Copy)]
+enum Ends {
+    Silent,
+    Done,
+    Failed,
+}
+
+/// A ring of four nodes whose wires have latency and credit latency `latency`.
+fn system(latency: u32, ends: Ends) -> Simulation {
+    let mut builder = SystemBuilder::new();
+    let fast = builder.clock("fast", Frequency::new(3_000_000_000, 1).unwrap());
+    let slow = builder.clock("slow", Frequency::new(2_000_000_000, 1).unwrap());
+    for i in 0..4u64 {
+        let node = Node {
+            input: InPort::new(),
+            output: OutPort::new(),
+            loud: Published::new(0),
+            heard: Observed::new(),
+            born: if i == 0 { 3 } else { 0 },
+            rest: 1 + i,
+            next: 0,
+            taken: 0,
+            sum: 0,
+            enough: if i == 2 && !matches!(ends, Ends::Silent) {
+                4
+            } else {
+                0
+            },
+            fails: matches!(ends, Ends::Failed),
+        };
+        builder.add(format!("node[{i}]"), if i == 3 { slow } else { fast }, node);
+        let link = Link::latency(latency).capacity(1);
+        let next = (i + 1) % 4;
+        builder.connect(
+            format!("node[{i}].output"),
+            format!("node[{next}].input"),
+            link,
+        );
+        builder.connect(
+            format!("node[{i}].loud"),
+            format!("node[{next}].heard"),
+            link,
+        );
+    }
+    builder.elaborate().unwrap()
+}
+
+/// Everything a run gives back.
+fn run(latency: u32, ends: Ends, threads: usize) -> String {
+    let mut simulation = system(latency, ends);
+    let options = EngineOptions {
+        partitions: threads,
+        threads,
+        ..EngineOptions::default()
+    };
+    simulation.set_options(options);
+    let outcome = simulation.run(&RunLimits::default());
+    let activity: Vec<_> = (0..4).map(|i| simulation.activity(i)).collect();
+    let statistics = simulation.statistics();
+    let (now, messages) = (simulation.now(), simulation.messages());
+    assert!(messages > 3, "{messages} messages");
+    format!("{outcome:?} {now:?} {messages} {activity:?} {statistics:?}")
+}
+
+/// Compares `schedules` random runs on `threads` threads with one on one.
+fn explore(latency: u32, ends: Ends, threads: usize, schedules: usize) {
+    let body = move || {
+        let serial = run(latency, ends, 1);
+        assert_eq!(run(latency, ends, threads), serial);
+    };
+    shuttle::check_random(body, schedules);
+    // Few preemptions at bad moments (Burckhardt et al. 2010).
+    shuttle::check_pct(body, schedules, 3);
+}
+
+/// Runs to silence, to the last obligation, and to a failure.
+fn main() {
+    explore(1, Ends::Silent, 2, 20);
+    explore(2, Ends::Silent, 3, 20);
+    explore(1, Ends::Done, 3, 20);
+    explore(3, Ends::Done, 2, 20);
+    explore(2, Ends::Failed, 3, 20);
+}

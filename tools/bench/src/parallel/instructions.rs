@@ -1,0 +1,269 @@
+//! The same in instructions, which a busy machine cannot disturb: callgrind watches the divided
+//! run and writes down how many it took for each part of a window and for the coordinator.
+//!
+//! The program starts itself under `valgrind` twice or more: once undivided, for the instructions
+//! of the serial run, and once for each number of threads. In the divided run an observer enters
+//! [`end_of_step`] after each step, which makes callgrind write the instructions since the last
+//! time. Windows are many, so of every `every` windows one is watched; the rest counts with the
+//! same ratio of longest parts to all parts.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Machines, THREADS};
+
+/// Windows of which one is watched.
+const EVERY: u64 = 31;
+
+/// Who took the instructions up to a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// What lies between two watched windows.
+    Gap,
+    /// A partition.
+    Part,
+    Coordinator,
+}
+
+/// Makes callgrind write what was executed since it was last entered.
+#[inline(never)]
+fn end_of_step(step: Step) {
+    std::hint::black_box(step);
+}
+
+/// Runs in `partitions`, marking the steps of every `every`-th window, and returns them: one
+/// letter for each mark. Meant to run under callgrind.
+fn marked(machines: &Machines, partitions: usize, every: u64) -> Result<String, String> {
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let mut machine = machines.divided(partitions)?;
+    let mark = {
+        let steps = Arc::clone(&steps);
+        move |step| {
+            steps
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(step);
+            end_of_step(step);
+        }
+    };
+    // What came before the run.
+    mark(Step::Gap);
+    if partitions > 1 {
+        let mut watch = Watch::default();
+        let mark = mark.clone();
+        let observer = move |who: Option<usize>| {
+            if let Some(step) = watch.step(who, every) {
+                mark(step);
+            }
+        };
+        let simulation = machine.simulation_mut();
+        simulation.set_window_observer(Some(Box::new(observer)));
+    }
+    super::run(&mut machine);
+    mark(Step::Gap);
+    let steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(steps.iter().map(|step| step.letter()).collect())
+}
+
+impl Step {
+    fn letter(self) -> char {
+        match self {
+            Self::Gap => 'g',
+            Self::Part => 'p',
+            Self::Coordinator => 'c',
+        }
+    }
+}
+
+/// Chooses the windows to be watched.
+#[derive(Default)]
+struct Watch {
+    windows: u64,
+    /// The window under way is watched.
+    on: bool,
+}
+
+impl Watch {
+    /// The mark to be made after a step of `who`.
+    fn step(&mut self, who: Option<usize>, every: u64) -> Option<Step> {
+        if who.is_some() {
+            return self.on.then_some(Step::Part);
+        }
+        // The coordinator has ended one window and opened the next.
+        let was_on = self.on;
+        self.windows += 1;
+        self.on = self.windows.is_multiple_of(every);
+        match (was_on, self.on) {
+            (true, _) => Some(Step::Coordinator),
+            (false, true) => Some(Step::Gap),
+            (false, false) => None,
+        }
+    }
+}
+
+/// Instructions of a divided run.
+#[derive(Debug, Default, PartialEq)]
+struct Counted {
+    /// All of them.
+    all: u64,
+    /// In the windows watched: of parts and coordinator, and of the longest parts and coordinator.
+    watched: u64,
+    longest: u64,
+    windows: u64,
+}
+
+impl Counted {
+    /// Adds up the instructions of the steps. The first lie before the run.
+    fn new(steps: &[(Step, u64)]) -> Self {
+        let mut counted = Self::default();
+        let mut longest = 0;
+        for (step, instructions) in steps.iter().skip(1) {
+            counted.all += instructions;
+            match step {
+                Step::Gap => {}
+                Step::Part => {
+                    counted.watched += instructions;
+                    longest = longest.max(*instructions);
+                }
+                Step::Coordinator => {
+                    counted.watched += instructions;
+                    counted.longest += longest + instructions;
+                    counted.windows += 1;
+                    longest = 0;
+                }
+            }
+        }
+        counted
+    }
+
+    /// Instructions from the first to the last with a thread for each part.
+    fn path(&self) -> f64 {
+        self.all as f64 * self.longest as f64 / self.watched.max(1) as f64
+    }
+}
+
+/// What callgrind wrote for each mark.
+fn totals(text: &str) -> Vec<u64> {
+    let totals = text.lines().filter_map(|l| l.strip_prefix("totals:"));
+    totals.filter_map(|n| n.trim().parse().ok()).collect()
+}
+
+/// Runs this program under callgrind; the steps and their instructions.
+fn watched(words: &[String]) -> Result<Vec<(Step, u64)>, String> {
+    let program = std::env::current_exe().map_err(|e| e.to_string())?;
+    let name = format!("warpweave-steps-{}.callgrind", std::process::id());
+    let file: PathBuf = std::env::temp_dir().join(name);
+    let ended = Command::new("valgrind")
+        .args(["--tool=callgrind", "--quiet", "--combine-dumps=yes"])
+        .args(["--dump-line=no", "--dump-before=*end_of_step*"])
+        .arg(format!("--callgrind-out-file={}", file.display()))
+        .arg(program)
+        .args(words)
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| format!("valgrind cannot be started ({e}); install it or use `parallel`"))?;
+    let text = std::fs::read_to_string(&file).map_err(|e| e.to_string());
+    // Only this run needs it; a file left in the temporary folder does no harm.
+    let _ = std::fs::remove_file(&file);
+    if !ended.status.success() {
+        return Err(format!(
+            "the run under valgrind ended with {}",
+            ended.status
+        ));
+    }
+    let letters = String::from_utf8_lossy(&ended.stdout);
+    let steps = letters.trim().chars().map(|letter| match letter {
+        'p' => Step::Part,
+        'c' => Step::Coordinator,
+        _ => Step::Gap,
+    });
+    Ok(steps.zip(totals(&text?)).collect())
+}
+
+/// Counts the instructions of a scenario in all numbers of threads and returns a table.
+pub(super) fn count(path: &str, sets: &[String], every: Option<u64>) -> Result<String, String> {
+    let every = every.unwrap_or(EVERY).max(1);
+    let words = |partitions: usize| {
+        let mut words: Vec<String> = ["parallel", "steps"].map(str::to_owned).to_vec();
+        words.extend([partitions.to_string(), every.to_string(), path.to_owned()]);
+        words.extend(sets.iter().cloned());
+        words
+    };
+    let serial = Counted::new(&watched(&words(1))?).all;
+    let mut text = format!("{path} {}\n", sets.join(" "));
+    let _ = writeln!(
+        text,
+        "  1 thread: {:.1} M instructions",
+        serial as f64 / 1e6
+    );
+    for threads in THREADS {
+        let counted = Counted::new(&watched(&words(threads))?);
+        let _ = writeln!(
+            text,
+            "  {threads} threads: serial / longest parts = {:.2}; {} windows watched, in them {:.0} \
+             instructions each, {:.0} in the longest part and the coordinator; divided run {:.1} M",
+            serial as f64 / counted.path(),
+            counted.windows,
+            counted.watched as f64 / counted.windows.max(1) as f64,
+            counted.longest as f64 / counted.windows.max(1) as f64,
+            counted.all as f64 / 1e6,
+        );
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+/// The part that runs under callgrind.
+pub(super) fn steps(
+    partitions: usize,
+    every: u64,
+    path: &str,
+    sets: &[String],
+) -> Result<String, String> {
+    let machines = Machines::load(Path::new(path), sets)?;
+    marked(&machines, partitions, every)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_part_and_the_coordinator_make_a_window() {
+        let steps = [
+            (Step::Gap, 1000),
+            (Step::Part, 10),
+            (Step::Part, 30),
+            (Step::Coordinator, 5),
+            (Step::Gap, 45),
+        ];
+        let counted = Counted::new(&steps);
+        let expected = Counted {
+            all: 90,
+            watched: 45,
+            longest: 35,
+            windows: 1,
+        };
+        assert_eq!(counted, expected);
+        assert!((counted.path() - 70.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn every_third_window_is_watched_with_the_gap_before_it() {
+        let mut watch = Watch::default();
+        let turn = [None, Some(0), Some(1)];
+        let seen: Vec<_> = (0..7)
+            .flat_map(|_| turn)
+            .filter_map(|who| watch.step(who, 3))
+            .collect();
+        let window = [Step::Gap, Step::Part, Step::Part, Step::Coordinator];
+        assert_eq!(seen, [window, window].concat());
+    }
+
+    #[test]
+    fn totals_of_combined_dumps_come_in_order() {
+        let text = "part: 1\nsummary: 5\n\nfn=(1) f\n0 5\n\ntotals: 5\npart: 2\n\ntotals: 17\n";
+        assert_eq!(totals(text), [5, 17]);
+    }
+}
