@@ -256,7 +256,12 @@ fn no_registered_kind_refuses_to_be_saved() {
     // Whole systems hold most kinds; what they hold is checked by name, so that a new kind is
     // either part of a system here or named as missing.
     let mut saved = std::collections::BTreeSet::new();
-    for scenario in ["quickstart.ron", "matrix_multiply_60.ron", "bfs_60.ron"] {
+    for scenario in [
+        "quickstart.ron",
+        "matrix_multiply_60.ron",
+        "bfs_60.ron",
+        "matrix_multiply_60_icc.ron",
+    ] {
         let mut machine = machine(&scenarios().join(scenario), &[]);
         machine
             .check_checkpoint()
@@ -272,7 +277,7 @@ fn no_registered_kind_refuses_to_be_saved() {
         .collect();
     assert_eq!(
         missing,
-        ["ClockCrossing"],
+        ["ClockCrossing", "CoalescingChecker", "LocalityProbe"],
         "kinds that no scenario here uses"
     );
 }

@@ -8,29 +8,24 @@ use std::process::{Command, Output};
 use warpweave_params::{Source, parse};
 use warpweave_systems::standard_registry;
 
-const PAGES: [&str; 18] = [
-    "README.md",
-    "ARCHITECTURE.md",
-    "DEVIATIONS.md",
-    "docs/components.md",
-    "docs/components/cache.md",
-    "docs/components/compute_unit.md",
-    "docs/components/connections.md",
-    "docs/components/crossbar.md",
-    "docs/components/energy.md",
-    "docs/components/icc.md",
-    "docs/components/launching.md",
-    "docs/description-files.md",
-    "docs/glossary.md",
-    "docs/parallel-engine.md",
-    "docs/results.md",
-    "docs/testing.md",
-    "docs/timing.md",
-    "docs/write-a-component.md",
-];
-
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every page of documentation.
+fn pages() -> Vec<String> {
+    let mut pages = Vec::new();
+    for folder in ["", "docs", "docs/components"] {
+        for entry in fs::read_dir(root().join(folder)).expect("the folder exists") {
+            let name = entry.expect("the folder can be read").file_name();
+            let name = name.to_str().expect("pages have plain names");
+            if name.ends_with(".md") {
+                pages.push(Path::new(folder).join(name).display().to_string());
+            }
+        }
+    }
+    pages.sort();
+    pages
 }
 
 fn text(path: &str) -> String {
@@ -158,7 +153,7 @@ fn checks(scenario: &Path) {
 fn description_files_on_the_pages_load() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (mut scenarios, mut workloads) = (0, 0);
-    for page in PAGES {
+    for page in &pages() {
         for (number, block) in blocks(page, "ron").into_iter().enumerate() {
             let named = block.starts_with(|c: char| c.is_ascii_uppercase());
             let whole = if named {
@@ -192,7 +187,7 @@ fn description_files_on_the_pages_load() {
 
 #[test]
 fn links_lead_to_files() {
-    for page in PAGES {
+    for page in &pages() {
         let folder = root()
             .join(page)
             .parent()
@@ -203,10 +198,40 @@ fn links_lead_to_files() {
             .skip(1)
             .filter_map(|rest| rest.split(')').next())
         {
+            let target = target.split('#').next().unwrap_or_default();
             if !target.contains("://") {
                 assert!(folder.join(target).exists(), "{page} links to {target}");
             }
         }
+    }
+}
+
+#[test]
+fn every_page_can_be_reached_from_the_readme() {
+    let (mut reached, mut next) = (Vec::new(), vec!["README.md".to_owned()]);
+    while let Some(page) = next.pop() {
+        let folder = Path::new(&page)
+            .parent()
+            .expect("pages are files")
+            .to_owned();
+        for target in text(&page)
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let to = folder.join(target.split('#').next().unwrap_or_default());
+            let to = to.display().to_string().replace("docs/../", "");
+            if to.ends_with(".md") && !to.contains("://") && !reached.contains(&to) {
+                next.push(to.clone());
+                reached.push(to);
+            }
+        }
+    }
+    for page in pages() {
+        assert!(
+            reached.contains(&page) || page == "README.md",
+            "nothing leads to {page}"
+        );
     }
 }
 
@@ -284,4 +309,69 @@ fn the_report_of_the_quickstart_begins_as_the_readme_shows() {
         report.starts_with(&shown),
         "the README shows\n{shown}\nthe report is\n{report}"
     );
+}
+
+#[test]
+fn the_recordings_shown_on_the_page_are_made() {
+    let scenarios = format!("{}/", root().join("scenarios").display());
+    let mut files = 0;
+    for line in blocks("docs/waveforms.md", "sh").concat().lines() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let line = line.replace("scenarios/", &scenarios);
+        let words: Vec<&str> = line
+            .split_whitespace()
+            .map(|word| word.trim_matches('\''))
+            .collect();
+        assert_eq!(words[0], "warpweave", "{line}");
+        let output = Command::new(env!("CARGO_BIN_EXE_warpweave"))
+            .args(&words[1..])
+            .arg("--quiet")
+            .current_dir(folder.path())
+            .output()
+            .expect("the program starts");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {errors}");
+        for pair in words.windows(2).filter(|pair| pair[0] == "--record") {
+            let file = fs::metadata(folder.path().join(pair[1])).expect("a recording");
+            assert!(file.len() > 1000, "{line}: {} bytes", file.len());
+            files += 1;
+        }
+    }
+    assert!(files >= 2, "the page records both sorts");
+}
+
+#[test]
+fn every_level_of_a_waveform_is_explained() {
+    let page = text("docs/waveforms.md");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut levels = 0;
+    for system in ["tiny", "clustered60_icc"] {
+        let path = folder.path().join("scenario.ron");
+        let scenario = format!(
+            "Scenario(
+                system: \"systems/{system}.ron\",
+                workload: \"workloads/vector_add.ron\",
+                overrides: {{ \"workload.n\": 32 }},
+            )"
+        );
+        fs::write(&path, rooted(&scenario)).expect("a temporary folder can be written");
+        let path = path.to_str().expect("temporary paths are text");
+        let wave = folder.path().join("run.vcd");
+        let wave = wave.to_str().expect("temporary paths are text");
+        let window = ["--record-cycles", "0..1"];
+        succeeds(&[&["run", path, "--quiet", "--record", wave], &window[..]].concat());
+        let declarations = fs::read_to_string(wave).expect("a recording");
+        for line in declarations
+            .lines()
+            .filter(|line| line.starts_with("$var wire 32 "))
+        {
+            let name = line.split(' ').nth(4).expect("a name");
+            assert!(
+                page.contains(&format!("`{name}`")),
+                "docs/waveforms.md: {name}"
+            );
+            levels += 1;
+        }
+    }
+    assert!(levels > 100, "{levels}");
 }

@@ -1,6 +1,14 @@
 //! `--record`: waveforms and timelines of a run, read back by their viewers' own readers.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
 use crate::harness::{Bench, Ended};
+
+#[path = "../framework/waves/tests/decode/mod.rs"]
+mod decode;
+
+use decode::{Event, Slice, decode, slices};
 
 fn record(bench: &Bench, arguments: &[&str]) -> Ended {
     bench.warpweave(&[&["run", "test.ron", "--quiet"], arguments].concat())
@@ -49,7 +57,15 @@ fn both_waveform_files_of_a_run_hold_the_same_levels() {
         vcd.iter().any(|(name, _)| name.ends_with("cu.state")),
         "{vcd:?}"
     );
-    assert!(vcd.iter().any(|(_, levels)| levels.len() > 100));
+    // Every component goes on and waits several times in the 311 cycles of the run.
+    let states = vcd.iter().filter(|(name, _)| name.ends_with(".state"));
+    assert!(
+        states.clone().all(|(_, levels)| levels.len() > 3),
+        "{vcd:?}"
+    );
+    assert_eq!(states.count(), 14);
+    let changes: usize = vcd.iter().map(|(_, levels)| levels.len()).sum();
+    assert!(changes > 1000, "{changes}");
     assert_eq!(vcd, fst);
 }
 
@@ -86,4 +102,233 @@ fn a_pattern_or_window_that_selects_nothing_is_refused() {
         "{}",
         ended.err
     );
+}
+
+/// The bytes of a recording called `name`.
+fn recorded(name: &str, arguments: &[&str]) -> Vec<u8> {
+    let bench = Bench::new();
+    let ended = record(&bench, &[&["--record", name], arguments].concat());
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    fs::read(bench.path(name)).unwrap()
+}
+
+fn timeline(arguments: &[&str]) -> Vec<Event> {
+    decode(&recorded("run.pftrace", arguments))
+}
+
+/// The slices called `name` on the rows of a component.
+fn named<'a>(
+    slices: &'a [Slice],
+    component: &str,
+    name: &str,
+) -> impl Iterator<Item = &'a Slice> + use<'a> {
+    let row = format!("{}/{name} ", component.replace('.', "/"));
+    let depth = 0;
+    slices
+        .iter()
+        .filter(move |s| s.begin.track.starts_with(&row) && s.depth == depth)
+}
+
+#[test]
+fn a_timeline_follows_the_kernel_to_its_work_groups_and_wavefronts() {
+    let slices = slices(&timeline(&[]));
+    let spans = |component, name| -> Vec<_> {
+        named(&slices, component, name)
+            .map(|s| (s.from, s.until))
+            .collect()
+    };
+    let [host, gmu, scheduler] =
+        ["host", "gmu", "scheduler"].map(|component| spans(component, "kernel"));
+    assert_eq!((host.len(), gmu.len(), scheduler.len()), (1, 1, 1));
+    let inside = |inner: (u64, u64), outer: (u64, u64)| outer.0 <= inner.0 && inner.1 <= outer.1;
+    assert!(inside(scheduler[0], gmu[0]) && inside(gmu[0], host[0]));
+    // 256 elements in blocks of 64, which are two wavefronts each.
+    let mut seen = BTreeSet::new();
+    let mut wavefronts = 0;
+    for unit in ["unit[0].cu", "unit[1].cu"] {
+        for group in named(&slices, unit, "work-group") {
+            let span = (group.from, group.until);
+            assert!(inside(span, scheduler[0]), "{group:?}");
+            let number = group.note("work_group").unwrap();
+            assert!(seen.insert(number), "work-group {number} runs once");
+            let of_group = |s: &&Slice| s.note("work_group") == Some(number);
+            for wavefront in named(&slices, unit, "wavefront").filter(of_group) {
+                assert!(inside((wavefront.from, wavefront.until), span));
+                wavefronts += 1;
+            }
+        }
+    }
+    assert_eq!((seen.len(), wavefronts), (4, 8));
+    let waits: BTreeSet<_> = slices
+        .iter()
+        .filter(|s| s.begin.track.contains("/wavefront ") && s.depth == 1)
+        .filter_map(|s| s.begin.name.as_deref())
+        .collect();
+    for reason in ["memory", "scoreboard", "fixed latency"] {
+        assert!(waits.contains(reason), "{reason} is not in {waits:?}");
+    }
+}
+
+#[test]
+fn a_request_is_followed_from_the_compute_unit_to_memory_and_back() {
+    let slices = slices(&timeline(&[]));
+    let mut places = BTreeMap::<u64, BTreeSet<&str>>::new();
+    for slice in &slices {
+        if let Some(flow) = slice.begin.flow {
+            let row = slice
+                .begin
+                .track
+                .rsplit_once(' ')
+                .expect("rows are numbered");
+            places.entry(flow).or_default().insert(row.0);
+        }
+    }
+    let whole = |rows: &BTreeSet<&str>| {
+        [
+            "cu/request",
+            "l1/up.request",
+            "l1/miss",
+            "crossbar/up[0].request",
+            "l2[0]/up.request",
+            "l2[0]/miss",
+            "dram/read",
+            "l2[0]/down.response",
+            "crossbar/down[0].response",
+            "l1/down.response",
+            "cu/memory.response",
+        ]
+        .iter()
+        .all(|place| rows.iter().any(|row| row.ends_with(place)))
+    };
+    let followed = places.values().filter(|rows| whole(rows)).count();
+    assert!(followed >= 2, "{followed} of {}", places.len());
+    // Each miss begins after the request of the compute unit and ends before its answer.
+    for request in named(&slices, "unit[0].cu", "request") {
+        let same = |s: &&Slice| s.begin.flow == request.begin.flow;
+        for miss in named(&slices, "unit[0].l1", "miss").filter(same) {
+            assert!(request.from < miss.from && miss.until <= request.until);
+        }
+    }
+}
+
+#[test]
+fn counters_of_channels_agree_with_the_slices_of_their_messages() {
+    let events = timeline(&[]);
+    let slices = slices(&events);
+    let mut counters = 0;
+    for component in ["unit[0].l1", "partition[0].l2[0]", "crossbar"] {
+        let track = component.replace('.', "/");
+        for port in ["up.request", "down.response", "up[0].request"] {
+            let name = format!("{track}/messages in {port}");
+            let values = events.iter().filter(|event| event.track == name);
+            for event in values {
+                let time = event.time;
+                let held = named(&slices, component, port)
+                    .filter(|s| s.from <= time && time < s.until)
+                    .count();
+                assert_eq!(event.value, Some(held as f64), "{name} at {time}");
+                counters += 1;
+            }
+        }
+    }
+    assert!(counters > 50, "{counters}");
+}
+
+#[test]
+fn recordings_are_the_same_for_any_number_of_threads() {
+    for name in ["run.vcd", "run.fst", "run.pftrace"] {
+        let one = recorded(name, &["--threads", "1"]);
+        for threads in ["2", "4"] {
+            let many = recorded(name, &["--threads", threads]);
+            assert!(one == many, "{name} differs with {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_pattern_and_a_window_leave_out_what_is_not_asked_for() {
+    let period = 1_000_000_000_000 / 700_000_000; // Picoseconds, rounded down.
+    let events = timeline(&["--record-path", "unit[1].*", "--record-cycles", "300..400"]);
+    slices(&events);
+    assert!(
+        events
+            .iter()
+            .any(|event| event.track.starts_with("unit[1]/cu/wavefront"))
+    );
+    for event in &events {
+        // A channel to another component is shown at its receiver.
+        let track = &event.track;
+        let neighbour = [
+            "crossbar/up[1]",
+            "crossbar/messages in up[1]",
+            "scheduler/units[1]",
+        ]
+        .iter()
+        .any(|port| track.starts_with(port));
+        let neighbour = neighbour || track.starts_with("scheduler/messages in units[1]");
+        assert!(track.starts_with("unit[1]/") || neighbour, "{event:?}");
+        assert!(
+            (300 * period..=400 * (period + 1)).contains(&event.time),
+            "{event:?}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_told_with_the_file_and_loses_no_report() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    let bench = Bench::new();
+    let plain = bench.run(&[]);
+    for name in ["run.vcd", "run.pftrace"] {
+        std::os::unix::fs::symlink("/dev/full", bench.path(name)).unwrap();
+        let ended = record(&bench, &["--record", "good.vcd", "--record", name]);
+        assert_eq!(ended.code, 3, "{}", ended.err);
+        assert_eq!(
+            ended.err,
+            format!("error: cannot write {name}: No space left on device (os error 28)\n")
+        );
+        assert_eq!(ended.out, plain.out);
+        assert!(bench.read("good.vcd").contains("$enddefinitions"));
+    }
+}
+
+#[test]
+fn a_resumed_run_records_what_is_in_the_machine_when_it_resumes() {
+    let bench = Bench::new();
+    let window = ["--record-cycles", "151.."];
+    let whole = record(&bench, &[&["--record", "whole.vcd"], &window[..]].concat());
+    assert_eq!((whole.code, whole.err.as_str()), (0, ""));
+    let saved = record(
+        &bench,
+        &["--checkpoint", "run.wwc", "--checkpoint-at", "150"],
+    );
+    assert_eq!((saved.code, saved.err.as_str()), (0, ""));
+    let resume = ["--resume", "run.wwc", "--record", "rest.vcd"];
+    let rest = record(&bench, &[&resume[..], &window[..]].concat());
+    assert_eq!((rest.code, rest.err.as_str()), (0, ""));
+    assert_eq!(bench.read("rest.vcd"), bench.read("whole.vcd"));
+
+    let timeline = |arguments: &[&str]| {
+        let ended = record(
+            &bench,
+            &[&["--record", "run.pftrace"], arguments, &window].concat(),
+        );
+        assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+        let file = fs::read(bench.path("run.pftrace")).unwrap();
+        // Of messages on their way nothing but their number is known; rows may be others.
+        let things = slices(&decode(&file))
+            .into_iter()
+            .filter(|s| s.note("id").is_some());
+        let mut things: Vec<_> = things
+            .map(|s| (s.from, s.until, s.begin.name, s.begin.notes, s.begin.flow))
+            .collect();
+        things.sort();
+        things
+    };
+    let whole = timeline(&[]);
+    assert!(whole.len() > 30, "{whole:?}");
+    assert_eq!(timeline(&resume[..2]), whole);
 }

@@ -37,7 +37,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Environment, Kind, Level as Lasting, Message, Next, Ports, SpecError,
-    State, Statistics, Waits,
+    State, Statistics, View, Waits,
 };
 
 use crate::crossbar::delay_line::DelayLine;
@@ -244,6 +244,13 @@ impl Component for ClusterPort {
             "Mean number of responses in the response FIFO",
             counters.response_occupancy.mean(cycle),
         );
+    }
+
+    fn view(&self, view: &mut View<'_>) {
+        view.level("requests", self.injection.len() as u64);
+        view.level("responses", self.responses.len() as u64);
+        let unanswered = self.entries.len() - self.free.len();
+        view.level("unanswered", unanswered as u64);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

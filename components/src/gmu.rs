@@ -43,7 +43,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports, SpecError, State,
-    Statistics, Waits,
+    Statistics, View, Waits,
 };
 
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
@@ -274,6 +274,23 @@ impl Component for Gmu {
             "cycles from the arrival of a launch until it was sent to the work-group scheduler",
             &self.waited,
         );
+    }
+
+    fn view(&self, view: &mut View<'_>) {
+        let queued = self.queues.iter().flat_map(|queue| {
+            let places = queue.kernels.iter().enumerate();
+            places.map(|(place, &key)| (key, (place > 0).then_some("an earlier kernel")))
+        });
+        let pooled = self.pool.iter().map(|&key| (key, Some("a work queue")));
+        for (key, behind) in queued.chain(pooled) {
+            let InFlight { launch, sent, .. } = &self.kernels[key];
+            view.thing("kernel", u64::from(launch.kernel))
+                .number("stream", u64::from(launch.stream))
+                .waits(behind.or((!sent).then_some("dispatch")));
+        }
+        view.level("pooled_kernels", self.pooled.value());
+        let blocked = self.stalled.value() > 0;
+        view.blocked(blocked.then_some("the queue and the pool are full"));
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

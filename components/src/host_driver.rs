@@ -38,8 +38,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Level, Next, Ports, Probe, SpecError, State,
-    Statistics, Waits,
+    Component, Context, Cycle, Environment, Kind, Level, Next, Ports, SpecError, State, Statistics,
+    View, Waits,
 };
 use warpweave_trace::{HostCommand, Program};
 
@@ -335,6 +335,19 @@ impl Component for HostDriver {
         }
     }
 
+    fn view(&self, view: &mut View<'_>) {
+        for (kernel, _) in &self.in_flight {
+            view.thing("kernel", u64::from(*kernel));
+        }
+        let name = match self.step {
+            Step::Copying(_) => "copy",
+            Step::Launching(..) => "launch",
+            Step::Next | Step::Finished => return,
+        };
+        view.thing(name, self.position as u64)
+            .waits((self.activity == Some(Activity::LaunchBlocked)).then_some("room for a launch"));
+    }
+
     fn waits(&self, waits: &mut Waits<'_>) {
         if !self.in_flight.is_empty() {
             let kernels: Vec<_> = self.in_flight.iter().map(|k| k.0.to_string()).collect();
@@ -394,10 +407,6 @@ impl HostDriver {
 
     fn launched(&mut self, ctx: &mut Context<'_>, kernel: u32) {
         let cycle = ctx.cycle();
-        ctx.probe(|| Probe::Begin {
-            name: "kernel",
-            id: u64::from(kernel),
-        });
         self.in_flight.push((kernel, cycle));
         self.counts.launched += 1;
         self.counts.first_launch.get_or_insert(cycle);
@@ -412,10 +421,6 @@ impl HostDriver {
         };
         let (_, launched) = self.in_flight.remove(place);
         let completed = ctx.cycle();
-        ctx.probe(|| Probe::End {
-            name: "kernel",
-            id: u64::from(kernel),
-        });
         self.counts.completed += 1;
         self.counts.last_completion = completed;
         if let Some(times) = &self.times {

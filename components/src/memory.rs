@@ -209,7 +209,7 @@ impl MemResponse {
 /// Ties together the messages of one access in a timeline. Requests do not carry an identity of
 /// their own, and line and source stay the same over all hops; accesses of one instruction and
 /// wavefront to one line share it.
-fn transaction(line: u64, source: &Source) -> u64 {
+pub(crate) fn transaction(line: u64, source: &Source) -> u64 {
     let Source {
         kernel,
         work_group,

@@ -52,6 +52,11 @@ impl<T> Slab<T> {
         self.values.len() - self.free.len()
     }
 
+    /// Every value inside.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.values.iter().flatten()
+    }
+
     /// Whether nothing is inside.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0

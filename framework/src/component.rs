@@ -7,6 +7,7 @@ use crate::ports::Ports;
 use crate::state::State;
 use crate::statistics::Statistics;
 use crate::time::Cycle;
+use crate::view::View;
 use crate::waits::Waits;
 
 /// A clocked piece of hardware.
@@ -44,6 +45,10 @@ pub trait Component: Send {
     fn evaluation_cost(&self) -> u64 {
         1
     }
+
+    /// Shows what is in the component, for recordings: asked after each evaluation, and only while
+    /// somebody records this component.
+    fn view(&self, _view: &mut View<'_>) {}
 
     /// Tells a deadlock report what the component still waits for, in words of the hardware
     /// ("3 MSHRs wait for fills"). Ports blocked for lack of credit are reported by the engine.

@@ -160,6 +160,7 @@ mod threads;
 mod time;
 mod transport;
 pub mod verify;
+mod view;
 mod waits;
 mod wave;
 mod world;
@@ -181,7 +182,7 @@ pub use kind::{Environment, Kind, SpecError};
 pub use notification_queue::NotificationQueue;
 pub use placement::Division;
 pub use ports::{Bundle, Direction, Port, PortState, Ports};
-pub use probe::{Probe, ProbeSink};
+pub use probe::{About, Probe, ProbeSink};
 pub use process_port::{ProcessInput, ProcessOutput, ProcessRequester};
 pub use published::{Observed, Published};
 pub use registry::{Built, FieldDoc, KindEntry, Registry};
@@ -196,8 +197,9 @@ pub use tap::{Credit, PortAddress, Tap, TapError, Transit};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockSetError, Cycle, Frequency, Tick, TimeBase};
 pub use transport::{Command, LocalTime, Payload, Response, Router, Transport, Transported};
+pub use view::{Thing, View};
 pub use waits::{Wait, Waits};
-pub use wave::{Sample, Shape, WaveSink};
+pub use wave::{Sample, Shape, SignalLine, WaveSink};
 pub use world::{Process, Trigger, Update, World};
 
 /// The chapter's examples, compiled and run.

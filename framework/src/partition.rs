@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::component::{Component, Next, Reason};
-use crate::context::{Context, Failure, Shared};
+use crate::context::{Context, Failure, Shared, Sink};
 use crate::probe::Probe;
 use crate::schedule::{DomainSchedule, Target};
 use crate::simulation::{EngineOptions, Order};
 use crate::time::{Cycle, Tick, TimeBase};
+use crate::view::{Blocked, Shown};
 use crate::world::{Upcoming, World};
 
 /// Cycles of one component charged to what it waited for.
@@ -75,6 +76,8 @@ pub(crate) struct Slot {
     pub(crate) activity: Activity,
     /// Evaluations: what the component weighs when partitions are balanced.
     pub(crate) evaluations: u64,
+    /// What the component showed last, if somebody records it.
+    pub(crate) shown: Option<Box<Shown>>,
 }
 
 /// Whether background wake-ups alone keep a run going.
@@ -321,6 +324,19 @@ impl Partition {
         }
     }
 
+    /// Records everything that components show, for a recording that begins in mid-run.
+    pub(crate) fn show(&mut self, now: Tick) {
+        let Some(sink) = &mut self.shared.sink else {
+            return;
+        };
+        for (d, slots) in self.slots.iter_mut().enumerate() {
+            for slot in slots {
+                let reason = slot.activity.reason;
+                record(slot, sink, (now, d as u32), reason);
+            }
+        }
+    }
+
     /// Lets the event world do everything due at `now`.
     fn run_world(&mut self, world: &World, now: Tick) {
         let mut ports = std::mem::take(&mut self.shared.process_ports);
@@ -329,6 +345,11 @@ impl Partition {
             // Components report in the order of evaluation, which must not matter.
             ports.sort_unstable();
             world.run_at(now, &ports);
+            if let Some(sink) = &mut self.shared.sink {
+                for (tick, signal, value) in world.take_changes() {
+                    sink.record((tick, WORLD, WORLD), Probe::Signal { signal, value });
+                }
+            }
             let (taken, discharged) = world.obligations();
             if taken > 0 || discharged > 0 {
                 let change = i64::try_from(taken).unwrap_or(i64::MAX)
@@ -447,8 +468,26 @@ impl Partition {
     }
 }
 
-/// The number under which the event world fails: after all instances.
+/// The number of the event world where those of instances are wanted: after all of them.
 pub(crate) const WORLD: u32 = u32::MAX;
+
+/// Records what an evaluation changed in what the component shows and in what it waits for.
+#[cold]
+fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32), reason: Reason) {
+    let at = (now, domain, slot.number);
+    let changed = slot.activity.reason != reason;
+    let component = &slot.component;
+    let blocked = slot.shown.as_mut().map_or(Blocked::AsBefore, |shown| {
+        shown.update(
+            changed,
+            |view| component.view(view),
+            |probe| sink.record(at, probe),
+        )
+    });
+    if changed || blocked == Blocked::Ended {
+        sink.record(at, Probe::Waits { reason });
+    }
+}
 
 #[inline]
 fn evaluate(slot: &mut Slot, shared: &mut Shared, now: Tick, cycle: Cycle, me: Target) {
@@ -460,11 +499,8 @@ fn evaluate(slot: &mut Slot, shared: &mut Shared, now: Tick, cycle: Cycle, me: T
         component: slot.number,
     };
     let next = slot.component.evaluate(&mut ctx);
-    if let Some(sink) = &mut shared.sink
-        && slot.activity.reason != next.reason()
-    {
-        let reason = next.reason();
-        sink.record((now, me.domain, slot.number), Probe::Waits { reason });
+    if let Some(sink) = &mut shared.sink {
+        record(slot, sink, (now, me.domain), next.reason());
     }
     slot.evaluations += 1;
     slot.activity.charge(cycle, next);

@@ -6,6 +6,7 @@ use std::io;
 
 use crate::component::Reason;
 use crate::time::Tick;
+use crate::wave::Sample;
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,8 @@ pub enum Probe {
         name: &'static str,
         /// Unique among the open things of this name and component.
         id: u64,
+        /// What else is known of it.
+        about: About,
     },
     /// It ended.
     End {
@@ -23,6 +26,15 @@ pub enum Probe {
         name: &'static str,
         /// As in the beginning.
         id: u64,
+    },
+    /// Something that has begun waits, or goes on.
+    Held {
+        /// As in the beginning.
+        name: &'static str,
+        /// As in the beginning.
+        id: u64,
+        /// What it waits for, in words of the hardware; none when it goes on.
+        because: Option<&'static str>,
     },
     /// A moment worth marking.
     Instant {
@@ -60,12 +72,33 @@ pub enum Probe {
         /// What for.
         reason: Reason,
     },
+    /// A signal of the event world took a value; the component is none.
+    Signal {
+        /// Number of the signal, see `Simulation::signals`.
+        signal: u32,
+        /// Its value.
+        value: Sample,
+    },
+}
+
+/// What is known of something with a duration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// The transaction it belongs to, see `Message::flow`.
+    pub flow: Option<u64>,
+    /// Numbers that describe it.
+    pub numbers: Vec<(&'static str, u64)>,
 }
 
 /// Receives every event of a run, in evaluation order.
 pub trait ProbeSink: Send {
     /// Takes one event of component number `component` at `tick`.
     fn record(&mut self, tick: Tick, component: u32, probe: &Probe);
+
+    /// Whether to ask this component what it shows ([`crate::Component::view`]).
+    fn views(&self, _component: u32) -> bool {
+        true
+    }
 
     /// Ends the recording at `now`.
     ///

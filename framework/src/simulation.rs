@@ -1,5 +1,6 @@
 //! A system ready to run: how it is told to, what it says afterwards.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,12 +14,14 @@ use crate::course::{Course, End, Limits};
 use crate::cut::Place;
 use crate::deadlock::DeadlockReport;
 use crate::partition::{Activity, Background, Partition, Slot};
-use crate::ports::Ports;
+use crate::ports::{Direction, Ports};
 use crate::probe::ProbeSink;
 use crate::schedule::Target;
 use crate::statistics::{InstanceStatistics, Statistics};
 use crate::threads;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
+use crate::view::levels;
+use crate::wave::SignalLine;
 use crate::world::OwnedWorld;
 
 /// An instance of a component in an elaborated system.
@@ -135,6 +138,7 @@ impl Simulation {
             number: 0,
             activity: Activity::new(),
             evaluations: 0,
+            shown: None,
         };
         let mut slots: Vec<Vec<Slot>> = components
             .into_iter()
@@ -188,7 +192,52 @@ impl Simulation {
 
     /// Sends every instrumentation event from now on to `sink`, or to nobody.
     pub fn set_probe_sink(&mut self, sink: Option<Box<dyn ProbeSink>>) {
+        for slot in self.partitions.iter_mut().flat_map(|p| &mut p.slots) {
+            for slot in slot {
+                let views = sink.as_ref().is_some_and(|sink| sink.views(slot.number));
+                slot.shown = views.then(Box::default);
+            }
+        }
+        if let Some(OwnedWorld(world)) = &self.world {
+            world.keep_changes(sink.is_some());
+        }
+        let listens = sink.is_some();
         self.place_sink(sink);
+        if listens && self.now > Tick(0) {
+            for partition in &mut self.partitions {
+                partition.show(self.now);
+            }
+        }
+    }
+
+    /// The levels that instance `number` shows to recordings, see [`crate::View::level`].
+    pub fn levels(&self, number: u32) -> Vec<(&'static str, u64)> {
+        let slot = self.slot(number as usize);
+        levels(|view| slot.component.view(view))
+    }
+
+    /// Every signal and FIFO of the event world that has a waveform.
+    pub fn signals(&self) -> Vec<SignalLine> {
+        let world = self.world.as_ref();
+        world.map_or(Vec::new(), |world| world.0.signals())
+    }
+
+    /// Messages in each channel now, in flight and queued.
+    pub fn occupancies(&mut self) -> Vec<usize> {
+        let mut held = BTreeMap::new();
+        for number in 0..self.instances.len() {
+            self.visit_ports(number, &mut |port| {
+                if port.direction() == Direction::Input {
+                    held.insert(
+                        (number as u32, port.name.to_owned()),
+                        port.state().occupancy,
+                    );
+                }
+            });
+        }
+        let ends = self.channels.iter().map(|channel| &channel.to);
+        ends.map(|end| held.get(end).copied().unwrap_or(0))
+            .collect()
     }
 
     /// The listener, taken from where it is.
@@ -218,7 +267,9 @@ impl Simulation {
     /// # Errors
     /// What went wrong while recording, such as a full disk.
     pub fn finish_probes(&mut self) -> std::io::Result<()> {
-        match self.take_sink() {
+        let sink = self.take_sink();
+        self.set_probe_sink(None);
+        match sink {
             Some(mut sink) => sink.finish(self.now),
             None => Ok(()),
         }
@@ -414,7 +465,8 @@ impl Simulation {
     }
 
     /// What instance `number` said it waits for.
-    pub(crate) fn reason(&self, number: usize) -> Reason {
+    /// What instance `number` waits for.
+    pub fn reason(&self, number: usize) -> Reason {
         self.slot(number).activity.reason()
     }
 

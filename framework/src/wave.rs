@@ -55,6 +55,23 @@ pub(crate) trait Waved {
 pub(crate) struct Waves {
     lines: Vec<Line>,
     sink: Option<Box<dyn WaveSink>>,
+    /// Somebody wants changes: the sink, or instrumentation.
+    wanted: bool,
+    /// Changes for the instrumentation that were not fetched yet, if it wants any.
+    changes: Option<Vec<(Tick, u32, Sample)>>,
+}
+
+/// A signal or FIFO of the event world, as waveforms show it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SignalLine {
+    /// Its number.
+    pub id: u32,
+    /// Its name, with scopes.
+    pub name: String,
+    /// How its values look.
+    pub shape: Shape,
+    /// What it shows now.
+    pub value: Sample,
 }
 
 struct Line {
@@ -81,10 +98,20 @@ impl Waves {
     /// Reports a change, if anybody looks.
     #[inline]
     pub(crate) fn change(&mut self, now: u64, id: u32, sample: impl FnOnce() -> Option<Sample>) {
-        if let Some(sink) = &mut self.sink
+        if self.wanted
             && let Some(value) = sample()
         {
-            sink.change(Tick(now), id, value);
+            self.tell(Tick(now), id, value);
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self, now: Tick, id: u32, value: Sample) {
+        if let Some(changes) = &mut self.changes {
+            changes.push((now, id, value.clone()));
+        }
+        if let Some(sink) = &mut self.sink {
+            sink.change(now, id, value);
         }
     }
 
@@ -103,6 +130,7 @@ impl World {
     pub fn set_wave_sink(&self, sink: Option<Box<dyn WaveSink>>) {
         let waves = &mut self.core.agenda.borrow_mut().waves;
         waves.sink = sink;
+        waves.wanted = waves.sink.is_some() || waves.changes.is_some();
         let Some(sink) = &mut waves.sink else {
             return;
         };
@@ -111,5 +139,34 @@ impl World {
                 sink.declare(id as u32, &line.name, line.shape, value);
             }
         }
+    }
+
+    /// Every line that is there and not hidden.
+    pub(crate) fn signals(&self) -> Vec<SignalLine> {
+        let waves = &self.core.agenda.borrow().waves;
+        let lines = waves.lines.iter().enumerate();
+        lines
+            .filter_map(|(id, line)| {
+                Some(SignalLine {
+                    id: id as u32,
+                    name: line.name.clone(),
+                    shape: line.shape,
+                    value: line.source.upgrade()?.sample()?,
+                })
+            })
+            .collect()
+    }
+
+    /// Keeps changes for [`World::take_changes`] from now on, or no longer.
+    pub(crate) fn keep_changes(&self, keep: bool) {
+        let waves = &mut self.core.agenda.borrow_mut().waves;
+        waves.changes = keep.then(Vec::new);
+        waves.wanted = waves.sink.is_some() || keep;
+    }
+
+    /// The changes kept since the last call, in order.
+    pub(crate) fn take_changes(&self) -> Vec<(Tick, u32, Sample)> {
+        let waves = &mut self.core.agenda.borrow_mut().waves;
+        waves.changes.as_mut().map_or(Vec::new(), std::mem::take)
     }
 }

@@ -62,10 +62,11 @@ impl Arguments {
         selection
             .check(simulation)
             .map_err(|error| Failure::InputText(format!("--record-path: {error}")))?;
-        let mut sinks: Vec<Box<dyn ProbeSink>> = Vec::new();
+        let mut sinks: Vec<(String, Box<dyn ProbeSink>)> = Vec::new();
         for (file, format) in self.files.iter().zip(formats) {
             let sink = record_to(file, format, simulation, &selection);
-            sinks.push(sink.map_err(|error| Failure::writing(file, &error))?);
+            let sink = sink.map_err(|error| Failure::writing(file, &error))?;
+            sinks.push((file.display().to_string(), sink));
         }
         simulation.set_probe_sink(Some(Box::new(Recording::new(sinks))));
         Ok(())
@@ -73,9 +74,7 @@ impl Arguments {
 
     /// Ends the recordings.
     pub(crate) fn finish(&self, machine: &mut Machine) -> Result<(), Failure> {
-        machine.simulation_mut().finish_probes().map_err(|error| {
-            let files: Vec<_> = self.files.iter().map(|f| f.display().to_string()).collect();
-            Failure::Machine(format!("cannot write {}: {error}", files.join(", ")))
-        })
+        let finished = machine.simulation_mut().finish_probes();
+        finished.map_err(|error| Failure::Machine(format!("cannot write {error}")))
     }
 }

@@ -165,7 +165,8 @@ mod victim_cache;
 use std::collections::VecDeque;
 
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State, Statistics, Waits,
+    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State, Statistics, View,
+    Waits,
 };
 
 pub use self::mshr_file::{Entry, MshrFile, Waiter};
@@ -178,7 +179,7 @@ pub use self::spec::{
     AllocatePolicy, AtomicPolicy, Banks, CacheLevel, CacheSpec, HalfBy, Halves, PartialWrite,
     VictimCacheSpec, WritePolicy,
 };
-use self::statistics::CacheStats;
+use self::statistics::{Blocked, CacheStats};
 pub use self::tag_array::{Geometry, LineState, Slot, TagArray};
 pub use self::victim_cache::{Victim, VictimCache};
 #[cfg(doc)]
@@ -398,6 +399,15 @@ impl Component for Cache {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.stats.report(&self.spec, statistics);
         self.policies.statistics(statistics);
+    }
+
+    fn view(&self, view: &mut View<'_>) {
+        self.mshrs.show(view, !self.offset_mask);
+        self.passing.show(view);
+        view.level("mshrs", u64::from(self.mshrs.len()));
+        view.level("passing", self.passing.len() as u64);
+        view.level("miss_queue", self.misses.len() as u64);
+        view.blocked(self.stats.blocked.reason().map(Blocked::words));
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

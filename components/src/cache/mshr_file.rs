@@ -10,10 +10,10 @@
 //! pool, linked in order of arrival, so nothing is allocated after construction.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, View};
 
 use super::tag_array::Slot;
-use crate::memory::{Level, MemRequest, Source};
+use crate::memory::{Level, MemRequest, Source, transaction};
 
 /// A request that waits for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,6 +209,21 @@ impl MshrFile {
     /// Entries in use.
     pub fn len(&self) -> u32 {
         self.used
+    }
+
+    /// Shows the entries in use, of lines whose addresses are in `mask`.
+    pub(super) fn show(&self, view: &mut View<'_>, mask: u64) {
+        for (index, entry) in self.entries.iter().enumerate().filter(|(_, e)| e.in_use) {
+            let line = entry.line & mask;
+            view.thing("miss", index as u64)
+                .flow(Some(transaction(line, &entry.source)))
+                .number("line", line)
+                .waits(match entry.filled_by {
+                    None if entry.arrived != entry.asked => Some("fill"),
+                    _ if entry.acks_arrived != entry.acks_asked => Some("acknowledgement"),
+                    _ => None,
+                });
+        }
     }
 
     /// Whether no entry is in use.

@@ -1,9 +1,9 @@
 //! Requests that only pass through a cache: which id they had above, by the id they have below.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, View};
 
-use crate::memory::{MemRequest, MemResponse};
+use crate::memory::{MemRequest, MemResponse, transaction};
 
 /// A request that was handed down and waits for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,17 @@ impl PassTable {
     /// Requests in the table.
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
+    }
+
+    /// Shows the requests in the table.
+    pub(super) fn show(&self, view: &mut View<'_>) {
+        for (index, passed) in self.places.iter().enumerate() {
+            if let Some(Passed { request, .. }) = passed {
+                view.thing("passing", index as u64)
+                    .flow(Some(transaction(request.line, &request.source)))
+                    .number("line", request.line);
+            }
+        }
     }
 
     /// Whether there is no request in the table.

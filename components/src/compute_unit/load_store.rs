@@ -6,12 +6,12 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Context, Cycle, State};
+use warpweave_framework::{Context, Cycle, State, View};
 use warpweave_trace::Lanes;
 
 use super::coalescer::Transaction;
 use super::spec::LoadStoreSpec;
-use crate::memory::{MemMaster, MemRequest, MemResponse, RequestKind, Source};
+use crate::memory::{MemMaster, MemRequest, MemResponse, RequestKind, Source, transaction};
 
 const UNUSED: u32 = u32::MAX;
 
@@ -271,6 +271,28 @@ impl LoadStoreUnit {
     #[inline]
     pub(super) fn outstanding(&self) -> u32 {
         (self.requests.len() - self.free_requests.len()) as u32
+    }
+
+    /// Shows every request that was sent and not answered.
+    pub(super) fn show(&self, view: &mut View<'_>) {
+        for (id, &(owner, line)) in self.requests.iter().enumerate() {
+            if owner != UNUSED {
+                let source = &self.accesses[owner as usize].source;
+                view.thing("request", id as u64)
+                    .flow(Some(transaction(line, source)))
+                    .number("line", line)
+                    .number("wavefront", u64::from(source.wavefront_slot))
+                    .number("instruction", u64::from(source.pc));
+            }
+        }
+        let full = self.length > 0 && self.outstanding() >= self.outstanding_max;
+        view.blocked(if self.is_blocked {
+            Some("no room below for a request")
+        } else if full {
+            Some("as many requests as may be are unanswered")
+        } else {
+            None
+        });
     }
 
     /// Accesses that wait to be sent.

@@ -71,6 +71,7 @@ mod scheduler;
 mod scoreboard;
 mod snapshot;
 mod spec;
+mod view;
 mod wheel;
 
 use std::collections::VecDeque;
@@ -78,8 +79,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports, Probe, SpecError,
-    State, Statistics, Waits,
+    Component, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports, SpecError, State,
+    Statistics, View, Waits,
 };
 use warpweave_trace::{Class, Cursor, KernelTrace, Lanes, Program, Record, Shape, Space};
 
@@ -401,6 +402,10 @@ impl Component for ComputeUnit {
         self.report(statistics);
     }
 
+    fn view(&self, view: &mut View<'_>) {
+        self.show(view);
+    }
+
     fn waits(&self, waits: &mut Waits<'_>) {
         let outstanding = self.load_store.outstanding();
         if outstanding > 0 {
@@ -547,13 +552,11 @@ impl ComputeUnit {
                 kernel,
                 work_group,
                 slot,
-            }) => match self.start(kernel, work_group, slot, now) {
-                Ok(()) => ctx.probe(|| Probe::Begin {
-                    name: "work-group",
-                    id: u64::from(slot),
-                }),
-                Err(message) => self.fail(message),
-            },
+            }) => {
+                if let Err(message) = self.start(kernel, work_group, slot, now) {
+                    self.fail(message);
+                }
+            }
             Some(Dispatch::Invalidate { kernel }) => {
                 self.invalidation = Some(Invalidation {
                     kernel,
@@ -1057,12 +1060,6 @@ impl ComputeUnit {
                 return;
             }
             self.completions.pop_front();
-            if let Completion::WorkGroup { slot, .. } = completion {
-                ctx.probe(|| Probe::End {
-                    name: "work-group",
-                    id: u64::from(slot),
-                });
-            }
         }
     }
 

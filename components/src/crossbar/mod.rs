@@ -51,7 +51,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Cycle, Environment, Kind, Message, Next, Ports, SpecError, State,
-    Statistics, Waits,
+    Statistics, View, Waits,
 };
 
 use crate::interleave::Interleave;
@@ -295,6 +295,11 @@ impl Component for Crossbar {
             "Cycles in which a request found no free entry for its response, added up over ports",
             self.table_stalls.until(statistics.cycle()),
         );
+    }
+
+    fn view(&self, view: &mut View<'_>) {
+        view.level("request_packets", self.request.packets_inside() as u64);
+        view.level("reply_packets", self.reply.packets_inside() as u64);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

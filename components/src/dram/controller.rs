@@ -13,7 +13,8 @@
 //! 2. Each cycle issues at most one command, looked for in this order: requests whose ACT has been
 //!    issued (*active*), a refresh whose time has come, waiting requests as the [`Scheduler`] says,
 //!    a row the [`Page`] policy gives up. While an all-bank refresh waits nothing new is started,
-//!    while a per-bank refresh waits nothing new in its bank.
+//!    while a per-bank refresh waits nothing new in its bank, nor elsewhere as long as its bank has
+//!    an active request.
 //! 3. Every request asks for the command its bank needs next: ACT, PRE, or RD/WR. A bank with an
 //!    active request is not precharged.
 //! 4. In the unified organisation the [`Drain`] policy says whether reads or writes are scheduled;
@@ -438,7 +439,7 @@ impl Controller {
 
     /// Whether a request waits that will be served without another one.
     #[inline]
-    fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         if self.waiting[0] > 0 || self.active_banks != 0 {
             return true;
         }
@@ -584,9 +585,11 @@ impl Controller {
         }
         let mut waiting = self.next_waiting(0);
         if waiting.0 >= due {
-            // From then on nothing new is started where the refresh is.
+            // From then on nothing new is started where the refresh is, or anywhere while the
+            // bank has an active request: turnarounds could put that off for ever.
+            let bank = 1 << self.refresh_bank;
             waiting = match self.config.refresh {
-                Refresh::PerBank { .. } => self.next_waiting(1 << self.refresh_bank),
+                Refresh::PerBank { .. } if self.active_banks & bank == 0 => self.next_waiting(bank),
                 _ => (Cycle::MAX, Choice::Nothing),
             };
         }

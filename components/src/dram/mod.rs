@@ -115,11 +115,11 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Cycle, Environment, Histogram, Kind, Next, Ports, SpecError, State,
-    Statistics, Waits,
+    Statistics, View, Waits,
 };
 
 use crate::interleave::Interleave;
-use crate::memory::{LINE_BYTES_MAX, Level, MemRequest, MemSlave, RequestKind};
+use crate::memory::{LINE_BYTES_MAX, Level, MemRequest, MemSlave, RequestKind, transaction};
 
 pub use banks::Command;
 pub use checker::{Checker, Report, RuleReport, Violation};
@@ -174,6 +174,12 @@ struct Splitting {
     first: u64,
     /// Accesses not yet entered, relative to `first`.
     left: u8,
+}
+
+impl Splitting {
+    fn next_access(&self) -> u64 {
+        self.first + u64::from(self.left.trailing_zeros())
+    }
 }
 
 /// The component.
@@ -293,8 +299,26 @@ impl Component for GddrController {
         statistics::report(self, s);
     }
 
-    fn waits(&self, waits: &mut Waits<'_>) {
+    fn view(&self, view: &mut View<'_>) {
+        for (index, t) in self.transactions.iter().enumerate().filter(|(_, t)| t.live) {
+            view.thing("read", index as u64)
+                .flow(Some(transaction(t.request.line, &t.request.source)))
+                .number("line", t.request.line)
+                .waits(match t.missing {
+                    0 => Some("an older read"),
+                    _ => Some("data"),
+                });
+        }
         let pending = self.channels.iter().map(Controller::pending);
+        let (reads, writes) = pending.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        view.level("queued_reads", reads.into());
+        view.level("queued_writes", writes.into());
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        // Writes that the drain policy leaves where they are wait for nothing.
+        let working = self.channels.iter().filter(|channel| channel.has_work());
+        let pending = working.map(Controller::pending);
         let (reads, writes) = pending.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         if reads + writes > 0 {
             waits.inside(format!(
@@ -435,17 +459,19 @@ impl GddrController {
             first,
             left: self.touched(local, request.words),
         };
-        let Some(transaction) = self.open_transaction(now, port, request, splitting.left) else {
+        let Some(transaction) = self.next_slot() else {
             return false;
         };
         let splitting = Splitting {
             transaction,
             ..splitting
         };
-        if !self.enter_access(now, splitting) {
-            self.free.push(transaction);
+        if !self.offer_access(now, &splitting) {
+            // A request that stays in its port leaves no trace.
             return false;
         }
+        self.open_transaction(now, port, request, splitting.left);
+        self.access_entered(now, splitting);
         let address = self.mapping.wrapped(first) * u64::from(self.access_bytes)
             + local % u64::from(self.access_bytes);
         if write {
@@ -475,13 +501,15 @@ impl GddrController {
         touched
     }
 
-    fn open_transaction(
-        &mut self,
-        now: Cycle,
-        port: usize,
-        request: MemRequest,
-        touched: u8,
-    ) -> Option<u32> {
+    /// The slot that the next transaction takes, if one is free.
+    fn next_slot(&self) -> Option<u32> {
+        let unused = self.transactions.len();
+        let last = self.free.last().copied();
+        last.or_else(|| (unused < self.limit).then_some(unused as u32))
+    }
+
+    /// Fills the slot named by [`Self::next_slot`].
+    fn open_transaction(&mut self, now: Cycle, port: usize, request: MemRequest, touched: u8) {
         let transaction = Transaction {
             request,
             port: port as u32,
@@ -492,20 +520,23 @@ impl GddrController {
             younger: NONE,
             live: false,
         };
-        if let Some(index) = self.free.pop() {
-            self.transactions[index as usize] = transaction;
-            return Some(index);
+        match self.free.pop() {
+            Some(index) => self.transactions[index as usize] = transaction,
+            None => self.transactions.push(transaction),
         }
-        if self.transactions.len() == self.limit {
-            return None;
-        }
-        self.transactions.push(transaction);
-        Some((self.transactions.len() - 1) as u32)
     }
 
-    /// Offers the next access; the last one of a write acknowledges it.
-    fn enter_access(&mut self, now: Cycle, mut splitting: Splitting) -> bool {
-        let access = splitting.first + u64::from(splitting.left.trailing_zeros());
+    /// Offers the next access of the request that is being split and says whether it entered.
+    fn enter_access(&mut self, now: Cycle, splitting: Splitting) -> bool {
+        let entered = self.offer_access(now, &splitting);
+        if entered {
+            self.access_entered(now, splitting);
+        }
+        entered
+    }
+
+    fn offer_access(&mut self, now: Cycle, splitting: &Splitting) -> bool {
+        let access = splitting.next_access();
         let request = Request {
             access,
             location: self.mapping.locate(access),
@@ -513,9 +544,11 @@ impl GddrController {
             tag: splitting.transaction,
         };
         let channel = self.mapping.channel(access) as usize;
-        if self.channels[channel].offer(now, request) == Offer::Refused {
-            return false;
-        }
+        self.channels[channel].offer(now, request) != Offer::Refused
+    }
+
+    /// Goes on to the next access; the last one of a write acknowledges it.
+    fn access_entered(&mut self, now: Cycle, mut splitting: Splitting) {
         splitting.left &= splitting.left - 1;
         self.splitting = (splitting.left != 0).then_some(splitting);
         if splitting.left == 0 && splitting.write {
@@ -526,7 +559,6 @@ impl GddrController {
                 self.free.push(splitting.transaction);
             }
         }
-        true
     }
 
     fn order_write(&mut self, request: &MemRequest, address: u64) {

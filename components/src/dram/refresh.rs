@@ -10,8 +10,9 @@ pub(crate) const POSTPONED_MAX: u32 = 7;
 /// How the devices are refreshed.
 ///
 /// Refresh `k` falls due in cycle `k` × interval. When it is the time of a refresh nothing new is
-/// started (all banks) or nothing new in its bank (per bank), requests whose ACT has been issued
-/// are finished, rows are closed, and the refresh follows.
+/// started (all banks; per bank, while a request whose ACT has been issued needs that bank) or
+/// nothing new in its bank (per bank), requests whose ACT has been issued are finished, rows are
+/// closed, and the refresh follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Refresh {
     /// Never.

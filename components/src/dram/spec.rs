@@ -30,7 +30,8 @@ pub struct GddrSpec {
     /// x32 devices that work in lock step: 1, 2 or 4. An access moves 32 bytes times this.
     pub devices: u32,
     /// Channels with command bus, data bus and queues of their own behind the ports, a power of
-    /// two up to 16; the mapping says which one an access goes to.
+    /// two up to 16; the mapping says which one an access goes to. Source: one channel per
+    /// controller, as in GPGPU-Sim and the reference runs.
     #[serde(default = "one")]
     pub channels: u32,
     /// How addresses are dealt to controllers; left out, addresses are the controller's own.
@@ -42,33 +43,40 @@ pub struct GddrSpec {
     pub mapping: MappingSpec,
     /// Timing of the devices in cycles of CK, the clock of this component.
     pub timing: Timing,
-    /// Accesses the read queue of a channel holds.
+    /// Accesses the read queue of a channel holds. Source: 32 in Ramulator and DRAMsim3.
     pub read_queue: u32,
-    /// Accesses the write queue of a channel holds.
+    /// Accesses the write queue of a channel holds. Source: 32 in Ramulator and DRAMsim3, 32 or
+    /// 128 in GPGPU-Sim.
     pub write_queue: u32,
     /// Accesses each bank's own queue holds. Left out, requests are scheduled from the read and
     /// write queues; otherwise they move from there to the queues of their banks, one per cycle.
+    /// Source: 8 in DRAMsim3, 128 in the graph-hierarchy study; none in Ramulator.
     #[serde(default)]
     pub bank_queue: Option<u32>,
-    /// Which request gets the next command.
+    /// Which request gets the next command. Source: plain FR-FCFS, the reference policy
+    /// (Ramulator 2).
     #[serde(default)]
     pub scheduler: Scheduler,
-    /// How long rows stay open.
+    /// How long rows stay open. Source: open rows, the reference policy (Ramulator, DRAMsim3,
+    /// GPGPU-Sim).
     #[serde(default)]
     pub page: Page,
     /// When writes are served.
     pub drain: Drain,
-    /// Whether a write to an access that waits to be written already replaces it.
+    /// Whether a write to an access that waits to be written already replaces it. Source: as
+    /// Ramulator 2 and DRAMsim3 do; Ramulator 1 does not.
     #[serde(default = "yes")]
     pub merge_writes: bool,
     /// Finished responses that may wait for their ports beyond the reads the channels themselves
     /// keep under way, at least 1.
     pub response_queue: u32,
-    /// Cycles added to every read between the last data beat and its response.
+    /// Cycles added to every read between the last data beat and its response. Source: 100 in
+    /// GPGPU-Sim, 0 in the reference runs.
     pub latency_cycles: u32,
     /// When the devices are refreshed.
     pub refresh: Refresh,
     /// Whether an independent checker judges every command; a broken timing rule stops the run.
+    /// Source: off, for speed.
     #[serde(default)]
     pub check: bool,
 }
@@ -148,7 +156,8 @@ impl GddrSpec {
                 },
             )?;
         }
-        self.timing.check("timing", self.refresh)
+        let banks = self.geometry.banks();
+        self.timing.check("timing", self.refresh, banks)
     }
 
     /// Reads that may be unanswered at a time: those in the queues, active, on the way back, and

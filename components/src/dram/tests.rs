@@ -1,10 +1,11 @@
-//! The component on the test bench. Builds with debug assertions judge every command on the way.
+//! The component on the test bench, with the checker judging every command.
 
 use proptest::prelude::*;
 use warpweave_framework::{
     EngineOptions, InstanceStatistics, Order, Outcome, Sink, Source as Sender, TestBench, Value,
 };
 
+use super::controller::drive::cases;
 use super::mapping::tests::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
 use super::timing::tests::{preset_a, preset_d, preset_r};
 use super::*;
@@ -171,6 +172,23 @@ fn writes_are_acknowledged_when_queued_and_copy_backs_never() {
     bench.bench.expect_nothing(&bench.responses[0], 500);
     assert_eq!(bench.counter("writes"), 9);
     assert_eq!(bench.counter("copy_backs"), 1);
+}
+
+#[test]
+fn writes_a_policy_leaves_waiting_are_no_deadlock() {
+    let mut bench = Bench::of(&GddrSpec {
+        drain: Drain::Batches { idle_above: 8 },
+        ..spec(preset_a())
+    });
+    for id in 0..8 {
+        bench.requests[0].send(MemRequest::write(id, u64::from(id) * ROW_BYTES, 0xff));
+    }
+    assert_eq!(bench.bench.run_until_quiet(), Outcome::Done);
+    assert_eq!(bench.counter("writes"), 0);
+    // One more, and all of them go.
+    bench.requests[0].send(MemRequest::write(8, 8 * ROW_BYTES, 0xff));
+    assert_eq!(bench.bench.run_until_quiet(), Outcome::Done);
+    assert_eq!(bench.counter("writes"), 9);
 }
 
 #[test]
@@ -487,15 +505,8 @@ fn busy(spec: &GddrSpec, traffic: &[Random], stalls: u32, options: EngineOptions
     bench
 }
 
-/// What comes back, and the statistics.
-fn run(
-    spec: &GddrSpec,
-    traffic: &[Random],
-    stalls: u32,
-    options: EngineOptions,
-) -> (Vec<Vec<(Cycle, MemResponse)>>, InstanceStatistics) {
-    let mut bench = busy(spec, traffic, stalls, options);
-    bench.bench.step(12_000);
+/// What came back, and the statistics, in a bench that has run.
+fn seen(bench: &mut Bench) -> (Vec<Vec<(Cycle, MemResponse)>>, InstanceStatistics) {
     let received = bench.responses.iter().map(|sink| {
         let mut all = Vec::new();
         while let Some(response) = sink.take() {
@@ -536,7 +547,7 @@ fn is_answered(traffic: &[Random], received: &[Vec<(Cycle, MemResponse)>]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn every_request_is_answered_once_in_order_however_the_engine_runs(
@@ -554,7 +565,12 @@ proptest! {
             spec.drain = Drain::Watermarks { high: 2, low: 1 };
             spec.response_queue = 1;
         }
-        let (received, statistics) = run(&spec, &traffic, stalls, EngineOptions::default());
+        let mut usual = busy(&spec, &traffic, stalls, EngineOptions::default());
+        prop_assert_eq!(usual.bench.run_until_quiet(), Outcome::Done);
+        // Some way into the idle time.
+        usual.bench.step(3000);
+        let cycles = usual.bench.cycle();
+        let (received, statistics) = seen(&mut usual);
         is_answered(&traffic, &received);
         let count = |name| statistics.counter(name).unwrap();
         prop_assert_eq!(
@@ -573,7 +589,9 @@ proptest! {
             EngineOptions { sleeping: false, ..EngineOptions::default() },
             EngineOptions { order: Order::Shuffled { seed: 3 }, ..EngineOptions::default() },
         ] {
-            let (other, theirs) = run(&spec, &traffic, stalls, options);
+            let mut other = busy(&spec, &traffic, stalls, options);
+            other.bench.step(cycles);
+            let (other, theirs) = seen(&mut other);
             prop_assert_eq!(&other, &received);
             prop_assert_eq!(&theirs, &statistics);
         }
@@ -581,7 +599,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(cases(6))]
 
     #[test]
     fn saved_in_the_middle_of_traffic_it_goes_on_identically(

@@ -65,7 +65,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State, Statistics, Waits,
+    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State, Statistics, View,
+    Waits,
 };
 
 use self::coalesced_cache::CoalescedCache;
@@ -257,6 +258,13 @@ impl Component for IccUnit {
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.counters.report(&self.spec.cost(), statistics);
+    }
+
+    fn view(&self, view: &mut View<'_>) {
+        view.level("requests", self.requests.len() as u64);
+        view.level("responses", self.replies.len() as u64);
+        view.level("unanswered", (self.slots.len() - self.free.len()) as u64);
+        view.level("merged_lines", self.table.len() as u64);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

@@ -64,7 +64,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Environment, Histogram, Kind, Level, Next, Ports, SpecError, State,
-    Statistics, Waits,
+    Statistics, View, Waits,
 };
 use warpweave_trace::Program;
 
@@ -377,6 +377,16 @@ impl Component for WorkGroupScheduler {
         );
     }
 
+    fn view(&self, view: &mut View<'_>) {
+        for kernel in self.kernels.values() {
+            view.thing("kernel", u64::from(kernel.number))
+                .number("work_groups", u64::from(kernel.shape.work_groups))
+                .waits(self.kernel_waits(kernel));
+        }
+        view.level("resident_work_groups", self.resident.value());
+        view.level("waiting_kernels", self.waiting.len() as u64);
+    }
+
     fn waits(&self, waits: &mut Waits<'_>) {
         for (number, unit) in self.units.iter().enumerate() {
             let resident = unit.resident();
@@ -408,6 +418,29 @@ impl Component for WorkGroupScheduler {
 }
 
 impl WorkGroupScheduler {
+    /// Why work-groups of a kernel are not dispatched, or its end not reported.
+    fn kernel_waits(&self, kernel: &Kernel) -> Option<&'static str> {
+        let is_this = |key: &Place| self.kernels[*key].number == kernel.number;
+        if self.invalidations.iter().any(|i| is_this(&i.kernel)) {
+            return Some("first-level caches drop their lines");
+        }
+        if !self.waiting.iter().any(is_this) {
+            return None;
+        }
+        if !self.waiting.front().is_some_and(is_this) {
+            return Some("an earlier kernel");
+        }
+        match self.activity {
+            Activity::NoWork | Activity::Dispatching => None,
+            Activity::UnitBusy => Some("room in the wire to a unit"),
+            Activity::HeldBack => Some("the policy"),
+            Activity::WorkGroupSlots => Some("work-group slots"),
+            Activity::WavefrontSlots => Some("wavefront slots"),
+            Activity::Registers => Some("registers"),
+            Activity::LocalMemory => Some("local memory"),
+        }
+    }
+
     fn take_completions(&mut self, ctx: &mut Context<'_>) {
         for unit in 0..self.ports.len() {
             while let Some(completion) = self.ports[unit].completion.pop(ctx) {

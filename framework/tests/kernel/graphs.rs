@@ -24,7 +24,7 @@ struct Wire {
 
 /// A random system of nodes that pass messages on until their hops are used up.
 #[derive(Clone, Debug)]
-struct Graph {
+pub(crate) struct Graph {
     clocks: Vec<(u64, u64)>,
     nodes: Vec<NodeSpec>,
     wires: Vec<Wire>,
@@ -190,7 +190,10 @@ impl Component for Node {
     }
 }
 
-fn build(graph: &Graph, options: EngineOptions) -> (Simulation, Log<(usize, Cycle, usize, u64)>) {
+pub(crate) fn build(
+    graph: &Graph,
+    options: EngineOptions,
+) -> (Simulation, Log<(usize, Cycle, usize, u64)>) {
     let mut builder = SystemBuilder::new();
     let clocks: Vec<_> = graph
         .clocks
@@ -244,17 +247,17 @@ fn build(graph: &Graph, options: EngineOptions) -> (Simulation, Log<(usize, Cycl
 
 /// Everything a run gives back.
 #[derive(Debug, PartialEq)]
-struct Results {
+pub(crate) struct Results {
     outcome: Outcome,
-    now: Tick,
+    pub(crate) now: Tick,
     messages: u64,
     statistics: Vec<InstanceStatistics>,
     activity: Vec<[u64; 5]>,
     /// In evaluation order only per node, so sorted.
-    log: Vec<(usize, Cycle, usize, u64)>,
+    pub(crate) log: Vec<(usize, Cycle, usize, u64)>,
 }
 
-fn results(
+pub(crate) fn results(
     simulation: &Simulation,
     outcome: Outcome,
     log: &Log<(usize, Cycle, usize, u64)>,
@@ -318,7 +321,7 @@ fn wire(nodes: usize) -> impl Strategy<Value = Wire> {
         })
 }
 
-fn graph() -> impl Strategy<Value = Graph> {
+pub(crate) fn graph() -> impl Strategy<Value = Graph> {
     let clock = prop_oneof![
         Just((1_400_000_000, 1)),
         Just((924_000_000, 1)),
@@ -357,7 +360,7 @@ fn sum(results: &Results, name: &str) -> u64 {
         .sum()
 }
 
-const FOREVER: RunLimits = RunLimits {
+pub(crate) const FOREVER: RunLimits = RunLimits {
     until: None,
     silence: None,
     interrupt: None,

@@ -5,16 +5,17 @@
 //!                                     (selection) └──► Timeline ──► Perfetto: who did what, why not
 //! ```
 //!
-//! A [`Waveform`] shows how full every channel is and what every component waits for. A
-//! [`Timeline`] shows the stretches of work that components report (kernels, work-groups,
-//! wavefronts), every message in its channel, transactions across components, what each component
-//! waited for, and counters. Both record only what a [`Selection`] asks for, decided per component
+//! A [`Waveform`] shows the signals of the event world, how full every channel is, what every
+//! component waits for and the levels it shows. A [`Timeline`] shows what is in components and why
+//! it does not go on (kernels, work-groups, wavefronts, misses), every message in its channel,
+//! transactions across components, what each component waited for, and counters. Both record only what a [`Selection`] asks for, decided per component
 //! and channel before the run.
 //!
 //! Times are in picoseconds, rounded down from exact ticks.
 
 mod perfetto;
 mod recording;
+mod rows;
 mod selection;
 mod timeline;
 mod vcd_fst;
@@ -70,7 +71,7 @@ impl Format {
 pub fn record_to(
     path: &Path,
     format: Format,
-    simulation: &Simulation,
+    simulation: &mut Simulation,
     selection: &Selection,
 ) -> io::Result<Box<dyn ProbeSink>> {
     let file = BufWriter::new(File::create(path)?);

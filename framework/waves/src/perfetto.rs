@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use warpweave_framework::About;
+
 /// A place in the timeline: a row or a group of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Track(pub(crate) u64);
@@ -110,23 +112,24 @@ impl<W: Write> Trace<W> {
         Ok(track)
     }
 
-    /// A slice begins on `track`; `number` and `flow` are shown with it.
+    /// A slice begins on `track`; `number` and what is known `about` it are shown with it.
     pub(crate) fn begin(
         &mut self,
         time: u64,
         track: Track,
         name: &str,
         number: Option<u64>,
-        flow: Option<u64>,
+        about: &About,
     ) -> io::Result<()> {
         self.named(event::BEGIN, track, name);
-        if let Some(number) = number {
+        let number = number.map(|number| ("id", number));
+        for (name, value) in number.iter().chain(&about.numbers) {
             let mut note = Vec::with_capacity(16);
-            put_bytes(&mut note, annotation::NAME, b"id");
-            put_number(&mut note, annotation::UINT, number);
+            put_bytes(&mut note, annotation::NAME, name.as_bytes());
+            put_number(&mut note, annotation::UINT, *value);
             put_bytes(&mut self.inner, event::ANNOTATION, &note);
         }
-        if let Some(flow) = flow {
+        if let Some(flow) = about.flow {
             put_fixed64(&mut self.inner, event::FLOW, flow);
         }
         self.write_event(time)

@@ -6,26 +6,34 @@ use warpweave_framework::{Probe, ProbeSink, Tick};
 
 /// Hands every event to several sinks.
 pub struct Recording {
-    sinks: Vec<Box<dyn ProbeSink>>,
+    sinks: Vec<(String, Box<dyn ProbeSink>)>,
 }
 
 impl Recording {
-    /// A recording into all of `sinks`.
-    pub fn new(sinks: Vec<Box<dyn ProbeSink>>) -> Self {
+    /// A recording into all of `sinks`; errors begin with their names.
+    pub fn new(sinks: Vec<(String, Box<dyn ProbeSink>)>) -> Self {
         Self { sinks }
     }
 }
 
 impl ProbeSink for Recording {
     fn record(&mut self, tick: Tick, component: u32, probe: &Probe) {
-        for sink in &mut self.sinks {
+        for (_, sink) in &mut self.sinks {
             sink.record(tick, component, probe);
         }
     }
 
+    fn views(&self, component: u32) -> bool {
+        self.sinks.iter().any(|(_, sink)| sink.views(component))
+    }
+
     fn finish(&mut self, now: Tick) -> io::Result<()> {
         // All are finished, also behind one that failed.
-        let results: Vec<_> = self.sinks.iter_mut().map(|s| s.finish(now)).collect();
+        let finished = self.sinks.iter_mut().map(|(name, sink)| {
+            let named = |error: io::Error| io::Error::new(error.kind(), format!("{name}: {error}"));
+            sink.finish(now).map_err(named)
+        });
+        let results: Vec<_> = finished.collect();
         results.into_iter().collect()
     }
 }

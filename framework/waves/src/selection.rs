@@ -7,7 +7,7 @@ use wildmatch::WildMatch;
 /// What to record.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Patterns of instance paths, `*` for any text and `?` for any character; none selects all.
+    /// Patterns of instance paths and signal names, `*` for any text and `?` for any character; none selects all.
     pub paths: Vec<String>,
     /// First tick recorded.
     pub from: Tick,
@@ -33,15 +33,16 @@ impl Selection {
     pub fn check(&self, simulation: &Simulation) -> Result<(), SelectionError> {
         for pattern in &self.paths {
             let wanted = WildMatch::new(pattern);
-            if simulation.instances().any(|(path, _)| wanted.matches(path)) {
+            let signals = simulation.signals();
+            let paths = simulation.instances().map(|(path, _)| path);
+            let names = paths.chain(signals.iter().map(|line| line.name.as_str()));
+            let names: Vec<_> = names.collect();
+            if names.iter().any(|name| wanted.matches(name)) {
                 continue;
             }
-            let mut some: Vec<_> = simulation
-                .instances()
-                .take(4)
-                .map(|(path, _)| format!("`{path}`"))
-                .collect();
-            if simulation.instances().len() > some.len() {
+            let some = names.iter().take(4).map(|name| format!("`{name}`"));
+            let mut some: Vec<_> = some.collect();
+            if names.len() > some.len() {
                 some.push("…".to_owned());
             }
             return Err(SelectionError {
@@ -54,12 +55,16 @@ impl Selection {
 
     /// Whether each instance is recorded.
     pub(crate) fn instances(&self, simulation: &Simulation) -> Vec<bool> {
-        let patterns: Vec<_> = self.paths.iter().map(|p| WildMatch::new(p)).collect();
-        let wanted = |path| patterns.is_empty() || patterns.iter().any(|p| p.matches(path));
         simulation
             .instances()
-            .map(|(path, _)| wanted(path))
+            .map(|(path, _)| self.names(path))
             .collect()
+    }
+
+    /// Whether what has this name is recorded.
+    pub(crate) fn names(&self, path: &str) -> bool {
+        let mut patterns = self.paths.iter();
+        self.paths.is_empty() || patterns.any(|pattern| WildMatch::new(pattern).matches(path))
     }
 
     /// Whether each channel is recorded: those into or out of a recorded instance.

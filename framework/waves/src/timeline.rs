@@ -3,17 +3,21 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
-use warpweave_framework::{Probe, ProbeSink, Reason, Simulation, Tick, TimeBase};
+use warpweave_framework::{About, Probe, ProbeSink, Reason, Sample, Simulation, Tick, TimeBase};
 
 use crate::PICOSECONDS;
 use crate::perfetto::{Kind, Trace, Track};
+use crate::rows::{Key, Row, Rows};
 use crate::selection::Selection;
 
 /// Records a timeline. Tracks follow the hierarchy of instance paths. A component's own track
-/// shows what it waited for (nothing is drawn while it works or has nothing to do); below it are
-/// the stretches it reports, one row per stretch open at the same time, its counters, and one row
-/// per message in each channel into it. The messages of one transaction are joined by arrows.
+/// shows what it waited for (nothing is drawn while it works or has nothing to do); below it is
+/// what is in it, one row per thing of a kind that is there at the same time, with what it waits
+/// for inside; its counters; and for each channel into it one row per message and a counter of
+/// them. What belongs to one transaction is joined by arrows. Signals of the event world with a
+/// number for a value are counters.
 pub struct Timeline<W> {
+    /// None after an error.
     trace: Option<Trace<W>>,
     time: TimeBase,
     selection: Selection,
@@ -21,38 +25,32 @@ pub struct Timeline<W> {
     wanted: Vec<bool>,
     /// Receiver and port of every channel, and whether it is recorded.
     channels: Vec<(u32, String, bool)>,
+    /// Name of every recorded signal, by number.
+    signals: BTreeMap<u32, String>,
     groups: BTreeMap<String, Track>,
-    counters: BTreeMap<(u32, &'static str), Track>,
+    counters: BTreeMap<(u32, String), Track>,
     /// What each component waits for, if anything is drawn for it.
     waits: Vec<Option<&'static str>>,
     /// Who gave its own words for waiting last, and when.
     explained: Option<(Tick, u32)>,
-    rows: BTreeMap<(u32, Row), Rows>,
-    /// Rows of the messages in each channel, oldest first.
-    messages: Vec<VecDeque<Option<usize>>>,
+    rows: Rows,
+    /// The messages in each channel, oldest first.
+    messages: Vec<VecDeque<Message>>,
+    /// Channels whose number of messages may have changed at tick `at`, and what was shown last.
+    counted: Vec<u32>,
+    shown: Vec<usize>,
+    at: Tick,
+    /// What began before the window and is still there.
+    early: BTreeMap<(u32, &'static str, u64), (About, Option<&'static str>)>,
+    started: bool,
     failed: Option<io::Error>,
 }
 
-/// What rows of a component are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Row {
-    Stretch(&'static str),
-    Channel(u32),
-}
-
-/// Rows for things that overlap: each takes the first free one.
-#[derive(Default)]
-struct Rows {
-    tracks: Vec<Track>,
-    /// Identity of what is open on each row.
-    open: Vec<Option<u64>>,
-}
-
-impl Rows {
-    fn first_free(&self) -> usize {
-        let free = self.open.iter().position(Option::is_none);
-        free.unwrap_or(self.open.len())
-    }
+/// A message in a channel: its number, for its row, and its transaction.
+#[derive(Clone, Copy)]
+struct Message {
+    number: u64,
+    flow: Option<u64>,
 }
 
 impl<W: Write + Send> Timeline<W> {
@@ -60,28 +58,43 @@ impl<W: Write + Send> Timeline<W> {
     ///
     /// # Errors
     /// When `out` cannot be written.
-    pub fn new(out: W, simulation: &Simulation, selection: &Selection) -> io::Result<Self> {
+    pub fn new(out: W, simulation: &mut Simulation, selection: &Selection) -> io::Result<Self> {
         let recorded = selection.channels(simulation);
-        let channels = (0..simulation.channel_count() as u32)
+        let occupancies = simulation.occupancies();
+        let channels: Vec<_> = (0..simulation.channel_count() as u32)
             .zip(&recorded)
             .map(|(number, recorded)| {
                 let [_, (receiver, port)] = simulation.channel_ends(number);
                 (receiver, port.to_owned(), *recorded)
             })
             .collect();
+        // Messages of before the recording are there, but nothing else is known of them.
+        let unknown = |number| Message { number, flow: None };
+        let held = |count: &usize| (0..*count as u64).map(unknown).collect();
+        let signals = simulation.signals().into_iter();
+        let signals = signals.filter(|line| selection.names(&line.name));
+        let instances = simulation.instances().len();
         Ok(Self {
             trace: Some(Trace::new(out)),
             time: simulation.time().clone(),
             selection: selection.clone(),
             paths: simulation.instances().map(|(p, _)| p.to_owned()).collect(),
             wanted: selection.instances(simulation),
-            channels,
+            signals: signals.map(|line| (line.id, line.name)).collect(),
             groups: BTreeMap::new(),
             counters: BTreeMap::new(),
-            waits: vec![None; simulation.instances().len()],
+            waits: (0..instances)
+                .map(|number| drawn(simulation.reason(number)))
+                .collect(),
             explained: None,
-            rows: BTreeMap::new(),
-            messages: vec![VecDeque::new(); recorded.len()],
+            rows: Rows::default(),
+            messages: occupancies.iter().map(held).collect(),
+            counted: (0..channels.len() as u32).collect(),
+            shown: vec![0; channels.len()],
+            channels,
+            at: Tick(0),
+            early: BTreeMap::new(),
+            started: false,
             failed: None,
         })
     }
@@ -107,51 +120,62 @@ impl<W: Write + Send> Timeline<W> {
         track
     }
 
-    /// Opens a slice on the first free row; returns the row.
+    /// Opens a slice on the first free row.
     fn open(
         &mut self,
         trace: &mut Trace<W>,
         time: u64,
-        (component, row): (u32, Row),
+        key: Key,
         id: u64,
-        flow: Option<u64>,
-    ) -> io::Result<usize> {
-        let label = match row {
-            Row::Stretch(name) => name.to_owned(),
-            Row::Channel(channel) => self.channels[channel as usize].1.clone(),
+        about: &About,
+    ) -> io::Result<()> {
+        let label = match key.row {
+            Row::Thing(name) => name,
+            Row::Channel(channel) => &self.channels[channel as usize].1.clone(),
         };
-        let at = self.rows.entry((component, row)).or_default().first_free();
-        if at == self.rows.entry((component, row)).or_default().tracks.len() {
-            let parent = self.component(trace, component)?;
-            let track = trace.track(&format!("{label} {at}"), Some(parent), Kind::Slices)?;
-            let rows = self.rows.entry((component, row)).or_default();
-            rows.tracks.push(track);
-            rows.open.push(None);
-        }
-        let rows = self.rows.entry((component, row)).or_default();
-        rows.open[at] = Some(id);
-        let number = matches!(row, Row::Stretch(_)).then_some(id);
-        trace.begin(time, rows.tracks[at], &label, number, flow)?;
-        Ok(at)
+        let at = self.rows.first_free(key);
+        let track = match self.rows.track(key, at) {
+            Some(track) => track,
+            None => {
+                let parent = self.component(trace, key.component)?;
+                let track = trace.track(&format!("{label} {at}"), Some(parent), Kind::Slices)?;
+                self.rows.add(key, track);
+                track
+            }
+        };
+        self.rows.take(key, at, id);
+        let number = matches!(key.row, Row::Thing(_)).then_some(id);
+        trace.begin(time, track, label, number, about)
     }
 
-    fn close(
+    fn close(&mut self, trace: &mut Trace<W>, time: u64, key: Key, id: u64) -> io::Result<()> {
+        // None of what was there before the recording.
+        let Some((track, held)) = self.rows.free(key, id) else {
+            return Ok(());
+        };
+        if held {
+            trace.end(time, track)?;
+        }
+        trace.end(time, track)
+    }
+
+    /// The thing waits for something else, drawn inside its slice.
+    fn hold(
         &mut self,
         trace: &mut Trace<W>,
         time: u64,
-        key: (u32, Row),
-        which: impl Fn(usize, u64) -> bool,
+        (key, id): (Key, u64),
+        because: Option<&'static str>,
     ) -> io::Result<()> {
-        if let Some(rows) = self.rows.get_mut(&key) {
-            let found =
-                (0..rows.open.len()).find(|r| rows.open[*r].is_some_and(|id| which(*r, id)));
-            if let Some(at) = found {
-                rows.open[at] = None;
-                return trace.end(time, rows.tracks[at]);
-            }
+        let Some((track, before)) = self.rows.hold(key, id, because) else {
+            return Ok(());
+        };
+        if before {
+            trace.end(time, track)?;
         }
-        // It began before the recording.
-        Ok(())
+        because.map_or(Ok(()), |why| {
+            trace.begin(time, track, why, None, &About::default())
+        })
     }
 
     fn wait(
@@ -170,7 +194,131 @@ impl<W: Write + Send> Timeline<W> {
         if before.is_some() {
             trace.end(time, track)?;
         }
-        because.map_or(Ok(()), |why| trace.begin(time, track, why, None, None))
+        because.map_or(Ok(()), |why| {
+            trace.begin(time, track, why, None, &About::default())
+        })
+    }
+
+    /// Component `number` has a counter `name`, or the event world for [`u32::MAX`].
+    fn count(
+        &mut self,
+        trace: &mut Trace<W>,
+        time: u64,
+        (number, name): (u32, &str),
+        value: f64,
+    ) -> io::Result<()> {
+        let key = (number, name.to_owned());
+        let track = match self.counters.get(&key) {
+            Some(track) => *track,
+            None => {
+                let (parent, name) = if number == u32::MAX {
+                    match name.rsplit_once('.') {
+                        Some((scope, name)) => (Some(self.group(trace, scope)?), name),
+                        None => (None, name),
+                    }
+                } else {
+                    (Some(self.component(trace, number)?), name)
+                };
+                let track = trace.track(name, parent, Kind::Counter)?;
+                self.counters.insert(key, track);
+                track
+            }
+        };
+        trace.counter(time, track, value)
+    }
+
+    /// The tick `at` is over: channels show how many messages they hold, in the order of their
+    /// numbers, so the order of evaluation within a tick leaves no trace.
+    fn count_messages(&mut self, trace: &mut Trace<W>) -> io::Result<()> {
+        let time = self.time.units(self.at, PICOSECONDS);
+        let mut counted = std::mem::take(&mut self.counted);
+        counted.sort_unstable();
+        counted.dedup();
+        for channel in counted.drain(..) {
+            let held = self.messages[channel as usize].len();
+            if held != std::mem::replace(&mut self.shown[channel as usize], held) {
+                let (receiver, port, _) = &self.channels[channel as usize];
+                let name = (*receiver, &*format!("messages in {port}"));
+                self.count(trace, time, name, held as f64)?;
+            }
+        }
+        self.counted = counted;
+        Ok(())
+    }
+
+    /// The window begins: what is there already begins with it.
+    fn start(&mut self, trace: &mut Trace<W>) -> io::Result<()> {
+        let time = self.time.units(self.at, PICOSECONDS);
+        for component in 0..self.waits.len() as u32 {
+            let because = self.waits[component as usize].take();
+            if self.wanted[component as usize] {
+                self.wait(trace, time, component, because)?;
+            }
+        }
+        for ((component, name, id), (about, because)) in std::mem::take(&mut self.early) {
+            let key = Key::thing(component, name);
+            self.open(trace, time, key, id, &about)?;
+            self.hold(trace, time, (key, id), because)?;
+        }
+        for channel in 0..self.channels.len() as u32 {
+            let (receiver, _, recorded) = self.channels[channel as usize];
+            if recorded {
+                let key = Key::channel(receiver, channel);
+                for Message { number, flow } in self.messages[channel as usize].clone() {
+                    self.open(trace, time, key, number, &flow_only(flow))?;
+                }
+            }
+        }
+        self.counted = (0..self.channels.len() as u32)
+            .filter(|channel| self.channels[*channel as usize].2)
+            .collect();
+        Ok(())
+    }
+
+    /// What happens before the window: remembered for its beginning.
+    fn remember(&mut self, tick: Tick, component: u32, probe: &Probe) {
+        match *probe {
+            Probe::Sent { channel, flow } => {
+                self.push(channel, flow);
+            }
+            Probe::Taken { channel } => {
+                self.messages[channel as usize].pop_front();
+            }
+            Probe::Signal { .. } => {}
+            _ if !self.wanted[component as usize] => {}
+            Probe::Begin {
+                name,
+                id,
+                ref about,
+            } => {
+                let thing = (component, name, id);
+                self.early.insert(thing, (about.clone(), None));
+            }
+            Probe::Held { name, id, because } => {
+                if let Some((_, held)) = self.early.get_mut(&(component, name, id)) {
+                    *held = because;
+                }
+            }
+            Probe::End { name, id } => {
+                self.early.remove(&(component, name, id));
+            }
+            Probe::Blocked { because } => {
+                self.explained = Some((tick, component));
+                self.waits[component as usize] = Some(because);
+            }
+            Probe::Waits { reason } if self.explained != Some((tick, component)) => {
+                self.waits[component as usize] = drawn(reason);
+            }
+            Probe::Waits { .. } | Probe::Instant { .. } | Probe::Value { .. } => {}
+        }
+    }
+
+    /// A message enters a channel; returns its number.
+    fn push(&mut self, channel: u32, flow: Option<u64>) -> u64 {
+        let messages = &mut self.messages[channel as usize];
+        let number = messages.back().map_or(0, |last| last.number + 1);
+        messages.push_back(Message { number, flow });
+        number
     }
 
     fn write(
@@ -183,108 +331,139 @@ impl<W: Write + Send> Timeline<W> {
         let time = self.time.units(tick, PICOSECONDS);
         match *probe {
             Probe::Sent { channel, flow } => {
+                let number = self.push(channel, flow);
                 let (receiver, _, recorded) = self.channels[channel as usize];
-                if recorded {
-                    let row = (receiver, Row::Channel(channel));
-                    let at = self.open(trace, time, row, 0, flow)?;
-                    self.messages[channel as usize].push_back(Some(at));
+                if !recorded {
+                    return Ok(());
                 }
-                Ok(())
+                self.counted.push(channel);
+                let key = Key::channel(receiver, channel);
+                self.open(trace, time, key, number, &flow_only(flow))
             }
             Probe::Taken { channel } => {
+                let oldest = self.messages[channel as usize].pop_front();
                 let (receiver, _, recorded) = self.channels[channel as usize];
-                let oldest = self.messages[channel as usize].pop_front().flatten();
-                match oldest {
-                    Some(at) if recorded => {
-                        let row = (receiver, Row::Channel(channel));
-                        self.close(trace, time, row, |r, _| r == at)
-                    }
-                    _ => Ok(()),
+                let Some(Message { number, .. }) = oldest.filter(|_| recorded) else {
+                    return Ok(());
+                };
+                self.counted.push(channel);
+                self.close(trace, time, Key::channel(receiver, channel), number)
+            }
+            Probe::Signal { signal, ref value } => {
+                let Some(name) = self.signals.get(&signal).cloned() else {
+                    return Ok(());
+                };
+                match *value {
+                    Sample::Bits(bits) => self.count(trace, time, (u32::MAX, &name), bits as f64),
+                    Sample::Real(real) => self.count(trace, time, (u32::MAX, &name), real),
+                    Sample::Text(_) => Ok(()),
                 }
             }
             _ if !self.wanted[component as usize] => Ok(()),
-            Probe::Begin { name, id } => self
-                .open(trace, time, (component, Row::Stretch(name)), id, None)
-                .map(|_| ()),
-            Probe::End { name, id } => {
-                self.close(trace, time, (component, Row::Stretch(name)), |_, i| i == id)
+            Probe::Begin {
+                name,
+                id,
+                ref about,
+            } => self.open(trace, time, Key::thing(component, name), id, about),
+            Probe::Held { name, id, because } => {
+                self.hold(trace, time, (Key::thing(component, name), id), because)
             }
+            Probe::End { name, id } => self.close(trace, time, Key::thing(component, name), id),
             Probe::Instant { name, .. } => {
                 let track = self.component(trace, component)?;
                 trace.instant(time, track, name)
             }
-            Probe::Value { name, value } => {
-                let track = if let Some(track) = self.counters.get(&(component, name)) {
-                    *track
-                } else {
-                    let parent = self.component(trace, component)?;
-                    let track = trace.track(name, Some(parent), Kind::Counter)?;
-                    self.counters.insert((component, name), track);
-                    track
-                };
-                trace.counter(time, track, value)
-            }
+            Probe::Value { name, value } => self.count(trace, time, (component, name), value),
             Probe::Blocked { because } => {
                 self.explained = Some((tick, component));
                 self.wait(trace, time, component, Some(because))
             }
             // What the component said itself in this evaluation says more than the reason.
             Probe::Waits { .. } if self.explained == Some((tick, component)) => Ok(()),
-            Probe::Waits { reason } => {
-                let because = match reason {
-                    Reason::Busy | Reason::Idle => None,
-                    Reason::Timer | Reason::Message | Reason::Credit => Some(reason.name()),
-                };
-                self.wait(trace, time, component, because)
-            }
+            Probe::Waits { reason } => self.wait(trace, time, component, drawn(reason)),
         }
     }
-}
 
-impl<W: Write + Send> ProbeSink for Timeline<W> {
-    fn record(&mut self, tick: Tick, component: u32, probe: &Probe) {
-        if tick < self.selection.from {
-            // Which message is taken in the window depends on those before.
-            match *probe {
-                Probe::Sent { channel, .. } => self.messages[channel as usize].push_back(None),
-                Probe::Taken { channel } => {
-                    self.messages[channel as usize].pop_front();
-                }
-                _ => {}
-            }
-            return;
+    /// Brings the recording to `tick`, which lies in the window.
+    fn reach(&mut self, trace: &mut Trace<W>, tick: Tick) -> io::Result<()> {
+        if !std::mem::replace(&mut self.started, true) {
+            self.at = self.selection.from;
+            self.start(trace)?;
         }
-        if !self.selection.covers(tick) {
-            return;
+        if tick > self.at {
+            self.count_messages(trace)?;
+            self.at = tick;
         }
+        Ok(())
+    }
+
+    /// Writes, unless that has failed before.
+    fn attempt(&mut self, write: impl FnOnce(&mut Self, &mut Trace<W>) -> io::Result<()>) {
         if let Some(mut trace) = self.trace.take() {
-            match self.write(&mut trace, tick, component, probe) {
+            match write(self, &mut trace) {
                 Ok(()) => self.trace = Some(trace),
                 Err(error) => self.failed = Some(error),
             }
         }
     }
 
-    fn finish(&mut self, now: Tick) -> io::Result<()> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
-        let Some(mut trace) = self.trace.take() else {
-            return Ok(());
-        };
-        // What is open ends with the recording, so that it has a length.
-        let end = self.selection.until.map_or(now, |until| until.min(now));
+    /// What is open ends with the recording, so that it has a length.
+    fn end(&mut self, trace: &mut Trace<W>, end: Tick) -> io::Result<()> {
+        self.reach(trace, end)?;
+        self.count_messages(trace)?;
         let end = self.time.units(end, PICOSECONDS);
-        for rows in self.rows.values() {
-            for (track, open) in rows.tracks.iter().zip(&rows.open) {
-                if open.is_some() {
-                    trace.end(end, *track)?;
-                }
+        for (track, held) in self.rows.open() {
+            if held {
+                trace.end(end, track)?;
             }
+            trace.end(end, track)?;
         }
         for component in 0..self.waits.len() as u32 {
-            self.wait(&mut trace, end, component, None)?;
+            if self.wanted[component as usize] {
+                self.wait(trace, end, component, None)?;
+            }
         }
         trace.flush()
+    }
+}
+
+/// What is drawn for a component that waits.
+fn drawn(reason: Reason) -> Option<&'static str> {
+    match reason {
+        Reason::Busy | Reason::Idle => None,
+        Reason::Timer | Reason::Message | Reason::Credit => Some(reason.name()),
+    }
+}
+
+fn flow_only(flow: Option<u64>) -> About {
+    About {
+        flow,
+        numbers: Vec::new(),
+    }
+}
+
+impl<W: Write + Send> ProbeSink for Timeline<W> {
+    fn record(&mut self, tick: Tick, component: u32, probe: &Probe) {
+        if tick < self.selection.from {
+            self.remember(tick, component, probe);
+        } else if self.selection.covers(tick) {
+            self.attempt(|timeline, trace| {
+                timeline.reach(trace, tick)?;
+                timeline.write(trace, tick, component, probe)
+            });
+        }
+    }
+
+    fn views(&self, component: u32) -> bool {
+        self.wanted[component as usize]
+    }
+
+    fn finish(&mut self, now: Tick) -> io::Result<()> {
+        let end = self.selection.until.map_or(now, |until| until.min(now));
+        if end >= self.selection.from {
+            self.attempt(|timeline, trace| timeline.end(trace, end));
+        }
+        self.trace = None;
+        self.failed.take().map_or(Ok(()), Err)
     }
 }

@@ -7,24 +7,25 @@ use fst_writer::{
     FstVarDirection, FstVarType, FstWriteError,
 };
 use vcd::{IdCode, TimescaleUnit, Value, VarType};
+use warpweave_framework::{Sample, Shape};
 
-/// A level of so many bits.
+/// Something with a value.
 pub(crate) struct Variable {
     scopes: Vec<String>,
     name: String,
-    bits: u32,
+    shape: Shape,
 }
 
 impl Variable {
     /// `path` has the scopes and the name with dots between them.
-    pub(crate) fn new(path: &str, bits: u32) -> Self {
-        let plain = path.replace('[', "(").replace(']', ")");
+    pub(crate) fn new(path: &str, shape: Shape) -> Self {
+        let plain = path.replace('[', "(").replace(']', ")").replace(' ', "_");
         let mut scopes: Vec<_> = plain.split('.').map(str::to_owned).collect();
         let name = scopes.pop().expect("a path has a last part");
         Self {
             scopes,
             name,
-            bits: bits.max(1),
+            shape,
         }
     }
 }
@@ -35,7 +36,7 @@ pub(crate) trait Writer {
     fn changes(
         &mut self,
         time: u64,
-        changes: &mut dyn Iterator<Item = (u32, u64)>,
+        changes: &mut dyn Iterator<Item = (u32, &Sample)>,
     ) -> io::Result<()>;
 
     /// Ends the file at `time`.
@@ -82,14 +83,14 @@ fn declare_all(variables: &[Variable], out: &mut dyn Declare) -> io::Result<()> 
 /// Value-change dump: text.
 pub(crate) struct Vcd<W: Write> {
     out: vcd::Writer<W>,
-    codes: Vec<(IdCode, u32)>,
+    codes: Vec<(IdCode, Shape)>,
 }
 
 impl<W: Write> Vcd<W> {
     pub(crate) fn new(out: W, variables: &[Variable]) -> io::Result<Self> {
         let mut vcd = Self {
             out: vcd::Writer::new(out),
-            codes: vec![(IdCode::FIRST, 1); variables.len()],
+            codes: vec![(IdCode::FIRST, Shape::Hidden); variables.len()],
         };
         vcd.out
             .version(concat!("warpweave ", env!("CARGO_PKG_VERSION")))?;
@@ -110,10 +111,13 @@ impl<W: Write> Declare for Vcd<W> {
     }
 
     fn variable(&mut self, number: usize, variable: &Variable) -> io::Result<()> {
-        let code = self
-            .out
-            .add_var(VarType::Wire, variable.bits, &variable.name, None)?;
-        self.codes[number] = (code, variable.bits);
+        let (kind, width) = match variable.shape {
+            Shape::Bits(width) => (VarType::Wire, width),
+            Shape::Real => (VarType::Real, 64),
+            Shape::Text | Shape::Hidden => (VarType::String, 1),
+        };
+        let code = self.out.add_var(kind, width, &variable.name, None)?;
+        self.codes[number] = (code, variable.shape);
         Ok(())
     }
 }
@@ -122,16 +126,25 @@ impl<W: Write> Writer for Vcd<W> {
     fn changes(
         &mut self,
         time: u64,
-        changes: &mut dyn Iterator<Item = (u32, u64)>,
+        changes: &mut dyn Iterator<Item = (u32, &Sample)>,
     ) -> io::Result<()> {
         self.out.timestamp(time)?;
         for (variable, value) in changes {
-            let (code, bits) = self.codes[variable as usize];
-            let bit = |b: u32| Value::from(value >> b & 1 != 0);
-            if bits == 1 {
-                self.out.change_scalar(code, bit(0))?;
-            } else {
-                self.out.change_vector(code, (0..bits).rev().map(bit))?;
+            let (code, shape) = self.codes[variable as usize];
+            match value {
+                Sample::Bits(value) => {
+                    let bit = |b: u32| Value::from(value >> b & 1 != 0);
+                    match shape {
+                        Shape::Bits(1) => self.out.change_scalar(code, bit(0))?,
+                        Shape::Bits(bits) => {
+                            self.out.change_vector(code, (0..bits).rev().map(bit))?;
+                        }
+                        _ => {}
+                    }
+                }
+                Sample::Real(value) => self.out.change_real(code, *value)?,
+                // Blanks end a text.
+                Sample::Text(text) => self.out.change_string(code, &text.replace(' ', "_"))?,
             }
         }
         Ok(())
@@ -146,7 +159,7 @@ impl<W: Write> Writer for Vcd<W> {
 /// Fast signal trace: compressed blocks.
 pub(crate) struct Fst<W: Write + Seek> {
     body: Option<FstBodyWriter<W>>,
-    signals: Vec<Option<(FstSignalId, u32)>>,
+    signals: Vec<Option<(FstSignalId, Shape)>>,
     text: Vec<u8>,
 }
 
@@ -155,7 +168,8 @@ const BLOCK: usize = 64 << 20;
 
 struct FstDeclarations<W: Write + Seek> {
     header: FstHeaderWriter<W>,
-    signals: Vec<Option<(FstSignalId, u32)>>,
+    /// None for texts, which the library cannot write.
+    signals: Vec<Option<(FstSignalId, Shape)>>,
 }
 
 impl<W: Write + Seek> Fst<W> {
@@ -193,17 +207,17 @@ impl<W: Write + Seek> Declare for FstDeclarations<W> {
     }
 
     fn variable(&mut self, number: usize, variable: &Variable) -> io::Result<()> {
+        let (signal, kind) = match variable.shape {
+            Shape::Bits(bits) => (FstSignalType::bit_vec(bits), FstVarType::Wire),
+            Shape::Real => (FstSignalType::real(), FstVarType::Real),
+            Shape::Text | Shape::Hidden => return Ok(()),
+        };
+        let direction = FstVarDirection::Implicit;
         let id = self
             .header
-            .var(
-                &variable.name,
-                FstSignalType::bit_vec(variable.bits),
-                FstVarType::Wire,
-                FstVarDirection::Implicit,
-                None,
-            )
+            .var(&variable.name, signal, kind, direction, None)
             .map_err(told)?;
-        self.signals[number] = Some((id, variable.bits));
+        self.signals[number] = Some((id, variable.shape));
         Ok(())
     }
 }
@@ -212,17 +226,23 @@ impl<W: Write + Seek> Writer for Fst<W> {
     fn changes(
         &mut self,
         time: u64,
-        changes: &mut dyn Iterator<Item = (u32, u64)>,
+        changes: &mut dyn Iterator<Item = (u32, &Sample)>,
     ) -> io::Result<()> {
         let body = self.body.as_mut().expect("not finished");
         body.time_change(time).map_err(told)?;
         for (variable, value) in changes {
-            let (id, bits) = self.signals[variable as usize].expect("all are declared");
+            let Some((id, shape)) = self.signals[variable as usize] else {
+                continue;
+            };
             self.text.clear();
-            let digits = (0..bits)
-                .rev()
-                .map(|b| b'0' + u8::from(value >> b & 1 != 0));
-            self.text.extend(digits);
+            match (shape, value) {
+                (Shape::Bits(bits), Sample::Bits(value)) => {
+                    let digit = |b: u32| b'0' + u8::from(value >> b & 1 != 0);
+                    self.text.extend((0..bits).rev().map(digit));
+                }
+                (Shape::Real, Sample::Real(value)) => self.text.extend(value.to_le_bytes()),
+                _ => continue,
+            }
             body.signal_change(id, &self.text).map_err(told)?;
         }
         if body.size() > BLOCK {

@@ -1,17 +1,23 @@
 //! Levels over time: how full channels are and what components wait for.
 
+use std::collections::BTreeMap;
 use std::io::{self, Seek, Write};
 
-use warpweave_framework::{Probe, ProbeSink, Reason, Simulation, Tick, TimeBase};
+use warpweave_framework::{Probe, ProbeSink, Sample, Shape, Simulation, Tick, TimeBase};
 
 use crate::PICOSECONDS;
 use crate::selection::Selection;
 use crate::vcd_fst::{Fst, Variable, Vcd, Writer};
 
 /// Records a waveform. Per component there is `state`, the number of the [`Reason`] in
-/// [`Reason::ALL`] (0 busy, 1 timer, 2 message, 3 credit, 4 idle); per channel, below its
-/// receiver, the port's name with the messages in the channel, in flight or waiting. Brackets in
-/// names become parentheses, because viewers take brackets for bit ranges.
+/// [`Reason::ALL`] (0 busy, 1 timer, 2 message, 3 credit, 4 idle), and the levels it shows
+/// ([`warpweave_framework::View::level`]); per channel, below its receiver, the port's name with
+/// the messages in the channel, in flight or waiting; and every signal and FIFO that the event
+/// world has when the recording begins. Brackets in names become parentheses, because viewers take
+/// brackets for bit ranges, and blanks become underscores.
+///
+/// [`Reason`]: warpweave_framework::Reason
+/// [`Reason::ALL`]: warpweave_framework::Reason::ALL
 pub struct Waveform {
     writer: Option<Box<dyn Writer + Send>>,
     time: TimeBase,
@@ -19,7 +25,9 @@ pub struct Waveform {
     /// Variable of each component's state and of each channel.
     states: Vec<Option<u32>>,
     channels: Vec<Option<u32>>,
-    values: Vec<u64>,
+    levels: BTreeMap<(u32, &'static str), u32>,
+    signals: BTreeMap<u32, u32>,
+    values: Vec<Sample>,
     /// Variables that changed at tick `at`, each once.
     changed: Vec<u32>,
     is_changed: Vec<bool>,
@@ -30,6 +38,29 @@ pub struct Waveform {
 }
 
 const STATE_BITS: u32 = 3;
+const LEVEL_BITS: u32 = 32;
+
+/// The variables of a waveform with the values they begin with.
+#[derive(Default)]
+struct Variables {
+    declared: Vec<Variable>,
+    values: Vec<Sample>,
+}
+
+impl Variables {
+    fn declare(&mut self, name: &str, shape: Shape, value: Sample) -> u32 {
+        self.declared.push(Variable::new(name, shape));
+        self.values.push(value);
+        self.values.len() as u32 - 1
+    }
+}
+
+/// Counts messages in a channel.
+fn add(value: &mut Sample, by: i128) {
+    if let Sample::Bits(held) = value {
+        *held = held.saturating_add_signed(by);
+    }
+}
 
 impl Waveform {
     /// Records as VCD.
@@ -38,7 +69,7 @@ impl Waveform {
     /// When `out` cannot be written.
     pub fn vcd(
         out: impl Write + Send + 'static,
-        simulation: &Simulation,
+        simulation: &mut Simulation,
         selection: &Selection,
     ) -> io::Result<Self> {
         Self::new(simulation, selection, |variables| {
@@ -52,7 +83,7 @@ impl Waveform {
     /// When `out` cannot be written.
     pub fn fst(
         out: impl Write + Seek + Send + 'static,
-        simulation: &Simulation,
+        simulation: &mut Simulation,
         selection: &Selection,
     ) -> io::Result<Self> {
         Self::new(simulation, selection, |variables| {
@@ -61,50 +92,57 @@ impl Waveform {
     }
 
     fn new(
-        simulation: &Simulation,
+        simulation: &mut Simulation,
         selection: &Selection,
         open: impl FnOnce(&[Variable]) -> io::Result<Box<dyn Writer + Send>>,
     ) -> io::Result<Self> {
-        let mut variables = Vec::new();
-        let mut declare = |wanted: bool, name: &dyn Fn() -> String, bits: u32| {
-            wanted.then(|| {
-                variables.push(Variable::new(&name(), bits));
-                variables.len() as u32 - 1
-            })
-        };
+        let mut variables = Variables::default();
+        let occupancies = simulation.occupancies();
         let paths: Vec<_> = simulation.instances().map(|(path, _)| path).collect();
         let wanted = selection.instances(simulation);
-        let states = paths
-            .iter()
-            .zip(wanted)
-            .map(|(path, wanted)| declare(wanted, &|| format!("{path}.state"), STATE_BITS))
-            .collect();
+        let mut levels = BTreeMap::new();
+        let mut states = vec![None; paths.len()];
+        for number in (0..paths.len()).filter(|number| wanted[*number]) {
+            let path = paths[number];
+            let state = Sample::Bits(simulation.reason(number) as u128);
+            states[number] =
+                Some(variables.declare(&format!("{path}.state"), Shape::Bits(STATE_BITS), state));
+            for (name, level) in simulation.levels(number as u32) {
+                let variable = variables.declare(
+                    &format!("{path}.{name}"),
+                    Shape::Bits(LEVEL_BITS),
+                    Sample::Bits(u128::from(level)),
+                );
+                levels.insert((number as u32, name), variable);
+            }
+        }
         let wanted = selection.channels(simulation);
-        let channels = (0..simulation.channel_count() as u32)
-            .zip(wanted)
-            .map(|(number, wanted)| {
-                let [_, (receiver, port)] = simulation.channel_ends(number);
-                let bits = u32::BITS - simulation.channel_capacity(number).leading_zeros();
-                declare(
-                    wanted,
-                    &|| format!("{}.{port}", paths[receiver as usize]),
-                    bits,
-                )
-            })
-            .collect();
-        let mut values = vec![0; variables.len()];
-        let states: Vec<Option<u32>> = states;
-        for state in states.iter().flatten() {
-            values[*state as usize] = Reason::Idle as u64;
+        let mut channels = vec![None; wanted.len()];
+        for number in (0..wanted.len()).filter(|number| wanted[*number]) {
+            let [_, (receiver, port)] = simulation.channel_ends(number as u32);
+            let capacity = simulation.channel_capacity(number as u32);
+            let bits = (u32::BITS - capacity.leading_zeros()).max(1);
+            let name = format!("{}.{port}", paths[receiver as usize]);
+            let held = Sample::Bits(occupancies[number] as u128);
+            channels[number] = Some(variables.declare(&name, Shape::Bits(bits), held));
+        }
+        let mut signals = BTreeMap::new();
+        for line in simulation.signals() {
+            if selection.names(&line.name) {
+                let variable = variables.declare(&line.name, line.shape, line.value);
+                signals.insert(line.id, variable);
+            }
         }
         Ok(Self {
-            writer: Some(open(&variables)?),
+            writer: Some(open(&variables.declared)?),
             time: simulation.time().clone(),
             selection: selection.clone(),
             states,
             channels,
-            is_changed: vec![false; values.len()],
-            values,
+            levels,
+            signals,
+            is_changed: vec![false; variables.values.len()],
+            values: variables.values,
             changed: Vec::new(),
             at: Tick(0),
             started: false,
@@ -112,7 +150,10 @@ impl Waveform {
         })
     }
 
-    fn set(&mut self, variable: u32, change: impl FnOnce(&mut u64)) {
+    fn set(&mut self, variable: Option<u32>, change: impl FnOnce(&mut Sample)) {
+        let Some(variable) = variable else {
+            return;
+        };
         let at = variable as usize;
         change(&mut self.values[at]);
         if !std::mem::replace(&mut self.is_changed[at], true) {
@@ -135,8 +176,8 @@ impl Waveform {
             && covered
             && !self.changed.is_empty()
         {
-            let changes = self.changed.iter().map(|v| (*v, self.values[*v as usize]));
-            if let Err(error) = writer.changes(now, &mut changes.into_iter()) {
+            let mut changes = self.changed.iter().map(|v| (*v, &self.values[*v as usize]));
+            if let Err(error) = writer.changes(now, &mut changes) {
                 self.failed = Some(error);
                 self.writer = None;
             }
@@ -160,27 +201,41 @@ impl ProbeSink for Waveform {
         }
         match *probe {
             Probe::Waits { reason } => {
-                if let Some(variable) = self.states[component as usize] {
-                    self.set(variable, |value| *value = reason as u64);
-                }
+                let variable = self.states[component as usize];
+                self.set(variable, |value| *value = Sample::Bits(reason as u128));
             }
             Probe::Sent { channel, .. } => {
-                if let Some(variable) = self.channels[channel as usize] {
-                    self.set(variable, |value| *value += 1);
-                }
+                self.set(self.channels[channel as usize], |value| add(value, 1));
             }
             Probe::Taken { channel } => {
-                if let Some(variable) = self.channels[channel as usize] {
-                    // Messages of before the recording are not known.
-                    self.set(variable, |value| *value = value.saturating_sub(1));
-                }
+                self.set(self.channels[channel as usize], |value| add(value, -1));
+            }
+            Probe::Value { name, value } => {
+                // Beyond its bits a level shows as the most they can.
+                let most = f64::from(u32::MAX);
+                let level = value.clamp(0.0, most) as u128;
+                let variable = self.levels.get(&(component, name)).copied();
+                self.set(variable, |value| *value = Sample::Bits(level));
+            }
+            Probe::Signal { signal, ref value } => {
+                let variable = self.signals.get(&signal).copied();
+                self.set(variable, |now| now.clone_from(value));
             }
             _ => {}
         }
     }
 
+    fn views(&self, component: u32) -> bool {
+        self.states[component as usize].is_some()
+    }
+
     fn finish(&mut self, now: Tick) -> io::Result<()> {
         self.write_tick();
+        if self.at < self.selection.from && self.selection.from <= now {
+            // Nothing happened in the window; it still shows the levels.
+            self.at = self.selection.from;
+            self.write_tick();
+        }
         if let Some(error) = self.failed.take() {
             return Err(error);
         }

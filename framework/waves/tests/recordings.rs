@@ -5,10 +5,10 @@ mod decode;
 use std::io::Cursor;
 use std::path::Path;
 
-use decode::{Event, decode};
+use decode::{Event, decode, slices};
 use warpweave_framework::{
-    Component, Context, Frequency, InPort, Link, Next, OutPort, Ports, Probe, RunLimits,
-    Simulation, SystemBuilder, Tick,
+    About, Component, Context, Frequency, InPort, Link, Next, OutPort, Ports, Probe, RunLimits,
+    Simulation, SystemBuilder, Tick, View,
 };
 use warpweave_waves::{Format, Selection, record_to};
 
@@ -62,7 +62,11 @@ impl Component for Worker {
         };
         let until = ctx.cycle() + 3;
         self.until = Some((until, id));
-        ctx.probe(|| Probe::Begin { name: "work", id });
+        ctx.probe(|| Probe::Begin {
+            name: "work",
+            id,
+            about: About::default(),
+        });
         ctx.probe(|| Probe::Value {
             name: "last",
             value: id as f64,
@@ -87,7 +91,7 @@ fn record(format: Format, selection: &Selection) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("run");
     let mut simulation = system();
-    let sink = record_to(&path, format, &simulation, selection).expect("writable");
+    let sink = record_to(&path, format, &mut simulation, selection).expect("writable");
     simulation.set_probe_sink(Some(sink));
     simulation.run(&RunLimits::default());
     simulation.finish_probes().expect("written");
@@ -223,9 +227,12 @@ fn a_timeline_shows_work_messages_waits_and_counters_on_their_tracks() {
         [Event::begin(from, track, name), Event::end(to, track)]
     };
     let work = "top/worker[0]/work 0";
-    let expected: Vec<_> = [(1, 4), (4, 7), (7, 10), (10, 13)]
-        .iter()
-        .flat_map(|(a, b)| slice(a * 1000, b * 1000, "work", work))
+    let expected: Vec<_> = (0..4u64)
+        .flat_map(|id| {
+            let [mut begin, end] = slice((3 * id + 1) * 1000, (3 * id + 4) * 1000, "work", work);
+            begin.notes.push(("id".to_owned(), id));
+            [begin, end]
+        })
         .collect();
     assert_eq!(on(work), expected);
     // The first message waits from 0 to 1 on the first row, the third from 2 to 7.
@@ -252,21 +259,204 @@ fn a_timeline_shows_work_messages_waits_and_counters_on_their_tracks() {
 }
 
 #[test]
-fn every_slice_that_begins_ends() {
-    for until in 0..14 {
+fn every_slice_that_begins_ends_whatever_the_window() {
+    let whole = slices(&decode(&record(Format::Perfetto, &Selection::default())));
+    for (from, until) in (0..14).flat_map(|from| (from..14).map(move |until| (from, until))) {
         let selection = Selection {
+            from: Tick(from),
             until: Some(Tick(until)),
             ..Selection::default()
         };
         let events = decode(&record(Format::Perfetto, &selection));
-        let mut open = std::collections::BTreeMap::<_, i32>::new();
-        for event in &events {
-            if event.value.is_none() {
-                *open.entry(&event.track).or_default() += if event.name.is_some() { 1 } else { -1 };
-            }
+        let (from, until) = (from * 1000, until * 1000);
+        let inside = |slice: &decode::Slice| from <= slice.from && slice.until <= until;
+        let seen = slices(&events);
+        assert!(seen.iter().all(inside), "{from}..{until}: {seen:?}");
+        // What is worked on in the middle of the window is there, from its beginning on.
+        let work = |slice: &&decode::Slice| slice.begin.name.as_deref() == Some("work");
+        for slice in whole.iter().filter(work) {
+            let (begin, end) = (slice.from.max(from), slice.until.min(until));
+            let found = seen
+                .iter()
+                .filter(work)
+                .any(|s| (s.from, s.until) == (begin, end));
+            assert!(
+                found || begin >= end,
+                "{from}..{until}: {slice:?} is not in {seen:?}"
+            );
         }
-        assert!(open.values().all(|n| *n == 0), "until {until}: {open:?}");
     }
+}
+
+/// Holds a number for two cycles, waiting for a key in the first.
+#[derive(Default)]
+struct Safe {
+    inside: Option<(u64, bool)>,
+    taken: u64,
+}
+
+impl Component for Safe {
+    fn ports(&mut self, _: &mut Ports<'_>) {}
+
+    fn evaluate(&mut self, _: &mut Context<'_>) -> Next {
+        self.inside = match self.inside {
+            Some((number, true)) => Some((number, false)),
+            _ if self.taken == 3 => None,
+            _ => {
+                self.taken += 1;
+                Some((self.taken * 10, true))
+            }
+        };
+        if self.inside.is_some() {
+            Next::Busy
+        } else {
+            Next::Idle
+        }
+    }
+
+    fn view(&self, view: &mut View<'_>) {
+        if let Some((number, locked)) = self.inside {
+            view.thing("deposit", 0)
+                .number("number", number)
+                .flow(Some(number + 1))
+                .waits(locked.then_some("key"));
+        }
+        view.level("deposits", u64::from(self.inside.is_some()));
+        let locked = self.inside.is_some_and(|(_, locked)| locked);
+        view.blocked(locked.then_some("the door is shut"));
+    }
+}
+
+fn record_safe(format: Format) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("run");
+    let mut builder = SystemBuilder::new();
+    let clock = builder.clock("core", Frequency::new(1_000_000_000, 1).expect("not zero"));
+    builder.add("safe", clock, Safe::default());
+    let mut simulation = builder.elaborate().expect("well formed");
+    let everything = Selection::default();
+    let sink = record_to(&path, format, &mut simulation, &everything).expect("writable");
+    simulation.set_probe_sink(Some(sink));
+    simulation.run(&RunLimits::default());
+    simulation.finish_probes().expect("written");
+    std::fs::read(&path).expect("written")
+}
+
+#[test]
+fn a_timeline_shows_what_is_in_a_component_and_what_it_waits_for_inside() {
+    let events = decode(&record_safe(Format::Perfetto));
+    let slices = slices(&events);
+    let row = "safe/deposit 0";
+    let seen: Vec<_> = slices
+        .iter()
+        .filter(|slice| slice.begin.track == row)
+        .map(|slice| {
+            let name = slice.begin.name.as_deref().expect("slices have names");
+            (slice.depth, name, slice.from, slice.until)
+        })
+        .collect();
+    let expected =
+        [0, 2000, 4000].map(|at| [(1, "key", at, at + 1000), (0, "deposit", at, at + 2000)]);
+    assert_eq!(seen, expected.concat());
+    let deposits = slices
+        .iter()
+        .filter(|s| s.begin.name.as_deref() == Some("deposit"));
+    for (slice, number) in deposits.zip([10, 20, 30]) {
+        assert_eq!(slice.note("number"), Some(number));
+        assert_eq!(slice.begin.flow, Some(number + 1));
+    }
+    let blocked = slices.iter().filter(|s| s.begin.track == "safe");
+    let blocked: Vec<_> = blocked.map(|s| (s.from, s.until)).collect();
+    assert_eq!(blocked, [(0, 1000), (2000, 3000), (4000, 5000)]);
+    let levels = events.iter().filter(|e| e.track == "safe/deposits");
+    let levels: Vec<_> = levels.map(|e| (e.time, e.value)).collect();
+    assert_eq!(levels, [(0, Some(1.0)), (6000, Some(0.0))]);
+}
+
+#[test]
+fn both_waveform_files_show_the_levels_of_components() {
+    for format in [Format::Vcd, Format::Fst] {
+        let seen = levels(record_safe(format), &["safe"], "deposits");
+        assert_eq!(changes_only(&seen), [(0, 1), (6000, 0)], "{format:?}");
+    }
+}
+
+/// A process that counts, in words too, beside the components.
+fn record_signals(format: Format, selection: &Selection) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("run");
+    let mut builder = SystemBuilder::new();
+    let clock = builder.clock("core", Frequency::new(1_000_000_000, 1).expect("not zero"));
+    builder.add("safe", clock, Safe::default());
+    let world = builder.world().scope("bench");
+    let (wide, real) = (world.signal("wide", 0u128), world.signal("real", 0.5));
+    let text = world.signal("text", "no word".to_owned());
+    let w = world.clone();
+    world.process("count", async move {
+        for n in 1..4u32 {
+            w.ticks(2).await;
+            wide.write(u128::from(n) << 100);
+            real.write(f64::from(n) / 4.0);
+            text.write(format!("word {n}"));
+        }
+    });
+    let mut simulation = builder.elaborate().expect("well formed");
+    selection.check(&simulation).expect("something is selected");
+    let sink = record_to(&path, format, &mut simulation, selection).expect("writable");
+    simulation.set_probe_sink(Some(sink));
+    simulation.run(&RunLimits::default());
+    simulation.finish_probes().expect("written");
+    std::fs::read(&path).expect("written")
+}
+
+#[test]
+fn both_waveform_files_show_the_signals_of_the_event_world() {
+    for format in [Format::Vcd, Format::Fst] {
+        let file = record_signals(format, &Selection::default());
+        let mut wave = wellen::simple::read_from_reader(Cursor::new(file)).expect("a waveform");
+        let mut seen = |name: &str| -> Vec<(u64, String)> {
+            let variable = wave.hierarchy().lookup_var(&["bench"], name);
+            let variable = variable.unwrap_or_else(|| panic!("{format:?} has no {name}"));
+            let signal = wave.hierarchy()[variable].signal_ref();
+            wave.load_signals(&[signal]);
+            let times = wave.time_table();
+            let changes = wave.get_signal(signal).expect("loaded").iter_changes();
+            changes
+                .map(|(at, value)| (times[at as usize], value.to_string()))
+                .collect()
+        };
+        let wide = seen("wide");
+        let expected = (0..4u64).map(|n| (2000 * n, format!("{:0128b}", u128::from(n) << 100)));
+        assert_eq!(wide, expected.collect::<Vec<_>>(), "{format:?}");
+        let real: Vec<_> = seen("real")
+            .into_iter()
+            .map(|(at, r)| (at, r.parse()))
+            .collect();
+        let expected = [(0, 0.5), (2000, 0.25), (4000, 0.5), (6000, 0.75)];
+        assert_eq!(real, expected.map(|(at, r)| (at, Ok(r))), "{format:?}");
+        if format == Format::Vcd {
+            let words: Vec<_> = seen("text").into_iter().map(|(_, word)| word).collect();
+            assert_eq!(words, ["no_word", "word_1", "word_2", "word_3"]);
+        }
+    }
+}
+
+#[test]
+fn signals_are_selected_by_name_and_counters_of_a_timeline() {
+    let selection = Selection {
+        paths: vec!["bench.r*".to_owned()],
+        ..Selection::default()
+    };
+    let text = String::from_utf8(record_signals(Format::Vcd, &selection)).expect("text");
+    assert!(text.contains(" real $end"), "{text}");
+    assert!(!text.contains("wide") && !text.contains("safe"), "{text}");
+    let events = decode(&record_signals(Format::Perfetto, &selection));
+    let values: Vec<_> = events.iter().map(|e| (e.time, e.value)).collect();
+    assert_eq!(
+        values,
+        [(2000, Some(0.25)), (4000, Some(0.5)), (6000, Some(0.75))]
+    );
+    assert!(events.iter().all(|event| event.track == "bench/real"));
 }
 
 #[test]
@@ -275,7 +465,7 @@ fn a_disk_that_is_full_is_reported_at_the_end() {
     let sink = record_to(
         Path::new("/dev/full"),
         Format::Vcd,
-        &simulation,
+        &mut simulation,
         &Selection::default(),
     );
     // The declarations fit a buffer; what follows is told when it is written out.

@@ -1,11 +1,13 @@
 //! `warpweave bench dram` and `warpweave validate dram`.
 
 mod drive;
+mod judge;
 mod presets;
 mod traces;
 mod validate;
 
 pub use drive::{Outcome, Summary, drive};
+pub use judge::{Verdict, judge};
 pub use presets::{NAMES, Setup, load};
 pub use traces::{CommandRow, RequestRow, ServedRow, read_commands, read_requests};
 pub use validate::validate;

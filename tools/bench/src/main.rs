@@ -1,96 +1,226 @@
 //! Speed of the kernel and of whole systems.
 //!
 //! ```text
-//! cargo run --release -p warpweave-bench -- kernel                 every workload at its size
-//! cargo run --release -p warpweave-bench -- kernel ring 1024 64 200000
+//! cargo run --release -p warpweave-bench -- kernel                 every workload
+//! cargo run --release -p warpweave-bench -- kernel ring --format json
+//! cargo run --release -p warpweave-bench --features peers -- kernel --peers
+//! cargo run --release -p warpweave-bench -- gate                   instructions against the table
 //! cargo run --release -p warpweave-bench -- parallel               efficiency of dividing the work
-//! valgrind --tool=callgrind target/release/warpweave-bench kernel ring 1024 64 200000
 //! cargo run --release -p warpweave-bench -- system                 the two speed scenarios
 //! cargo run --release -p warpweave-bench -- system scenarios/bfs_60.ron workload.block=128
+//! valgrind --tool=callgrind target/release/warpweave-bench one ring 200000
 //! ```
-//!
-//! Instructions per unit are the difference of two callgrind runs of different length, divided by
-//! the difference in units; host time is shown for orientation only.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program: tables on stdout, errors on stderr"
+    reason = "a program: figures on stdout, notes and errors on stderr"
 )]
 
-mod kernel;
+mod callgrind;
+mod components;
+mod elaboration;
+mod gate;
+mod limit;
+#[cfg(feature = "peers")]
+mod nexosim_peer;
+mod one;
+#[cfg(feature = "systems")]
 mod parallel;
 mod phold;
+mod report;
+mod rounds;
 mod signals;
+#[cfg(feature = "systems")]
 mod system;
+mod systemc;
+mod workload;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: warpweave-bench kernel [ring MODULES TOKENS HOPS | pipe STAGES DEPTH \
-                     EVERY ITEMS | phold OBJECTS EVENTS DELAY_MAX TOTAL | \
-                     signals WIDTH DEPTH TICKS]
-       warpweave-bench parallel [REPEATS SCENARIO [PATH=VALUE ...]]
-       warpweave-bench system [SCENARIO [PATH=VALUE ...]]";
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::rounds::Plan;
+use crate::workload::{Implementation, Workload};
+
+/// Speed of the kernel and of whole systems.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Time the kernel's workloads, and count their instructions where valgrind is installed.
+    Kernel {
+        /// Which workloads; all, if none is named.
+        workloads: Vec<Workload>,
+        /// Run what else there is: SystemC, if it is installed, and simulators that are crates.
+        #[arg(long)]
+        peers: bool,
+        /// Output.
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+        /// Rounds in which everybody runs once.
+        #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
+        pairs: u16,
+        /// Make all runs this many times shorter.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+        shorter: u64,
+    },
+    /// Run one workload once: prints CPU nanoseconds, units, checksum and bytes.
+    One {
+        workload: Workload,
+        /// Hops, items, events, changes or components.
+        units: u64,
+        /// Who runs it.
+        #[arg(long, value_parser = implementation, default_value = "warpweave")]
+        by: Implementation,
+        /// The sizes of the workload, in their order; the usual ones, if none is given.
+        #[arg(long = "size", value_name = "SIZE")]
+        sizes: Vec<u64>,
+    },
+    /// Count instructions per unit and fail where there are more than the table says.
+    Gate {
+        /// The table.
+        #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.csv"))]
+        table: PathBuf,
+        /// Write the table instead.
+        #[arg(long, conflicts_with = "shorter")]
+        write: bool,
+        /// Make all runs this many times shorter; the counts are less exact.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+        shorter: u64,
+    },
+    /// Measure how evenly divisions spread the work of a scenario.
+    #[cfg(feature = "systems")]
+    Parallel {
+        /// Runs of which the least times are taken.
+        #[arg(default_value_t = 5)]
+        repeats: u32,
+        /// Scenario file; two of the repository, if none is named.
+        scenario: Option<String>,
+        /// Overrides, `path=value`.
+        #[arg(value_name = "PATH=VALUE")]
+        sets: Vec<String>,
+    },
+    /// Measure the speed of whole systems.
+    #[cfg(feature = "systems")]
+    System {
+        /// Scenario file; two of the repository, if none is named.
+        scenario: Option<String>,
+        /// Overrides, `path=value`.
+        #[arg(value_name = "PATH=VALUE")]
+        sets: Vec<String>,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let lines = match words.split_first() {
-        Some((&"kernel", rest)) => kernel_lines(rest).ok_or_else(|| USAGE.to_owned()),
-        Some((&"parallel", [])) => parallel::DEFAULTS
-            .iter()
-            .map(|(path, sets)| parallel::measure(path, &owned(sets), 5))
-            .collect(),
-        Some((&"parallel", [repeats, path, sets @ ..])) => match repeats.parse() {
-            Ok(repeats) => parallel::measure(path, &owned(sets), repeats).map(|text| vec![text]),
-            Err(_) => Err(USAGE.to_owned()),
-        },
-        Some((&"system", [])) => system::SCENARIOS
-            .iter()
-            .map(|path| system::measure(path, &[]))
-            .collect(),
-        Some((&"system", [path, sets @ ..])) => {
-            let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-            system::measure(path, &sets).map(|line| vec![line])
-        }
-        _ => Err(USAGE.to_owned()),
-    };
-    match lines {
-        Ok(lines) => {
-            for line in lines {
-                println!("{line}");
-            }
-            ExitCode::SUCCESS
-        }
+    match run(Arguments::parse().command) {
+        Ok(code) => code,
         Err(message) => {
-            eprintln!("{message}");
+            eprintln!("error: {message}");
             ExitCode::from(2)
         }
     }
 }
 
-fn owned(words: &[&str]) -> Vec<String> {
-    words.iter().map(|s| (*s).to_owned()).collect()
+fn run(command: Command) -> Result<ExitCode, String> {
+    match command {
+        Command::Kernel {
+            workloads,
+            peers,
+            format,
+            pairs,
+            shorter,
+        } => {
+            let plan = Plan {
+                workloads: some_or_all(workloads),
+                peers,
+                pairs: usize::from(pairs),
+                shorter,
+            };
+            let figures = plan.measure(&mut |note| eprintln!("{note}"))?;
+            match format {
+                Format::Text => print!("{}", report::text(&figures)),
+                Format::Json => print!("{}", report::json(&figures)),
+            }
+        }
+        Command::One {
+            workload,
+            units,
+            by,
+            sizes,
+        } => {
+            let usual = workload.sizes();
+            let sizes = if sizes.is_empty() { usual } else { &sizes };
+            println!("{}", one::run(workload, by, sizes, units)?.line());
+        }
+        Command::Gate {
+            table, write: true, ..
+        } => print!("{}", gate::write(&table)?),
+        Command::Gate { table, shorter, .. } => {
+            let (text, holds) = gate::check(&table, shorter)?;
+            print!("{text}");
+            if !holds {
+                eprintln!(
+                    "error: more instructions than {} allows\nhint: if they are worth it, write \
+                     the table anew with gate --write and say why",
+                    table.display()
+                );
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+        #[cfg(feature = "systems")]
+        Command::Parallel {
+            repeats,
+            scenario,
+            sets,
+        } => match scenario {
+            Some(path) => println!("{}", parallel::measure(&path, &sets, repeats)?),
+            None => {
+                for (path, sets) in parallel::DEFAULTS {
+                    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+                    println!("{}", parallel::measure(path, &sets, repeats)?);
+                }
+            }
+        },
+        #[cfg(feature = "systems")]
+        Command::System { scenario, sets } => match scenario {
+            Some(path) => println!("{}", system::measure(&path, &sets)?),
+            None => {
+                for path in system::SCENARIOS {
+                    println!("{}", system::measure(path, &[])?);
+                }
+            }
+        },
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn kernel_lines(words: &[&str]) -> Option<Vec<String>> {
-    let Some((name, sizes)) = words.split_first() else {
-        return Some(vec![
-            kernel::ring(1024, 64, 20_000_000),
-            kernel::pipe(8, 4, 3, 1_000_000),
-            phold::phold(1024, 16, 1000, 10_000_000),
-            signals::signals(64, 16, 5000),
-        ]);
-    };
-    let sizes: Vec<u64> = sizes
-        .iter()
-        .map(|s| s.parse().ok())
-        .collect::<Option<_>>()?;
-    let line = match (*name, sizes[..].as_ref()) {
-        ("ring", &[modules, tokens, hops]) => kernel::ring(modules, tokens, hops),
-        ("pipe", &[stages, depth, every, items]) => kernel::pipe(stages, depth, every, items),
-        ("phold", &[objects, events, delay, total]) => phold::phold(objects, events, delay, total),
-        ("signals", &[width, depth, ticks]) => signals::signals(width, depth, ticks),
-        _ => return None,
-    };
-    Some(vec![line])
+/// Implementations are named as in reports, with underscores.
+fn implementation(name: &str) -> Result<Implementation, String> {
+    let all = Implementation::value_variants();
+    all.iter()
+        .copied()
+        .find(|by| by.name() == name)
+        .ok_or_else(|| {
+            let known: Vec<&str> = all.iter().map(|by| by.name()).collect();
+            format!("nobody is called {name}\nhint: {}", known.join(", "))
+        })
+}
+
+fn some_or_all(workloads: Vec<Workload>) -> Vec<Workload> {
+    if workloads.is_empty() {
+        Workload::ALL.to_vec()
+    } else {
+        workloads
+    }
 }

@@ -2,19 +2,48 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
 
-use crate::kernel::{elaborate, measure, one_clock};
+use crate::components::{elaborate, one_clock, timed};
+use crate::workload::{Sample, Tally};
 
-struct Objects {
+/// What the events are handled by.
+pub(crate) struct Objects {
     /// Events handled by each object.
     handled: Vec<Cell<u64>>,
     random: Cell<u64>,
+    delay_max: u64,
     /// Events still to be handled.
     left: Cell<u64>,
 }
 
 impl Objects {
+    pub(crate) fn new(objects: u64, delay_max: u64, total: u64) -> Self {
+        Self {
+            handled: vec![Cell::new(0); objects as usize],
+            random: Cell::new(0x9e37_79b9_7f4a_7c15),
+            delay_max,
+            left: Cell::new(total),
+        }
+    }
+
+    /// Handles an event at `object`: where the next one goes, and after how long.
+    #[inline]
+    pub(crate) fn handle(&self, object: u64) -> Option<(u64, u64)> {
+        if self.left.get() == 0 {
+            return None;
+        }
+        self.left.set(self.left.get() - 1);
+        let handled = &self.handled[object as usize];
+        handled.set(handled.get() + 1);
+        let draw = self.draw();
+        // Scaled instead of divided: the workload is the kernel, not the random numbers.
+        let object = ((draw >> 32) * self.handled.len() as u64) >> 32;
+        Some((object, 1 + (((draw & 0xffff_ffff) * self.delay_max) >> 32)))
+    }
+
     /// Xorshift (Marsaglia 2003).
+    #[inline]
     fn draw(&self) -> u64 {
         let mut random = self.random.get();
         random ^= random << 13;
@@ -23,38 +52,41 @@ impl Objects {
         self.random.set(random);
         random
     }
+
+    /// What the run gave; the sequence of draws makes the counts depend on the order of all events.
+    pub(crate) fn sample(&self, elapsed: Duration) -> Sample {
+        let tally = Tally::default();
+        for (i, handled) in self.handled.iter().enumerate() {
+            tally.add(i as u64, handled.get());
+        }
+        Sample {
+            ns: elapsed.as_nanos() as u64,
+            units: self.handled.iter().map(Cell::get).sum(),
+            checksum: tally.sum(),
+            bytes: 0,
+        }
+    }
 }
 
 /// Every event handled is sent to a random object at a random later time, `total` times in all.
-pub(crate) fn phold(objects: u64, events: u64, delay_max: u64, total: u64) -> String {
-    let (objects, delay_max) = (objects.max(1), delay_max.max(1));
+pub(crate) fn phold(objects: u64, events: u64, delay_max: u64, total: u64) -> Sample {
     let (mut builder, _) = one_clock();
     let world = builder.world();
-    let state = Rc::new(Objects {
-        handled: vec![Cell::new(0); objects as usize],
-        random: Cell::new(0x9e37_79b9_7f4a_7c15),
-        left: Cell::new(total),
-    });
+    let state = Rc::new(Objects::new(objects, delay_max, total));
     for i in 0..objects * events {
         let event = world.event(format!("event {i}"));
         let (state, again) = (Rc::clone(&state), event.clone());
         let mut object = i % objects;
         let next = move || {
-            if state.left.get() == 0 {
-                return;
+            if let Some((to, delay)) = state.handle(object) {
+                object = to;
+                again.notify_after(delay);
             }
-            state.left.set(state.left.get() - 1);
-            let handled = &state.handled[object as usize];
-            handled.set(handled.get() + 1);
-            let draw = state.draw();
-            // Scaled instead of divided: the workload is the kernel, not the random numbers.
-            object = ((draw >> 32) * objects) >> 32;
-            again.notify_after(1 + (((draw & 0xffff_ffff) * delay_max) >> 32));
         };
         world.handler(format!("handler {i}"), &[&event], next);
         event.notify_after(1 + i % delay_max);
     }
-    measure("phold", "event", elaborate(builder), None, |_| {
-        state.handled.iter().map(Cell::get).sum()
-    })
+    let mut simulation = elaborate(builder);
+    let elapsed = timed(&mut simulation, None);
+    state.sample(elapsed)
 }

@@ -3,11 +3,13 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::kernel::{elaborate, measure, one_clock};
+use crate::components::{elaborate, one_clock, timed};
+use crate::workload::Sample;
 
-/// `width` chains of `depth` inverters; the inputs flip at every one of `ticks` ticks, and each
-/// flip ripples through `depth` delta cycles.
-pub(crate) fn signals(width: u64, depth: u64, ticks: u64) -> String {
+/// `width` chains of `depth` inverters; the inputs flip at every tick, and each flip ripples through
+/// `depth` delta cycles, until about `total` changes were handled.
+pub(crate) fn signals(width: u64, depth: u64, total: u64) -> Sample {
+    let ticks = total / (width * depth);
     let (mut builder, _) = one_clock();
     let world = builder.world();
     let changes = Rc::new(Cell::new(0u64));
@@ -42,7 +44,11 @@ pub(crate) fn signals(width: u64, depth: u64, ticks: u64) -> String {
     if ticks > 0 {
         tick.notify_after(1);
     }
-    measure("signals", "change", elaborate(builder), None, |_| {
-        changes.get()
-    })
+    let mut simulation = elaborate(builder);
+    let elapsed = timed(&mut simulation, None);
+    Sample {
+        ns: elapsed.as_nanos() as u64,
+        units: changes.get(),
+        ..Sample::default()
+    }
 }

@@ -1,10 +1,12 @@
 //! `warpweave bench dram`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
-use warpweave_standalone::dram::{CommandRow, Outcome, Setup, Summary, drive, load, read_requests};
+use warpweave_standalone::dram::{
+    CommandRow, Outcome, Setup, Summary, drive, judge, load, read_requests,
+};
 use warpweave_standalone::write_rows;
 
 use crate::Format;
@@ -16,8 +18,8 @@ use crate::validate::failed;
 pub(crate) struct Arguments {
     /// Request trace: comma-separated text, plain or gzip, with the columns arrival, rw, and either
     /// bg, ba, row and col or a byte address.
-    #[arg(long)]
-    trace: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "judge")]
+    trace: Option<PathBuf>,
     /// Name of a preset (A, B, D, R, ...), or a RON file that describes a `Gddr5(...)`.
     #[arg(long, value_name = "NAME|FILE.ron")]
     preset: String,
@@ -27,6 +29,10 @@ pub(crate) struct Arguments {
     /// Writes every command of the (only or first) channel.
     #[arg(long, value_name = "OUT.csv")]
     commands: Option<PathBuf>,
+    /// Runs nothing: judges a command trace, as `--commands` writes it, by the timing of the preset;
+    /// exit code 1 if a rule is broken.
+    #[arg(long, value_name = "COMMANDS.csv", conflicts_with_all = ["trace", "per_request", "commands", "repeat"])]
+    judge: Option<PathBuf>,
     /// Runs this many times, for the speed.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -44,8 +50,13 @@ struct Report<'a> {
 
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let setup = load(&arguments.preset).map_err(failed)?;
-    let rows = read_requests(&arguments.trace).map_err(failed)?;
-    let trace = arguments.trace.display();
+    if let Some(commands) = &arguments.judge {
+        return judged(&setup, commands, arguments.format);
+    }
+    let path = arguments.trace.as_ref();
+    let path = path.expect("the command line requires a trace without --judge");
+    let rows = read_requests(path).map_err(failed)?;
+    let trace = path.display();
     let record = arguments.commands.is_some();
     let run = || drive(&setup, &rows, record);
     let watch = Stopwatch::start();
@@ -74,6 +85,15 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn judged(setup: &Setup, commands: &Path, format: Format) -> CommandResult {
+    let verdict = judge(setup, commands).map_err(failed)?;
+    to_stdout(&match format {
+        Format::Text => verdict.text(),
+        Format::Json => serde_json::to_string_pretty(&verdict).expect("plain data") + "\n",
+    })?;
+    Ok(ExitCode::from(u8::from(!verdict.holds())))
 }
 
 fn write(arguments: &Arguments, setup: &Setup, outcome: &Outcome) -> Result<(), Failure> {

@@ -1,7 +1,15 @@
 //! Drives requests through the bare controller, for tests.
 
+use proptest::prelude::ProptestConfig;
+
 use super::super::mapping::tests::reference_geometry;
 use super::*;
+
+/// Cases of a property to try: this many, unless `PROPTEST_CASES` says otherwise.
+pub(crate) fn cases(few: u32) -> ProptestConfig {
+    let given = std::env::var("PROPTEST_CASES").ok();
+    ProptestConfig::with_cases(given.and_then(|n| n.parse().ok()).unwrap_or(few))
+}
 
 /// One line of a trace.
 #[derive(Clone, Copy, Debug)]

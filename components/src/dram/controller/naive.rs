@@ -184,6 +184,7 @@ impl Naive {
         let scheduled = match self.refresh(cycle) {
             Barred::Issued => return,
             Barred::Everything => false,
+            Barred::Bank(bank) if self.is_active(bank) => false,
             Barred::Bank(bank) => self.schedule(cycle, Some(bank)),
             Barred::Nothing => self.schedule(cycle, None),
         };

@@ -193,7 +193,8 @@ fn mixed_traffic() -> Vec<Line> {
 fn run(config: &Config, gaps: &Gaps) -> Report {
     let mut controller = Controller::with_gaps(config, gaps);
     controller.record_commands();
-    let feasible = config.timing.check("timing", config.refresh).is_ok();
+    let banks = config.geometry.banks();
+    let feasible = config.timing.check("timing", config.refresh, banks).is_ok();
     if feasible {
         drive(&mut controller, &mixed_traffic());
     } else {
@@ -229,13 +230,50 @@ fn every_rule_of_the_checker_is_among_them() {
     assert_eq!(
         missing,
         [
-            // A refresh is preceded by none in the last tRFC that a precharge could follow.
+            // See `rules_no_controller_meets_alone_are_kept_to_the_cycle`.
             "REF -> PRE rank (tRFC)",
-            // Met in every run, and by the next test.
             "command bus (1 per cycle)",
             "refresh (at most 8 intervals late)",
         ]
     );
+}
+
+/// A row must be opened between REF and PRE, a controller owns one command bus, and one that keeps
+/// its postponing limit is always a little early: what the checker makes of lists that do not.
+#[test]
+fn rules_no_controller_meets_alone_are_kept_to_the_cycle() {
+    let timing = preset_a();
+    let (refresh, interval) = (Cycle::from(timing.t_rfc), Cycle::from(timing.t_refi));
+    let act = |bank| Command::Activate { bank, row: 1 };
+    let cases = [
+        (
+            "REF -> PRE rank (tRFC)",
+            (100, Command::Refresh),
+            (100 + refresh, Command::PrechargeAll),
+        ),
+        ("command bus (1 per cycle)", (9, act(0)), (10, act(1))),
+        (
+            "refresh (at most 8 intervals late)",
+            (10, Command::Refresh),
+            (10 * interval, Command::Refresh),
+        ),
+    ];
+    for (name, first, (cycle, second)) in cases {
+        let report = |cycle| {
+            let list = [first, (cycle, second)].map(|(cycle, command)| Issued { cycle, command });
+            judge(&list, &config(timing, ALL_BANK), ALL_BANK)
+        };
+        let exact = report(cycle);
+        assert!(exact.exercised().any(|rule| rule == name), "{name}");
+        let broken = |report: Report| report.violations.iter().any(|v| v.what.contains(name));
+        assert!(!broken(exact), "{name}");
+        // Too late is a cycle later, too early a cycle earlier.
+        let beyond = if name.starts_with("refresh") { 1 } else { -1 };
+        assert!(
+            broken(report(cycle.saturating_add_signed(beyond))),
+            "{name}"
+        );
+    }
 }
 
 #[test]
@@ -297,6 +335,48 @@ fn the_checker_knows_what_each_command_needs() {
     assert_eq!(
         judge(&[(9, act(0, 1)), (9, act(2, 1))])[0],
         "cycle 9: ACT of bank 2 breaks command bus (1 per cycle): gap 0, required 1"
+    );
+}
+
+/// An active write of the bank to be refreshed must not wait for the end of a stream of reads.
+#[test]
+fn a_stream_of_reads_does_not_put_off_a_refresh_of_one_bank() {
+    let timing = Timing {
+        t_rtw: Some(30),
+        t_refi_b: Some(400),
+        t_rfc_b: Some(40),
+        t_rrefd: Some(10),
+        ..preset_a()
+    };
+    let config = Config {
+        reads: 32,
+        ..config(timing, PER_BANK)
+    };
+    let lines = (0..6000u32).map(|i| {
+        // Row hits in banks 1 to 3 without end, and now and then four writes to rows of bank 0, of
+        // which the third is active when reads are served again.
+        let write = i % 2000 < 4;
+        let (bank, row) = if write { (0, i % 4) } else { (1 + i % 3, 0) };
+        let mut request = request(i, u64::from(bank | row << 2), write);
+        request.access = u64::from(i);
+        Line {
+            arrival: 2 * Cycle::from(i),
+            request,
+        }
+    });
+    let mut controller = Controller::new(&config);
+    controller.judge_commands();
+    drive(&mut controller, &lines.collect::<Vec<_>>());
+    let report = controller.judge().expect("asked for").report();
+    assert_eq!(report.violations, []);
+    let late = report.rules.iter().find(|r| r.rule.starts_with("refresh"));
+    let interval = i64::from(timing.t_refi_b.expect("given above"));
+    let slack = late
+        .and_then(|r| r.slack_min)
+        .expect("there were refreshes");
+    assert!(
+        slack > 7 * interval,
+        "only {slack} cycles left of 8 intervals"
     );
 }
 

@@ -26,6 +26,8 @@ struct Packet {
 
 #[derive(Message)]
 struct TrackEvent {
+    #[prost(message, repeated, tag = "4")]
+    debug_annotations: Vec<DebugAnnotation>,
     #[prost(int32, optional, tag = "9")]
     kind: Option<i32>,
     #[prost(uint64, optional, tag = "10")]
@@ -34,6 +36,16 @@ struct TrackEvent {
     track_uuid: Option<u64>,
     #[prost(double, optional, tag = "44")]
     double_counter_value: Option<f64>,
+    #[prost(fixed64, repeated, packed = "false", tag = "47")]
+    flow_ids: Vec<u64>,
+}
+
+#[derive(Message)]
+struct DebugAnnotation {
+    #[prost(uint64, optional, tag = "3")]
+    uint_value: Option<u64>,
+    #[prost(string, optional, tag = "10")]
+    name: Option<String>,
 }
 
 #[derive(Message)]
@@ -68,6 +80,9 @@ pub(crate) struct Event {
     pub(crate) track: String,
     pub(crate) name: Option<String>,
     pub(crate) value: Option<f64>,
+    pub(crate) flow: Option<u64>,
+    /// Numbers that describe it.
+    pub(crate) notes: Vec<(String, u64)>,
 }
 
 impl Event {
@@ -77,6 +92,8 @@ impl Event {
             track: track.to_owned(),
             name: Some(name.to_owned()),
             value: None,
+            flow: None,
+            notes: Vec::new(),
         }
     }
 
@@ -86,8 +103,62 @@ impl Event {
             track: track.to_owned(),
             name: None,
             value: None,
+            flow: None,
+            notes: Vec::new(),
         }
     }
+}
+
+fn note(annotation: DebugAnnotation) -> (String, u64) {
+    let name = annotation.name.expect("named");
+    (name, annotation.uint_value.expect("a number"))
+}
+
+/// A slice with its beginning and end.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Slice {
+    pub(crate) from: u64,
+    pub(crate) until: u64,
+    /// Slices around it on its track.
+    pub(crate) depth: usize,
+    pub(crate) begin: Event,
+}
+
+impl Slice {
+    /// What describes it under this name.
+    pub(crate) fn note(&self, name: &str) -> Option<u64> {
+        let mut notes = self.begin.notes.iter();
+        notes.find(|(n, _)| n == name).map(|(_, value)| *value)
+    }
+}
+
+/// Pairs beginnings with ends. On every track each end must have its beginning, each beginning its
+/// end, and time must not go back.
+pub(crate) fn slices(events: &[Event]) -> Vec<Slice> {
+    let mut tracks = BTreeMap::<&str, (u64, Vec<&Event>)>::new();
+    let mut slices = Vec::new();
+    for event in events {
+        let (last, open) = tracks.entry(&event.track).or_default();
+        assert!(event.time >= *last, "{event:?} is before {last}");
+        *last = event.time;
+        match (&event.name, event.value) {
+            (_, Some(_)) => {}
+            (Some(_), None) => open.push(event),
+            (None, None) => {
+                let begin = open.pop().unwrap_or_else(|| panic!("only ends: {event:?}"));
+                slices.push(Slice {
+                    from: begin.time,
+                    until: event.time,
+                    depth: open.len(),
+                    begin: begin.clone(),
+                });
+            }
+        }
+    }
+    for (track, (_, open)) in tracks {
+        assert!(open.is_empty(), "{track} is left with {open:?}");
+    }
+    slices
 }
 
 pub(crate) fn decode(file: &[u8]) -> Vec<Event> {
@@ -113,6 +184,8 @@ pub(crate) fn decode(file: &[u8]) -> Vec<Event> {
                 track: tracks[&event.track_uuid.expect("on a track")].clone(),
                 name: event.name_iid.map(|id| names[&id].clone()),
                 value: event.double_counter_value,
+                flow: event.flow_ids.first().copied(),
+                notes: event.debug_annotations.into_iter().map(note).collect(),
             });
         }
     }

@@ -8,54 +8,40 @@ use warpweave_params::{Source, from_named, parse};
 
 use crate::StandaloneError;
 
-/// Name, clock in MHz and description of each preset.
-const PRESETS: &[(&str, f64, &str)] = &[
-    (
-        "A",
-        1400.0,
-        include_str!("../../../../scenarios/presets/gddr5/a.ron"),
-    ),
-    (
-        "B",
-        787.5,
-        include_str!("../../../../scenarios/presets/gddr5/b.ron"),
-    ),
-    (
-        "D",
-        1500.0,
-        include_str!("../../../../scenarios/presets/gddr5/d.ron"),
-    ),
-    (
-        "D1",
-        1500.0,
-        include_str!("../../../../scenarios/presets/gddr5/d1.ron"),
-    ),
-    (
-        "R",
-        1500.0,
-        include_str!("../../../../scenarios/presets/gddr5/r.ron"),
-    ),
-    (
-        "R4000",
-        1000.0,
-        include_str!("../../../../scenarios/presets/gddr5/r4000.ron"),
-    ),
-    (
-        "R5000",
-        1250.0,
-        include_str!("../../../../scenarios/presets/gddr5/r5000.ron"),
-    ),
-    (
-        "R7000",
-        1750.0,
-        include_str!("../../../../scenarios/presets/gddr5/r7000.ron"),
-    ),
-    (
-        "Titan",
-        1502.0,
-        include_str!("../../../../scenarios/presets/gddr5/titan.ron"),
-    ),
-];
+macro_rules! presets {
+    ($($name:literal, $clock_mhz:literal, $file:literal;)*) => {
+        /// Name, clock in MHz and description of each preset.
+        const PRESETS: &[(&str, f64, &str)] = &[$((
+            $name,
+            $clock_mhz,
+            include_str!(concat!("../../../../scenarios/presets/gddr5/", $file, ".ron")),
+        )),*];
+    };
+}
+
+presets! {
+    "A", 1400.0, "a";
+    "B", 787.5, "b";
+    "D", 1500.0, "d";
+    "D1", 1500.0, "d1";
+    "R", 1500.0, "r";
+    "R4000", 1000.0, "r4000";
+    "R5000", 1250.0, "r5000";
+    "R6000", 1500.0, "r6000";
+    "R7000", 1750.0, "r7000";
+    "Gem5", 1000.0, "gem5";
+    "GTX480", 924.0, "gtx480";
+    "C2050", 750.0, "c2050";
+    "GTX750Ti", 2700.0, "gtx750ti";
+    "Titan", 1502.0, "titan";
+    "TitanX", 2500.0, "titan_x";
+    "GTX1080", 2750.0, "gtx1080";
+    "RTX2060", 3500.0, "rtx2060";
+    "TitanV", 850.0, "titan_v";
+    "ICC", 1400.0, "icc";
+    "LASER", 1400.0, "laser";
+    "Thesis", 787.5, "thesis";
+}
 
 /// The names of the presets.
 pub const NAMES: [&str; PRESETS.len()] = {

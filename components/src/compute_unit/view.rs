@@ -1,0 +1,47 @@
+//! What a compute unit shows to recordings: its work-groups, wavefronts and requests.
+
+use warpweave_framework::View;
+
+use super::ComputeUnit;
+
+impl ComputeUnit {
+    pub(super) fn show(&self, view: &mut View<'_>) {
+        for (slot, group) in self.work_groups.iter().enumerate() {
+            if !group.is_resident {
+                continue;
+            }
+            view.thing("work-group", slot as u64)
+                .number("kernel", u64::from(group.kernel))
+                .number("work_group", u64::from(group.work_group));
+            let mut slots = group.slots;
+            while slots != 0 {
+                let slot = slots.trailing_zeros();
+                slots &= slots - 1;
+                view.thing("wavefront", u64::from(slot))
+                    .number("kernel", u64::from(group.kernel))
+                    .number("work_group", u64::from(group.work_group))
+                    .waits(self.wavefront_waits(slot));
+            }
+        }
+        self.load_store.show(view);
+        view.level("wavefronts", u64::from(self.masks.present.count_ones()));
+        view.level("queued_accesses", self.load_store.queued() as u64);
+    }
+
+    /// Why a wavefront cannot issue, by what is known of it alone: an issued wavefront that
+    /// competes for a scheduler or a pipe waits for nothing of its own.
+    fn wavefront_waits(&self, slot: u32) -> Option<&'static str> {
+        let masks = &self.masks;
+        let reasons = [
+            (masks.ended, "drains"),
+            (masks.barrier, "barrier"),
+            (masks.paused, "fixed latency"),
+            (masks.fence, "fence"),
+            (masks.hazard & masks.hazard_memory, "memory"),
+            (masks.hazard, "scoreboard"),
+        ];
+        let mut reasons = reasons.into_iter();
+        let found = reasons.find(|(mask, _)| mask >> slot & 1 != 0);
+        found.map(|(_, reason)| reason)
+    }
+}

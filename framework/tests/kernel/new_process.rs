@@ -1,0 +1,80 @@
+//! A run saved in one process and loaded in another is the run that went straight through.
+
+use std::path::Path;
+use std::process::Command;
+
+use proptest::strategy::{Strategy as _, ValueTree as _};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use warpweave_framework::{Checkpoint, EngineOptions, Outcome, RunLimits, Tick};
+
+use crate::graphs::{FOREVER, Graph, Results, build, graph, results};
+
+/// The checkpoint that this process is to go on from, when it is the second one.
+const RESUME: &str = "WARPWEAVE_TEST_RESUME";
+
+/// Random systems of the second process are those of the first: a number stands for each.
+fn random_graph(number: u8) -> Graph {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[number; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    graph().new_tree(&mut runner).unwrap().current()
+}
+
+fn straight_through(number: u8) -> Results {
+    let (mut simulation, log) = build(&random_graph(number), EngineOptions::default());
+    let outcome = simulation.run(&FOREVER);
+    results(&simulation, outcome, &log)
+}
+
+/// Goes on from the file and prints what the run gives from there on.
+fn second_process(file: &Path) {
+    let (checkpoint, number) = Checkpoint::read::<u8>(file).unwrap();
+    let (mut simulation, log) = build(&random_graph(number), EngineOptions::default());
+    simulation.load(&checkpoint).unwrap();
+    let outcome = simulation.run(&FOREVER);
+    println!("resumed: {:?}", results(&simulation, outcome, &log));
+}
+
+#[test]
+fn a_run_saved_here_goes_on_in_a_new_process_as_if_never_stopped() {
+    if let Some(file) = std::env::var_os(RESUME) {
+        return second_process(Path::new(&file));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut saved = 0;
+    for number in 0..24 {
+        let mut whole = straight_through(number);
+        let (mut simulation, log) = build(&random_graph(number), EngineOptions::default());
+        let half = whole.now.0 / 2;
+        let until = Some(Tick(half));
+        let limits = RunLimits { until, ..FOREVER };
+        if half == 0 || simulation.run(&limits) != Outcome::Limit {
+            continue;
+        }
+        let file = folder.path().join("half.wwc");
+        simulation.save().unwrap().write(&file, &number).unwrap();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--nocapture", "--test-threads=1"])
+            .arg("new_process::a_run_saved_here_goes_on_in_a_new_process_as_if_never_stopped")
+            .env(RESUME, &file)
+            .output()
+            .unwrap();
+        let out = String::from_utf8(child.stdout).unwrap();
+        let resumed = out.split_once("resumed: ").map(|(_, rest)| rest);
+        let resumed = resumed.and_then(|rest| rest.lines().next());
+        // What was received before the checkpoint was received by this process.
+        let early = log.all();
+        let all = whole.log.len();
+        whole.log.retain(|entry| !early.contains(entry));
+        assert_eq!(whole.log.len() + early.len(), all);
+        assert_eq!(
+            resumed,
+            Some(format!("{whole:?}").as_str()),
+            "graph {number}"
+        );
+        saved += 1;
+    }
+    assert!(
+        saved >= 16,
+        "only {saved} systems ran long enough to be saved"
+    );
+}

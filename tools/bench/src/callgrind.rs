@@ -1,0 +1,56 @@
+//! Instructions per unit: two runs of different length under callgrind, and their difference.
+//!
+//! The count does not depend on what else the machine does, so it can gate a change on a shared
+//! machine, where times cannot.
+
+use std::process::{Command, Stdio};
+
+use crate::workload::Sample;
+
+/// Whether callgrind can be started.
+pub(crate) fn is_installed() -> bool {
+    Command::new("valgrind")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Instructions per unit of what `command` runs, given a length.
+///
+/// # Errors
+/// What went wrong, as text.
+pub(crate) fn per_unit(command: impl Fn(u64) -> Command, lengths: [u64; 2]) -> Result<f64, String> {
+    let [short, long] = lengths.map(|length| counted(&command(length)));
+    let ((fewer, few), (more, many)) = (short?, long?);
+    if many <= few || more <= fewer {
+        return Err(format!(
+            "runs of {few} and {many} units took {fewer} and {more} instructions"
+        ));
+    }
+    Ok((more - fewer) as f64 / (many - few) as f64)
+}
+
+/// Instructions and units of one run.
+fn counted(command: &Command) -> Result<(u64, u64), String> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .output()
+        .map_err(|e| format!("valgrind: {e}\nhint: apt-get install valgrind"))?;
+    let (data, log) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    let units = Sample::parse(&data).map(|sample| sample.units);
+    let collected = log
+        .lines()
+        .find_map(|line| line.split_once("Collected : "))
+        .and_then(|(_, count)| count.trim().parse().ok());
+    match (collected, units) {
+        (Some(instructions), Some(units)) => Ok((instructions, units)),
+        _ => Err(format!("callgrind gave no count:\n{log}{data}")),
+    }
+}

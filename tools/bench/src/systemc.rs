@@ -1,0 +1,51 @@
+//! The workloads in SystemC: a program compiled with the compiler and library of the machine.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const SOURCE: &str = include_str!("../peers/systemc.cpp");
+
+/// The compiled program.
+pub(crate) struct SystemC(PathBuf);
+
+impl SystemC {
+    /// Compiles it beside this program.
+    ///
+    /// # Errors
+    /// Why there is none: no compiler, or no library.
+    pub(crate) fn compile(folder: &Path) -> Result<Self, String> {
+        let program = folder.join("systemc-peer");
+        let failed = |what: &dyn std::fmt::Display| {
+            format!("{what}\nhint: apt-get install g++ libsystemc-dev")
+        };
+        let mut compiler = Command::new("g++")
+            .args(["-std=c++17", "-O2", "-o"])
+            .arg(&program)
+            .args(["-x", "c++", "-", "-lsystemc"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|e| failed(&format_args!("g++: {e}")))?;
+        let mut input = compiler.stdin.take().expect("it is piped");
+        // A compiler that is gone says why below.
+        let _ = input.write_all(SOURCE.as_bytes());
+        drop(input);
+        let output = compiler
+            .wait_with_output()
+            .map_err(|e| failed(&format_args!("g++: {e}")))?;
+        if output.status.success() {
+            return Ok(Self(program));
+        }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let first = errors.lines().find(|line| line.contains("error"));
+        Err(failed(&first.unwrap_or("g++ failed")))
+    }
+
+    /// A run of `length` units (items, for the pipe).
+    pub(crate) fn command(&self, workload: &str, style: &str, length: u64) -> Command {
+        let mut command = Command::new(&self.0);
+        command.args([workload, style, &length.to_string()]);
+        command
+    }
+}

@@ -1,0 +1,279 @@
+//! The workloads by name, their sizes, and who can run them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::ValueEnum;
+
+/// What is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Workload {
+    /// Tokens that run around a ring of modules, one hop a cycle. Sizes: modules, tokens.
+    Ring,
+    /// Items through stages with a slow consumer. Sizes: stages, slots of each, cycles an item.
+    Pipe,
+    /// PHOLD (Fujimoto 1990): events with random delays at random objects. Sizes: objects, events
+    /// of each, longest delay.
+    Phold,
+    /// A ring among many modules that sleep. Sizes: sleeping modules, busy modules.
+    Sleepers,
+    /// A ring of modules in turn of two clocks, 1 GHz and 700 MHz. Sizes: modules, tokens.
+    Crossing,
+    /// Changes of signals that ripple through chains of methods. Sizes: chains, length of each.
+    Signals,
+    /// Building a system. Sizes: 1 with a channel from each component to the next, 0 without.
+    Elaboration,
+}
+
+/// Who simulates it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Implementation {
+    /// The framework of this repository.
+    Warpweave,
+    /// A loop written by hand for this one workload.
+    Limit,
+    /// SystemC methods that notify each other's events.
+    SystemcEvent,
+    /// SystemC methods sensitive to signals.
+    SystemcSignal,
+    /// SystemC methods at every edge of a clock.
+    SystemcClocked,
+    /// SystemC threads.
+    SystemcThread,
+    /// NeXosim models.
+    Nexosim,
+}
+
+use Implementation as I;
+
+impl Workload {
+    /// Everything, in the order of reports.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Ring,
+        Self::Pipe,
+        Self::Phold,
+        Self::Sleepers,
+        Self::Crossing,
+        Self::Signals,
+        Self::Elaboration,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Pipe => "pipe",
+            Self::Phold => "phold",
+            Self::Sleepers => "sleepers",
+            Self::Crossing => "crossing",
+            Self::Signals => "signals",
+            Self::Elaboration => "elaboration",
+        }
+    }
+
+    /// What figures are given per.
+    pub(crate) fn unit(self) -> &'static str {
+        match self {
+            Self::Ring | Self::Sleepers | Self::Crossing => "hop",
+            Self::Pipe => "item and stage",
+            Self::Phold => "event",
+            Self::Signals => "change",
+            Self::Elaboration => "component",
+        }
+    }
+
+    /// Sizes of the workload as it is reported.
+    pub(crate) fn sizes(self) -> &'static [u64] {
+        match self {
+            Self::Ring | Self::Crossing => &[1024, 64],
+            Self::Pipe => &[8, 4, 3],
+            Self::Phold => &[1024, 16, 1000],
+            Self::Sleepers => &[1_000_000, 64],
+            Self::Signals => &[64, 16],
+            Self::Elaboration => &[1],
+        }
+    }
+
+    /// Sizes while instructions are counted, which takes fifty times as long.
+    pub(crate) fn counting_sizes(self) -> &'static [u64] {
+        match self {
+            Self::Sleepers => &[4096, 64],
+            _ => self.sizes(),
+        }
+    }
+
+    /// Those who can run it, the framework first.
+    pub(crate) fn implementations(self) -> &'static [Implementation] {
+        match self {
+            Self::Ring => &[
+                I::Warpweave,
+                I::Limit,
+                I::SystemcEvent,
+                I::SystemcSignal,
+                I::SystemcClocked,
+                I::SystemcThread,
+                I::Nexosim,
+            ],
+            Self::Pipe => &[
+                I::Warpweave,
+                I::Limit,
+                I::SystemcClocked,
+                I::SystemcThread,
+                I::Nexosim,
+            ],
+            Self::Phold => &[I::Warpweave, I::Limit, I::SystemcEvent, I::Nexosim],
+            Self::Sleepers | Self::Crossing | Self::Signals | Self::Elaboration => &[I::Warpweave],
+        }
+    }
+
+    /// Length of a timed run: long enough for a clock, short enough for many rounds.
+    pub(crate) fn length(self, by: Implementation) -> u64 {
+        let own = match self {
+            Self::Ring | Self::Crossing => 5_000_000,
+            // Items, each of which passes nine wires.
+            Self::Pipe => 400_000,
+            Self::Phold | Self::Signals | Self::Sleepers => 3_000_000,
+            Self::Elaboration => 1_000_000,
+        };
+        match by {
+            I::Warpweave | I::Limit => own,
+            I::SystemcEvent | I::SystemcThread => own / 4,
+            I::SystemcSignal | I::SystemcClocked => own / 10,
+            I::Nexosim => own / 20,
+        }
+    }
+
+    /// Two lengths whose difference in instructions is that of so many units, `shorter` times
+    /// shorter than usual.
+    pub(crate) fn counting_lengths(self, shorter: u64) -> [u64; 2] {
+        let usual = match self {
+            Self::Pipe => [2_000, 12_000],
+            Self::Elaboration => [2_000, 6_000],
+            _ => [50_000, 150_000],
+        };
+        usual.map(|length| (length / shorter).max(1))
+    }
+}
+
+impl Implementation {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Warpweave => "warpweave",
+            Self::Limit => "limit",
+            Self::SystemcEvent => "systemc_event",
+            Self::SystemcSignal => "systemc_signal",
+            Self::SystemcClocked => "systemc_clocked",
+            Self::SystemcThread => "systemc_thread",
+            Self::Nexosim => "nexosim",
+        }
+    }
+
+    /// The style by which the SystemC program knows it.
+    pub(crate) fn systemc_style(self) -> Option<&'static str> {
+        self.name().strip_prefix("systemc_")
+    }
+}
+
+/// What one run of a workload gave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sample {
+    /// CPU nanoseconds of the run phase.
+    pub(crate) ns: u64,
+    /// Units of work done in it.
+    pub(crate) units: u64,
+    /// What was computed; the same for everybody who keeps the same semantics.
+    pub(crate) checksum: u64,
+    /// Resident bytes that elaboration added, where that is measured.
+    pub(crate) bytes: u64,
+}
+
+impl Sample {
+    pub(crate) fn ns_per_unit(&self) -> f64 {
+        self.ns as f64 / self.units.max(1) as f64
+    }
+
+    /// One line of numbers, read back by [`Sample::parse`].
+    pub(crate) fn line(&self) -> String {
+        let Self {
+            ns,
+            units,
+            checksum,
+            bytes,
+        } = self;
+        format!("{ns} {units} {checksum} {bytes}")
+    }
+
+    /// Reads a line of at least nanoseconds and units.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let mut numbers = line.split_whitespace().map(|word| word.parse().ok());
+        let mut optional = || numbers.next().unwrap_or(Some(0));
+        Some(Self {
+            ns: optional()?,
+            units: optional().filter(|units| *units > 0)?,
+            checksum: optional()?,
+            bytes: optional()?,
+        })
+    }
+}
+
+/// A checksum to which every part of a model adds what it has computed when it is dropped, so that
+/// nothing but a sum per part is kept while time is measured.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally(Arc<AtomicU64>);
+
+impl Tally {
+    /// Adds what the part at `place` computed; parts may come in any order.
+    pub(crate) fn add(&self, place: u64, value: u64) {
+        // SplitMix64's finaliser (Steele, Lea and Flood 2014) keeps places and values apart.
+        let mut z = value ^ (place + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        self.0.fetch_add(z ^ (z >> 31), Ordering::Relaxed);
+    }
+
+    pub(crate) fn sum(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether module `i` of a ring of `modules` starts with one of `tokens` evenly spread tokens.
+pub(crate) fn starts_with_token(i: u64, modules: u64, tokens: u64) -> bool {
+    i * tokens / modules != (i + 1) * tokens / modules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_read_back_from_its_line() {
+        let sample = Sample {
+            ns: 5,
+            units: 6,
+            checksum: u64::MAX,
+            bytes: 7,
+        };
+        assert_eq!(Sample::parse(&sample.line()), Some(sample));
+    }
+
+    #[test]
+    fn a_line_without_work_or_numbers_is_no_sample() {
+        assert_eq!(Sample::parse("17 0"), None);
+        assert_eq!(Sample::parse("usage: something"), None);
+        assert_eq!(Sample::parse(""), None);
+        let peer = Sample::parse("17 2").unwrap();
+        assert_eq!((peer.ns, peer.units), (17, 2));
+    }
+
+    #[test]
+    fn a_tally_depends_on_places_and_values_and_not_on_their_order() {
+        let of = |parts: &[(u64, u64)]| {
+            let tally = Tally::default();
+            for (place, value) in parts {
+                tally.add(*place, *value);
+            }
+            tally.sum()
+        };
+        assert_eq!(of(&[(0, 5), (1, 6)]), of(&[(1, 6), (0, 5)]));
+        assert_ne!(of(&[(0, 5), (1, 6)]), of(&[(0, 6), (1, 5)]));
+    }
+}

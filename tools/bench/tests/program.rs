@@ -1,0 +1,113 @@
+//! The program as it is called: its JSON, and its gate.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warpweave-bench"))
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+fn has_valgrind() -> bool {
+    Command::new("valgrind").arg("--version").output().is_ok()
+}
+
+#[test]
+fn json_has_each_workload_with_each_implementation_that_ran() {
+    let arguments = "kernel pipe --pairs 2 --shorter 10 --format json";
+    let output = bench(&arguments.split(' ').collect::<Vec<_>>());
+    assert!(output.status.success(), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names = |value: &Value| {
+        value
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&json), ["pipe"]);
+    assert_eq!(names(&json["pipe"]), ["limit", "warpweave"]);
+    for (name, figure) in json["pipe"].as_object().unwrap() {
+        assert!(figure["ns"].as_f64().unwrap() > 0.0, "{name}: {figure}");
+        let instructions = figure.get("instructions").and_then(Value::as_f64);
+        assert_eq!(instructions.is_some(), has_valgrind(), "{name}: {figure}");
+    }
+    assert!(json["pipe"]["limit"]["ratio"]["median"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn the_gate_fails_on_a_table_that_is_too_low_and_passes_on_one_that_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table.csv");
+    let gate = |instructions: &str| {
+        fs::write(
+            &table,
+            format!("workload,instructions\nsignals,{instructions}\n"),
+        )
+        .unwrap();
+        bench(&[
+            "gate",
+            "--shorter",
+            "20",
+            "--table",
+            table.to_str().unwrap(),
+        ])
+    };
+    let low = gate("10.0");
+    let errors = String::from_utf8_lossy(&low.stderr);
+    if !has_valgrind() {
+        assert_eq!(low.status.code(), Some(2));
+        assert!(errors.contains("valgrind"), "{errors}");
+        return;
+    }
+    assert_eq!(low.status.code(), Some(1), "{errors}");
+    assert!(String::from_utf8_lossy(&low.stdout).contains("MORE THAN ALLOWED"));
+    assert!(errors.contains("gate --write"), "{errors}");
+    assert!(gate("1000000.0").status.success());
+}
+
+#[test]
+fn a_table_that_cannot_be_used_is_told_with_a_next_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table.csv");
+    let gate = || bench(&["gate", "--table", table.to_str().unwrap()]);
+    for text in [
+        "",
+        "workload,instructions\n",
+        "workload,instructions\nrung,1.0\n",
+    ] {
+        fs::write(&table, text).unwrap();
+        let output = gate();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("hint: "), "{errors}");
+    }
+    fs::remove_file(&table).unwrap();
+    assert_eq!(gate().status.code(), Some(2));
+}
+
+#[test]
+fn every_workload_of_the_stored_table_is_there_once() {
+    let table = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.csv"));
+    let table = table.expect("the table is stored");
+    let names: Vec<&str> = table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(',').next())
+        .collect();
+    let all = [
+        "ring",
+        "pipe",
+        "phold",
+        "sleepers",
+        "crossing",
+        "signals",
+        "elaboration",
+    ];
+    assert_eq!(names, all);
+}
