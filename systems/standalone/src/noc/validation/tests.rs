@@ -29,7 +29,7 @@ fn misses_with(table: &str, one: &str, other: &str) -> Vec<String> {
         std::fs::write(folder.path().join(name), text).expect("written");
     }
     let comparison = tables(folder.path(), 1).expect("whole tables");
-    assert!(comparison.holds() == comparison.misses().is_empty());
+    assert_eq!(comparison.holds(), comparison.misses().is_empty());
     comparison.misses()
 }
 
