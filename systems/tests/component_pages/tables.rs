@@ -63,6 +63,7 @@ pub(super) fn parameters(kind: &KindEntry) -> String {
             like.push(format!("{}.", field.name));
         }
         let default = match (&field.default, field.required) {
+            (Some(value), _) if value.is_empty() => "empty".to_owned(),
             (Some(value), _) => format!("`{value}`"),
             (None, true) => "required".to_owned(),
             (None, false) => "absent".to_owned(),

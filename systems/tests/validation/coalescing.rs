@@ -112,14 +112,15 @@ fn coalescing_runs_alike_whatever_the_order_and_whoever_sleeps() {
     }
 }
 
-/// A checker around each unit fails the run at a lost, repeated or stale answer. The L2 evicts
-/// nothing here, so it knows the newest write to every line.
-#[test]
-fn a_checker_put_in_by_the_description_finds_no_fault() {
-    let parts = r#""checker": CoalescingChecker(up_ports: "=units", freshness: true),
-                "icc": IccUnit("#;
+/// A checker around each unit of a small machine fails the run at a lost, repeated or stale answer.
+fn checked(l2: &str, freshness: bool) -> Simulated {
+    let parts = format!(
+        r#""checker": CoalescingChecker(up_ports: "=units", freshness: {freshness}),
+                "icc": IccUnit("#
+    );
     let checked = text(COALESCING)
-        .replacen(r#""icc": IccUnit("#, parts, 1)
+        .replacen(r#""icc": IccUnit("#, &parts, 1)
+        .replacen(r#"size_bytes: "=512 * 1024","#, l2, 1)
         .replacen(
             r#""l1[*].down <-> icc.up[*]": (latency: 1),"#,
             r#""l1[*].down <-> checker.up[*]": (latency: 1),
@@ -140,6 +141,22 @@ fn a_checker_put_in_by_the_description_finds_no_fault() {
     assert_eq!(sum(&checkers, "unanswered"), 0);
     assert!(sum(&checkers, "reads_behind_writes") > 0);
     assert!(sum(&named(&simulated, "icc"), "entries_closed") > 0);
+    simulated
+}
+
+/// The L2 evicts nothing here, so it knows the newest write to every line and is checked too.
+#[test]
+fn a_checker_put_in_by_the_description_finds_no_fault() {
+    let simulated = checked(r#"size_bytes: "=512 * 1024","#, true);
+    assert_eq!(sum(&named(&simulated, "l2"), "evictions"), 0);
+}
+
+#[test]
+fn reads_are_fresh_over_an_l2_that_evicts() {
+    let simulated = checked("size_bytes: 4096,", false);
+    let l2 = named(&simulated, "l2");
+    assert!(sum(&l2, "evictions") > 100, "{}", sum(&l2, "evictions"));
+    assert!(sum(&l2, "copy_backs") > 0);
 }
 
 /// The probe around the first-level caches of the whole machine, put in by the description.

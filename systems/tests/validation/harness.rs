@@ -192,6 +192,10 @@ impl Numbers {
             if let Kind::Option(Some(inner)) = &node.kind {
                 node = inner;
             }
+            // A variant with a struct inside, such as `Switch((..))`.
+            if let (Kind::Tuple(_), [inner]) = (&node.kind, node.items()) {
+                node = inner;
+            }
             node = node
                 .field(field)
                 .unwrap_or_else(|| panic!("no {path} in {part}"));

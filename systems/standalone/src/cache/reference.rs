@@ -245,6 +245,21 @@ mod tests {
         assert_eq!(comparison.misses().len(), 1);
     }
 
+    /// A cache that is not the one of the reference: its other policy.
+    #[test]
+    fn another_policy_misses() {
+        let folder = prefixes();
+        let path = folder.path().join(HIT_BITS.0);
+        let bits = std::fs::read_to_string(&path).expect("written above");
+        let swapped = bits
+            .replace(",LRU,", ",other,")
+            .replace(",FIFO,", ",LRU,")
+            .replace(",other,", ",FIFO,");
+        std::fs::write(&path, swapped).expect("written");
+        let comparison = validate(folder.path()).expect("a whole folder");
+        assert!(comparison.misses().len() >= 2, "{}", comparison.text());
+    }
+
     #[test]
     fn a_folder_without_the_table_is_named() {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use warpweave_components::crossbar::{Arbiter, NetworkSpec, Queueing, RouterSpec, SwitchSpec};
 
 use super::drive::{Packet, Shape, drive};
-use super::presets::{booksim, preset};
+use super::presets::{PRESETS, booksim, preset};
 use super::traffic::{Offered, Pattern};
 use crate::{Comparison, StandaloneError, Tolerance, read_rows};
 
@@ -18,6 +18,7 @@ use crate::{Comparison, StandaloneError, Tolerance, read_rows};
 /// When the folder does not hold the tables of the reference.
 pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
     let mut comparison = tables(folder, 4)?;
+    coverage(&read_rows(&folder.join("curves.csv"))?, &mut comparison);
     for ports in [(64, 64), (64, 48)] {
         large_switch(ports, &mut comparison);
     }
@@ -246,6 +247,19 @@ impl CurveRow {
             }
         })
     }
+}
+
+/// Every configuration has a curve: a table that lost some would hold otherwise.
+fn coverage(rows: &[CurveRow], comparison: &mut Comparison) {
+    let has = |name: &str| rows.iter().any(|row| row.config == name);
+    let found = PRESETS.iter().filter(|(name, _)| has(name)).count();
+    comparison.add(
+        "load curves",
+        "configurations of the reference",
+        found as f64,
+        PRESETS.len() as f64,
+        Tolerance::Exact,
+    );
 }
 
 /// Mean latency below 0.7 of the saturation of its curve within 5 %, accepted flits in overload
