@@ -87,17 +87,12 @@ enum Command {
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         shorter: u64,
     },
-    /// Measure how evenly divisions spread the work of a scenario.
+    /// Measure how evenly divisions spread the work: of two scenarios, or REPEATS runs of SCENARIO.
     #[cfg(feature = "systems")]
     Parallel {
-        /// Runs of which the least times are taken.
-        #[arg(default_value_t = 5)]
-        repeats: u32,
-        /// Scenario file; two of the repository, if none is named.
-        scenario: Option<String>,
-        /// Overrides, `path=value`.
-        #[arg(value_name = "PATH=VALUE")]
-        sets: Vec<String>,
+        /// `REPEATS SCENARIO [PATH=VALUE ...]`.
+        #[arg(value_name = "WORD", trailing_var_arg = true)]
+        words: Vec<String>,
     },
     /// Measure the speed of whole systems.
     #[cfg(feature = "systems")]
@@ -173,19 +168,12 @@ fn run(command: Command) -> Result<ExitCode, String> {
             }
         }
         #[cfg(feature = "systems")]
-        Command::Parallel {
-            repeats,
-            scenario,
-            sets,
-        } => match scenario {
-            Some(path) => println!("{}", parallel::measure(&path, &sets, repeats)?),
-            None => {
-                for (path, sets) in parallel::DEFAULTS {
-                    let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-                    println!("{}", parallel::measure(path, &sets, repeats)?);
-                }
+        Command::Parallel { words } => {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            for table in divided(&words)? {
+                println!("{table}");
             }
-        },
+        }
         #[cfg(feature = "systems")]
         Command::System { scenario, sets } => match scenario {
             Some(path) => println!("{}", system::measure(&path, &sets)?),
@@ -197,6 +185,25 @@ fn run(command: Command) -> Result<ExitCode, String> {
         },
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Does what the words after `parallel` say.
+#[cfg(feature = "systems")]
+fn divided(words: &[&str]) -> Result<Vec<String>, String> {
+    let owned = |sets: &[&str]| sets.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+    match words {
+        [] => parallel::DEFAULTS
+            .iter()
+            .map(|(path, sets)| parallel::measure(path, &owned(sets), 5))
+            .collect(),
+        [repeats, path, sets @ ..] => {
+            let repeats = repeats
+                .parse()
+                .map_err(|_| format!("`{repeats}` is no number of repeats"))?;
+            parallel::measure(path, &owned(sets), repeats).map(|table| vec![table])
+        }
+        _ => Err("parallel takes nothing, or REPEATS SCENARIO [PATH=VALUE ...]".to_owned()),
+    }
 }
 
 /// One run in this process.
