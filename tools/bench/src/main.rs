@@ -93,6 +93,7 @@ enum Command {
     Parallel {
         /// `[REPEATS SCENARIO [PATH=VALUE ...]]` by time, `instructions [EVERY SCENARIO
         /// [PATH=VALUE ...]]` by instructions; two scenarios of the repository, if none is named.
+        #[arg(value_name = "WORD", trailing_var_arg = true)]
         words: Vec<String>,
     },
     /// Measure the speed of whole systems.
