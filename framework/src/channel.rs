@@ -216,6 +216,10 @@ impl<T: Message> Out<T> {
     /// one leaves.
     fn occupy(&mut self, now: u64, message: &T) -> u64 {
         match self.width {
+            Width::Messages(1) => {
+                self.free_from = now + self.period;
+                0
+            }
             Width::Messages(width) => {
                 self.sent = if self.sent_at == now {
                     self.sent + 1
