@@ -216,6 +216,10 @@ impl<T: Message> Out<T> {
     /// one leaves.
     fn occupy(&mut self, now: u64, message: &T) -> u64 {
         match self.width {
+            Width::Messages(1) => {
+                self.free_from = now + self.period;
+                0
+            }
             Width::Messages(width) => {
                 self.sent = if self.sent_at == now {
                     self.sent + 1
@@ -321,7 +325,7 @@ impl<T: Message> OutPort<T> {
 
     /// Whether a message can be sent in this cycle. If not, the component will be woken when it
     /// can.
-    #[inline]
+    #[inline(always)]
     pub fn can_send(&mut self, ctx: &mut Context<'_>) -> bool {
         let now = ctx.now().0;
         let link = self.link.as_mut().expect(UNBOUND);
@@ -361,7 +365,7 @@ impl<T: Message> OutPort<T> {
     ///
     /// # Panics
     /// When the channel has no room: call after [`OutPort::can_send`] said yes.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, ctx: &mut Context<'_>, message: T) {
         let link = self.link.as_ref().expect(UNBOUND);
         assert!(
@@ -458,8 +462,9 @@ impl<T: Message> In<T> {
 
     /// Wakes a sender on another clock that waits for room, or lets the coordinator see the pop.
     fn tell_sender(&self, ctx: &mut Context<'_>, tick: u64) {
-        if let Reach::Cut(_, positions) = &self.sender {
+        if let Reach::Cut(cut, positions) = &self.sender {
             positions.set_read(self.end.position());
+            ctx.across().taken.push(*cut);
         } else if let Some(target) = self.sender.within_partition()
             && self.end.take_blocked()
         {
@@ -485,8 +490,9 @@ impl<T: Message> In<T> {
         self.taps = Some(taps);
         if let Some(cycles) = cycles {
             self.return_credit(ctx, cycles, free_at);
-        } else if let Reach::Cut(_, positions) = &self.sender {
+        } else if let Reach::Cut(cut, positions) = &self.sender {
             positions.set_read(self.end.position());
+            ctx.across().taken.push(*cut);
         }
         Some(message)
     }
@@ -504,13 +510,13 @@ impl<T: Message> InPort<T> {
     }
 
     /// The oldest message, if one is readable in this cycle.
-    #[inline]
+    #[inline(always)]
     pub fn peek(&self, ctx: &Context<'_>) -> Option<&T> {
         self.link.as_ref().expect(UNBOUND).end.peek(ctx.now().0)
     }
 
     /// Takes the oldest message, if one is readable in this cycle.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let link = self.link.as_mut().expect(UNBOUND);
         if link.plain && ctx.is_unobserved() {

@@ -58,16 +58,25 @@ pub(crate) struct Across {
     pub(crate) window_end: u64,
     /// Cut channels into which messages were sent.
     pub(crate) sent: Vec<u32>,
-    /// Cut channels whose sender waits for a credit that has not been seen yet.
+    /// Cut channels whose sender has begun to wait for a credit that has not been seen yet.
     pub(crate) waiting: Vec<u32>,
+    /// Cut channels from which messages were taken.
+    pub(crate) taken: Vec<u32>,
     /// Cut published wires whose value changes for the reader at the tick.
     pub(crate) published: Vec<(u32, u64)>,
 }
 
 impl Across {
-    /// Whether nothing happened at the cuts and nobody waits at one.
+    /// Whether nothing happened at the cuts.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.sent.is_empty() && self.waiting.is_empty() && self.published.is_empty()
+        let Self {
+            sent,
+            waiting,
+            taken,
+            published,
+            ..
+        } = self;
+        sent.is_empty() && waiting.is_empty() && taken.is_empty() && published.is_empty()
     }
 }
 

@@ -185,36 +185,36 @@ impl Course {
                 continue;
             }
             let end = partition.shared.across.window_end;
-            let mut sent = std::mem::take(&mut partition.shared.across.sent);
-            let mut waiting = std::mem::take(&mut partition.shared.across.waiting);
-            let mut published = std::mem::take(&mut partition.shared.across.published);
+            let mut happened = std::mem::take(&mut partition.shared.across);
             drop(partition);
-            for number in sent.drain(..) {
+            for number in happened.sent.drain(..) {
                 let cut = &self.cuts[number as usize];
                 let head = cut.boundary.as_ref().and_then(|b| b.head_ready());
                 if let Some(ready) = head.filter(|ready| *ready >= end) {
                     wake(cut.to, ready);
                 }
             }
-            waiting.retain(|number| {
-                let cut = &self.cuts[*number as usize];
-                match cut.boundary.as_ref().map(|b| b.vacancy()) {
-                    Some(Vacancy::CreditAt(tick)) => {
+            for number in happened.waiting.drain(..) {
+                self.cuts[number as usize].waiting = true;
+                happened.taken.push(number);
+            }
+            // Who waits learns of a credit in the window in which the message was taken; one that
+            // began to wait later learns of it now. Whoever is looked at first, nobody is missed.
+            for number in happened.taken.drain(..) {
+                let cut = &mut self.cuts[number as usize];
+                if cut.waiting {
+                    let vacancy = cut.boundary.as_ref().map(|b| b.vacancy());
+                    cut.waiting = vacancy == Some(Vacancy::Full);
+                    if let Some(Vacancy::CreditAt(tick)) = vacancy {
                         wake(cut.from, tick);
-                        false
                     }
-                    Some(Vacancy::Full) => true,
-                    Some(Vacancy::Free) | None => false,
                 }
-            });
-            for (number, tick) in published.drain(..) {
+            }
+            for (number, tick) in happened.published.drain(..) {
                 wake(self.cuts[number as usize].to, tick);
             }
-            let across = &mut cell.lock().shared.across;
             // The emptied lists go back with what they have allocated.
-            (across.sent, across.published) = (sent, published);
-            waiting.append(&mut across.waiting);
-            across.waiting = waiting;
+            cell.lock().shared.across = happened;
         }
     }
 

@@ -62,4 +62,6 @@ pub(crate) struct Cut {
     pub(crate) to: Place,
     /// `None` for published wires, which have no slots.
     pub(crate) boundary: Option<Arc<dyn Boundary>>,
+    /// The sender waits for a credit of which nothing has been seen.
+    pub(crate) waiting: bool,
 }

@@ -318,6 +318,7 @@ impl Simulation {
                     from,
                     to,
                     boundary: None,
+                    waiting: false,
                 });
             }
             ends.entry((channel.from.0, &channel.from.1))

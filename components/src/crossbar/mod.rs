@@ -287,8 +287,8 @@ impl Component for Crossbar {
     }
 
     fn evaluation_cost(&self) -> u64 {
-        // 400 to 670 instructions for each port.
-        13 * u64::from(self.spec.up_ports + self.spec.down_ports) / 2
+        // 400 to 900 instructions for each port, by load.
+        9 * u64::from(self.spec.up_ports + self.spec.down_ports)
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
