@@ -64,7 +64,7 @@ pub enum MappingSpec {
         bank: String,
         /// Row within the bank.
         row: String,
-        /// Channel of the controller.
+        /// Channel of the controller; no bits for one channel. Source: one channel per controller.
         #[serde(default)]
         channel: String,
     },
