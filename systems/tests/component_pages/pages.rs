@@ -38,7 +38,7 @@ fn pages() -> Vec<(String, String)> {
     let mut names: Vec<String> = entries
         .map(|entry| entry.expect("it can be listed").file_name())
         .map(|name| name.into_string().expect("names of pages are text"))
-        .filter(|name| name.ends_with(".md"))
+        .filter(|name| Path::new(name).extension().is_some_and(|e| e == "md"))
         .collect();
     names.sort();
     let read = |name: String| {
