@@ -58,6 +58,7 @@ mod engine {
     pub(crate) mod time;
     pub(crate) mod transport;
     pub(crate) mod verify;
+    pub(crate) mod view;
     pub(crate) mod waits;
     pub(crate) mod wave;
     pub(crate) mod world;
