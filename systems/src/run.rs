@@ -1,5 +1,6 @@
 //! Running a scenario: emulate the program, build the machine, replay the program on it.
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -28,7 +29,7 @@ const DIVISIONS: [u64; 5] = [0, 1_024, 3_072, 7_168, 15_360];
 /// Threads that evaluate the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// So many.
+    /// Divide the work among so many; on a machine with fewer cores each thread takes several shares.
     Exactly(usize),
     /// As many as are worth their meetings, at most so many.
     UpTo(usize),
@@ -275,13 +276,16 @@ impl Machine {
         }
         self.next_division = u64::MAX;
         let simulation = &mut self.system.simulation;
-        let threads = match self.threads {
+        let partitions = match self.threads {
             None => return,
             Some(Threads::Exactly(threads)) => threads,
             Some(Threads::UpTo(threads)) => simulation.worthwhile_threads(threads),
         };
+        // Threads that wait for each other's processor at every meeting only lose time.
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         simulation.set_options(EngineOptions {
-            threads,
+            threads: partitions.min(cores),
+            partitions,
             ..simulation.options()
         });
         let later = DIVISIONS.into_iter().find(|at| *at > now);
