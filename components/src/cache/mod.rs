@@ -144,8 +144,6 @@ mod control;
 #[cfg(test)]
 mod feature_tests;
 mod mshr_file;
-#[cfg(test)]
-mod page;
 mod pass_table;
 mod perform;
 pub mod policy;
