@@ -173,8 +173,8 @@ enum Ends {
 /// A ring of four nodes whose wires have latency and credit latency `latency`.
 fn system(latency: u32, ends: Ends) -> Simulation {
     let mut builder = SystemBuilder::new();
-    let fast = builder.clock("fast", Frequency::new(3_000_000_000, 1).unwrap());
-    let slow = builder.clock("slow", Frequency::new(2_000_000_000, 1).unwrap());
+    let fast = builder.clock("fast", Frequency::new(3_000_000_000, 1).expect("not zero"));
+    let slow = builder.clock("slow", Frequency::new(2_000_000_000, 1).expect("not zero"));
     for i in 0..4u64 {
         let node = Node {
             input: InPort::new(),
@@ -207,7 +207,7 @@ fn system(latency: u32, ends: Ends) -> Simulation {
             link,
         );
     }
-    builder.elaborate().unwrap()
+    builder.elaborate().expect("the system is well formed")
 }
 
 /// Everything a run gives back.
