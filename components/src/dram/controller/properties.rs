@@ -188,10 +188,6 @@ fn any_case(length: usize) -> impl Strategy<Value = (Config, Vec<Line>)> {
 
 /// Prints in how many cases each rule was the one that bound; the same cases in every run.
 #[test]
-#[expect(
-    clippy::print_stderr,
-    reason = "the table is for whoever asks with --nocapture"
-)]
 fn random_timings_break_no_rule_and_every_rule_binds_in_some() {
     let cases = ProptestConfig {
         failure_persistence: None,

@@ -97,31 +97,28 @@ fn controllers_that_are_not_the_reference_differ_from_it() {
     }
 }
 
-/// Beginnings of runs of the tools whose order of requests is not ours: how many requests of the
-/// hundred are equal to the cycle at least, and the mean read latency within 2 %.
+/// Beginnings of runs of the tools whose order of requests is not ours: the mean read latency is
+/// within 2 %.
 #[test]
 fn requests_of_the_other_tools_are_served_about_as_fast() {
-    for (preset, tool, trace, percent) in [
-        ("A", "ds3_open_bg", "hits90_hi", 0),
-        ("A", "ds3_open_bg", "idle", 0),
-        ("A", "ds3_open_bg", "rand_r_lo", 0),
-        ("D", "ds3_open_bg", "mix50_hi", 0),
-        ("R", "ram1_frfcfs", "bursty_lo", 0),
+    for (preset, tool, trace) in [
+        ("A", "ds3_open_bg", "hits90_hi"),
+        ("A", "ds3_open_bg", "idle"),
+        ("A", "ds3_open_bg", "rand_r_lo"),
+        ("D", "ds3_open_bg", "mix50_hi"),
+        ("R", "ram1_frfcfs", "bursty_lo"),
     ] {
         let (ours, expected) = served(preset, tool, trace, |_| ());
-        let same = ours.iter().zip(&expected).filter(|(a, b)| a == b).count();
         let mean = |rows: &[ServedRow]| {
             let reads = rows.iter().filter(|row| row.done >= 0);
             let latencies = reads.clone().map(|row| row.done as u64 - row.accept);
             latencies.sum::<u64>() as f64 / reads.count() as f64
         };
         let ratio = mean(&ours) / mean(&expected);
-        let case = format!(
-            "{preset} {tool} {trace}: {same} of {}, {ratio}",
-            expected.len()
+        assert!(
+            (ratio - 1.0).abs() < 0.02,
+            "{preset} {tool} {trace}: {ratio}"
         );
-        assert!(same * 100 >= percent * expected.len(), "{case}");
-        assert!((ratio - 1.0).abs() < 0.02, "{case}");
     }
 }
 
