@@ -513,7 +513,7 @@ impl GddrController {
         last.or_else(|| (unused < self.limit).then_some(unused as u32))
     }
 
-    /// Fills the slot named by [`Self::next_slot`].
+    /// Fills the slot named by `next_slot`.
     fn open_transaction(&mut self, now: Cycle, port: usize, request: MemRequest, touched: u8) {
         let transaction = Transaction {
             request,
