@@ -219,7 +219,11 @@ fn everything(bench: &Bench, arguments: &[&str], out: &str) -> Vec<(String, Vec<
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         let mut bytes = fs::read(entry.path()).unwrap();
-        if name.ends_with(".json") {
+        if entry
+            .path()
+            .extension()
+            .is_some_and(|ending| ending == "json")
+        {
             let mut value: Value = serde_json::from_slice(&bytes).unwrap();
             let fields = value.as_object_mut().unwrap();
             fields.remove("host").unwrap();

@@ -18,8 +18,8 @@ fn pages() -> Vec<String> {
     for folder in ["", "docs", "docs/components"] {
         for entry in fs::read_dir(root().join(folder)).expect("the folder exists") {
             let name = entry.expect("the folder can be read").file_name();
-            let name = name.to_str().expect("pages have plain names");
-            if name.ends_with(".md") {
+            let name = Path::new(&name);
+            if name.extension().is_some_and(|ending| ending == "md") {
                 pages.push(Path::new(folder).join(name).display().to_string());
             }
         }
@@ -220,8 +220,15 @@ fn every_page_can_be_reached_from_the_readme() {
             .filter_map(|rest| rest.split(')').next())
         {
             let to = folder.join(target.split('#').next().unwrap_or_default());
-            let to = to.display().to_string().replace("docs/../", "");
-            if to.ends_with(".md") && !to.contains("://") && !reached.contains(&to) {
+            let is_page = to.extension().is_some_and(|ending| ending == "md");
+            let to = to
+                .display()
+                .to_string()
+                .replace("docs/components/../../", "");
+            let to = to
+                .replace("docs/components/../", "docs/")
+                .replace("docs/../", "");
+            if is_page && !to.contains("://") && !reached.contains(&to) {
                 next.push(to.clone());
                 reached.push(to);
             }

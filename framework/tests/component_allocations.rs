@@ -1,6 +1,7 @@
 //! Once it has settled, a run of clocked components allocates nothing per event: what a run
 //! allocates does not grow with its length.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
