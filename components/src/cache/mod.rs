@@ -18,7 +18,7 @@
 //! | `down.request` | out | [`MemRequest`] | requests wait in the miss queue |
 //! | `down.response` | in | [`MemResponse`] | never: one per cycle is always taken |
 //! | `control.command` | in | [`CacheCommand`] | an invalidation is being carried out (optional) |
-//! | `control.done` | out | [`CacheCommandDone`] | its answer waits (optional) |
+//! | `control.done` | out | [`CacheCommandDone`](crate::launch::CacheCommandDone) | its answer waits (optional) |
 //!
 //! # Behaviour
 //! One request per cycle (with banks, several) is accepted, in order. A request whose resources are missing blocks those

@@ -11,7 +11,7 @@
 //! | a script of sends, expectations and delays | [`script`] |
 //! | what the traffic has exercised | [`Coverage`] |
 //! | all promises of the kernel at once, shrunk | [`Contract`] |
-//! | hostile traffic, back-pressure and topologies for `proptest` | [`strategies`] |
+//! | hostile traffic, back-pressure and topologies for `proptest` | `strategies`, with the feature `proptest` |
 //!
 //! Checkers and injectors are taps on ports ([`crate::Tap`]): they cost no cycle. Whatever is
 //! random is a function of (seed, place, count), so that every failure repeats.
