@@ -76,7 +76,8 @@ pub struct Switch<P> {
     entering: Vec<Entering>,
     /// Inputs with an entering packet.
     busy_inputs: PortMask,
-    /// Inputs whose last packet finished entering in the last step.
+    /// Inputs whose last packet finished entering in the last step; of use only until the next, and
+    /// so no state.
     freed_inputs: PortMask,
 
     pipes: Vec<DelayLine<WireFlit>>,
@@ -427,7 +428,6 @@ impl<P: Copy + Serialize + DeserializeOwned> Switch<P> {
     pub fn state(&mut self, state: &mut State<'_>) {
         state.field("entering", &mut self.entering);
         state.field("busy_inputs", &mut self.busy_inputs);
-        state.field("freed_inputs", &mut self.freed_inputs);
         state.field("pipes", &mut self.pipes);
         state.field("piped_inputs", &mut self.piped_inputs);
         state.field("queues", &mut self.queues);

@@ -933,7 +933,6 @@ impl<P: Copy + Serialize + DeserializeOwned> Router<P> {
     pub fn state(&mut self, state: &mut State<'_>) {
         state.field("entering", &mut self.entering);
         state.field("busy_inputs", &mut self.busy_inputs);
-        state.field("freed_inputs", &mut self.freed_inputs);
         state.field("last_lane", &mut self.last_lane);
         state.field("wire", &mut self.wire);
         state.field("returning", &mut self.returning);
