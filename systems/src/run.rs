@@ -23,8 +23,14 @@ use crate::scenario::{Limits, Scenario};
 /// Core cycles between two looks at the progress.
 const SLICE_CYCLES: u64 = 16_384;
 
-/// Core cycles from which on work is divided between threads anew, by what was measured until then.
-const DIVISIONS: [u64; 5] = [0, 1_024, 3_072, 7_168, 15_360];
+/// Core cycles between two looks at whether to divide the work between threads anew.
+const LOOK_CYCLES: u64 = 1_024;
+
+/// Divisions of a run. Each is made when twice the work of the one before has been measured.
+const DIVISIONS: u32 = 10;
+
+/// Evaluations per instance that make the first measurement.
+const FIRST_EVALUATIONS: u64 = 64;
 
 /// Threads that evaluate the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +39,18 @@ pub enum Threads {
     Exactly(usize),
     /// As many as are worth their meetings, at most so many.
     UpTo(usize),
+    /// One, which takes the shares of so many in turn: to measure a division.
+    OneFor(usize),
+}
+
+/// When the work is divided anew.
+#[derive(Default)]
+struct DivisionPlan {
+    made: u32,
+    /// Core cycle of the next look.
+    next_look: u64,
+    /// Evaluations of which the next division takes account.
+    enough: u64,
 }
 
 /// A system with its program loaded.
@@ -48,8 +66,7 @@ pub struct Machine {
     /// Checkers on the wires, where asked for.
     checks: Checks,
     threads: Option<Threads>,
-    /// Core cycle from which on work is divided anew.
-    next_division: u64,
+    division: DivisionPlan,
 }
 
 /// How far a simulation has come.
@@ -208,7 +225,7 @@ impl Scenario {
             energy: self.energy.clone(),
             checks: Checks::new(),
             threads: None,
-            next_division: 0,
+            division: DivisionPlan::default(),
         };
         if self.checks {
             machine.check_protocols();
@@ -267,29 +284,43 @@ impl Machine {
         self.threads = Some(threads);
     }
 
-    /// Divides the system between threads by the work that each part has done so far, at the first
-    /// few cycles where that pays.
+    /// Divides the system between threads by the work that each part has done so far, if enough was
+    /// done since the last time.
     fn divide_when_due(&mut self) {
         let now = self.cycle();
-        if now < self.next_division {
+        if now < self.division.next_look {
             return;
         }
-        self.next_division = u64::MAX;
         let simulation = &mut self.system.simulation;
         let partitions = match self.threads {
-            None => return,
-            Some(Threads::Exactly(threads)) => threads,
+            None => {
+                self.division.next_look = u64::MAX;
+                return;
+            }
+            Some(Threads::Exactly(threads) | Threads::OneFor(threads)) => threads,
             Some(Threads::UpTo(threads)) => simulation.worthwhile_threads(threads),
         };
+        self.division.next_look = now + LOOK_CYCLES;
+        let evaluations = simulation.evaluations();
+        if evaluations < self.division.enough {
+            return;
+        }
+        let first = FIRST_EVALUATIONS * simulation.instances().len() as u64;
+        self.division.enough = first.max(2 * evaluations);
+        self.division.made += 1;
+        if self.division.made == DIVISIONS {
+            self.division.next_look = u64::MAX;
+        }
         // Threads that wait for each other's processor at every meeting only lose time.
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let cores = match self.threads {
+            Some(Threads::OneFor(_)) => 1,
+            _ => std::thread::available_parallelism().map_or(1, NonZero::get),
+        };
         simulation.set_options(EngineOptions {
             threads: partitions.min(cores),
             partitions,
             ..simulation.options()
         });
-        let later = DIVISIONS.into_iter().find(|at| *at > now);
-        self.next_division = later.unwrap_or(u64::MAX);
     }
 
     /// Runs the program to its end, or to a limit. `progress` is called now and then; `interrupt`
@@ -333,7 +364,7 @@ impl Machine {
         loop {
             self.divide_when_due();
             let patience = self.patience.unwrap_or(ticks(self.limits.silent_cycles));
-            let until = target.min(ticks(self.next_division));
+            let until = target.min(ticks(self.division.next_look));
             let outcome = self.system.simulation.run(&RunLimits {
                 until: Some(Tick(until)),
                 silence: Some(patience),

@@ -21,7 +21,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use warpweave_framework::EngineOptions;
 use warpweave_systems::{Machine, Scenario, Threads, standard_registry};
 use warpweave_trace::Program;
 
@@ -94,11 +93,7 @@ impl Machines {
     /// A machine in `partitions` on one thread, divided anew by measured work as with threads.
     fn divided(&self, partitions: usize) -> Result<Machine, String> {
         let mut machine = self.build()?;
-        machine.set_options(EngineOptions {
-            partitions,
-            ..EngineOptions::default()
-        });
-        machine.set_threads(Threads::Exactly(1));
+        machine.set_threads(Threads::OneFor(partitions));
         Ok(machine)
     }
 }
