@@ -155,6 +155,23 @@ fn results_do_not_depend_on_how_the_engine_works() {
     }
 }
 
+/// The command line uses no more threads than there are cores; this does.
+#[test]
+fn more_threads_than_cores_change_nothing_in_a_whole_system() {
+    let run = |threads| {
+        let options = EngineOptions {
+            threads,
+            ..EngineOptions::default()
+        };
+        simulated("tiny", "vector_add", &["workload.n=256"], options)
+    };
+    let one = run(1);
+    assert_eq!(one.status, Status::Done);
+    for threads in [2, 3, 4, 8] {
+        same(&one, &run(threads), &format!("{threads} threads"));
+    }
+}
+
 fn same(a: &Simulated, b: &Simulated, what: &str) {
     assert_eq!(a.status, b.status, "{what}");
     assert_eq!(a.kernels, b.kernels, "{what}");

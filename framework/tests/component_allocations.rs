@@ -2,39 +2,13 @@
 //! allocates does not grow with its length.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
-#![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+mod counting;
 
 use warpweave_framework::{
     Component, Context, EngineOptions, Frequency, InPort, Link, Next, OutPort, Outcome, Ports,
     RunLimits, Simulation, SystemBuilder, Tick,
 };
-
-struct Counting;
-
-thread_local! {
-    /// Of this thread: the test harness allocates on another one.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is left to the system's allocator; only a counter is added.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Passes a message on when the next stage has room, `rest` cycles after the one before.
 struct Stage {
@@ -119,9 +93,9 @@ fn run(simulation: &mut Simulation, tick: u64) -> (u64, u64) {
         until: Some(Tick(tick)),
         ..RunLimits::default()
     };
-    let (before, messages) = (ALLOCATIONS.get(), simulation.messages());
+    let (before, messages) = (counting::allocations(), simulation.messages());
     assert_eq!(simulation.run(&limits), Outcome::Limit);
-    let allocations = ALLOCATIONS.get() - before;
+    let allocations = counting::allocations() - before;
     (allocations, simulation.messages() - messages)
 }
 

@@ -1,36 +1,11 @@
 //! Once it has settled, the event world allocates nothing.
 
-#![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::rc::Rc;
 
 use warpweave_framework::{Frequency, Outcome, RunLimits, SystemBuilder, Tick, World};
-
-struct Counting;
-
-thread_local! {
-    /// Of this thread: the test harness allocates on another one.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is left to the system's allocator; only a counter is added.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Timed events, near and far, that notify themselves again and are sometimes cancelled.
 fn add_events(world: &World, handled: &Rc<Cell<u64>>) {
@@ -93,15 +68,15 @@ fn nothing_is_allocated_per_event_in_steady_state() {
     };
     run_until(50_000);
     // Starting a run allocates; what happens in it does not, so a long one allocates no more.
-    let started = ALLOCATIONS.get();
+    let started = counting::allocations();
     run_until(51_000);
-    let (events, short) = (handled.get(), ALLOCATIONS.get() - started);
+    let (events, short) = (handled.get(), counting::allocations() - started);
     run_until(151_000);
     assert!(
         handled.get() > events + 5000,
         "{} events",
         handled.get() - events
     );
-    let long = ALLOCATIONS.get() - started - short;
+    let long = counting::allocations() - started - short;
     assert_eq!(long, short);
 }

@@ -101,7 +101,8 @@ struct RunArguments {
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Threads that simulate: a number, or `auto` for as many of the machine's cores as pay.
+    /// Shares of the work, each on a thread as far as there are cores: a number, or `auto` for as
+    /// many of the machine's cores as pay.
     /// Results do not depend on it.
     #[arg(long, value_name = "N|auto", default_value = "1", value_parser = threads)]
     threads: Threads,
