@@ -353,11 +353,7 @@ impl Course {
             } else {
                 1
             };
-            let patience = self
-                .last_progress
-                .0
-                .saturating_add(silence)
-                .saturating_add(1);
+            // Nobody passes the tick at which patience ends unless a message was sent before it.
             end = end
                 .min(start.0.saturating_add(longest))
                 .min(patience.saturating_add(1));

@@ -9,7 +9,7 @@ use warpweave_framework::{
     Statistics, SystemBuilder, Tick, Width,
 };
 
-use crate::parts::Log;
+use crate::parts::{Drain, Log, one_clock};
 
 /// A random system.
 #[derive(Clone, Debug)]
@@ -300,6 +300,75 @@ fn run(
             .collect(),
         log,
         probes: probes.all(),
+    }
+}
+
+/// Sends one message at each of these cycles and is busy between them.
+struct Restless {
+    output: OutPort<u64>,
+    at: Vec<Cycle>,
+}
+
+impl Component for Restless {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.output("output", &mut self.output);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        if self.at.contains(&ctx.cycle()) {
+            self.output.send(ctx, ctx.cycle());
+        }
+        if self.at.iter().all(|at| *at <= ctx.cycle()) {
+            Next::Idle
+        } else {
+            Next::Busy
+        }
+    }
+}
+
+#[test]
+fn patience_ends_at_the_same_tick_in_any_division() {
+    for silence in 1..20 {
+        for pause in 1..25 {
+            let ends = [(1, true), (2, true), (2, false)].map(|(partitions, sleeping)| {
+                let (mut builder, clock) = one_clock();
+                let output = OutPort::new();
+                let at = vec![3, 3 + pause];
+                builder.add("restless", clock, Restless { output, at });
+                let (drain, received) = Drain::<u64>::every(1);
+                builder.add("drain", clock, drain);
+                builder.connect("restless.output", "drain.input", Link::latency(8));
+                let mut simulation = builder.elaborate().unwrap();
+                simulation.set_options(EngineOptions {
+                    sleeping,
+                    ..options(partitions, 1)
+                });
+                let outcome = simulation.run(&RunLimits {
+                    silence: Some(silence),
+                    ..RunLimits::default()
+                });
+                (outcome, simulation.now(), received.all())
+            });
+            let (outcome, now, _) = &ends[0];
+            // Silent are three cycles before the first message, those between the two, and eight
+            // while the second is on its way.
+            let end = match silence {
+                ..3 => Some(silence),
+                _ if pause > silence => Some(3 + silence),
+                ..8 => Some(3 + pause + silence),
+                _ => None,
+            };
+            assert_eq!(matches!(outcome, Outcome::Livelock(_)), end.is_some());
+            assert!(end.is_none_or(|end| *now == Tick(end)), "{now:?}");
+            assert_eq!(
+                ends[1], ends[0],
+                "two partitions, silence {silence}, pause {pause}"
+            );
+            assert_eq!(
+                ends[2], ends[0],
+                "and awake, silence {silence}, pause {pause}"
+            );
+        }
     }
 }
 
