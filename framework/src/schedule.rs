@@ -163,6 +163,14 @@ impl DomainSchedule {
         if self.started { self.cycle + 1 } else { 0 }
     }
 
+    /// Time has come to `now`: nobody is evaluated at an edge up to it any more.
+    pub(crate) fn pass(&mut self, now: Tick) {
+        debug_assert!(self.next_tick().is_none_or(|next| next > now));
+        if self.started {
+            self.cycle = self.cycle.max(now.0 / self.period);
+        }
+    }
+
     /// Forgets everything and stands at `cycle`, evaluated if `started`.
     pub(crate) fn load(&mut self, cycle: Cycle, started: bool) {
         let components = self.far_asked.len();

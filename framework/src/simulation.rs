@@ -412,6 +412,11 @@ impl Simulation {
             }
             End::Interrupted => Outcome::Interrupted,
         };
+        // Clocks with nobody awake stand at an earlier edge; who sleeps now may not in the next run.
+        let partitions = self.partitions.iter_mut();
+        for schedule in partitions.flat_map(|p| &mut p.shared.domains) {
+            schedule.pass(self.now);
+        }
         if let Some(OwnedWorld(world)) = &self.world {
             world.pass_time(self.now);
         }

@@ -14,5 +14,6 @@ mod parallel;
 mod parts;
 mod processes;
 mod queues;
+mod random_systems;
 mod runs;
 mod world_channels;

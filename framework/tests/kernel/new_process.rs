@@ -7,29 +7,27 @@ use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use warpweave_framework::{Checkpoint, EngineOptions, Outcome, RunLimits, Tick};
 
-use crate::graphs::{FOREVER, Graph, Results, build, graph, results};
+use crate::random_systems::{FOREVER, Results, System, build, results, run, system};
 
 /// The checkpoint that this process is to go on from, when it is the second one.
 const RESUME: &str = "WARPWEAVE_TEST_RESUME";
 
 /// Random systems of the second process are those of the first: a number stands for each.
-fn random_graph(number: u8) -> Graph {
+fn random_system(number: u8) -> System {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[number; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    graph().new_tree(&mut runner).unwrap().current()
+    system().new_tree(&mut runner).unwrap().current()
 }
 
 fn straight_through(number: u8) -> Results {
-    let (mut simulation, log) = build(&random_graph(number), EngineOptions::default());
-    let outcome = simulation.run(&FOREVER);
-    results(&simulation, outcome, &log)
+    run(&random_system(number), EngineOptions::default())
 }
 
 /// Goes on from the file and prints what the run gives from there on.
 #[expect(clippy::print_stdout, reason = "the first process reads it")]
 fn second_process(file: &Path) {
     let (checkpoint, number) = Checkpoint::read::<u8>(file).unwrap();
-    let (mut simulation, log) = build(&random_graph(number), EngineOptions::default());
+    let (mut simulation, log) = build(&random_system(number), EngineOptions::default());
     simulation.load(&checkpoint).unwrap();
     let outcome = simulation.run(&FOREVER);
     println!("resumed: {:?}", results(&simulation, outcome, &log));
@@ -44,7 +42,7 @@ fn a_run_saved_here_goes_on_in_a_new_process_as_if_never_stopped() {
     let mut saved = 0;
     for number in 0..24 {
         let mut whole = straight_through(number);
-        let (mut simulation, log) = build(&random_graph(number), EngineOptions::default());
+        let (mut simulation, log) = build(&random_system(number), EngineOptions::default());
         let half = whole.now.0 / 2;
         let until = Some(Tick(half));
         let limits = RunLimits { until, ..FOREVER };
@@ -70,7 +68,7 @@ fn a_run_saved_here_goes_on_in_a_new_process_as_if_never_stopped() {
         assert_eq!(
             resumed,
             Some(format!("{whole:?}").as_str()),
-            "graph {number}"
+            "system {number}"
         );
         saved += 1;
     }

@@ -10,8 +10,14 @@ use warpweave_framework::{
 };
 
 /// What happened where, readable by the test while the component runs.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Log<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T> Default for Log<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
 
 impl<T: Clone> Log<T> {
     pub(crate) fn push(&self, entry: T) {
@@ -86,7 +92,7 @@ impl<T> Drain<T> {
     where
         T: Clone,
     {
-        let received = Log(Arc::default());
+        let received = Log::default();
         let drain = Self {
             input: InPort::default(),
             every: cycles,

@@ -230,6 +230,19 @@ fn the_first_failure_ends_the_run_with_its_words() {
 }
 
 #[test]
+fn turning_sleep_off_in_mid_run_does_not_turn_time_back() {
+    let (component, evaluated) = Scripted::new([Next::Until(10), Next::Until(50)]);
+    let mut simulation = alone(component);
+    assert_eq!(simulation.run(&until(30)), Outcome::Limit);
+    simulation.set_options(EngineOptions {
+        sleeping: false,
+        ..EngineOptions::default()
+    });
+    assert_eq!(simulation.run(&until(33)), Outcome::Limit);
+    assert_eq!(evaluated.all(), [0, 10, 31, 32, 33]);
+}
+
+#[test]
 fn slept_cycles_are_charged_to_the_stored_reason() {
     let (component, _) =
         Scripted::new([Next::Busy, Next::Until(10), Next::Until(12), Next::Credit]);
