@@ -44,6 +44,8 @@
 //! * **Sectors**: a miss fetches the sectors that it touches. A request that joins a line in flight
 //!   asks for those it needs and nobody asked for; it is answered when its own words have come and the
 //!   waiters before it have been answered.
+//!   When nobody waits, a request whose words are here is a hit although others are under way;
+//!   what joins later does not overtake it.
 //! * **Shorter lines below**: what goes down is cut into one request per line of that level. As its
 //!   answers come in any order, a request that passes then waits for its line in flight and for
 //!   others that passed, and a miss for those too.
@@ -144,6 +146,8 @@ mod control;
 #[cfg(test)]
 mod feature_tests;
 mod mshr_file;
+#[cfg(test)]
+mod part_tests;
 mod pass_table;
 mod perform;
 pub mod policy;
@@ -167,7 +171,7 @@ use warpweave_framework::{
     Waits,
 };
 
-pub use self::mshr_file::{Entry, MshrFile, Waiter};
+pub use self::mshr_file::{Came, Entry, MshrFile, Waiter};
 pub use self::pass_table::{PassTable, Passed};
 use self::policy::{CachePolicy, PolicyChain};
 pub use self::replacement::Replacement;
