@@ -53,7 +53,8 @@
 //!   waits for a busy one. Fills never wait.
 //! * **Victim cache**: a replaced line goes there; a miss that finds its line there swaps it with the
 //!   line it displaces and is a hit.
-//! * **Halves**: each part has its own lines; a passing request drops the copies in all.
+//! * **Halves**: each part has its own lines; a passing request drops the copies in all. Answers
+//!   from two parts are in no order, which only a first-level cache may do.
 //! * **Policies** decide about places, extra sectors, flags and victims: see [`policy`].
 //! * **Invalidation**: no request is accepted while one is pending. When every request accepted
 //!   before is answered and everything for below is sent, all clean lines are dropped (dirty ones
