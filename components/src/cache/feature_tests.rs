@@ -277,6 +277,14 @@ fn features_that_do_not_go_together_are_refused_by_field() {
             },
         ),
         (
+            "halves",
+            CacheSpec {
+                halves,
+                level: CacheLevel::L2,
+                ..l1()
+            },
+        ),
+        (
             "sector_bytes",
             CacheSpec {
                 sector_bytes: Some(256),

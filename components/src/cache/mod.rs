@@ -44,6 +44,8 @@
 //! * **Sectors**: a miss fetches the sectors that it touches. A request that joins a line in flight
 //!   asks for those it needs and nobody asked for; it is answered when its own words have come and the
 //!   waiters before it have been answered.
+//!   When nobody waits, a request whose words are here is a hit although others are under way;
+//!   what joins later does not overtake it.
 //! * **Shorter lines below**: what goes down is cut into one request per line of that level. As its
 //!   answers come in any order, a request that passes then waits for its line in flight and for
 //!   others that passed, and a miss for those too.
@@ -51,7 +53,8 @@
 //!   waits for a busy one. Fills never wait.
 //! * **Victim cache**: a replaced line goes there; a miss that finds its line there swaps it with the
 //!   line it displaces and is a hit.
-//! * **Halves**: each part has its own lines; a passing request drops the copies in all.
+//! * **Halves**: each part has its own lines; a passing request drops the copies in all. Answers
+//!   from two parts are in no order, which only a first-level cache may do.
 //! * **Policies** decide about places, extra sectors, flags and victims: see [`policy`].
 //! * **Invalidation**: no request is accepted while one is pending. When every request accepted
 //!   before is answered and everything for below is sent, all clean lines are dropped (dirty ones
@@ -144,6 +147,8 @@ mod control;
 #[cfg(test)]
 mod feature_tests;
 mod mshr_file;
+#[cfg(test)]
+mod part_tests;
 mod pass_table;
 mod perform;
 pub mod policy;
@@ -167,7 +172,7 @@ use warpweave_framework::{
     Waits,
 };
 
-pub use self::mshr_file::{Entry, MshrFile, Waiter};
+pub use self::mshr_file::{Came, Entry, MshrFile, Waiter};
 pub use self::pass_table::{PassTable, Passed};
 use self::policy::{CachePolicy, PolicyChain};
 pub use self::replacement::Replacement;

@@ -34,11 +34,26 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Whether it may be answered when these words and so many acknowledgements came.
+    /// Whether it may be answered when this has come.
     #[inline]
-    pub fn is_allowed(&self, arrived: u32, acks: u32) -> bool {
-        self.needs & !arrived == 0 && self.needs_ack <= acks
+    pub fn is_allowed(&self, came: &Came) -> bool {
+        self.needs & !came.words == 0 && self.needs_ack <= came.acks
     }
+}
+
+/// What has come from below for a line in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Came {
+    /// Words of the line.
+    pub words: u32,
+    /// Acknowledgements of stores that joined and were sent down.
+    pub acks: u32,
+    /// Highest write sequence that came with the words.
+    pub write_sequence: u32,
+    /// Who supplied the last of the words; none until some came.
+    pub filled_by: Option<Level>,
+    /// Who sent the last acknowledgement.
+    pub acked_by: Option<Level>,
 }
 
 /// A line in flight.
@@ -50,16 +65,14 @@ pub struct Entry {
     pub slot: Option<Slot>,
     /// Words asked of the level below.
     pub asked: u32,
-    /// Those of them that came.
-    pub arrived: u32,
-    /// Words written by requests that joined.
+    /// What came so far.
+    pub came: Came,
+    /// Words written by requests that joined, or hit the part of the line already present.
     pub stored: u32,
     /// Those of them that are newer than below.
     pub dirty: u32,
     /// Acknowledgements of stores that joined and were sent down.
     pub acks_asked: u32,
-    /// Those of them that came.
-    pub acks_arrived: u32,
     /// Returns from below that may still allow answers.
     pub returns: u32,
     /// Whether the line is to be kept when it comes.
@@ -68,14 +81,8 @@ pub struct Entry {
     pub source: Source,
     /// Highest write sequence of those that joined, or of the part of the line already present.
     pub write_sequence: u32,
-    /// Highest write sequence of the fill.
-    pub fill_sequence: u32,
-    /// Answers leave no earlier.
+    /// Answers leave no earlier: not before hits that came before them.
     pub ready: Cycle,
-    /// Who supplied the fill; none until it came.
-    pub filled_by: Option<Level>,
-    /// Who sent the last acknowledgement.
-    pub acked_by: Option<Level>,
     open: bool,
     in_use: bool,
     first: u32,
@@ -113,11 +120,16 @@ const VACANT: Entry = Entry {
     line: 0,
     slot: None,
     asked: 0,
-    arrived: 0,
+    came: Came {
+        words: 0,
+        acks: 0,
+        write_sequence: 0,
+        filled_by: None,
+        acked_by: None,
+    },
     stored: 0,
     dirty: 0,
     acks_asked: 0,
-    acks_arrived: 0,
     returns: 0,
     keep: true,
     source: Source {
@@ -128,10 +140,7 @@ const VACANT: Entry = Entry {
         wavefront_slot: 0,
     },
     write_sequence: 0,
-    fill_sequence: 0,
     ready: 0,
-    filled_by: None,
-    acked_by: None,
     open: false,
     in_use: false,
     first: NONE,
@@ -153,7 +162,7 @@ impl Entry {
         self.waiting > 0
     }
 
-    /// Whether requests that store wait, or waited, for the line.
+    /// Whether requests stored into the line while it was in flight.
     #[inline]
     pub fn has_stores(&self) -> bool {
         self.stored != 0 || self.acks_asked != 0
@@ -164,8 +173,8 @@ impl Entry {
     pub fn is_finished(&self) -> bool {
         self.waiting == 0
             && self.returns == 0
-            && self.arrived == self.asked
-            && self.acks_arrived == self.acks_asked
+            && self.came.words == self.asked
+            && self.came.acks == self.acks_asked
     }
 }
 
@@ -218,9 +227,9 @@ impl MshrFile {
             view.thing("miss", index as u64)
                 .flow(Some(transaction(line, &entry.source)))
                 .number("line", line)
-                .waits(match entry.filled_by {
-                    None if entry.arrived != entry.asked => Some("fill"),
-                    _ if entry.acks_arrived != entry.acks_asked => Some("acknowledgement"),
+                .waits(match entry.came.filled_by {
+                    None if entry.came.words != entry.asked => Some("fill"),
+                    _ if entry.came.acks != entry.acks_asked => Some("acknowledgement"),
                     _ => None,
                 });
         }

@@ -137,11 +137,15 @@ impl Cache {
                 state.dirty |= access.words;
             }
         }
+        let (mshr, write_sequence) = (state.mshr(), state.write_sequence);
+        if let (Some(index), true) = (mshr, modifies(request.kind)) {
+            self.store_in_flight(index, request, access.words);
+        }
         if !request.kind.wants_response() {
             return;
         }
         let mut response = MemResponse {
-            write_sequence: state.write_sequence,
+            write_sequence,
             ..request.answer(self.level)
         };
         if !self.policies.is_empty() {
@@ -150,6 +154,18 @@ impl Cache {
         let turn = now + Cycle::from(self.latency(request.kind) + extra);
         self.last_hit = self.last_hit.max(turn);
         self.hits.push_back((self.last_hit, response));
+        if let Some(index) = mshr {
+            // Requests that join later must not overtake this one.
+            self.mshrs.entry_mut(index).ready = self.last_hit;
+        }
+    }
+
+    /// Tells an MSHR what a hit stores into the part of its line that is present.
+    fn store_in_flight(&mut self, index: u32, request: &MemRequest, words: u32) {
+        let entry = self.mshrs.entry_mut(index);
+        entry.stored |= words;
+        entry.dirty |= words;
+        entry.write_sequence = entry.write_sequence.max(request.write_sequence);
     }
 
     /// Lets the policies see, and add to, the answer of a hit.
@@ -403,7 +419,8 @@ impl Cache {
         let needs = if stores(request.kind) {
             role.asked
         } else {
-            access.words & !present
+            // Words that came are part of a fill whose latency may not be over.
+            access.words & (!present | entry.came.words)
         };
         if modifies(request.kind) {
             entry.stored |= access.words;
@@ -412,7 +429,7 @@ impl Cache {
                 entry.dirty |= access.words;
             }
             // What came before is answered from the fill; the line has been brought up to date.
-            if let (Some(slot), true) = (entry.slot, entry.arrived != 0 || entry.asked == 0) {
+            if let (Some(slot), true) = (entry.slot, entry.came.words != 0 || entry.asked == 0) {
                 let state = self.tags.state_mut(slot);
                 state.valid |= access.words;
                 if !through {

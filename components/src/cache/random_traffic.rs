@@ -286,7 +286,7 @@ impl Features {
         }
         if keeps_no_dirty_lines(spec) {
             spec.victim_cache = self.victim_cache;
-            if evicts && self.halves {
+            if evicts && self.halves && spec.level == CacheLevel::L1 {
                 spec.size_bytes *= 2;
                 spec.halves = Some(Halves {
                     count: 2,
@@ -413,6 +413,9 @@ fn case() -> impl Strategy<Value = Case> {
             flush(&spec, &mut requests);
             if let Some(second) = &mut second {
                 second.level = CacheLevel::L2;
+                if second.halves.take().is_some() {
+                    second.size_bytes /= 2;
+                }
                 // Lines of 8 bytes at least, so that pieces and sectors fit.
                 let line_bytes = spec.below_line();
                 second.size_bytes = second.size_bytes / second.line_bytes * line_bytes;

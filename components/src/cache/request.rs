@@ -226,7 +226,7 @@ impl Cache {
         index: u32,
     ) -> Result<Action, Blocked> {
         let entry = self.mshrs.get(index).expect("the index came from the file");
-        let have = slot.map_or(entry.arrived, |slot| self.tags.state(slot).valid) | entry.stored;
+        let have = slot.map_or(entry.came.words, |slot| self.tags.state(slot).valid) | entry.stored;
         let wanted = self.wanted(request.kind, access.words, have);
         if let (0, Some(slot), false) = (wanted, slot, entry.has_waiters()) {
             // Only sectors that it does not need are still under way.

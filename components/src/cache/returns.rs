@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle};
 
-use super::mshr_file::Entry;
+use super::mshr_file::{Came, Entry};
 use super::policy::Fill;
 use super::tag_array::Slot;
 use super::{Cache, stores};
@@ -17,10 +17,7 @@ pub(super) enum Return {
         index: u32,
         /// The first answer leaves no earlier.
         ready: Cycle,
-        /// Words that had come.
-        arrived: u32,
-        /// Acknowledgements that had come.
-        acks: u32,
+        came: Came,
     },
     /// The request at this place of the table.
     Passed(u32),
@@ -52,7 +49,7 @@ impl Cache {
         let Some(&entry) = self.mshrs.get(index) else {
             return false;
         };
-        let missing = entry.asked & !entry.arrived;
+        let missing = entry.asked & !entry.came.words;
         let came = words & missing;
         if entry.line & !self.offset_mask != address
             || came == 0
@@ -68,14 +65,14 @@ impl Cache {
         let slot = self.place_for(index, &entry, response.flags, came, now);
         let entry = self.mshrs.entry_mut(index);
         entry.slot = slot;
-        entry.arrived |= came;
-        entry.filled_by = Some(response.level);
-        entry.fill_sequence = entry.fill_sequence.max(response.write_sequence);
+        entry.came.words |= came;
+        entry.came.filled_by = Some(response.level);
+        entry.came.write_sequence = entry.came.write_sequence.max(response.write_sequence);
         if let Some(slot) = slot {
             let state = self.tags.state_mut(slot);
             state.valid |= came | entry.stored;
             state.dirty |= entry.dirty;
-            let sequence = entry.write_sequence.max(entry.fill_sequence);
+            let sequence = entry.write_sequence.max(entry.came.write_sequence);
             state.write_sequence = state.write_sequence.max(sequence);
         } else {
             self.stats.fills_not_installed += 1;
@@ -103,7 +100,7 @@ impl Cache {
             let mut event = Fill {
                 line: entry.line,
                 words: came,
-                first: entry.arrived == 0
+                first: entry.came.words == 0
                     && entry
                         .slot
                         .is_none_or(|slot| self.tags.state(slot).valid == 0),
@@ -115,7 +112,11 @@ impl Cache {
                     _ => None,
                 },
             };
-            if slot.is_some() && !entry.has_stores() && !self.policies.keeps(&event) {
+            let dirty = entry
+                .slot
+                .is_some_and(|slot| self.tags.state(slot).dirty != 0);
+            let bound = dirty || entry.has_stores();
+            if slot.is_some() && !bound && !self.policies.keeps(&event) {
                 self.mshrs.entry_mut(index).keep = false;
                 if let Some(slot) = entry.slot {
                     self.tags.clear(slot);
@@ -167,8 +168,8 @@ impl Cache {
         if let Some(mshr) = passed.joined {
             self.passing.remove(index);
             let entry = self.mshrs.entry_mut(mshr);
-            entry.acks_arrived += 1;
-            entry.acked_by = Some(response.level);
+            entry.came.acks += 1;
+            entry.came.acked_by = Some(response.level);
             self.allow_answers(mshr, ready);
             self.finish(mshr, now);
         } else {
@@ -180,21 +181,11 @@ impl Cache {
     /// Queues a return that allows the answers of an MSHR as far as everything came by now, if it
     /// allows any.
     pub(super) fn allow_answers(&mut self, index: u32, ready: Cycle) {
-        let entry = self.mshrs.entry_mut(index);
-        let (arrived, acks) = (entry.arrived, entry.acks_arrived);
-        let ready = ready.max(entry.ready);
-        if self
-            .mshrs
-            .front(index)
-            .is_some_and(|waiter| waiter.is_allowed(arrived, acks))
-        {
+        let came = self.mshrs.entry_mut(index).came;
+        let front = self.mshrs.front(index);
+        if front.is_some_and(|waiter| waiter.is_allowed(&came)) {
             self.mshrs.entry_mut(index).returns += 1;
-            self.returns.push_back(Return::Fill {
-                index,
-                ready,
-                arrived,
-                acks,
-            });
+            self.returns.push_back(Return::Fill { index, ready, came });
         }
     }
 
@@ -232,15 +223,15 @@ impl Cache {
         match *self.returns.front()? {
             Return::Passed(index) => self.passing.get(index).map(|passed| passed.ready),
             Return::Fill { index, ready, .. } => {
-                let atomic = self
-                    .mshrs
-                    .front(index)
-                    .is_some_and(|w| w.request.kind == RequestKind::Atomic);
+                let front = self.mshrs.front(index);
+                let atomic = front.is_some_and(|w| w.request.kind == RequestKind::Atomic);
                 let extra = if atomic {
                     self.spec.atomic_latency_cycles()
                 } else {
                     0
                 };
+                // Hits may have come between this return and the request that it answers.
+                let ready = self.mshrs.get(index).map_or(ready, |e| ready.max(e.ready));
                 Some(ready + Cycle::from(extra))
             }
         }
@@ -248,8 +239,8 @@ impl Cache {
 
     /// Takes the next answer of the oldest return; none if that was a copy-back from above.
     fn take_answer(&mut self, now: Cycle) -> Option<MemResponse> {
-        let index = match *self.returns.front()? {
-            Return::Fill { index, .. } => index,
+        let (index, came) = match *self.returns.front()? {
+            Return::Fill { index, came, .. } => (index, came),
             Return::Passed(index) => {
                 self.returns.pop_front();
                 self.settle(now);
@@ -257,37 +248,30 @@ impl Cache {
             }
         };
         let waiter = self.mshrs.pop_front(index)?;
-        let entry = *self.mshrs.get(index)?;
         let request = &waiter.request;
         if waiter.primary && request.kind == RequestKind::Read {
             self.stats.read_miss_latency.record(now - waiter.accepted);
         }
         let level = if stores(request.kind) {
-            entry.acked_by.filter(|_| waiter.needs_ack != 0)
+            came.acked_by.filter(|_| waiter.needs_ack != 0)
         } else {
-            entry.filled_by
+            came.filled_by
         };
         if !self.policies.is_empty() {
             self.policies.on_response(request);
         }
         self.settle(now);
         request.kind.wants_response().then(|| MemResponse {
-            write_sequence: waiter.write_sequence.max(entry.fill_sequence),
+            write_sequence: waiter.write_sequence.max(came.write_sequence),
             ..request.answer(level.unwrap_or(self.level))
         })
     }
 
     /// Removes the oldest returns as long as they allow no answer.
     fn settle(&mut self, now: Cycle) {
-        while let Some(&Return::Fill {
-            index,
-            arrived,
-            acks,
-            ..
-        }) = self.returns.front()
-        {
+        while let Some(&Return::Fill { index, came, .. }) = self.returns.front() {
             let front = self.mshrs.front(index);
-            if front.is_some_and(|waiter| waiter.is_allowed(arrived, acks)) {
+            if front.is_some_and(|waiter| waiter.is_allowed(&came)) {
                 return;
             }
             self.returns.pop_front();
@@ -312,7 +296,7 @@ impl Cache {
         if let Some(slot) = entry.slot {
             self.tags.unlock(slot);
         } else {
-            let sequence = entry.write_sequence.max(entry.fill_sequence);
+            let sequence = entry.write_sequence.max(entry.came.write_sequence);
             self.copy_back(entry.line, entry.dirty, sequence, now);
         }
     }

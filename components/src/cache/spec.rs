@@ -40,8 +40,8 @@ pub struct CacheSpec {
     #[serde(default)]
     pub set_hash: SetHash,
     /// Equal parts with lines of their own, each for some of the work-groups (first-level caches of
-    /// later GPUs have two); one if absent. `size_bytes` is that of all. Needs `WriteEvict` and
-    /// `Forward`. Source: 2 on Maxwell and Pascal, "Locality-Aware CTA Clustering for Modern GPUs",
+    /// later GPUs have two); one if absent. `size_bytes` is that of all. Needs `L1`, `WriteEvict`
+    /// and `Forward`. Source: 2 on Maxwell and Pascal, "Locality-Aware CTA Clustering for Modern GPUs",
     /// ASPLOS 2017.
     #[serde(default)]
     pub halves: Option<Halves>,
@@ -360,6 +360,10 @@ impl CacheSpec {
             })?;
             SpecError::require(evicts && forwards, "halves", || {
                 "parts need `write: WriteEvict` and `atomics: Forward`".to_owned()
+            })?;
+            // Answers for one line from two parts come in any order; a cache above relies on one.
+            SpecError::require(self.level == CacheLevel::L1, "halves", || {
+                "only a first-level cache has parts: use `level: L1`".to_owned()
             })?;
         }
         if let Some(victims) = &self.victim_cache {

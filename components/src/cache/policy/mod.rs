@@ -107,7 +107,7 @@ pub struct Fill {
 /// What becomes of a line that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FillDecision {
-    /// It gets, or keeps, its place.
+    /// It gets, or keeps, its place. A line that has words newer than below keeps it anyhow.
     pub keep: bool,
 }
 

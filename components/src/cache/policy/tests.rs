@@ -3,7 +3,7 @@
 use warpweave_framework::{Sink, Source as BenchSource, TestBench};
 
 use super::super::tests::l1;
-use super::super::{AllocatePolicy, Cache, CacheSpec};
+use super::super::{AllocatePolicy, Cache, CacheSpec, PartialWrite, WritePolicy};
 use super::*;
 use crate::memory::{Level, MemResponse, RequestKind, flags};
 
@@ -246,4 +246,22 @@ fn a_clean_victim_of_the_level_above_is_kept_without_becoming_dirty() {
         rig.read(n * 256, 0);
     }
     assert_eq!((rig.count("copy_backs"), rig.count("evictions")), (0, 1));
+}
+
+#[test]
+fn a_line_with_words_newer_than_below_keeps_its_place_whatever_a_policy_says() {
+    let spec = CacheSpec {
+        write: WritePolicy::WriteBack {
+            partial: PartialWrite::WordMask,
+        },
+        ..l1()
+    };
+    let mut rig = exclusive(spec);
+    rig.request.send(MemRequest::write(1, 0, 2));
+    rig.bench.receive(&rig.response.clone());
+    assert_eq!(rig.read(0, 13), (Level::L2, u32::MAX & !2));
+    for n in 1..3 {
+        rig.read(n * 256, 1);
+    }
+    assert_eq!((rig.count("copy_backs"), rig.count("evictions")), (1, 1));
 }
