@@ -8,12 +8,13 @@ use warpweave_framework::{
     EngineOptions, InstanceStatistics, Link, Order, Sink, Source as BenchSource, TestBench, Value,
 };
 use warpweave_trace::{
-    Code, FrontEnd, Instruction, KernelWriter, LANES, RegisterSet, StreamWriter,
+    Code, FrontEnd, Instruction, KernelTrace, KernelWriter, LANES, RegisterSet, Space, StreamWriter,
 };
 
 use super::*;
 use crate::bloom::BloomSpec;
-use crate::memory::{Level, MemRequest, MemResponse, MemSlave};
+use crate::launch::{CacheCommand, CacheCommandDone, Dispatch};
+use crate::memory::{Level, MemRequest, MemResponse, MemSlave, RequestKind, Source};
 use crate::reuse_monitor::{KeyMode, ReuseMonitorSpec};
 
 const ALL: u32 = u32::MAX;

@@ -1,0 +1,117 @@
+//! What a compute unit counts and reports.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Histogram, Level, Statistics};
+use warpweave_trace::Class;
+
+use super::ComputeUnit;
+
+/// Counters of a compute unit; slots and requests are counted where they are kept.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Counts {
+    pub(super) wavefront_instructions: u64,
+    pub(super) thread_instructions: u64,
+    pub(super) per_class: [u64; Class::COUNT],
+    pub(super) wavefronts: Level,
+    pub(super) work_groups: Level,
+    pub(super) work_groups_completed: u64,
+    pub(super) local_accesses: u64,
+    pub(super) local_conflict_cycles: u64,
+    pub(super) barriers: u64,
+    pub(super) load_latency: Histogram,
+}
+
+impl ComputeUnit {
+    pub(super) fn report(&self, s: &mut Statistics<'_>) {
+        let counts = &self.counts;
+        let unit = &self.load_store.counts;
+        let count = "instructions";
+        let meaning = "instructions issued, one per wavefront";
+        s.counter(
+            "wavefront_instructions",
+            count,
+            meaning,
+            counts.wavefront_instructions,
+        );
+        let meaning = "instructions issued, one per active lane";
+        s.counter(
+            "thread_instructions",
+            count,
+            meaning,
+            counts.thread_instructions,
+        );
+        for &class in Class::ALL {
+            let meaning = "wavefront instructions issued of the class in the name";
+            let name = format!("instructions_{}", class.name());
+            s.counter(&name, count, meaning, counts.per_class[class.index()]);
+        }
+        self.accounting.report(s);
+        let cycle = s.cycle();
+        let meaning = "mean number of resident wavefronts";
+        s.gauge(
+            "wavefronts_mean",
+            "wavefronts",
+            meaning,
+            counts.wavefronts.mean(cycle),
+        );
+        s.ratio(
+            "occupancy",
+            "part of the wavefront slots that held a wavefront, over all cycles",
+            counts.wavefronts.integral(cycle),
+            cycle * u64::from(self.spec.wavefront_slots),
+        );
+        let meaning = "most wavefronts resident at a time";
+        s.counter(
+            "wavefronts_max",
+            "wavefronts",
+            meaning,
+            counts.wavefronts.max(),
+        );
+        let meaning = "mean number of resident work-groups";
+        s.gauge(
+            "work_groups_mean",
+            "work-groups",
+            meaning,
+            counts.work_groups.mean(cycle),
+        );
+        let meaning = "most work-groups resident at a time";
+        s.counter(
+            "work_groups_max",
+            "work-groups",
+            meaning,
+            counts.work_groups.max(),
+        );
+        let meaning = "work-groups completed";
+        s.counter(
+            "work_groups_completed",
+            "work-groups",
+            meaning,
+            counts.work_groups_completed,
+        );
+        let meaning = "memory requests sent to read";
+        s.counter("read_requests", "requests", meaning, unit.reads);
+        let meaning = "memory requests sent to write";
+        s.counter("write_requests", "requests", meaning, unit.writes);
+        let meaning = "memory requests sent for atomics";
+        s.counter("atomic_requests", "requests", meaning, unit.atomics);
+        let meaning = "memory requests sent per access of a wavefront to global or private memory";
+        let requests = unit.reads + unit.writes + unit.atomics;
+        s.ratio("requests_per_access", meaning, requests, unit.accesses);
+        let meaning = "cycles from issue of a load or atomic to its last response";
+        s.histogram("load_latency", "cycles", meaning, &counts.load_latency);
+        let meaning = "accesses of wavefronts to local memory";
+        s.counter("local_accesses", "accesses", meaning, counts.local_accesses);
+        let meaning = "cycles of local memory lost to bank conflicts";
+        s.counter(
+            "local_conflict_cycles",
+            "cycles",
+            meaning,
+            counts.local_conflict_cycles,
+        );
+        let meaning = "barriers that every wavefront of a work-group reached";
+        s.counter("barriers", "barriers", meaning, counts.barriers);
+        if let Some(monitor) = &self.reuse_monitor {
+            monitor.report(s);
+        }
+    }
+}

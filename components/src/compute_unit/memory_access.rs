@@ -1,0 +1,155 @@
+//! Accesses to memory: from the instruction to its unit, and from the last response to the
+//! registers.
+
+use warpweave_framework::{Context, Cycle};
+use warpweave_trace::Space;
+
+use super::ComputeUnit;
+use super::coalescer::{coalesce, coalesce_private};
+use super::load_store::Access;
+use super::wavefront::touches_memory;
+use super::wheel::Event;
+use crate::memory::{RequestKind, Source};
+use crate::reuse_monitor::Reader;
+
+impl ComputeUnit {
+    /// Carries out the memory side of the wavefront's record.
+    pub(super) fn access(&mut self, slot: usize, index: u32, kind: RequestKind, now: Cycle) {
+        let wavefront = &mut self.wavefronts[slot];
+        let record = wavefront.record;
+        let decoded = &self.decoded.instructions[index as usize];
+        let bytes = u32::from(decoded.bytes);
+        let latency = match record.space {
+            _ if !touches_memory(&record, &wavefront.lanes) => decoded.latency,
+            Space::Global | Space::Local => {
+                self.access_memory(slot, index, kind, now);
+                return;
+            }
+            Space::Shared => {
+                let atomic = kind == RequestKind::Atomic;
+                let cycles =
+                    self.bank_conflicts
+                        .cycles(&wavefront.lanes, record.mask, bytes, atomic);
+                self.local_memory_free_at = now + u64::from(cycles);
+                self.counts.local_accesses += 1;
+                self.counts.local_conflict_cycles += u64::from(cycles - 1);
+                self.spec.local_memory.latency + cycles - 1
+            }
+            Space::Const | Space::Param | Space::None => self.spec.constant_latency,
+        };
+        if self.decoded.instructions[index as usize].has_writes {
+            self.results_after(slot, index, latency, now);
+        }
+    }
+
+    /// Hands an access to the load/store unit.
+    fn access_memory(&mut self, slot: usize, index: u32, kind: RequestKind, now: Cycle) {
+        if let Some(message) = self.private_violation(slot, index) {
+            self.fail(message);
+            return;
+        }
+        let wavefront = &mut self.wavefronts[slot];
+        let record = wavefront.record;
+        let decoded = &self.decoded.instructions[index as usize];
+        let (bytes, line_bytes) = (u32::from(decoded.bytes), self.spec.load_store.line_bytes);
+        let private = record.space == Space::Local;
+        let source = Source {
+            kernel: wavefront.kernel,
+            work_group: self.work_groups[usize::from(wavefront.work_group)].work_group,
+            pc: record.pc,
+            compute_unit: self.spec.index,
+            wavefront_slot: slot as u16,
+        };
+        let access = Access::new(source, index, now, kind, decoded.flags);
+        let ready_at = now + u64::from(decoded.latency);
+        let region = self.spec.private_memory.base + self.spec.private_region(slot as u32);
+        self.load_store
+            .enqueue(access, ready_at, &wavefront.lanes, |lanes, out| {
+                if private {
+                    coalesce_private(lanes, record.mask, bytes, region, line_bytes, out);
+                } else {
+                    coalesce(lanes, record.mask, bytes, line_bytes, out);
+                }
+            });
+        wavefront.in_flight += 1;
+        wavefront.stores += u32::from(kind != RequestKind::Read);
+        if decoded.has_writes {
+            wavefront.scoreboard.reserve_for_memory(&decoded.writes);
+        }
+    }
+
+    /// What is wrong with the wavefront's record if it leaves its threads' private memory.
+    fn private_violation(&self, slot: usize, index: u32) -> Option<String> {
+        let wavefront = &self.wavefronts[slot];
+        let record = wavefront.record;
+        if record.space != Space::Local {
+            return None;
+        }
+        let bytes = u64::from(self.decoded.instructions[index as usize].bytes);
+        let size = u64::from(self.spec.private_memory.bytes_per_thread);
+        let (lane, offset) = wavefront
+            .lanes
+            .iter(record.mask)
+            .find(|(_, offset)| offset.checked_add(bytes).is_none_or(|end| end > size))?;
+        Some(format!(
+            "instruction {} of kernel {} accesses {bytes} bytes at offset {offset:#x} of lane \
+             {lane}'s private memory, which has {size} bytes; raise \
+             private_memory.bytes_per_thread of the compute unit",
+            record.pc, self.program.kernels[wavefront.kernel as usize].code.name
+        ))
+    }
+
+    #[inline]
+    pub(super) fn take_responses(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+        while let Some(response) = self.memory.response.pop(ctx) {
+            match self.load_store.receive(&response) {
+                Ok(Some(access)) => self.complete_access(&access, now),
+                Ok(None) => {}
+                Err(message) => self.fail(message),
+            }
+        }
+    }
+
+    /// Every response of an access has come.
+    fn complete_access(&mut self, access: &Access, now: Cycle) {
+        let slot = usize::from(access.source.wavefront_slot);
+        if access.kind != RequestKind::Write {
+            self.counts.load_latency.record(now - access.issued);
+        }
+        if access.kind != RequestKind::Read {
+            let wavefront = &mut self.wavefronts[slot];
+            wavefront.stores -= 1;
+            if wavefront.stores == 0 {
+                self.masks.fence &= !(1 << slot);
+            }
+        }
+        if !self.decoded.instructions[access.instruction as usize].has_writes {
+            self.finish_one(slot, now);
+        } else if self.spec.load_store.writeback_latency == 0 {
+            self.write_back(slot, access.instruction, now);
+        } else {
+            let event = Event::WriteBack {
+                slot: slot as u8,
+                instruction: access.instruction,
+            };
+            let latency = self.spec.load_store.writeback_latency;
+            self.wheel.push(now, u64::from(latency), event);
+        }
+    }
+
+    /// Sends requests, and lets the monitor see the reads among them.
+    #[inline]
+    pub(super) fn send_requests(&mut self, ctx: &mut Context<'_>) {
+        let monitor = &mut self.reuse_monitor;
+        self.load_store.send(ctx, &mut self.memory, |request| {
+            if let Some(monitor) = monitor
+                && request.kind == RequestKind::Read
+            {
+                let Source {
+                    kernel, work_group, ..
+                } = request.source;
+                monitor.on_read(&Reader::from_host(kernel, work_group), request.line);
+            }
+        });
+    }
+}
