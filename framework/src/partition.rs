@@ -425,10 +425,10 @@ impl Partition {
         let slots = &mut self.slots[d][..];
         let mut ctx = context(&mut self.shared, now, cycle, d);
         let mut evaluations = 0;
-        for word in 0..ctx.shared.domains[d].words() {
-            let mut bits = ctx.shared.domains[d].take_word(word);
+        let mut sweep = ctx.shared.domains[d].sweep();
+        while let Some((first, mut bits)) = ctx.shared.domains[d].take_next(&mut sweep) {
             while bits != 0 {
-                let index = (word as u32) << 6 | bits.trailing_zeros();
+                let index = first | bits.trailing_zeros();
                 bits &= bits - 1;
                 evaluations += 1;
                 ctx.me.index = index;
@@ -444,11 +444,18 @@ impl Partition {
         // Index and whether the component is awake.
         let mut list = std::mem::take(&mut self.scratch);
         let count = self.slots[d].len() as u32;
-        for word in 0..self.shared.domains[d].words() {
-            let awake = self.shared.domains[d].take_word(word);
-            let first = (word as u32) << 6;
-            let all = (first..count.min(first + 64)).map(|i| (i, awake >> (i - first) & 1 == 1));
-            list.extend(all.filter(|(_, awake)| *awake || !sleeping));
+        if !sleeping {
+            list.extend((0..count).map(|i| (i, false)));
+        }
+        let schedule = &mut self.shared.domains[d];
+        let mut sweep = schedule.sweep();
+        while let Some((first, bits)) = schedule.take_next(&mut sweep) {
+            let awake = (first..count.min(first + 64)).filter(|i| bits >> (i - first) & 1 == 1);
+            if sleeping {
+                list.extend(awake.map(|i| (i, true)));
+            } else {
+                awake.for_each(|i| list[i as usize].1 = true);
+            }
         }
         if !self.failed.is_empty() {
             list.retain(|(i, _)| !self.failed.contains(&self.slots[d][*i as usize].number));
