@@ -21,6 +21,9 @@ use crate::time::{Cycle, TICK_MAX, Tick};
 const SLOTS: usize = 64;
 const MASK: u64 = SLOTS as u64 - 1;
 
+/// Wake-ups fewer cycles ahead than this are near.
+pub(crate) const NEAR: u64 = SLOTS as u64;
+
 /// A component, as (clock domain, index within the domain).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
@@ -85,16 +88,13 @@ impl Level {
     }
 }
 
-/// How far those awake in the current cycle have been taken.
+/// Which groups of those awake in the current cycle are left.
+#[derive(Default)]
 pub(crate) struct Sweep {
-    slot: usize,
     /// The section to be taken next.
     section: usize,
     /// Groups of the section before it that are left.
     groups: u64,
-    /// The group whose words are taken, and those of them that are left.
-    group: usize,
-    words: u64,
 }
 
 impl DomainSchedule {
@@ -121,17 +121,17 @@ impl DomainSchedule {
     pub(crate) fn wake(&mut self, index: u32, cycle: Cycle) {
         debug_assert!(cycle > self.cycle || !self.started);
         let ahead = cycle - self.cycle;
-        if ahead < SLOTS as u64 {
+        if ahead < NEAR {
             self.wake_near(index, ahead);
         } else {
             self.wake_far(index, cycle);
         }
     }
 
-    /// Does what [`DomainSchedule::wake`] does, less than [`SLOTS`] cycles ahead.
+    /// Does what [`DomainSchedule::wake`] does, fewer than [`NEAR`] cycles ahead.
     #[inline(always)]
     pub(crate) fn wake_near(&mut self, index: u32, ahead: u64) {
-        debug_assert!(ahead < SLOTS as u64 && (ahead > 0 || !self.started));
+        debug_assert!(ahead < NEAR && (ahead > 0 || !self.started));
         self.set(((self.cycle + ahead) & MASK) as usize, index);
     }
 
@@ -139,16 +139,10 @@ impl DomainSchedule {
     fn set(&mut self, slot: usize, index: u32) {
         if self.words.set(slot, index as usize) {
             self.occupied |= 1 << slot;
-            if !self.groups.is_empty() {
-                self.mark(slot, index as usize / 64);
+            let word = index as usize / 64;
+            if !self.groups.is_empty() && self.groups.set(slot, word) && !self.sections.is_empty() {
+                self.sections.set(slot, word / 64);
             }
-        }
-    }
-
-    /// Marks a word that was empty in the levels above.
-    fn mark(&mut self, slot: usize, word: usize) {
-        if self.groups.set(slot, word) && !self.sections.is_empty() {
-            self.sections.set(slot, word / 64);
         }
     }
 
@@ -187,7 +181,7 @@ impl DomainSchedule {
         cycle > self.cycle || !self.started
     }
 
-    /// Moves to `cycle`; who is awake there is then told by [`DomainSchedule::take_next`].
+    /// Moves to `cycle`; who is awake there is then told by [`DomainSchedule::next_group`].
     pub(crate) fn advance(&mut self, cycle: Cycle) {
         debug_assert!(self.is_new(cycle));
         self.cycle = cycle;
@@ -207,50 +201,37 @@ impl DomainSchedule {
         self.far_asked.len() as u32
     }
 
-    /// Begins to take those awake in the current cycle. Nobody can be woken for it any more, so they
-    /// can be taken while they wake others.
+    /// Takes the next 64 words of those awake in the current cycle: the first word, and a bit for
+    /// each that [`DomainSchedule::take_word`] finds occupied. Nobody can be woken for this cycle
+    /// any more, so words can be taken while others wake.
     #[inline]
-    pub(crate) fn sweep(&mut self) -> Sweep {
+    pub(crate) fn next_group(&mut self, sweep: &mut Sweep) -> Option<(usize, u64)> {
         let slot = (self.cycle & MASK) as usize;
-        let words = match (self.groups.is_empty(), self.sections.is_empty()) {
-            (true, _) => u64::from(!self.words.is_empty()),
-            (false, true) => self.groups.take(slot, 0),
-            (false, false) => 0,
-        };
-        Sweep {
-            slot,
-            section: 0,
-            groups: 0,
-            group: 0,
-            words,
+        if self.sections.is_empty() {
+            // One group at most.
+            let first = sweep.section == 0 && !self.words.is_empty();
+            sweep.section = 1;
+            return first.then(|| match self.groups.is_empty() {
+                true => (0, 1),
+                false => (0, self.groups.take(slot, 0)),
+            });
         }
-    }
-
-    /// Takes the next components awake in the current cycle: 64 neighbours, the first of them, and
-    /// a bit for each that is awake.
-    #[inline]
-    pub(crate) fn take_next(&mut self, sweep: &mut Sweep) -> Option<(u32, u64)> {
-        if sweep.words == 0 && !self.next_group(sweep) {
-            return None;
-        }
-        let word = sweep.group * 64 + sweep.words.trailing_zeros() as usize;
-        sweep.words &= sweep.words - 1;
-        Some((word as u32 * 64, self.words.take(sweep.slot, word)))
-    }
-
-    /// Goes on to the next group with somebody awake.
-    fn next_group(&mut self, sweep: &mut Sweep) -> bool {
         while sweep.groups == 0 {
             if sweep.section * SLOTS == self.sections.0.len() {
-                return false;
+                return None;
             }
-            sweep.groups = self.sections.take(sweep.slot, sweep.section);
+            sweep.groups = self.sections.take(slot, sweep.section);
             sweep.section += 1;
         }
-        sweep.group = (sweep.section - 1) * 64 + sweep.groups.trailing_zeros() as usize;
+        let group = (sweep.section - 1) * 64 + sweep.groups.trailing_zeros() as usize;
         sweep.groups &= sweep.groups - 1;
-        sweep.words = self.groups.take(sweep.slot, sweep.group);
-        true
+        Some((group * 64, self.groups.take(slot, group)))
+    }
+
+    /// Takes who is awake in the current cycle among the components `64 * word ..`.
+    #[inline(always)]
+    pub(crate) fn take_word(&mut self, word: usize) -> u64 {
+        self.words.take((self.cycle & MASK) as usize, word)
     }
 
     /// Every wake-up to come, as (cycle, component), each once and in order; the last cycle
@@ -283,8 +264,13 @@ impl DomainSchedule {
         };
     }
 
+    /// Wakes `index` at its first edge at or after `tick`.
+    pub(crate) fn wake_at_tick(&mut self, index: u32, tick: u64) {
+        self.wake(index, self.first_edge_at_or_after(tick));
+    }
+
     /// The first cycle whose edge is at or after `tick`.
-    pub(crate) fn first_edge_at_or_after(&self, tick: u64) -> Cycle {
+    fn first_edge_at_or_after(&self, tick: u64) -> Cycle {
         tick.div_ceil(self.period)
     }
 }
@@ -299,11 +285,13 @@ mod tests {
 
     fn awake(schedule: &mut DomainSchedule) -> Vec<u32> {
         let mut out = Vec::new();
-        let mut sweep = schedule.sweep();
-        while let Some((first, mut bits)) = schedule.take_next(&mut sweep) {
-            while bits != 0 {
-                out.push(first + bits.trailing_zeros());
-                bits &= bits - 1;
+        let mut sweep = Sweep::default();
+        while let Some((first, words)) = schedule.next_group(&mut sweep) {
+            for word in (0..64).filter(|word| words >> word & 1 == 1) {
+                let word = first + word;
+                let bits = schedule.take_word(word);
+                let bits = (0..64).filter(|bit| bits >> bit & 1 == 1);
+                out.extend(bits.map(|bit| word as u32 * 64 + bit));
             }
         }
         out
