@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::cut::Boundary;
 use crate::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
 use crate::ring::{Consumer, Producer, Vacancy, ring};
+use crate::schedule::NEAR;
 use crate::tap::{Credit, Tap, Taps};
 use crate::time::TICK_MAX;
 use crate::verify::StallInjector;
@@ -131,16 +132,22 @@ struct Out<T> {
     messages: u64,
     channel: u32,
     taps: Option<Box<Taps<T>>>,
-    /// No taps, one message per cycle, and a receiver of this partition and clock: the short way.
+    /// No taps, one message per cycle, and a receiver of this partition and clock that is near: the
+    /// short way.
     plain: bool,
+    /// The receiver on the short way.
+    neighbour: u32,
 }
 
 impl<T> Out<T> {
     /// Finds out whether messages may go the short way.
     fn settle(&mut self) {
-        self.plain = self.taps.is_none()
-            && self.width == Width::Messages(1)
-            && matches!(self.receiver, Reach::Same(_));
+        let near = self.latency_cycles < NEAR && self.width == Width::Messages(1);
+        self.plain = false;
+        if let Reach::Same(target) = &self.receiver {
+            self.plain = near && self.taps.is_none();
+            self.neighbour = target.index;
+        }
     }
 
     /// Whether the sender waits for a credit that is not on its way.
@@ -196,8 +203,8 @@ impl<T: Message> Out<T> {
         ctx.count_message();
         let first = self.end.push(now, message, now + self.latency_ticks);
         self.messages += 1;
-        if first && let Reach::Same(target) = &self.receiver {
-            ctx.wake_in(*target, self.latency_cycles);
+        if first {
+            ctx.wake_soon(self.neighbour, self.latency_cycles);
         }
     }
 
@@ -250,7 +257,7 @@ impl<T: Message> Out<T> {
         self.messages += 1;
         if let Reach::Same(target) = &self.receiver {
             if first {
-                ctx.wake_in(*target, cycles);
+                ctx.wake_in(target.index, cycles);
             }
         } else {
             self.tell_receiver(ctx, first, ready);
@@ -329,7 +336,7 @@ impl<T: Message> OutPort<T> {
     pub fn can_send(&mut self, ctx: &mut Context<'_>) -> bool {
         let now = ctx.now().0;
         let link = self.link.as_mut().expect(UNBOUND);
-        if link.end.is_free(now) && now >= link.free_from {
+        if now >= link.free_from && link.end.is_free(now) {
             return true;
         }
         link.arm(ctx);
@@ -401,14 +408,20 @@ struct In<T> {
     messages: u64,
     channel: u32,
     taps: Option<Box<Taps<T>>>,
-    /// No taps and a sender of this partition and clock: the short way.
+    /// No taps and a sender of this partition and clock that is near: the short way.
     plain: bool,
+    /// The sender on the short way.
+    neighbour: u32,
 }
 
 impl<T: Message> In<T> {
     /// Finds out whether messages may go the short way.
     fn settle(&mut self) {
-        self.plain = self.taps.is_none() && matches!(self.sender, Reach::Same(_));
+        self.plain = false;
+        if let Reach::Same(target) = &self.sender {
+            self.plain = self.taps.is_none() && self.credit_cycles < NEAR;
+            self.neighbour = target.index;
+        }
     }
 
     /// Takes the oldest message of a plain channel to which nobody listens; does what
@@ -418,10 +431,8 @@ impl<T: Message> In<T> {
         let now = ctx.now().0;
         let value = self.end.pop(now, now + self.credit_ticks)?;
         self.messages += 1;
-        if self.end.take_blocked()
-            && let Reach::Same(target) = &self.sender
-        {
-            ctx.wake_in(*target, self.credit_cycles);
+        if self.end.take_blocked() {
+            ctx.wake_soon(self.neighbour, self.credit_cycles);
         }
         if let Some(ready) = self.end.next_ready(now) {
             ctx.wake_me_at_tick(ready);
@@ -453,7 +464,7 @@ impl<T: Message> In<T> {
     fn return_credit(&self, ctx: &mut Context<'_>, cycles: u64, tick: u64) {
         if let Reach::Same(target) = &self.sender {
             if self.end.take_blocked() {
-                ctx.wake_in(*target, cycles);
+                ctx.wake_in(target.index, cycles);
             }
         } else {
             self.tell_sender(ctx, tick);
@@ -578,6 +589,7 @@ impl<T: Message> AnyPort for OutPort<T> {
             channel: terms.channel,
             taps: None,
             plain: false,
+            neighbour: 0,
         });
         link.settle();
         Box::new(consumer)
@@ -707,6 +719,7 @@ impl<T: Message> AnyPort for InPort<T> {
             channel: terms.channel,
             taps: None,
             plain: false,
+            neighbour: 0,
         });
         link.settle();
     }

@@ -61,7 +61,7 @@ pub trait Component: Send {
 /// of an input (not by one behind a message that it left there) and by the credit of any output
 /// that it found full. The reason feeds the activity statistics and the
 /// deadlock report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Next {
     /// Work remains: evaluate again in the next cycle. Legal only if that evaluation changes
     /// something without new input.

@@ -98,9 +98,43 @@ impl Shared {
     }
 
     pub(crate) fn wake_at_tick(&mut self, target: Target, tick: u64) {
-        let domain = &mut self.domains[target.domain as usize];
-        let cycle = domain.first_edge_at_or_after(tick);
-        domain.wake(target.index, cycle);
+        self.domains[target.domain as usize].wake_at_tick(target.index, tick);
+    }
+
+    /// Lets `evaluate` work on components of domain `d` in one cycle.
+    #[inline(always)]
+    pub(crate) fn evaluate_in(
+        &mut self,
+        d: usize,
+        now: Tick,
+        cycle: Cycle,
+        evaluate: impl FnOnce(&mut Context<'_>),
+    ) {
+        let mut domains = std::mem::take(&mut self.domains);
+        let (before, rest) = domains.split_at_mut(d);
+        let (here, after) = rest.split_first_mut().expect("the domain is there");
+        let mut ctx = Context {
+            observed: self.sink.is_some(),
+            shared: self,
+            here,
+            before,
+            after,
+            now,
+            cycle,
+            me: Target {
+                domain: d as u32,
+                index: 0,
+            },
+            component: 0,
+            messages: 0,
+        };
+        evaluate(&mut ctx);
+        let messages = ctx.messages;
+        if messages > 0 {
+            self.messages += messages;
+            self.last_progress = now;
+        }
+        self.domains = domains;
     }
 
     /// The next tick at which a component is awake.
@@ -143,12 +177,22 @@ impl Sink {
 
 /// The engine as seen from one evaluation of one component.
 pub struct Context<'a> {
+    /// Without its domains, which are below.
     pub(crate) shared: &'a mut Shared,
+    /// The clock domain of the component, at hand because nearly all wake-ups are in it, and those
+    /// before and after it.
+    pub(crate) here: &'a mut DomainSchedule,
+    before: &'a mut [DomainSchedule],
+    after: &'a mut [DomainSchedule],
     pub(crate) now: Tick,
     pub(crate) cycle: Cycle,
     pub(crate) me: Target,
     /// Number of the component in the whole system.
     pub(crate) component: u32,
+    /// Somebody listens to instrumentation events.
+    pub(crate) observed: bool,
+    /// Messages sent in this cycle of the domain.
+    messages: u64,
 }
 
 impl Context<'_> {
@@ -166,7 +210,7 @@ impl Context<'_> {
 
     /// Ticks per cycle of the component's clock.
     pub fn period(&self) -> u64 {
-        self.shared.domains[self.me.domain as usize].period
+        self.here.period
     }
 
     /// Takes an obligation: the run is not complete before it is discharged. Silence with an open
@@ -213,7 +257,9 @@ impl Context<'_> {
     /// otherwise.
     #[inline]
     pub fn probe(&mut self, probe: impl FnOnce() -> Probe) {
-        if let Some(sink) = &mut self.shared.sink {
+        if self.observed
+            && let Some(sink) = &mut self.shared.sink
+        {
             sink.record((self.now, self.me.domain, self.component), probe());
         }
     }
@@ -221,13 +267,12 @@ impl Context<'_> {
     /// Whether nobody listens to instrumentation events.
     #[inline(always)]
     pub(crate) fn is_unobserved(&self) -> bool {
-        self.shared.sink.is_none()
+        !self.observed
     }
 
     #[inline(always)]
     pub(crate) fn count_message(&mut self) {
-        self.shared.messages += 1;
-        self.shared.last_progress = self.now;
+        self.messages += 1;
     }
 
     pub(crate) fn sent<T: Message>(&mut self, channel: u32, message: &T) {
@@ -242,21 +287,39 @@ impl Context<'_> {
         self.probe(|| Probe::Taken { channel });
     }
 
-    /// Wakes a component of the same domain `cycles` from now.
+    /// Wakes component `index` of the same domain `cycles` from now.
+    pub(crate) fn wake_in(&mut self, index: u32, cycles: u64) {
+        self.here.wake(index, self.cycle + cycles);
+    }
+
+    /// Does what [`Context::wake_in`] does, fewer than [`crate::schedule::NEAR`] cycles ahead.
     #[inline(always)]
-    pub(crate) fn wake_in(&mut self, target: Target, cycles: u64) {
-        self.shared.domains[target.domain as usize].wake(target.index, self.cycle + cycles);
+    pub(crate) fn wake_soon(&mut self, index: u32, cycles: u64) {
+        self.here.wake_near(index, cycles);
     }
 
-    #[inline]
+    /// Wakes a component of any domain at its first edge at or after `tick`.
     pub(crate) fn wake_at_tick(&mut self, target: Target, tick: u64) {
-        self.shared.wake_at_tick(target, tick);
+        let domain = target.domain as usize;
+        let schedule = match domain.checked_sub(self.before.len()) {
+            None => &mut self.before[domain],
+            Some(0) => &mut *self.here,
+            Some(n) => &mut self.after[n - 1],
+        };
+        schedule.wake_at_tick(target.index, tick);
     }
 
+    /// Wakes the component under evaluation at its first edge at or after `tick`, which is to come.
     #[inline(never)]
     pub(crate) fn wake_me_at_tick(&mut self, tick: u64) {
-        if self.shared.invited {
-            self.shared.wake_at_tick(self.me, tick);
+        if !self.shared.invited {
+            return;
+        }
+        if tick - self.now.0 <= self.here.period {
+            // The usual case, without a division.
+            self.here.wake_near(self.me.index, 1);
+        } else {
+            self.here.wake_at_tick(self.me.index, tick);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use crate::event_queue::Timed;
+use crate::event_queue::{Link, Linked};
 use crate::time::Tick;
 use crate::world::{Agenda, Core, Plan, Waiting};
 
@@ -25,14 +25,32 @@ const DELTA: u64 = 0;
 /// No process.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
-/// What the agenda knows of an event. Most have one listener, found without a detour.
+/// [`EventState::others`] of the deadline of a wait.
+pub(crate) const OF_WAIT: u32 = u32::MAX - 1;
+
+/// What the agenda knows of an event: all that a timed notification touches, side by side. Most
+/// events have one listener, found without a detour. The deadline of a wait has such an entry too.
 pub(crate) struct EventState {
+    /// The neighbours in the list of its tick.
+    link: Link,
     /// The tick of the pending notification, [`DELTA`] or [`NONE`].
     pub(crate) pending: u64,
-    /// The first method with this event in its sensitivity, or [`NOBODY`].
+    /// The first method with this event in its sensitivity, or [`NOBODY`]; of a deadline its wait.
     pub(crate) method: u32,
-    /// All others who listen, once there are any.
-    pub(crate) others: Option<Box<Listeners>>,
+    /// Which of [`Agenda::listeners`] are all others who listen, [`NOBODY`], or [`OF_WAIT`].
+    pub(crate) others: u32,
+}
+
+impl Linked for EventState {
+    #[inline(always)]
+    fn link(&self) -> &Link {
+        &self.link
+    }
+
+    #[inline(always)]
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
 }
 
 /// Who listens to an event besides its first method.
@@ -43,30 +61,10 @@ pub(crate) struct Listeners {
     pub(crate) waits: Vec<(u32, usize)>,
 }
 
-impl EventState {
-    pub(crate) fn add_method(&mut self, process: u32) {
-        if self.method == NOBODY {
-            self.method = process;
-        } else {
-            self.listeners().methods.push(process);
-        }
-    }
-
-    pub(crate) fn listeners(&mut self) -> &mut Listeners {
-        self.others.get_or_insert_default()
-    }
-}
-
 impl Event {
     pub(crate) fn new(core: &Rc<Core>, name: String) -> Self {
-        let mut agenda = core.agenda.borrow_mut();
-        agenda.events.push(EventState {
-            pending: NONE,
-            method: NOBODY,
-            others: None,
-        });
-        agenda.event_names.push(name);
-        Self::from_id(core, agenda.events.len() as u32 - 1)
+        let id = core.agenda.borrow_mut().add_event(&name, NOBODY, NOBODY);
+        Self::from_id(core, id)
     }
 
     pub(crate) fn from_id(core: &Rc<Core>, id: u32) -> Self {
@@ -120,6 +118,38 @@ impl Event {
 }
 
 impl Agenda {
+    /// Adds an event, or the deadline of a wait.
+    pub(crate) fn add_event(&mut self, name: &str, method: u32, others: u32) -> u32 {
+        self.events.push(EventState {
+            link: Link::LOOSE,
+            pending: NONE,
+            method,
+            others,
+        });
+        self.event_names.push(name);
+        self.events.len() as u32 - 1
+    }
+
+    /// Adds `process` to the methods with `event` in their sensitivity.
+    pub(crate) fn add_method(&mut self, event: u32, process: u32) {
+        let state = &mut self.events[event as usize];
+        if state.method == NOBODY {
+            state.method = process;
+        } else {
+            self.listeners(event).methods.push(process);
+        }
+    }
+
+    /// Who listens to `event` besides its first method.
+    pub(crate) fn listeners(&mut self, event: u32) -> &mut Listeners {
+        let others = &mut self.events[event as usize].others;
+        if *others == NOBODY {
+            *others = self.listeners.len() as u32;
+            self.listeners.push(Listeners::default());
+        }
+        &mut self.listeners[*others as usize]
+    }
+
     pub(crate) fn notify_delta(&mut self, event: u32) {
         if self.events[event as usize].pending != DELTA {
             self.cancel(event);
@@ -134,7 +164,7 @@ impl Agenda {
     fn notify_soon(&mut self, event: u32, ticks: u64) -> bool {
         let pending = self.events[event as usize].pending;
         let simple = pending == NONE && ticks != 0 && !self.any_background;
-        let done = simple && self.queue.push_soon(ticks, Timed::event(event));
+        let done = simple && self.queue.push_soon(&mut self.events, ticks, event);
         if done {
             self.events[event as usize].pending = self.now + ticks;
         }
@@ -151,22 +181,22 @@ impl Agenda {
         if *pending <= tick {
             // The earlier one stays; it is now wanted by this process too.
             if *pending != DELTA && !self.is_in_background() {
-                self.queue.bring_to_foreground(Timed::event(event));
+                self.queue.bring_to_foreground(event);
             }
             return;
         }
         let superseded = std::mem::replace(pending, tick);
         if superseded != NONE {
-            self.queue.remove(superseded, Timed::event(event));
+            self.queue.remove(&mut self.events, superseded, event);
         }
-        self.schedule(tick, Timed::event(event));
+        self.schedule(tick, event);
     }
 
     fn cancel(&mut self, event: u32) {
         match std::mem::replace(&mut self.events[event as usize].pending, NONE) {
             NONE => {}
             DELTA => self.delta_events.retain(|e| *e != event),
-            tick => self.queue.remove(tick, Timed::event(event)),
+            tick => self.queue.remove(&mut self.events, tick, event),
         }
     }
 }

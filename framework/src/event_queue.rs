@@ -23,28 +23,32 @@ pub enum QueueKind {
     Sorted,
 }
 
-/// What a tick in the queue is for. Each waits for one tick at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Timed(u32);
+/// No item.
+const NONE: u32 = u32::MAX;
 
-impl Timed {
-    pub(crate) fn event(id: u32) -> Self {
-        Self(id << 1)
-    }
+/// The neighbours of an item in the list of its tick.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    before: u32,
+    after: u32,
+}
 
-    pub(crate) fn wait(id: u32) -> Self {
-        Self(id << 1 | 1)
-    }
+impl Link {
+    /// Those of an item that is in no list.
+    pub(crate) const LOOSE: Self = Self {
+        before: NONE,
+        after: NONE,
+    };
+}
 
-    /// Number of the event, or of the wait.
-    #[inline]
-    pub(crate) fn split(self) -> Result<u32, u32> {
-        if self.0 & 1 == 0 {
-            Ok(self.0 >> 1)
-        } else {
-            Err(self.0 >> 1)
-        }
-    }
+/// What the queue orders by tick; each waits for one tick at most. The items are in a table of
+/// their owner and known by their place in it, so that the links are where the item is looked at
+/// anyway.
+pub(crate) trait Linked {
+    /// For the queue alone.
+    fn link(&self) -> &Link;
+    /// For the queue alone.
+    fn link_mut(&mut self) -> &mut Link;
 }
 
 /// The items of the current time that have not been read yet.
@@ -75,13 +79,13 @@ impl EventQueue {
     }
 
     /// Goes on with a queue of another kind, which takes over what is pending after `now`.
-    pub(crate) fn change_kind(&mut self, kind: QueueKind, now: u64) {
+    pub(crate) fn change_kind(&mut self, table: &mut [impl Linked], kind: QueueKind, now: u64) {
         let mut moved = Vec::new();
         while let Some(tick) = self.next_tick() {
-            self.advance(tick);
+            self.advance(table, tick);
             let mut due = self.wheel.take_due();
             while let Some(item) = match &mut self.sorted {
-                None => self.wheel.next_due(&mut due),
+                None => Wheel::next_due(table, &mut due),
                 Some(sorted) => sorted.pop(tick),
             } {
                 moved.push((tick, item));
@@ -90,30 +94,30 @@ impl EventQueue {
         self.wheel.turn_back(now);
         self.sorted = (kind == QueueKind::Sorted).then(Box::default);
         for (tick, item) in moved {
-            self.order_push(tick, item);
+            self.order_push(table, tick, item);
         }
     }
 
     /// Adds an item at `tick`, after the current time. Beyond the horizon it never comes.
-    pub(crate) fn push(&mut self, tick: u64, item: Timed) {
+    pub(crate) fn push(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
         if tick <= TICK_MAX {
             self.pending += 1;
-            self.order_push(tick, item);
+            self.order_push(table, tick, item);
         }
     }
 
-    /// Does what [`EventQueue::push`] does where that takes but a few steps: not more than
-    /// [`wheel::SLOTS`] ticks ahead, and `item` has been in the queue before. Says whether it did.
+    /// Does what [`EventQueue::push`] does where that takes but a few steps: less than
+    /// [`wheel::SLOTS`] ticks ahead. Says whether it did.
     #[inline(always)]
-    pub(crate) fn push_soon(&mut self, ticks: u64, item: Timed) -> bool {
-        let done = self.sorted.is_none() && self.wheel.push_soon(ticks, item);
+    pub(crate) fn push_soon(&mut self, table: &mut [impl Linked], ticks: u64, item: u32) -> bool {
+        let done = self.sorted.is_none() && self.wheel.push_soon(table, ticks, item);
         self.pending += usize::from(done);
         done
     }
 
     /// Says that `item`, just added, does not keep a run alive.
-    pub(crate) fn put_in_background(&mut self, item: Timed) {
-        let (word, bit) = (item.0 as usize / 64, 1 << (item.0 % 64));
+    pub(crate) fn put_in_background(&mut self, item: u32) {
+        let (word, bit) = (item as usize / 64, 1 << (item % 64));
         if word >= self.is_background.len() {
             self.is_background.resize(word + 1, 0);
         }
@@ -123,12 +127,12 @@ impl EventQueue {
 
     /// Says that `item` keeps the run alive after all.
     #[inline]
-    pub(crate) fn bring_to_foreground(&mut self, item: Timed) {
+    pub(crate) fn bring_to_foreground(&mut self, item: u32) {
         if self.background > 0
-            && let Some(word) = self.is_background.get_mut(item.0 as usize / 64)
-            && *word >> (item.0 % 64) & 1 == 1
+            && let Some(word) = self.is_background.get_mut(item as usize / 64)
+            && *word >> (item % 64) & 1 == 1
         {
-            *word &= !(1 << (item.0 % 64));
+            *word &= !(1 << (item % 64));
             self.background -= 1;
         }
     }
@@ -139,12 +143,12 @@ impl EventQueue {
     }
 
     /// Removes the item that was added at `tick`, after the current time.
-    pub(crate) fn remove(&mut self, tick: u64, item: Timed) {
+    pub(crate) fn remove(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
         if tick <= TICK_MAX {
             self.pending -= 1;
             self.bring_to_foreground(item);
             match &mut self.sorted {
-                None => self.wheel.remove(tick, item),
+                None => self.wheel.remove(table, tick, item),
                 Some(sorted) => sorted.remove(item),
             }
         }
@@ -159,9 +163,14 @@ impl EventQueue {
 
     /// The next item of the current time, `now`.
     #[inline(always)]
-    pub(crate) fn next_due(&mut self, now: u64, due: &mut Due) -> Option<Timed> {
+    pub(crate) fn next_due(
+        &mut self,
+        table: &[impl Linked],
+        now: u64,
+        due: &mut Due,
+    ) -> Option<u32> {
         let item = match &mut self.sorted {
-            None => self.wheel.next_due(&mut due.0)?,
+            None => Wheel::next_due(table, &mut due.0)?,
             Some(sorted) => sorted.pop(now)?,
         };
         self.pending -= 1;
@@ -180,13 +189,13 @@ impl EventQueue {
 
     /// Moves the current time to `tick`, which must not be later than the first item.
     #[inline]
-    pub(crate) fn advance(&mut self, tick: u64) {
-        self.wheel.advance(tick);
+    pub(crate) fn advance(&mut self, table: &mut [impl Linked], tick: u64) {
+        self.wheel.advance(table, tick);
     }
 
-    fn order_push(&mut self, tick: u64, item: Timed) {
+    fn order_push(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
         match &mut self.sorted {
-            None => self.wheel.push(tick, item),
+            None => self.wheel.push(table, tick, item),
             Some(sorted) => sorted.push(tick, item),
         }
     }
@@ -218,9 +227,19 @@ mod tests {
         ]
     }
 
-    fn take(queue: &mut EventQueue, now: u64) -> Vec<u32> {
+    impl Linked for Link {
+        fn link(&self) -> &Link {
+            self
+        }
+
+        fn link_mut(&mut self) -> &mut Link {
+            self
+        }
+    }
+
+    fn take(queue: &mut EventQueue, table: &[Link], now: u64) -> Vec<u32> {
         let mut due = queue.take_due();
-        std::iter::from_fn(|| queue.next_due(now, &mut due).map(|item| item.0)).collect()
+        std::iter::from_fn(|| queue.next_due(table, now, &mut due)).collect()
     }
 
     proptest! {
@@ -229,6 +248,7 @@ mod tests {
         #[test]
         fn the_queue_agrees_with_a_sorted_list(steps in prop::collection::vec(step(), 1..200)) {
             let mut queue = EventQueue::new();
+            let table = &mut [Link::LOOSE; 200][..];
             // Tick, item and whether it is in the background; by tick, stable.
             let mut model: Vec<(u64, u32, bool)> = Vec::new();
             // Numbers are used again, as those of events are.
@@ -238,18 +258,18 @@ mod tests {
                 match step {
                     Step::Push { delay, background } => {
                         let (tick, id) = (now + delay, free.pop().unwrap());
-                        if !(delay < 4096 && queue.push_soon(delay, Timed(id))) {
-                            queue.push(tick, Timed(id));
+                        if !queue.push_soon(table, delay, id) {
+                            queue.push(table, tick, id);
                         }
                         if background {
-                            queue.put_in_background(Timed(id));
+                            queue.put_in_background(id);
                         }
                         let at = model.partition_point(|(t, ..)| *t <= tick);
                         model.insert(at, (tick, id, background));
                     }
                     Step::RemoveOne(which) if !model.is_empty() => {
                         let (tick, id, _) = model.remove(which % model.len());
-                        queue.remove(tick, Timed(id));
+                        queue.remove(table, tick, id);
                         free.push(id);
                     }
                     Step::RemoveOne(_) => {}
@@ -257,8 +277,8 @@ mod tests {
                         prop_assert_eq!(queue.next_tick(), model.first().map(|(tick, ..)| *tick));
                         if let Some(tick) = queue.next_tick() {
                             now = tick;
-                            queue.advance(tick);
-                            let items: Vec<_> = take(&mut queue, now);
+                            queue.advance(table, tick);
+                            let items: Vec<_> = take(&mut queue, table, now);
                             let due = model.partition_point(|(t, ..)| *t <= tick);
                             let expected: Vec<_> = model.drain(..due).map(|(_, id, _)| id).collect();
                             free.extend(&items);
@@ -267,15 +287,15 @@ mod tests {
                     }
                     Step::Advance(by) => {
                         now = model.first().map_or(now + by, |(first, ..)| *first.min(&(now + by)));
-                        queue.advance(now);
+                        queue.advance(table, now);
                         // What is due at the new time comes out before time goes on.
-                        for item in take(&mut queue, now) {
+                        for item in take(&mut queue, table, now) {
                             let (tick, id, _) = model.remove(0);
                             prop_assert_eq!((now, item), (tick, id));
                             free.push(item);
                         }
                     }
-                    Step::ChangeKind(kind) => queue.change_kind(kind, now),
+                    Step::ChangeKind(kind) => queue.change_kind(table, kind, now),
                 }
                 prop_assert_eq!(queue.has_foreground(), model.iter().any(|(.., background)| !background));
             }
@@ -286,11 +306,12 @@ mod tests {
     fn an_item_beyond_the_horizon_never_comes() {
         for kind in [QueueKind::Wheel, QueueKind::Sorted] {
             let mut queue = EventQueue::new();
-            queue.change_kind(kind, 0);
-            queue.push(u64::MAX, Timed::event(0));
+            let table = &mut [Link::LOOSE][..];
+            queue.change_kind(table, kind, 0);
+            queue.push(table, u64::MAX, 0);
             assert_eq!(queue.next_tick(), None);
             assert!(!queue.has_foreground());
-            queue.remove(u64::MAX, Timed::event(0));
+            queue.remove(table, u64::MAX, 0);
         }
     }
 }

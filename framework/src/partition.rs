@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::component::{Component, Next, Reason};
 use crate::context::{Context, Failure, Shared, Sink};
 use crate::probe::Probe;
-use crate::schedule::{DomainSchedule, Target};
+use crate::schedule::{DomainSchedule, Sweep, Target};
 use crate::simulation::{EngineOptions, Order};
 use crate::time::{Cycle, Tick, TimeBase};
 use crate::view::{Blocked, Shown};
@@ -17,10 +17,9 @@ use crate::world::{Upcoming, World};
 /// a component that is asked in that cycle too and says [`Next::Busy`] is charged alike.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Activity {
-    reason: Reason,
+    /// What the component said last.
+    next: Next,
     since: Cycle,
-    /// Expiry of the timer while the reason is one.
-    until: Cycle,
     cycles: [u64; Reason::ALL.len()],
 }
 
@@ -32,9 +31,8 @@ impl Activity {
 
     pub(crate) fn new() -> Self {
         Self {
-            reason: Reason::Idle,
+            next: Next::Idle,
             since: 0,
-            until: 0,
             cycles: [0; Reason::ALL.len()],
         }
     }
@@ -42,22 +40,20 @@ impl Activity {
     #[inline]
     fn charge(&mut self, cycle: Cycle, next: Next) {
         let elapsed = cycle - self.since;
-        self.cycles[self.reason as usize] += elapsed;
-        if self.reason == Reason::Timer {
-            let waited = elapsed.min((self.until - 1).saturating_sub(self.since));
+        self.cycles[self.next.reason() as usize] += elapsed;
+        if let Next::Until(until) = self.next {
+            // A cycle not in the future counts as the next one.
+            let waited = elapsed.min(until.saturating_sub(1).saturating_sub(self.since));
             self.cycles[Reason::Timer as usize] -= elapsed - waited;
             self.cycles[Reason::Busy as usize] += elapsed - waited;
         }
         self.since = cycle;
-        self.reason = next.reason();
-        if let Next::Until(at) = next {
-            self.until = at.max(cycle + 1);
-        }
+        self.next = next;
     }
 
     /// What the component said it waits for.
     pub(crate) fn reason(&self) -> Reason {
-        self.reason
+        self.next.reason()
     }
 
     /// Cycles charged to each reason until `cycle`.
@@ -342,7 +338,7 @@ impl Partition {
         };
         for (d, slots) in self.slots.iter_mut().enumerate() {
             for slot in slots {
-                let reason = slot.activity.reason;
+                let reason = slot.activity.reason();
                 record(slot, sink, (now, d as u32), reason);
             }
         }
@@ -421,21 +417,25 @@ impl Partition {
 
     /// Evaluates those awake in the order in which they were added.
     fn evaluate_awake(&mut self, d: usize, cycle: Cycle) {
-        let now = self.now;
         let slots = &mut self.slots[d][..];
-        let mut ctx = context(&mut self.shared, now, cycle, d);
-        let mut evaluations = 0;
-        for word in 0..ctx.shared.domains[d].words() {
-            let mut bits = ctx.shared.domains[d].take_word(word);
-            while bits != 0 {
-                let index = (word as u32) << 6 | bits.trailing_zeros();
-                bits &= bits - 1;
-                evaluations += 1;
-                ctx.me.index = index;
-                evaluate(&mut slots[index as usize], &mut ctx);
+        let evaluations = &mut self.evaluations;
+        self.shared.evaluate_in(d, self.now, cycle, |ctx| {
+            let mut sweep = Sweep::default();
+            while let Some((first, mut words)) = ctx.here.next_group(&mut sweep) {
+                while words != 0 {
+                    let word = first + words.trailing_zeros() as usize;
+                    words &= words - 1;
+                    let mut bits = ctx.here.take_word(word);
+                    while bits != 0 {
+                        let index = (word as u32) << 6 | bits.trailing_zeros();
+                        bits &= bits - 1;
+                        *evaluations += 1;
+                        ctx.me.index = index;
+                        evaluate(&mut slots[index as usize], ctx);
+                    }
+                }
             }
-        }
-        self.evaluations += evaluations;
+        });
     }
 
     /// Evaluates those awake, or everybody without sleeping, in any order.
@@ -444,11 +444,23 @@ impl Partition {
         // Index and whether the component is awake.
         let mut list = std::mem::take(&mut self.scratch);
         let count = self.slots[d].len() as u32;
-        for word in 0..self.shared.domains[d].words() {
-            let awake = self.shared.domains[d].take_word(word);
-            let first = (word as u32) << 6;
-            let all = (first..count.min(first + 64)).map(|i| (i, awake >> (i - first) & 1 == 1));
-            list.extend(all.filter(|(_, awake)| *awake || !sleeping));
+        if !sleeping {
+            list.extend((0..count).map(|i| (i, false)));
+        }
+        let schedule = &mut self.shared.domains[d];
+        let mut sweep = Sweep::default();
+        while let Some((first, words)) = schedule.next_group(&mut sweep) {
+            for word in (0..64).filter(|word| words >> word & 1 == 1) {
+                let bits = schedule.take_word(first + word);
+                let bits = (0..64).filter(|bit| bits >> bit & 1 == 1);
+                for index in bits.map(|bit| (first + word) as u32 * 64 + bit) {
+                    if sleeping {
+                        list.push((index, true));
+                    } else {
+                        list[index as usize].1 = true;
+                    }
+                }
+            }
         }
         if !self.failed.is_empty() {
             list.retain(|(i, _)| !self.failed.contains(&self.slots[d][*i as usize].number));
@@ -464,13 +476,15 @@ impl Partition {
             }
         }
         self.evaluations += list.len() as u64;
-        let mut ctx = context(&mut self.shared, self.now, cycle, d);
-        for (index, awake) in list.drain(..) {
-            ctx.shared.invited = awake;
-            ctx.me.index = index;
-            evaluate(&mut self.slots[d][index as usize], &mut ctx);
-        }
-        self.shared.invited = true;
+        let slots = &mut self.slots[d];
+        self.shared.evaluate_in(d, self.now, cycle, |ctx| {
+            for (index, awake) in list.drain(..) {
+                ctx.shared.invited = awake;
+                ctx.me.index = index;
+                evaluate(&mut slots[index as usize], ctx);
+            }
+            ctx.shared.invited = true;
+        });
         self.scratch = list;
     }
 }
@@ -483,7 +497,7 @@ pub(crate) const WORLD: u32 = u32::MAX;
 #[inline(never)]
 fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32), reason: Reason) {
     let at = (now, domain, slot.number);
-    let changed = slot.activity.reason != reason;
+    let changed = slot.activity.reason() != reason;
     let component = &slot.component;
     let blocked = slot.shown.as_mut().map_or(Blocked::AsBefore, |shown| {
         shown.update(
@@ -497,28 +511,15 @@ fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32), reason: 
     }
 }
 
-/// What components of domain `d` are shown in one cycle; who it is comes with each.
-fn context(shared: &mut Shared, now: Tick, cycle: Cycle, d: usize) -> Context<'_> {
-    let me = Target {
-        domain: d as u32,
-        index: 0,
-    };
-    Context {
-        shared,
-        now,
-        cycle,
-        me,
-        component: 0,
-    }
-}
-
 /// Evaluates one component, the one at `ctx.me`.
 #[inline(always)]
 fn evaluate(slot: &mut Slot, ctx: &mut Context<'_>) {
     ctx.component = slot.number;
     let next = slot.component.evaluate(ctx);
     let cycle = ctx.cycle;
-    if let Some(sink) = &mut ctx.shared.sink {
+    if ctx.observed
+        && let Some(sink) = &mut ctx.shared.sink
+    {
         record(slot, sink, (ctx.now, ctx.me.domain), next.reason());
     }
     slot.evaluations += 1;
@@ -530,6 +531,5 @@ fn evaluate(slot: &mut Slot, ctx: &mut Context<'_>) {
     } else {
         return;
     };
-    let Target { domain, index } = ctx.me;
-    ctx.shared.domains[domain as usize].wake(index, at);
+    ctx.here.wake(ctx.me.index, at);
 }

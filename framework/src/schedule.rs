@@ -1,5 +1,16 @@
 //! Who is awake when: per clock domain a wheel of bit sets for the near future and a heap for
 //! the rest.
+//!
+//! ```text
+//!   sections  a bit per group that is not empty     (262 144 components a word)
+//!   groups    a bit per word that is not empty      (4096 components a word)
+//!   words     a bit per component that is awake     (64 components a word)
+//! ```
+//!
+//! Each of the three keeps the words of all cycles of the wheel side by side. Levels above the
+//! first are there only where the one below has several words, and marked only when a word becomes
+//! occupied; so a few components cost what one word costs, and a million asleep cost next to
+//! nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,6 +20,9 @@ use crate::time::{Cycle, TICK_MAX, Tick};
 /// Cycles the wheel covers; one bit of `occupied` per slot.
 const SLOTS: usize = 64;
 const MASK: u64 = SLOTS as u64 - 1;
+
+/// Wake-ups fewer cycles ahead than this are near.
+pub(crate) const NEAR: u64 = SLOTS as u64;
 
 /// A component, as (clock domain, index within the domain).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,9 +39,13 @@ pub(crate) struct DomainSchedule {
     pub(crate) cycle: Cycle,
     /// Whether any cycle has been evaluated (cycle 0 can still be woken before that).
     started: bool,
-    /// `SLOTS` bit sets of `words` words each, a bit per component.
-    wheel: Vec<u64>,
-    words: usize,
+    /// A bit per component and cycle of the wheel.
+    words: Level,
+    /// A bit per word, if there are several.
+    groups: Level,
+    /// A bit per group, if there are several.
+    sections: Level,
+    /// A bit per cycle of the wheel in which somebody is awake.
     occupied: u64,
     far: BinaryHeap<Reverse<(Cycle, u32)>>,
     /// The cycle of the last far wake-up of each component: asking again costs nothing.
@@ -36,14 +54,61 @@ pub(crate) struct DomainSchedule {
     cycle_max: Cycle,
 }
 
+/// Bit sets, one per cycle of the wheel; those of 64 neighbours lie side by side.
+struct Level(Vec<u64>);
+
+impl Level {
+    /// Room for `bits` bits, in words of 64; none where a level above one word is not needed.
+    fn new(bits: usize) -> Self {
+        Self(vec![0; bits.div_ceil(64) * SLOTS])
+    }
+
+    /// A level above this one.
+    fn above(&self) -> Self {
+        let words = self.0.len() / SLOTS;
+        Self::new(if words > 1 { words } else { 0 })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Sets a bit; whether its word was empty.
+    #[inline(always)]
+    fn set(&mut self, slot: usize, bit: usize) -> bool {
+        let word = &mut self.0[bit & !63 | slot];
+        let before = *word;
+        *word = before | 1 << (bit & 63);
+        before == 0
+    }
+
+    #[inline(always)]
+    fn take(&mut self, slot: usize, word: usize) -> u64 {
+        std::mem::take(&mut self.0[word * SLOTS | slot])
+    }
+}
+
+/// Which groups of those awake in the current cycle are left.
+#[derive(Default)]
+pub(crate) struct Sweep {
+    /// The section to be taken next.
+    section: usize,
+    /// Groups of the section before it that are left.
+    groups: u64,
+}
+
 impl DomainSchedule {
     pub(crate) fn new(period: u64, components: usize) -> Self {
+        let words = Level::new(components);
+        let groups = words.above();
+        let sections = groups.above();
         Self {
             period,
             cycle: 0,
             started: false,
-            wheel: vec![0; SLOTS * components.div_ceil(64)],
-            words: components.div_ceil(64),
+            words,
+            groups,
+            sections,
             occupied: 0,
             far: BinaryHeap::new(),
             far_asked: vec![0; components],
@@ -55,18 +120,30 @@ impl DomainSchedule {
     #[inline]
     pub(crate) fn wake(&mut self, index: u32, cycle: Cycle) {
         debug_assert!(cycle > self.cycle || !self.started);
-        if cycle - self.cycle < SLOTS as u64 {
-            let slot = cycle & MASK;
-            self.set(slot as usize, index);
-            self.occupied |= 1 << slot;
+        let ahead = cycle - self.cycle;
+        if ahead < NEAR {
+            self.wake_near(index, ahead);
         } else {
             self.wake_far(index, cycle);
         }
     }
 
-    #[inline]
+    /// Does what [`DomainSchedule::wake`] does, fewer than [`NEAR`] cycles ahead.
+    #[inline(always)]
+    pub(crate) fn wake_near(&mut self, index: u32, ahead: u64) {
+        debug_assert!(ahead < NEAR && (ahead > 0 || !self.started));
+        self.set(((self.cycle + ahead) & MASK) as usize, index);
+    }
+
+    #[inline(always)]
     fn set(&mut self, slot: usize, index: u32) {
-        self.wheel[slot * self.words + (index >> 6) as usize] |= 1 << (index & 63);
+        if self.words.set(slot, index as usize) {
+            self.occupied |= 1 << slot;
+            let word = index as usize / 64;
+            if !self.groups.is_empty() && self.groups.set(slot, word) && !self.sections.is_empty() {
+                self.sections.set(slot, word / 64);
+            }
+        }
     }
 
     #[cold]
@@ -104,7 +181,7 @@ impl DomainSchedule {
         cycle > self.cycle || !self.started
     }
 
-    /// Moves to `cycle`; who is awake there is then in [`DomainSchedule::take_word`].
+    /// Moves to `cycle`; who is awake there is then told by [`DomainSchedule::next_group`].
     pub(crate) fn advance(&mut self, cycle: Cycle) {
         debug_assert!(self.is_new(cycle));
         self.cycle = cycle;
@@ -124,34 +201,48 @@ impl DomainSchedule {
         self.far_asked.len() as u32
     }
 
-    /// Words per bit set.
+    /// Takes the next 64 words of those awake in the current cycle: the first word, and a bit for
+    /// each that [`DomainSchedule::take_word`] finds occupied. Nobody can be woken for this cycle
+    /// any more, so words can be taken while others wake.
     #[inline]
-    pub(crate) fn words(&self) -> usize {
-        self.words
+    pub(crate) fn next_group(&mut self, sweep: &mut Sweep) -> Option<(usize, u64)> {
+        let slot = (self.cycle & MASK) as usize;
+        if self.sections.is_empty() {
+            // One group at most.
+            let first = sweep.section == 0 && !self.words.is_empty();
+            sweep.section = 1;
+            return first.then(|| match self.groups.is_empty() {
+                true => (0, 1),
+                false => (0, self.groups.take(slot, 0)),
+            });
+        }
+        while sweep.groups == 0 {
+            if sweep.section * SLOTS == self.sections.0.len() {
+                return None;
+            }
+            sweep.groups = self.sections.take(slot, sweep.section);
+            sweep.section += 1;
+        }
+        let group = (sweep.section - 1) * 64 + sweep.groups.trailing_zeros() as usize;
+        sweep.groups &= sweep.groups - 1;
+        Some((group * 64, self.groups.take(slot, group)))
     }
 
-    /// Takes who is awake in the current cycle among the components `64 * word ..`. Nobody can be
-    /// woken for the current cycle any more, so the words can be taken while others wake.
-    #[inline]
+    /// Takes who is awake in the current cycle among the components `64 * word ..`.
+    #[inline(always)]
     pub(crate) fn take_word(&mut self, word: usize) -> u64 {
-        let at = (self.cycle & MASK) as usize * self.words + word;
-        std::mem::take(&mut self.wheel[at])
+        self.words.take((self.cycle & MASK) as usize, word)
     }
 
     /// Every wake-up to come, as (cycle, component), each once and in order; the last cycle
     /// evaluated; and whether there was any.
     pub(crate) fn save(&self) -> (Vec<(Cycle, u32)>, Cycle, bool) {
         let mut wakes: Vec<_> = self.far.iter().map(|Reverse(wake)| *wake).collect();
-        for ahead in 0..SLOTS as u64 {
-            let slot = ((self.cycle + ahead) & MASK) as usize;
-            for (word, bits) in self.wheel[slot * self.words..][..self.words]
-                .iter()
-                .enumerate()
-            {
-                let index = |bit: &u32| bits >> bit & 1 == 1;
-                let awake = (0..u64::BITS).filter(index);
-                wakes.extend(awake.map(|bit| (self.cycle + ahead, word as u32 * 64 + bit)));
-            }
+        for (at, bits) in self.words.0.iter().enumerate() {
+            let (word, slot) = (at / SLOTS, at as u64 & MASK);
+            let cycle = self.cycle + (slot.wrapping_sub(self.cycle) & MASK);
+            let awake = (0..u64::BITS).filter(|bit| bits >> bit & 1 == 1);
+            wakes.extend(awake.map(|bit| (cycle, word as u32 * 64 + bit)));
         }
         wakes.sort_unstable();
         wakes.dedup();
@@ -181,23 +272,34 @@ impl DomainSchedule {
         };
     }
 
+    /// Wakes `index` at its first edge at or after `tick`.
+    pub(crate) fn wake_at_tick(&mut self, index: u32, tick: u64) {
+        self.wake(index, self.first_edge_at_or_after(tick));
+    }
+
     /// The first cycle whose edge is at or after `tick`.
-    pub(crate) fn first_edge_at_or_after(&self, tick: u64) -> Cycle {
+    fn first_edge_at_or_after(&self, tick: u64) -> Cycle {
         tick.div_ceil(self.period)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn awake(schedule: &mut DomainSchedule) -> Vec<u32> {
         let mut out = Vec::new();
-        for w in 0..schedule.words() {
-            let mut bits = schedule.take_word(w);
-            while bits != 0 {
-                out.push(w as u32 * 64 + bits.trailing_zeros());
-                bits &= bits - 1;
+        let mut sweep = Sweep::default();
+        while let Some((first, words)) = schedule.next_group(&mut sweep) {
+            for word in (0..64).filter(|word| words >> word & 1 == 1) {
+                let word = first + word;
+                let bits = schedule.take_word(word);
+                let bits = (0..64).filter(|bit| bits >> bit & 1 == 1);
+                out.extend(bits.map(|bit| word as u32 * 64 + bit));
             }
         }
         out
@@ -267,6 +369,68 @@ mod tests {
         }
         assert!(!restored.is_new(0));
         assert_eq!(run(&mut restored), run(&mut s));
+    }
+
+    #[test]
+    fn components_of_every_level_come_once_and_in_order() {
+        for count in [1, 64, 65, 4096, 4097, 262_144, 262_145, 600_000] {
+            let mut s = DomainSchedule::new(1, count);
+            let last = count as u32 - 1;
+            let mut chosen: Vec<u32> = [0, 1, 63, 64, 4095, 4096, 4160, 262_144, last / 2, last]
+                .into_iter()
+                .filter(|index| *index <= last)
+                .collect();
+            for index in chosen.iter().rev() {
+                s.wake(*index, 3);
+                s.wake(*index, 66);
+                s.wake(*index, 3);
+            }
+            chosen.sort_unstable();
+            chosen.dedup();
+            assert_eq!(
+                run(&mut s),
+                [(3, chosen.clone()), (66, chosen)],
+                "{count} components"
+            );
+            assert!(awake(&mut s).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_domain_without_components_never_has_anybody_awake() {
+        let mut s = DomainSchedule::new(1, 0);
+        assert_eq!(s.next_cycle(), None);
+        s.advance(0);
+        assert!(awake(&mut s).is_empty());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_schedule_agrees_with_a_sorted_set(
+            count in prop_oneof![1..70u32, 4000..9000u32, 262_000..270_000u32],
+            asked in prop::collection::vec((any::<u32>(), 0..130u64, any::<bool>()), 1..200),
+        ) {
+            let mut s = DomainSchedule::new(1, count as usize);
+            let mut model = BTreeSet::new();
+            for (index, ahead, step) in asked {
+                let cycle = s.first_new() + ahead;
+                s.wake(index % count, cycle);
+                model.insert((cycle, index % count));
+                if step && let Some(cycle) = s.next_cycle() {
+                    let later = model.split_off(&(cycle + 1, 0));
+                    let due = std::mem::replace(&mut model, later);
+                    s.advance(cycle);
+                    prop_assert_eq!(
+                        awake(&mut s),
+                        due.iter().map(|(_, index)| *index).collect::<Vec<_>>()
+                    );
+                    prop_assert!(due.iter().all(|(at, _)| *at == cycle));
+                }
+            }
+            prop_assert_eq!(s.save().0, Vec::from_iter(model));
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! changes what components do.
 
 mod agenda;
+mod names;
 mod process;
 mod scheduler;
 mod wait;
@@ -28,7 +29,7 @@ pub(crate) use agenda::{Agenda, PortEntry};
 pub(crate) use scheduler::{OwnedWorld, Upcoming};
 pub(crate) use wait::{Plan, Waiting, What};
 
-use process::Body;
+use process::{Body, Entry, Method};
 
 use crate::builder::ClockId;
 use crate::event::Event;
@@ -132,10 +133,10 @@ impl World {
         sensitivity: &[&Event],
         body: impl FnMut() + 'static,
     ) -> Process {
-        let process = self.add(name.as_ref(), Body::Method(Box::new(body)));
+        let process = self.add(name.as_ref(), Some(Box::pin(Method(body))), true);
         let mut agenda = self.core.agenda.borrow_mut();
         for event in sensitivity {
-            agenda.events[event.id as usize].add_method(process.id);
+            agenda.add_method(event.id, process.id);
         }
         process
     }
@@ -147,14 +148,20 @@ impl World {
         name: impl AsRef<str>,
         body: impl Future<Output = ()> + 'static,
     ) -> Process {
-        let process = self.add(name.as_ref(), Body::Sequence(Box::pin(body)));
+        let process = self.add(name.as_ref(), Some(Box::pin(body)), false);
         self.core.agenda.borrow_mut().make_runnable(process.id);
         process
     }
 
-    fn add(&self, name: &str, body: Body) -> Process {
+    fn add(&self, name: &str, body: Body, is_method: bool) -> Process {
         let mut agenda = self.core.agenda.borrow_mut();
-        let id = agenda.add_process(self.path(name), body, self.background);
+        let entry = Entry {
+            background: self.background,
+            is_method,
+            next_trigger: None,
+            ended: None,
+        };
+        let id = agenda.add_process(&self.path(name), entry, body);
         Process {
             core: Rc::clone(&self.core),
             id,
@@ -260,7 +267,7 @@ impl World {
     /// Chooses the queue of timed notifications; no result depends on it.
     pub fn set_queue(&self, kind: QueueKind) {
         let agenda = &mut *self.core.agenda.borrow_mut();
-        agenda.queue.change_kind(kind, agenda.now);
+        (agenda.queue).change_kind(&mut agenda.events, kind, agenda.now);
     }
 
     /// Has `channel` updated after the current evaluation (SystemC's `request_update`).

@@ -4,8 +4,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::Timed;
-
 #[derive(Default)]
 pub(super) struct Sorted {
     heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
@@ -15,14 +13,14 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    pub(super) fn push(&mut self, tick: u64, item: Timed) {
-        self.heap.push(Reverse((tick, self.sequence, item.0)));
-        self.valid.insert(item.0, self.sequence);
+    pub(super) fn push(&mut self, tick: u64, item: u32) {
+        self.heap.push(Reverse((tick, self.sequence, item)));
+        self.valid.insert(item, self.sequence);
         self.sequence += 1;
     }
 
-    pub(super) fn remove(&mut self, item: Timed) {
-        self.valid.remove(&item.0);
+    pub(super) fn remove(&mut self, item: u32) {
+        self.valid.remove(&item);
     }
 
     pub(super) fn next_tick(&mut self) -> Option<u64> {
@@ -35,12 +33,12 @@ impl Sorted {
         None
     }
 
-    pub(super) fn pop(&mut self, now: u64) -> Option<Timed> {
+    pub(super) fn pop(&mut self, now: u64) -> Option<u32> {
         if self.next_tick()? > now {
             return None;
         }
         let Reverse((_, _, item)) = self.heap.pop()?;
         self.valid.remove(&item);
-        Some(Timed(item))
+        Some(item)
     }
 }

@@ -5,23 +5,19 @@
 //!   far:  heap ordered by (tick, sequence) ── moves to the near part before its ticks are reached
 //! ```
 //!
-//! The lists run through a table of links by item, so nothing is allocated but when there are
-//! more items than ever before, and removing costs the same wherever the item is.
+//! The lists run through links in the items themselves, so nothing is allocated, and removing costs
+//! the same wherever the item is.
 
-use super::Timed;
 use super::far::FarHeap;
+use super::{Link, Linked, NONE};
 
 /// Ticks the near part covers: 64 words of 64 bits.
 pub(super) const SLOTS: u64 = 64 * 64;
-
-/// No item.
-const NONE: u32 = u32::MAX;
 
 pub(super) struct Wheel {
     /// The time up to which items have been taken.
     now: u64,
     slots: Box<[Slot; SLOTS as usize]>,
-    links: Vec<Link>,
     occupied: [u64; 64],
     /// Bit per word of `occupied` that is not zero.
     summary: u64,
@@ -40,13 +36,6 @@ const EMPTY: Slot = Slot {
     last: NONE,
 };
 
-/// The neighbours of an item in the list of its tick.
-#[derive(Clone, Copy)]
-struct Link {
-    before: u32,
-    after: u32,
-}
-
 impl Wheel {
     pub(super) fn new() -> Self {
         Self {
@@ -55,7 +44,6 @@ impl Wheel {
                 .into_boxed_slice()
                 .try_into()
                 .unwrap_or_else(|_| unreachable!("it has this length")),
-            links: Vec::new(),
             occupied: [0; 64],
             summary: 0,
             far: FarHeap::default(),
@@ -68,37 +56,29 @@ impl Wheel {
         self.now = now;
     }
 
-    pub(super) fn push(&mut self, tick: u64, item: Timed) {
+    pub(super) fn push(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
         debug_assert!(tick >= self.now);
         if tick - self.now < SLOTS {
-            if item.0 as usize >= self.links.len() {
-                let none = Link {
-                    before: NONE,
-                    after: NONE,
-                };
-                let length = (item.0 as usize + 1).next_power_of_two();
-                self.links.resize(length, none);
-            }
-            self.push_near(tick, item.0);
+            self.push_near(table, tick, item);
         } else {
-            self.far.push(tick, item.0);
+            self.far.push(tick, item);
         }
     }
 
     #[inline(always)]
-    pub(super) fn push_soon(&mut self, ticks: u64, item: Timed) -> bool {
-        let near = ticks < SLOTS && (item.0 as usize) < self.links.len();
+    pub(super) fn push_soon(&mut self, table: &mut [impl Linked], ticks: u64, item: u32) -> bool {
+        let near = ticks < SLOTS;
         if near {
-            self.push_near(self.now + ticks, item.0);
+            self.push_near(table, self.now + ticks, item);
         }
         near
     }
 
     #[inline(always)]
-    fn push_near(&mut self, tick: u64, item: u32) {
+    fn push_near(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
         let at = (tick % SLOTS) as usize;
         let before = self.slots[at].last;
-        self.links[item as usize] = Link {
+        *table[item as usize].link_mut() = Link {
             before,
             after: NONE,
         };
@@ -108,7 +88,7 @@ impl Wheel {
             self.occupied[at / 64] |= 1 << (at % 64);
             self.summary |= 1 << (at / 64);
         } else {
-            self.links[before as usize].after = item;
+            table[before as usize].link_mut().after = item;
         }
     }
 
@@ -121,19 +101,19 @@ impl Wheel {
         }
     }
 
-    pub(super) fn remove(&mut self, tick: u64, item: Timed) {
+    pub(super) fn remove(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
         if tick - self.now >= SLOTS {
-            return self.far.remove(item.0);
+            return self.far.remove(item);
         }
         let at = (tick % SLOTS) as usize;
-        let Link { before, after } = self.links[item.0 as usize];
+        let Link { before, after } = *table[item as usize].link();
         match before {
             NONE => self.slots[at].first = after,
-            _ => self.links[before as usize].after = after,
+            _ => table[before as usize].link_mut().after = after,
         }
         match after {
             NONE => self.slots[at].last = before,
-            _ => self.links[after as usize].before = before,
+            _ => table[after as usize].link_mut().before = before,
         }
         if self.slots[at].first == NONE {
             self.mark_empty(at);
@@ -161,14 +141,14 @@ impl Wheel {
     }
 
     #[inline]
-    pub(super) fn advance(&mut self, tick: u64) {
+    pub(super) fn advance(&mut self, table: &mut [impl Linked], tick: u64) {
         debug_assert!(tick >= self.now);
         self.now = tick;
         while let Some(due) = self.far.first_tick()
             && due - tick < SLOTS
         {
             let item = self.far.pop().expect("it has a first item");
-            self.push(due, Timed(item));
+            self.push(table, due, item);
         }
     }
 
@@ -186,12 +166,12 @@ impl Wheel {
 
     /// The item at `due`, which moves on to the one after it.
     #[inline(always)]
-    pub(super) fn next_due(&self, due: &mut u32) -> Option<Timed> {
+    pub(super) fn next_due(table: &[impl Linked], due: &mut u32) -> Option<u32> {
         let item = *due;
         if item == NONE {
             return None;
         }
-        *due = self.links[item as usize].after;
-        Some(Timed(item))
+        *due = table[item as usize].link().after;
+        Some(item)
     }
 }

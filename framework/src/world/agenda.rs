@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
+use super::names::Names;
 use super::process::{Body, Entry, Readiness};
 use super::wait::{NEVER, Plan, Wait, What};
 use crate::builder::ClockId;
-use crate::event::{EventState, NOBODY, NONE};
-use crate::event_queue::{EventQueue, Timed};
+use crate::event::{EventState, Listeners, NOBODY, NONE, OF_WAIT};
+use crate::event_queue::EventQueue;
 use crate::report::Reports;
 use crate::time::TICK_MAX;
 use crate::wave::Waves;
@@ -27,7 +28,9 @@ pub(crate) struct Agenda {
     pub(crate) now: u64,
     pub(crate) queue: EventQueue,
     pub(crate) events: Vec<EventState>,
-    pub(crate) event_names: Vec<String>,
+    pub(crate) event_names: Names,
+    /// Of events with more than one listener.
+    pub(crate) listeners: Vec<Listeners>,
     /// Events notified for the next delta cycle.
     pub(crate) delta_events: Vec<u32>,
     pub(super) delta_waits: Vec<u32>,
@@ -38,7 +41,7 @@ pub(crate) struct Agenda {
     pub(super) processes: Vec<Entry>,
     /// Whether any process is in the background.
     pub(crate) any_background: bool,
-    process_names: Vec<String>,
+    process_names: Names,
     /// There are bodies to be put in place or taken away before the next process runs.
     pub(super) chores: bool,
     /// Bodies of the last of `processes`, not yet in their place.
@@ -82,7 +85,8 @@ impl Agenda {
             now: 0,
             queue: EventQueue::new(),
             events: Vec::new(),
-            event_names: Vec::new(),
+            event_names: Names::default(),
+            listeners: Vec::new(),
             delta_events: Vec::new(),
             delta_waits: Vec::new(),
             runnable: Vec::new(),
@@ -90,7 +94,7 @@ impl Agenda {
             readiness: Vec::new(),
             processes: Vec::new(),
             any_background: false,
-            process_names: Vec::new(),
+            process_names: Names::default(),
             chores: false,
             added: Vec::new(),
             killed: Vec::new(),
@@ -128,23 +132,18 @@ impl Agenda {
             .expect("periods are known once the system is elaborated")
     }
 
-    pub(super) fn add_process(&mut self, name: String, body: Body, background: bool) -> u32 {
-        self.processes.push(Entry {
-            background,
-            is_method: matches!(body, Body::Method(_)),
-            next_trigger: None,
-            ended: None,
-        });
+    pub(super) fn add_process(&mut self, name: &str, entry: Entry, body: Body) -> u32 {
+        self.any_background |= entry.background;
+        self.processes.push(entry);
         self.readiness.push(Readiness::Waiting);
         self.process_names.push(name);
-        self.any_background |= background;
         self.added.push(body);
         self.chores = true;
         self.processes.len() as u32 - 1
     }
 
     pub(crate) fn process_name(&self, process: u32) -> &str {
-        &self.process_names[process as usize]
+        self.process_names.get(process)
     }
 
     #[inline]
@@ -158,8 +157,8 @@ impl Agenda {
 
     /// Queues `item` for `tick`, in the background if the process that asks is.
     #[inline]
-    pub(crate) fn schedule(&mut self, tick: u64, item: Timed) {
-        self.queue.push(tick, item);
+    pub(crate) fn schedule(&mut self, tick: u64, item: u32) {
+        self.queue.push(&mut self.events, tick, item);
         if self.any_background && self.is_in_background() && tick <= TICK_MAX {
             self.queue.put_in_background(item);
         }
@@ -175,11 +174,8 @@ impl Agenda {
     /// Timed notifications and ended waits at ports.
     pub(super) fn start(&mut self, ports: &[u32]) {
         let mut due = self.queue.take_due();
-        while let Some(timed) = self.queue.next_due(self.now, &mut due) {
-            match timed.split() {
-                Ok(event) => self.trigger(event),
-                Err(wait) => self.end_wait(wait, DEADLINE),
-            }
+        while let Some(item) = self.queue.next_due(&self.events, self.now, &mut due) {
+            self.trigger(item);
         }
         for port in ports {
             if let Some(wait) = self.ports[*port as usize].waiting.take() {
@@ -207,12 +203,11 @@ impl Agenda {
     pub(super) fn trigger(&mut self, event: u32) {
         let state = &mut self.events[event as usize];
         state.pending = NONE;
-        let (method, alone) = (state.method, state.others.is_none());
-        if method != NOBODY {
+        let (method, others) = (state.method, state.others);
+        if others != NOBODY {
+            self.trigger_all(method, others);
+        } else if method != NOBODY {
             self.run_sensitive(method);
-        }
-        if !alone {
-            self.trigger_others(event);
         }
     }
 
@@ -243,17 +238,20 @@ impl Agenda {
     }
 
     #[inline(never)]
-    fn trigger_others(&mut self, event: u32) {
-        let Some(mut others) = self.events[event as usize].others.take() else {
-            return;
-        };
-        for method in &others.methods {
-            self.run_sensitive(*method);
+    fn trigger_all(&mut self, method: u32, others: u32) {
+        if others == OF_WAIT {
+            return self.end_wait(method, DEADLINE);
+        }
+        if method != NOBODY {
+            self.run_sensitive(method);
+        }
+        for i in 0..self.listeners[others as usize].methods.len() {
+            let method = self.listeners[others as usize].methods[i];
+            self.run_sensitive(method);
         }
         // Nobody arms a wait meanwhile, but one that ends here may look for its other entries.
         let mut due = std::mem::take(&mut self.spare_waits);
-        std::mem::swap(&mut due, &mut others.waits);
-        self.events[event as usize].others = Some(others);
+        std::mem::swap(&mut due, &mut self.listeners[others as usize].waits);
         for (wait, which) in due.drain(..) {
             self.end_wait(wait, which);
         }
@@ -273,12 +271,12 @@ impl Agenda {
         if entry.missing > 0 {
             return;
         }
-        let (process, of_method) = (entry.process, entry.of_method);
+        let (process, of_method, timer) = (entry.process, entry.of_method, entry.timer);
         if entry.deadline != NEVER {
             let deadline = std::mem::replace(&mut entry.deadline, NEVER);
             // One that is due now has left the queue, and finds this wait over.
             if deadline > self.now {
-                self.queue.remove(deadline, Timed::wait(wait));
+                self.queue.remove(&mut self.events, deadline, timer);
             }
         }
         if of_method {
@@ -300,8 +298,7 @@ impl Agenda {
         let Plan { what, deadline } = plan;
         let wait = self.free_waits.pop().unwrap_or(self.waits.len() as u32);
         for (which, event) in what.events().iter().enumerate() {
-            let listeners = self.events[*event as usize].listeners();
-            listeners.waits.push((wait, which));
+            self.listeners(*event).waits.push((wait, which));
         }
         match what {
             What::Delta => self.delta_waits.push(wait),
@@ -313,21 +310,28 @@ impl Agenda {
             }
             _ => {}
         }
+        let new = wait as usize == self.waits.len();
+        let timer = if new {
+            self.add_event("", wait, OF_WAIT)
+        } else {
+            self.waits[wait as usize].timer
+        };
         let entry = Wait {
             process,
+            timer,
             missing: what.count(),
             which: 0,
             of_method,
             what,
             deadline,
         };
-        if wait as usize == self.waits.len() {
+        if new {
             self.waits.push(entry);
         } else {
             self.waits[wait as usize] = entry;
         }
         if deadline != NEVER {
-            self.schedule(deadline, Timed::wait(wait));
+            self.schedule(deadline, timer);
         }
         wait
     }
@@ -344,15 +348,16 @@ impl Agenda {
         let what = std::mem::replace(&mut entry.what, What::Time);
         let ended = std::mem::take(&mut entry.missing) == 0;
         let deadline = std::mem::replace(&mut entry.deadline, NEVER);
+        let timer = entry.timer;
         if deadline != NEVER {
-            self.queue.remove(deadline, Timed::wait(wait));
+            self.queue.remove(&mut self.events, deadline, timer);
         }
         match &what {
             // What has come took itself off.
             What::One(_) | What::All(_) | What::Port(_) | What::Delta if ended => {}
             What::One(_) | What::Any(_) | What::All(_) => {
                 for event in what.events() {
-                    let waits = &mut self.events[*event as usize].listeners().waits;
+                    let waits = &mut self.listeners(*event).waits;
                     waits.retain(|(w, _)| *w != wait);
                 }
             }
@@ -368,9 +373,9 @@ impl Agenda {
             .current
             .filter(|p| self.processes[*p as usize].is_method)
         else {
-            let who = self.current.map_or("code outside of processes", |p| {
-                self.process_names[p as usize].as_str()
-            });
+            let who = self
+                .current
+                .map_or("code outside of processes", |p| self.process_names.get(p));
             let message = format!("`{who}` sets a next trigger, but only methods have one");
             self.failure.get_or_insert(message);
             return;
@@ -442,7 +447,7 @@ impl Agenda {
         let events = |ids: &[u32], joint: &str| {
             let names: Vec<_> = ids
                 .iter()
-                .map(|id| format!("`{}`", self.event_names[*id as usize]))
+                .map(|id| format!("`{}`", self.event_names.get(*id)))
                 .collect();
             names.join(joint)
         };

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context as TaskContext, Waker};
 
 use super::Core;
 use crate::event::Event;
@@ -14,11 +15,33 @@ pub struct Process {
     pub(super) id: u32,
 }
 
-pub(super) enum Body {
-    Method(Box<dyn FnMut()>),
-    Sequence(Pin<Box<dyn Future<Output = ()>>>),
-    /// Nothing any more.
-    Ended,
+/// What a process does, until it has ended.
+pub(super) type Body = Option<Pin<Box<dyn Run>>>;
+
+/// What a process does in one turn.
+pub(super) trait Run {
+    /// Runs to the end of a method or to the next wait of a sequence; whether that was all.
+    fn run(self: Pin<&mut Self>) -> bool;
+}
+
+/// A process that runs as a whole each time.
+pub(super) struct Method<F>(pub(super) F);
+
+impl<F> Unpin for Method<F> {}
+
+impl<F: FnMut()> Run for Method<F> {
+    fn run(self: Pin<&mut Self>) -> bool {
+        (self.get_mut().0)();
+        false
+    }
+}
+
+/// A process that suspends where it awaits.
+impl<F: Future<Output = ()>> Run for F {
+    fn run(self: Pin<&mut Self>) -> bool {
+        let mut context = TaskContext::from_waker(Waker::noop());
+        self.poll(&mut context).is_ready()
+    }
 }
 
 /// What the agenda knows of a process.

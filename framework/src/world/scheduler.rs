@@ -1,7 +1,5 @@
 //! The phases of a tick: timed notifications, then evaluate, update and delta until all is quiet.
 
-use std::task::{Context as TaskContext, Waker};
-
 use super::process::{Body, Readiness};
 use super::{Agenda, World};
 use crate::time::Tick;
@@ -101,16 +99,11 @@ impl World {
             agenda.current = Some(process);
             drop(agenda);
             let body = &mut bodies[process as usize];
-            match body {
-                Body::Method(method) => method(),
-                Body::Sequence(sequence) => {
-                    let mut context = TaskContext::from_waker(Waker::noop());
-                    if sequence.as_mut().poll(&mut context).is_ready() {
-                        *body = Body::Ended;
-                        self.core.agenda.borrow_mut().end_process(process);
-                    }
-                }
-                Body::Ended => {}
+            if let Some(running) = body
+                && running.as_mut().run()
+            {
+                *body = None;
+                self.core.agenda.borrow_mut().end_process(process);
             }
         }
     }
@@ -126,7 +119,7 @@ impl World {
         bodies.append(&mut agenda.added);
         agenda.current = None;
         while let Some(process) = agenda.killed.pop() {
-            let body = std::mem::replace(&mut bodies[process as usize], Body::Ended);
+            let body = bodies[process as usize].take();
             // What it gives back when it goes must find the world free.
             drop(agenda);
             drop(body);
@@ -178,7 +171,7 @@ impl Agenda {
     fn pass_time(&mut self, tick: u64) {
         if tick > self.now {
             self.now = tick;
-            self.queue.advance(tick);
+            self.queue.advance(&mut self.events, tick);
         }
     }
 }

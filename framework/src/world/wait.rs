@@ -137,6 +137,8 @@ impl What {
 /// One armed wait.
 pub(super) struct Wait {
     pub(super) process: u32,
+    /// The entry of its deadline among the events.
+    pub(super) timer: u32,
     /// Notifications still missing; 0 once it has ended.
     pub(super) missing: u32,
     /// Which of several events came last.
