@@ -30,7 +30,8 @@ pub(crate) struct Shared {
     /// Ports of processes whose waits ended at this tick.
     pub(crate) process_ports: Vec<u32>,
     pub(crate) sink: Option<Sink>,
-    pub(crate) across: Across,
+    /// Where this partition notes it: lent by the thread that runs it.
+    pub(crate) across: Box<Across>,
 }
 
 /// A model found wrong by one instance.
@@ -67,6 +68,14 @@ pub(crate) struct Across {
 }
 
 impl Across {
+    /// Takes over what `other` lists.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        self.sent.append(&mut other.sent);
+        self.waiting.append(&mut other.waiting);
+        self.taken.append(&mut other.taken);
+        self.published.append(&mut other.published);
+    }
+
     /// Whether nothing happened at the cuts.
     pub(crate) fn is_quiet(&self) -> bool {
         let Self {
@@ -93,12 +102,15 @@ impl Shared {
             messages: 0,
             process_ports: Vec::new(),
             sink: None,
-            across: Across::default(),
+            across: Box::default(),
         }
     }
 
-    pub(crate) fn wake_at_tick(&mut self, target: Target, tick: u64) {
-        self.domains[target.domain as usize].wake_at_tick(target.index, tick);
+    /// Wakes a component at its first edge at or after `tick`; returns when that is.
+    pub(crate) fn wake_at_tick(&mut self, target: Target, tick: u64) -> Tick {
+        let domain = &mut self.domains[target.domain as usize];
+        let cycle = domain.wake_at_tick(target.index, tick);
+        Tick(cycle.saturating_mul(domain.period))
     }
 
     /// Lets `evaluate` work on components of domain `d` in one cycle.

@@ -13,13 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Failure, Sink};
+use crate::context::{Across, Failure, Sink};
 use crate::cut::Cut;
-use crate::partition::{Background, Partition, Window};
+use crate::partition::{Ahead, Background, Partition, Window};
 use crate::probe::ProbeSink;
 use crate::ring::Vacancy;
 use crate::sync::Mutex;
 use crate::time::{TICK_MAX, Tick};
+use crate::world::World;
 
 /// The partitions of a run, each in the hands of one thread at a time.
 pub(crate) type Cells<'a> = [Mutex<&'a mut Partition>];
@@ -47,6 +48,10 @@ pub(crate) struct Course {
     pub(crate) observer: Option<Observer>,
     /// Windows opened so far; a measure of work, not a result.
     pub(crate) windows: u64,
+    /// The window that partitions are to run.
+    pub(crate) window: Window,
+    /// The tallies of the last window tell of every partition.
+    told: bool,
 }
 
 /// A decided end of the run.
@@ -78,16 +83,17 @@ pub(crate) enum End {
     Interrupted,
 }
 
-/// What the coordinator finds when all partitions rest.
+/// What partitions have before them when they rest.
+#[derive(Clone, Copy)]
 struct Found {
     /// Somebody stopped at background work.
     held: bool,
     /// The last tick at or after which there is or was foreground work.
-    alive: Option<Tick>,
+    alive: Tick,
     last_progress: Tick,
     /// Something happened that may end the run.
     may_end: bool,
-    /// Of the next foreground work of each partition the first and the last.
+    /// Some foreground work: the first, and as late a one as is known.
     first: Option<Tick>,
     latest: Option<Tick>,
     /// The next background work.
@@ -97,38 +103,111 @@ struct Found {
 }
 
 /// The earlier of two times, of which there may be none.
+#[inline]
 fn earlier(a: Option<Tick>, b: Option<Tick>) -> Option<Tick> {
-    a.into_iter().chain(b).min()
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
 }
 
 impl Found {
+    const NOTHING: Self = Self {
+        held: false,
+        alive: Tick(0),
+        last_progress: Tick(0),
+        may_end: false,
+        first: None,
+        latest: None,
+        background: None,
+        any_edge: None,
+    };
+
+    /// Adds what one partition has before it.
+    fn add(&mut self, partition: &Partition, sleeping: bool) {
+        let foreground = partition.foreground();
+        self.background = earlier(self.background, partition.first_background());
+        if !sleeping {
+            self.any_edge = earlier(self.any_edge, partition.next_any());
+        }
+        self.add_foreground(partition, foreground);
+    }
+
+    /// Adds what one partition has before it and has done, background work left out.
+    #[inline]
+    fn add_foreground(&mut self, partition: &Partition, foreground: Option<Tick>) {
+        self.held |= partition.held.is_some();
+        // What was evaluated before this window lies before any wake-up held in it.
+        self.alive = self.alive.max(partition.now);
+        self.last_progress = self.last_progress.max(partition.shared.last_progress);
+        self.may_end |= partition.shared.may_end();
+        if let Some(foreground) = foreground {
+            self.alive = self.alive.max(foreground);
+            self.first = earlier(self.first, Some(foreground));
+            self.latest = self.latest.max(Some(foreground));
+        }
+    }
+
+    /// Somebody is to be woken at these ticks.
+    fn wake(&mut self, first: Tick, last: Tick) {
+        self.alive = self.alive.max(last);
+        self.first = earlier(self.first, Some(first));
+        self.latest = self.latest.max(Some(last));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.held |= other.held;
+        self.alive = self.alive.max(other.alive);
+        self.last_progress = self.last_progress.max(other.last_progress);
+        self.may_end |= other.may_end;
+        self.first = earlier(self.first, other.first);
+        self.latest = self.latest.max(other.latest);
+        self.background = earlier(self.background, other.background);
+        self.any_edge = earlier(self.any_edge, other.any_edge);
+    }
+
     fn at(cells: &Cells<'_>, sleeping: bool) -> Self {
-        let mut found = Self {
-            held: false,
-            alive: None,
-            last_progress: Tick(0),
-            may_end: false,
-            first: None,
-            latest: None,
-            background: None,
-            any_edge: None,
-        };
+        let mut found = Self::NOTHING;
         for cell in cells {
-            let partition = cell.lock();
-            let foreground = partition.foreground();
-            found.held |= partition.held.is_some();
-            // What was evaluated before this window lies before any wake-up held in it.
-            found.alive = found.alive.max(foreground).max(Some(partition.now));
-            found.last_progress = found.last_progress.max(partition.shared.last_progress);
-            found.may_end |= partition.shared.may_end();
-            found.first = earlier(found.first, foreground);
-            found.latest = found.latest.max(foreground);
-            found.background = earlier(found.background, partition.first_background());
-            if !sleeping {
-                found.any_edge = earlier(found.any_edge, partition.next_any());
-            }
+            found.add(&cell.lock(), sleeping);
         }
         found
+    }
+}
+
+/// What happened in the partitions that one thread ran in a window, for the coordinator.
+pub(crate) struct Tally {
+    found: Found,
+    across: Box<Across>,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        Self {
+            found: Found::NOTHING,
+            across: Box::default(),
+        }
+    }
+
+    /// Runs the partition in the window if it is its turn, and notes what comes of it.
+    #[inline]
+    pub(crate) fn run(
+        &mut self,
+        partition: &mut Partition,
+        window: &Window,
+        world: Option<&World>,
+        sleeping: bool,
+    ) {
+        if window.resumed && !partition.turn {
+            return;
+        }
+        std::mem::swap(&mut partition.shared.across, &mut self.across);
+        let ahead = partition.run(window, world);
+        std::mem::swap(&mut partition.shared.across, &mut self.across);
+        match ahead {
+            Ahead::Wakes(first) => self.found.add_foreground(partition, first),
+            Ahead::Various => self.found.add(partition, sleeping),
+        }
     }
 }
 
@@ -145,7 +224,14 @@ impl Course {
             sleeping: true,
             observer: None,
             windows: 0,
+            window: Window::none(),
+            told: false,
         }
+    }
+
+    /// A run begins.
+    pub(crate) fn begin(&mut self) {
+        self.told = false;
     }
 
     #[inline]
@@ -155,14 +241,28 @@ impl Course {
         }
     }
 
-    /// Opens the next window in the partitions, or tells how the run ended. Called between
-    /// windows, by one thread.
-    pub(crate) fn advance(&mut self, cells: &Cells<'_>, limits: &Limits<'_>) -> Option<End> {
-        if !self.cuts.is_empty() {
-            self.wake_across(cells);
+    /// Opens the next window, or tells how the run ended. Called between windows, by one thread.
+    pub(crate) fn advance(
+        &mut self,
+        cells: &Cells<'_>,
+        tallies: &[Mutex<Tally>],
+        limits: &Limits<'_>,
+    ) -> Option<End> {
+        let mut found = Found::NOTHING;
+        if !self.told {
+            Self::collect(cells, &mut tallies[0].lock().across);
         }
-        let found = Found::at(cells, self.sleeping);
-        if cells.len() > 1 && found.held && Self::resume_held(cells, found.alive) {
+        for tally in tallies {
+            let mut tally = tally.lock();
+            found.merge(&std::mem::replace(&mut tally.found, Found::NOTHING));
+            if !tally.across.is_quiet() {
+                self.wake_across(cells, &mut tally.across, &mut found);
+            }
+        }
+        if !self.told {
+            found = Found::at(cells, self.sleeping);
+        }
+        if cells.len() > 1 && found.held && self.resume_held(cells, found.alive) {
             return None;
         }
         self.last_progress = self.last_progress.max(found.last_progress);
@@ -170,51 +270,56 @@ impl Course {
             self.absorb(cells);
         }
         self.merge_events(cells);
-        self.open(cells, limits, &found)
+        self.open(cells.len() == 1, limits, &found)
     }
 
-    /// Arranges the wake-ups that follow from what happened at the cuts.
-    fn wake_across(&mut self, cells: &Cells<'_>) {
-        let wake = |place: crate::cut::Place, tick: u64| {
-            let mut partition = cells[place.partition as usize].lock();
-            partition.shared.wake_at_tick(place.target, tick);
-        };
+    /// What happened at cuts outside of windows: senders that waited when the system was divided.
+    #[cold]
+    fn collect(cells: &Cells<'_>, across: &mut Across) {
         for cell in cells {
-            let mut partition = cell.lock();
-            if partition.shared.across.is_quiet() {
-                continue;
+            across.append(&mut cell.lock().shared.across);
+        }
+    }
+
+    /// Arranges the wake-ups that follow from what happened at the cuts. In which order the threads
+    /// are looked at does not matter.
+    fn wake_across(&mut self, cells: &Cells<'_>, happened: &mut Across, found: &mut Found) {
+        let (mut first, mut last) = (Tick(u64::MAX), None);
+        let mut wake = |place: crate::cut::Place, tick: u64| {
+            let mut partition = cells[place.partition as usize].lock();
+            let tick = partition.shared.wake_at_tick(place.target, tick);
+            first = first.min(tick);
+            last = last.max(Some(tick));
+        };
+        let end = self.window.end;
+        for number in happened.sent.drain(..) {
+            let cut = &self.cuts[number as usize];
+            let head = cut.boundary.as_ref().and_then(|b| b.head_ready());
+            if let Some(ready) = head.filter(|ready| *ready >= end) {
+                wake(cut.to, ready);
             }
-            let end = partition.shared.across.window_end;
-            let mut happened = std::mem::take(&mut partition.shared.across);
-            drop(partition);
-            for number in happened.sent.drain(..) {
-                let cut = &self.cuts[number as usize];
-                let head = cut.boundary.as_ref().and_then(|b| b.head_ready());
-                if let Some(ready) = head.filter(|ready| *ready >= end) {
-                    wake(cut.to, ready);
+        }
+        for number in happened.waiting.drain(..) {
+            self.cuts[number as usize].waiting = true;
+            happened.taken.push(number);
+        }
+        // Who waits learns of a credit in the window in which the message was taken; one that
+        // began to wait later learns of it now. Whoever is looked at first, nobody is missed.
+        for number in happened.taken.drain(..) {
+            let cut = &mut self.cuts[number as usize];
+            if cut.waiting {
+                let vacancy = cut.boundary.as_ref().map(|b| b.vacancy());
+                cut.waiting = vacancy == Some(Vacancy::Full);
+                if let Some(Vacancy::CreditAt(tick)) = vacancy {
+                    wake(cut.from, tick);
                 }
             }
-            for number in happened.waiting.drain(..) {
-                self.cuts[number as usize].waiting = true;
-                happened.taken.push(number);
-            }
-            // Who waits learns of a credit in the window in which the message was taken; one that
-            // began to wait later learns of it now. Whoever is looked at first, nobody is missed.
-            for number in happened.taken.drain(..) {
-                let cut = &mut self.cuts[number as usize];
-                if cut.waiting {
-                    let vacancy = cut.boundary.as_ref().map(|b| b.vacancy());
-                    cut.waiting = vacancy == Some(Vacancy::Full);
-                    if let Some(Vacancy::CreditAt(tick)) = vacancy {
-                        wake(cut.from, tick);
-                    }
-                }
-            }
-            for (number, tick) in happened.published.drain(..) {
-                wake(self.cuts[number as usize].to, tick);
-            }
-            // The emptied lists go back with what they have allocated.
-            cell.lock().shared.across = happened;
+        }
+        for (number, tick) in happened.published.drain(..) {
+            wake(self.cuts[number as usize].to, tick);
+        }
+        if let Some(last) = last {
+            found.wake(first, last);
         }
     }
 
@@ -222,13 +327,18 @@ impl Course {
     /// if others turned out to have some at or after it. Returns whether somebody goes on within
     /// the same window.
     #[cold]
-    fn resume_held(cells: &Cells<'_>, alive: Option<Tick>) -> bool {
+    fn resume_held(&mut self, cells: &Cells<'_>, alive: Tick) -> bool {
         let mut resumed = false;
         for cell in cells {
             let mut partition = cell.lock();
-            partition.turn = partition.held.is_some_and(|held| alive >= Some(held));
-            partition.window.alive = alive;
+            partition.turn = partition.held.is_some_and(|held| alive >= held);
             resumed |= partition.turn;
+        }
+        self.told = false;
+        if resumed {
+            self.window.alive = Some(alive);
+            self.window.resumed = true;
+            self.window.number += 1;
         }
         resumed
     }
@@ -308,7 +418,7 @@ impl Course {
     }
 
     /// Decides on the next window.
-    fn open(&mut self, cells: &Cells<'_>, limits: &Limits<'_>, found: &Found) -> Option<End> {
+    fn open(&mut self, alone: bool, limits: &Limits<'_>, found: &Found) -> Option<End> {
         let ending = self.stop.is_some();
         let mut next = found.first;
         // Background work before foreground work fires on the way to it.
@@ -342,7 +452,6 @@ impl Course {
         if interrupted {
             return Some(End::Interrupted);
         }
-        let alone = cells.len() == 1;
         let mut end = limits.until.min(TICK_MAX) + 1;
         if let Some(stop) = &self.stop {
             end = end.min(stop.last.saturating_add(1));
@@ -359,17 +468,16 @@ impl Course {
                 .min(patience.saturating_add(1));
         }
         self.windows += 1;
-        for cell in cells {
-            let mut partition = cell.lock();
-            partition.turn = true;
-            partition.window = Window {
-                end,
-                alive: found.latest,
-                silence,
-                background: limits.background,
-                ending,
-            };
-        }
+        self.told = true;
+        self.window = Window {
+            number: self.window.number + 1,
+            resumed: false,
+            end,
+            alive: found.latest,
+            silence,
+            background: limits.background,
+            ending,
+        };
         None
     }
 

@@ -87,6 +87,10 @@ pub(crate) enum Background {
 /// What a partition may evaluate without hearing of the others.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
+    /// Counted from 1, those resumed too.
+    pub(crate) number: u64,
+    /// Some partitions go on within the window before: those whose turn it is.
+    pub(crate) resumed: bool,
     /// The first tick after the window.
     pub(crate) end: u64,
     /// Some partition has foreground work at or after this tick, so background work up to it
@@ -100,8 +104,10 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self {
+            number: 0,
+            resumed: false,
             end: 0,
             alive: None,
             silence: u64::MAX,
@@ -109,6 +115,14 @@ impl Window {
             ending: false,
         }
     }
+}
+
+/// What a partition has before it after a window.
+pub(crate) enum Ahead {
+    /// Components woken in the foreground, the first at this tick, and nothing else.
+    Wakes(Option<Tick>),
+    /// Something else, which is to be looked at.
+    Various,
 }
 
 /// Edges a partition that is alone evaluates between two looks at the interrupt flag.
@@ -124,12 +138,12 @@ pub(crate) struct Partition {
     pub(crate) evaluations: u64,
     /// Next time at which the event world, if this partition drives it, has something to do.
     pub(crate) events: Option<Upcoming>,
-    /// To be run in the window ahead.
+    /// To be run in the window ahead, if that is a resumed one.
     pub(crate) turn: bool,
     /// The background wake-up at which the partition stopped, because it does not know whether
     /// anybody has foreground work at or after it.
     pub(crate) held: Option<Tick>,
-    pub(crate) window: Window,
+    window: Window,
     /// There is no other partition.
     alone: bool,
     /// Where every instance is, for the partition that drives the event world.
@@ -227,18 +241,24 @@ impl Partition {
         self.held = None;
     }
 
-    /// Evaluates everything before the end of the window.
-    pub(crate) fn run(&mut self, world: Option<&World>) {
-        let window = self.window;
+    /// Evaluates everything before the end of the window; returns what was found then.
+    pub(crate) fn run(&mut self, window: &Window, world: Option<&World>) -> Ahead {
+        self.window = *window;
         self.shared.across.window_end = window.end;
         self.held = None;
         let mut edges = 0;
-        while let Some(tick) = self.next_edge(&window)
-            && tick.0 < window.end
-        {
+        loop {
+            let next = self.next_edge(window);
+            let Some(tick) = next.filter(|tick| tick.0 < window.end) else {
+                return if self.only_wakes() {
+                    Ahead::Wakes(next)
+                } else {
+                    Ahead::Various
+                };
+            };
             let silent = tick.0.saturating_sub(self.shared.last_progress.0);
             if self.alone && silent > window.silence {
-                return;
+                return Ahead::Various;
             }
             self.step(tick);
             if let Some(world) = world {
@@ -248,9 +268,15 @@ impl Partition {
             if self.shared.may_end() && self.note_failures()
                 || self.alone && edges == EDGES_PER_CHECK
             {
-                return;
+                return Ahead::Various;
             }
         }
+    }
+
+    /// The usual case: nothing can come but components woken in the foreground.
+    #[inline]
+    fn only_wakes(&self) -> bool {
+        self.sleeping() && self.events.is_none() && self.shared.background.is_empty()
     }
 
     /// Takes failed components out of the run; whether the coordinator is to look at once.
@@ -269,11 +295,10 @@ impl Partition {
     /// The next tick with somebody awake, after moving due background wake-ups to their domains.
     #[inline]
     fn next_edge(&mut self, window: &Window) -> Option<Tick> {
-        let sleeping = self.sleeping();
-        if sleeping && self.events.is_none() && self.shared.background.is_empty() {
-            // The usual case: nothing but components woken in the foreground.
+        if self.only_wakes() {
             return self.shared.next_wake();
         }
+        let sleeping = self.sleeping();
         let foreground = self.foreground();
         let first = self.first_background();
         let mut next = foreground;

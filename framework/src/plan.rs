@@ -138,7 +138,14 @@ fn spread(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u32
                 joined.join(first, number as u32);
             }
         }
-        let (heaviest, division) = longest_first(parts, &mut joined, count);
+        let (mut heaviest, mut division) = longest_first(parts, &mut joined, count);
+        if level > 1 {
+            // Below whole branches neighbours are worth a little balance.
+            let (ordered, neighbourly) = in_order(parts, &mut joined, count);
+            if ordered * 10 <= heaviest * 11 {
+                (heaviest, division) = (ordered, neighbourly);
+            }
+        }
         // A finer division must be better by something that matters.
         if best
             .as_ref()
@@ -171,19 +178,64 @@ fn longest_first(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, 
         loads[least] += weight;
         place.insert(root, least as u32);
     }
-    let first = parts.island.first().copied().unwrap_or(0);
-    let mut names: BTreeMap<u32, u32> = BTreeMap::new();
-    if let Some(root) = roots.get(first as usize) {
-        names.insert(place[root], 0);
-    }
-    let division = roots
-        .iter()
-        .map(|root| {
-            let next = names.len() as u32;
-            *names.entry(place[root]).or_insert(next)
-        })
-        .collect();
+    let bin_of: Vec<u32> = roots.iter().map(|root| place[root]).collect();
+    let division = numbered(parts, &loads, &bin_of);
     (loads.into_iter().max().unwrap_or(0), division)
+}
+
+/// Groups heavier than an equal share alone, the others in the order of the hierarchy in pieces of
+/// equal weight, so that neighbours stay together.
+fn in_order(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u32>) {
+    let mut weights: BTreeMap<u32, u64> = BTreeMap::new();
+    let roots: Vec<u32> = (0..parts.paths.len() as u32)
+        .map(|n| groups.find(n))
+        .collect();
+    for (number, root) in roots.iter().enumerate() {
+        *weights.entry(*root).or_default() += parts.weights[number];
+    }
+    let share = parts.weights.iter().sum::<u64>() / count.max(1) as u64;
+    let is_heavy = |weight: u64| weight > share;
+    let heavy = weights.values().filter(|w| is_heavy(**w)).count();
+    let pieces = count.saturating_sub(heavy).max(1);
+    let rest: u64 = weights.values().filter(|w| !is_heavy(**w)).sum();
+    let mut loads = vec![0u64; pieces + heavy];
+    let (mut before, mut alone) = (0u64, pieces);
+    let mut place: BTreeMap<u32, u32> = BTreeMap::new();
+    // Groups are named by their first instance, so this is the order of the hierarchy.
+    for (root, weight) in weights {
+        let bin = if is_heavy(weight) {
+            alone += 1;
+            alone - 1
+        } else {
+            // The piece in which the middle of the group lies.
+            let middle = u128::from(2 * before + weight) * pieces as u128;
+            before += weight;
+            ((middle / u128::from(2 * rest.max(1))) as usize).min(pieces - 1)
+        };
+        loads[bin] += weight;
+        place.insert(root, bin as u32);
+    }
+    let bin_of: Vec<u32> = roots.iter().map(|root| place[root]).collect();
+    let division = numbered(parts, &loads, &bin_of);
+    (loads.into_iter().max().unwrap_or(0), division)
+}
+
+/// Numbers partitions from 0 without gaps: that of the island first, then the heaviest, which is
+/// to be begun before others.
+fn numbered(parts: &Parts<'_>, loads: &[u64], bin_of: &[u32]) -> Vec<u32> {
+    let mut bins: Vec<u32> = Vec::new();
+    for bin in bin_of {
+        if !bins.contains(bin) {
+            bins.push(*bin);
+        }
+    }
+    let island = parts.island.first().map(|first| bin_of[*first as usize]);
+    bins.sort_by_key(|bin| {
+        let load = loads[*bin as usize];
+        (Some(*bin) != island, std::cmp::Reverse(load))
+    });
+    let number = |bin: &u32| bins.iter().position(|b| b == bin).unwrap_or(0) as u32;
+    bin_of.iter().map(number).collect()
 }
 
 #[cfg(test)]
@@ -242,6 +294,24 @@ mod tests {
             island: &[],
         };
         assert_eq!(divide(&parts, 2), [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn below_whole_branches_neighbours_stay_together_and_who_is_heavy_alone() {
+        let paths = ["a.big", "a.x", "a.y", "b.x", "b.y", "b.z", "b.w"];
+        let parts = Parts {
+            paths: &paths,
+            weights: &[10, 4, 4, 4, 4, 4, 4],
+            edges: &[],
+            island: &[],
+        };
+        assert_eq!(divide(&parts, 4), [0, 1, 1, 2, 2, 3, 3]);
+    }
+
+    #[test]
+    fn the_heaviest_partition_comes_first_after_that_of_the_island() {
+        assert_eq!(division(&[1, 5, 9], &[], &[], 3), [2, 1, 0]);
+        assert_eq!(division(&[1, 5, 9], &[], &[0], 3), [0, 2, 1]);
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Level {
     /// Sets a bit; whether its word was empty.
     #[inline(always)]
     fn set(&mut self, slot: usize, bit: usize) -> bool {
-        let word = &mut self.0[bit & !63 | slot];
+        let word = &mut self.0[(bit & !63) | slot];
         let before = *word;
         *word = before | 1 << (bit & 63);
         before == 0
@@ -84,7 +84,7 @@ impl Level {
 
     #[inline(always)]
     fn take(&mut self, slot: usize, word: usize) -> u64 {
-        std::mem::take(&mut self.0[word * SLOTS | slot])
+        std::mem::take(&mut self.0[(word * SLOTS) | slot])
     }
 }
 
@@ -211,10 +211,14 @@ impl DomainSchedule {
             // One group at most.
             let first = sweep.section == 0 && !self.words.is_empty();
             sweep.section = 1;
-            return first.then(|| match self.groups.is_empty() {
-                true => (0, 1),
-                false => (0, self.groups.take(slot, 0)),
-            });
+            let only = |groups: &mut Level| {
+                if groups.is_empty() {
+                    1
+                } else {
+                    groups.take(slot, 0)
+                }
+            };
+            return first.then(|| (0, only(&mut self.groups)));
         }
         while sweep.groups == 0 {
             if sweep.section * SLOTS == self.sections.0.len() {
@@ -272,9 +276,12 @@ impl DomainSchedule {
         };
     }
 
-    /// Wakes `index` at its first edge at or after `tick`.
-    pub(crate) fn wake_at_tick(&mut self, index: u32, tick: u64) {
-        self.wake(index, self.first_edge_at_or_after(tick));
+    /// Wakes `index` at its first edge at or after `tick`; returns the cycle.
+    #[inline]
+    pub(crate) fn wake_at_tick(&mut self, index: u32, tick: u64) -> Cycle {
+        let cycle = self.first_edge_at_or_after(tick);
+        self.wake(index, cycle);
+        cycle
     }
 
     /// The first cycle whose edge is at or after `tick`.

@@ -1,8 +1,9 @@
 //! Running the windows of several partitions, on one thread or many.
 
 use crate::barrier::Barrier;
-use crate::course::{Cells, Course, End, Limits};
-use crate::sync::{AtomicBool, Mutex, Ordering, scope};
+use crate::course::{Cells, Course, End, Limits, Tally};
+use crate::partition::Window;
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, scope};
 use crate::world::World;
 
 /// Runs windows until the coordinator ends the run. `world` belongs to partition 0, which stays
@@ -14,20 +15,30 @@ pub(crate) fn run(
     world: Option<&World>,
     threads: usize,
 ) -> End {
-    if threads <= 1 || cells.len() == 1 {
-        return run_alone(cells, course, limits, world);
-    }
-    let threads = threads.min(cells.len());
-    if let Some(end) = course.advance(cells, limits) {
+    course.begin();
+    let threads = threads.clamp(1, cells.len());
+    let tallies: Vec<_> = (0..threads).map(|_| Mutex::new(Tally::new())).collect();
+    if let Some(end) = course.advance(cells, &tallies, limits) {
+        course.observe(None);
         return end;
     }
-    let meeting = Meeting {
+    let shares = Shares {
         cells,
+        claims: (0..cells.len()).map(|_| AtomicU64::new(0)).collect(),
+        threads,
+        sleeping: course.sleeping,
+    };
+    if threads == 1 {
+        return run_alone(&shares, course, &tallies, limits, world);
+    }
+    let meeting = Meeting {
+        shares,
+        tallies,
         limits,
+        window: Mutex::new(course.window),
         course: Mutex::new((course, None)),
         over: AtomicBool::new(false),
         barrier: Barrier::new(threads),
-        threads,
     };
     scope(|scope| {
         for me in 1..threads {
@@ -42,42 +53,79 @@ pub(crate) fn run(
 
 /// All partitions in turn, watched by the observer of the run if there is one.
 fn run_alone(
-    cells: &Cells<'_>,
+    shares: &Shares<'_, '_>,
     course: &mut Course,
+    tallies: &[Mutex<Tally>],
     limits: &Limits<'_>,
     world: Option<&World>,
 ) -> End {
     loop {
-        let end = course.advance(cells, limits);
         course.observe(None);
-        if let Some(end) = end {
-            return end;
-        }
-        for number in 0..cells.len() {
-            run_share(cells, number, cells.len(), world);
+        let window = course.window;
+        shares.run(0, &window, &mut tallies[0].lock(), world, |number| {
             course.observe(Some(number));
+        });
+        if let Some(end) = course.advance(shares.cells, tallies, limits) {
+            course.observe(None);
+            return end;
         }
     }
 }
 
-/// Runs every `step`-th partition whose turn it is, from `first` on.
-fn run_share(cells: &Cells<'_>, first: usize, step: usize, world: Option<&World>) {
-    for (number, cell) in cells.iter().enumerate().skip(first).step_by(step) {
-        let mut partition = cell.lock();
-        if partition.turn {
-            partition.run(world.filter(|_| number == 0));
+/// The partitions and who has begun them.
+struct Shares<'a, 'b> {
+    cells: &'a Cells<'b>,
+    /// Per partition the last window in which a thread began it.
+    claims: Vec<AtomicU64>,
+    threads: usize,
+    sleeping: bool,
+}
+
+impl Shares<'_, '_> {
+    /// Runs partitions in the window: first every so-many-th from `me` on, so that they mostly stay
+    /// where they are, then those that others have not begun, so that nobody waits for somebody with
+    /// more work in this window. Partition 0 is never taken from the first thread.
+    #[inline]
+    fn run(
+        &self,
+        me: usize,
+        window: &Window,
+        tally: &mut Tally,
+        world: Option<&World>,
+        mut ran: impl FnMut(usize),
+    ) {
+        let mine = (me..self.cells.len()).step_by(self.threads);
+        let others = (1..self.cells.len()).rev();
+        for number in mine.chain(others.filter(|_| self.threads > 1)) {
+            if self.claim(number, window) {
+                let mut partition = self.cells[number].lock();
+                let world = world.filter(|_| number == 0);
+                tally.run(&mut partition, window, world, self.sleeping);
+                drop(partition);
+                ran(number);
+            }
         }
+    }
+
+    /// Whether nobody had begun the partition in this window; now somebody has.
+    #[inline]
+    fn claim(&self, number: usize, window: &Window) -> bool {
+        let claim = &self.claims[number];
+        claim.load(Ordering::Relaxed) != window.number
+            && claim.swap(window.number, Ordering::AcqRel) != window.number
     }
 }
 
 /// What the threads of a run share.
 struct Meeting<'a, 'b> {
-    cells: &'a Cells<'b>,
+    shares: Shares<'a, 'b>,
+    /// Per thread.
+    tallies: Vec<Mutex<Tally>>,
     limits: &'a Limits<'a>,
+    window: Mutex<Window>,
     course: Mutex<(&'a mut Course, Option<End>)>,
     over: AtomicBool,
     barrier: Barrier,
-    threads: usize,
 }
 
 impl Meeting<'_, '_> {
@@ -85,10 +133,14 @@ impl Meeting<'_, '_> {
         // A panic in a component must not leave the others waiting.
         let guard = ShatterOnPanic(&self.barrier);
         while !self.over.load(Ordering::Acquire) {
-            run_share(self.cells, me, self.threads, world);
+            let window = *self.window.lock();
+            let mut tally = self.tallies[me].lock();
+            self.shares.run(me, &window, &mut tally, world, |_| ());
+            drop(tally);
             let advance = || {
                 let (course, end) = &mut *self.course.lock();
-                *end = course.advance(self.cells, self.limits);
+                *end = course.advance(self.shares.cells, &self.tallies, self.limits);
+                *self.window.lock() = course.window;
                 self.over.store(end.is_some(), Ordering::Release);
             };
             if self.barrier.meet(advance).is_err() {

@@ -29,6 +29,12 @@ const LOOK_CYCLES: u64 = 1_024;
 /// Divisions of a run. Each is made when twice the work of the one before has been measured.
 const DIVISIONS: u32 = 10;
 
+/// Partitions at least, if there are several threads, and at least so many for each. A thread that
+/// has done its own in a window takes what others have not begun, so that chance from window to
+/// window evens out; and every one more costs some instructions per window.
+const PARTITIONS: usize = 12;
+const PARTITIONS_PER_THREAD: usize = 2;
+
 /// Evaluations per instance that make the first measurement.
 const FIRST_EVALUATIONS: u64 = 64;
 
@@ -249,6 +255,14 @@ impl Scenario {
     }
 }
 
+/// Partitions for so many threads.
+fn partitions_for(threads: usize) -> usize {
+    match threads {
+        0 | 1 => 1,
+        _ => PARTITIONS.max(threads * PARTITIONS_PER_THREAD),
+    }
+}
+
 impl Machine {
     /// The system as built.
     pub fn system(&self) -> &ElaboratedSystem {
@@ -292,7 +306,7 @@ impl Machine {
             return;
         }
         let simulation = &mut self.system.simulation;
-        let partitions = match self.threads {
+        let threads = match self.threads {
             None => {
                 self.division.next_look = u64::MAX;
                 return;
@@ -317,8 +331,8 @@ impl Machine {
             _ => std::thread::available_parallelism().map_or(1, NonZero::get),
         };
         simulation.set_options(EngineOptions {
-            threads: partitions.min(cores),
-            partitions,
+            threads: threads.min(cores),
+            partitions: partitions_for(threads),
             ..simulation.options()
         });
     }

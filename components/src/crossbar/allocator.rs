@@ -18,27 +18,53 @@ pub(crate) type PortMask = u128;
 /// has not served: rare enough to cost no throughput.
 const PATIENCE: u32 = 8;
 
+/// Bits of a word of the machine: what masks are walked in, because few switches have more ports.
+const WORD: usize = u64::BITS as usize;
+
+/// The mask of every port: shifting 128 bits takes longer than looking up.
+const BITS: [PortMask; PortMask::BITS as usize] = {
+    let mut bits = [0; PortMask::BITS as usize];
+    let mut port = 0;
+    while port < bits.len() {
+        bits[port] = 1 << port;
+        port += 1;
+    }
+    bits
+};
+
 /// The mask of one port.
 #[inline]
 pub(crate) fn bit(port: usize) -> PortMask {
-    1 << port
+    BITS[port]
 }
 
 /// The ports of a mask, ascending.
 #[inline]
-pub(crate) fn ports(mut mask: PortMask) -> impl Iterator<Item = usize> {
+pub(crate) fn ports(mask: PortMask) -> impl Iterator<Item = usize> {
+    let (mut low, mut high) = (mask as u64, (mask >> WORD) as u64);
     std::iter::from_fn(move || {
-        (mask != 0).then(|| {
-            let port = mask.trailing_zeros() as usize;
-            mask &= mask - 1;
-            port
-        })
+        if low != 0 {
+            let port = low.trailing_zeros() as usize;
+            low &= low - 1;
+            Some(port)
+        } else if high != 0 {
+            let port = high.trailing_zeros() as usize;
+            high &= high - 1;
+            Some(WORD + port)
+        } else {
+            None
+        }
     })
 }
 
 /// The first port of a non-empty mask at or after `start`, cyclically.
 #[inline]
 pub(crate) fn first_from(mask: PortMask, start: usize) -> usize {
+    if mask >> WORD == 0 && start < WORD {
+        let mask = mask as u64;
+        let above = mask >> start << start;
+        return (if above == 0 { mask } else { above }).trailing_zeros() as usize;
+    }
     let above = mask >> start << start;
     (if above == 0 { mask } else { above }).trailing_zeros() as usize
 }

@@ -3,10 +3,11 @@
 //! A run on one thread is divided into partitions, and every partition's part of every window is
 //! timed, and the coordinator's part between windows. The same windows come in every run, so of
 //! several runs the least time of each part is taken: that is free of interruptions by others on
-//! the machine. With `N` threads a window would last as long as its longest part and the
-//! coordinator; the sum of that over all windows, compared with the undivided run, is the
-//! efficiency of the division. What meetings of real threads cost is in the elapsed times, which
-//! are given beside it. On a busy machine times say little: [`instructions`] counts instead.
+//! the machine. With `N` threads a window would last as long as its busiest thread and the
+//! coordinator, where a thread takes the parts in the order in which the engine's threads do; the
+//! sum of that over all windows, compared with the undivided run, is the efficiency of the
+//! division. What meetings of real threads cost is in the elapsed times, which are given beside it.
+//! On a busy machine times say little: [`instructions`] counts instead.
 
 #![expect(
     clippy::disallowed_types,
@@ -56,19 +57,43 @@ impl Steps {
     }
 }
 
-/// The sum over windows of the longest part and the coordinator's; and the number of windows.
-fn longest_parts(steps: &[(Option<usize>, u64)]) -> (u64, u64) {
-    let (mut sum, mut meetings, mut longest) = (0, 0, 0);
-    for (who, ns) in steps {
-        if who.is_some() {
-            longest = longest.max(*ns);
-        } else {
-            sum += longest + ns;
-            meetings += u64::from(longest > 0);
-            longest = 0;
+/// What the busiest of `threads` does in a window with these parts: each thread takes every
+/// so-many-th part, and then, from the last on, parts that nobody has begun, as in the engine.
+/// The first part stays on the first thread.
+fn busiest(parts: &[u64], threads: usize) -> u64 {
+    let mut begun = vec![false; parts.len()];
+    let mut busy_until = vec![0u64; threads];
+    let mut idle = vec![false; threads];
+    while let Some(me) = (0..threads)
+        .filter(|t| !idle[*t])
+        .min_by_key(|t| busy_until[*t])
+    {
+        let mine = (me..parts.len()).step_by(threads);
+        match mine.chain((1..parts.len()).rev()).find(|p| !begun[*p]) {
+            Some(part) => {
+                begun[part] = true;
+                busy_until[me] += parts[part];
+            }
+            None => idle[me] = true,
         }
     }
-    (sum + longest, meetings)
+    busy_until.into_iter().max().unwrap_or(0)
+}
+
+/// The sum over windows of what the busiest thread and the coordinator do; and the number of windows.
+fn busiest_threads(steps: &[(Option<usize>, u64)], threads: usize) -> (u64, u64) {
+    let (mut sum, mut meetings) = (0, 0);
+    let mut parts = Vec::new();
+    for (who, ns) in steps {
+        if who.is_some() {
+            parts.push(*ns);
+        } else {
+            sum += busiest(&parts, threads) + ns;
+            meetings += u64::from(!parts.is_empty());
+            parts.clear();
+        }
+    }
+    (sum + busiest(&parts, threads), meetings)
 }
 
 /// A scenario, emulated once, of which machines are built again and again.
@@ -90,10 +115,10 @@ impl Machines {
             .map_err(|e| e.to_string())
     }
 
-    /// A machine in `partitions` on one thread, divided anew by measured work as with threads.
-    fn divided(&self, partitions: usize) -> Result<Machine, String> {
+    /// A machine on one thread, divided by measured work as for `threads`.
+    fn divided(&self, threads: usize) -> Result<Machine, String> {
         let mut machine = self.build()?;
-        machine.set_threads(Threads::OneFor(partitions));
+        machine.set_threads(Threads::OneFor(threads));
         Ok(machine)
     }
 }
@@ -128,9 +153,9 @@ pub(crate) fn command(words: &[&str]) -> Result<Vec<String>, String> {
             let every = u64::from(number(every)?);
             instructions::count(path, &owned(sets), Some(every)).map(|table| vec![table])
         }
-        ["steps", partitions, every, path, sets @ ..] => {
-            let (partitions, every) = (number(partitions)? as usize, u64::from(number(every)?));
-            instructions::steps(partitions, every, path, &owned(sets)).map(|steps| vec![steps])
+        ["steps", threads, every, path, sets @ ..] => {
+            let (threads, every) = (number(threads)? as usize, u64::from(number(every)?));
+            instructions::steps(threads, every, path, &owned(sets)).map(|steps| vec![steps])
         }
         [repeats, path, sets @ ..] => {
             measure(path, &owned(sets), number(repeats)?).map(|table| vec![table])
@@ -161,7 +186,7 @@ fn measure(path: &str, sets: &[String], repeats: u32) -> Result<String, String> 
     );
     for threads in THREADS {
         let steps = steps_of(&machines, threads, repeats)?;
-        let (longest, meetings) = longest_parts(&steps);
+        let (longest, meetings) = busiest_threads(&steps, threads);
         let mut elapsed = f64::MAX;
         for _ in 0..repeats {
             let mut machine = machines.build()?;
@@ -170,7 +195,7 @@ fn measure(path: &str, sets: &[String], repeats: u32) -> Result<String, String> 
         }
         let _ = writeln!(
             text,
-            "  {threads} threads: serial / longest parts = {:.2}; {meetings} windows; {:.1} ms \
+            "  {threads} threads: serial / busiest threads = {:.2}; {meetings} windows; {:.1} ms \
              elapsed, {:.2} of one thread's speed",
             serial_ns as f64 / longest as f64,
             elapsed * 1e3,
@@ -180,15 +205,15 @@ fn measure(path: &str, sets: &[String], repeats: u32) -> Result<String, String> 
     Ok(text.trim_end().to_owned())
 }
 
-/// Runs in `partitions` on one thread, `repeats` times; the least time of every step.
+/// Runs on one thread, divided as for `threads`, `repeats` times; the least time of every step.
 fn steps_of(
     machines: &Machines,
-    partitions: usize,
+    threads: usize,
     repeats: u32,
 ) -> Result<Vec<(Option<usize>, u64)>, String> {
     let steps = Arc::new(Mutex::new(Steps::default()));
     for _ in 0..repeats.max(1) {
-        let mut machine = machines.divided(partitions)?;
+        let mut machine = machines.divided(threads)?;
         let seen = Arc::clone(&steps);
         let observer = move |who| {
             let mut steps = seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,4 +228,25 @@ fn steps_of(
     }
     let steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(steps.least.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_is_done_takes_the_last_part_that_nobody_began() {
+        // Own parts 0 and 2, and 1 and 3: the second thread is at 1 until 90 others are done.
+        assert_eq!(busiest(&[10, 90, 20, 40], 2), 90);
+        assert_eq!(busiest(&[10, 90, 20, 40], 1), 160);
+        assert_eq!(busiest(&[10, 90], 4), 90);
+        assert_eq!(busiest(&[], 2), 0);
+    }
+
+    #[test]
+    fn the_first_part_stays_on_the_first_thread() {
+        // The second thread is idle while the first does both: it may not take the first part.
+        assert_eq!(busiest(&[5], 2), 5);
+        assert_eq!(busiest(&[5, 1, 1, 1], 2), 5);
+    }
 }

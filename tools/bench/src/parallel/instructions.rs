@@ -5,14 +5,14 @@
 //! of the serial run, and once for each number of threads. In the divided run an observer enters
 //! [`end_of_step`] after each step, which makes callgrind write the instructions since the last
 //! time. Windows are many, so of every `every` windows one is watched; the rest counts with the
-//! same ratio of longest parts to all parts.
+//! same ratio of busiest threads to all parts.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Machines, THREADS};
+use super::{Machines, THREADS, busiest};
 
 /// Windows of which one is watched.
 const EVERY: u64 = 31;
@@ -33,38 +33,55 @@ fn end_of_step(step: Step) {
     std::hint::black_box(step);
 }
 
-/// Runs in `partitions`, marking the steps of every `every`-th window, and returns them: one
-/// letter for each mark. Meant to run under callgrind.
-fn marked(machines: &Machines, partitions: usize, every: u64) -> Result<String, String> {
-    let steps = Arc::new(Mutex::new(Vec::new()));
-    let mut machine = machines.divided(partitions)?;
-    let mark = {
-        let steps = Arc::clone(&steps);
-        move |step| {
-            steps
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(step);
-            end_of_step(step);
-        }
+/// Runs divided as for `threads`, marking the steps of every `every`-th window, and returns them:
+/// one letter for each mark. Meant to run under callgrind.
+fn marked(machines: &Machines, threads: usize, every: u64) -> Result<String, String> {
+    let letters = Arc::new(Mutex::new(String::new()));
+    let marks = |all: &Arc<Mutex<String>>| Marks {
+        letters: String::new(),
+        all: Arc::clone(all),
     };
+    let mut machine = machines.divided(threads)?;
     // What came before the run.
-    mark(Step::Gap);
-    if partitions > 1 {
+    marks(&letters).mark(Step::Gap);
+    if threads > 1 {
         let mut watch = Watch::default();
-        let mark = mark.clone();
+        let mut marks = marks(&letters);
         let observer = move |who: Option<usize>| {
             if let Some(step) = watch.step(who, every) {
-                mark(step);
+                marks.mark(step);
             }
         };
         let simulation = machine.simulation_mut();
         simulation.set_window_observer(Some(Box::new(observer)));
     }
     super::run(&mut machine);
-    mark(Step::Gap);
-    let steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(steps.iter().map(|step| step.letter()).collect())
+    // With the observer its marks go to the others.
+    machine.simulation_mut().set_window_observer(None);
+    marks(&letters).mark(Step::Gap);
+    let letters = letters.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(letters.clone())
+}
+
+/// Marks that are made without a lock, because they count, and join all others in the end.
+struct Marks {
+    letters: String,
+    all: Arc<Mutex<String>>,
+}
+
+impl Marks {
+    #[inline]
+    fn mark(&mut self, step: Step) {
+        self.letters.push(step.letter());
+        end_of_step(step);
+    }
+}
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_str(&self.letters);
+    }
 }
 
 impl Step {
@@ -108,37 +125,40 @@ impl Watch {
 struct Counted {
     /// All of them.
     all: u64,
-    /// In the windows watched: of parts and coordinator, and of the longest parts and coordinator.
+    /// In the windows watched: of parts and coordinator, of the busiest threads and coordinator, and
+    /// of the coordinator.
     watched: u64,
     longest: u64,
+    coordinator: u64,
     windows: u64,
 }
 
 impl Counted {
     /// Adds up the instructions of the steps. The first lie before the run.
-    fn new(steps: &[(Step, u64)]) -> Self {
+    fn new(steps: &[(Step, u64)], threads: usize) -> Self {
         let mut counted = Self::default();
-        let mut longest = 0;
+        let mut parts = Vec::new();
         for (step, instructions) in steps.iter().skip(1) {
             counted.all += instructions;
             match step {
                 Step::Gap => {}
                 Step::Part => {
                     counted.watched += instructions;
-                    longest = longest.max(*instructions);
+                    parts.push(*instructions);
                 }
                 Step::Coordinator => {
                     counted.watched += instructions;
-                    counted.longest += longest + instructions;
+                    counted.longest += busiest(&parts, threads) + instructions;
+                    counted.coordinator += instructions;
                     counted.windows += 1;
-                    longest = 0;
+                    parts.clear();
                 }
             }
         }
         counted
     }
 
-    /// Instructions from the first to the last with a thread for each part.
+    /// Instructions from the first to the last on so many threads.
     fn path(&self) -> f64 {
         self.all as f64 * self.longest as f64 / self.watched.max(1) as f64
     }
@@ -185,13 +205,13 @@ fn watched(words: &[String]) -> Result<Vec<(Step, u64)>, String> {
 /// Counts the instructions of a scenario in all numbers of threads and returns a table.
 pub(super) fn count(path: &str, sets: &[String], every: Option<u64>) -> Result<String, String> {
     let every = every.unwrap_or(EVERY).max(1);
-    let words = |partitions: usize| {
+    let words = |threads: usize| {
         let mut words: Vec<String> = ["parallel", "steps"].map(str::to_owned).to_vec();
-        words.extend([partitions.to_string(), every.to_string(), path.to_owned()]);
+        words.extend([threads.to_string(), every.to_string(), path.to_owned()]);
         words.extend(sets.iter().cloned());
         words
     };
-    let serial = Counted::new(&watched(&words(1))?).all;
+    let serial = Counted::new(&watched(&words(1))?, 1).all;
     let mut text = format!("{path} {}\n", sets.join(" "));
     let _ = writeln!(
         text,
@@ -199,15 +219,17 @@ pub(super) fn count(path: &str, sets: &[String], every: Option<u64>) -> Result<S
         serial as f64 / 1e6
     );
     for threads in THREADS {
-        let counted = Counted::new(&watched(&words(threads))?);
+        let counted = Counted::new(&watched(&words(threads))?, threads);
         let _ = writeln!(
             text,
-            "  {threads} threads: serial / longest parts = {:.2}; {} windows watched, in them {:.0} \
-             instructions each, {:.0} in the longest part and the coordinator; divided run {:.1} M",
+            "  {threads} threads: serial / busiest threads = {:.2}; {} windows watched, in them {:.0} \
+             instructions each, {:.0} of the busiest thread and the coordinator, {:.0} of the \
+             coordinator; divided run {:.1} M",
             serial as f64 / counted.path(),
             counted.windows,
             counted.watched as f64 / counted.windows.max(1) as f64,
             counted.longest as f64 / counted.windows.max(1) as f64,
+            counted.coordinator as f64 / counted.windows.max(1) as f64,
             counted.all as f64 / 1e6,
         );
     }
@@ -216,13 +238,13 @@ pub(super) fn count(path: &str, sets: &[String], every: Option<u64>) -> Result<S
 
 /// The part that runs under callgrind.
 pub(super) fn steps(
-    partitions: usize,
+    threads: usize,
     every: u64,
     path: &str,
     sets: &[String],
 ) -> Result<String, String> {
     let machines = Machines::load(Path::new(path), sets)?;
-    marked(&machines, partitions, every)
+    marked(&machines, threads, every)
 }
 
 #[cfg(test)]
@@ -238,11 +260,12 @@ mod tests {
             (Step::Coordinator, 5),
             (Step::Gap, 45),
         ];
-        let counted = Counted::new(&steps);
+        let counted = Counted::new(&steps, 2);
         let expected = Counted {
             all: 90,
             watched: 45,
             longest: 35,
+            coordinator: 5,
             windows: 1,
         };
         assert_eq!(counted, expected);
