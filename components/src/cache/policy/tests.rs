@@ -259,7 +259,7 @@ fn a_line_with_words_newer_than_below_keeps_its_place_whatever_a_policy_says() {
     let mut rig = exclusive(spec);
     rig.request.send(MemRequest::write(1, 0, 2));
     rig.bench.receive(&rig.response.clone());
-    assert_eq!(rig.read(0, 13), (Level::L2, u32::MAX & !2));
+    assert_eq!(rig.read(0, 13), (Level::L2, !2));
     for n in 1..3 {
         rig.read(n * 256, 1);
     }
