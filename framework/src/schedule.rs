@@ -84,7 +84,7 @@ impl Level {
 
     #[inline(always)]
     fn take(&mut self, slot: usize, word: usize) -> u64 {
-        std::mem::take(&mut self.0[word * SLOTS | slot])
+        std::mem::take(&mut self.0[word * SLOTS + slot])
     }
 }
 
@@ -211,10 +211,11 @@ impl DomainSchedule {
             // One group at most.
             let first = sweep.section == 0 && !self.words.is_empty();
             sweep.section = 1;
-            return first.then(|| match self.groups.is_empty() {
-                true => (0, 1),
-                false => (0, self.groups.take(slot, 0)),
-            });
+            return match (first, self.groups.is_empty()) {
+                (false, _) => None,
+                (true, true) => Some((0, 1)),
+                (true, false) => Some((0, self.groups.take(slot, 0))),
+            };
         }
         while sweep.groups == 0 {
             if sweep.section * SLOTS == self.sections.0.len() {
