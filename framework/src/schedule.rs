@@ -84,7 +84,7 @@ impl Level {
 
     #[inline(always)]
     fn take(&mut self, slot: usize, word: usize) -> u64 {
-        std::mem::take(&mut self.0[(word * SLOTS) | slot])
+        std::mem::take(&mut self.0[word * SLOTS + slot])
     }
 }
 
@@ -211,14 +211,11 @@ impl DomainSchedule {
             // One group at most.
             let first = sweep.section == 0 && !self.words.is_empty();
             sweep.section = 1;
-            let only = |groups: &mut Level| {
-                if groups.is_empty() {
-                    1
-                } else {
-                    groups.take(slot, 0)
-                }
+            return match (first, self.groups.is_empty()) {
+                (false, _) => None,
+                (true, true) => Some((0, 1)),
+                (true, false) => Some((0, self.groups.take(slot, 0))),
             };
-            return first.then(|| (0, only(&mut self.groups)));
         }
         while sweep.groups == 0 {
             if sweep.section * SLOTS == self.sections.0.len() {
