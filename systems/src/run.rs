@@ -29,12 +29,6 @@ const LOOK_CYCLES: u64 = 1_024;
 /// Divisions of a run. Each is made when twice the work of the one before has been measured.
 const DIVISIONS: u32 = 10;
 
-/// Partitions at least, if there are several threads, and at least so many for each. A thread that
-/// has done its own in a window takes what others have not begun, so that chance from window to
-/// window evens out; and every one more costs some instructions per window.
-const PARTITIONS: usize = 12;
-const PARTITIONS_PER_THREAD: usize = 2;
-
 /// Evaluations per instance that make the first measurement.
 const FIRST_EVALUATIONS: u64 = 64;
 
@@ -255,11 +249,14 @@ impl Scenario {
     }
 }
 
-/// Partitions for so many threads.
+/// Partitions for so many threads: more than there are threads, because one that has done its own
+/// in a window takes what others have not begun, so that chance from window to window evens out.
+/// Every partition more costs some 500 instructions per window, which two threads feel most.
 fn partitions_for(threads: usize) -> usize {
     match threads {
         0 | 1 => 1,
-        _ => PARTITIONS.max(threads * PARTITIONS_PER_THREAD),
+        2 => 12,
+        _ => (2 * threads).max(16),
     }
 }
 
