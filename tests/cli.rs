@@ -53,7 +53,7 @@ fn check_counts_the_parts_and_prints_the_resolved_system() {
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     assert!(ended.out.contains("2 ComputeUnit"), "{}", ended.out);
     assert!(
-        ended.out.contains("for 2 threads: 2 partitions")
+        ended.out.contains("for 2 threads: 11 partitions")
             && ended.out.contains("look-ahead limited by"),
         "{}",
         ended.out

@@ -132,22 +132,38 @@ struct Out<T> {
     messages: u64,
     channel: u32,
     taps: Option<Box<Taps<T>>>,
-    /// No taps, one message per cycle, and a receiver of this partition and clock that is near: the
-    /// short way.
-    plain: bool,
-    /// The receiver on the short way.
+    way: Way,
+    /// On a short way the receiver, or the cut.
     neighbour: u32,
 }
 
-impl<T> Out<T> {
-    /// Finds out whether messages may go the short way.
-    fn settle(&mut self) {
-        let near = self.latency_cycles < NEAR && self.width == Width::Messages(1);
-        self.plain = false;
-        if let Reach::Same(target) = &self.receiver {
-            self.plain = near && self.taps.is_none();
-            self.neighbour = target.index;
+/// How a message passes a port.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Short: no taps, one message per cycle, and the other end in this partition and clock and near.
+    Near,
+    /// Short: no taps, one message per cycle, and the other end in another partition.
+    Across,
+    /// Any other.
+    Long,
+}
+
+impl Way {
+    /// The way to `other` at `cycles` of a wire that is `simple`, and whom to tell there.
+    fn to(other: &Reach, cycles: u64, simple: bool) -> (Self, u32) {
+        match other {
+            Reach::Same(target) if simple && cycles < NEAR => (Self::Near, target.index),
+            Reach::Cut(cut, _) if simple => (Self::Across, *cut),
+            _ => (Self::Long, 0),
         }
+    }
+}
+
+impl<T> Out<T> {
+    /// Finds out which way messages go.
+    fn settle(&mut self) {
+        let simple = self.taps.is_none() && self.width == Width::Messages(1);
+        (self.way, self.neighbour) = Way::to(&self.receiver, self.latency_cycles, simple);
     }
 
     /// Whether the sender waits for a credit that is not on its way.
@@ -172,6 +188,7 @@ impl<T> Out<T> {
             if unseen {
                 if ctx.invited() && !self.waiting {
                     self.waiting = true;
+                    self.end.set_blocked(true);
                     positions.set_write(self.end.position());
                     ctx.across().waiting.push(*cut);
                 }
@@ -194,17 +211,32 @@ impl<T> Out<T> {
 }
 
 impl<T: Message> Out<T> {
-    /// Writes the next slot, which is free, of a plain channel to which nobody listens; does what
+    /// Writes the next slot, which is free, on a short way to which nobody listens; does what
     /// [`Out::push_any`] does.
     #[inline(always)]
-    fn push_plain(&mut self, ctx: &mut Context<'_>, message: T) {
+    fn push_short(&mut self, ctx: &mut Context<'_>, message: T) {
         let now = ctx.now().0;
         self.free_from = now + self.period;
         ctx.count_message();
         let first = self.end.push(now, message, now + self.latency_ticks);
         self.messages += 1;
-        if first {
+        if self.way == Way::Across {
+            self.tell_across(ctx);
+        } else if first {
             ctx.wake_soon(self.neighbour, self.latency_cycles);
+        }
+    }
+
+    /// Tells the coordinator that something was sent across the cut. Only the first message of a
+    /// window can be the one for which the receiver is to be woken: none of them is taken in it.
+    #[inline(never)]
+    fn tell_across(&mut self, ctx: &mut Context<'_>) {
+        self.waiting = false;
+        let across = ctx.across();
+        if let Reach::Cut(cut, positions) = &self.receiver
+            && positions.is_first_of(across.window)
+        {
+            across.sent.push(*cut);
         }
     }
 
@@ -266,9 +298,8 @@ impl<T: Message> Out<T> {
 
     /// Wakes a receiver on another clock, or tells the coordinator of one across a cut.
     fn tell_receiver(&mut self, ctx: &mut Context<'_>, first: bool, ready: u64) {
-        if let Reach::Cut(cut, _) = &self.receiver {
-            self.waiting = false;
-            ctx.across().sent.push(*cut);
+        if let Reach::Cut(..) = self.receiver {
+            self.tell_across(ctx);
         } else if first && let Some(target) = self.receiver.within_partition() {
             ctx.wake_at_tick(target, ready);
         }
@@ -361,8 +392,8 @@ impl<T: Message> OutPort<T> {
     #[inline(always)]
     fn push(&mut self, ctx: &mut Context<'_>, message: T) {
         let link = self.link.as_mut().expect(UNBOUND);
-        if link.plain && ctx.is_unobserved() {
-            link.push_plain(ctx, message);
+        if link.way != Way::Long && ctx.is_unobserved() {
+            link.push_short(ctx, message);
         } else {
             link.push_any(ctx, message);
         }
@@ -408,30 +439,28 @@ struct In<T> {
     messages: u64,
     channel: u32,
     taps: Option<Box<Taps<T>>>,
-    /// No taps and a sender of this partition and clock that is near: the short way.
-    plain: bool,
-    /// The sender on the short way.
+    way: Way,
+    /// On a short way the sender, or the cut.
     neighbour: u32,
 }
 
 impl<T: Message> In<T> {
-    /// Finds out whether messages may go the short way.
+    /// Finds out which way messages go.
     fn settle(&mut self) {
-        self.plain = false;
-        if let Reach::Same(target) = &self.sender {
-            self.plain = self.taps.is_none() && self.credit_cycles < NEAR;
-            self.neighbour = target.index;
-        }
+        let simple = self.taps.is_none();
+        (self.way, self.neighbour) = Way::to(&self.sender, self.credit_cycles, simple);
     }
 
-    /// Takes the oldest message of a plain channel to which nobody listens; does what
+    /// Takes the oldest message on a short way to which nobody listens; does what
     /// [`In::pop_any`] does.
     #[inline(always)]
-    fn pop_plain(&mut self, ctx: &mut Context<'_>) -> Option<T> {
+    fn pop_short(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let now = ctx.now().0;
         let value = self.end.pop(now, now + self.credit_ticks)?;
         self.messages += 1;
-        if self.end.take_blocked() {
+        if self.way == Way::Across {
+            self.tell_sender(ctx, now);
+        } else if self.end.take_blocked() {
             ctx.wake_soon(self.neighbour, self.credit_cycles);
         }
         if let Some(ready) = self.end.next_ready(now) {
@@ -472,10 +501,15 @@ impl<T: Message> In<T> {
     }
 
     /// Wakes a sender on another clock that waits for room, or lets the coordinator see the pop.
+    ///
+    /// Whether a sender across a cut that begins to wait in this window is seen to depends on the
+    /// threads' pace; but of that one the coordinator hears anyway.
     fn tell_sender(&self, ctx: &mut Context<'_>, tick: u64) {
         if let Reach::Cut(cut, positions) = &self.sender {
             positions.set_read(self.end.position());
-            ctx.across().taken.push(*cut);
+            if self.end.take_blocked() {
+                ctx.across().taken.push(*cut);
+            }
         } else if let Some(target) = self.sender.within_partition()
             && self.end.take_blocked()
         {
@@ -501,9 +535,6 @@ impl<T: Message> In<T> {
         self.taps = Some(taps);
         if let Some(cycles) = cycles {
             self.return_credit(ctx, cycles, free_at);
-        } else if let Reach::Cut(cut, positions) = &self.sender {
-            positions.set_read(self.end.position());
-            ctx.across().taken.push(*cut);
         }
         Some(message)
     }
@@ -530,8 +561,8 @@ impl<T: Message> InPort<T> {
     #[inline(always)]
     pub fn pop(&mut self, ctx: &mut Context<'_>) -> Option<T> {
         let link = self.link.as_mut().expect(UNBOUND);
-        if link.plain && ctx.is_unobserved() {
-            link.pop_plain(ctx)
+        if link.way != Way::Long && ctx.is_unobserved() {
+            link.pop_short(ctx)
         } else if link.taps.is_none() && link.end.peek(ctx.now().0).is_none() {
             // Most looks find nothing, across cuts too.
             None
@@ -591,7 +622,7 @@ impl<T: Message> AnyPort for OutPort<T> {
             messages: 0,
             channel: terms.channel,
             taps: None,
-            plain: false,
+            way: Way::Long,
             neighbour: 0,
         });
         link.settle();
@@ -622,12 +653,12 @@ impl<T: Message> AnyPort for OutPort<T> {
     ) -> Option<(Arc<dyn Boundary>, bool)> {
         let link = self.link.as_mut().expect(UNBOUND);
         let blocked = link.blocked();
+        link.end.set_blocked(blocked);
         let boundary = if let Reach::Cut(_, positions) = &receiver {
             positions.set_write(link.end.position());
             link.waiting = blocked;
             Some((link.end.boundary(Arc::clone(positions)), blocked))
         } else {
-            link.end.set_blocked(blocked);
             link.waiting = false;
             None
         };
@@ -721,7 +752,7 @@ impl<T: Message> AnyPort for InPort<T> {
             messages: 0,
             channel: terms.channel,
             taps: None,
-            plain: false,
+            way: Way::Long,
             neighbour: 0,
         });
         link.settle();

@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use crate::channel::{Link, Width};
 use crate::course::Stop;
-use crate::partition::Activity;
+use crate::partition::{Activity, Partition};
 use crate::ports::{Direction, SavedPort};
 use crate::simulation::{Instance, Simulation};
 use crate::state::{State, StateError};
@@ -456,12 +456,14 @@ impl Simulation {
 
     /// Restores the engine, of which there is one partition.
     fn load_engine(&mut self, engine: &EngineState) -> Result<(), String> {
-        let shared = &mut self.partitions[0].shared;
+        let Partition {
+            shared, domains, ..
+        } = &mut self.partitions[0];
         let counts = [engine.wakes.len(), engine.activity.len()];
-        if counts != [self.instances.len(); 2] || engine.clocks.len() != shared.domains.len() {
+        if counts != [self.instances.len(); 2] || engine.clocks.len() != domains.len() {
             return Err("its numbers of clocks and components are others".to_owned());
         }
-        for (schedule, (cycle, started)) in shared.domains.iter_mut().zip(&engine.clocks) {
+        for (schedule, (cycle, started)) in domains.iter_mut().zip(&engine.clocks) {
             if *cycle > TICK_MAX / schedule.period {
                 return Err(format!("cycle {cycle} is beyond the horizon"));
             }
@@ -469,7 +471,7 @@ impl Simulation {
         }
         for (instance, cycles) in self.instances.iter().zip(&engine.wakes) {
             let target = instance.place.target;
-            let schedule = &mut shared.domains[target.domain as usize];
+            let schedule = &mut domains[target.domain as usize];
             for cycle in cycles {
                 if !schedule.is_new(*cycle) {
                     let path = &instance.path;

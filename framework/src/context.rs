@@ -11,7 +11,6 @@ use crate::time::{Cycle, TICK_MAX, Tick};
 
 /// Engine state of one partition that evaluations touch.
 pub(crate) struct Shared {
-    pub(crate) domains: Vec<DomainSchedule>,
     /// Wake-ups that do not keep a run alive.
     pub(crate) background: BTreeSet<(Tick, Target)>,
     /// The component under evaluation is awake. Without sleeping also those asleep are evaluated;
@@ -55,13 +54,15 @@ pub(crate) enum Sink {
 /// woken across a cut during a window.
 #[derive(Default)]
 pub(crate) struct Across {
+    /// Number of the window, from 1.
+    pub(crate) window: u64,
     /// First tick of the next window: what other partitions do in this one is not visible before.
     pub(crate) window_end: u64,
-    /// Cut channels into which messages were sent.
+    /// Cut channels into which messages were sent, each once in a window.
     pub(crate) sent: Vec<u32>,
     /// Cut channels whose sender has begun to wait for a credit that has not been seen yet.
     pub(crate) waiting: Vec<u32>,
-    /// Cut channels from which messages were taken.
+    /// Cut channels whose sender was known to wait when a message was taken.
     pub(crate) taken: Vec<u32>,
     /// Cut published wires whose value changes for the reader at the tick.
     pub(crate) published: Vec<(u32, u64)>,
@@ -90,9 +91,8 @@ impl Across {
 }
 
 impl Shared {
-    pub(crate) fn new(domains: Vec<DomainSchedule>) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            domains,
             background: BTreeSet::new(),
             invited: true,
             obligations: Vec::new(),
@@ -104,63 +104,6 @@ impl Shared {
             sink: None,
             across: Box::default(),
         }
-    }
-
-    /// Wakes a component at its first edge at or after `tick`; returns when that is.
-    pub(crate) fn wake_at_tick(&mut self, target: Target, tick: u64) -> Tick {
-        let domain = &mut self.domains[target.domain as usize];
-        let cycle = domain.wake_at_tick(target.index, tick);
-        Tick(cycle.saturating_mul(domain.period))
-    }
-
-    /// Lets `evaluate` work on components of domain `d` in one cycle.
-    #[inline(always)]
-    pub(crate) fn evaluate_in(
-        &mut self,
-        d: usize,
-        now: Tick,
-        cycle: Cycle,
-        evaluate: impl FnOnce(&mut Context<'_>),
-    ) {
-        let mut domains = std::mem::take(&mut self.domains);
-        let (before, rest) = domains.split_at_mut(d);
-        let (here, after) = rest.split_first_mut().expect("the domain is there");
-        let mut ctx = Context {
-            observed: self.sink.is_some(),
-            shared: self,
-            here,
-            before,
-            after,
-            now,
-            cycle,
-            me: Target {
-                domain: d as u32,
-                index: 0,
-            },
-            component: 0,
-            messages: 0,
-        };
-        evaluate(&mut ctx);
-        let messages = ctx.messages;
-        if messages > 0 {
-            self.messages += messages;
-            self.last_progress = now;
-        }
-        self.domains = domains;
-    }
-
-    /// The next tick at which a component is awake.
-    #[inline]
-    pub(crate) fn next_wake(&self) -> Option<Tick> {
-        let mut next = None;
-        for domain in &self.domains {
-            if let Some(tick) = domain.next_tick()
-                && next.is_none_or(|next| tick < next)
-            {
-                next = Some(tick);
-            }
-        }
-        next
     }
 
     pub(crate) fn change_obligations(&mut self, now: Tick, by: i64) {
@@ -189,7 +132,6 @@ impl Sink {
 
 /// The engine as seen from one evaluation of one component.
 pub struct Context<'a> {
-    /// Without its domains, which are below.
     pub(crate) shared: &'a mut Shared,
     /// The clock domain of the component, at hand because nearly all wake-ups are in it, and those
     /// before and after it.
@@ -205,6 +147,44 @@ pub struct Context<'a> {
     pub(crate) observed: bool,
     /// Messages sent in this cycle of the domain.
     messages: u64,
+}
+
+impl<'a> Context<'a> {
+    /// For evaluations of components of domain `d`, one of `domains`, in one cycle.
+    #[inline(always)]
+    pub(crate) fn new(
+        shared: &'a mut Shared,
+        domains: &'a mut [DomainSchedule],
+        d: usize,
+        now: Tick,
+    ) -> Self {
+        let (before, rest) = domains.split_at_mut(d);
+        let (here, after) = rest.split_first_mut().expect("the domain is there");
+        Self {
+            observed: shared.sink.is_some(),
+            shared,
+            cycle: here.cycle,
+            here,
+            before,
+            after,
+            now,
+            me: Target {
+                domain: d as u32,
+                index: 0,
+            },
+            component: 0,
+            messages: 0,
+        }
+    }
+
+    /// Adds what was counted in this cycle to what the partition knows.
+    #[inline(always)]
+    pub(crate) fn finish(self) {
+        if self.messages > 0 {
+            self.shared.messages += self.messages;
+            self.shared.last_progress = self.now;
+        }
+    }
 }
 
 impl Context<'_> {

@@ -14,10 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Across, Failure, Sink};
-use crate::cut::Cut;
+use crate::cut::{Cut, Place};
 use crate::partition::{Ahead, Background, Partition, Window};
 use crate::probe::ProbeSink;
 use crate::ring::Vacancy;
+use crate::schedule::NEVER;
 use crate::sync::Mutex;
 use crate::time::{TICK_MAX, Tick};
 use crate::world::World;
@@ -25,8 +26,21 @@ use crate::world::World;
 /// The partitions of a run, each in the hands of one thread at a time.
 pub(crate) type Cells<'a> = [Mutex<&'a mut Partition>];
 
+/// What has just been done in a run on one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunStep {
+    /// The first window has been decided on.
+    Begun,
+    /// This partition has run its window.
+    Partition(usize),
+    /// The next window has been decided on.
+    Decided,
+    /// It has been decided that no window follows.
+    Ended,
+}
+
 /// See [`Course::observer`].
-pub(crate) type Observer = Box<dyn FnMut(Option<usize>) + Send>;
+pub(crate) type Observer = Box<dyn FnMut(RunStep) + Send>;
 
 /// What the coordinator keeps between windows and runs.
 pub(crate) struct Course {
@@ -43,8 +57,7 @@ pub(crate) struct Course {
     /// Listener to merged instrumentation events, when there are several partitions.
     pub(crate) sink: Option<Box<dyn ProbeSink>>,
     pub(crate) sleeping: bool,
-    /// Told after each step of a run on one thread: the partition that has run its window, or
-    /// nobody for the coordinator.
+    /// Told after each step of a run on one thread.
     pub(crate) observer: Option<Observer>,
     /// Windows opened so far; a measure of work, not a result.
     pub(crate) windows: u64,
@@ -235,9 +248,9 @@ impl Course {
     }
 
     #[inline]
-    pub(crate) fn observe(&mut self, ran: Option<usize>) {
+    pub(crate) fn observe(&mut self, step: RunStep) {
         if let Some(observer) = &mut self.observer {
-            observer(ran);
+            observer(step);
         }
     }
 
@@ -284,12 +297,12 @@ impl Course {
     /// Arranges the wake-ups that follow from what happened at the cuts. In which order the threads
     /// are looked at does not matter.
     fn wake_across(&mut self, cells: &Cells<'_>, happened: &mut Across, found: &mut Found) {
-        let (mut first, mut last) = (Tick(u64::MAX), None);
-        let mut wake = |place: crate::cut::Place, tick: u64| {
+        let (mut first, mut last) = (NEVER, 0);
+        let mut wake = |place: Place, tick: u64| {
             let mut partition = cells[place.partition as usize].lock();
-            let tick = partition.shared.wake_at_tick(place.target, tick);
+            let tick = partition.wake_at_tick(place.target, tick).0;
             first = first.min(tick);
-            last = last.max(Some(tick));
+            last = last.max(tick);
         };
         let end = self.window.end;
         for number in happened.sent.drain(..) {
@@ -318,8 +331,8 @@ impl Course {
         for (number, tick) in happened.published.drain(..) {
             wake(self.cuts[number as usize].to, tick);
         }
-        if let Some(last) = last {
-            found.wake(first, last);
+        if first != NEVER {
+            found.wake(Tick(first), Tick(last));
         }
     }
 

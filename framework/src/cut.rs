@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::ring::Vacancy;
 use crate::schedule::Target;
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// Where the two ends of a cut channel stand, told by them.
 #[derive(Default)]
@@ -20,6 +20,8 @@ pub(crate) struct Positions {
     read: AtomicUsize,
     /// Slot to be written next, while the sender waits for it.
     write: AtomicUsize,
+    /// The last window in which the sender said that it sent something.
+    told: AtomicU64,
 }
 
 impl Positions {
@@ -34,6 +36,15 @@ impl Positions {
 
     pub(crate) fn set_write(&self, slot: usize) {
         self.write.store(slot, Ordering::Relaxed);
+    }
+
+    /// Whether the sender sends for the first time in this window.
+    pub(crate) fn is_first_of(&self, window: u64) -> bool {
+        let first = self.told.load(Ordering::Relaxed) != window;
+        if first {
+            self.told.store(window, Ordering::Relaxed);
+        }
+        first
     }
 
     pub(crate) fn write(&self) -> usize {

@@ -174,6 +174,7 @@ pub use checkpoint_file::FileError;
 pub use clocked::{Clock, Reset};
 pub use component::{Component, Next, Reason};
 pub use context::Context;
+pub use course::RunStep;
 pub use deadlock::{DeadlockReport, WaitEdge};
 pub use event::Event;
 pub use event_queue::QueueKind;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::component::{Component, Next, Reason};
 use crate::context::{Context, Failure, Shared, Sink};
 use crate::probe::Probe;
-use crate::schedule::{DomainSchedule, Sweep, Target};
+use crate::schedule::{DomainSchedule, NEVER, Sweep, Target};
 use crate::simulation::{EngineOptions, Order};
 use crate::time::{Cycle, Tick, TimeBase};
 use crate::view::{Blocked, Shown};
@@ -125,12 +125,38 @@ pub(crate) enum Ahead {
     Various,
 }
 
+/// What is to be evaluated next.
+#[derive(Clone, Copy)]
+struct Due {
+    /// When, or [`NEVER`].
+    tick: u64,
+    /// The first clock domain with somebody awake then, and its cycle.
+    domain: usize,
+    cycle: Cycle,
+    /// There may be other domains.
+    others: bool,
+}
+
+impl Due {
+    /// At this tick, in any domain.
+    fn anywhere(tick: u64) -> Self {
+        Self {
+            tick,
+            domain: 0,
+            cycle: NEVER,
+            others: true,
+        }
+    }
+}
+
 /// Edges a partition that is alone evaluates between two looks at the interrupt flag.
 const EDGES_PER_CHECK: u32 = 1024;
 
 /// Components that one thread evaluates, with their schedules.
 pub(crate) struct Partition {
     pub(crate) shared: Shared,
+    /// Per clock domain of the system who is awake when.
+    pub(crate) domains: Vec<DomainSchedule>,
     /// Per clock domain of the system the components here, in the order they were added.
     pub(crate) slots: Vec<Vec<Slot>>,
     /// Time of the last evaluated edge with somebody awake.
@@ -167,7 +193,8 @@ impl Partition {
         let schedule =
             |(d, slots): (usize, &Vec<Slot>)| DomainSchedule::new(time.period(d), slots.len());
         let mut partition = Self {
-            shared: Shared::new(slots.iter().enumerate().map(schedule).collect()),
+            shared: Shared::new(),
+            domains: slots.iter().enumerate().map(schedule).collect(),
             slots,
             now: Tick(0),
             evaluations: 0,
@@ -204,12 +231,44 @@ impl Partition {
     }
 
     /// The next tick at which somebody is awake, background work not counted.
-    #[inline]
     pub(crate) fn foreground(&self) -> Option<Tick> {
-        let wake = self.shared.next_wake();
+        let wake = Some(Tick(self.next_wake().tick)).filter(|wake| wake.0 != NEVER);
         let counts = self.window.background == Background::Counts;
         let events = self.upcoming().filter(|e| e.foreground || counts);
         wake.into_iter().chain(events.map(|e| e.tick)).min()
+    }
+
+    /// The next tick at which a component is awake, if any, and the clock domains it is in.
+    #[inline(always)]
+    fn next_wake(&self) -> Due {
+        let mut next = Due {
+            tick: NEVER,
+            domain: 0,
+            cycle: NEVER,
+            others: false,
+        };
+        for (domain, schedule) in self.domains.iter().enumerate() {
+            let (cycle, tick) = schedule.next();
+            if tick < next.tick {
+                next = Due {
+                    tick,
+                    domain,
+                    cycle,
+                    others: false,
+                };
+            } else {
+                next.others |= tick == next.tick;
+            }
+        }
+        next
+    }
+
+    /// Wakes a component at its first edge at or after `tick`; returns when that is.
+    #[inline]
+    pub(crate) fn wake_at_tick(&mut self, target: Target, tick: u64) -> Tick {
+        let domain = &mut self.domains[target.domain as usize];
+        let cycle = domain.wake_at_tick(target.index, tick);
+        Tick(cycle.saturating_mul(domain.period))
     }
 
     /// The next background work: of a component, or of the event world.
@@ -226,7 +285,7 @@ impl Partition {
 
     /// The next tick with an edge that has not been evaluated, for runs without sleeping.
     pub(crate) fn next_any(&self) -> Option<Tick> {
-        let edges = self.shared.domains.iter();
+        let edges = self.domains.iter();
         edges
             .map(|d| Tick(d.first_new() * d.period))
             .chain(self.events.map(|e| e.tick))
@@ -244,25 +303,42 @@ impl Partition {
     /// Evaluates everything before the end of the window; returns what was found then.
     pub(crate) fn run(&mut self, window: &Window, world: Option<&World>) -> Ahead {
         self.window = *window;
+        self.shared.across.window = window.number;
         self.shared.across.window_end = window.end;
         self.held = None;
+        let sleeping = self.sleeping();
+        // The others are heard of between windows.
+        let silence = if self.alone { window.silence } else { NEVER };
         let mut edges = 0;
         loop {
-            let next = self.next_edge(window);
-            let Some(tick) = next.filter(|tick| tick.0 < window.end) else {
-                return if self.only_wakes() {
-                    Ahead::Wakes(next)
+            // The usual case: nothing can come but components woken in the foreground.
+            let only_wakes = sleeping && self.events.is_none() && self.shared.background.is_empty();
+            let due = if only_wakes {
+                self.next_wake()
+            } else {
+                Due::anywhere(self.next_edge(window).map_or(NEVER, |tick| tick.0))
+            };
+            let next = Tick(due.tick);
+            if next.0 >= window.end {
+                return if only_wakes {
+                    Ahead::Wakes(Some(next).filter(|next| next.0 != NEVER))
                 } else {
                     Ahead::Various
                 };
-            };
-            let silent = tick.0.saturating_sub(self.shared.last_progress.0);
-            if self.alone && silent > window.silence {
+            }
+            if next.0.saturating_sub(self.shared.last_progress.0) > silence {
                 return Ahead::Various;
             }
-            self.step(tick);
+            self.now = next;
+            if !sleeping || self.options.order != Order::Added || !self.failed.is_empty() {
+                self.step_in_order(next, sleeping);
+            } else if due.others {
+                self.step(next);
+            } else {
+                self.evaluate_awake(due.domain, due.cycle);
+            }
             if let Some(world) = world {
-                self.run_world(world, tick);
+                self.run_world(world, next);
             }
             edges += 1;
             if self.shared.may_end() && self.note_failures()
@@ -271,12 +347,6 @@ impl Partition {
                 return Ahead::Various;
             }
         }
-    }
-
-    /// The usual case: nothing can come but components woken in the foreground.
-    #[inline]
-    fn only_wakes(&self) -> bool {
-        self.sleeping() && self.events.is_none() && self.shared.background.is_empty()
     }
 
     /// Takes failed components out of the run; whether the coordinator is to look at once.
@@ -293,11 +363,8 @@ impl Partition {
     }
 
     /// The next tick with somebody awake, after moving due background wake-ups to their domains.
-    #[inline]
+    #[inline(never)]
     fn next_edge(&mut self, window: &Window) -> Option<Tick> {
-        if self.only_wakes() {
-            return self.shared.next_wake();
-        }
         let sleeping = self.sleeping();
         let foreground = self.foreground();
         let first = self.first_background();
@@ -318,7 +385,7 @@ impl Partition {
             && tick <= next
         {
             self.shared.background.pop_first();
-            self.shared.wake_at_tick(target, tick.0);
+            self.wake_at_tick(target, tick.0);
             next = tick;
         }
         if !sleeping {
@@ -329,29 +396,29 @@ impl Partition {
     }
 
     /// Evaluates every domain that has an edge with somebody awake at `tick`.
+    #[inline(never)]
     fn step(&mut self, tick: Tick) {
-        self.now = tick;
-        let sleeping = self.sleeping();
-        if sleeping && self.options.order == Order::Added {
-            for d in 0..self.slots.len() {
-                let schedule = &self.shared.domains[d];
-                if let Some(cycle) = schedule.next_cycle()
-                    && cycle * schedule.period == tick.0
-                {
-                    self.evaluate_domain(d, cycle);
-                }
+        for d in 0..self.domains.len() {
+            if let Some(cycle) = self.domains[d].due(tick) {
+                self.evaluate_awake(d, cycle);
             }
-            return;
         }
+    }
+
+    /// As [`Partition::step`], in any order, without those that failed, and if need be everybody.
+    #[inline(never)]
+    fn step_in_order(&mut self, tick: Tick, sleeping: bool) {
         for d in self.domain_order() {
-            let schedule = &self.shared.domains[d];
-            let due = if sleeping {
-                schedule.next_tick() == Some(tick)
+            let schedule = &self.domains[d];
+            let cycle = if sleeping {
+                schedule.due(tick)
             } else {
-                tick.0.is_multiple_of(schedule.period) && schedule.is_new(tick.0 / schedule.period)
+                let cycle = tick.0 / schedule.period;
+                let edge = tick.0.is_multiple_of(schedule.period);
+                (edge && schedule.is_new(cycle)).then_some(cycle)
             };
-            if due {
-                self.evaluate_domain(d, tick.0 / schedule.period);
+            if let Some(cycle) = cycle {
+                self.evaluate_list(d, cycle, sleeping);
             }
         }
     }
@@ -411,7 +478,7 @@ impl Partition {
 
     /// Wakes a component at its first edge after `now`.
     pub(crate) fn wake_after(&mut self, target: Target, now: Tick) {
-        let schedule = &mut self.shared.domains[target.domain as usize];
+        let schedule = &mut self.domains[target.domain as usize];
         let cycle = (now.0 / schedule.period + 1).max(schedule.first_new());
         schedule.wake(target.index, cycle);
     }
@@ -432,47 +499,29 @@ impl Partition {
         (first..count).chain(0..first)
     }
 
-    fn evaluate_domain(&mut self, d: usize, cycle: Cycle) {
-        self.shared.domains[d].advance(cycle);
-        match (self.sleeping(), self.options.order) {
-            (true, Order::Added) if self.failed.is_empty() => self.evaluate_awake(d, cycle),
-            (sleeping, order) => self.evaluate_list(d, cycle, sleeping, order),
-        }
-    }
-
     /// Evaluates those awake in the order in which they were added.
+    #[inline(never)]
     fn evaluate_awake(&mut self, d: usize, cycle: Cycle) {
+        self.domains[d].advance(cycle);
         let slots = &mut self.slots[d][..];
-        let evaluations = &mut self.evaluations;
-        self.shared.evaluate_in(d, self.now, cycle, |ctx| {
-            let mut sweep = Sweep::default();
-            while let Some((first, mut words)) = ctx.here.next_group(&mut sweep) {
-                while words != 0 {
-                    let word = first + words.trailing_zeros() as usize;
-                    words &= words - 1;
-                    let mut bits = ctx.here.take_word(word);
-                    while bits != 0 {
-                        let index = (word as u32) << 6 | bits.trailing_zeros();
-                        bits &= bits - 1;
-                        *evaluations += 1;
-                        ctx.me.index = index;
-                        evaluate(&mut slots[index as usize], ctx);
-                    }
-                }
-            }
-        });
+        let mut ctx = Context::new(&mut self.shared, &mut self.domains, d, self.now);
+        self.evaluations += match ctx.here.take_only_word() {
+            Some(bits) => evaluate_word(slots, &mut ctx, 0, bits),
+            None => evaluate_groups(slots, &mut ctx),
+        };
+        ctx.finish();
     }
 
     /// Evaluates those awake, or everybody without sleeping, in any order.
-    #[inline(never)]
-    fn evaluate_list(&mut self, d: usize, cycle: Cycle, sleeping: bool, order: Order) {
+    fn evaluate_list(&mut self, d: usize, cycle: Cycle, sleeping: bool) {
         // Index and whether the component is awake.
         let mut list = std::mem::take(&mut self.scratch);
         let count = self.slots[d].len() as u32;
         if !sleeping {
             list.extend((0..count).map(|i| (i, false)));
         }
-        let schedule = &mut self.shared.domains[d];
+        let schedule = &mut self.domains[d];
+        schedule.advance(cycle);
         let mut sweep = Sweep::default();
         while let Some((first, words)) = schedule.next_group(&mut sweep) {
             for word in (0..64).filter(|word| words >> word & 1 == 1) {
@@ -490,7 +539,7 @@ impl Partition {
         if !self.failed.is_empty() {
             list.retain(|(i, _)| !self.failed.contains(&self.slots[d][*i as usize].number));
         }
-        if order != Order::Added {
+        if self.options.order != Order::Added {
             for i in (1..list.len()).rev() {
                 // SplitMix64: a new order every cycle from the seed alone.
                 self.shuffle = self.shuffle.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -502,14 +551,14 @@ impl Partition {
         }
         self.evaluations += list.len() as u64;
         let slots = &mut self.slots[d];
-        self.shared.evaluate_in(d, self.now, cycle, |ctx| {
-            for (index, awake) in list.drain(..) {
-                ctx.shared.invited = awake;
-                ctx.me.index = index;
-                evaluate(&mut slots[index as usize], ctx);
-            }
-            ctx.shared.invited = true;
-        });
+        let mut ctx = Context::new(&mut self.shared, &mut self.domains, d, self.now);
+        for (index, awake) in list.drain(..) {
+            ctx.shared.invited = awake;
+            ctx.me.index = index;
+            evaluate(&mut slots[index as usize], &mut ctx);
+        }
+        ctx.shared.invited = true;
+        ctx.finish();
         self.scratch = list;
     }
 }
@@ -534,6 +583,36 @@ fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32), reason: 
     if changed || blocked == Blocked::Ended {
         sink.record(at, Probe::Waits { reason });
     }
+}
+
+/// Evaluates those awake among more than 64 components; returns how many those were.
+#[inline(never)]
+fn evaluate_groups(slots: &mut [Slot], ctx: &mut Context<'_>) -> u64 {
+    let mut evaluations = 0;
+    let mut sweep = Sweep::default();
+    while let Some((first, mut words)) = ctx.here.next_group(&mut sweep) {
+        while words != 0 {
+            let word = first + words.trailing_zeros() as usize;
+            words &= words - 1;
+            let bits = ctx.here.take_word(word);
+            evaluations += evaluate_word(slots, ctx, word, bits);
+        }
+    }
+    evaluations
+}
+
+/// Evaluates the components of one word that `bits` names; returns how many those are.
+#[inline(always)]
+fn evaluate_word(slots: &mut [Slot], ctx: &mut Context<'_>, word: usize, mut bits: u64) -> u64 {
+    let mut evaluations = 0;
+    while bits != 0 {
+        let index = (word as u32) << 6 | bits.trailing_zeros();
+        bits &= bits - 1;
+        ctx.me.index = index;
+        evaluate(&mut slots[index as usize], ctx);
+        evaluations += 1;
+    }
+    evaluations
 }
 
 /// Evaluates one component, the one at `ctx.me`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::cut::{Cut, Place, Positions};
 use crate::partition::{Partition, Slot};
-use crate::plan::{self, Edge, Parts};
+use crate::plan::{self, Edge, Goal, Parts};
 use crate::ports::Reach;
 use crate::schedule::Target;
 use crate::simulation::{ChannelInfo, Simulation};
@@ -14,9 +14,8 @@ use crate::time::{Cycle, Tick};
 /// Cycles of the slowest clock that a run may go on after its end was decided.
 const STOP_DELAY_CYCLES: u64 = 64;
 
-/// Work of a thread in a window, in the unit of [`crate::Component::evaluation_cost`], that
-/// outweighs meeting the others: a meeting takes about 1.5 µs, an instruction about 0.25 ns.
-const WORK_PER_MEETING: u64 = 80;
+/// So many percent less for the busiest thread are worth moving instances.
+const WORTH_PERCENT: u64 = 2;
 
 /// How a system is divided between threads.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,28 +41,39 @@ pub(crate) struct Scheduled {
 }
 
 impl Simulation {
-    /// Divides the system into as many partitions as the options ask for. What is scheduled moves
-    /// along; results do not depend on when or how often this is done.
+    /// Divides the system into as many partitions as the options ask for, by the work that each
+    /// instance has done so far. What is scheduled moves along; results do not depend on when or
+    /// how often this is done.
     pub(crate) fn divide(&mut self) {
-        let wanted = match self.options.partitions {
-            0 => self.options.threads,
-            partitions => partitions,
+        let goal = self.options.goal();
+        let whole = goal.partitions <= 1;
+        let partition_of = if whole {
+            vec![0; self.instances.len()]
+        } else {
+            self.planned(goal)
         };
-        match &mut self.partitions[..] {
-            [only] if wanted <= 1 => only.set_options(self.options),
-            _ if wanted <= 1 => self.place(&vec![0; self.instances.len()]),
-            _ => {
-                let partition_of = self.planned(wanted);
-                self.place(&partition_of);
+        let stays = if self.divided_for == Some(goal) {
+            !self.is_better(&partition_of, goal)
+        } else {
+            whole && self.partitions.len() == 1
+        };
+        if stays {
+            for partition in &mut self.partitions {
+                partition.set_options(self.options);
             }
+        } else {
+            self.place(&partition_of);
+            self.divided_for = Some(goal);
         }
     }
 
-    /// Divides the system anew by the work that each instance has done so far.
-    pub fn rebalance(&mut self) {
-        if self.partitions.len() > 1 {
-            self.divide();
-        }
+    /// Whether a division gains enough over the one there is to move instances for it.
+    fn is_better(&self, partition_of: &[u32], goal: Goal) -> bool {
+        let standing = self.partition_numbers();
+        self.with_parts(|parts| {
+            let cost = |division: &[u32]| goal.cost(parts, division);
+            cost(partition_of) * 100 < cost(&standing) * (100 - WORTH_PERCENT)
+        })
     }
 
     /// How the system is divided now.
@@ -98,23 +108,39 @@ impl Simulation {
         let work: u64 = self.weights().iter().sum();
         let edges = self.edges();
         let enough = |threads: &usize| {
-            let lookahead = plan::lookahead(&edges, &self.planned(*threads));
+            let goal = self.options.divided_for(*threads).goal();
+            let lookahead = plan::lookahead(&edges, &self.planned(goal));
             let window = lookahead.min(self.stop_delay()).min(elapsed);
             let per_window = u128::from(work) * u128::from(window) / u128::from(elapsed);
-            per_window >= *threads as u128 * u128::from(WORK_PER_MEETING)
+            per_window >= *threads as u128 * u128::from(plan::WORK_PER_MEETING)
         };
         (2..=available).rev().find(enough).unwrap_or(1)
     }
 
-    fn planned(&self, count: usize) -> Vec<u32> {
+    fn planned(&self, goal: Goal) -> Vec<u32> {
+        self.with_parts(|parts| plan::divide(parts, goal))
+    }
+
+    /// Lets `plan` see what there is to divide.
+    fn with_parts<R>(&self, plan: impl FnOnce(&Parts<'_>) -> R) -> R {
         let paths: Vec<&str> = self.instances.iter().map(|i| i.path.as_str()).collect();
-        let parts = Parts {
+        plan(&Parts {
             paths: &paths,
             weights: &self.weights(),
+            ticks: self.busy_ticks(),
             edges: &self.edges(),
             island: &self.island(),
-        };
-        plan::divide(&parts, count)
+        })
+    }
+
+    /// At least so many ticks had anybody awake; one before the first run, as in
+    /// [`Simulation::weights`].
+    fn busy_ticks(&self) -> u64 {
+        let ticks = self.instances.iter().enumerate().map(|(number, instance)| {
+            let period = self.time.period(instance.place.target.domain as usize);
+            self.evaluations_of(number).saturating_mul(period)
+        });
+        ticks.max().unwrap_or(0).max(1)
     }
 
     /// Work of every instance: what it did so far, or what its kind declares before the first run.
@@ -195,7 +221,9 @@ impl Simulation {
         }
     }
 
+    /// Moves every instance to its partition.
     pub(crate) fn place(&mut self, partition_of: &[u32]) {
+        self.divided_for = None;
         let count = partition_of
             .iter()
             .max()
@@ -229,7 +257,7 @@ impl Simulation {
         };
         for partition in &self.partitions {
             let number = |target: Target| partition.slot(target).number;
-            for (d, schedule) in partition.shared.domains.iter().enumerate() {
+            for (d, schedule) in partition.domains.iter().enumerate() {
                 let (cycle, started) = &mut scheduled.standing[d];
                 let (pending, last, any) = schedule.save();
                 *started |= any;
@@ -277,15 +305,15 @@ impl Simulation {
     fn reschedule(&mut self, scheduled: &Scheduled) {
         for partition in &mut self.partitions {
             for (schedule, (cycle, started)) in
-                partition.shared.domains.iter_mut().zip(&scheduled.standing)
+                partition.domains.iter_mut().zip(&scheduled.standing)
             {
                 schedule.load(*cycle, *started);
             }
         }
         for (number, cycle) in &scheduled.wakes {
             let Place { partition, target } = self.instances[*number as usize].place;
-            let shared = &mut self.partitions[partition as usize].shared;
-            shared.domains[target.domain as usize].wake(target.index, *cycle);
+            let partition = &mut self.partitions[partition as usize];
+            partition.domains[target.domain as usize].wake(target.index, *cycle);
         }
         for (tick, number) in &scheduled.background {
             let Place { partition, target } = self.instances[*number as usize].place;

@@ -2,13 +2,20 @@
 //!
 //! Two instances joined by a wire shorter than the look-ahead cannot be in different partitions.
 //! So for a look-ahead, longest first, everything joined by shorter wires is contracted into
-//! groups; the first look-ahead whose groups can be spread evenly is taken. Groups are spread
+//! groups. Taken is the look-ahead with the least to do for the busiest thread, its meetings with
+//! the others included, or the first whose groups can be spread evenly. Groups are spread
 //! whole branches of the hierarchy first, so that neighbours stay together where balance allows.
+//!
+//! Even are the shares of the threads, each of which may evaluate several partitions.
 
 use std::collections::BTreeMap;
 
-/// A partition may weigh this much more than an equal share, in percent, before a shorter
-/// look-ahead is tried.
+/// Work of a thread, in the unit of [`crate::Component::evaluation_cost`], that outweighs meeting the
+/// others: a meeting takes about 1.5 µs, an instruction about 0.25 ns.
+pub(crate) const WORK_PER_MEETING: u64 = 80;
+
+/// A share may weigh this much more than an equal one, in percent, before a shorter look-ahead is
+/// tried.
 const IMBALANCE_PERCENT: u64 = 10;
 
 /// Two instances and how many ticks a wire between them leaves to look ahead.
@@ -18,12 +25,68 @@ pub(crate) struct Edge {
     pub(crate) ticks: u64,
 }
 
+/// Into how many parts the system is to be divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Goal {
+    /// At most so many partitions.
+    pub(crate) partitions: usize,
+    /// Threads that are to have equal shares of the work.
+    pub(crate) shares: usize,
+}
+
+impl Goal {
+    /// Weight of the heaviest share when threads take partitions of these weights, in the order of
+    /// their numbers, as they do in a window: each its own, every so-many-th, and then those that
+    /// nobody has begun, from the last on.
+    fn heaviest_share(self, loads: &[u64]) -> u64 {
+        let threads = self.shares.max(1);
+        let mut begun = vec![false; loads.len()];
+        let mut shares = vec![0; threads];
+        for _ in loads {
+            let me = (0..threads).min_by_key(|t| shares[*t]).unwrap_or(0);
+            let mut mine = (me..loads.len()).step_by(threads);
+            let free = |p: &usize| !begun[*p];
+            if let Some(taken) = mine
+                .find(free)
+                .or_else(|| (0..loads.len()).rev().find(free))
+            {
+                begun[taken] = true;
+                shares[me] += loads[taken];
+            }
+        }
+        shares.into_iter().max().unwrap_or(0)
+    }
+
+    /// What the busiest thread has to do in a division, meetings included.
+    pub(crate) fn cost(self, parts: &Parts<'_>, partition_of: &[u32]) -> u64 {
+        let windows = parts.ticks / lookahead(parts.edges, partition_of).max(1);
+        self.heaviest_of(parts.weights, partition_of)
+            .saturating_add(windows.saturating_mul(WORK_PER_MEETING))
+    }
+
+    /// Weight of the heaviest share of a division.
+    fn heaviest_of(self, weights: &[u64], partition_of: &[u32]) -> u64 {
+        let mut loads = vec![0; self.partitions.max(1)];
+        for (partition, weight) in partition_of.iter().zip(weights) {
+            loads[*partition as usize] += weight;
+        }
+        self.heaviest_share(&loads)
+    }
+
+    /// Whether shares of which this is the heaviest are even up to so many percent.
+    fn is_even(self, heaviest: u64, total: u64, percent: u64) -> bool {
+        let even = u128::from(total) * u128::from(100 + percent);
+        u128::from(heaviest) * self.shares.max(1) as u128 * 100 <= even
+    }
+}
+
 /// What there is to divide.
 pub(crate) struct Parts<'a> {
     /// Paths of the instances.
     pub(crate) paths: &'a [&'a str],
-    /// Work of each instance.
+    /// Work of each instance in `ticks`.
     pub(crate) weights: &'a [u64],
+    pub(crate) ticks: u64,
     pub(crate) edges: &'a [Edge],
     /// Instances that must stay together and belong to partition 0.
     pub(crate) island: &'a [u32],
@@ -52,6 +115,11 @@ impl Groups {
             of = above;
         }
         of
+    }
+
+    /// Whether everything is in one group.
+    fn are_one(&mut self) -> bool {
+        (1..self.parent.len() as u32).all(|of| self.find(of) == 0)
     }
 
     /// Joins two groups under their first instance; whether they were two.
@@ -91,23 +159,28 @@ pub(crate) fn lookahead(edges: &[Edge], partition_of: &[u32]) -> u64 {
     ticks.min().unwrap_or(u64::MAX)
 }
 
-/// The partition of every instance, numbered from 0 without gaps, at most `count` of them.
-pub(crate) fn divide(parts: &Parts<'_>, count: usize) -> Vec<u32> {
-    let mut candidates = joining(parts.paths.len(), parts.edges, parts.island);
-    candidates.reverse();
-    let mut best: Option<(u64, Vec<u32>)> = None;
+/// The partition of every instance, numbered from 0 without gaps.
+pub(crate) fn divide(parts: &Parts<'_>, goal: Goal) -> Vec<u32> {
     // Parts without any wire between them can be divided at any look-ahead.
+    let mut candidates = vec![u64::MAX];
+    let joining = joining(parts.paths.len(), parts.edges, parts.island);
+    candidates.extend(joining.into_iter().rev());
     candidates.push(1);
-    for ticks in std::iter::once(u64::MAX).chain(candidates) {
+    candidates.dedup();
+    let mut best: Option<(u64, Vec<u32>)> = None;
+    for ticks in candidates {
         let mut groups = Groups::new(parts.paths.len(), parts.island);
         for edge in parts.edges.iter().filter(|e| e.ticks < ticks) {
             groups.join(edge.ends[0], edge.ends[1]);
         }
-        let (heaviest, division) = spread(parts, &mut groups, count);
-        let total: u64 = parts.weights.iter().sum();
-        let good = heaviest * count as u64 * 100 <= total * (100 + IMBALANCE_PERCENT);
-        if best.as_ref().is_none_or(|(before, _)| heaviest < *before) {
-            best = Some((heaviest, division));
+        if groups.are_one() && ticks > 1 {
+            continue;
+        }
+        let (heaviest, division) = spread(parts, &mut groups, goal);
+        let good = goal.is_even(heaviest, parts.weights.iter().sum(), IMBALANCE_PERCENT);
+        let cost = goal.cost(parts, &division);
+        if best.as_ref().is_none_or(|(before, _)| cost < *before) {
+            best = Some((cost, division));
         }
         if good {
             break;
@@ -117,8 +190,8 @@ pub(crate) fn divide(parts: &Parts<'_>, count: usize) -> Vec<u32> {
 }
 
 /// Spreads groups over partitions, whole branches of the hierarchy if that is even enough, else
-/// smaller ones. Returns the weight of the heaviest partition too.
-fn spread(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u32>) {
+/// smaller ones. Returns the weight of the heaviest share too.
+fn spread(parts: &Parts<'_>, groups: &mut Groups, goal: Goal) -> (u64, Vec<u32>) {
     let depth = |path: &&str| path.matches('.').count() + 1;
     let deepest = parts.paths.iter().map(depth).max().unwrap_or(1);
     let total: u64 = parts.weights.iter().sum();
@@ -138,10 +211,10 @@ fn spread(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u32
                 joined.join(first, number as u32);
             }
         }
-        let (mut heaviest, mut division) = longest_first(parts, &mut joined, count);
+        let (mut heaviest, mut division) = longest_first(parts, &mut joined, goal);
         if level > 1 {
             // Below whole branches neighbours are worth a little balance.
-            let (ordered, neighbourly) = in_order(parts, &mut joined, count);
+            let (ordered, neighbourly) = in_order(parts, &mut joined, goal);
             if ordered * 10 <= heaviest * 11 {
                 (heaviest, division) = (ordered, neighbourly);
             }
@@ -153,7 +226,7 @@ fn spread(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u32
         {
             best = Some((heaviest, division));
         }
-        if heaviest * count as u64 * 100 <= total * (100 + IMBALANCE_PERCENT / 2) {
+        if goal.is_even(heaviest, total, IMBALANCE_PERCENT / 2) {
             break;
         }
     }
@@ -161,7 +234,7 @@ fn spread(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u32
 }
 
 /// The heaviest group not yet placed goes where the least weight is (Graham 1969).
-fn longest_first(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u32>) {
+fn longest_first(parts: &Parts<'_>, groups: &mut Groups, goal: Goal) -> (u64, Vec<u32>) {
     let mut weights: BTreeMap<u32, u64> = BTreeMap::new();
     let roots: Vec<u32> = (0..parts.paths.len() as u32)
         .map(|n| groups.find(n))
@@ -171,7 +244,7 @@ fn longest_first(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, 
     }
     let mut order: Vec<_> = weights.into_iter().collect();
     order.sort_by_key(|(root, weight)| (std::cmp::Reverse(*weight), *root));
-    let mut loads = vec![0u64; count.max(1)];
+    let mut loads = vec![0u64; goal.partitions.max(1)];
     let mut place: BTreeMap<u32, u32> = BTreeMap::new();
     for (root, weight) in order {
         let least = (0..loads.len()).min_by_key(|p| loads[*p]).unwrap_or(0);
@@ -180,12 +253,12 @@ fn longest_first(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, 
     }
     let bin_of: Vec<u32> = roots.iter().map(|root| place[root]).collect();
     let division = numbered(parts, &loads, &bin_of);
-    (loads.into_iter().max().unwrap_or(0), division)
+    (goal.heaviest_of(parts.weights, &division), division)
 }
 
 /// Groups heavier than an equal share alone, the others in the order of the hierarchy in pieces of
 /// equal weight, so that neighbours stay together.
-fn in_order(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u32>) {
+fn in_order(parts: &Parts<'_>, groups: &mut Groups, goal: Goal) -> (u64, Vec<u32>) {
     let mut weights: BTreeMap<u32, u64> = BTreeMap::new();
     let roots: Vec<u32> = (0..parts.paths.len() as u32)
         .map(|n| groups.find(n))
@@ -193,6 +266,7 @@ fn in_order(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u
     for (number, root) in roots.iter().enumerate() {
         *weights.entry(*root).or_default() += parts.weights[number];
     }
+    let count = goal.partitions;
     let share = parts.weights.iter().sum::<u64>() / count.max(1) as u64;
     let is_heavy = |weight: u64| weight > share;
     let heavy = weights.values().filter(|w| is_heavy(**w)).count();
@@ -217,7 +291,7 @@ fn in_order(parts: &Parts<'_>, groups: &mut Groups, count: usize) -> (u64, Vec<u
     }
     let bin_of: Vec<u32> = roots.iter().map(|root| place[root]).collect();
     let division = numbered(parts, &loads, &bin_of);
-    (loads.into_iter().max().unwrap_or(0), division)
+    (goal.heaviest_of(parts.weights, &division), division)
 }
 
 /// Numbers partitions from 0 without gaps: that of the island first, then the heaviest, which is
@@ -255,10 +329,19 @@ mod tests {
         let parts = Parts {
             paths: &paths,
             weights,
+            ticks: 0,
             edges,
             island,
         };
-        divide(&parts, count)
+        divide(&parts, one_each(count))
+    }
+
+    /// As many partitions as shares.
+    fn one_each(count: usize) -> Goal {
+        Goal {
+            partitions: count,
+            shares: count,
+        }
     }
 
     #[test]
@@ -277,6 +360,46 @@ mod tests {
     }
 
     #[test]
+    fn balance_is_not_worth_meetings_that_take_longer() {
+        // In 100 ticks: uneven by 50 with 5 meetings, or even with 50.
+        let edges = [edge(0, 1, 2), edge(1, 2, 20)];
+        let parts = |ticks| Parts {
+            paths: &["a", "b", "c"],
+            weights: &[50, 100, 50],
+            ticks,
+            edges: &edges,
+            island: &[],
+        };
+        assert_eq!(divide(&parts(100), one_each(2)), [0, 0, 1]);
+        assert_eq!(divide(&parts(0), one_each(2)), [0, 1, 0]);
+    }
+
+    #[test]
+    fn even_shares_of_uneven_partitions_keep_their_look_ahead() {
+        // Two branches and one as heavy as both, joined by long wires, inside by short ones.
+        let weights = [6, 6, 6, 6, 12, 12];
+        let inside = [edge(0, 1, 1), edge(2, 3, 1), edge(4, 5, 1)];
+        let between = [edge(1, 2, 9), edge(3, 4, 9)];
+        let edges = [&inside[..], &between].concat();
+        let names: Vec<String> = (0..weights.len()).map(|i| format!("n{i}")).collect();
+        let paths: Vec<&str> = names.iter().map(String::as_str).collect();
+        let parts = Parts {
+            paths: &paths,
+            weights: &weights,
+            ticks: 0,
+            edges: &edges,
+            island: &[],
+        };
+        let partitions = 4;
+        let two = Goal {
+            partitions,
+            shares: 2,
+        };
+        assert_eq!(lookahead(&edges, &divide(&parts, two)), 9);
+        assert_eq!(lookahead(&edges, &divide(&parts, one_each(4))), 1);
+    }
+
+    #[test]
     fn an_island_stays_together_in_partition_zero() {
         let edges = [edge(0, 1, 4), edge(1, 2, 4), edge(2, 3, 4)];
         let of = division(&[5, 5, 5, 5], &edges, &[1, 3], 4);
@@ -290,10 +413,11 @@ mod tests {
         let parts = Parts {
             paths: &paths,
             weights: &[3, 3, 3, 3],
+            ticks: 0,
             edges: &[],
             island: &[],
         };
-        assert_eq!(divide(&parts, 2), [0, 1, 0, 1]);
+        assert_eq!(divide(&parts, one_each(2)), [0, 1, 0, 1]);
     }
 
     #[test]
@@ -302,10 +426,11 @@ mod tests {
         let parts = Parts {
             paths: &paths,
             weights: &[10, 4, 4, 4, 4, 4, 4],
+            ticks: 0,
             edges: &[],
             island: &[],
         };
-        assert_eq!(divide(&parts, 4), [0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(divide(&parts, one_each(4)), [0, 1, 1, 2, 2, 3, 3]);
     }
 
     #[test]

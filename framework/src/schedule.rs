@@ -24,6 +24,9 @@ const MASK: u64 = SLOTS as u64 - 1;
 /// Wake-ups fewer cycles ahead than this are near.
 pub(crate) const NEAR: u64 = SLOTS as u64;
 
+/// The cycle, or tick, of what does not come: after all others.
+pub(crate) const NEVER: u64 = u64::MAX;
+
 /// A component, as (clock domain, index within the domain).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
@@ -48,6 +51,8 @@ pub(crate) struct DomainSchedule {
     /// A bit per cycle of the wheel in which somebody is awake.
     occupied: u64,
     far: BinaryHeap<Reverse<(Cycle, u32)>>,
+    /// The first cycle of `far`, or [`NEVER`].
+    far_first: Cycle,
     /// The cycle of the last far wake-up of each component: asking again costs nothing.
     far_asked: Vec<Cycle>,
     /// The last cycle of the horizon of ticks.
@@ -99,7 +104,8 @@ pub(crate) struct Sweep {
 
 impl DomainSchedule {
     pub(crate) fn new(period: u64, components: usize) -> Self {
-        let words = Level::new(components);
+        // One word at least, so that a clock with few components is no special case.
+        let words = Level::new(components.max(1));
         let groups = words.above();
         let sections = groups.above();
         Self {
@@ -111,6 +117,7 @@ impl DomainSchedule {
             sections,
             occupied: 0,
             far: BinaryHeap::new(),
+            far_first: NEVER,
             far_asked: vec![0; components],
             cycle_max: TICK_MAX / period,
         }
@@ -153,27 +160,33 @@ impl DomainSchedule {
         if *asked != cycle && cycle <= self.cycle_max {
             *asked = cycle;
             self.far.push(Reverse((cycle, index)));
+            self.far_first = self.far_first.min(cycle);
         }
     }
 
-    /// The first cycle at which somebody is awake.
-    #[inline]
-    pub(crate) fn next_cycle(&self) -> Option<Cycle> {
-        let near = (self.occupied != 0).then(|| {
-            let turn = self.cycle & MASK;
-            self.cycle + u64::from(self.occupied.rotate_right(turn as u32).trailing_zeros())
-        });
-        let far = self.far.peek().map(|Reverse((cycle, _))| *cycle);
-        match (near, far) {
-            (Some(n), Some(f)) => Some(n.min(f)),
-            (n, f) => n.or(f),
-        }
+    /// The first cycle at which somebody is awake and its tick, or [`NEVER`] twice.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> (Cycle, u64) {
+        let cycle = if self.occupied == 0 {
+            self.far_first
+        } else {
+            let turn = (self.cycle & MASK) as u32;
+            let ahead = u64::from(self.occupied.rotate_right(turn).trailing_zeros());
+            self.far_first.min(self.cycle + ahead)
+        };
+        let tick = if cycle == NEVER {
+            NEVER
+        } else {
+            cycle * self.period
+        };
+        (cycle, tick)
     }
 
-    /// The tick of [`DomainSchedule::next_cycle`].
-    #[inline]
-    pub(crate) fn next_tick(&self) -> Option<Tick> {
-        self.next_cycle().map(|c| Tick(c * self.period))
+    /// The cycle at `tick`, if that is the first at which somebody is awake.
+    #[inline(always)]
+    pub(crate) fn due(&self, tick: Tick) -> Option<Cycle> {
+        let (cycle, first) = self.next();
+        (first == tick.0).then_some(cycle)
     }
 
     /// Whether `cycle` has not been evaluated yet.
@@ -181,24 +194,40 @@ impl DomainSchedule {
         cycle > self.cycle || !self.started
     }
 
-    /// Moves to `cycle`; who is awake there is then told by [`DomainSchedule::next_group`].
+    /// Moves to `cycle`; who is awake there is then told by [`DomainSchedule::take_only_word`] or
+    /// [`DomainSchedule::next_group`].
+    #[inline(always)]
     pub(crate) fn advance(&mut self, cycle: Cycle) {
         debug_assert!(self.is_new(cycle));
         self.cycle = cycle;
         self.started = true;
-        let slot = (cycle & MASK) as usize;
+        if self.far_first <= cycle {
+            self.bring_near(cycle);
+        }
+        self.occupied &= !(1 << (cycle & MASK));
+    }
+
+    /// Joins far wake-ups that have come to the near ones of `cycle`.
+    #[inline(never)]
+    fn bring_near(&mut self, cycle: Cycle) {
         while let Some(&Reverse((due, index))) = self.far.peek()
             && due <= cycle
         {
             self.far.pop();
-            self.set(slot, index);
+            self.set((cycle & MASK) as usize, index);
         }
-        self.occupied &= !(1 << slot);
+        self.far_first = self.far.peek().map_or(NEVER, |Reverse((cycle, _))| *cycle);
     }
 
     /// Number of components.
     pub(crate) fn components(&self) -> u32 {
         self.far_asked.len() as u32
+    }
+
+    /// Takes who is awake in the current cycle, if there are no more than 64 components.
+    #[inline(always)]
+    pub(crate) fn take_only_word(&mut self) -> Option<u64> {
+        self.groups.is_empty().then(|| self.take_word(0))
     }
 
     /// Takes the next 64 words of those awake in the current cycle: the first word, and a bit for
@@ -208,8 +237,8 @@ impl DomainSchedule {
     pub(crate) fn next_group(&mut self, sweep: &mut Sweep) -> Option<(usize, u64)> {
         let slot = (self.cycle & MASK) as usize;
         if self.sections.is_empty() {
-            // One group at most.
-            let first = sweep.section == 0 && !self.words.is_empty();
+            // One group.
+            let first = sweep.section == 0;
             sweep.section = 1;
             return match (first, self.groups.is_empty()) {
                 (false, _) => None,
@@ -257,7 +286,7 @@ impl DomainSchedule {
 
     /// Time has come to `now`: nobody is evaluated at an edge up to it any more.
     pub(crate) fn pass(&mut self, now: Tick) {
-        debug_assert!(self.next_tick().is_none_or(|next| next > now));
+        debug_assert!(self.next().1 > now.0);
         if self.started {
             self.cycle = self.cycle.max(now.0 / self.period);
         }
@@ -309,9 +338,13 @@ mod tests {
         out
     }
 
+    fn next(schedule: &DomainSchedule) -> Option<Cycle> {
+        Some(schedule.next().0).filter(|cycle| *cycle != NEVER)
+    }
+
     fn run(schedule: &mut DomainSchedule) -> Vec<(Cycle, Vec<u32>)> {
         let mut out = Vec::new();
-        while let Some(cycle) = schedule.next_cycle() {
+        while let Some(cycle) = next(schedule) {
             schedule.advance(cycle);
             out.push((cycle, awake(schedule)));
         }
@@ -403,7 +436,8 @@ mod tests {
     #[test]
     fn a_domain_without_components_never_has_anybody_awake() {
         let mut s = DomainSchedule::new(1, 0);
-        assert_eq!(s.next_cycle(), None);
+        assert_eq!(next(&s), None);
+        assert_eq!(s.next(), (NEVER, NEVER));
         s.advance(0);
         assert!(awake(&mut s).is_empty());
     }
@@ -422,7 +456,7 @@ mod tests {
                 let cycle = s.first_new() + ahead;
                 s.wake(index % count, cycle);
                 model.insert((cycle, index % count));
-                if step && let Some(cycle) = s.next_cycle() {
+                if step && let Some(cycle) = next(&s) {
                     let later = model.split_off(&(cycle + 1, 0));
                     let due = std::mem::replace(&mut model, later);
                     s.advance(cycle);
@@ -441,7 +475,9 @@ mod tests {
     fn next_tick_is_the_edge_of_the_next_cycle() {
         let mut s = DomainSchedule::new(33, 1);
         s.wake(0, 7);
-        assert_eq!(s.next_tick(), Some(Tick(231)));
+        assert_eq!(s.next(), (7, 231));
+        assert_eq!(s.due(Tick(231)), Some(7));
+        assert_eq!(s.due(Tick(7)), None);
         assert_eq!(s.first_edge_at_or_after(232), 8);
     }
 }

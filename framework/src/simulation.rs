@@ -8,10 +8,11 @@ use crate::channel::Link;
 use crate::checkpoint::CheckpointError;
 use crate::component::{Component, Reason};
 use crate::context::Sink;
-use crate::course::{Course, End, Limits};
+use crate::course::{Course, End, Limits, RunStep};
 use crate::cut::Place;
 use crate::deadlock::DeadlockReport;
 use crate::partition::{Activity, Background, Partition, Slot};
+use crate::plan::Goal;
 use crate::ports::{Direction, Ports};
 use crate::probe::ProbeSink;
 use crate::schedule::Target;
@@ -68,6 +69,36 @@ pub struct EngineOptions {
     pub threads: usize,
     /// Partitions into which the system is divided; 0 for as many as threads.
     pub partitions: usize,
+    /// Threads among which the partitions are to be spread evenly; 0 for as many as partitions.
+    pub shares: usize,
+}
+
+impl EngineOptions {
+    /// The same with a system divided as is best for so many threads, however many there are: into
+    /// more partitions than threads, because one that has done its own in a window takes what others
+    /// have not begun, so that chance from window to window evens out. Every partition more costs
+    /// some 200 instructions per window, which two threads feel most.
+    pub fn divided_for(self, threads: usize) -> Self {
+        let partitions = match threads {
+            0 | 1 => 1,
+            2 => 12,
+            _ => (2 * threads).max(16),
+        };
+        Self {
+            partitions,
+            shares: threads.max(1),
+            ..self
+        }
+    }
+
+    pub(crate) fn goal(&self) -> Goal {
+        let or = |number: usize, other: usize| if number == 0 { other } else { number };
+        let partitions = or(self.partitions, self.threads);
+        Goal {
+            partitions,
+            shares: or(self.shares, partitions),
+        }
+    }
 }
 
 impl Default for EngineOptions {
@@ -77,6 +108,7 @@ impl Default for EngineOptions {
             sleeping: true,
             threads: 1,
             partitions: 0,
+            shares: 0,
         }
     }
 }
@@ -114,6 +146,8 @@ pub struct Simulation {
     pub(crate) time: TimeBase,
     clock_names: Vec<String>,
     pub(crate) partitions: Vec<Partition>,
+    /// What the division into partitions is for, unless instances were moved since.
+    pub(crate) divided_for: Option<Goal>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) channels: Vec<ChannelInfo>,
     pub(crate) course: Course,
@@ -149,7 +183,7 @@ impl Simulation {
         }
         let options = EngineOptions::default();
         let mut partition = Partition::new(&time, slots, options, true);
-        for schedule in &mut partition.shared.domains {
+        for schedule in &mut partition.domains {
             for index in 0..schedule.components() {
                 schedule.wake(index, 0);
             }
@@ -158,6 +192,7 @@ impl Simulation {
             time,
             clock_names,
             partitions: vec![partition],
+            divided_for: None,
             instances,
             channels,
             course: Course::new(1),
@@ -182,10 +217,9 @@ impl Simulation {
         self.divide();
     }
 
-    /// Calls `observer` after each step of runs on one thread: with the partition that has just
-    /// run its window, or with `None` when the next window has been decided on. For measuring how
-    /// evenly a division spreads the work.
-    pub fn set_window_observer(&mut self, observer: Option<Box<dyn FnMut(Option<usize>) + Send>>) {
+    /// Tells `observer` after each step of runs on one thread. For measuring how evenly a division
+    /// spreads the work.
+    pub fn set_window_observer(&mut self, observer: Option<Box<dyn FnMut(RunStep) + Send>>) {
         self.course.observer = observer;
     }
 
@@ -414,7 +448,7 @@ impl Simulation {
         };
         // Clocks with nobody awake stand at an earlier edge; who sleeps now may not in the next run.
         let partitions = self.partitions.iter_mut();
-        for schedule in partitions.flat_map(|p| &mut p.shared.domains) {
+        for schedule in partitions.flat_map(|p| &mut p.domains) {
             schedule.pass(self.now);
         }
         if let Some(OwnedWorld(world)) = &self.world {
@@ -438,7 +472,7 @@ impl Simulation {
         if started {
             partition.wake_after(place.target, now);
         } else {
-            partition.shared.domains[place.target.domain as usize].wake(place.target.index, 0);
+            partition.domains[place.target.domain as usize].wake(place.target.index, 0);
         }
     }
 

@@ -231,6 +231,7 @@ impl Simulation {
             channel.tapped |= ends.iter().any(here);
         }
         if self.partitions.len() > 1 {
+            self.divided_for = None;
             self.divide();
         }
     }

@@ -1,7 +1,7 @@
 //! Running the windows of several partitions, on one thread or many.
 
 use crate::barrier::Barrier;
-use crate::course::{Cells, Course, End, Limits, Tally};
+use crate::course::{Cells, Course, End, Limits, RunStep, Tally};
 use crate::partition::Window;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, scope};
 use crate::world::World;
@@ -19,7 +19,6 @@ pub(crate) fn run(
     let threads = threads.clamp(1, cells.len());
     let tallies: Vec<_> = (0..threads).map(|_| Mutex::new(Tally::new())).collect();
     if let Some(end) = course.advance(cells, &tallies, limits) {
-        course.observe(None);
         return end;
     }
     let shares = Shares {
@@ -59,16 +58,17 @@ fn run_alone(
     limits: &Limits<'_>,
     world: Option<&World>,
 ) -> End {
+    course.observe(RunStep::Begun);
     loop {
-        course.observe(None);
         let window = course.window;
         shares.run(0, &window, &mut tallies[0].lock(), world, |number| {
-            course.observe(Some(number));
+            course.observe(RunStep::Partition(number));
         });
         if let Some(end) = course.advance(shares.cells, tallies, limits) {
-            course.observe(None);
+            course.observe(RunStep::Ended);
             return end;
         }
+        course.observe(RunStep::Decided);
     }
 }
 

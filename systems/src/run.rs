@@ -249,17 +249,6 @@ impl Scenario {
     }
 }
 
-/// Partitions for so many threads: more than there are threads, because one that has done its own
-/// in a window takes what others have not begun, so that chance from window to window evens out.
-/// Every partition more costs some 500 instructions per window, which two threads feel most.
-fn partitions_for(threads: usize) -> usize {
-    match threads {
-        0 | 1 => 1,
-        2 => 12,
-        _ => (2 * threads).max(16),
-    }
-}
-
 impl Machine {
     /// The system as built.
     pub fn system(&self) -> &ElaboratedSystem {
@@ -327,11 +316,11 @@ impl Machine {
             Some(Threads::OneFor(_)) => 1,
             _ => std::thread::available_parallelism().map_or(1, NonZero::get),
         };
-        simulation.set_options(EngineOptions {
+        let options = EngineOptions {
             threads: threads.min(cores),
-            partitions: partitions_for(threads),
             ..simulation.options()
-        });
+        };
+        simulation.set_options(options.divided_for(threads));
     }
 
     /// Runs the program to its end, or to a limit. `progress` is called now and then; `interrupt`

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use warpweave_framework::{EngineOptions, Simulation};
+use warpweave_framework::Simulation;
 use warpweave_systems::{Scenario, standard_registry};
 
 use crate::outcome::{CommandResult, shown, to_stderr, to_stdout};
@@ -53,10 +53,7 @@ pub(crate) fn check(
 
 /// How the system would be divided between threads before anything is measured.
 fn division(simulation: &mut Simulation, threads: usize) -> String {
-    simulation.set_options(EngineOptions {
-        threads,
-        ..simulation.options()
-    });
+    simulation.set_options(simulation.options().divided_for(threads));
     let division = simulation.division();
     let mut text = format!(
         "for {threads} threads: {} partitions, {} of {} channels between them",

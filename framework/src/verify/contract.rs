@@ -274,6 +274,7 @@ const UNSLEEPING: EngineOptions = EngineOptions {
     sleeping: false,
     threads: 1,
     partitions: 0,
+    shares: 0,
 };
 
 fn overslept(seen: &Seen) -> Result<(), (Rule, String)> {

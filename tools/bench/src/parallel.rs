@@ -22,6 +22,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use warpweave_framework::RunStep;
 use warpweave_systems::{Machine, Scenario, Threads, standard_registry};
 use warpweave_trace::Program;
 
@@ -34,24 +35,25 @@ pub(crate) const DEFAULTS: [(&str, &[&str]); 2] = [
 /// Numbers of threads compared with one.
 const THREADS: [usize; 3] = [2, 4, 8];
 
-/// Who took how many nanoseconds in each step of a run; nobody is the coordinator.
+/// How many nanoseconds each step of a run took. The first of a run takes what lies before it too:
+/// dividing the system.
 #[derive(Default)]
 struct Steps {
-    least: Vec<(Option<usize>, u64)>,
+    least: Vec<(RunStep, u64)>,
     /// Steps of the run under way.
     at: usize,
     last: Option<Instant>,
 }
 
 impl Steps {
-    fn step(&mut self, who: Option<usize>) {
+    fn step(&mut self, step: RunStep) {
         let now = Instant::now();
         let before = self.last.replace(now);
         let elapsed = before.map_or(0, |b| now.duration_since(b).as_nanos());
         let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
         match self.least.get_mut(self.at) {
             Some((_, least)) => *least = (*least).min(elapsed),
-            None => self.least.push((who, elapsed)),
+            None => self.least.push((step, elapsed)),
         }
         self.at += 1;
     }
@@ -81,11 +83,11 @@ fn busiest(parts: &[u64], threads: usize) -> u64 {
 }
 
 /// The sum over windows of what the busiest thread and the coordinator do; and the number of windows.
-fn busiest_threads(steps: &[(Option<usize>, u64)], threads: usize) -> (u64, u64) {
+fn busiest_threads(steps: &[(RunStep, u64)], threads: usize) -> (u64, u64) {
     let (mut sum, mut meetings) = (0, 0);
     let mut parts = Vec::new();
-    for (who, ns) in steps {
-        if who.is_some() {
+    for (step, ns) in steps {
+        if let RunStep::Partition(_) = step {
             parts.push(*ns);
         } else {
             sum += busiest(&parts, threads) + ns;
@@ -93,7 +95,7 @@ fn busiest_threads(steps: &[(Option<usize>, u64)], threads: usize) -> (u64, u64)
             parts.clear();
         }
     }
-    (sum + busiest(&parts, threads), meetings)
+    (sum, meetings)
 }
 
 /// A scenario, emulated once, of which machines are built again and again.
@@ -210,14 +212,14 @@ fn steps_of(
     machines: &Machines,
     threads: usize,
     repeats: u32,
-) -> Result<Vec<(Option<usize>, u64)>, String> {
+) -> Result<Vec<(RunStep, u64)>, String> {
     let steps = Arc::new(Mutex::new(Steps::default()));
     for _ in 0..repeats.max(1) {
         let mut machine = machines.divided(threads)?;
         let seen = Arc::clone(&steps);
-        let observer = move |who| {
+        let observer = move |step| {
             let mut steps = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            steps.step(who);
+            steps.step(step);
         };
         machine
             .simulation_mut()

@@ -5,12 +5,15 @@
 //! of the serial run, and once for each number of threads. In the divided run an observer enters
 //! [`end_of_step`] after each step, which makes callgrind write the instructions since the last
 //! time. Windows are many, so of every `every` windows one is watched; the rest counts with the
-//! same ratio of busiest threads to all parts.
+//! same ratio of busiest threads to all parts. What is done between runs, dividing the system, one
+//! thread does while the others wait; it counts in full.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use warpweave_framework::RunStep;
 
 use super::{Machines, THREADS, busiest};
 
@@ -20,8 +23,12 @@ const EVERY: u64 = 31;
 /// Who took the instructions up to a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// What lies between two watched windows.
+    /// What lies before the first run.
+    Before,
+    /// Windows that are not watched.
     Gap,
+    /// What lies between two runs.
+    Between,
     /// A partition.
     Part,
     Coordinator,
@@ -43,12 +50,12 @@ fn marked(machines: &Machines, threads: usize, every: u64) -> Result<String, Str
     };
     let mut machine = machines.divided(threads)?;
     // What came before the run.
-    marks(&letters).mark(Step::Gap);
+    marks(&letters).mark(Step::Before);
     if threads > 1 {
         let mut watch = Watch::default();
         let mut marks = marks(&letters);
-        let observer = move |who: Option<usize>| {
-            if let Some(step) = watch.step(who, every) {
+        let observer = move |step: RunStep| {
+            if let Some(step) = watch.step(step, every) {
                 marks.mark(step);
             }
         };
@@ -87,7 +94,9 @@ impl Drop for Marks {
 impl Step {
     fn letter(self) -> char {
         match self {
+            Self::Before => 'b',
             Self::Gap => 'g',
+            Self::Between => 'd',
             Self::Part => 'p',
             Self::Coordinator => 'c',
         }
@@ -103,19 +112,23 @@ struct Watch {
 }
 
 impl Watch {
-    /// The mark to be made after a step of `who`.
-    fn step(&mut self, who: Option<usize>, every: u64) -> Option<Step> {
-        if who.is_some() {
-            return self.on.then_some(Step::Part);
-        }
-        // The coordinator has ended one window and opened the next.
-        let was_on = self.on;
-        self.windows += 1;
-        self.on = self.windows.is_multiple_of(every);
-        match (was_on, self.on) {
-            (true, _) => Some(Step::Coordinator),
-            (false, true) => Some(Step::Gap),
-            (false, false) => None,
+    /// The mark to be made after a step of the run.
+    fn step(&mut self, step: RunStep, every: u64) -> Option<Step> {
+        match step {
+            RunStep::Begun => Some(Step::Between),
+            RunStep::Partition(_) => self.on.then_some(Step::Part),
+            RunStep::Decided | RunStep::Ended => {
+                // One window has ended and the next, of this run or another, opens.
+                let was_on = self.on;
+                self.windows += 1;
+                self.on = self.windows.is_multiple_of(every);
+                let unwatched = (self.on || step == RunStep::Ended).then_some(Step::Gap);
+                if was_on {
+                    Some(Step::Coordinator)
+                } else {
+                    unwatched
+                }
+            }
         }
     }
 }
@@ -125,6 +138,8 @@ impl Watch {
 struct Counted {
     /// All of them.
     all: u64,
+    /// Between runs.
+    between: u64,
     /// In the windows watched: of parts and coordinator, of the busiest threads and coordinator, and
     /// of the coordinator.
     watched: u64,
@@ -134,14 +149,16 @@ struct Counted {
 }
 
 impl Counted {
-    /// Adds up the instructions of the steps. The first lie before the run.
+    /// Adds up the instructions of the steps.
     fn new(steps: &[(Step, u64)], threads: usize) -> Self {
         let mut counted = Self::default();
         let mut parts = Vec::new();
-        for (step, instructions) in steps.iter().skip(1) {
+        for (step, instructions) in steps {
             counted.all += instructions;
             match step {
+                Step::Before => counted.all -= instructions,
                 Step::Gap => {}
+                Step::Between => counted.between += instructions,
                 Step::Part => {
                     counted.watched += instructions;
                     parts.push(*instructions);
@@ -160,7 +177,8 @@ impl Counted {
 
     /// Instructions from the first to the last on so many threads.
     fn path(&self) -> f64 {
-        self.all as f64 * self.longest as f64 / self.watched.max(1) as f64
+        let windows = self.all - self.between;
+        self.between as f64 + windows as f64 * self.longest as f64 / self.watched.max(1) as f64
     }
 }
 
@@ -197,6 +215,8 @@ fn watched(words: &[String]) -> Result<Vec<(Step, u64)>, String> {
     let steps = letters.trim().chars().map(|letter| match letter {
         'p' => Step::Part,
         'c' => Step::Coordinator,
+        'd' => Step::Between,
+        'b' => Step::Before,
         _ => Step::Gap,
     });
     Ok(steps.zip(totals(&text?)).collect())
@@ -224,13 +244,14 @@ pub(super) fn count(path: &str, sets: &[String], every: Option<u64>) -> Result<S
             text,
             "  {threads} threads: serial / busiest threads = {:.2}; {} windows watched, in them {:.0} \
              instructions each, {:.0} of the busiest thread and the coordinator, {:.0} of the \
-             coordinator; divided run {:.1} M",
+             coordinator; divided run {:.1} M, of which {:.1} M between windows",
             serial as f64 / counted.path(),
             counted.windows,
             counted.watched as f64 / counted.windows.max(1) as f64,
             counted.longest as f64 / counted.windows.max(1) as f64,
             counted.coordinator as f64 / counted.windows.max(1) as f64,
             counted.all as f64 / 1e6,
+            counted.between as f64 / 1e6,
         );
     }
     Ok(text.trim_end().to_owned())
@@ -254,7 +275,8 @@ mod tests {
     #[test]
     fn the_longest_part_and_the_coordinator_make_a_window() {
         let steps = [
-            (Step::Gap, 1000),
+            (Step::Before, 1000),
+            (Step::Between, 7),
             (Step::Part, 10),
             (Step::Part, 30),
             (Step::Coordinator, 5),
@@ -262,26 +284,31 @@ mod tests {
         ];
         let counted = Counted::new(&steps, 2);
         let expected = Counted {
-            all: 90,
+            all: 97,
+            between: 7,
             watched: 45,
             longest: 35,
             coordinator: 5,
             windows: 1,
         };
         assert_eq!(counted, expected);
-        assert!((counted.path() - 70.0).abs() < 1e-9);
+        assert!((counted.path() - 77.0).abs() < 1e-9);
     }
 
     #[test]
     fn every_third_window_is_watched_with_the_gap_before_it() {
         let mut watch = Watch::default();
-        let turn = [None, Some(0), Some(1)];
-        let seen: Vec<_> = (0..7)
-            .flat_map(|_| turn)
-            .filter_map(|who| watch.step(who, 3))
-            .collect();
+        let turn = [
+            RunStep::Partition(0),
+            RunStep::Partition(1),
+            RunStep::Decided,
+        ];
+        let steps = [RunStep::Begun]
+            .into_iter()
+            .chain((0..7).flat_map(|_| turn));
+        let seen: Vec<_> = steps.filter_map(|step| watch.step(step, 3)).collect();
         let window = [Step::Gap, Step::Part, Step::Part, Step::Coordinator];
-        assert_eq!(seen, [window, window].concat());
+        assert_eq!(seen, [&[Step::Between], &window[..], &window].concat());
     }
 
     #[test]
