@@ -266,7 +266,12 @@ impl Hand<'_> {
 
 /// Cycle of completion as simulated and as added up.
 fn both(system: &str, path: &Path, accesses: &[(Step, Found)]) -> (u64, u64) {
-    let scenario = scenario(system, "vector_add.ron", &[]);
+    both_with(&[], system, path, accesses)
+}
+
+/// The same with settings.
+fn both_with(sets: &[&str], system: &str, path: &Path, accesses: &[(Step, Found)]) -> (u64, u64) {
+    let scenario = scenario(system, "vector_add.ron", sets);
     let with_uses = |step: Step| match step {
         Step::Load(_) | Step::Atomic(_) => vec![step, Step::Use],
         _ => vec![step],
@@ -345,6 +350,30 @@ fn gtx480_takes_the_cycles_its_description_adds_up_to() {
 #[test]
 fn clustered60_takes_the_cycles_its_description_adds_up_to() {
     expect("systems/clustered60.ron", &CLUSTERED60);
+}
+
+/// Its wires across the die take what dispatch, misses of the L1 and the L2 then take less, both
+/// ways; only the end of a kernel crosses the die three times more without that.
+#[test]
+fn loads_on_clustered60_take_the_same_time_whatever_its_links_do() {
+    let load = |line, found| (Step::Load(line), found);
+    let row = same_rows("systems/clustered60.ron", &CLUSTERED60);
+    let accesses = [
+        load(0, Found::ClosedRow),
+        load(row, Found::OpenRow),
+        load(0, Found::L1),
+    ];
+    let completed = |links: u64| {
+        let sets = format!("params.link_cycles={links}");
+        let (simulated, added_up) =
+            both_with(&[&sets], "systems/clustered60.ron", &CLUSTERED60, &accesses);
+        assert_eq!(simulated, added_up, "{links}");
+        simulated
+    };
+    let shortest = completed(1);
+    for links in [2, 4, 11] {
+        assert_eq!(completed(links), shortest + 3 * (links - 1), "{links}");
+    }
 }
 
 /// The unit of the study adds 2 cycles to the way down and 1 to the way up, and a wire each way to
