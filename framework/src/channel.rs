@@ -133,7 +133,7 @@ struct Out<T> {
     channel: u32,
     taps: Option<Box<Taps<T>>>,
     way: Way,
-    /// On a short way the receiver, or the cut.
+    /// The receiver on [`Way::Near`].
     neighbour: u32,
 }
 
@@ -149,11 +149,11 @@ enum Way {
 }
 
 impl Way {
-    /// The way to `other` at `cycles` of a wire that is `simple`, and whom to tell there.
+    /// The way to `other` at `cycles` of a wire that is `simple`, and whom to wake there if near.
     fn to(other: &Reach, cycles: u64, simple: bool) -> (Self, u32) {
         match other {
             Reach::Same(target) if simple && cycles < NEAR => (Self::Near, target.index),
-            Reach::Cut(cut, _) if simple => (Self::Across, *cut),
+            Reach::Cut(..) if simple => (Self::Across, 0),
             _ => (Self::Long, 0),
         }
     }
@@ -440,7 +440,7 @@ struct In<T> {
     channel: u32,
     taps: Option<Box<Taps<T>>>,
     way: Way,
-    /// On a short way the sender, or the cut.
+    /// The sender on [`Way::Near`].
     neighbour: u32,
 }
 
@@ -564,7 +564,7 @@ impl<T: Message> InPort<T> {
         if link.way != Way::Long && ctx.is_unobserved() {
             link.pop_short(ctx)
         } else if link.taps.is_none() && link.end.peek(ctx.now().0).is_none() {
-            // Most looks find nothing, across cuts too.
+            // Most looks find nothing.
             None
         } else {
             link.pop_any(ctx)

@@ -182,6 +182,7 @@ pub use fifo::Fifo;
 pub use kind::{Environment, Kind, SpecError};
 pub use notification_queue::NotificationQueue;
 pub use placement::Division;
+pub use plan::busiest_share;
 pub use ports::{Bundle, Direction, Port, PortState, Ports};
 pub use probe::{About, Probe, ProbeSink};
 pub use process_port::{ProcessInput, ProcessOutput, ProcessRequester};

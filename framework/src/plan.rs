@@ -35,28 +35,6 @@ pub(crate) struct Goal {
 }
 
 impl Goal {
-    /// Weight of the heaviest share when threads take partitions of these weights, in the order of
-    /// their numbers, as they do in a window: each its own, every so-many-th, and then those that
-    /// nobody has begun, from the last on.
-    fn heaviest_share(self, loads: &[u64]) -> u64 {
-        let threads = self.shares.max(1);
-        let mut begun = vec![false; loads.len()];
-        let mut shares = vec![0; threads];
-        for _ in loads {
-            let me = (0..threads).min_by_key(|t| shares[*t]).unwrap_or(0);
-            let mut mine = (me..loads.len()).step_by(threads);
-            let free = |p: &usize| !begun[*p];
-            if let Some(taken) = mine
-                .find(free)
-                .or_else(|| (0..loads.len()).rev().find(free))
-            {
-                begun[taken] = true;
-                shares[me] += loads[taken];
-            }
-        }
-        shares.into_iter().max().unwrap_or(0)
-    }
-
     /// What the busiest thread has to do in a division, meetings included.
     pub(crate) fn cost(self, parts: &Parts<'_>, partition_of: &[u32]) -> u64 {
         let windows = parts.ticks / lookahead(parts.edges, partition_of).max(1);
@@ -70,7 +48,7 @@ impl Goal {
         for (partition, weight) in partition_of.iter().zip(weights) {
             loads[*partition as usize] += weight;
         }
-        self.heaviest_share(&loads)
+        busiest_share(&loads, self.shares)
     }
 
     /// Whether shares of which this is the heaviest are even up to so many percent.
@@ -78,6 +56,27 @@ impl Goal {
         let even = u128::from(total) * u128::from(100 + percent);
         u128::from(heaviest) * self.shares.max(1) as u128 * 100 <= even
     }
+}
+
+/// What the busiest of `threads` does in a window in which the partitions take so much each: every
+/// thread takes its own, every so-many-th, and then, from the last on, those that nobody has begun.
+/// The first partition stays on the first thread.
+pub fn busiest_share(loads: &[u64], threads: usize) -> u64 {
+    let threads = threads.max(1);
+    let mut begun = vec![false; loads.len()];
+    let mut shares = vec![0; threads];
+    // The first to choose is the first thread, and its first choice the first partition.
+    for _ in loads {
+        let me = (0..threads).min_by_key(|t| shares[*t]).unwrap_or(0);
+        let mut mine = (me..loads.len()).step_by(threads);
+        let free = |p: &usize| !begun[*p];
+        let others = || (0..loads.len()).rev().find(free);
+        if let Some(taken) = mine.find(free).or_else(others) {
+            begun[taken] = true;
+            shares[me] += loads[taken];
+        }
+    }
+    shares.into_iter().max().unwrap_or(0)
 }
 
 /// What there is to divide.
@@ -342,6 +341,22 @@ mod tests {
             partitions: count,
             shares: count,
         }
+    }
+
+    #[test]
+    fn a_thread_that_is_done_takes_the_last_partition_that_nobody_began() {
+        // Own partitions 0 and 2, and 1 and 3: the second thread is at 1 until 90 others are done.
+        assert_eq!(busiest_share(&[10, 90, 20, 40], 2), 90);
+        assert_eq!(busiest_share(&[10, 90, 20, 40], 1), 160);
+        assert_eq!(busiest_share(&[10, 90], 4), 90);
+        assert_eq!(busiest_share(&[], 2), 0);
+    }
+
+    #[test]
+    fn the_first_partition_stays_on_the_first_thread() {
+        // The second thread is idle while the first does both: it may not take the first.
+        assert_eq!(busiest_share(&[5], 2), 5);
+        assert_eq!(busiest_share(&[5, 1, 1, 1], 2), 5);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl EngineOptions {
     /// The same with a system divided as is best for so many threads, however many there are: into
     /// more partitions than threads, because one that has done its own in a window takes what others
     /// have not begun, so that chance from window to window evens out. Every partition more costs
-    /// some 200 instructions per window, which two threads feel most.
+    /// some hundred instructions per window, which two threads feel most.
     pub fn divided_for(self, threads: usize) -> Self {
         let partitions = match threads {
             0 | 1 => 1,

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use warpweave_framework::RunStep;
+use warpweave_framework::{RunStep, busiest_share};
 use warpweave_systems::{Machine, Scenario, Threads, standard_registry};
 use warpweave_trace::Program;
 
@@ -59,29 +59,6 @@ impl Steps {
     }
 }
 
-/// What the busiest of `threads` does in a window with these parts: each thread takes every
-/// so-many-th part, and then, from the last on, parts that nobody has begun, as in the engine.
-/// The first part stays on the first thread.
-fn busiest(parts: &[u64], threads: usize) -> u64 {
-    let mut begun = vec![false; parts.len()];
-    let mut busy_until = vec![0u64; threads];
-    let mut idle = vec![false; threads];
-    while let Some(me) = (0..threads)
-        .filter(|t| !idle[*t])
-        .min_by_key(|t| busy_until[*t])
-    {
-        let mine = (me..parts.len()).step_by(threads);
-        match mine.chain((1..parts.len()).rev()).find(|p| !begun[*p]) {
-            Some(part) => {
-                begun[part] = true;
-                busy_until[me] += parts[part];
-            }
-            None => idle[me] = true,
-        }
-    }
-    busy_until.into_iter().max().unwrap_or(0)
-}
-
 /// The sum over windows of what the busiest thread and the coordinator do; and the number of windows.
 fn busiest_threads(steps: &[(RunStep, u64)], threads: usize) -> (u64, u64) {
     let (mut sum, mut meetings) = (0, 0);
@@ -90,7 +67,7 @@ fn busiest_threads(steps: &[(RunStep, u64)], threads: usize) -> (u64, u64) {
         if let RunStep::Partition(_) = step {
             parts.push(*ns);
         } else {
-            sum += busiest(&parts, threads) + ns;
+            sum += busiest_share(&parts, threads) + ns;
             meetings += u64::from(!parts.is_empty());
             parts.clear();
         }
@@ -230,25 +207,4 @@ fn steps_of(
     }
     let steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(steps.least.clone())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_that_is_done_takes_the_last_part_that_nobody_began() {
-        // Own parts 0 and 2, and 1 and 3: the second thread is at 1 until 90 others are done.
-        assert_eq!(busiest(&[10, 90, 20, 40], 2), 90);
-        assert_eq!(busiest(&[10, 90, 20, 40], 1), 160);
-        assert_eq!(busiest(&[10, 90], 4), 90);
-        assert_eq!(busiest(&[], 2), 0);
-    }
-
-    #[test]
-    fn the_first_part_stays_on_the_first_thread() {
-        // The second thread is idle while the first does both: it may not take the first part.
-        assert_eq!(busiest(&[5], 2), 5);
-        assert_eq!(busiest(&[5, 1, 1, 1], 2), 5);
-    }
 }

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use warpweave_framework::RunStep;
+use warpweave_framework::{RunStep, busiest_share};
 
-use super::{Machines, THREADS, busiest};
+use super::{Machines, THREADS};
 
 /// Windows of which one is watched.
 const EVERY: u64 = 31;
@@ -165,7 +165,7 @@ impl Counted {
                 }
                 Step::Coordinator => {
                     counted.watched += instructions;
-                    counted.longest += busiest(&parts, threads) + instructions;
+                    counted.longest += busiest_share(&parts, threads) + instructions;
                     counted.coordinator += instructions;
                     counted.windows += 1;
                     parts.clear();
