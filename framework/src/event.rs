@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::rc::Rc;
 
-use crate::event_queue::{Link, Linked};
+use crate::event_queue::Placed;
 use crate::time::Tick;
 use crate::world::{Agenda, Core, Plan, Waiting};
 
@@ -22,39 +22,82 @@ pub(crate) const NONE: u64 = u64::MAX;
 /// [`EventState::pending`] with one for the next delta cycle: earlier than all others.
 const DELTA: u64 = 0;
 
-/// No process.
-pub(crate) const NOBODY: u32 = u32::MAX;
-
-/// [`EventState::others`] of the deadline of a wait.
-pub(crate) const OF_WAIT: u32 = u32::MAX - 1;
-
-/// What the agenda knows of an event: all that a timed notification touches, side by side. Most
-/// events have one listener, found without a detour. The deadline of a wait has such an entry too.
+/// What the agenda knows of an event: all that a timed notification touches, side by side and
+/// small, because events are looked at in no order. The deadline of a wait has such an entry too.
 pub(crate) struct EventState {
-    /// The neighbours in the list of its tick.
-    link: Link,
     /// The tick of the pending notification, [`DELTA`] or [`NONE`].
     pub(crate) pending: u64,
-    /// The first method with this event in its sensitivity, or [`NOBODY`]; of a deadline its wait.
-    pub(crate) method: u32,
-    /// Which of [`Agenda::listeners`] are all others who listen, [`NOBODY`], or [`OF_WAIT`].
-    pub(crate) others: u32,
+    pub(crate) listener: Listener,
+    /// Where it is in the queue.
+    place: u32,
 }
 
-impl Linked for EventState {
+/// Who is told of an event. Most have one listener, found without a detour.
+#[derive(Clone, Copy)]
+pub(crate) struct Listener(u32);
+
+/// The same, spelled out.
+pub(crate) enum Who {
+    Nobody,
+    /// A method with this event in its sensitivity.
+    Method(u32),
+    /// Those of [`Agenda::listeners`] at this place.
+    Many(u32),
+    /// The wait whose deadline this is.
+    Wait(u32),
+}
+
+impl Listener {
+    const NOBODY: Self = Self(u32::MAX);
+    /// Bits that tell which kind it is.
+    const KIND: u32 = 0b11 << 30;
+    const MANY: u32 = 0b01 << 30;
+    const WAIT: u32 = 0b10 << 30;
+
+    pub(crate) fn new(who: &Who) -> Self {
+        let (kind, at) = match *who {
+            Who::Nobody => return Self::NOBODY,
+            Who::Method(at) => (0, at),
+            Who::Many(at) => (Self::MANY, at),
+            Who::Wait(at) => (Self::WAIT, at),
+        };
+        assert!(
+            at & Self::KIND == 0,
+            "at most 2^30 processes, waits and events"
+        );
+        Self(kind | at)
+    }
+
+    /// The method, if there is nobody else.
     #[inline(always)]
-    fn link(&self) -> &Link {
-        &self.link
+    pub(crate) fn method(self) -> Option<u32> {
+        (self.0 & Self::KIND == 0).then_some(self.0)
+    }
+
+    pub(crate) fn who(self) -> Who {
+        let at = self.0 & !Self::KIND;
+        match self.0 & Self::KIND {
+            0 => Who::Method(at),
+            Self::MANY => Who::Many(at),
+            Self::WAIT => Who::Wait(at),
+            _ => Who::Nobody,
+        }
+    }
+}
+
+impl Placed for EventState {
+    #[inline(always)]
+    fn place(&self) -> u32 {
+        self.place
     }
 
     #[inline(always)]
-    fn link_mut(&mut self) -> &mut Link {
-        &mut self.link
+    fn place_mut(&mut self) -> &mut u32 {
+        &mut self.place
     }
 }
 
-/// Who listens to an event besides its first method.
-#[derive(Default)]
+/// Who listens to an event, if it is not one method.
 pub(crate) struct Listeners {
     pub(crate) methods: Vec<u32>,
     /// Armed waits, and which of its events this one is to each.
@@ -63,7 +106,7 @@ pub(crate) struct Listeners {
 
 impl Event {
     pub(crate) fn new(core: &Rc<Core>, name: String) -> Self {
-        let id = core.agenda.borrow_mut().add_event(&name, NOBODY, NOBODY);
+        let id = core.agenda.borrow_mut().add_event(&name, &Who::Nobody);
         Self::from_id(core, id)
     }
 
@@ -90,10 +133,15 @@ impl Event {
     /// is pending.
     #[inline(always)]
     pub fn notify_after(&self, ticks: u64) {
-        let mut agenda = self.core.agenda.borrow_mut();
-        if !agenda.notify_soon(self.id, ticks) {
-            agenda.notify_after(self.id, ticks);
+        let done = (self.core.agenda.borrow_mut()).notify_soon(self.id, ticks);
+        if !done {
+            self.notify_in_any_case(ticks);
         }
+    }
+
+    #[inline(never)]
+    fn notify_in_any_case(&self, ticks: u64) {
+        (self.core.agenda.borrow_mut()).notify_after(self.id, ticks);
     }
 
     /// Notifies at `tick`, as [`Event::notify_after`]; a time that has passed means the next delta
@@ -119,12 +167,11 @@ impl Event {
 
 impl Agenda {
     /// Adds an event, or the deadline of a wait.
-    pub(crate) fn add_event(&mut self, name: &str, method: u32, others: u32) -> u32 {
+    pub(crate) fn add_event(&mut self, name: &str, who: &Who) -> u32 {
         self.events.push(EventState {
-            link: Link::LOOSE,
             pending: NONE,
-            method,
-            others,
+            listener: Listener::new(who),
+            place: 0,
         });
         self.event_names.push(name);
         self.events.len() as u32 - 1
@@ -132,22 +179,29 @@ impl Agenda {
 
     /// Adds `process` to the methods with `event` in their sensitivity.
     pub(crate) fn add_method(&mut self, event: u32, process: u32) {
-        let state = &mut self.events[event as usize];
-        if state.method == NOBODY {
-            state.method = process;
+        let listener = &mut self.events[event as usize].listener;
+        if let Who::Nobody = listener.who() {
+            *listener = Listener::new(&Who::Method(process));
         } else {
             self.listeners(event).methods.push(process);
         }
     }
 
-    /// Who listens to `event` besides its first method.
+    /// Who listens to `event`, as a list.
     pub(crate) fn listeners(&mut self, event: u32) -> &mut Listeners {
-        let others = &mut self.events[event as usize].others;
-        if *others == NOBODY {
-            *others = self.listeners.len() as u32;
-            self.listeners.push(Listeners::default());
-        }
-        &mut self.listeners[*others as usize]
+        let listener = &mut self.events[event as usize].listener;
+        let methods = match listener.who() {
+            Who::Nobody => Vec::new(),
+            Who::Method(method) => vec![method],
+            Who::Many(at) => return &mut self.listeners[at as usize],
+            Who::Wait(_) => unreachable!("a deadline is nobody's event"),
+        };
+        *listener = Listener::new(&Who::Many(self.listeners.len() as u32));
+        self.listeners.push(Listeners {
+            methods,
+            waits: Vec::new(),
+        });
+        self.listeners.last_mut().expect("it was just added")
     }
 
     pub(crate) fn notify_delta(&mut self, event: u32) {
@@ -162,16 +216,14 @@ impl Agenda {
     /// whether it did.
     #[inline(always)]
     fn notify_soon(&mut self, event: u32, ticks: u64) -> bool {
-        let pending = self.events[event as usize].pending;
-        let simple = pending == NONE && ticks != 0 && !self.any_background;
-        let done = simple && self.queue.push_soon(&mut self.events, ticks, event);
+        let state = &mut self.events[event as usize];
+        let done = state.pending == NONE && self.queue.push_soon(state, ticks, event);
         if done {
-            self.events[event as usize].pending = self.now + ticks;
+            state.pending = self.now + ticks;
         }
         done
     }
 
-    #[inline(never)]
     fn notify_after(&mut self, event: u32, ticks: u64) {
         if ticks == 0 {
             return self.notify_delta(event);

@@ -5,9 +5,11 @@
 //! [`QueueKind::Sorted`] is as simple as can be, so that tests can hold the one against the other.
 
 mod far;
+mod lists;
 mod sorted;
 mod wheel;
 
+pub(crate) use lists::Due;
 use sorted::Sorted;
 use wheel::Wheel;
 
@@ -26,33 +28,15 @@ pub enum QueueKind {
 /// No item.
 const NONE: u32 = u32::MAX;
 
-/// The neighbours of an item in the list of its tick.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
-    before: u32,
-    after: u32,
-}
-
-impl Link {
-    /// Those of an item that is in no list.
-    pub(crate) const LOOSE: Self = Self {
-        before: NONE,
-        after: NONE,
-    };
-}
-
 /// What the queue orders by tick; each waits for one tick at most. The items are in a table of
-/// their owner and known by their place in it, so that the links are where the item is looked at
-/// anyway.
-pub(crate) trait Linked {
+/// their owner and known by their number in it, so that an item's place in the queue is where the
+/// item is looked at anyway.
+pub(crate) trait Placed {
     /// For the queue alone.
-    fn link(&self) -> &Link;
+    fn place(&self) -> u32;
     /// For the queue alone.
-    fn link_mut(&mut self) -> &mut Link;
+    fn place_mut(&mut self) -> &mut u32;
 }
-
-/// The items of the current time that have not been read yet.
-pub(crate) struct Due(u32);
 
 /// Items by tick; those of one tick come out as they went in.
 pub(crate) struct EventQueue {
@@ -65,6 +49,11 @@ pub(crate) struct EventQueue {
     background: usize,
     /// Which ones, a bit each.
     is_background: Vec<u64>,
+    /// Whether any item may be put in the background.
+    expects_background: bool,
+    /// How many ticks ahead [`EventQueue::push_soon`] reaches; 0 where more than adding to the
+    /// wheel is to be done.
+    reach: u64,
 }
 
 impl EventQueue {
@@ -75,42 +64,59 @@ impl EventQueue {
             pending: 0,
             background: 0,
             is_background: Vec::new(),
+            expects_background: false,
+            reach: Wheel::REACH,
         }
     }
 
+    fn set_reach(&mut self) {
+        let is_plain = self.sorted.is_none() && !self.expects_background;
+        self.reach = if is_plain { Wheel::REACH } else { 0 };
+    }
+
+    /// Says that items may be put in the background from now on.
+    pub(crate) fn expect_background(&mut self) {
+        self.expects_background = true;
+        self.set_reach();
+    }
+
+    /// Whether items may be put in the background.
+    pub(crate) fn expects_background(&self) -> bool {
+        self.expects_background
+    }
+
     /// Goes on with a queue of another kind, which takes over what is pending after `now`.
-    pub(crate) fn change_kind(&mut self, table: &mut [impl Linked], kind: QueueKind, now: u64) {
+    pub(crate) fn change_kind(&mut self, table: &mut [impl Placed], kind: QueueKind, now: u64) {
         let mut moved = Vec::new();
         while let Some(tick) = self.next_tick() {
             self.advance(table, tick);
-            let mut due = self.wheel.take_due();
-            while let Some(item) = match &mut self.sorted {
-                None => Wheel::next_due(table, &mut due),
-                Some(sorted) => sorted.pop(tick),
-            } {
-                moved.push((tick, item));
+            let mut due = self.take_due(tick);
+            while self.wheel.next_due(&mut due) {
+                moved.extend(due.items().map(|item| (tick, item)));
             }
         }
         self.wheel.turn_back(now);
         self.sorted = (kind == QueueKind::Sorted).then(Box::default);
+        self.set_reach();
+        self.pending = moved.len();
         for (tick, item) in moved {
             self.order_push(table, tick, item);
         }
     }
 
     /// Adds an item at `tick`, after the current time. Beyond the horizon it never comes.
-    pub(crate) fn push(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
+    pub(crate) fn push(&mut self, table: &mut [impl Placed], tick: u64, item: u32) {
         if tick <= TICK_MAX {
             self.pending += 1;
             self.order_push(table, tick, item);
         }
     }
 
-    /// Does what [`EventQueue::push`] does where that takes but a few steps: less than
-    /// [`wheel::SLOTS`] ticks ahead. Says whether it did.
+    /// Does what [`EventQueue::push`] does where that takes but a few steps and no new memory: for
+    /// an item whose `entry` is given, 1 to [`Wheel::REACH`] ticks ahead. Says whether it did.
     #[inline(always)]
-    pub(crate) fn push_soon(&mut self, table: &mut [impl Linked], ticks: u64, item: u32) -> bool {
-        let done = self.sorted.is_none() && self.wheel.push_soon(table, ticks, item);
+    pub(crate) fn push_soon(&mut self, entry: &mut impl Placed, ticks: u64, item: u32) -> bool {
+        let done = ticks.wrapping_sub(1) < self.reach && self.wheel.push_soon(entry, ticks, item);
         self.pending += usize::from(done);
         done
     }
@@ -143,7 +149,7 @@ impl EventQueue {
     }
 
     /// Removes the item that was added at `tick`, after the current time.
-    pub(crate) fn remove(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
+    pub(crate) fn remove(&mut self, table: &mut [impl Placed], tick: u64, item: u32) {
         if tick <= TICK_MAX {
             self.pending -= 1;
             self.bring_to_foreground(item);
@@ -154,28 +160,26 @@ impl EventQueue {
         }
     }
 
-    /// Takes the items of the current time out of the queue; they are read one by one by
-    /// [`EventQueue::next_due`] before anything else is done with it.
+    /// Takes the items of the current time, `now`, out of the queue; they are read by
+    /// [`EventQueue::next_due`].
     #[inline]
-    pub(crate) fn take_due(&mut self) -> Due {
-        Due(self.wheel.take_due())
+    pub(crate) fn take_due(&mut self, now: u64) -> Due {
+        if let Some(sorted) = &mut self.sorted {
+            self.wheel.put_due(std::iter::from_fn(|| sorted.pop(now)));
+        }
+        let (due, count) = self.wheel.take_due();
+        self.pending -= count;
+        due
     }
 
-    /// The next item of the current time, `now`.
+    /// Goes on to the next items of a time that has come, if there are any.
     #[inline(always)]
-    pub(crate) fn next_due(
-        &mut self,
-        table: &[impl Linked],
-        now: u64,
-        due: &mut Due,
-    ) -> Option<u32> {
-        let item = match &mut self.sorted {
-            None => Wheel::next_due(table, &mut due.0)?,
-            Some(sorted) => sorted.pop(now)?,
-        };
-        self.pending -= 1;
-        self.bring_to_foreground(item);
-        Some(item)
+    pub(crate) fn next_due(&mut self, due: &mut Due) -> bool {
+        let any = self.wheel.next_due(due);
+        if any && self.background > 0 {
+            due.items().for_each(|item| self.bring_to_foreground(item));
+        }
+        any
     }
 
     /// The tick of the first item.
@@ -189,11 +193,11 @@ impl EventQueue {
 
     /// Moves the current time to `tick`, which must not be later than the first item.
     #[inline]
-    pub(crate) fn advance(&mut self, table: &mut [impl Linked], tick: u64) {
+    pub(crate) fn advance(&mut self, table: &mut [impl Placed], tick: u64) {
         self.wheel.advance(table, tick);
     }
 
-    fn order_push(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
+    fn order_push(&mut self, table: &mut [impl Placed], tick: u64, item: u32) {
         match &mut self.sorted {
             None => self.wheel.push(table, tick, item),
             Some(sorted) => sorted.push(tick, item),
@@ -209,8 +213,15 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        Push { delay: u64, background: bool },
-        RemoveOne(usize),
+        Push {
+            delay: u64,
+            count: usize,
+            background: bool,
+        },
+        Remove {
+            first: usize,
+            count: usize,
+        },
         TakeNext,
         Advance(u64),
         ChangeKind(QueueKind),
@@ -219,27 +230,33 @@ mod tests {
     fn step() -> impl Strategy<Value = Step> {
         let delay = prop_oneof![1..50u64, 1..5000u64, 4090..4100u64, 1..100_000u64];
         prop_oneof![
-            6 => (delay, any::<bool>()).prop_map(|(delay, background)| Step::Push { delay, background }),
-            1 => any::<usize>().prop_map(Step::RemoveOne),
+            6 => (delay, prop_oneof![Just(1), 1..40_usize], any::<bool>())
+                .prop_map(|(delay, count, background)| Step::Push { delay, count, background }),
+            1 => (any::<usize>(), prop_oneof![Just(1), 1..40_usize])
+                .prop_map(|(first, count)| Step::Remove { first, count }),
             4 => Just(Step::TakeNext),
             1 => (0..6000u64).prop_map(Step::Advance),
             1 => prop_oneof![Just(QueueKind::Wheel), Just(QueueKind::Sorted)].prop_map(Step::ChangeKind),
         ]
     }
 
-    impl Linked for Link {
-        fn link(&self) -> &Link {
-            self
+    impl Placed for u32 {
+        fn place(&self) -> u32 {
+            *self
         }
 
-        fn link_mut(&mut self) -> &mut Link {
+        fn place_mut(&mut self) -> &mut u32 {
             self
         }
     }
 
-    fn take(queue: &mut EventQueue, table: &[Link], now: u64) -> Vec<u32> {
-        let mut due = queue.take_due();
-        std::iter::from_fn(|| queue.next_due(table, now, &mut due)).collect()
+    fn take(queue: &mut EventQueue, now: u64) -> Vec<u32> {
+        let mut due = queue.take_due(now);
+        let mut items = Vec::new();
+        while queue.next_due(&mut due) {
+            items.extend(due.items());
+        }
+        items
     }
 
     proptest! {
@@ -248,37 +265,42 @@ mod tests {
         #[test]
         fn the_queue_agrees_with_a_sorted_list(steps in prop::collection::vec(step(), 1..200)) {
             let mut queue = EventQueue::new();
-            let table = &mut [Link::LOOSE; 200][..];
+            let table = &mut [0; 400][..];
             // Tick, item and whether it is in the background; by tick, stable.
             let mut model: Vec<(u64, u32, bool)> = Vec::new();
             // Numbers are used again, as those of events are.
-            let mut free: Vec<u32> = (0..200).rev().collect();
+            let mut free: Vec<u32> = (0..400).rev().collect();
             let mut now = 0;
             for step in steps {
                 match step {
-                    Step::Push { delay, background } => {
-                        let (tick, id) = (now + delay, free.pop().unwrap());
-                        if !queue.push_soon(table, delay, id) {
-                            queue.push(table, tick, id);
+                    Step::Push { delay, count, background } => {
+                        let tick = now + delay;
+                        for id in free.split_off(free.len().saturating_sub(count)) {
+                            if !queue.push_soon(&mut table[id as usize], delay, id) {
+                                queue.push(table, tick, id);
+                            }
+                            if background {
+                                queue.put_in_background(id);
+                            }
+                            let at = model.partition_point(|(t, ..)| *t <= tick);
+                            model.insert(at, (tick, id, background));
                         }
-                        if background {
-                            queue.put_in_background(id);
+                    }
+                    Step::Remove { first, count } if !model.is_empty() => {
+                        let first = first % model.len();
+                        let end = model.len().min(first + count);
+                        for (tick, id, _) in model.drain(first..end) {
+                            queue.remove(table, tick, id);
+                            free.push(id);
                         }
-                        let at = model.partition_point(|(t, ..)| *t <= tick);
-                        model.insert(at, (tick, id, background));
                     }
-                    Step::RemoveOne(which) if !model.is_empty() => {
-                        let (tick, id, _) = model.remove(which % model.len());
-                        queue.remove(table, tick, id);
-                        free.push(id);
-                    }
-                    Step::RemoveOne(_) => {}
+                    Step::Remove { .. } => {}
                     Step::TakeNext => {
                         prop_assert_eq!(queue.next_tick(), model.first().map(|(tick, ..)| *tick));
                         if let Some(tick) = queue.next_tick() {
                             now = tick;
                             queue.advance(table, tick);
-                            let items: Vec<_> = take(&mut queue, table, now);
+                            let items: Vec<_> = take(&mut queue, now);
                             let due = model.partition_point(|(t, ..)| *t <= tick);
                             let expected: Vec<_> = model.drain(..due).map(|(_, id, _)| id).collect();
                             free.extend(&items);
@@ -289,7 +311,7 @@ mod tests {
                         now = model.first().map_or(now + by, |(first, ..)| *first.min(&(now + by)));
                         queue.advance(table, now);
                         // What is due at the new time comes out before time goes on.
-                        for item in take(&mut queue, table, now) {
+                        for item in take(&mut queue, now) {
                             let (tick, id, _) = model.remove(0);
                             prop_assert_eq!((now, item), (tick, id));
                             free.push(item);
@@ -306,7 +328,7 @@ mod tests {
     fn an_item_beyond_the_horizon_never_comes() {
         for kind in [QueueKind::Wheel, QueueKind::Sorted] {
             let mut queue = EventQueue::new();
-            let table = &mut [Link::LOOSE][..];
+            let table = &mut [0][..];
             queue.change_kind(table, kind, 0);
             queue.push(table, u64::MAX, 0);
             assert_eq!(queue.next_tick(), None);

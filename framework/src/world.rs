@@ -261,7 +261,9 @@ impl World {
 
     /// Sets how many delta cycles one time may take before the run fails (10 000 unless set).
     pub fn set_delta_limit(&self, limit: u32) {
-        self.core.agenda.borrow_mut().delta_limit = limit;
+        let mut agenda = self.core.agenda.borrow_mut();
+        agenda.delta_limit = limit;
+        agenda.set_run_limit();
     }
 
     /// Chooses the queue of timed notifications; no result depends on it.

@@ -5,45 +5,40 @@
 //!   far:  heap ordered by (tick, sequence) ── moves to the near part before its ticks are reached
 //! ```
 //!
-//! The lists run through links in the items themselves, so nothing is allocated, and removing costs
-//! the same wherever the item is.
+//! An item knows its place in either part, so removing costs the same wherever it is. Lists and heap
+//! keep their memory: in steady state nothing is allocated.
 
+use super::Placed;
 use super::far::FarHeap;
-use super::{Link, Linked, NONE};
+use super::lists::{Due, List, Pool};
 
 /// Ticks the near part covers: 64 words of 64 bits.
-pub(super) const SLOTS: u64 = 64 * 64;
+const SLOTS: u64 = 64 * 64;
 
 pub(super) struct Wheel {
     /// The time up to which items have been taken.
     now: u64,
-    slots: Box<[Slot; SLOTS as usize]>,
+    slots: Box<[List; SLOTS as usize]>,
+    pool: Pool,
+    /// Bit per slot whose list is not empty.
     occupied: [u64; 64],
     /// Bit per word of `occupied` that is not zero.
     summary: u64,
     far: FarHeap,
 }
 
-/// The ends of the list of one tick.
-#[derive(Clone, Copy)]
-struct Slot {
-    first: u32,
-    last: u32,
-}
-
-const EMPTY: Slot = Slot {
-    first: NONE,
-    last: NONE,
-};
-
 impl Wheel {
+    /// How many ticks ahead the near part reaches.
+    pub(super) const REACH: u64 = SLOTS - 1;
+
     pub(super) fn new() -> Self {
         Self {
             now: 0,
-            slots: vec![EMPTY; SLOTS as usize]
+            slots: vec![List::EMPTY; SLOTS as usize]
                 .into_boxed_slice()
                 .try_into()
                 .unwrap_or_else(|_| unreachable!("it has this length")),
+            pool: Pool::new(),
             occupied: [0; 64],
             summary: 0,
             far: FarHeap::default(),
@@ -56,40 +51,47 @@ impl Wheel {
         self.now = now;
     }
 
-    pub(super) fn push(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
+    pub(super) fn push(&mut self, table: &mut [impl Placed], tick: u64, item: u32) {
         debug_assert!(tick >= self.now);
         if tick - self.now < SLOTS {
-            self.push_near(table, tick, item);
+            self.put(table[item as usize].place_mut(), tick, item);
         } else {
             self.far.push(tick, item);
         }
     }
 
-    #[inline(always)]
-    pub(super) fn push_soon(&mut self, table: &mut [impl Linked], ticks: u64, item: u32) -> bool {
-        let near = ticks < SLOTS;
-        if near {
-            self.push_near(table, self.now + ticks, item);
+    /// Adds an item to the near part; its place goes to `place`.
+    fn put(&mut self, place: &mut u32, tick: u64, item: u32) {
+        if !self.put_soon(place, tick, item) {
+            self.pool.grow();
+            self.put_soon(place, tick, item);
         }
-        near
+    }
+
+    /// Adds an item at most [`Wheel::REACH`] ticks ahead, if that takes no new memory. Says whether
+    /// it did.
+    #[inline(always)]
+    pub(super) fn push_soon(&mut self, entry: &mut impl Placed, ticks: u64, item: u32) -> bool {
+        debug_assert!(ticks <= Self::REACH);
+        self.put_soon(entry.place_mut(), self.now + ticks, item)
     }
 
     #[inline(always)]
-    fn push_near(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
+    fn put_soon(&mut self, place: &mut u32, tick: u64, item: u32) -> bool {
         let at = (tick % SLOTS) as usize;
-        let before = self.slots[at].last;
-        *table[item as usize].link_mut() = Link {
-            before,
-            after: NONE,
-        };
-        self.slots[at].last = item;
-        if before == NONE {
-            self.slots[at].first = item;
-            self.occupied[at / 64] |= 1 << (at % 64);
-            self.summary |= 1 << (at / 64);
-        } else {
-            table[before as usize].link_mut().after = item;
+        let list = &mut self.slots[at];
+        if list.is_full() {
+            let is_first = list.is_empty();
+            if !self.pool.extend(list) {
+                return false;
+            }
+            if is_first {
+                self.occupied[at / 64] |= 1 << (at % 64);
+                self.summary |= 1 << (at / 64);
+            }
         }
+        *place = self.pool.push(list, item);
+        true
     }
 
     #[inline]
@@ -101,21 +103,14 @@ impl Wheel {
         }
     }
 
-    pub(super) fn remove(&mut self, table: &mut [impl Linked], tick: u64, item: u32) {
+    pub(super) fn remove(&mut self, table: &mut [impl Placed], tick: u64, item: u32) {
         if tick - self.now >= SLOTS {
             return self.far.remove(item);
         }
         let at = (tick % SLOTS) as usize;
-        let Link { before, after } = *table[item as usize].link();
-        match before {
-            NONE => self.slots[at].first = after,
-            _ => table[before as usize].link_mut().after = after,
-        }
-        match after {
-            NONE => self.slots[at].last = before,
-            _ => table[after as usize].link_mut().before = before,
-        }
-        if self.slots[at].first == NONE {
+        let place = table[item as usize].place();
+        self.pool.remove(&mut self.slots[at], table, place);
+        if self.slots[at].is_empty() {
             self.mark_empty(at);
         }
     }
@@ -141,7 +136,7 @@ impl Wheel {
     }
 
     #[inline]
-    pub(super) fn advance(&mut self, table: &mut [impl Linked], tick: u64) {
+    pub(super) fn advance(&mut self, table: &mut [impl Placed], tick: u64) {
         debug_assert!(tick >= self.now);
         self.now = tick;
         while let Some(due) = self.far.first_tick()
@@ -152,26 +147,26 @@ impl Wheel {
         }
     }
 
-    /// Takes the list of the current time away; returns its first item for [`Wheel::next_due`].
-    #[inline]
-    pub(super) fn take_due(&mut self) -> u32 {
-        let at = (self.now % SLOTS) as usize;
-        let first = self.slots[at].first;
-        if first != NONE {
-            self.slots[at] = EMPTY;
-            self.mark_empty(at);
+    /// Adds items of the current time, which are taken next.
+    pub(super) fn put_due(&mut self, items: impl Iterator<Item = u32>) {
+        for item in items {
+            self.put(&mut 0, self.now, item);
         }
-        first
     }
 
-    /// The item at `due`, which moves on to the one after it.
-    #[inline(always)]
-    pub(super) fn next_due(table: &[impl Linked], due: &mut u32) -> Option<u32> {
-        let item = *due;
-        if item == NONE {
-            return None;
+    /// Takes the items of the current time, to be read by [`Wheel::next_due`], and how many.
+    #[inline]
+    pub(super) fn take_due(&mut self) -> (Due, usize) {
+        let at = (self.now % SLOTS) as usize;
+        let list = std::mem::replace(&mut self.slots[at], List::EMPTY);
+        if !list.is_empty() {
+            self.mark_empty(at);
         }
-        *due = table[item as usize].link().after;
-        Some(item)
+        (Due::new(list), list.count() as usize)
+    }
+
+    #[inline(always)]
+    pub(super) fn next_due(&mut self, due: &mut Due) -> bool {
+        self.pool.next(due)
     }
 }

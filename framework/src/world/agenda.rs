@@ -2,11 +2,13 @@
 
 use std::rc::Rc;
 
+use prefetch_index::prefetch_index;
+
 use super::names::Names;
 use super::process::{Body, Entry, Readiness};
 use super::wait::{NEVER, Plan, Wait, What};
 use crate::builder::ClockId;
-use crate::event::{EventState, Listeners, NOBODY, NONE, OF_WAIT};
+use crate::event::{EventState, Listeners, NONE, Who};
 use crate::event_queue::EventQueue;
 use crate::report::Reports;
 use crate::time::TICK_MAX;
@@ -14,6 +16,9 @@ use crate::wave::Waves;
 
 /// Delta cycles at one time after which processes are taken to run in circles.
 const DELTA_LIMIT: u32 = 10_000;
+
+/// Fewer than these are not worth being fetched before they are looked at.
+pub(super) const FEW: usize = 4;
 
 /// A channel of the event world that takes its new state in the update phase.
 ///
@@ -39,8 +44,6 @@ pub(crate) struct Agenda {
     /// By process; apart from the rest, because every event looks at it.
     pub(super) readiness: Vec<Readiness>,
     pub(super) processes: Vec<Entry>,
-    /// Whether any process is in the background.
-    pub(crate) any_background: bool,
     process_names: Names,
     /// There are bodies to be put in place or taken away before the next process runs.
     pub(super) chores: bool,
@@ -56,7 +59,9 @@ pub(crate) struct Agenda {
     /// Instances whose ports processes have just turned to.
     pub(crate) port_wakes: Vec<u32>,
     pub(super) periods: Vec<u64>,
-    pub(crate) delta_limit: u32,
+    pub(super) delta_limit: u32,
+    /// How often processes may run in one evaluation phase.
+    pub(super) run_limit: usize,
     pub(super) taken: u64,
     pub(super) discharged: u64,
     pub(crate) failure: Option<String>,
@@ -93,7 +98,6 @@ impl Agenda {
             updates: Vec::new(),
             readiness: Vec::new(),
             processes: Vec::new(),
-            any_background: false,
             process_names: Names::default(),
             chores: false,
             added: Vec::new(),
@@ -105,6 +109,7 @@ impl Agenda {
             port_wakes: Vec::new(),
             periods: Vec::new(),
             delta_limit: DELTA_LIMIT,
+            run_limit: 0,
             taken: 0,
             discharged: 0,
             failure: None,
@@ -115,6 +120,10 @@ impl Agenda {
             spare_waits: Vec::new(),
             spare_updates: Vec::new(),
         }
+    }
+
+    pub(super) fn set_run_limit(&mut self) {
+        self.run_limit = self.delta_limit as usize * self.processes.len();
     }
 
     pub(super) fn has_work(&self) -> bool {
@@ -133,7 +142,9 @@ impl Agenda {
     }
 
     pub(super) fn add_process(&mut self, name: &str, entry: Entry, body: Body) -> u32 {
-        self.any_background |= entry.background;
+        if entry.background {
+            self.queue.expect_background();
+        }
         self.processes.push(entry);
         self.readiness.push(Readiness::Waiting);
         self.process_names.push(name);
@@ -159,7 +170,7 @@ impl Agenda {
     #[inline]
     pub(crate) fn schedule(&mut self, tick: u64, item: u32) {
         self.queue.push(&mut self.events, tick, item);
-        if self.any_background && self.is_in_background() && tick <= TICK_MAX {
+        if self.queue.expects_background() && self.is_in_background() && tick <= TICK_MAX {
             self.queue.put_in_background(item);
         }
     }
@@ -172,10 +183,21 @@ impl Agenda {
     }
 
     /// Timed notifications and ended waits at ports.
+    ///
+    /// Events that are due are anywhere in memory: many are fetched together, instead of waited for
+    /// one by one.
+    #[inline(never)]
     pub(super) fn start(&mut self, ports: &[u32]) {
-        let mut due = self.queue.take_due();
-        while let Some(item) = self.queue.next_due(&self.events, self.now, &mut due) {
-            self.trigger(item);
+        let mut due = self.queue.take_due(self.now);
+        while self.queue.next_due(&mut due) {
+            if due.count() > FEW {
+                for event in due.items() {
+                    prefetch_index(&self.events[..], event as usize);
+                }
+            }
+            for event in due.items() {
+                self.trigger(event);
+            }
         }
         for port in ports {
             if let Some(wait) = self.ports[*port as usize].waiting.take() {
@@ -203,11 +225,10 @@ impl Agenda {
     pub(super) fn trigger(&mut self, event: u32) {
         let state = &mut self.events[event as usize];
         state.pending = NONE;
-        let (method, others) = (state.method, state.others);
-        if others != NOBODY {
-            self.trigger_all(method, others);
-        } else if method != NOBODY {
-            self.run_sensitive(method);
+        let listener = state.listener;
+        match listener.method() {
+            Some(method) => self.run_sensitive(method),
+            None => self.trigger_all(&listener.who()),
         }
     }
 
@@ -238,13 +259,13 @@ impl Agenda {
     }
 
     #[inline(never)]
-    fn trigger_all(&mut self, method: u32, others: u32) {
-        if others == OF_WAIT {
-            return self.end_wait(method, DEADLINE);
-        }
-        if method != NOBODY {
-            self.run_sensitive(method);
-        }
+    fn trigger_all(&mut self, who: &Who) {
+        let others = match *who {
+            Who::Nobody => return,
+            Who::Method(method) => return self.run_sensitive(method),
+            Who::Many(others) => others,
+            Who::Wait(wait) => return self.end_wait(wait, DEADLINE),
+        };
         for i in 0..self.listeners[others as usize].methods.len() {
             let method = self.listeners[others as usize].methods[i];
             self.run_sensitive(method);
@@ -312,7 +333,7 @@ impl Agenda {
         }
         let new = wait as usize == self.waits.len();
         let timer = if new {
-            self.add_event("", wait, OF_WAIT)
+            self.add_event("", &Who::Wait(wait))
         } else {
             self.waits[wait as usize].timer
         };

@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Waker};
 
+use prefetch_index::prefetch_index;
+
 use super::Core;
 use crate::event::Event;
 
@@ -17,6 +19,17 @@ pub struct Process {
 
 /// What a process does, until it has ended.
 pub(super) type Body = Option<Pin<Box<dyn Run>>>;
+
+/// Has the cache fetch what `process` does.
+#[inline(always)]
+pub(super) fn fetch(bodies: &[Body], process: u32) {
+    if let Some(Some(body)) = bodies.get(process as usize) {
+        // The crate takes elements of slices, inside of them or not.
+        let slice: &[u8] = &[];
+        let address = std::ptr::from_ref(&**body).addr();
+        prefetch_index(slice, address.wrapping_sub(slice.as_ptr().addr()));
+    }
+}
 
 /// What a process does in one turn.
 pub(super) trait Run {

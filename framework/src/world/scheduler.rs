@@ -1,6 +1,7 @@
 //! The phases of a tick: timed notifications, then evaluate, update and delta until all is quiet.
 
-use super::process::{Body, Readiness};
+use super::agenda::FEW;
+use super::process::{Body, Readiness, fetch};
 use super::{Agenda, World};
 use crate::time::Tick;
 
@@ -53,7 +54,10 @@ impl World {
         drop(agenda);
         let mut deltas = 0;
         loop {
-            self.evaluate();
+            self.evaluate(deltas == 0);
+            if !self.core.agenda.borrow().has_work() {
+                return;
+            }
             self.update();
             let mut agenda = self.core.agenda.borrow_mut();
             agenda.notify_deltas();
@@ -68,54 +72,53 @@ impl World {
         }
     }
 
-    /// Runs every runnable process, and those they notify immediately.
-    fn evaluate(&self) {
+    /// Runs every runnable process, and those they notify immediately. The first time at a tick
+    /// they are anywhere in memory, and fetched together: waiting for them one by one takes longer
+    /// than running them.
+    #[inline(never)]
+    fn evaluate(&self, first: bool) {
         let mut bodies = self.core.bodies.borrow_mut();
-        let (mut runs, mut limit) = (0, self.core.agenda.borrow().run_limit());
+        let mut runs = 0;
         loop {
             let mut agenda = self.core.agenda.borrow_mut();
             if agenda.chores {
-                agenda = self.do_chores(agenda, &mut bodies);
-                limit = agenda.run_limit();
+                drop(agenda);
+                self.do_chores(&mut bodies);
+                continue;
             }
             let Some(&process) = agenda.runnable.get(runs) else {
                 agenda.runnable.clear();
                 agenda.current = None;
                 return;
             };
-            if runs >= limit {
-                agenda.runnable.drain(..runs);
-                agenda.current = None;
-                agenda.fail_in_circles("immediate notifications");
+            if runs % TOGETHER == 0 && !agenda.prepare(runs, first.then_some(&bodies)) {
                 return;
             }
             runs += 1;
-            let readiness = &mut agenda.readiness[process as usize];
-            if *readiness != Readiness::Queued {
-                // Killed while it waited for its turn.
-                continue;
-            }
-            *readiness = Readiness::Waiting;
-            agenda.current = Some(process);
-            drop(agenda);
-            let body = &mut bodies[process as usize];
-            if let Some(running) = body
-                && running.as_mut().run()
-            {
-                *body = None;
-                self.core.agenda.borrow_mut().end_process(process);
+            // Without a body it was killed while it waited for its turn.
+            if let Some(body) = &mut bodies[process as usize] {
+                agenda.readiness[process as usize] = Readiness::Waiting;
+                agenda.current = Some(process);
+                drop(agenda);
+                if body.as_mut().run() {
+                    self.end(process, &mut bodies);
+                }
             }
         }
     }
 
+    #[inline(never)]
+    fn end(&self, process: u32, bodies: &mut [Body]) {
+        bodies[process as usize] = None;
+        self.core.agenda.borrow_mut().end_process(process);
+    }
+
     /// Puts new bodies in their places and takes those of killed processes away.
-    #[cold]
-    fn do_chores<'a>(
-        &'a self,
-        mut agenda: std::cell::RefMut<'a, Agenda>,
-        bodies: &mut Vec<Body>,
-    ) -> std::cell::RefMut<'a, Agenda> {
+    #[inline(never)]
+    fn do_chores(&self, bodies: &mut Vec<Body>) {
+        let mut agenda = self.core.agenda.borrow_mut();
         agenda.chores = false;
+        agenda.set_run_limit();
         bodies.append(&mut agenda.added);
         agenda.current = None;
         while let Some(process) = agenda.killed.pop() {
@@ -125,7 +128,6 @@ impl World {
             drop(body);
             agenda = self.core.agenda.borrow_mut();
         }
-        agenda
     }
 
     fn update(&self) {
@@ -162,10 +164,29 @@ impl World {
     }
 }
 
+/// So many bodies are fetched together.
+const TOGETHER: usize = 16;
+
 impl Agenda {
-    /// How often processes may run in one evaluation phase.
-    fn run_limit(&self) -> usize {
-        self.delta_limit as usize * self.processes.len()
+    /// Has the cache fetch those of `bodies` that run after the first `runs`. Refuses if too many
+    /// have run in this evaluation phase.
+    #[inline(never)]
+    fn prepare(&mut self, runs: usize, bodies: Option<&Vec<Body>>) -> bool {
+        if runs >= self.run_limit {
+            self.runnable.drain(..runs);
+            self.current = None;
+            self.fail_in_circles("immediate notifications");
+            return false;
+        }
+        let next = &self.runnable[runs..];
+        if let Some(bodies) = bodies
+            && next.len() > FEW
+        {
+            for process in next.iter().take(TOGETHER) {
+                fetch(bodies, *process);
+            }
+        }
+        true
     }
 
     fn pass_time(&mut self, tick: u64) {
