@@ -31,6 +31,9 @@ const FULL: u64 = 1 << 63;
 struct Slot<T> {
     stamp: AtomicU64,
     value: UnsafeCell<MaybeUninit<T>>,
+    /// Of the first slot: the producer found no room and sleeps until a credit is on its way. It is
+    /// here, and not by itself, because the consumer looks at it after every message.
+    blocked: AtomicBool,
 }
 
 // SAFETY: a slot is shared by one producer and one consumer. The stamp protocol above gives each
@@ -56,21 +59,16 @@ pub(crate) fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
         .map(|_| Slot {
             stamp: AtomicU64::new(0),
             value: UnsafeCell::new(MaybeUninit::uninit()),
+            blocked: AtomicBool::new(false),
         })
         .collect();
-    let blocked = Arc::new(AtomicBool::new(false));
     (
         Producer {
             slots: Arc::clone(&slots),
-            blocked: Arc::clone(&blocked),
             at: 0,
             last: capacity - 1,
         },
-        Consumer {
-            slots,
-            blocked,
-            at: 0,
-        },
+        Consumer { slots, at: 0 },
     )
 }
 
@@ -128,8 +126,6 @@ fn slot_at<T>(slots: &[Slot<T>], at: usize) -> &Slot<T> {
 /// The writing end.
 pub(crate) struct Producer<T> {
     slots: Arc<[Slot<T>]>,
-    /// The producer found no room and sleeps until a credit is on its way.
-    blocked: Arc<AtomicBool>,
     at: usize,
     /// The slot before `at`.
     last: usize,
@@ -231,12 +227,12 @@ impl<T> Producer<T> {
     /// Asks the consumer to wake the producer at its next pop, or not to.
     #[inline]
     pub(crate) fn set_blocked(&self, blocked: bool) {
-        self.blocked.store(blocked, Ordering::Release);
+        self.slots[0].blocked.store(blocked, Ordering::Release);
     }
 
     /// Whether the producer waits for a credit.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.blocked.load(Ordering::Acquire)
+        self.slots[0].blocked.load(Ordering::Acquire)
     }
 
     /// Messages in the ring, visible or in flight.
@@ -253,8 +249,6 @@ impl<T> Producer<T> {
 /// The reading end.
 pub(crate) struct Consumer<T> {
     slots: Arc<[Slot<T>]>,
-    /// The producer found no room and sleeps until a credit is on its way.
-    blocked: Arc<AtomicBool>,
     at: usize,
 }
 
@@ -346,7 +340,8 @@ impl<T> Consumer<T> {
     #[inline]
     pub(crate) fn take_blocked(&self) -> bool {
         // The plain load keeps the common case free of a locked instruction.
-        self.blocked.load(Ordering::Acquire) && self.blocked.swap(false, Ordering::AcqRel)
+        let blocked = &slot_at(&self.slots, 0).blocked;
+        blocked.load(Ordering::Acquire) && blocked.swap(false, Ordering::AcqRel)
     }
 
     /// Messages in the ring, visible or in flight.
