@@ -387,3 +387,63 @@ impl Simulation {
         self.instances.iter().map(|i| i.place.partition).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Component, Context, EngineOptions, Frequency, Next, Ports, RunLimits, SystemBuilder,
+    };
+
+    /// Busy for so many cycles.
+    struct Toil(Cycle);
+
+    impl Component for Toil {
+        fn ports(&mut self, _: &mut Ports<'_>) {}
+
+        fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+            if ctx.cycle() < self.0 {
+                Next::Busy
+            } else {
+                Next::Idle
+            }
+        }
+    }
+
+    /// A system divided in two when nothing is known of the work, and run then.
+    fn run(work: [Cycle; 6]) -> Simulation {
+        let mut builder = SystemBuilder::new();
+        let clock = builder.clock("core", Frequency::new(1_000_000_000, 1).unwrap());
+        for (i, cycles) in work.into_iter().enumerate() {
+            builder.add(format!("toil[{i}]"), clock, Toil(cycles));
+        }
+        let mut simulation = builder.elaborate().unwrap();
+        simulation.set_options(EngineOptions {
+            partitions: 2,
+            ..EngineOptions::default()
+        });
+        simulation.run(&RunLimits::default());
+        simulation
+    }
+
+    /// Whether another division is planned now, and whether instances move to it.
+    fn divides_again(mut simulation: Simulation) -> (bool, bool) {
+        let before = simulation.division().partition_of;
+        let planned = simulation.planned(simulation.options.goal());
+        simulation.divide();
+        let after = simulation.division().partition_of;
+        (planned != before, after != before)
+    }
+
+    #[test]
+    fn a_division_that_gains_next_to_nothing_moves_nobody() {
+        let nearly_even = run([1004, 1004, 1004, 1000, 1000, 1000]);
+        assert_eq!(divides_again(nearly_even), (true, false));
+    }
+
+    #[test]
+    fn a_division_that_gains_moves_instances() {
+        let uneven = run([2000, 2000, 2000, 1000, 1000, 1000]);
+        assert_eq!(divides_again(uneven), (true, true));
+    }
+}
