@@ -23,12 +23,11 @@ pub(super) type Body = Option<Pin<Box<dyn Run>>>;
 /// Has the cache fetch what `process` does.
 #[inline(always)]
 pub(super) fn fetch(bodies: &[Body], process: u32) {
-    if let Some(Some(body)) = bodies.get(process as usize) {
-        // The crate takes elements of slices, inside of them or not.
-        let slice: &[u8] = &[];
-        let address = std::ptr::from_ref(&**body).addr();
-        prefetch_index(slice, address.wrapping_sub(slice.as_ptr().addr()));
-    }
+    let body = bodies[process as usize].as_ref();
+    let address = body.map_or(0, |body| std::ptr::from_ref(&**body).addr());
+    // The crate takes elements of slices, inside of them or not.
+    let slice: &[u8] = &[];
+    prefetch_index(slice, address.wrapping_sub(slice.as_ptr().addr()));
 }
 
 /// What a process does in one turn.

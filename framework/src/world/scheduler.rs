@@ -182,7 +182,7 @@ impl Agenda {
         if let Some(bodies) = bodies
             && next.len() > FEW
         {
-            for process in next.iter().take(TOGETHER) {
+            for process in &next[..next.len().min(TOGETHER)] {
                 fetch(bodies, *process);
             }
         }
