@@ -426,24 +426,27 @@ mod tests {
         simulation
     }
 
-    /// Whether another division is planned now, and whether instances move to it.
-    fn divides_again(mut simulation: Simulation) -> (bool, bool) {
+    /// What the busiest thread has to do as the system is divided, and as it would be now, in
+    /// percent of that; and whether instances move.
+    fn divides_again(mut simulation: Simulation) -> (u64, bool) {
+        let goal = simulation.options.goal();
         let before = simulation.division().partition_of;
-        let planned = simulation.planned(simulation.options.goal());
+        let planned = simulation.planned(goal);
+        let cost = |division: &[u32]| simulation.with_parts(|parts| goal.cost(parts, division));
+        let percent = cost(&planned) * 100 / cost(&before);
         simulation.divide();
-        let after = simulation.division().partition_of;
-        (planned != before, after != before)
+        (percent, simulation.division().partition_of != before)
     }
 
     #[test]
     fn a_division_that_gains_next_to_nothing_moves_nobody() {
-        let nearly_even = run([1004, 1004, 1004, 1000, 1000, 1000]);
-        assert_eq!(divides_again(nearly_even), (true, false));
+        let nearly_even = run([1030, 1000, 1030, 1000, 1030, 1000]);
+        assert_eq!(divides_again(nearly_even), (99, false));
     }
 
     #[test]
     fn a_division_that_gains_moves_instances() {
-        let uneven = run([2000, 2000, 2000, 1000, 1000, 1000]);
-        assert_eq!(divides_again(uneven), (true, true));
+        let uneven = run([5000, 1000, 1000, 1000, 1000, 1000]);
+        assert_eq!(divides_again(uneven), (71, true));
     }
 }
