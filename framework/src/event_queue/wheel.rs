@@ -5,8 +5,9 @@
 //!   far:  heap ordered by (tick, sequence) ── moves to the near part before its ticks are reached
 //! ```
 //!
-//! An item knows its place in either part, so removing costs the same wherever it is. Lists and heap
-//! keep their memory: in steady state nothing is allocated.
+//! An item's place in either part is known, so none is searched for to be removed: that takes a few
+//! steps in a list, on average (now and then one is written anew), and as many as the heap has levels
+//! there. Lists and heap keep their memory: in steady state nothing is allocated.
 
 use super::Placed;
 use super::far::FarHeap;
