@@ -21,6 +21,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{SpecError, State, Statistics};
+use warpweave_random::nth;
 
 use crate::bloom::{BloomFilter, BloomKey, BloomSpec};
 
@@ -315,7 +316,7 @@ impl ReuseMonitor {
     fn key(&self, line: u64, owner: u64) -> BloomKey {
         match self.spec.key {
             KeyMode::Line => BloomKey::new(line),
-            KeyMode::LineOwner => BloomKey::new(line ^ mixed(owner)),
+            KeyMode::LineOwner => BloomKey::new(line ^ nth(owner, 0)),
         }
     }
 }
@@ -323,14 +324,6 @@ impl ReuseMonitor {
 fn work_group_bits(id: WorkGroupId) -> u64 {
     // Set apart from kernel numbers, which own the keys of the self filter.
     1 << 63 | u64::from(id.kernel) << 32 ^ u64::from(id.work_group)
-}
-
-/// Spreads an owner over 64 bits (the finaliser of SplitMix64).
-fn mixed(owner: u64) -> u64 {
-    let mut z = owner.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 #[cfg(test)]

@@ -2,12 +2,16 @@
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
+use warpweave_params::out_of_range;
+use warpweave_random::{FNV_START, fnv1a};
 
 use crate::component::Component;
 
@@ -62,6 +66,21 @@ impl SpecError {
             Err(Self::at(field, message()))
         }
     }
+
+    /// Fails unless `value` lies in `range`.
+    ///
+    /// # Errors
+    /// `value` at `field`, with what was expected.
+    pub fn in_range<T: PartialOrd + Display>(
+        field: &str,
+        value: T,
+        range: impl RangeBounds<T>,
+    ) -> Result<(), Self> {
+        match out_of_range(&value, &range) {
+            Some(words) => Err(Self::at(field, words)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What the builder of a component may use beside its specification.
@@ -112,12 +131,7 @@ impl Environment {
 
     /// A seed for this instance: a function of the run's seed and the path alone.
     pub fn seed(&self) -> u64 {
-        // FNV-1a over the path, mixed with the seed of the run.
-        self.path
-            .bytes()
-            .fold(self.seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-            })
+        fnv1a(self.seed ^ FNV_START, self.path.bytes())
     }
 }
 

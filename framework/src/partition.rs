@@ -1,14 +1,15 @@
 //! A part of the system that one thread evaluates: components with their schedules.
 
 use serde::{Deserialize, Serialize};
+use warpweave_random::{GAMMA, mix};
 
 use crate::component::{Component, Next, Reason};
+use crate::view::{Blocked, Shown};
 use crate::context::{Context, Failure, Shared, Sink};
 use crate::probe::Probe;
 use crate::schedule::{DomainSchedule, NEVER, Sweep, Target};
 use crate::simulation::{EngineOptions, Order};
 use crate::time::{Cycle, Tick, TimeBase};
-use crate::view::{Blocked, Shown};
 use crate::world::{Upcoming, World};
 
 /// Cycles of one component charged to what it waited for.
@@ -541,12 +542,9 @@ impl Partition {
         }
         if self.options.order != Order::Added {
             for i in (1..list.len()).rev() {
-                // SplitMix64: a new order every cycle from the seed alone.
-                self.shuffle = self.shuffle.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mut z = self.shuffle;
-                z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-                list.swap(i, ((z ^ z >> 31) % (i as u64 + 1)) as usize);
+                // A new order every cycle from the seed alone.
+                self.shuffle = self.shuffle.wrapping_add(GAMMA);
+                list.swap(i, (mix(self.shuffle) % (i as u64 + 1)) as usize);
             }
         }
         self.evaluations += list.len() as u64;

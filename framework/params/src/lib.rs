@@ -36,6 +36,7 @@ mod overrides;
 mod parse;
 mod print;
 mod quantity;
+mod range;
 mod source;
 mod suggest;
 
@@ -47,5 +48,6 @@ pub use overrides::{Absent, Override, repeated_paths};
 pub use parse::{NESTING_MAX, parse, parse_from};
 pub use print::{to_node, to_ron};
 pub use quantity::{Bandwidth, Bytes, Duration, Frequency, QuantityError, Ratio};
+pub use range::out_of_range;
 pub use source::{Position, Source, Span};
 pub use suggest::{name_hint, nearest};

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use thiserror::Error;
+use warpweave_random::Dice;
 
 use crate::simulation::{EngineOptions, Order};
 use crate::time::Cycle;
-use crate::verify::dice::Dice;
 use crate::verify::rig::{Rig, Seen, Traffic};
 
 /// The promises of a contract.

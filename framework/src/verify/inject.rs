@@ -1,9 +1,10 @@
 //! Injectors: stalls that a correct system must survive, and faults that a checker must find.
 
+use warpweave_random::Dice;
+
 use crate::context::Context;
 use crate::simulation::Simulation;
 use crate::tap::{Credit, Tap, Transit};
-use crate::verify::dice::Dice;
 
 /// Delays messages, holds the port back after them, and returns credits late, all at random. It
 /// loses and reorders nothing.

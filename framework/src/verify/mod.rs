@@ -20,7 +20,6 @@
 
 mod contract;
 mod coverage;
-mod dice;
 mod exchange;
 mod fairness;
 mod inject;
@@ -35,11 +34,11 @@ mod wire;
 
 pub use contract::{Contract, Failure, Rule};
 pub use coverage::Coverage;
-pub use dice::Dice;
 pub use exchange::{Exchange, ExchangeRules, check_exchange};
 pub use fairness::{check_fairness, check_occupancy};
 pub use inject::{Fault, FaultInjector, StallInjector};
 pub use rig::{Rig, Traffic};
 pub use scoreboard::{Matching, Scoreboard};
 pub use violation::{Check, Checks};
+pub use warpweave_random::Dice;
 pub use wire::check_wire;

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use warpweave_random::Dice;
 
 use crate::channel::{InPort, Link, Message, OutPort};
 use crate::checkpoint::Checkpoint;
@@ -18,7 +19,6 @@ use crate::tap::TapError;
 use crate::test_bench::{Sink, Source, TestBench};
 use crate::time::Cycle;
 use crate::verify::contract::Rule;
-use crate::verify::dice::Dice;
 use crate::verify::exchange::Exchange;
 use crate::verify::scoreboard::{Matching, Scoreboard};
 use crate::verify::violation::{Check, Checks};

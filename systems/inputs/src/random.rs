@@ -2,6 +2,7 @@
 
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng as _;
+use warpweave_random::nth;
 
 /// The stream number of keyed sequences, which nothing else uses.
 const KEYED_STREAM: u64 = 0x6b65_7965;
@@ -17,13 +18,13 @@ impl Random {
     /// The numbered stream of a seed. Streams of one seed are independent sequences, so that, say,
     /// edges and weights made from the same seed do not echo each other.
     pub fn new(seed: u64, stream: u64) -> Self {
-        Random(Pcg32::new(mix(seed), stream))
+        Random(Pcg32::new(nth(seed, 0), stream))
     }
 
     /// The stream that belongs to one thing with a number, such as an edge, under a seed. Keys are
     /// scattered, so the first numbers of neighbouring keys are unrelated.
     pub fn keyed(seed: u64, key: u64) -> Self {
-        Random::new(seed ^ mix(key), KEYED_STREAM)
+        Random::new(seed ^ nth(key, 0), KEYED_STREAM)
     }
 
     /// A uniform 32-bit word.
@@ -58,14 +59,6 @@ impl Random {
     pub fn unit_f32(&mut self) -> f32 {
         (self.word() >> 8) as f32 / (1_u32 << 24) as f32
     }
-}
-
-/// Spreads neighbouring seeds over the whole state space (the finaliser of `SplitMix64`).
-fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

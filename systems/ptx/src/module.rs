@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use warpweave_random::{FNV_START, fnv1a};
 use warpweave_trace::Code;
 
 use crate::diagnostics::{Diagnostics, Source, nearest_name};
@@ -81,13 +82,7 @@ impl Module {
 
 /// FNV-1a over name and text.
 fn fingerprint(file_name: &str, text: &str) -> u64 {
-    file_name
-        .bytes()
-        .chain([0])
-        .chain(text.bytes())
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
+    fnv1a(FNV_START, file_name.bytes().chain([0]).chain(text.bytes()))
 }
 
 /// A module has no kernel of this name.

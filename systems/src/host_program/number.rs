@@ -1,7 +1,9 @@
 //! From a number as written to a number in range.
 
 use warpweave_inputs::ElementType;
-use warpweave_params::{Diagnostic, Env, Kind, Node, Span, eval_index, resolve_expressions};
+use warpweave_params::{
+    Diagnostic, Env, Kind, Node, Span, eval_index, out_of_range, resolve_expressions,
+};
 
 use super::description::{Number, Placed, ScalarKind, Value};
 
@@ -50,11 +52,10 @@ pub(super) fn integer(
     (min, max): (i128, i128),
 ) -> Result<i128, Diagnostic> {
     match evaluate(value, env)? {
-        Number::Int(number) if (min..=max).contains(&number) => Ok(number),
-        Number::Int(number) => {
-            let message = format!("{what} is {number}, expected {min} to {max}");
-            Err(error_at(value.place.as_ref(), message))
-        }
+        Number::Int(number) => match out_of_range(&number, &(min..=max)) {
+            Some(words) => Err(error_at(value.place.as_ref(), format!("{what} is {words}"))),
+            None => Ok(number),
+        },
         Number::Float(number) => {
             let message = format!("{what} is {number:?}, expected a whole number");
             Err(error_at(value.place.as_ref(), message))

@@ -2,6 +2,7 @@
 //! installed so far, so that it does not depend on how often it is asked for.
 
 use serde::{Deserialize, Serialize};
+use warpweave_random::{GAMMA, mix};
 
 use super::ReplacementPolicy;
 
@@ -23,14 +24,6 @@ impl Random {
     }
 }
 
-/// A well-mixed function of its arguments (the finaliser of SplitMix64).
-fn mix(seed: u64, count: u64) -> u64 {
-    let mut z = seed ^ count.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
-
 impl ReplacementPolicy for Random {
     #[inline]
     fn used(&mut self, _set: usize, _way: usize) {}
@@ -42,7 +35,8 @@ impl ReplacementPolicy for Random {
 
     #[inline]
     fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
-        let draw = mix(self.seed ^ (set as u64) << 32, self.installed + 1);
+        let count = (self.installed + 1).wrapping_mul(GAMMA);
+        let draw = mix(self.seed ^ (set as u64) << 32 ^ count);
         let ways = self.ways as u64;
         // The high half of a product maps the draw evenly onto the ways.
         let at = |ways: u64| ((u128::from(draw) * u128::from(ways)) >> 64) as usize;

@@ -13,6 +13,7 @@ mod wavefront;
 
 use std::sync::Arc;
 
+use warpweave_random::{GAMMA, nth};
 use warpweave_trace::{KernelTrace, KernelWriter};
 
 use crate::exec::barrier::Shared;
@@ -413,20 +414,12 @@ fn sequence(count: u32, order: Order, salt: u64) -> Vec<u32> {
         Order::Linear => {}
         Order::Reversed => numbers.reverse(),
         Order::Shuffled(seed) => {
-            let mut state = seed ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            for last in (1..numbers.len()).rev() {
-                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mixed = split_mix(state);
-                numbers.swap(last, (mixed % (last as u64 + 1)) as usize);
+            let seed = seed ^ salt.wrapping_mul(GAMMA);
+            for (draw, last) in (1..numbers.len()).rev().enumerate() {
+                let number = nth(seed, draw as u64);
+                numbers.swap(last, (number % (last as u64 + 1)) as usize);
             }
         }
     }
     numbers
-}
-
-/// SplitMix64's output function (Steele et al., OOPSLA 2014).
-fn split_mix(state: u64) -> u64 {
-    let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
 }

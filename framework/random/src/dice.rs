@@ -1,5 +1,7 @@
 //! Random choices as a function of (seed, place, count).
 
+use crate::{FNV_START, fnv1a, nth};
+
 /// Random numbers of one place; the same count always gives the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dice {
@@ -9,22 +11,14 @@ pub struct Dice {
 impl Dice {
     /// The dice of `place`, such as the path of a port, in a run with `seed`.
     pub fn new(seed: u64, place: &str) -> Self {
-        // FNV-1a over the place.
-        let key = place.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |h, b| {
-            (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        Self { key }
+        Self {
+            key: fnv1a(seed ^ FNV_START, place.bytes()),
+        }
     }
 
     /// The number of this count, any `u64`.
     pub fn roll(&self, count: u64) -> u64 {
-        // SplitMix64.
-        let mut z = self
-            .key
-            .wrapping_add(count.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        nth(self.key, count)
     }
 
     /// The number of this count, in `0..n`; 0 for `n` = 0.
