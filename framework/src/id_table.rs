@@ -1,0 +1,377 @@
+//! Values that come and go, each under an id that is never mistaken for a later one's:
+//! transactions in flight, kernels, requests that wait for an answer.
+
+use std::fmt;
+use std::ops::{Index, IndexMut};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use slotmap::{DefaultKey, Key, SlotMap};
+
+/// The id of a value in an [`IdTable`]: a place, and the generation of what is in it.
+///
+/// ```text
+///   31       20 19                0
+///   generation │ place
+/// ```
+///
+/// Its 32 bits travel in messages. A place is used again at once, but with another generation, so
+/// an answer that comes twice or too late is noticed, unless 4096 values have been in its place
+/// meanwhile.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Id(u32);
+
+const PLACE_BITS: u32 = 20;
+const GENERATIONS: u32 = 1 << (32 - PLACE_BITS);
+
+impl Id {
+    /// Values a table may hold at a time.
+    pub const PLACES_MAX: usize = 1 << PLACE_BITS;
+
+    /// The id that a message carries.
+    #[inline]
+    pub fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// The id for a message to carry.
+    #[inline]
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The place alone: below the largest number of values that the table held at a time.
+    #[inline]
+    pub fn place(self) -> usize {
+        (self.0 & (Self::PLACES_MAX as u32 - 1)) as usize
+    }
+
+    fn of(key: DefaultKey) -> Self {
+        let (version, place) = parts(key);
+        Self(version / 2 % GENERATIONS << PLACE_BITS | place as u32)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// The version of a key and the place it is for: slotmap packs both into 64 bits, versions odd
+/// while the place is taken, places counted from 1.
+fn parts(key: DefaultKey) -> (u32, usize) {
+    let bits = key.data().as_ffi();
+    ((bits >> 32) as u32, bits as u32 as usize - 1)
+}
+
+/// Values by [`Id`]. Which id a value gets depends on insertions and removals alone, and survives
+/// saving and loading: the place that was left last is taken first.
+///
+/// Places and generations are slotmap's; the values lie beside them, so that looking one up touches
+/// nothing else.
+#[derive(Clone)]
+pub struct IdTable<T> {
+    places: SlotMap<DefaultKey, ()>,
+    values: Vec<Place<T>>,
+}
+
+#[derive(Clone)]
+struct Place<T> {
+    /// Of the value, or of the last one.
+    key: DefaultKey,
+    value: Option<T>,
+}
+
+impl<T> Default for IdTable<T> {
+    fn default() -> Self {
+        Self {
+            places: SlotMap::new(),
+            values: Vec::new(),
+        }
+    }
+}
+
+impl<T> IdTable<T> {
+    /// A table with room for `capacity` values before it allocates.
+    ///
+    /// # Panics
+    /// For more than [`Id::PLACES_MAX`].
+    pub fn with_capacity(capacity: usize) -> Self {
+        assert!(capacity <= Id::PLACES_MAX, "{capacity} values have no ids");
+        Self {
+            places: SlotMap::with_capacity(capacity),
+            values: Vec::with_capacity(capacity),
+        }
+    }
+
+    /// Puts a value in.
+    ///
+    /// # Panics
+    /// When [`Id::PLACES_MAX`] values are in already.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> Id {
+        let key = self.places.insert(());
+        let (_, place) = parts(key);
+        let value = Place {
+            key,
+            value: Some(value),
+        };
+        match self.values.get_mut(place) {
+            Some(left) => *left = value,
+            None => {
+                assert!(place < Id::PLACES_MAX, "more values than there are ids");
+                self.values.push(value);
+            }
+        }
+        Id::of(key)
+    }
+
+    /// The value of this id, if it is still there.
+    #[inline]
+    pub fn get(&self, id: Id) -> Option<&T> {
+        let place = self.values.get(id.place())?;
+        place.value.as_ref().filter(|_| Id::of(place.key) == id)
+    }
+
+    /// As [`IdTable::get`], to change.
+    #[inline]
+    pub fn get_mut(&mut self, id: Id) -> Option<&mut T> {
+        let place = self.values.get_mut(id.place())?;
+        place.value.as_mut().filter(|_| Id::of(place.key) == id)
+    }
+
+    /// Takes the value of this id out, if it is still there.
+    #[inline]
+    pub fn remove(&mut self, id: Id) -> Option<T> {
+        let place = self.values.get_mut(id.place())?;
+        if Id::of(place.key) != id {
+            return None;
+        }
+        let value = place.value.take()?;
+        self.places.remove(place.key);
+        Some(value)
+    }
+
+    /// Values inside.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether nothing is inside.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Every value with its id, in the order of places.
+    pub fn iter(&self) -> impl Iterator<Item = (Id, &T)> {
+        let values = self.values.iter();
+        values.filter_map(|place| Some((Id::of(place.key), place.value.as_ref()?)))
+    }
+
+    /// Every value, in the order of places.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.values.iter().filter_map(|place| place.value.as_ref())
+    }
+}
+
+const GONE: &str = "an id is used until its value is removed";
+
+impl<T> Index<Id> for IdTable<T> {
+    type Output = T;
+
+    /// # Panics
+    /// When the value is not there.
+    #[inline]
+    fn index(&self, id: Id) -> &T {
+        self.get(id).expect(GONE)
+    }
+}
+
+impl<T> IndexMut<Id> for IdTable<T> {
+    /// # Panics
+    /// When the value is not there.
+    #[inline]
+    fn index_mut(&mut self, id: Id) -> &mut T {
+        self.get_mut(id).expect(GONE)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for IdTable<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// What a table holds, and what decides on the ids to come.
+#[derive(Serialize, Deserialize)]
+struct Saved<T> {
+    /// Per place its generation and its value.
+    values: Vec<(u32, Option<T>)>,
+    /// Places without a value, the next one to be taken first.
+    free: Vec<usize>,
+}
+
+impl<T: Serialize> Serialize for IdTable<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let generation = |place: &Place<T>| Id::of(place.key).bits() >> PLACE_BITS;
+        // slotmap does not tell which place is next: a copy of its places does.
+        let mut places = self.places.clone();
+        let free = (places.len()..self.values.len()).map(|_| parts(places.insert(())).1);
+        Saved {
+            free: free.collect(),
+            values: (self.values.iter())
+                .map(|place| (generation(place), place.value.as_ref()))
+                .collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for IdTable<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let saved = Saved::<T>::deserialize(deserializer)?;
+        Self::restore(saved).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<T> IdTable<T> {
+    fn restore(saved: Saved<T>) -> Result<Self, &'static str> {
+        let Saved { values, free } = saved;
+        if values.len() > Id::PLACES_MAX {
+            return Err("more values than there are ids");
+        }
+        let empty = values.iter().filter(|(_, value)| value.is_none()).count();
+        let mut table = Self::with_capacity(values.len());
+        for (generation, value) in values {
+            if generation >= GENERATIONS {
+                return Err("a generation that no id has");
+            }
+            let mut key = table.places.insert(());
+            for _ in 0..generation {
+                table.places.remove(key);
+                key = table.places.insert(());
+            }
+            table.values.push(Place { key, value });
+        }
+        if free.len() != empty {
+            return Err("some places are neither taken nor free");
+        }
+        for place in free.into_iter().rev() {
+            let left = table.values.get(place).filter(|p| p.value.is_none());
+            let key = left.map(|p| p.key);
+            if key.is_none_or(|key| table.places.remove(key).is_none()) {
+                return Err("a place that is free twice, or taken and free");
+            }
+        }
+        Ok(table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn places_are_used_again_the_last_one_left_first() {
+        let mut table = IdTable::default();
+        let ids: Vec<Id> = "abc".chars().map(|c| table.insert(c)).collect();
+        assert_eq!(
+            ids.iter().map(|id| id.bits()).collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
+        assert_eq!(table.remove(ids[0]), Some('a'));
+        assert_eq!(table.remove(ids[2]), Some('c'));
+        assert_eq!((table.len(), table[ids[1]]), (1, 'b'));
+        let d = table.insert('d');
+        assert_eq!(d.place(), ids[2].place());
+        table[d] = 'e';
+        assert_eq!(table.values().collect::<String>(), "be");
+        assert_eq!(table.remove(d), Some('e'));
+        table.remove(ids[1]);
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn the_id_of_a_value_that_is_gone_finds_nothing() {
+        let mut table = IdTable::default();
+        let first = table.insert(1);
+        table.remove(first);
+        let second = table.insert(2);
+        assert_eq!(first.place(), second.place());
+        assert_eq!(table.get(first), None);
+        assert_eq!(table.remove(first), None);
+        assert_eq!(table.get(second), Some(&2));
+        assert_eq!(table.get(Id::from_bits(77)), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "an id is used until its value is removed")]
+    fn a_value_that_is_gone_cannot_be_indexed() {
+        let mut table = IdTable::default();
+        let id = table.insert(1);
+        table.remove(id);
+        let _ = table[id];
+    }
+
+    #[test]
+    fn damaged_tables_are_refused() {
+        let restored = |values, free| IdTable::<u8>::restore(Saved { values, free }).map(|_| ());
+        assert_eq!(restored(vec![(4095, Some(1)), (0, None)], vec![1]), Ok(()));
+        for (values, free) in [
+            (vec![(4096, Some(1))], vec![]),
+            (vec![(0, None)], vec![]),
+            (vec![(0, Some(1))], vec![0]),
+            (vec![(0, None), (0, Some(1))], vec![1]),
+            (vec![(0, None), (0, None)], vec![1, 1]),
+            (vec![(0, None)], vec![7]),
+        ] {
+            assert!(restored(values, free).is_err());
+        }
+    }
+
+    proptest! {
+        /// Against a map from ids to values and a list of places left; saved and loaded at any
+        /// time, with the same ids afterwards.
+        #[test]
+        fn it_is_a_map_whose_ids_are_not_used_again(
+            steps in proptest::collection::vec((0_u8..4, any::<proptest::sample::Index>()), 0..200),
+        ) {
+            let mut table = IdTable::default();
+            let mut model: Vec<(Id, usize)> = Vec::new();
+            let mut left: Vec<usize> = Vec::new();
+            let mut gone: Vec<Id> = Vec::new();
+            for (n, (what, which)) in steps.into_iter().enumerate() {
+                match what {
+                    0 if !model.is_empty() => {
+                        let (id, value) = model.remove(which.index(model.len()));
+                        prop_assert_eq!(table.remove(id), Some(value));
+                        left.push(id.place());
+                        gone.push(id);
+                    }
+                    1 => {
+                        let bytes = postcard::to_stdvec(&table).unwrap();
+                        table = postcard::from_bytes(&bytes).unwrap();
+                        prop_assert_eq!(postcard::to_stdvec(&table).unwrap(), bytes);
+                    }
+                    _ => {
+                        let id = table.insert(n);
+                        prop_assert!(!gone.contains(&id));
+                        prop_assert_eq!(id.place(), left.pop().unwrap_or(model.len()));
+                        model.push((id, n));
+                    }
+                }
+                prop_assert_eq!(table.len(), model.len());
+                prop_assert!(model.iter().all(|(id, value)| table.get(*id) == Some(value)));
+                prop_assert!(gone.iter().all(|id| table.get(*id).is_none()));
+                model.sort_by_key(|(id, _)| id.place());
+                prop_assert!(table.iter().map(|(id, v)| (id, *v)).eq(model.iter().copied()));
+            }
+        }
+    }
+}
