@@ -36,8 +36,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Environment, Kind, Level as Lasting, Message, Next, Ports, SpecError,
-    State, Statistics, View, Waits,
+    Component, Contents, Context, Environment, Kind, Level as Lasting, Message, Next, Ports,
+    SpecError, State, Statistics, Waits,
 };
 
 use crate::crossbar::delay_line::DelayLine;
@@ -251,11 +251,11 @@ impl Component for ClusterPort {
         );
     }
 
-    fn view(&self, view: &mut View<'_>) {
-        view.level("requests", self.injection.len() as u64);
-        view.level("responses", self.responses.len() as u64);
+    fn contents(&self, contents: &mut Contents<'_>) {
+        contents.level("requests", self.injection.len() as u64);
+        contents.level("responses", self.responses.len() as u64);
         let unanswered = self.entries.len() - self.free.len();
-        view.level("unanswered", unanswered as u64);
+        contents.level("unanswered", unanswered as u64);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

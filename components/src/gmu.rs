@@ -42,8 +42,8 @@ use std::collections::VecDeque;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports, SpecError, State,
-    Statistics, View, Waits,
+    Component, Contents, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports,
+    SpecError, State, Statistics, Waits,
 };
 
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
@@ -276,7 +276,7 @@ impl Component for Gmu {
         );
     }
 
-    fn view(&self, view: &mut View<'_>) {
+    fn contents(&self, contents: &mut Contents<'_>) {
         let queued = self.queues.iter().flat_map(|queue| {
             let places = queue.kernels.iter().enumerate();
             places.map(|(place, &key)| (key, (place > 0).then_some("an earlier kernel")))
@@ -284,13 +284,14 @@ impl Component for Gmu {
         let pooled = self.pool.iter().map(|&key| (key, Some("a work queue")));
         for (key, behind) in queued.chain(pooled) {
             let InFlight { launch, sent, .. } = &self.kernels[key];
-            view.thing("kernel", u64::from(launch.kernel))
+            contents
+                .thing("kernel", u64::from(launch.kernel))
                 .number("stream", u64::from(launch.stream))
                 .waits(behind.or((!sent).then_some("dispatch")));
         }
-        view.level("pooled_kernels", self.pooled.value());
+        contents.level("pooled_kernels", self.pooled.value());
         let blocked = self.stalled.value() > 0;
-        view.blocked(blocked.then_some("the queue and the pool are full"));
+        contents.blocked(blocked.then_some("the queue and the pool are full"));
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

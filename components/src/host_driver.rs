@@ -38,8 +38,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Level, Next, Ports, SpecError, State, Statistics,
-    View, Waits,
+    Component, Contents, Context, Cycle, Environment, Kind, Level, Next, Ports, SpecError, State,
+    Statistics, Waits,
 };
 use warpweave_trace::{HostCommand, Program};
 
@@ -335,16 +335,17 @@ impl Component for HostDriver {
         }
     }
 
-    fn view(&self, view: &mut View<'_>) {
+    fn contents(&self, contents: &mut Contents<'_>) {
         for (kernel, _) in &self.in_flight {
-            view.thing("kernel", u64::from(*kernel));
+            contents.thing("kernel", u64::from(*kernel));
         }
         let name = match self.step {
             Step::Copying(_) => "copy",
             Step::Launching(..) => "launch",
             Step::Next | Step::Finished => return,
         };
-        view.thing(name, self.position as u64)
+        contents
+            .thing(name, self.position as u64)
             .waits((self.activity == Some(Activity::LaunchBlocked)).then_some("room for a launch"));
     }
 

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contents::Contents;
 use crate::context::Context;
 use crate::ports::Ports;
 use crate::state::State;
 use crate::statistics::Statistics;
 use crate::time::Cycle;
-use crate::view::View;
 use crate::waits::Waits;
 
 /// A clocked piece of hardware.
@@ -48,7 +48,7 @@ pub trait Component: Send {
 
     /// Shows what is in the component, for recordings: asked after each evaluation, and only while
     /// somebody records this component.
-    fn view(&self, _view: &mut View<'_>) {}
+    fn contents(&self, _contents: &mut Contents<'_>) {}
 
     /// Tells a deadlock report what the component still waits for, in words of the hardware
     /// ("3 MSHRs wait for fills"). Ports blocked for lack of credit are reported by the engine.

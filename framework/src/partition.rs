@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_random::{GAMMA, mix};
 
 use crate::component::{Component, Next, Reason};
-use crate::view::{Blocked, Shown};
+use crate::contents::{Blocked, Shown};
 use crate::context::{Context, Failure, Shared, Sink};
 use crate::probe::Probe;
 use crate::schedule::{DomainSchedule, NEVER, Sweep, Target};
@@ -574,7 +574,7 @@ fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32), reason: 
     let blocked = slot.shown.as_mut().map_or(Blocked::AsBefore, |shown| {
         shown.update(
             changed,
-            |view| component.view(view),
+            |contents| component.contents(contents),
             |probe| sink.record(at, probe),
         )
     });

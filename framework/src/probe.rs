@@ -95,8 +95,8 @@ pub trait ProbeSink: Send {
     /// Takes one event of component number `component` at `tick`.
     fn record(&mut self, tick: Tick, component: u32, probe: &Probe);
 
-    /// Whether to ask this component what it shows ([`crate::Component::view`]).
-    fn views(&self, _component: u32) -> bool {
+    /// Whether to ask this component what it shows ([`crate::Component::contents`]).
+    fn wants_contents(&self, _component: u32) -> bool {
         true
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::channel::Link;
 use crate::checkpoint::CheckpointError;
 use crate::component::{Component, Reason};
+use crate::contents::levels;
 use crate::context::Sink;
 use crate::course::{Course, End, Limits, RunStep};
 use crate::cut::Place;
@@ -20,7 +21,6 @@ use crate::statistics::{InstanceStatistics, Statistics};
 use crate::sync::Mutex;
 use crate::threads;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
-use crate::view::levels;
 use crate::wave::SignalLine;
 use crate::world::OwnedWorld;
 
@@ -227,7 +227,9 @@ impl Simulation {
     pub fn set_probe_sink(&mut self, sink: Option<Box<dyn ProbeSink>>) {
         for slot in self.partitions.iter_mut().flat_map(|p| &mut p.slots) {
             for slot in slot {
-                let views = sink.as_ref().is_some_and(|sink| sink.views(slot.number));
+                let views = sink
+                    .as_ref()
+                    .is_some_and(|sink| sink.wants_contents(slot.number));
                 slot.shown = views.then(Box::default);
             }
         }
@@ -243,10 +245,10 @@ impl Simulation {
         }
     }
 
-    /// The levels that instance `number` shows to recordings, see [`crate::View::level`].
+    /// The levels that instance `number` shows to recordings, see [`crate::Contents::level`].
     pub fn levels(&self, number: u32) -> Vec<(&'static str, u64)> {
         let slot = self.slot(number as usize);
-        levels(|view| slot.component.view(view))
+        levels(|contents| slot.component.contents(contents))
     }
 
     /// Every signal and FIFO of the event world that has a waveform.

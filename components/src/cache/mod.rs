@@ -168,8 +168,8 @@ mod victim_cache;
 use std::collections::VecDeque;
 
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State, Statistics, View,
-    Waits,
+    Component, Contents, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State,
+    Statistics, Waits,
 };
 
 pub use self::mshr_file::{Came, Entry, MshrFile, Waiter};
@@ -409,13 +409,13 @@ impl Component for Cache {
         self.policies.statistics(statistics);
     }
 
-    fn view(&self, view: &mut View<'_>) {
-        self.mshrs.show(view, !self.offset_mask);
-        self.passing.show(view);
-        view.level("mshrs", u64::from(self.mshrs.len()));
-        view.level("passing", self.passing.len() as u64);
-        view.level("miss_queue", self.misses.len() as u64);
-        view.blocked(self.stats.blocked.reason().map(Blocked::words));
+    fn contents(&self, contents: &mut Contents<'_>) {
+        self.mshrs.show(contents, !self.offset_mask);
+        self.passing.show(contents);
+        contents.level("mshrs", u64::from(self.mshrs.len()));
+        contents.level("passing", self.passing.len() as u64);
+        contents.level("miss_queue", self.misses.len() as u64);
+        contents.blocked(self.stats.blocked.reason().map(Blocked::words));
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

@@ -10,7 +10,7 @@
 //! pool, linked in order of arrival, so nothing is allocated after construction.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, View};
+use warpweave_framework::{Contents, Cycle};
 
 use super::tag_array::Slot;
 use crate::memory::{Level, MemRequest, Source, transaction};
@@ -221,10 +221,11 @@ impl MshrFile {
     }
 
     /// Shows the entries in use, of lines whose addresses are in `mask`.
-    pub(super) fn show(&self, view: &mut View<'_>, mask: u64) {
+    pub(super) fn show(&self, contents: &mut Contents<'_>, mask: u64) {
         for (index, entry) in self.entries.iter().enumerate().filter(|(_, e)| e.in_use) {
             let line = entry.line & mask;
-            view.thing("miss", index as u64)
+            contents
+                .thing("miss", index as u64)
                 .flow(Some(transaction(line, &entry.source)))
                 .number("line", line)
                 .waits(match entry.came.filled_by {

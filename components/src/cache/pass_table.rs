@@ -1,7 +1,7 @@
 //! Requests that only pass through a cache: which id they had above, by the id they have below.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, View};
+use warpweave_framework::{Contents, Cycle};
 
 use crate::memory::{MemRequest, MemResponse, transaction};
 
@@ -44,10 +44,11 @@ impl PassTable {
     }
 
     /// Shows the requests in the table.
-    pub(super) fn show(&self, view: &mut View<'_>) {
+    pub(super) fn show(&self, contents: &mut Contents<'_>) {
         for (index, passed) in self.places.iter().enumerate() {
             if let Some(Passed { request, .. }) = passed {
-                view.thing("passing", index as u64)
+                contents
+                    .thing("passing", index as u64)
                     .flow(Some(transaction(request.line, &request.source)))
                     .number("line", request.line);
             }

@@ -6,7 +6,7 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Context, Cycle, State, View};
+use warpweave_framework::{Contents, Context, Cycle, State};
 use warpweave_trace::Lanes;
 
 use super::coalescer::Transaction;
@@ -274,11 +274,12 @@ impl LoadStoreUnit {
     }
 
     /// Shows every request that was sent and not answered.
-    pub(super) fn show(&self, view: &mut View<'_>) {
+    pub(super) fn show(&self, contents: &mut Contents<'_>) {
         for (id, &(owner, line)) in self.requests.iter().enumerate() {
             if owner != UNUSED {
                 let source = &self.accesses[owner as usize].source;
-                view.thing("request", id as u64)
+                contents
+                    .thing("request", id as u64)
                     .flow(Some(transaction(line, source)))
                     .number("line", line)
                     .number("wavefront", u64::from(source.wavefront_slot))
@@ -286,7 +287,7 @@ impl LoadStoreUnit {
             }
         }
         let full = self.length > 0 && self.outstanding() >= self.outstanding_max;
-        view.blocked(if self.is_blocked {
+        contents.blocked(if self.is_blocked {
             Some("no room below for a request")
         } else if full {
             Some("as many requests as may be are unanswered")

@@ -64,6 +64,7 @@
 
 mod accounting;
 mod coalescer;
+mod contents;
 mod counts;
 mod instruction;
 mod invalidation;
@@ -75,7 +76,6 @@ mod scheduler;
 mod scoreboard;
 mod snapshot;
 mod spec;
-mod view;
 mod wavefront;
 mod wheel;
 mod work_group;
@@ -84,8 +84,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State, Statistics, View,
-    Waits,
+    Component, Contents, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State,
+    Statistics, Waits,
 };
 use warpweave_trace::{Class, Program};
 
@@ -264,8 +264,8 @@ impl Component for ComputeUnit {
         self.report(statistics);
     }
 
-    fn view(&self, view: &mut View<'_>) {
-        self.show(view);
+    fn contents(&self, contents: &mut Contents<'_>) {
+        self.show(contents);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

@@ -50,8 +50,8 @@ mod switch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Message, Next, Ports, SpecError, State,
-    Statistics, View, Waits,
+    Component, Contents, Context, Cycle, Environment, Kind, Message, Next, Ports, SpecError, State,
+    Statistics, Waits,
 };
 
 use crate::interleave::Interleave;
@@ -310,9 +310,9 @@ impl Component for Crossbar {
         );
     }
 
-    fn view(&self, view: &mut View<'_>) {
-        view.level("request_packets", self.request.packets_inside() as u64);
-        view.level("reply_packets", self.reply.packets_inside() as u64);
+    fn contents(&self, contents: &mut Contents<'_>) {
+        contents.level("request_packets", self.request.packets_inside() as u64);
+        contents.level("reply_packets", self.reply.packets_inside() as u64);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

@@ -114,8 +114,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Histogram, Kind, Next, Ports, SpecError, State,
-    Statistics, View, Waits,
+    Component, Contents, Context, Cycle, Environment, Histogram, Kind, Next, Ports, SpecError,
+    State, Statistics, Waits,
 };
 
 use crate::interleave::Interleave;
@@ -304,9 +304,10 @@ impl Component for GddrController {
         statistics::report(self, s);
     }
 
-    fn view(&self, view: &mut View<'_>) {
+    fn contents(&self, contents: &mut Contents<'_>) {
         for (index, t) in self.transactions.iter().enumerate().filter(|(_, t)| t.live) {
-            view.thing("read", index as u64)
+            contents
+                .thing("read", index as u64)
                 .flow(Some(transaction(t.request.line, &t.request.source)))
                 .number("line", t.request.line)
                 .waits(match t.missing {
@@ -316,8 +317,8 @@ impl Component for GddrController {
         }
         let pending = self.channels.iter().map(Controller::pending);
         let (reads, writes) = pending.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        view.level("queued_reads", reads.into());
-        view.level("queued_writes", writes.into());
+        contents.level("queued_reads", reads.into());
+        contents.level("queued_writes", writes.into());
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

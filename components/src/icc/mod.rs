@@ -65,8 +65,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State, Statistics, View,
-    Waits,
+    Component, Contents, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State,
+    Statistics, Waits,
 };
 
 use self::coalesced_cache::CoalescedCache;
@@ -260,11 +260,11 @@ impl Component for IccUnit {
         self.counters.report(&self.spec.cost(), statistics);
     }
 
-    fn view(&self, view: &mut View<'_>) {
-        view.level("requests", self.requests.len() as u64);
-        view.level("responses", self.replies.len() as u64);
-        view.level("unanswered", (self.slots.len() - self.free.len()) as u64);
-        view.level("merged_lines", self.table.len() as u64);
+    fn contents(&self, contents: &mut Contents<'_>) {
+        contents.level("requests", self.requests.len() as u64);
+        contents.level("responses", self.replies.len() as u64);
+        contents.level("unanswered", (self.slots.len() - self.free.len()) as u64);
+        contents.level("merged_lines", self.table.len() as u64);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

@@ -63,8 +63,8 @@ use fixedbitset::FixedBitSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Environment, Histogram, Kind, Level, Next, Ports, SpecError, State,
-    Statistics, View, Waits,
+    Component, Contents, Context, Environment, Histogram, Kind, Level, Next, Ports, SpecError,
+    State, Statistics, Waits,
 };
 use warpweave_trace::Program;
 
@@ -382,14 +382,15 @@ impl Component for WorkGroupScheduler {
         );
     }
 
-    fn view(&self, view: &mut View<'_>) {
+    fn contents(&self, contents: &mut Contents<'_>) {
         for kernel in self.kernels.values() {
-            view.thing("kernel", u64::from(kernel.number))
+            contents
+                .thing("kernel", u64::from(kernel.number))
                 .number("work_groups", u64::from(kernel.shape.work_groups))
                 .waits(self.kernel_waits(kernel));
         }
-        view.level("resident_work_groups", self.resident.value());
-        view.level("waiting_kernels", self.waiting.len() as u64);
+        contents.level("resident_work_groups", self.resident.value());
+        contents.level("waiting_kernels", self.waiting.len() as u64);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::component::{Component, Next, Reason};
+use crate::contents::Contents;
 use crate::context::Context;
 use crate::ports::Ports;
 use crate::state::State;
 use crate::statistics::Statistics;
-use crate::view::View;
 use crate::waits::Waits;
 
 /// What the shell has seen.
@@ -106,8 +106,8 @@ impl<C: Component> Component for Watch<C> {
         self.inner.statistics(statistics);
     }
 
-    fn view(&self, view: &mut View<'_>) {
-        self.inner.view(view);
+    fn contents(&self, contents: &mut Contents<'_>) {
+        self.inner.contents(contents);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {

@@ -26,6 +26,7 @@ mod engine {
     pub(crate) mod checkpoint_file;
     pub(crate) mod clocked;
     pub(crate) mod component;
+    pub(crate) mod contents;
     pub(crate) mod context;
     pub(crate) mod course;
     pub(crate) mod cut;
@@ -58,7 +59,6 @@ mod engine {
     pub(crate) mod time;
     pub(crate) mod transport;
     pub(crate) mod verify;
-    pub(crate) mod view;
     pub(crate) mod waits;
     pub(crate) mod wave;
     pub(crate) mod world;

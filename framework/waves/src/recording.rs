@@ -23,8 +23,10 @@ impl ProbeSink for Recording {
         }
     }
 
-    fn views(&self, component: u32) -> bool {
-        self.sinks.iter().any(|(_, sink)| sink.views(component))
+    fn wants_contents(&self, component: u32) -> bool {
+        self.sinks
+            .iter()
+            .any(|(_, sink)| sink.wants_contents(component))
     }
 
     fn finish(&mut self, now: Tick) -> io::Result<()> {

@@ -451,7 +451,7 @@ impl<W: Write + Send> ProbeSink for Timeline<W> {
         }
     }
 
-    fn views(&self, component: u32) -> bool {
+    fn wants_contents(&self, component: u32) -> bool {
         self.wanted[component as usize]
     }
 

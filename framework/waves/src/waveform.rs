@@ -11,7 +11,7 @@ use crate::vcd_fst::{Fst, Variable, Vcd, Writer};
 
 /// Records a waveform. Per component there is `state`, the number of the [`Reason`] in
 /// [`Reason::ALL`] (0 busy, 1 timer, 2 message, 3 credit, 4 idle), and the levels it shows
-/// ([`warpweave_framework::View::level`]); per channel, below its receiver, the port's name with
+/// ([`warpweave_framework::Contents::level`]); per channel, below its receiver, the port's name with
 /// the messages in the channel, in flight or waiting; and every signal and FIFO that the event
 /// world has when the recording begins. Brackets in names become parentheses, because viewers take
 /// brackets for bit ranges, and blanks become underscores.
@@ -225,7 +225,7 @@ impl ProbeSink for Waveform {
         }
     }
 
-    fn views(&self, component: u32) -> bool {
+    fn wants_contents(&self, component: u32) -> bool {
         self.states[component as usize].is_some()
     }
 

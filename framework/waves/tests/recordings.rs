@@ -7,8 +7,8 @@ use std::path::Path;
 
 use decode::{Event, decode, slices};
 use warpweave_framework::{
-    About, Component, Context, Frequency, InPort, Link, Next, OutPort, Ports, Probe, RunLimits,
-    Simulation, SystemBuilder, Tick, View,
+    About, Component, Contents, Context, Frequency, InPort, Link, Next, OutPort, Ports, Probe,
+    RunLimits, Simulation, SystemBuilder, Tick,
 };
 use warpweave_waves::{Format, Selection, record_to};
 
@@ -325,16 +325,17 @@ impl Component for Safe {
         }
     }
 
-    fn view(&self, view: &mut View<'_>) {
+    fn contents(&self, contents: &mut Contents<'_>) {
         if let Some((number, locked)) = self.inside {
-            view.thing("deposit", 0)
+            contents
+                .thing("deposit", 0)
                 .number("number", number)
                 .flow(Some(number + 1))
                 .waits(locked.then_some("key"));
         }
-        view.level("deposits", u64::from(self.inside.is_some()));
+        contents.level("deposits", u64::from(self.inside.is_some()));
         let locked = self.inside.is_some_and(|(_, locked)| locked);
-        view.blocked(locked.then_some("the door is shut"));
+        contents.blocked(locked.then_some("the door is shut"));
     }
 }
 

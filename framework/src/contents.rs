@@ -1,4 +1,4 @@
-//! What components show of themselves to recordings.
+//! The contents of a component, as it shows them to recordings.
 //!
 //! A component says what is in it; the engine compares that with what was in it before and reports
 //! the differences as [`Probe`]s. So a component keeps nothing for recordings, and a run without
@@ -6,8 +6,8 @@
 
 use crate::probe::{About, Probe};
 
-/// Collects what one component shows after an evaluation.
-pub struct View<'a> {
+/// Collects what is in one component after an evaluation.
+pub struct Contents<'a> {
     picture: &'a mut Picture,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Shown {
     next: Picture,
 }
 
-impl View<'_> {
+impl Contents<'_> {
     /// Something is in the component now: a kind, such as `work-group`, and a number among the
     /// things of this kind that are in the component at the same time.
     ///
@@ -52,7 +52,7 @@ impl View<'_> {
         things.last_mut().expect("one was pushed")
     }
 
-    /// How much of something there is now. Every view of a component names the same levels.
+    /// How much of something there is now. A component names the same levels every time.
     pub fn level(&mut self, name: &'static str, value: u64) {
         self.picture.levels.push((name, value));
     }
@@ -88,20 +88,20 @@ impl Thing {
 }
 
 impl Shown {
-    /// Lets `show` fill a view and reports how it differs from the last one: levels, then what has
+    /// Lets `show` name the contents and reports how they differ from the last ones: levels, then what has
     /// left, then what is new or goes on differently. `again` has the reason for which the whole
     /// component is blocked reported even if it is as before. Returns whether it was reported.
     pub(crate) fn update(
         &mut self,
         again: bool,
-        show: impl FnOnce(&mut View<'_>),
+        show: impl FnOnce(&mut Contents<'_>),
         mut report: impl FnMut(Probe),
     ) -> Blocked {
         let Self { last, next } = self;
         next.things.clear();
         next.levels.clear();
         next.because = None;
-        show(&mut View { picture: next });
+        show(&mut Contents { picture: next });
         next.things.sort_by_key(Thing::key);
 
         let mut levels = last.levels.iter();
@@ -163,9 +163,9 @@ fn compare(last: &[Thing], next: &[Thing], report: &mut impl FnMut(Probe)) {
 }
 
 /// The levels that `show` shows.
-pub(crate) fn levels(show: impl FnOnce(&mut View<'_>)) -> Vec<(&'static str, u64)> {
+pub(crate) fn levels(show: impl FnOnce(&mut Contents<'_>)) -> Vec<(&'static str, u64)> {
     let mut picture = Picture::default();
-    show(&mut View {
+    show(&mut Contents {
         picture: &mut picture,
     });
     picture.levels
@@ -175,7 +175,7 @@ pub(crate) fn levels(show: impl FnOnce(&mut View<'_>)) -> Vec<(&'static str, u64
 mod tests {
     use super::*;
 
-    fn seen(shown: &mut Shown, show: impl FnOnce(&mut View<'_>)) -> Vec<String> {
+    fn seen(shown: &mut Shown, show: impl FnOnce(&mut Contents<'_>)) -> Vec<String> {
         let mut out = Vec::new();
         shown.update(false, show, |probe| {
             out.push(match probe {
@@ -193,10 +193,10 @@ mod tests {
     #[test]
     fn only_differences_are_reported_and_ends_come_first() {
         let mut shown = Shown::default();
-        let first = |view: &mut View<'_>| {
-            view.thing("miss", 4).number("line", 1);
-            view.thing("miss", 2).waits(Some("memory"));
-            view.level("misses", 2);
+        let first = |contents: &mut Contents<'_>| {
+            contents.thing("miss", 4).number("line", 1);
+            contents.thing("miss", 2).waits(Some("memory"));
+            contents.level("misses", 2);
         };
         assert_eq!(
             seen(&mut shown, first),
@@ -209,12 +209,12 @@ mod tests {
         );
         assert_eq!(seen(&mut shown, first), [""; 0]);
         // Entry 4 is another line's now, entry 2 goes on, entry 0 is new.
-        let second = |view: &mut View<'_>| {
-            view.thing("miss", 4).number("line", 9);
-            view.thing("miss", 2);
-            view.thing("miss", 0);
-            view.level("misses", 3);
-            view.blocked(Some("every MSHR is in use"));
+        let second = |contents: &mut Contents<'_>| {
+            contents.thing("miss", 4).number("line", 9);
+            contents.thing("miss", 2);
+            contents.thing("miss", 0);
+            contents.level("misses", 3);
+            contents.blocked(Some("every MSHR is in use"));
         };
         assert_eq!(
             seen(&mut shown, second),
@@ -228,7 +228,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            seen(&mut shown, |view| view.level("misses", 3)),
+            seen(&mut shown, |contents| contents.level("misses", 3)),
             ["-miss 0", "-miss 2", "-miss 4"]
         );
     }

@@ -1,31 +1,33 @@
 //! What a compute unit shows to recordings: its work-groups, wavefronts and requests.
 
-use warpweave_framework::View;
+use warpweave_framework::Contents;
 
 use super::ComputeUnit;
 
 impl ComputeUnit {
-    pub(super) fn show(&self, view: &mut View<'_>) {
+    pub(super) fn show(&self, contents: &mut Contents<'_>) {
         for (slot, group) in self.work_groups.iter().enumerate() {
             if !group.is_resident {
                 continue;
             }
-            view.thing("work-group", slot as u64)
+            contents
+                .thing("work-group", slot as u64)
                 .number("kernel", u64::from(group.kernel))
                 .number("work_group", u64::from(group.work_group));
             let mut slots = group.slots;
             while slots != 0 {
                 let slot = slots.trailing_zeros();
                 slots &= slots - 1;
-                view.thing("wavefront", u64::from(slot))
+                contents
+                    .thing("wavefront", u64::from(slot))
                     .number("kernel", u64::from(group.kernel))
                     .number("work_group", u64::from(group.work_group))
                     .waits(self.wavefront_waits(slot));
             }
         }
-        self.load_store.show(view);
-        view.level("wavefronts", u64::from(self.masks.present.count_ones()));
-        view.level("queued_accesses", self.load_store.queued() as u64);
+        self.load_store.show(contents);
+        contents.level("wavefronts", u64::from(self.masks.present.count_ones()));
+        contents.level("queued_accesses", self.load_store.queued() as u64);
     }
 
     /// Why a wavefront cannot issue, by what is known of it alone: an issued wavefront that
