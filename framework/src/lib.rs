@@ -118,92 +118,60 @@
 //! # Ok::<(), ElaborationErrors>(())
 //! ```
 
-mod barrier;
-mod builder;
 mod channel;
 mod checkpoint;
-mod checkpoint_file;
-mod clocked;
 mod component;
-mod contents;
-mod context;
-mod course;
-mod cut;
-mod deadlock;
-mod event;
-mod event_queue;
-mod fifo;
-mod id_table;
-mod kind;
-mod notification_queue;
-mod partition;
-mod placement;
-mod plan;
-mod ports;
-mod probe;
-mod process_port;
-mod published;
+mod engine;
+mod evaluation;
+mod observe;
 mod registry;
-mod report;
-mod ring;
-#[cfg(test)]
-mod ring_tests;
-mod schedule;
-mod semaphore;
-mod signal;
-mod simulation;
 mod state;
-mod state_hash;
-mod statistics;
 mod sync;
-mod tap;
 mod test_bench;
-mod threads;
 mod time;
-mod transport;
 pub mod verify;
-mod waits;
-mod wave;
 mod world;
 
-pub use builder::{
+pub use channel::channel_ports::{InPort, Link, Message, OutPort, Width};
+pub use channel::ports::{Bundle, Direction, Port, PortState, Ports};
+pub use channel::published::{Observed, Published};
+pub use channel::tap::{Credit, PortAddress, Tap, TapError, Transit};
+pub use checkpoint::file::FileError;
+pub use checkpoint::saving::{Checkpoint, CheckpointError, Description, Difference, Subject};
+pub use checkpoint::state_hash::{PartedPlace, Parting, StateHasher};
+pub use component::{Component, Next, Reason};
+pub use engine::division::busiest_share;
+pub use engine::elaboration::builder::{
     ClockId, ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
 };
-pub use channel::{InPort, Link, Message, OutPort, Width};
-pub use checkpoint::{Checkpoint, CheckpointError, Description, Difference, Subject};
-pub use checkpoint_file::FileError;
-pub use clocked::{Clock, Reset};
-pub use component::{Component, Next, Reason};
-pub use contents::{Contents, Thing};
-pub use context::Context;
-pub use course::RunStep;
-pub use deadlock::{DeadlockReport, WaitEdge};
-pub use event::Event;
-pub use event_queue::QueueKind;
-pub use fifo::Fifo;
-pub use id_table::{Id, IdTable};
-pub use kind::{Environment, Kind, SpecError};
-pub use notification_queue::NotificationQueue;
-pub use placement::Division;
-pub use plan::busiest_share;
-pub use ports::{Bundle, Direction, Port, PortState, Ports};
-pub use probe::{About, Probe, ProbeSink};
-pub use process_port::{ProcessInput, ProcessOutput, ProcessRequester};
-pub use published::{Observed, Published};
+pub use engine::parallel::coordinator::RunStep;
+pub use engine::simulation::deadlock::{DeadlockReport, WaitEdge};
+pub use engine::simulation::placement::Division;
+pub use engine::simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
+pub use evaluation::context::Context;
+pub use observe::contents::{Contents, Thing};
+pub use observe::probe::{About, Probe, ProbeSink};
+pub use observe::statistics::{
+    Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value,
+};
+pub use observe::waits::{Wait, Waits};
+pub use registry::kind::{Environment, Kind, SpecError};
 pub use registry::{Built, FieldDoc, KindEntry, Registry};
-pub use report::{Report, Severity};
-pub use semaphore::{Mutex, MutexGuard, Semaphore};
-pub use signal::{Signal, SignalValue};
-pub use simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
+pub use state::id_table::{Id, IdTable};
 pub use state::{State, StateError};
-pub use state_hash::{PartedPlace, Parting, StateHasher};
-pub use statistics::{Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value};
-pub use tap::{Credit, PortAddress, Tap, TapError, Transit};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockSetError, Cycle, Frequency, Tick, TimeBase};
-pub use transport::{Command, LocalTime, Payload, Response, Router, Transport, Transported};
-pub use waits::{Wait, Waits};
-pub use wave::{Sample, Shape, SignalLine, WaveSink};
+pub use world::clocked::{Clock, Reset};
+pub use world::event::Event;
+pub use world::event_queue::QueueKind;
+pub use world::fifo::Fifo;
+pub use world::notification_queue::NotificationQueue;
+pub use world::process_port::{ProcessInput, ProcessOutput, ProcessRequester};
+pub use world::report::{Report, Severity};
+pub use world::semaphore::{Mutex, MutexGuard, Semaphore};
+pub use world::signal::{Signal, SignalValue};
+pub use world::transport::{Command, LocalTime, Payload, Response, Router, Transport, Transported};
+pub use world::wave::{Sample, Shape, SignalLine, WaveSink};
 pub use world::{Process, Trigger, Update, World};
 
 /// The chapter's examples, compiled and run.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::Message;
-use crate::context::Context;
-use crate::simulation::Simulation;
-use crate::tap::{Tap, TapError, Transit};
+use crate::channel::channel_ports::Message;
+use crate::channel::tap::{Tap, TapError, Transit};
+use crate::engine::simulation::Simulation;
+use crate::evaluation::context::Context;
 use crate::verify::violation::Check;
 
 /// Asserts that a device holds at most `most` messages: those taken at `inputs` less those sent at

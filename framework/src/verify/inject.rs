@@ -2,9 +2,9 @@
 
 use warpweave_random::Dice;
 
-use crate::context::Context;
-use crate::simulation::Simulation;
-use crate::tap::{Credit, Tap, Transit};
+use crate::channel::tap::{Credit, Tap, Transit};
+use crate::engine::simulation::Simulation;
+use crate::evaluation::context::Context;
 
 /// Delays messages, holds the port back after them, and returns credits late, all at random. It
 /// loses and reorders nothing.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::Message;
-use crate::context::Context;
-use crate::simulation::Simulation;
-use crate::tap::{Tap, TapError, Transit};
+use crate::channel::channel_ports::Message;
+use crate::channel::tap::{Tap, TapError, Transit};
+use crate::engine::simulation::Simulation;
+use crate::evaluation::context::Context;
 use crate::time::Cycle;
 use crate::verify::violation::Check;
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::channel::ports::Ports;
 use crate::component::{Component, Next, Reason};
-use crate::contents::Contents;
-use crate::context::Context;
-use crate::ports::Ports;
+use crate::evaluation::context::Context;
+use crate::observe::contents::Contents;
+use crate::observe::statistics::Statistics;
+use crate::observe::waits::Waits;
 use crate::state::State;
-use crate::statistics::Statistics;
-use crate::waits::Waits;
 
 /// What the shell has seen.
 #[derive(Debug, Default)]

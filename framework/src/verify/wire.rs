@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::Message;
-use crate::context::Context;
-use crate::schedule::Target;
-use crate::simulation::{ChannelInfo, Simulation};
-use crate::tap::{Tap, TapError, Transit};
+use crate::channel::channel_ports::Message;
+use crate::channel::tap::{Tap, TapError, Transit};
+use crate::engine::simulation::{ChannelInfo, Simulation};
+use crate::evaluation::context::Context;
+use crate::evaluation::schedule::Target;
 use crate::time::{Cycle, Tick};
 use crate::verify::scoreboard::{Matching, Scoreboard};
 use crate::verify::violation::Check;

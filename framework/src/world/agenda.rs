@@ -7,12 +7,12 @@ use prefetch_index::prefetch_index;
 use super::names::Names;
 use super::process::{Body, Entry, Readiness};
 use super::wait::{NEVER, Plan, Wait, What};
-use crate::builder::ClockId;
-use crate::event::{EventState, Listeners, NONE, Who};
-use crate::event_queue::EventQueue;
-use crate::report::Reports;
+use crate::engine::elaboration::builder::ClockId;
 use crate::time::TICK_MAX;
-use crate::wave::Waves;
+use crate::world::event::{EventState, Listeners, NONE, Who};
+use crate::world::event_queue::EventQueue;
+use crate::world::report::Reports;
+use crate::world::wave::Waves;
 
 /// Delta cycles at one time after which processes are taken to run in circles.
 const DELTA_LIMIT: u32 = 10_000;

@@ -8,7 +8,7 @@ use std::task::{Context as TaskContext, Waker};
 use prefetch_index::prefetch_index;
 
 use super::Core;
-use crate::event::Event;
+use crate::world::event::Event;
 
 /// A process of a world. Clones mean the same process; dropping the handle changes nothing.
 #[derive(Clone)]

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll};
 
 use super::Core;
-use crate::event::Event;
+use crate::world::event::Event;
 
 /// When a method runs next, in place of its sensitivity (SystemC's `next_trigger`).
 pub struct Trigger {

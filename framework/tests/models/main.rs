@@ -13,18 +13,22 @@
     reason = "loom's threads run one at a time"
 )]
 
-#[path = "../../src/barrier.rs"]
+#[path = "../../src/engine/parallel/barrier.rs"]
 mod barrier;
-#[path = "../../src/cut.rs"]
-mod cut;
-#[path = "../../src/ring.rs"]
-mod ring;
 mod sync;
 
-mod schedule {
-    /// Models wake nobody.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(crate) struct Target;
+#[path = "../../src/channel"]
+mod channel {
+    pub(crate) mod cut;
+    pub(crate) mod ring;
+}
+
+mod evaluation {
+    pub(crate) mod schedule {
+        /// Models wake nobody.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) struct Target;
+    }
 }
 
 mod time {
@@ -37,8 +41,8 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use crate::barrier::{Barrier, Broken};
-use crate::cut::Positions;
-use crate::ring::{Vacancy, ring};
+use crate::channel::cut::Positions;
+use crate::channel::ring::{Vacancy, ring};
 
 /// Explores everything with at most this many preemptions: enough for every bug that two threads
 /// with short critical regions can have, and done in a second or two.

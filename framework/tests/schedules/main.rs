@@ -18,67 +18,36 @@
 mod sync;
 
 #[path = "../../src"]
-mod engine {
-    pub(crate) mod barrier;
-    pub(crate) mod builder;
+mod sources {
     pub(crate) mod channel;
     pub(crate) mod checkpoint;
-    pub(crate) mod checkpoint_file;
-    pub(crate) mod clocked;
     pub(crate) mod component;
-    pub(crate) mod contents;
-    pub(crate) mod context;
-    pub(crate) mod course;
-    pub(crate) mod cut;
-    pub(crate) mod deadlock;
-    pub(crate) mod event;
-    pub(crate) mod event_queue;
-    pub(crate) mod fifo;
-    pub(crate) mod kind;
-    pub(crate) mod notification_queue;
-    pub(crate) mod partition;
-    pub(crate) mod placement;
-    pub(crate) mod plan;
-    pub(crate) mod ports;
-    pub(crate) mod probe;
-    pub(crate) mod process_port;
-    pub(crate) mod published;
+    pub(crate) mod engine;
+    pub(crate) mod evaluation;
+    pub(crate) mod observe;
     pub(crate) mod registry;
-    pub(crate) mod report;
-    pub(crate) mod ring;
-    pub(crate) mod schedule;
-    pub(crate) mod semaphore;
-    pub(crate) mod signal;
-    pub(crate) mod simulation;
     pub(crate) mod state;
-    pub(crate) mod state_hash;
-    pub(crate) mod statistics;
-    pub(crate) mod tap;
     pub(crate) mod test_bench;
-    pub(crate) mod threads;
     pub(crate) mod time;
-    pub(crate) mod transport;
     pub(crate) mod verify;
-    pub(crate) mod waits;
-    pub(crate) mod wave;
     pub(crate) mod world;
 }
 
 // The sources name each other from the root of their crate.
-pub(crate) use engine::channel::{InPort, Link, OutPort, Width};
-pub(crate) use engine::component::{Component, Next};
-pub(crate) use engine::context::Context;
-pub(crate) use engine::ports::{Direction, Port, Ports};
-pub(crate) use engine::probe::Probe;
-pub(crate) use engine::published::{Observed, Published};
-pub(crate) use engine::simulation::{EngineOptions, Outcome, RunLimits, Simulation};
-pub(crate) use engine::tap::Tap;
-pub(crate) use engine::test_bench::Sink;
-pub(crate) use engine::time::{Frequency, Tick};
-pub(crate) use engine::world::World;
-use engine::*;
+pub(crate) use sources::channel::channel_ports::{InPort, Link, OutPort, Width};
+pub(crate) use sources::channel::ports::{Direction, Port, Ports};
+pub(crate) use sources::channel::published::{Observed, Published};
+pub(crate) use sources::channel::tap::Tap;
+pub(crate) use sources::component::{Component, Next};
+pub(crate) use sources::engine::simulation::{EngineOptions, Outcome, RunLimits, Simulation};
+pub(crate) use sources::evaluation::context::Context;
+pub(crate) use sources::observe::probe::Probe;
+pub(crate) use sources::test_bench::Sink;
+pub(crate) use sources::time::{Frequency, Tick};
+pub(crate) use sources::world::World;
+use sources::*;
 
-use engine::builder::SystemBuilder;
+use sources::engine::elaboration::builder::SystemBuilder;
 
 /// Takes messages, counts and adds them up, passes each on after a while as long as it lives, and
 /// tells everybody when it has seen many.

@@ -1,0 +1,265 @@
+//! Published values: one writer, many readers, latency, no credits.
+//!
+//! For what is broadcast and may be overwritten: mode bits, votes, results of set duelling. A
+//! value published in cycle `t` is what readers see from `latency` writer cycles later on; each
+//! wire has its own latency. A change wakes the reader when it becomes visible.
+
+use std::any::{Any, TypeId, type_name};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::channel::channel_ports::Message;
+use crate::channel::cut::Boundary;
+use crate::channel::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
+use crate::evaluation::context::Context;
+use crate::sync::Mutex;
+
+/// The writing end; one wire per reader.
+pub struct Published<T> {
+    value: T,
+    readers: Vec<Reader>,
+    latency_max: u64,
+    history: Arc<Mutex<History<T>>>,
+    changes: u64,
+}
+
+/// One wire.
+struct Reader {
+    channel: u32,
+    reach: Reach,
+    /// In ticks.
+    latency: u64,
+}
+
+/// A reading end.
+pub struct Observed<T> {
+    link: Option<(u64, Arc<Mutex<History<T>>>)>,
+}
+
+struct History<T> {
+    /// Visible to everybody.
+    settled: T,
+    /// Later values with the ticks at which they were published, oldest first.
+    recent: VecDeque<(u64, T)>,
+}
+
+impl<T: Message + Clone + PartialEq> Published<T> {
+    /// A port whose readers see `value` from the start.
+    pub fn new(value: T) -> Self {
+        let history = History {
+            settled: value.clone(),
+            recent: VecDeque::new(),
+        };
+        Self {
+            value,
+            readers: Vec::new(),
+            latency_max: 0,
+            history: Arc::new(Mutex::new(history)),
+            changes: 0,
+        }
+    }
+
+    /// The value published last.
+    pub fn value(&self) -> &T {
+        &self.value
+    }
+
+    /// Publishes `value`; of several in one cycle the last counts. Publishing what is published
+    /// already does nothing.
+    pub fn publish(&mut self, ctx: &mut Context<'_>, value: T) {
+        if value == self.value {
+            return;
+        }
+        self.value = value.clone();
+        self.changes += 1;
+        let now = ctx.now().0;
+        let mut history = self.history.lock();
+        // A reader on another thread may be behind by up to its latency.
+        while let Some((tick, _)) = history.recent.front()
+            && tick + 2 * self.latency_max <= now
+            && let Some((_, settled)) = history.recent.pop_front()
+        {
+            history.settled = settled;
+        }
+        match history.recent.back_mut() {
+            Some((tick, last)) if *tick == now => *last = value,
+            _ => history.recent.push_back((now, value)),
+        }
+        for reader in &self.readers {
+            let tick = now + reader.latency;
+            match reader.reach {
+                Reach::Same(target) | Reach::OtherClock(target) => ctx.wake_at_tick(target, tick),
+                Reach::Cut(cut, _) => ctx.across().published.push((cut, tick)),
+            }
+        }
+    }
+}
+
+impl<T> Default for Observed<T> {
+    fn default() -> Self {
+        Self { link: None }
+    }
+}
+
+impl<T: Message + Clone + PartialEq> Observed<T> {
+    /// A port to be connected by the builder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the port is connected; ports named as optional may not be.
+    pub fn is_connected(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// The value visible in this cycle.
+    pub fn get(&self, ctx: &Context<'_>) -> T {
+        let (latency, history) = self
+            .link
+            .as_ref()
+            .expect("ports are connected at elaboration, before any evaluation");
+        let history = history.lock();
+        let visible = |(tick, _): &&(u64, T)| tick + latency <= ctx.now().0;
+        let latest = history.recent.iter().rev().find(visible);
+        latest.map_or(&history.settled, |(_, value)| value).clone()
+    }
+}
+
+impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
+    fn direction(&self) -> Direction {
+        Direction::Output
+    }
+
+    fn message_type(&self) -> (TypeId, &'static str) {
+        (TypeId::of::<Self>(), type_name::<Self>())
+    }
+
+    fn is_bound(&self) -> bool {
+        !self.readers.is_empty()
+    }
+
+    fn fans_out(&self) -> bool {
+        true
+    }
+
+    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any> {
+        let latency = u64::from(terms.latency_cycles) * terms.sender_period;
+        self.readers.push(Reader {
+            channel: terms.channel,
+            reach: Reach::within(terms.sender, terms.receiver),
+            latency,
+        });
+        self.latency_max = self.latency_max.max(latency);
+        Box::new(Arc::clone(&self.history))
+    }
+
+    fn take_end(&mut self, _end: Box<dyn Any>, _terms: &ChannelTerms) {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    fn state(&self) -> PortState {
+        PortState {
+            messages: self.changes,
+            ..PortState::default()
+        }
+    }
+
+    fn place_receiver(
+        &mut self,
+        channel: u32,
+        receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        let reader = self.readers.iter_mut().find(|r| r.channel == channel);
+        reader.expect("elaboration made the wire here").reach = receiver;
+        None
+    }
+
+    fn place_sender(&mut self, _sender: Reach) {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    fn save(&self, now: u64) -> Result<SavedPort, String> {
+        let history = self.history.lock();
+        // What every reader sees already is settled, whenever the writer notices.
+        let seen = |tick: u64| tick + self.latency_max <= now;
+        let past = history.recent.iter().rfind(|(tick, _)| seen(*tick));
+        let settled = past.map_or(&history.settled, |(_, value)| value);
+        let recent: Vec<_> = history
+            .recent
+            .iter()
+            .filter(|(tick, _)| !seen(*tick))
+            .collect();
+        SavedPort::of(&(&self.value, self.changes), &(settled, recent))
+    }
+
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        let value = serde_json::to_value(&self.value).ok()?;
+        Some(("published".to_owned(), value))
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        let (value, changes) = own.state()?;
+        let (settled, recent) = own.engine()?;
+        self.value = value;
+        self.changes = changes;
+        *self.history.lock() = History { settled, recent };
+        Ok(())
+    }
+}
+
+impl<T: Message + Clone + PartialEq> AnyPort for Observed<T> {
+    fn direction(&self) -> Direction {
+        Direction::Input
+    }
+
+    fn message_type(&self) -> (TypeId, &'static str) {
+        (TypeId::of::<Published<T>>(), type_name::<Published<T>>())
+    }
+
+    fn is_bound(&self) -> bool {
+        self.link.is_some()
+    }
+
+    fn make_channel(&mut self, _terms: &ChannelTerms) -> Box<dyn Any> {
+        unreachable!("elaboration makes channels at outputs");
+    }
+
+    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms) {
+        let history = end
+            .downcast::<Arc<Mutex<History<T>>>>()
+            .expect("elaboration compared the message types");
+        let latency = u64::from(terms.latency_cycles) * terms.sender_period;
+        self.link = Some((latency, *history));
+    }
+
+    fn state(&self) -> PortState {
+        PortState::default()
+    }
+
+    fn place_receiver(
+        &mut self,
+        _channel: u32,
+        _receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        unreachable!("elaboration pairs an output with an input");
+    }
+
+    /// Readers tell the writer nothing.
+    fn place_sender(&mut self, _sender: Reach) {}
+
+    fn save(&self, _now: u64) -> Result<SavedPort, String> {
+        Ok(SavedPort::default())
+    }
+
+    fn describe(&self) -> Option<(String, serde_json::Value)> {
+        None
+    }
+
+    fn clear(&mut self) {}
+
+    fn load(&mut self, _own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
+        Ok(())
+    }
+}

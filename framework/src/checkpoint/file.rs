@@ -1,0 +1,202 @@
+//! Checkpoints as files.
+//!
+//! ```text
+//!   magic (8) │ format (4) │ length of the rest (8) │ BLAKE3 of the rest (32) │ rest
+//!   rest = zstd( postcard( version of this crate, checkpoint ) )
+//! ```
+//!
+//! Numbers are little-endian. What a byte means after the magic and the format number may change
+//! with the format; a file of another version of Warpweave is refused, because the fields of
+//! components may have changed.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::checkpoint::saving::Checkpoint;
+
+const MAGIC: [u8; 8] = *b"WARPCHKP";
+/// Counts changes of the layout.
+const FORMAT: u32 = 1;
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// zstd's fastest level: a checkpoint is written while the run waits.
+const LEVEL: i32 = 1;
+
+/// Why a file is no usable checkpoint.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// It could not be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// It could not be written; whatever was there before is as it was.
+    #[error("cannot write {}: {error}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// It is something else.
+    #[error("this is no checkpoint: it does not begin as one")]
+    NoCheckpoint,
+    /// The layout is of another time.
+    #[error(
+        "the checkpoint has format {0}, this program reads format {FORMAT}\nhint: resume it with \
+         the version of warpweave that wrote it"
+    )]
+    Format(u32),
+    /// Another version wrote it.
+    #[error(
+        "the checkpoint was written by warpweave {0}, this is {VERSION}; the state of components \
+         may have changed between the two\nhint: resume it with the version that wrote it"
+    )]
+    Version(String),
+    /// It ends too early, as after a crash of the host.
+    #[error("the checkpoint is cut off: {found} of {expected} bytes are there")]
+    CutOff {
+        /// Bytes there.
+        found: u64,
+        /// Bytes that should be.
+        expected: u64,
+    },
+    /// Its bytes are not those that were written.
+    #[error("the checkpoint is damaged: its checksum is wrong")]
+    Damaged,
+    /// The checksum is right and yet it cannot be decoded.
+    #[error("the checkpoint cannot be decoded: {0}")]
+    Undecodable(String),
+}
+
+impl Checkpoint {
+    /// The checkpoint with whatever the caller needs beside it, as the bytes of a file.
+    pub fn to_bytes_with(&self, beside: &impl Serialize) -> Vec<u8> {
+        let plain = postcard::to_stdvec(&(VERSION, self, beside));
+        let plain = plain.expect("a checkpoint is numbers, text and bytes");
+        let rest = zstd::encode_all(&plain[..], LEVEL).expect("memory does not fail to be read");
+        let mut bytes = Vec::with_capacity(rest.len() + HEAD);
+        bytes.extend(MAGIC);
+        bytes.extend(FORMAT.to_le_bytes());
+        bytes.extend((rest.len() as u64).to_le_bytes());
+        bytes.extend(blake3::hash(&rest).as_bytes());
+        bytes.extend(rest);
+        bytes
+    }
+
+    /// Reads what [`Checkpoint::to_bytes_with`] wrote.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the bytes; see [`FileError`].
+    pub fn from_bytes_with<T: DeserializeOwned>(bytes: &[u8]) -> Result<(Self, T), FileError> {
+        let rest = checked(bytes)?;
+        let undecodable = |error: &dyn std::fmt::Display| FileError::Undecodable(error.to_string());
+        let plain = zstd::decode_all(rest).map_err(|error| undecodable(&error))?;
+        let (version, plain): (String, _) =
+            postcard::take_from_bytes(&plain).map_err(|error| undecodable(&error))?;
+        if version != VERSION {
+            return Err(FileError::Version(version));
+        }
+        postcard::from_bytes(plain).map_err(|error| undecodable(&error))
+    }
+
+    /// The checkpoint as the bytes of a file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.to_bytes_with(&())
+    }
+
+    /// Reads what [`Checkpoint::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the bytes; see [`FileError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
+        Self::from_bytes_with::<()>(bytes).map(|(checkpoint, ())| checkpoint)
+    }
+
+    /// Writes the checkpoint with whatever the caller needs beside it to a file, whole or not at
+    /// all. Returns the size of the file.
+    ///
+    /// # Errors
+    /// [`FileError::Write`].
+    pub fn write(&self, path: &Path, beside: &impl Serialize) -> Result<u64, FileError> {
+        let bytes = self.to_bytes_with(beside);
+        replace(path, &bytes).map_err(|error| FileError::Write {
+            path: path.to_owned(),
+            error,
+        })?;
+        Ok(bytes.len() as u64)
+    }
+
+    /// Reads what [`Checkpoint::write`] wrote.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file; see [`FileError`].
+    pub fn read<T: DeserializeOwned>(path: &Path) -> Result<(Self, T), FileError> {
+        let bytes = fs::read(path).map_err(|error| FileError::Read {
+            path: path.to_owned(),
+            error,
+        })?;
+        Self::from_bytes_with(&bytes)
+    }
+}
+
+/// Bytes before the rest.
+const HEAD: usize = 52;
+
+/// The compressed part of a file whose frame is right.
+fn checked(bytes: &[u8]) -> Result<&[u8], FileError> {
+    let known = bytes.len().min(MAGIC.len());
+    if bytes[..known] != MAGIC[..known] || bytes.is_empty() {
+        return Err(FileError::NoCheckpoint);
+    }
+    let cut_off = |expected: usize| FileError::CutOff {
+        found: bytes.len() as u64,
+        expected: expected as u64,
+    };
+    let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else {
+        return Err(cut_off(HEAD));
+    };
+    let number = |at: usize| {
+        let (word, _) = head[at..].split_first_chunk().expect("inside the head");
+        u32::from_le_bytes(*word)
+    };
+    if number(8) != FORMAT {
+        return Err(FileError::Format(number(8)));
+    }
+    let length = u64::from(number(12)) | u64::from(number(16)) << 32;
+    if (rest.len() as u64) < length {
+        return Err(FileError::CutOff {
+            found: bytes.len() as u64,
+            expected: length.saturating_add(HEAD as u64),
+        });
+    }
+    if rest.len() as u64 != length || blake3::hash(rest).as_bytes() != &head[20..] {
+        return Err(FileError::Damaged);
+    }
+    Ok(rest)
+}
+
+/// Puts `bytes` in the place of the file: it is complete on the disk before it takes the name, so
+/// that whatever happens meanwhile, the name stands for the old file or for the new one.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut temporary = name.to_owned();
+    temporary.push(format!(".{}.partial", std::process::id()));
+    let temporary = path.with_file_name(temporary);
+    let write = || {
+        let mut file = fs::File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&temporary);
+    })
+}

@@ -1,0 +1,530 @@
+//! Checkpoints: everything a system needs to go on from where it stood.
+//!
+//! ```text
+//!   Simulation ── save ──► Checkpoint                        ── load ──► Simulation, elaborated
+//!                            description of the system (compared first)   from the same
+//!                            per instance: the fields it names            description
+//!                            per channel: what it holds, its accounting
+//!                            engine: time, wake-ups by instance, activity
+//! ```
+//!
+//! Everything is kept by the numbers of instances and channels, not by how the engine divides
+//! them, so that a system saved by one engine is loaded by another.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::channel::channel_ports::{Link, Width};
+use crate::channel::ports::{Direction, SavedPort};
+use crate::engine::parallel::coordinator::Stop;
+use crate::engine::partition::{Activity, Partition};
+use crate::engine::simulation::{Instance, Simulation};
+use crate::state::{State, StateError};
+use crate::time::{Cycle, TICK_MAX, Tick};
+
+/// The state of a system between two edges.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// What the system consists of: clocks, instances, wires.
+    system: Description,
+    /// What else must agree before the checkpoint may be loaded, such as specifications; filled
+    /// in by whoever knows.
+    pub details: Description,
+    engine: EngineState,
+    /// By number of instance.
+    components: Vec<Vec<u8>>,
+    /// By number of channel.
+    channels: Vec<SavedChannel>,
+}
+
+/// Named things with the values of their fields, to tell two systems apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// In a fixed order.
+    pub subjects: Vec<Subject>,
+}
+
+/// One thing of a [`Description`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// Such as the path of an instance; unique within the description.
+    pub name: String,
+    /// Such as the kind of component.
+    pub kind: String,
+    /// Names and values.
+    pub fields: Vec<(String, String)>,
+}
+
+/// The first difference between the system of a checkpoint and another.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Difference {
+    /// Only the checkpoint has it.
+    #[error("the checkpoint has `{name}` ({kind}), this system has not")]
+    Gone {
+        /// Name of the thing.
+        name: String,
+        /// Its kind.
+        kind: String,
+    },
+    /// Only this system has it.
+    #[error("this system has `{name}` ({kind}), the checkpoint has not")]
+    New {
+        /// Name of the thing.
+        name: String,
+        /// Its kind.
+        kind: String,
+    },
+    /// Things are listed in another order.
+    #[error("`{name}` ({kind}) comes at another place of the description than in the checkpoint")]
+    Moved {
+        /// Name of the thing.
+        name: String,
+        /// Its kind.
+        kind: String,
+    },
+    /// Another kind of the same name.
+    #[error("`{name}` is a {checkpoint} in the checkpoint and a {system} in this system")]
+    Kind {
+        /// Name of the thing.
+        name: String,
+        /// Its kind in the checkpoint.
+        checkpoint: String,
+        /// Its kind in this system.
+        system: String,
+    },
+    /// Another value of a field.
+    #[error(
+        "`{name}` ({kind}): field `{field}`: the checkpoint has {}, this system has {}",
+        shown(checkpoint.as_deref()),
+        shown(system.as_deref())
+    )]
+    Field {
+        /// Name of the thing.
+        name: String,
+        /// Its kind.
+        kind: String,
+        /// The field.
+        field: String,
+        /// Its value in the checkpoint, if there.
+        checkpoint: Option<String>,
+        /// Its value in this system, if there.
+        system: Option<String>,
+    },
+}
+
+fn shown(value: Option<&str>) -> &str {
+    value.unwrap_or("none")
+}
+
+/// Why a system could not be saved, or a checkpoint not be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CheckpointError {
+    /// The system has processes: what they do between two waits is code, not data.
+    #[error(
+        "process `{0}` cannot be saved\nhint: save systems of components only, or replay the \
+         inputs of the process"
+    )]
+    Process(String),
+    /// The event world waits for something although it has no process.
+    #[error("pending notifications and signal updates of the event world cannot be saved")]
+    World,
+    /// The checkpoint belongs to another system.
+    #[error("the checkpoint is of another system: {0}")]
+    OtherSystem(#[from] Difference),
+    /// The state of a component.
+    #[error("`{path}` ({kind}): {problem}")]
+    Component {
+        /// Path of the instance.
+        path: String,
+        /// Its kind.
+        kind: String,
+        /// What is wrong.
+        problem: StateError,
+    },
+    /// The state of a channel.
+    #[error("channel `{name}`: {problem}")]
+    Channel {
+        /// `from -> to`.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The state of the engine.
+    #[error("the state of the engine does not fit this system: {0}")]
+    Engine(String),
+}
+
+impl Description {
+    /// The first difference to `system`, where `self` is the description in a checkpoint.
+    ///
+    /// # Errors
+    /// That difference.
+    pub fn compare(&self, system: &Self) -> Result<(), Difference> {
+        for (saved, here) in self.subjects.iter().zip(&system.subjects) {
+            if saved.name != here.name {
+                return Err(self.misplaced(saved, here, system));
+            }
+            saved.compare(here)?;
+        }
+        let (saved, here) = (self.subjects.len(), system.subjects.len());
+        match (self.subjects.get(here), system.subjects.get(saved)) {
+            (Some(gone), _) => Err(gone.gone()),
+            (_, Some(new)) => Err(new.new_here()),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn misplaced(&self, saved: &Subject, here: &Subject, system: &Self) -> Difference {
+        let has = |list: &Self, name: &str| list.subjects.iter().any(|s| s.name == name);
+        if !has(system, &saved.name) {
+            saved.gone()
+        } else if !has(self, &here.name) {
+            here.new_here()
+        } else {
+            Difference::Moved {
+                name: here.name.clone(),
+                kind: here.kind.clone(),
+            }
+        }
+    }
+}
+
+impl Subject {
+    fn gone(&self) -> Difference {
+        Difference::Gone {
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+        }
+    }
+
+    fn new_here(&self) -> Difference {
+        Difference::New {
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+        }
+    }
+
+    fn value(&self, field: &str) -> Option<String> {
+        let found = self.fields.iter().find(|(name, _)| name == field);
+        found.map(|(_, value)| value.clone())
+    }
+
+    fn compare(&self, here: &Self) -> Result<(), Difference> {
+        if self.kind != here.kind {
+            return Err(Difference::Kind {
+                name: self.name.clone(),
+                checkpoint: self.kind.clone(),
+                system: here.kind.clone(),
+            });
+        }
+        if self.fields == here.fields {
+            return Ok(());
+        }
+        let names = self.fields.iter().chain(&here.fields).map(|(name, _)| name);
+        for field in names {
+            let (checkpoint, system) = (self.value(field), here.value(field));
+            if checkpoint != system {
+                return Err(Difference::Field {
+                    name: self.name.clone(),
+                    kind: self.kind.clone(),
+                    field: field.clone(),
+                    checkpoint,
+                    system,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the engine keeps, by numbers of clocks and instances.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct EngineState {
+    now: Tick,
+    evaluations: u64,
+    messages: u64,
+    last_progress: Tick,
+    obligations: u64,
+    /// The end of the run, if it is decided but has not come.
+    stop: Option<Stop>,
+    /// Per clock the last cycle evaluated, and whether there was any.
+    clocks: Vec<(Cycle, bool)>,
+    /// Per instance the cycles at which it is to be woken.
+    wakes: Vec<Vec<Cycle>>,
+    /// Wake-ups that do not keep a run alive, by instance.
+    background: Vec<(Tick, u32)>,
+    /// Per instance.
+    activity: Vec<Activity>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct SavedChannel {
+    from: SavedPort,
+    to: SavedPort,
+}
+
+impl Checkpoint {
+    /// Time at which the system was saved.
+    pub fn now(&self) -> Tick {
+        self.engine.now
+    }
+}
+
+impl Simulation {
+    /// Everything needed to go on from here in a system elaborated from the same description.
+    ///
+    /// # Errors
+    /// When a component refuses, or the system has processes.
+    pub fn save(&mut self) -> Result<Checkpoint, CheckpointError> {
+        if let Some(refusal) = self.world_refuses() {
+            return Err(refusal);
+        }
+        let components = (0..self.instances.len()).map(|n| self.save_component(n));
+        let components = components.collect::<Result<_, _>>()?;
+        Ok(Checkpoint {
+            system: self.description(),
+            details: Description::default(),
+            engine: self.save_engine(),
+            components,
+            channels: self.save_channels()?,
+        })
+    }
+
+    /// Puts the system, fresh or not, into the state that `checkpoint` holds.
+    ///
+    /// # Errors
+    /// When the checkpoint is of another system or damaged; then the system is in no useful
+    /// state, unless the error is [`CheckpointError::OtherSystem`], which leaves it as it was.
+    pub fn load(&mut self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
+        if let Some(refusal) = self.world_refuses() {
+            return Err(refusal);
+        }
+        checkpoint.system.compare(&self.description())?;
+        let counts = (checkpoint.components.len(), checkpoint.channels.len());
+        if counts != (self.instances.len(), self.channels.len()) {
+            let problem = "its numbers of components and channels are others";
+            return Err(CheckpointError::Engine(problem.to_owned()));
+        }
+        // Senders that wait are restored within one partition; the division follows.
+        self.place(&vec![0; self.instances.len()]);
+        let result = self.load_parts(checkpoint);
+        self.divide();
+        result
+    }
+
+    fn load_parts(&mut self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
+        for (number, bytes) in checkpoint.components.iter().enumerate() {
+            State::load(bytes, |state| self.component_mut(number).state(state))
+                .map_err(|problem| self.component_error(number, problem))?;
+        }
+        self.load_channels(&checkpoint.channels)?;
+        self.load_engine(&checkpoint.engine)
+            .map_err(CheckpointError::Engine)
+    }
+
+    fn save_component(&mut self, number: usize) -> Result<Vec<u8>, CheckpointError> {
+        State::save(|state| self.component_mut(number).state(state))
+            .map_err(|problem| self.component_error(number, problem))
+    }
+
+    pub(crate) fn component_error(&self, number: usize, problem: StateError) -> CheckpointError {
+        let Instance { path, kind, .. } = &self.instances[number];
+        CheckpointError::Component {
+            path: path.clone(),
+            kind: kind.clone(),
+            problem,
+        }
+    }
+
+    /// The clocks, instances and wires.
+    pub(crate) fn description(&self) -> Description {
+        let subject = |name: &str, kind: &str, fields| Subject {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            fields,
+        };
+        let text = |name: &str, value: &dyn fmt::Display| (name.to_owned(), value.to_string());
+        let clocks = self.clock_names().enumerate().map(|(clock, name)| {
+            let period = self.time.seconds(Tick(self.time.period(clock)));
+            subject(name, "clock", vec![text("period in seconds", &period)])
+        });
+        let names: Vec<_> = self.clock_names().collect();
+        let instances = self.instances.iter().map(|instance| {
+            let clock = names[instance.place.target.domain as usize];
+            subject(&instance.path, &instance.kind, vec![text("clock", &clock)])
+        });
+        let wires = self.channels.iter().enumerate().map(|(number, channel)| {
+            let name = self.channel_name(number as u32);
+            subject(&name, "wire", wire_fields(&channel.link))
+        });
+        Description {
+            subjects: clocks.chain(instances).chain(wires).collect(),
+        }
+    }
+
+    /// Visits every end of every channel: number of the channel and the port.
+    fn visit_channel_ends(
+        &mut self,
+        mut visit: impl FnMut(u32, &mut dyn crate::channel::ports::AnyPort),
+    ) {
+        for (number, ends) in self.ends_by_instance().iter().enumerate() {
+            self.visit_ports(number, &mut |port| {
+                for (_, channel) in ends.iter().filter(|(name, _)| *name == port.name) {
+                    visit(*channel, port.port);
+                }
+            });
+        }
+    }
+
+    fn save_channels(&mut self) -> Result<Vec<SavedChannel>, CheckpointError> {
+        let mut saved = vec![SavedChannel::default(); self.channels.len()];
+        let mut failed = None;
+        let now = self.now().0;
+        self.visit_channel_ends(|channel, port| match port.save(now) {
+            Ok(_) if port.is_tapped() => {
+                let problem = "what the tap at one of its ports remembers cannot be saved";
+                failed.get_or_insert((channel, problem.to_owned()));
+            }
+            Ok(state) => *saved[channel as usize].end(port.direction()) = state,
+            Err(problem) => failed = failed.take().or(Some((channel, problem))),
+        });
+        self.channel_result(failed)?;
+        Ok(saved)
+    }
+
+    fn load_channels(&mut self, saved: &[SavedChannel]) -> Result<(), CheckpointError> {
+        let mut failed = None;
+        self.visit_channel_ends(|_, port| port.clear());
+        self.visit_channel_ends(|channel, port| {
+            let SavedChannel { from, to } = &saved[channel as usize];
+            let (own, other) = match port.direction() {
+                Direction::Output => (from, to),
+                Direction::Input => (to, from),
+            };
+            if let Err(problem) = port.load(own, other) {
+                failed.get_or_insert((channel, problem));
+            }
+        });
+        self.channel_result(failed)
+    }
+
+    pub(crate) fn channel_result(
+        &self,
+        failed: Option<(u32, String)>,
+    ) -> Result<(), CheckpointError> {
+        failed.map_or(Ok(()), |(channel, problem)| {
+            Err(CheckpointError::Channel {
+                name: self.channel_name(channel),
+                problem,
+            })
+        })
+    }
+
+    /// Per instance the names of its connected ports with their channels.
+    pub(crate) fn ends_by_instance(&self) -> Vec<Vec<(String, u32)>> {
+        let mut ends = vec![Vec::new(); self.instances.len()];
+        for (number, channel) in self.channels.iter().enumerate() {
+            for (instance, port) in [&channel.from, &channel.to] {
+                ends[*instance as usize].push((port.clone(), number as u32));
+            }
+        }
+        ends
+    }
+
+    fn save_engine(&self) -> EngineState {
+        let scheduled = self.scheduled();
+        let mut wakes = vec![Vec::new(); self.instances.len()];
+        for (number, cycle) in scheduled.wakes {
+            wakes[number as usize].push(cycle);
+        }
+        let mut background = scheduled.background;
+        background.sort_unstable();
+        EngineState {
+            now: self.now(),
+            evaluations: self.evaluations(),
+            messages: self.messages(),
+            last_progress: self.course.last_progress,
+            obligations: self.course.obligations,
+            stop: self.course.stop.clone(),
+            clocks: scheduled.standing,
+            wakes,
+            background,
+            activity: (0..self.instances.len())
+                .map(|n| *self.activity_of(n))
+                .collect(),
+        }
+    }
+
+    /// Restores the engine, of which there is one partition.
+    fn load_engine(&mut self, engine: &EngineState) -> Result<(), String> {
+        let Partition {
+            shared, domains, ..
+        } = &mut self.partitions[0];
+        let counts = [engine.wakes.len(), engine.activity.len()];
+        if counts != [self.instances.len(); 2] || engine.clocks.len() != domains.len() {
+            return Err("its numbers of clocks and components are others".to_owned());
+        }
+        for (schedule, (cycle, started)) in domains.iter_mut().zip(&engine.clocks) {
+            if *cycle > TICK_MAX / schedule.period {
+                return Err(format!("cycle {cycle} is beyond the horizon"));
+            }
+            schedule.load(*cycle, *started);
+        }
+        for (instance, cycles) in self.instances.iter().zip(&engine.wakes) {
+            let target = instance.place.target;
+            let schedule = &mut domains[target.domain as usize];
+            for cycle in cycles {
+                if !schedule.is_new(*cycle) {
+                    let path = &instance.path;
+                    return Err(format!(
+                        "`{path}` is to be woken in cycle {cycle}, which is past"
+                    ));
+                }
+                schedule.wake(target.index, *cycle);
+            }
+        }
+        shared.background.clear();
+        for (tick, number) in &engine.background {
+            let instance = self.instances.get(*number as usize);
+            let instance = instance.ok_or("a wake-up of a component that is not there")?;
+            shared.background.insert((*tick, instance.place.target));
+        }
+        shared.messages = engine.messages;
+        shared.last_progress = engine.last_progress;
+        for (number, activity) in engine.activity.iter().enumerate() {
+            *self.activity_of_mut(number) = *activity;
+        }
+        self.course.last_progress = engine.last_progress;
+        self.course.obligations = engine.obligations;
+        self.course.stop.clone_from(&engine.stop);
+        self.set_progress(engine.now, engine.evaluations);
+        Ok(())
+    }
+}
+
+impl SavedChannel {
+    fn end(&mut self, direction: Direction) -> &mut SavedPort {
+        match direction {
+            Direction::Output => &mut self.from,
+            Direction::Input => &mut self.to,
+        }
+    }
+}
+
+fn wire_fields(link: &Link) -> Vec<(String, String)> {
+    let capacity = link.capacity.unwrap_or_else(|| link.full_rate_capacity());
+    let width = match link.width {
+        Width::Messages(n) => format!("{n} messages per cycle"),
+        Width::Bytes(n) => format!("{n} bytes per cycle"),
+    };
+    [
+        ("latency", link.latency.to_string()),
+        ("credit_latency", link.credit_latency.to_string()),
+        ("capacity", capacity.to_string()),
+        ("width", width),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}

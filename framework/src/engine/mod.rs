@@ -1,0 +1,5 @@
+pub(crate) mod division;
+pub(crate) mod elaboration;
+pub(crate) mod parallel;
+pub(crate) mod partition;
+pub(crate) mod simulation;

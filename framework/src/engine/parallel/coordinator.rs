@@ -1,0 +1,505 @@
+//! The coordinator: from what the partitions did in a window it derives the next one, or the end.
+//!
+//! It runs between windows, while nobody evaluates, and looks at nothing but simulated time and
+//! what partitions recorded, so its decisions are the same for any number of threads.
+//!
+//! ```text
+//!   partitions at rest ─► wake across cuts ─► count obligations, find failures ─► window or end
+//!        ▲                                                                          │
+//!        └────────────────── each evaluates everything before the window's end ◄────┘
+//! ```
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::channel::cut::{Cut, Place};
+use crate::channel::ring::Vacancy;
+use crate::engine::partition::{Ahead, Background, Partition, Window};
+use crate::evaluation::context::{Across, Failure, Sink};
+use crate::evaluation::schedule::NEVER;
+use crate::observe::probe::ProbeSink;
+use crate::sync::Mutex;
+use crate::time::{TICK_MAX, Tick};
+use crate::world::World;
+
+/// The partitions of a run, each in the hands of one thread at a time.
+pub(crate) type Cells<'a> = [Mutex<&'a mut Partition>];
+
+/// What has just been done in a run on one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunStep {
+    /// The first window has been decided on.
+    Begun,
+    /// This partition has run its window.
+    Partition(usize),
+    /// The next window has been decided on.
+    Decided,
+    /// It has been decided that no window follows.
+    Ended,
+}
+
+/// See [`Course::observer`].
+pub(crate) type Observer = Box<dyn FnMut(RunStep) + Send>;
+
+/// What the coordinator keeps between windows and runs.
+pub(crate) struct Course {
+    pub(crate) cuts: Vec<Cut>,
+    /// Ticks a window may last: the shortest latency across a cut.
+    pub(crate) lookahead: u64,
+    /// Ticks from what decides the end of a run to the end, that tick included.
+    pub(crate) stop_delay: u64,
+    /// Obligations taken and not yet discharged.
+    pub(crate) obligations: u64,
+    /// Tick of the last message sent.
+    pub(crate) last_progress: Tick,
+    pub(crate) stop: Option<Stop>,
+    /// Listener to merged instrumentation events, when there are several partitions.
+    pub(crate) sink: Option<Box<dyn ProbeSink>>,
+    pub(crate) sleeping: bool,
+    /// Told after each step of a run on one thread.
+    pub(crate) observer: Option<Observer>,
+    /// Windows opened so far; a measure of work, not a result.
+    pub(crate) windows: u64,
+    /// The window that partitions are to run.
+    pub(crate) window: Window,
+    /// The tallies of the last window tell of every partition.
+    told: bool,
+}
+
+/// A decided end of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Stop {
+    /// The last tick evaluated.
+    last: u64,
+    failure: Option<Failure>,
+}
+
+/// The limits of one run.
+pub(crate) struct Limits<'a> {
+    pub(crate) until: u64,
+    pub(crate) silence: Option<u64>,
+    pub(crate) interrupt: Option<&'a AtomicBool>,
+    pub(crate) background: Background,
+}
+
+/// How the windows of a run ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nothing is left to evaluate.
+    Silent,
+    /// Every obligation was discharged.
+    Done,
+    Failed(String),
+    Limit,
+    Livelock,
+    Interrupted,
+}
+
+/// What partitions have before them when they rest.
+#[derive(Clone, Copy)]
+struct Found {
+    /// Somebody stopped at background work.
+    held: bool,
+    /// The last tick at or after which there is or was foreground work.
+    alive: Tick,
+    last_progress: Tick,
+    /// Something happened that may end the run.
+    may_end: bool,
+    /// Some foreground work: the first, and as late a one as is known.
+    first: Option<Tick>,
+    latest: Option<Tick>,
+    /// The next background work.
+    background: Option<Tick>,
+    /// The next edge, for runs without sleeping.
+    any_edge: Option<Tick>,
+}
+
+/// The earlier of two times, of which there may be none.
+#[inline]
+fn earlier(a: Option<Tick>, b: Option<Tick>) -> Option<Tick> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+impl Found {
+    const NOTHING: Self = Self {
+        held: false,
+        alive: Tick(0),
+        last_progress: Tick(0),
+        may_end: false,
+        first: None,
+        latest: None,
+        background: None,
+        any_edge: None,
+    };
+
+    /// Adds what one partition has before it.
+    fn add(&mut self, partition: &Partition, sleeping: bool) {
+        let foreground = partition.foreground();
+        self.background = earlier(self.background, partition.first_background());
+        if !sleeping {
+            self.any_edge = earlier(self.any_edge, partition.next_any());
+        }
+        self.add_foreground(partition, foreground);
+    }
+
+    /// Adds what one partition has before it and has done, background work left out.
+    #[inline]
+    fn add_foreground(&mut self, partition: &Partition, foreground: Option<Tick>) {
+        self.held |= partition.held.is_some();
+        // What was evaluated before this window lies before any wake-up held in it.
+        self.alive = self.alive.max(partition.now);
+        self.last_progress = self.last_progress.max(partition.shared.last_progress);
+        self.may_end |= partition.shared.may_end();
+        if let Some(foreground) = foreground {
+            self.alive = self.alive.max(foreground);
+            self.first = earlier(self.first, Some(foreground));
+            self.latest = self.latest.max(Some(foreground));
+        }
+    }
+
+    /// Somebody is to be woken at these ticks.
+    fn wake(&mut self, first: Tick, last: Tick) {
+        self.alive = self.alive.max(last);
+        self.first = earlier(self.first, Some(first));
+        self.latest = self.latest.max(Some(last));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.held |= other.held;
+        self.alive = self.alive.max(other.alive);
+        self.last_progress = self.last_progress.max(other.last_progress);
+        self.may_end |= other.may_end;
+        self.first = earlier(self.first, other.first);
+        self.latest = self.latest.max(other.latest);
+        self.background = earlier(self.background, other.background);
+        self.any_edge = earlier(self.any_edge, other.any_edge);
+    }
+
+    fn at(cells: &Cells<'_>, sleeping: bool) -> Self {
+        let mut found = Self::NOTHING;
+        for cell in cells {
+            found.add(&cell.lock(), sleeping);
+        }
+        found
+    }
+}
+
+/// What happened in the partitions that one thread ran in a window, for the coordinator.
+pub(crate) struct Tally {
+    found: Found,
+    across: Box<Across>,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        Self {
+            found: Found::NOTHING,
+            across: Box::default(),
+        }
+    }
+
+    /// Runs the partition in the window if it is its turn, and notes what comes of it.
+    #[inline]
+    pub(crate) fn run(
+        &mut self,
+        partition: &mut Partition,
+        window: &Window,
+        world: Option<&World>,
+        sleeping: bool,
+    ) {
+        if window.resumed && !partition.turn {
+            return;
+        }
+        std::mem::swap(&mut partition.shared.across, &mut self.across);
+        let ahead = partition.run(window, world);
+        std::mem::swap(&mut partition.shared.across, &mut self.across);
+        match ahead {
+            Ahead::Wakes(first) => self.found.add_foreground(partition, first),
+            Ahead::Various => self.found.add(partition, sleeping),
+        }
+    }
+}
+
+impl Course {
+    pub(crate) fn new(stop_delay: u64) -> Self {
+        Self {
+            cuts: Vec::new(),
+            lookahead: u64::MAX,
+            stop_delay,
+            obligations: 0,
+            last_progress: Tick(0),
+            stop: None,
+            sink: None,
+            sleeping: true,
+            observer: None,
+            windows: 0,
+            window: Window::none(),
+            told: false,
+        }
+    }
+
+    /// A run begins.
+    pub(crate) fn begin(&mut self) {
+        self.told = false;
+    }
+
+    #[inline]
+    pub(crate) fn observe(&mut self, step: RunStep) {
+        if let Some(observer) = &mut self.observer {
+            observer(step);
+        }
+    }
+
+    /// Opens the next window, or tells how the run ended. Called between windows, by one thread.
+    pub(crate) fn advance(
+        &mut self,
+        cells: &Cells<'_>,
+        tallies: &[Mutex<Tally>],
+        limits: &Limits<'_>,
+    ) -> Option<End> {
+        let mut found = Found::NOTHING;
+        if !self.told {
+            Self::collect(cells, &mut tallies[0].lock().across);
+        }
+        for tally in tallies {
+            let mut tally = tally.lock();
+            found.merge(&std::mem::replace(&mut tally.found, Found::NOTHING));
+            if !tally.across.is_quiet() {
+                self.wake_across(cells, &mut tally.across, &mut found);
+            }
+        }
+        if !self.told {
+            found = Found::at(cells, self.sleeping);
+        }
+        if cells.len() > 1 && found.held && self.resume_held(cells, found.alive) {
+            return None;
+        }
+        self.last_progress = self.last_progress.max(found.last_progress);
+        if found.may_end {
+            self.absorb(cells);
+        }
+        self.merge_events(cells);
+        self.open(cells.len() == 1, limits, &found)
+    }
+
+    /// What happened at cuts outside of windows: senders that waited when the system was divided.
+    #[cold]
+    fn collect(cells: &Cells<'_>, across: &mut Across) {
+        for cell in cells {
+            across.append(&mut cell.lock().shared.across);
+        }
+    }
+
+    /// Arranges the wake-ups that follow from what happened at the cuts. In which order the threads
+    /// are looked at does not matter.
+    fn wake_across(&mut self, cells: &Cells<'_>, happened: &mut Across, found: &mut Found) {
+        let (mut first, mut last) = (NEVER, 0);
+        let mut wake = |place: Place, tick: u64| {
+            let mut partition = cells[place.partition as usize].lock();
+            let tick = partition.wake_at_tick(place.target, tick).0;
+            first = first.min(tick);
+            last = last.max(tick);
+        };
+        let end = self.window.end;
+        for number in happened.sent.drain(..) {
+            let cut = &self.cuts[number as usize];
+            let head = cut.boundary.as_ref().and_then(|b| b.head_ready());
+            if let Some(ready) = head.filter(|ready| *ready >= end) {
+                wake(cut.to, ready);
+            }
+        }
+        for number in happened.waiting.drain(..) {
+            self.cuts[number as usize].waiting = true;
+            happened.taken.push(number);
+        }
+        // Who waits learns of a credit in the window in which the message was taken; one that
+        // began to wait later learns of it now. Whoever is looked at first, nobody is missed.
+        for number in happened.taken.drain(..) {
+            let cut = &mut self.cuts[number as usize];
+            if cut.waiting {
+                let vacancy = cut.boundary.as_ref().map(|b| b.vacancy());
+                cut.waiting = vacancy == Some(Vacancy::Full);
+                if let Some(Vacancy::CreditAt(tick)) = vacancy {
+                    wake(cut.from, tick);
+                }
+            }
+        }
+        for (number, tick) in happened.published.drain(..) {
+            wake(self.cuts[number as usize].to, tick);
+        }
+        if first != NEVER {
+            found.wake(Tick(first), Tick(last));
+        }
+    }
+
+    /// Background work at which a partition stopped, not knowing of any foreground work, is due
+    /// if others turned out to have some at or after it. Returns whether somebody goes on within
+    /// the same window.
+    #[cold]
+    fn resume_held(&mut self, cells: &Cells<'_>, alive: Tick) -> bool {
+        let mut resumed = false;
+        for cell in cells {
+            let mut partition = cell.lock();
+            partition.turn = partition.held.is_some_and(|held| alive >= held);
+            resumed |= partition.turn;
+        }
+        self.told = false;
+        if resumed {
+            self.window.alive = Some(alive);
+            self.window.resumed = true;
+            self.window.number += 1;
+        }
+        resumed
+    }
+
+    /// Takes over what the partitions recorded in the window that may end the run.
+    #[cold]
+    fn absorb(&mut self, cells: &Cells<'_>) {
+        let mut changes = Vec::new();
+        let mut failures = Vec::new();
+        let mut stopped = None;
+        for cell in cells {
+            let mut partition = cell.lock();
+            changes.append(&mut partition.shared.obligations);
+            failures.append(&mut partition.shared.failures);
+            stopped = stopped.or(partition.shared.stopped.take());
+        }
+        let discharged = self.count_obligations(changes);
+        let done = discharged.into_iter().chain(stopped).min();
+        if let (Some(tick), None) = (done, &self.stop) {
+            self.stop = Some(self.stop_after(tick, None));
+        }
+        if let Some(failure) = failures.into_iter().min() {
+            let after = self.stop_after(failure.tick, Some(failure));
+            match &mut self.stop {
+                // The stop was decided before; a failure on the way to it is not kept back.
+                Some(stop) if stop.last < after.last => {
+                    stop.failure = stop.failure.take().or(after.failure);
+                }
+                stop => *stop = Some(after),
+            }
+        }
+    }
+
+    fn stop_after(&self, tick: Tick, failure: Option<Failure>) -> Stop {
+        Stop {
+            last: tick.0.saturating_add(self.stop_delay - 1),
+            failure,
+        }
+    }
+
+    /// Adds up the changes; the first tick at whose end no obligation was left.
+    fn count_obligations(&mut self, mut changes: Vec<(Tick, i64)>) -> Option<Tick> {
+        changes.sort_by_key(|(tick, _)| *tick);
+        let mut done = None;
+        for (i, (tick, by)) in changes.iter().enumerate() {
+            self.obligations = self.obligations.wrapping_add_signed(*by);
+            if changes.get(i + 1).is_some_and(|(next, _)| next == tick) {
+                continue;
+            }
+            assert!(
+                i64::try_from(self.obligations).is_ok(),
+                "an obligation is discharged once"
+            );
+            if self.obligations == 0 {
+                done = done.or(Some(*tick));
+            }
+        }
+        done
+    }
+
+    /// Hands buffered instrumentation events on in the order of one partition.
+    fn merge_events(&mut self, cells: &Cells<'_>) {
+        let Some(sink) = &mut self.sink else {
+            return;
+        };
+        let mut all = Vec::new();
+        for cell in cells {
+            if let Some(Sink::Buffer(events)) = &mut cell.lock().shared.sink {
+                all.append(events);
+            }
+        }
+        // Stable: the events of one component stay in their order.
+        all.sort_by_key(|(tick, domain, component, _)| (*tick, *domain, *component));
+        for (tick, _, component, probe) in &all {
+            sink.record(*tick, *component, probe);
+        }
+    }
+
+    /// Decides on the next window.
+    fn open(&mut self, alone: bool, limits: &Limits<'_>, found: &Found) -> Option<End> {
+        let ending = self.stop.is_some();
+        let mut next = found.first;
+        // Background work before foreground work fires on the way to it.
+        if limits.background == Background::Counts || next.is_some() {
+            next = earlier(next, found.background);
+        }
+        let Some(mut start) = next else {
+            return Some(self.finish().unwrap_or(End::Silent));
+        };
+        if !self.sleeping && !ending {
+            start = found.any_edge.unwrap_or(start).min(start);
+        }
+        if let Some(stop) = &self.stop
+            && start.0 > stop.last
+        {
+            return self.finish();
+        }
+        let silence = limits.silence.filter(|_| !ending).unwrap_or(u64::MAX);
+        let patience = self.last_progress.0.saturating_add(silence);
+        if start.0 > limits.until.min(patience) {
+            // A failure is told at once; the rest of its delay is not worth another run.
+            let failed = self.stop.as_ref().is_some_and(|s| s.failure.is_some());
+            let end = if patience < limits.until {
+                End::Livelock
+            } else {
+                End::Limit
+            };
+            return if failed { self.finish() } else { Some(end) };
+        }
+        let interrupted = limits.interrupt.is_some_and(|i| i.load(Ordering::Relaxed));
+        if interrupted {
+            return Some(End::Interrupted);
+        }
+        let mut end = limits.until.min(TICK_MAX) + 1;
+        if let Some(stop) = &self.stop {
+            end = end.min(stop.last.saturating_add(1));
+        }
+        if !alone {
+            let longest = if self.sleeping || ending {
+                self.lookahead.min(self.stop_delay)
+            } else {
+                1
+            };
+            // Nobody passes the tick at which patience ends unless a message was sent before it.
+            end = end
+                .min(start.0.saturating_add(longest))
+                .min(patience.saturating_add(1));
+        }
+        self.windows += 1;
+        self.told = true;
+        self.window = Window {
+            number: self.window.number + 1,
+            resumed: false,
+            end,
+            alive: found.latest,
+            silence,
+            background: limits.background,
+            ending,
+        };
+        None
+    }
+
+    /// Ends the run as was decided, if it was.
+    fn finish(&mut self) -> Option<End> {
+        let stop = self.stop.take()?;
+        Some(match stop.failure {
+            Some(failure) => End::Failed(failure.message),
+            None => End::Done,
+        })
+    }
+}

@@ -1,0 +1,3 @@
+pub(crate) mod barrier;
+pub(crate) mod coordinator;
+pub(crate) mod threads;

@@ -1,0 +1,637 @@
+//! A part of the system that one thread evaluates: components with their schedules.
+
+use serde::{Deserialize, Serialize};
+use warpweave_random::{GAMMA, mix};
+
+use crate::component::{Component, Next, Reason};
+use crate::engine::simulation::{EngineOptions, Order};
+use crate::evaluation::context::{Context, Failure, Shared, Sink};
+use crate::evaluation::schedule::{DomainSchedule, NEVER, Sweep, Target};
+use crate::observe::contents::{Blocked, Shown};
+use crate::observe::probe::Probe;
+use crate::time::{Cycle, Tick, TimeBase};
+use crate::world::{Upcoming, World};
+
+/// Cycles of one component charged to what it waited for.
+///
+/// The cycle before a timer expires has work for the next one and is charged as busy, so that
+/// a component that is asked in that cycle too and says [`Next::Busy`] is charged alike.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Activity {
+    /// What the component said last.
+    next: Next,
+    since: Cycle,
+    cycles: [u64; Reason::ALL.len()],
+}
+
+impl Activity {
+    /// Cycle of the last evaluation.
+    pub(crate) fn since(&self) -> Cycle {
+        self.since
+    }
+
+    pub(crate) fn new() -> Self {
+        Self {
+            next: Next::Idle,
+            since: 0,
+            cycles: [0; Reason::ALL.len()],
+        }
+    }
+
+    #[inline]
+    fn charge(&mut self, cycle: Cycle, next: Next) {
+        let elapsed = cycle - self.since;
+        self.cycles[self.next.reason() as usize] += elapsed;
+        if let Next::Until(until) = self.next {
+            // A cycle not in the future counts as the next one.
+            let waited = elapsed.min(until.saturating_sub(1).saturating_sub(self.since));
+            self.cycles[Reason::Timer as usize] -= elapsed - waited;
+            self.cycles[Reason::Busy as usize] += elapsed - waited;
+        }
+        self.since = cycle;
+        self.next = next;
+    }
+
+    /// What the component said it waits for.
+    pub(crate) fn reason(&self) -> Reason {
+        self.next.reason()
+    }
+
+    /// Cycles charged to each reason until `cycle`.
+    pub(crate) fn until(mut self, cycle: Cycle) -> [u64; Reason::ALL.len()] {
+        self.charge(cycle, Next::Idle);
+        self.cycles
+    }
+}
+
+/// One component with what the engine keeps about it.
+pub(crate) struct Slot {
+    pub(crate) component: Box<dyn Component>,
+    /// Number of the instance in the whole system.
+    pub(crate) number: u32,
+    pub(crate) activity: Activity,
+    /// Evaluations: what the component weighs when partitions are balanced.
+    pub(crate) evaluations: u64,
+    /// What the component showed last, if somebody records it.
+    pub(crate) shown: Option<Box<Shown>>,
+}
+
+/// Whether background wake-ups alone keep a run going.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Background {
+    /// They fire only on the way to foreground work.
+    Waits,
+    /// They fire like all others: somebody lets time pass.
+    Counts,
+}
+
+/// What a partition may evaluate without hearing of the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Window {
+    /// Counted from 1, those resumed too.
+    pub(crate) number: u64,
+    /// Some partitions go on within the window before: those whose turn it is.
+    pub(crate) resumed: bool,
+    /// The first tick after the window.
+    pub(crate) end: u64,
+    /// Some partition has foreground work at or after this tick, so background work up to it
+    /// fires.
+    pub(crate) alive: Option<Tick>,
+    /// Ticks without a message after which to stop, watched here by a partition that is alone.
+    pub(crate) silence: u64,
+    pub(crate) background: Background,
+    /// The end of the run is decided: only those awake are evaluated until it comes.
+    pub(crate) ending: bool,
+}
+
+impl Window {
+    pub(crate) fn none() -> Self {
+        Self {
+            number: 0,
+            resumed: false,
+            end: 0,
+            alive: None,
+            silence: u64::MAX,
+            background: Background::Waits,
+            ending: false,
+        }
+    }
+}
+
+/// What a partition has before it after a window.
+pub(crate) enum Ahead {
+    /// Components woken in the foreground, the first at this tick, and nothing else.
+    Wakes(Option<Tick>),
+    /// Something else, which is to be looked at.
+    Various,
+}
+
+/// What is to be evaluated next.
+#[derive(Clone, Copy)]
+struct Due {
+    /// When, or [`NEVER`].
+    tick: u64,
+    /// The first clock domain with somebody awake then, and its cycle.
+    domain: usize,
+    cycle: Cycle,
+    /// There may be other domains.
+    others: bool,
+}
+
+impl Due {
+    /// At this tick, in any domain.
+    fn anywhere(tick: u64) -> Self {
+        Self {
+            tick,
+            domain: 0,
+            cycle: NEVER,
+            others: true,
+        }
+    }
+}
+
+/// Edges a partition that is alone evaluates between two looks at the interrupt flag.
+const EDGES_PER_CHECK: u32 = 1024;
+
+/// Components that one thread evaluates, with their schedules.
+pub(crate) struct Partition {
+    pub(crate) shared: Shared,
+    /// Per clock domain of the system who is awake when.
+    pub(crate) domains: Vec<DomainSchedule>,
+    /// Per clock domain of the system the components here, in the order they were added.
+    pub(crate) slots: Vec<Vec<Slot>>,
+    /// Time of the last evaluated edge with somebody awake.
+    pub(crate) now: Tick,
+    pub(crate) evaluations: u64,
+    /// Next time at which the event world, if this partition drives it, has something to do.
+    pub(crate) events: Option<Upcoming>,
+    /// To be run in the window ahead, if that is a resumed one.
+    pub(crate) turn: bool,
+    /// The background wake-up at which the partition stopped, because it does not know whether
+    /// anybody has foreground work at or after it.
+    pub(crate) held: Option<Tick>,
+    window: Window,
+    /// There is no other partition.
+    alone: bool,
+    /// Where every instance is, for the partition that drives the event world.
+    pub(crate) targets: Vec<Target>,
+    options: EngineOptions,
+    shuffle: u64,
+    scratch: Vec<(u32, bool)>,
+    /// Components that failed in this run: they are not evaluated any more.
+    failed: Vec<u32>,
+    /// The event world failed in this run: it rests.
+    world_failed: bool,
+}
+
+impl Partition {
+    pub(crate) fn new(
+        time: &TimeBase,
+        slots: Vec<Vec<Slot>>,
+        options: EngineOptions,
+        alone: bool,
+    ) -> Self {
+        let schedule =
+            |(d, slots): (usize, &Vec<Slot>)| DomainSchedule::new(time.period(d), slots.len());
+        let mut partition = Self {
+            shared: Shared::new(),
+            domains: slots.iter().enumerate().map(schedule).collect(),
+            slots,
+            now: Tick(0),
+            evaluations: 0,
+            events: None,
+            turn: false,
+            held: None,
+            window: Window::none(),
+            alone,
+            targets: Vec::new(),
+            options,
+            shuffle: 0,
+            scratch: Vec::new(),
+            failed: Vec::new(),
+            world_failed: false,
+        };
+        partition.set_options(options);
+        partition
+    }
+
+    /// Works as `options` say from now on.
+    pub(crate) fn set_options(&mut self, options: EngineOptions) {
+        self.options = options;
+        if let Order::Shuffled { seed } = options.order {
+            self.shuffle = seed;
+        }
+    }
+
+    pub(crate) fn slot(&self, target: Target) -> &Slot {
+        &self.slots[target.domain as usize][target.index as usize]
+    }
+
+    pub(crate) fn slot_mut(&mut self, target: Target) -> &mut Slot {
+        &mut self.slots[target.domain as usize][target.index as usize]
+    }
+
+    /// The next tick at which somebody is awake, background work not counted.
+    pub(crate) fn foreground(&self) -> Option<Tick> {
+        let wake = Some(Tick(self.next_wake().tick)).filter(|wake| wake.0 != NEVER);
+        let counts = self.window.background == Background::Counts;
+        let events = self.upcoming().filter(|e| e.foreground || counts);
+        wake.into_iter().chain(events.map(|e| e.tick)).min()
+    }
+
+    /// The next tick at which a component is awake, if any, and the clock domains it is in.
+    #[inline(always)]
+    fn next_wake(&self) -> Due {
+        let mut next = Due {
+            tick: NEVER,
+            domain: 0,
+            cycle: NEVER,
+            others: false,
+        };
+        for (domain, schedule) in self.domains.iter().enumerate() {
+            let (cycle, tick) = schedule.next();
+            if tick < next.tick {
+                next = Due {
+                    tick,
+                    domain,
+                    cycle,
+                    others: false,
+                };
+            } else {
+                next.others |= tick == next.tick;
+            }
+        }
+        next
+    }
+
+    /// Wakes a component at its first edge at or after `tick`; returns when that is.
+    #[inline]
+    pub(crate) fn wake_at_tick(&mut self, target: Target, tick: u64) -> Tick {
+        let domain = &mut self.domains[target.domain as usize];
+        let cycle = domain.wake_at_tick(target.index, tick);
+        Tick(cycle.saturating_mul(domain.period))
+    }
+
+    /// The next background work: of a component, or of the event world.
+    pub(crate) fn first_background(&self) -> Option<Tick> {
+        let components = self.shared.background.first().map(|(tick, _)| *tick);
+        let events = self.upcoming().filter(|e| !e.foreground);
+        components.into_iter().chain(events.map(|e| e.tick)).min()
+    }
+
+    /// What the event world has to do next, unless it failed.
+    fn upcoming(&self) -> Option<Upcoming> {
+        self.events.filter(|_| !self.world_failed)
+    }
+
+    /// The next tick with an edge that has not been evaluated, for runs without sleeping.
+    pub(crate) fn next_any(&self) -> Option<Tick> {
+        let edges = self.domains.iter();
+        edges
+            .map(|d| Tick(d.first_new() * d.period))
+            .chain(self.events.map(|e| e.tick))
+            .min()
+    }
+
+    /// A run begins: nobody has failed in it.
+    pub(crate) fn begin(&mut self) {
+        self.failed.clear();
+        self.world_failed = false;
+        self.turn = false;
+        self.held = None;
+    }
+
+    /// Evaluates everything before the end of the window; returns what was found then.
+    pub(crate) fn run(&mut self, window: &Window, world: Option<&World>) -> Ahead {
+        self.window = *window;
+        self.shared.across.window = window.number;
+        self.shared.across.window_end = window.end;
+        self.held = None;
+        let sleeping = self.sleeping();
+        // The others are heard of between windows.
+        let silence = if self.alone { window.silence } else { NEVER };
+        let mut edges = 0;
+        loop {
+            // The usual case: nothing can come but components woken in the foreground.
+            let only_wakes = sleeping && self.events.is_none() && self.shared.background.is_empty();
+            let due = if only_wakes {
+                self.next_wake()
+            } else {
+                Due::anywhere(self.next_edge(window).map_or(NEVER, |tick| tick.0))
+            };
+            let next = Tick(due.tick);
+            if next.0 >= window.end {
+                return if only_wakes {
+                    Ahead::Wakes(Some(next).filter(|next| next.0 != NEVER))
+                } else {
+                    Ahead::Various
+                };
+            }
+            if next.0.saturating_sub(self.shared.last_progress.0) > silence {
+                return Ahead::Various;
+            }
+            self.now = next;
+            if !sleeping || self.options.order != Order::Added || !self.failed.is_empty() {
+                self.step_in_order(next, sleeping);
+            } else if due.others {
+                self.step(next);
+            } else {
+                self.evaluate_awake(due.domain, due.cycle);
+            }
+            if let Some(world) = world {
+                self.run_world(world, next);
+            }
+            edges += 1;
+            if self.shared.may_end() && self.note_failures()
+                || self.alone && edges == EDGES_PER_CHECK
+            {
+                return Ahead::Various;
+            }
+        }
+    }
+
+    /// Takes failed components out of the run; whether the coordinator is to look at once.
+    #[cold]
+    fn note_failures(&mut self) -> bool {
+        for failure in &self.shared.failures {
+            if failure.component == WORLD {
+                self.world_failed = true;
+            } else if !self.failed.contains(&failure.component) {
+                self.failed.push(failure.component);
+            }
+        }
+        self.alone
+    }
+
+    /// The next tick with somebody awake, after moving due background wake-ups to their domains.
+    #[inline(never)]
+    fn next_edge(&mut self, window: &Window) -> Option<Tick> {
+        let sleeping = self.sleeping();
+        let foreground = self.foreground();
+        let first = self.first_background();
+        let mut next = foreground;
+        if let Some(first) = first {
+            let sure = foreground.max(window.alive);
+            if window.background == Background::Counts || sure.is_some_and(|sure| first <= sure) {
+                next = Some(foreground.map_or(first, |f| f.min(first)));
+            } else if foreground.is_none() && first.0 < window.end {
+                self.held = Some(first);
+            }
+        }
+        // Without sleeping everybody is evaluated while anybody anywhere has work; windows of
+        // several partitions then last one tick.
+        let others = window.alive.filter(|_| !sleeping && !self.alone);
+        let mut next = next.or(others)?;
+        while let Some(&(tick, target)) = self.shared.background.first()
+            && tick <= next
+        {
+            self.shared.background.pop_first();
+            self.wake_at_tick(target, tick.0);
+            next = tick;
+        }
+        if !sleeping {
+            // Everybody at every edge: the first edge of any clock after the last one evaluated.
+            next = self.next_any()?;
+        }
+        Some(next)
+    }
+
+    /// Evaluates every domain that has an edge with somebody awake at `tick`.
+    #[inline(never)]
+    fn step(&mut self, tick: Tick) {
+        for d in 0..self.domains.len() {
+            if let Some(cycle) = self.domains[d].due(tick) {
+                self.evaluate_awake(d, cycle);
+            }
+        }
+    }
+
+    /// As [`Partition::step`], in any order, without those that failed, and if need be everybody.
+    #[inline(never)]
+    fn step_in_order(&mut self, tick: Tick, sleeping: bool) {
+        for d in self.domain_order() {
+            let schedule = &self.domains[d];
+            let cycle = if sleeping {
+                schedule.due(tick)
+            } else {
+                let cycle = tick.0 / schedule.period;
+                let edge = tick.0.is_multiple_of(schedule.period);
+                (edge && schedule.is_new(cycle)).then_some(cycle)
+            };
+            if let Some(cycle) = cycle {
+                self.evaluate_list(d, cycle, sleeping);
+            }
+        }
+    }
+
+    /// Records everything that components show, for a recording that begins in mid-run.
+    pub(crate) fn show(&mut self, now: Tick) {
+        let Some(sink) = &mut self.shared.sink else {
+            return;
+        };
+        for (d, slots) in self.slots.iter_mut().enumerate() {
+            for slot in slots {
+                let reason = slot.activity.reason();
+                record(slot, sink, (now, d as u32), reason);
+            }
+        }
+    }
+
+    /// Lets the event world do everything due at `now`.
+    fn run_world(&mut self, world: &World, now: Tick) {
+        let mut ports = std::mem::take(&mut self.shared.process_ports);
+        let due = self.events.is_some_and(|e| e.tick == now);
+        if (due || !ports.is_empty()) && !self.world_failed {
+            // Components report in the order of evaluation, which must not matter.
+            ports.sort_unstable();
+            world.run_at(now, &ports);
+            if let Some(sink) = &mut self.shared.sink {
+                for (tick, signal, value) in world.take_changes() {
+                    sink.record((tick, WORLD, WORLD), Probe::Signal { signal, value });
+                }
+            }
+            let (taken, discharged) = world.obligations();
+            if taken > 0 || discharged > 0 {
+                let change = i64::try_from(taken).unwrap_or(i64::MAX)
+                    - i64::try_from(discharged).unwrap_or(i64::MAX);
+                self.shared.change_obligations(now, change);
+            }
+            let woken = std::mem::take(&mut world.core.agenda.borrow_mut().port_wakes);
+            for instance in woken {
+                let target = self.targets[instance as usize];
+                self.wake_after(target, now);
+            }
+            if let Some(message) = world.core.agenda.borrow_mut().failure.take() {
+                self.shared.failures.push(Failure {
+                    tick: now,
+                    component: WORLD,
+                    message,
+                });
+            }
+            if world.take_stop() {
+                self.shared.stopped.get_or_insert(now);
+            }
+            ports.clear();
+            self.events = world.upcoming();
+        }
+        self.shared.process_ports = ports;
+    }
+
+    /// Wakes a component at its first edge after `now`.
+    pub(crate) fn wake_after(&mut self, target: Target, now: Tick) {
+        let schedule = &mut self.domains[target.domain as usize];
+        let cycle = (now.0 / schedule.period + 1).max(schedule.first_new());
+        schedule.wake(target.index, cycle);
+    }
+
+    /// Whether components asleep are left alone.
+    fn sleeping(&self) -> bool {
+        self.options.sleeping || self.window.ending
+    }
+
+    /// The domains in the order of evaluation within a tick.
+    #[inline]
+    fn domain_order(&self) -> impl Iterator<Item = usize> + use<> {
+        let count = self.slots.len();
+        let first = match self.options.order {
+            Order::Added => 0,
+            Order::Shuffled { .. } => (self.shuffle % count.max(1) as u64) as usize,
+        };
+        (first..count).chain(0..first)
+    }
+
+    /// Evaluates those awake in the order in which they were added.
+    #[inline(never)]
+    fn evaluate_awake(&mut self, d: usize, cycle: Cycle) {
+        self.domains[d].advance(cycle);
+        let slots = &mut self.slots[d][..];
+        let mut ctx = Context::new(&mut self.shared, &mut self.domains, d, self.now);
+        self.evaluations += match ctx.here.take_only_word() {
+            Some(bits) => evaluate_word(slots, &mut ctx, 0, bits),
+            None => evaluate_groups(slots, &mut ctx),
+        };
+        ctx.finish();
+    }
+
+    /// Evaluates those awake, or everybody without sleeping, in any order.
+    fn evaluate_list(&mut self, d: usize, cycle: Cycle, sleeping: bool) {
+        // Index and whether the component is awake.
+        let mut list = std::mem::take(&mut self.scratch);
+        let count = self.slots[d].len() as u32;
+        if !sleeping {
+            list.extend((0..count).map(|i| (i, false)));
+        }
+        let schedule = &mut self.domains[d];
+        schedule.advance(cycle);
+        let mut sweep = Sweep::default();
+        while let Some((first, words)) = schedule.next_group(&mut sweep) {
+            for word in (0..64).filter(|word| words >> word & 1 == 1) {
+                let bits = schedule.take_word(first + word);
+                let bits = (0..64).filter(|bit| bits >> bit & 1 == 1);
+                for index in bits.map(|bit| (first + word) as u32 * 64 + bit) {
+                    if sleeping {
+                        list.push((index, true));
+                    } else {
+                        list[index as usize].1 = true;
+                    }
+                }
+            }
+        }
+        if !self.failed.is_empty() {
+            list.retain(|(i, _)| !self.failed.contains(&self.slots[d][*i as usize].number));
+        }
+        if self.options.order != Order::Added {
+            for i in (1..list.len()).rev() {
+                // A new order every cycle from the seed alone.
+                self.shuffle = self.shuffle.wrapping_add(GAMMA);
+                list.swap(i, (mix(self.shuffle) % (i as u64 + 1)) as usize);
+            }
+        }
+        self.evaluations += list.len() as u64;
+        let slots = &mut self.slots[d];
+        let mut ctx = Context::new(&mut self.shared, &mut self.domains, d, self.now);
+        for (index, awake) in list.drain(..) {
+            ctx.shared.invited = awake;
+            ctx.me.index = index;
+            evaluate(&mut slots[index as usize], &mut ctx);
+        }
+        ctx.shared.invited = true;
+        ctx.finish();
+        self.scratch = list;
+    }
+}
+
+/// The number of the event world where those of instances are wanted: after all of them.
+pub(crate) const WORLD: u32 = u32::MAX;
+
+/// Records what an evaluation changed in what the component shows and in what it waits for.
+#[cold]
+#[inline(never)]
+fn record(slot: &mut Slot, sink: &mut Sink, (now, domain): (Tick, u32), reason: Reason) {
+    let at = (now, domain, slot.number);
+    let changed = slot.activity.reason() != reason;
+    let component = &slot.component;
+    let blocked = slot.shown.as_mut().map_or(Blocked::AsBefore, |shown| {
+        shown.update(
+            changed,
+            |contents| component.contents(contents),
+            |probe| sink.record(at, probe),
+        )
+    });
+    if changed || blocked == Blocked::Ended {
+        sink.record(at, Probe::Waits { reason });
+    }
+}
+
+/// Evaluates those awake among more than 64 components; returns how many those were.
+#[inline(never)]
+fn evaluate_groups(slots: &mut [Slot], ctx: &mut Context<'_>) -> u64 {
+    let mut evaluations = 0;
+    let mut sweep = Sweep::default();
+    while let Some((first, mut words)) = ctx.here.next_group(&mut sweep) {
+        while words != 0 {
+            let word = first + words.trailing_zeros() as usize;
+            words &= words - 1;
+            let bits = ctx.here.take_word(word);
+            evaluations += evaluate_word(slots, ctx, word, bits);
+        }
+    }
+    evaluations
+}
+
+/// Evaluates the components of one word that `bits` names; returns how many those are.
+#[inline(always)]
+fn evaluate_word(slots: &mut [Slot], ctx: &mut Context<'_>, word: usize, mut bits: u64) -> u64 {
+    let mut evaluations = 0;
+    while bits != 0 {
+        let index = (word as u32) << 6 | bits.trailing_zeros();
+        bits &= bits - 1;
+        ctx.me.index = index;
+        evaluate(&mut slots[index as usize], ctx);
+        evaluations += 1;
+    }
+    evaluations
+}
+
+/// Evaluates one component, the one at `ctx.me`.
+#[inline(always)]
+fn evaluate(slot: &mut Slot, ctx: &mut Context<'_>) {
+    ctx.component = slot.number;
+    let next = slot.component.evaluate(ctx);
+    let cycle = ctx.cycle;
+    if ctx.observed
+        && let Some(sink) = &mut ctx.shared.sink
+    {
+        record(slot, sink, (ctx.now, ctx.me.domain), next.reason());
+    }
+    slot.evaluations += 1;
+    slot.activity.charge(cycle, next);
+    let at = if let Next::Until(at) = next {
+        at.max(cycle + 1)
+    } else if next == Next::Busy {
+        cycle + 1
+    } else {
+        return;
+    };
+    ctx.here.wake(ctx.me.index, at);
+}

@@ -1,0 +1,452 @@
+//! Moving instances between partitions, with everything that is scheduled for them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::channel::cut::{Cut, Place, Positions};
+use crate::channel::ports::Reach;
+use crate::engine::division::{self, Edge, Goal, Parts};
+use crate::engine::partition::{Partition, Slot};
+use crate::engine::simulation::{ChannelInfo, Simulation};
+use crate::evaluation::schedule::Target;
+use crate::time::{Cycle, Tick};
+
+/// Cycles of the slowest clock that a run may go on after its end was decided.
+const STOP_DELAY_CYCLES: u64 = 64;
+
+/// So many percent less for the busiest thread are worth moving instances.
+const WORTH_PERCENT: u64 = 2;
+
+/// How a system is divided between threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Division {
+    /// Partition of every instance.
+    pub partition_of: Vec<u32>,
+    /// Part of the whole work that each partition does, in percent.
+    pub share_percent: Vec<f64>,
+    /// Ticks the partitions may work without meeting; `None` when no wire runs between them.
+    pub lookahead: Option<u64>,
+    /// Numbers of the channels between partitions that do not allow a longer look-ahead.
+    pub limited_by: Vec<u32>,
+    /// Channels between partitions.
+    pub cut: usize,
+}
+
+/// What is scheduled in the whole system, by instance.
+pub(crate) struct Scheduled {
+    /// Per clock domain the last cycle evaluated, and whether any was.
+    pub(crate) standing: Vec<(Cycle, bool)>,
+    pub(crate) wakes: Vec<(u32, Cycle)>,
+    pub(crate) background: Vec<(Tick, u32)>,
+}
+
+impl Simulation {
+    /// Divides the system into as many partitions as the options ask for, by the work that each
+    /// instance has done so far. What is scheduled moves along; results do not depend on when or
+    /// how often this is done.
+    pub(crate) fn divide(&mut self) {
+        let goal = self.options.goal();
+        let whole = goal.partitions <= 1;
+        let partition_of = if whole {
+            vec![0; self.instances.len()]
+        } else {
+            self.planned(goal)
+        };
+        let stays = if self.divided_for == Some(goal) {
+            !self.is_better(&partition_of, goal)
+        } else {
+            whole && self.partitions.len() == 1
+        };
+        if stays {
+            for partition in &mut self.partitions {
+                partition.set_options(self.options);
+            }
+        } else {
+            self.place(&partition_of);
+            self.divided_for = Some(goal);
+        }
+    }
+
+    /// Whether a division gains enough over the one there is to move instances for it.
+    fn is_better(&self, partition_of: &[u32], goal: Goal) -> bool {
+        let standing = self.partition_numbers();
+        self.with_parts(|parts| {
+            let cost = |division: &[u32]| goal.cost(parts, division);
+            cost(partition_of) * 100 < cost(&standing) * (100 - WORTH_PERCENT)
+        })
+    }
+
+    /// How the system is divided now.
+    pub fn division(&self) -> Division {
+        let edges = self.edges();
+        let partition_of = self.partition_numbers();
+        let crosses =
+            |e: &Edge| partition_of[e.ends[0] as usize] != partition_of[e.ends[1] as usize];
+        let lookahead = division::lookahead(&edges, &partition_of);
+        let limiting =
+            |(n, e): (usize, &Edge)| (crosses(e) && e.ticks == lookahead).then_some(n as u32);
+        let limited_by = edges.iter().enumerate().filter_map(limiting).collect();
+        let weights = self.weights();
+        let mut loads = vec![0u64; self.partitions.len()];
+        for (number, partition) in partition_of.iter().enumerate() {
+            loads[*partition as usize] += weights[number];
+        }
+        let total = weights.iter().sum::<u64>().max(1) as f64;
+        Division {
+            share_percent: loads.iter().map(|l| *l as f64 * 100.0 / total).collect(),
+            lookahead: (lookahead != u64::MAX).then_some(lookahead),
+            limited_by,
+            cut: edges.iter().filter(|e| crosses(e)).count(),
+            partition_of,
+        }
+    }
+
+    /// How many threads, at most `available`, are worth their meetings, judged by the work done so
+    /// far: each must find enough to do in a window.
+    pub fn worthwhile_threads(&self, available: usize) -> usize {
+        let elapsed = self.now.0.max(1);
+        let work: u64 = self.weights().iter().sum();
+        let edges = self.edges();
+        let enough = |threads: &usize| {
+            let goal = self.options.divided_for(*threads).goal();
+            let lookahead = division::lookahead(&edges, &self.planned(goal));
+            let window = lookahead.min(self.stop_delay()).min(elapsed);
+            let per_window = u128::from(work) * u128::from(window) / u128::from(elapsed);
+            per_window >= *threads as u128 * u128::from(division::WORK_PER_MEETING)
+        };
+        (2..=available).rev().find(enough).unwrap_or(1)
+    }
+
+    fn planned(&self, goal: Goal) -> Vec<u32> {
+        self.with_parts(|parts| division::divide(parts, goal))
+    }
+
+    /// Lets `plan` see what there is to divide.
+    fn with_parts<R>(&self, plan: impl FnOnce(&Parts<'_>) -> R) -> R {
+        let paths: Vec<&str> = self.instances.iter().map(|i| i.path.as_str()).collect();
+        plan(&Parts {
+            paths: &paths,
+            weights: &self.weights(),
+            ticks: self.busy_ticks(),
+            edges: &self.edges(),
+            island: &self.island(),
+        })
+    }
+
+    /// At least so many ticks had anybody awake; one before the first run, as in
+    /// [`Simulation::weights`].
+    fn busy_ticks(&self) -> u64 {
+        let ticks = self.instances.iter().enumerate().map(|(number, instance)| {
+            let period = self.time.period(instance.place.target.domain as usize);
+            self.evaluations_of(number).saturating_mul(period)
+        });
+        ticks.max().unwrap_or(0).max(1)
+    }
+
+    /// Work of every instance: what it did so far, or what its kind declares before the first run.
+    fn weights(&self) -> Vec<u64> {
+        let started = self.evaluations() > 0;
+        (0..self.instances.len())
+            .map(|number| {
+                let cost = self.component(number).evaluation_cost();
+                let evaluations = if started {
+                    self.evaluations_of(number)
+                } else {
+                    1
+                };
+                cost.saturating_mul(evaluations).max(1)
+            })
+            .collect()
+    }
+
+    /// One edge per channel.
+    fn edges(&self) -> Vec<Edge> {
+        let period = |number: u32| {
+            let place = self.instances[number as usize].place;
+            self.time.period(place.target.domain as usize)
+        };
+        let edge = |channel: &ChannelInfo| {
+            let (from, to) = (channel.from.0, channel.to.0);
+            let latency = u64::from(channel.link.latency) * period(from);
+            let credit = u64::from(channel.link.credit_latency) * period(to);
+            let ticks = if channel.tapped {
+                // Taps may break the promise of the wire, so both ends stay together.
+                0
+            } else if channel.published {
+                latency
+            } else {
+                latency.min(credit)
+            };
+            Edge {
+                ends: [from, to],
+                ticks,
+            }
+        };
+        self.channels.iter().map(edge).collect()
+    }
+
+    /// Instances that share more than channels with the event world.
+    fn island(&self) -> Vec<u32> {
+        let Some(world) = &self.world else {
+            return Vec::new();
+        };
+        let mut island: Vec<u32> = world
+            .0
+            .core
+            .agenda
+            .borrow()
+            .ports
+            .iter()
+            .map(|p| p.instance)
+            .collect();
+        island.sort_unstable();
+        island
+    }
+
+    pub(crate) fn stop_delay_of_wires(&self) -> u64 {
+        let slowest = (0..self.partitions[0].slots.len())
+            .map(|d| self.time.period(d))
+            .max();
+        let cap = slowest.unwrap_or(1).saturating_mul(STOP_DELAY_CYCLES);
+        division::longest_lookahead(self.instances.len(), &self.edges(), &self.island())
+            .unwrap_or(1)
+            .min(cap)
+    }
+
+    /// Lets the partition that drives the event world find the components it wakes.
+    pub(crate) fn tell_world_targets(&mut self) {
+        if self.world.is_some() {
+            let targets = self.instances.iter().map(|i| i.place.target).collect();
+            self.partitions[0].targets = targets;
+        }
+    }
+
+    /// Moves every instance to its partition.
+    pub(crate) fn place(&mut self, partition_of: &[u32]) {
+        self.divided_for = None;
+        let count = partition_of
+            .iter()
+            .max()
+            .map_or(1, |last| *last as usize + 1);
+        let sink = self.take_sink();
+        let scheduled = self.scheduled();
+        let (evaluations, messages) = (self.evaluations(), self.messages());
+        let slots = self.take_slots(partition_of, count);
+        self.partitions = slots
+            .into_iter()
+            .map(|slots| Partition::new(&self.time, slots, self.options, count == 1))
+            .collect();
+        self.partitions[0].evaluations = evaluations;
+        self.partitions[0].shared.messages = messages;
+        for partition in &mut self.partitions {
+            partition.now = self.now;
+            partition.shared.last_progress = self.course.last_progress;
+        }
+        self.reschedule(&scheduled);
+        self.connect();
+        self.tell_world_targets();
+        self.place_sink(sink);
+    }
+
+    pub(crate) fn scheduled(&self) -> Scheduled {
+        let domains = self.partitions[0].slots.len();
+        let mut scheduled = Scheduled {
+            standing: vec![(0, false); domains],
+            wakes: Vec::new(),
+            background: Vec::new(),
+        };
+        for partition in &self.partitions {
+            let number = |target: Target| partition.slot(target).number;
+            for (d, schedule) in partition.domains.iter().enumerate() {
+                let (cycle, started) = &mut scheduled.standing[d];
+                let (pending, last, any) = schedule.save();
+                *started |= any;
+                *cycle = (*cycle).max(last);
+                let domain = d as u32;
+                let pending = pending.into_iter();
+                let wakes = pending.map(|(at, index)| (number(Target { domain, index }), at));
+                scheduled.wakes.extend(wakes);
+            }
+            let background = partition.shared.background.iter();
+            scheduled
+                .background
+                .extend(background.map(|(tick, target)| (*tick, number(*target))));
+        }
+        scheduled
+    }
+
+    /// Takes every component to its new place.
+    fn take_slots(&mut self, partition_of: &[u32], count: usize) -> Vec<Vec<Vec<Slot>>> {
+        let domains = self.partitions[0].slots.len();
+        let mut by_number: Vec<Option<Slot>> = Vec::new();
+        by_number.resize_with(self.instances.len(), || None);
+        for partition in &mut self.partitions {
+            for slot in partition.slots.iter_mut().flat_map(std::mem::take) {
+                let number = slot.number as usize;
+                by_number[number] = Some(slot);
+            }
+        }
+        let mut slots: Vec<Vec<Vec<Slot>>> = Vec::new();
+        slots.resize_with(count, || {
+            let mut empty = Vec::new();
+            empty.resize_with(domains, Vec::new);
+            empty
+        });
+        for (number, slot) in by_number.into_iter().enumerate() {
+            let place = &mut self.instances[number].place;
+            place.partition = partition_of[number];
+            let list = &mut slots[place.partition as usize][place.target.domain as usize];
+            place.target.index = list.len() as u32;
+            list.push(slot.expect("every instance is in one partition"));
+        }
+        slots
+    }
+
+    fn reschedule(&mut self, scheduled: &Scheduled) {
+        for partition in &mut self.partitions {
+            for (schedule, (cycle, started)) in
+                partition.domains.iter_mut().zip(&scheduled.standing)
+            {
+                schedule.load(*cycle, *started);
+            }
+        }
+        for (number, cycle) in &scheduled.wakes {
+            let Place { partition, target } = self.instances[*number as usize].place;
+            let partition = &mut self.partitions[partition as usize];
+            partition.domains[target.domain as usize].wake(target.index, *cycle);
+        }
+        for (tick, number) in &scheduled.background {
+            let Place { partition, target } = self.instances[*number as usize].place;
+            self.partitions[partition as usize]
+                .shared
+                .background
+                .insert((*tick, target));
+        }
+    }
+
+    /// Tells both ends of every channel where the other one is.
+    fn connect(&mut self) {
+        let place = |number: u32| self.instances[number as usize].place;
+        let mut cuts = Vec::new();
+        let mut reaches = Vec::with_capacity(self.channels.len());
+        let mut ends: BTreeMap<(u32, &str), Vec<usize>> = BTreeMap::new();
+        for (number, channel) in self.channels.iter().enumerate() {
+            let (from, to) = (place(channel.from.0), place(channel.to.0));
+            if from.partition == to.partition {
+                reaches.push((
+                    Reach::within(from.target, to.target),
+                    Reach::within(to.target, from.target),
+                ));
+            } else {
+                let positions = Arc::new(Positions::default());
+                let cut = cuts.len() as u32;
+                let reach = Reach::Cut(cut, positions);
+                reaches.push((reach.clone(), reach));
+                cuts.push(Cut {
+                    from,
+                    to,
+                    boundary: None,
+                    waiting: false,
+                });
+            }
+            ends.entry((channel.from.0, &channel.from.1))
+                .or_default()
+                .push(number);
+            ends.entry((channel.to.0, &channel.to.1))
+                .or_default()
+                .push(number);
+        }
+        for number in 0..self.instances.len() as u32 {
+            let Place { partition, target } = self.instances[number as usize].place;
+            let partition = &mut self.partitions[partition as usize];
+            let mut waiting = Vec::new();
+            let slot = &mut partition.slots[target.domain as usize][target.index as usize];
+            slot.component
+                .ports(&mut crate::channel::ports::Ports::new(&mut |port| {
+                    let channels = ends.get(&(number, port.name)).into_iter().flatten();
+                    for channel in channels {
+                        let (forward, back) = &reaches[*channel];
+                        if port.port.direction() == crate::Direction::Input {
+                            port.port.place_sender(back.clone());
+                            continue;
+                        }
+                        let seen = port.port.place_receiver(*channel as u32, forward.clone());
+                        if let (Some((boundary, waits)), Reach::Cut(cut, _)) = (seen, forward) {
+                            cuts[*cut as usize].boundary = Some(boundary);
+                            waiting.extend(waits.then_some(*cut));
+                        }
+                    }
+                }));
+            partition.shared.across.waiting.append(&mut waiting);
+        }
+        self.course.lookahead = division::lookahead(&self.edges(), &self.partition_numbers());
+        self.course.cuts = cuts;
+    }
+
+    fn partition_numbers(&self) -> Vec<u32> {
+        self.instances.iter().map(|i| i.place.partition).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Component, Context, EngineOptions, Frequency, Next, Ports, RunLimits, SystemBuilder,
+    };
+
+    /// Busy for so many cycles.
+    struct Toil(Cycle);
+
+    impl Component for Toil {
+        fn ports(&mut self, _: &mut Ports<'_>) {}
+
+        fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+            if ctx.cycle() < self.0 {
+                Next::Busy
+            } else {
+                Next::Idle
+            }
+        }
+    }
+
+    /// A system divided in two when nothing is known of the work, and run then.
+    fn run(work: [Cycle; 6]) -> Simulation {
+        let mut builder = SystemBuilder::new();
+        let clock = builder.clock("core", Frequency::new(1_000_000_000, 1).unwrap());
+        for (i, cycles) in work.into_iter().enumerate() {
+            builder.add(format!("toil[{i}]"), clock, Toil(cycles));
+        }
+        let mut simulation = builder.elaborate().unwrap();
+        simulation.set_options(EngineOptions {
+            partitions: 2,
+            ..EngineOptions::default()
+        });
+        simulation.run(&RunLimits::default());
+        simulation
+    }
+
+    /// What the busiest thread has to do as the system is divided, and as it would be now, in
+    /// percent of that; and whether instances move.
+    fn divides_again(mut simulation: Simulation) -> (u64, bool) {
+        let goal = simulation.options.goal();
+        let before = simulation.division().partition_of;
+        let planned = simulation.planned(goal);
+        let cost = |division: &[u32]| simulation.with_parts(|parts| goal.cost(parts, division));
+        let percent = cost(&planned) * 100 / cost(&before);
+        simulation.divide();
+        (percent, simulation.division().partition_of != before)
+    }
+
+    #[test]
+    fn a_division_that_gains_next_to_nothing_moves_nobody() {
+        let nearly_even = run([1030, 1000, 1030, 1000, 1030, 1000]);
+        assert_eq!(divides_again(nearly_even), (99, false));
+    }
+
+    #[test]
+    fn a_division_that_gains_moves_instances() {
+        let uneven = run([5000, 1000, 1000, 1000, 1000, 1000]);
+        assert_eq!(divides_again(uneven), (71, true));
+    }
+}

@@ -1,0 +1,2 @@
+pub(crate) mod context;
+pub(crate) mod schedule;

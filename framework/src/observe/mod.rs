@@ -1,0 +1,4 @@
+pub(crate) mod contents;
+pub(crate) mod probe;
+pub(crate) mod statistics;
+pub(crate) mod waits;

@@ -1,0 +1,416 @@
+//! The open registry of component kinds: what description files may name.
+
+pub(crate) mod kind;
+
+use std::collections::BTreeMap;
+
+use warpweave_params::{Diagnostic, Node, from_named, name_hint, to_node};
+
+use crate::component::Component;
+use crate::registry::kind::{Environment, Kind, SpecError};
+
+/// Component kinds by name.
+#[derive(Default)]
+pub struct Registry {
+    kinds: BTreeMap<&'static str, KindEntry>,
+}
+
+/// One registered kind.
+pub struct KindEntry {
+    /// Name in description files.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    build: fn(&Node, &Environment) -> Result<Built, Diagnostic>,
+    schema: fn() -> schemars::Schema,
+}
+
+/// A component built from a description.
+pub struct Built {
+    /// The component.
+    pub component: Box<dyn Component>,
+    /// Writes a description that was built from with every default filled in.
+    pub resolve: fn(&Node) -> Result<Node, Diagnostic>,
+}
+
+/// One field of a specification, for reference pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldDoc {
+    /// Path of the field within the specification.
+    pub name: String,
+    /// Its type in words of description files.
+    pub kind: String,
+    /// Whether a description must state it.
+    pub required: bool,
+    /// The value it has when a description leaves it out, in words of description files; `None` for
+    /// a feature that is then absent.
+    pub default: Option<String>,
+    /// What it means.
+    pub doc: String,
+}
+
+impl Registry {
+    /// A registry without kinds.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a kind.
+    ///
+    /// # Panics
+    /// When another kind of this name was added before: a mistake of the program, not of its user.
+    pub fn register<K: Kind>(&mut self) {
+        let entry = KindEntry {
+            name: K::NAME,
+            summary: K::SUMMARY,
+            build: build::<K>,
+            schema: || schemars::schema_for!(K::Spec),
+        };
+        let before = self.kinds.insert(K::NAME, entry);
+        assert!(
+            before.is_none(),
+            "the kind `{}` is registered twice",
+            K::NAME
+        );
+    }
+
+    /// The kinds in the order of their names.
+    pub fn kinds(&self) -> impl Iterator<Item = &KindEntry> {
+        self.kinds.values()
+    }
+
+    /// The kind of this name.
+    pub fn get(&self, name: &str) -> Option<&KindEntry> {
+        self.kinds.get(name)
+    }
+
+    /// Builds the component that `node`, `Name(fields)`, describes.
+    ///
+    /// # Errors
+    /// A name that is no kind, a field that is unknown, missing or of the wrong type, a value the
+    /// kind refuses; each with its place.
+    pub fn build(&self, node: &Node, environment: &Environment) -> Result<Built, Diagnostic> {
+        let Some(name) = node.name() else {
+            return Err(
+                Diagnostic::error("expected a component, `Kind(field: value, ...)`")
+                    .at(&node.head_span()),
+            );
+        };
+        let Some(entry) = self.get(&name.text) else {
+            return Err(self.unknown(&name.text).at(&name.span));
+        };
+        (entry.build)(node, environment)
+    }
+
+    /// The error that `name` is no kind, with the nearest that is.
+    pub fn unknown(&self, name: &str) -> Diagnostic {
+        Diagnostic::error(format!("there is no component kind `{name}`")).hint(name_hint(
+            name,
+            "kinds",
+            self.kinds.keys().copied(),
+        ))
+    }
+}
+
+fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagnostic> {
+    let spec: K::Spec = from_named(node, K::NAME)?;
+    let component = K::build(spec, environment).map_err(|error| place(node, &error))?;
+    Ok(Built {
+        component: Box::new(component),
+        resolve: resolve::<K>,
+    })
+}
+
+fn resolve<K: Kind>(node: &Node) -> Result<Node, Diagnostic> {
+    let spec: K::Spec = from_named(node, K::NAME)?;
+    to_node(&spec).map_err(|errors| {
+        Diagnostic::error(format!(
+            "the specification of {} cannot be written: {errors}",
+            K::NAME
+        ))
+    })
+}
+
+/// Puts a refused value at the place of its field, or of the nearest enclosing value.
+fn place(node: &Node, error: &SpecError) -> Diagnostic {
+    let mut at = node;
+    for segment in error.field.split('.').filter(|s| !s.is_empty()) {
+        let name = segment.split('[').next().unwrap_or(segment);
+        match at.field(name) {
+            Some(inner) => at = inner,
+            None => break,
+        }
+    }
+    let message = if error.field.is_empty() {
+        error.message.clone()
+    } else {
+        format!("{}: {}", error.field, error.message)
+    };
+    Diagnostic::error(message).at(&at.head_span())
+}
+
+impl KindEntry {
+    /// The fields of the kind's specification, nested ones as `outer.inner`, those of the elements
+    /// of a list as `list[].inner`, in the order declared.
+    pub fn fields(&self) -> Vec<FieldDoc> {
+        let schema = (self.schema)();
+        let mut fields = Vec::new();
+        list_fields(schema.as_value(), schema.as_value(), "", &mut fields, 0);
+        fields
+    }
+}
+
+type Json = serde_json::Value;
+
+/// Follows `$ref` within the schema.
+fn follow<'a>(root: &'a Json, node: &'a Json) -> &'a Json {
+    node.get("$ref")
+        .and_then(Json::as_str)
+        .and_then(|path| root.pointer(path.trim_start_matches('#')))
+        .unwrap_or(node)
+}
+
+fn list_fields(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc>, depth: u32) {
+    const DEPTH_MAX: u32 = 4;
+    let node = follow(root, node);
+    let Some(properties) = node.get("properties").and_then(Json::as_object) else {
+        return;
+    };
+    let required: Vec<&str> = node
+        .get("required")
+        .and_then(Json::as_array)
+        .map(|list| list.iter().filter_map(Json::as_str).collect())
+        .unwrap_or_default();
+    for (name, field) in properties {
+        let target = follow(root, field);
+        let doc = field
+            .get("description")
+            .or_else(|| target.get("description"));
+        fields.push(FieldDoc {
+            name: format!("{prefix}{name}"),
+            kind: kind_in_words(root, field),
+            required: required.contains(&name.as_str()),
+            default: field.get("default").and_then(default_in_words),
+            doc: doc
+                .and_then(Json::as_str)
+                .unwrap_or_default()
+                .replace('\n', " "),
+        });
+        if depth < DEPTH_MAX {
+            let inner = format!("{prefix}{name}.");
+            list_fields(root, target, &inner, fields, depth + 1);
+            list_variants(root, target, &inner, fields, depth + 1);
+            if let Some(element) = target.get("items") {
+                let (element, inner) = (follow(root, element), format!("{prefix}{name}[]."));
+                list_fields(root, element, &inner, fields, depth + 1);
+                list_variants(root, element, &inner, fields, depth + 1);
+            }
+        }
+    }
+}
+
+/// The fields of an optional struct, and those of each variant that has any, as
+/// `field.Variant.inner`.
+fn list_variants(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc>, depth: u32) {
+    let choices = node.get("anyOf").or_else(|| node.get("oneOf"));
+    for choice in choices.and_then(Json::as_array).into_iter().flatten() {
+        if choice.get("$ref").is_some() {
+            let target = follow(root, choice);
+            list_fields(root, target, prefix, fields, depth);
+            list_variants(root, target, prefix, fields, depth);
+        } else if let Some(variants) = choice.get("properties").and_then(Json::as_object) {
+            for (variant, payload) in variants {
+                list_fields(root, payload, &format!("{prefix}{variant}."), fields, depth);
+            }
+        }
+    }
+}
+
+fn kind_in_words(root: &Json, field: &Json) -> String {
+    let target = follow(root, field);
+    if let Some(choices) = target.get("oneOf").or_else(|| target.get("anyOf")) {
+        let names: Vec<String> = choices
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|choice| choice_in_words(root, choice))
+            .collect();
+        return names.join(" | ");
+    }
+    choice_in_words(root, field)
+}
+
+/// A default as a description file would state it; nothing for an absent feature.
+fn default_in_words(value: &Json) -> Option<String> {
+    match value {
+        Json::Null => None,
+        Json::String(variant) => Some(variant.clone()),
+        Json::Object(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| {
+                    let value = default_in_words(value).unwrap_or_else(|| "None".to_owned());
+                    format!("{name}: {value}")
+                })
+                .collect();
+            Some(format!("({})", fields.join(", ")))
+        }
+        other => Some(other.to_string()),
+    }
+}
+
+fn choice_in_words(root: &Json, choice: &Json) -> String {
+    if let Some(value) = choice.get("const").and_then(Json::as_str) {
+        return value.to_owned();
+    }
+    let target = follow(root, choice);
+    if let Some(values) = target.get("enum").and_then(Json::as_array) {
+        return values
+            .iter()
+            .filter_map(Json::as_str)
+            .collect::<Vec<_>>()
+            .join(" | ");
+    }
+    if choice.get("$ref").is_none()
+        && let Some(properties) = choice.get("properties").and_then(Json::as_object)
+        && let Some((variant, _)) = properties.iter().next()
+        && properties.len() == 1
+    {
+        return format!("{variant}(..)");
+    }
+    if let Some(title) = target.get("title").and_then(Json::as_str)
+        && choice.get("$ref").is_some()
+    {
+        return title.to_owned();
+    }
+    match target.get("type") {
+        Some(Json::String(kind)) if kind == "array" => "list".to_owned(),
+        Some(Json::String(kind)) if kind == "null" => "None".to_owned(),
+        Some(Json::String(kind)) => target
+            .get("format")
+            .and_then(Json::as_str)
+            .unwrap_or(kind)
+            .to_owned(),
+        Some(Json::Array(kinds)) => kinds
+            .iter()
+            .filter_map(Json::as_str)
+            .collect::<Vec<_>>()
+            .join(" or "),
+        _ => choice
+            .get("$ref")
+            .and_then(Json::as_str)
+            .and_then(|r| r.rsplit('/').next())
+            .unwrap_or("value")
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use warpweave_params::{Source, parse};
+
+    use super::*;
+    use crate::{Context, Next, Ports};
+
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct BufferSpec {
+        /// Slots.
+        depth: u32,
+        /// Nested.
+        #[serde(default)]
+        timing: TimingSpec,
+    }
+
+    #[derive(Serialize, Deserialize, JsonSchema, Default)]
+    #[serde(deny_unknown_fields)]
+    struct TimingSpec {
+        /// Cycles.
+        delay_cycles: u32,
+    }
+
+    struct Buffer;
+
+    impl Component for Buffer {
+        fn ports(&mut self, _ports: &mut Ports<'_>) {}
+        fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
+            Next::Idle
+        }
+    }
+
+    impl Kind for Buffer {
+        const NAME: &'static str = "Buffer";
+        const SUMMARY: &'static str = "Holds messages";
+        type Spec = BufferSpec;
+        fn build(spec: BufferSpec, _environment: &Environment) -> Result<Self, SpecError> {
+            SpecError::require(spec.timing.delay_cycles < 10, "timing.delay_cycles", || {
+                format!("{} is not below 10", spec.timing.delay_cycles)
+            })?;
+            Ok(Self)
+        }
+    }
+
+    fn build(text: &str) -> Result<Built, String> {
+        let mut registry = Registry::new();
+        registry.register::<Buffer>();
+        let node = parse(&Source::new("system.ron", text)).map_err(|e| e.to_string())?;
+        registry
+            .build(&node, &Environment::new("b", 0))
+            .map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_kind_is_built_by_name_with_defaults_filled_in() {
+        let text = "Buffer(depth: 4)";
+        let node = parse(&Source::new("system.ron", text)).unwrap();
+        let resolved = (build(text).unwrap().resolve)(&node).unwrap();
+        let delay = resolved
+            .field("timing")
+            .and_then(|t| t.field("delay_cycles"));
+        assert_eq!(delay.and_then(Node::as_int), Some(0));
+    }
+
+    #[test]
+    fn an_unknown_kind_names_the_nearest() {
+        let error = build("Bufer(depth: 4)").err().unwrap();
+        assert!(
+            error.contains("no component kind `Bufer`") && error.contains("`Buffer`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_refused_value_points_at_its_field() {
+        let error = build("Buffer(depth: 4, timing: (delay_cycles: 10))")
+            .err()
+            .unwrap();
+        assert!(
+            error.contains("system.ron:1:41") && error.contains("not below 10"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn fields_are_documented_with_nested_ones() {
+        let mut registry = Registry::new();
+        registry.register::<Buffer>();
+        let fields = registry.get("Buffer").unwrap().fields();
+        let names: Vec<_> = fields
+            .iter()
+            .map(|f| (f.name.as_str(), f.required))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                ("depth", true),
+                ("timing", false),
+                ("timing.delay_cycles", true)
+            ]
+        );
+        assert_eq!(fields[0].doc, "Slots.");
+        assert_eq!(fields[0].default, None);
+        assert_eq!(fields[1].default.as_deref(), Some("(delay_cycles: 0)"));
+    }
+}

@@ -1,0 +1,559 @@
+//! A bench for components: scripted senders and recording receivers around a device under test.
+//!
+//! Cycle numbers are those of the device: a message *sent for* cycle `c` is readable by the device
+//! in its evaluation of cycle `c`; a message *received in* cycle `c` left the device in its
+//! evaluation of cycle `c`.
+//!
+//! ```
+//! # use warpweave_framework::*;
+//! # #[derive(Default)]
+//! # struct Increment { input: InPort<u64>, output: OutPort<u64> }
+//! # impl Component for Increment {
+//! #     fn ports(&mut self, ports: &mut Ports<'_>) {
+//! #         ports.input("input", &mut self.input);
+//! #         ports.output("output", &mut self.output);
+//! #     }
+//! #     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+//! #         if self.input.peek(ctx).is_none() { return Next::Message; }
+//! #         if !self.output.can_send(ctx) { return Next::Credit; }
+//! #         let n = self.input.pop(ctx).unwrap();
+//! #         self.output.send(ctx, n + 1);
+//! #         Next::Busy
+//! #     }
+//! # }
+//! let mut bench = TestBench::new();
+//! bench.add("dut", Increment::default());
+//! let input = bench.source::<u64>("dut.input");
+//! let output = bench.sink::<u64>("dut.output");
+//! input.send_at(5, 41);
+//! bench.expect_at(&output, 5, &42);
+//! bench.expect_nothing(&output, 10);
+//! ```
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::channel::channel_ports::{InPort, Link, Message, OutPort};
+use crate::channel::ports::Ports;
+use crate::checkpoint::saving::Checkpoint;
+use crate::checkpoint::state_hash::{Parting, StateHasher};
+use crate::component::{Component, Next};
+use crate::engine::elaboration::builder::{ClockId, SystemBuilder};
+use crate::engine::simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
+use crate::evaluation::context::Context;
+use crate::observe::statistics::InstanceStatistics;
+use crate::state::State;
+use crate::time::{Cycle, Frequency, Tick};
+
+/// Cycles after which an expectation without a cycle gives up.
+const PATIENCE: Cycle = 100_000;
+
+/// A system under test with its scripted surroundings.
+pub struct TestBench {
+    stage: Stage,
+    clock: ClockId,
+    period: u64,
+    options: EngineOptions,
+    /// Paths of the sources, which are woken when the script may have grown.
+    sources: Vec<String>,
+    source_numbers: Vec<usize>,
+}
+
+enum Stage {
+    Building(SystemBuilder),
+    Running(Box<Simulation>),
+}
+
+impl Default for TestBench {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TestBench {
+    /// A bench with one clock of 1 GHz.
+    pub fn new() -> Self {
+        Self::with_clock(Frequency::new(1_000_000_000, 1).expect("not zero"))
+    }
+
+    /// A bench whose own clock, that of sources, sinks and cycle numbers, has this frequency.
+    pub fn with_clock(frequency: Frequency) -> Self {
+        let mut builder = SystemBuilder::new();
+        let clock = builder.clock("bench", frequency);
+        Self {
+            stage: Stage::Building(builder),
+            clock,
+            period: 1,
+            options: EngineOptions::default(),
+            sources: Vec::new(),
+            source_numbers: Vec::new(),
+        }
+    }
+
+    /// Chooses evaluation order and sleeping, before the first step.
+    pub fn set_options(&mut self, options: EngineOptions) {
+        self.options = options;
+    }
+
+    /// The builder, for more clocks, instances and wires.
+    ///
+    /// # Panics
+    /// After the first step.
+    pub fn builder(&mut self) -> &mut SystemBuilder {
+        match &mut self.stage {
+            Stage::Building(builder) => builder,
+            Stage::Running(_) => panic!("the bench is complete once it has stepped"),
+        }
+    }
+
+    /// The clock of the bench.
+    pub fn clock(&self) -> ClockId {
+        self.clock
+    }
+
+    /// Adds a component on the clock of the bench.
+    pub fn add(&mut self, path: &str, component: impl Component + 'static) {
+        let clock = self.clock;
+        self.builder().add(path, clock, component);
+    }
+
+    /// Puts a scripted sender on input `address` (`instance.port`).
+    pub fn source<T: Message + Clone>(&mut self, address: &str) -> Source<T> {
+        let source = Source {
+            script: Arc::default(),
+        };
+        let path = format!("bench source of {}", address.replace('.', " "));
+        let clock = self.clock;
+        let component = Sender {
+            script: source.script.clone(),
+            output: OutPort::new(),
+        };
+        self.builder().add(&path, clock, component);
+        self.builder()
+            .connect(format!("{path}.output"), address, Link::latency(1));
+        self.sources.push(path);
+        source
+    }
+
+    /// Puts a recording receiver on output `address` (`instance.port`), over a wire of latency 1
+    /// that holds 2 messages.
+    pub fn sink<T: Message + Clone>(&mut self, address: &str) -> Sink<T> {
+        self.sink_behind(address, Link::latency(1))
+    }
+
+    /// Puts a recording receiver on output `address` over a wire of these terms (of which
+    /// `latency` must be 1, so that cycle numbers stay those of the device).
+    pub fn sink_behind<T: Message + Clone>(&mut self, address: &str, link: Link) -> Sink<T> {
+        assert_eq!(link.latency, 1, "a sink counts on a wire of latency 1");
+        let sink = Sink {
+            record: Arc::new(Mutex::new(Record::new())),
+        };
+        let path = format!("bench sink of {}", address.replace('.', " "));
+        let clock = self.clock;
+        let component = Receiver {
+            record: sink.record.clone(),
+            input: InPort::new(),
+        };
+        self.builder().add(&path, clock, component);
+        self.builder()
+            .connect(address, format!("{path}.input"), link);
+        sink
+    }
+
+    /// The simulation, elaborated at the first call.
+    ///
+    /// # Panics
+    /// When the bench does not elaborate; the message lists why.
+    pub fn simulation(&mut self) -> &mut Simulation {
+        if let Stage::Building(builder) = &mut self.stage {
+            let mut simulation = match std::mem::take(builder).elaborate() {
+                Ok(simulation) => simulation,
+                Err(errors) => panic!("the bench does not elaborate:\n{errors}"),
+            };
+            simulation.set_options(self.options);
+            self.period = simulation.time().period(0);
+            let number = |path: &String| {
+                simulation
+                    .instances()
+                    .position(|(p, _)| p == path)
+                    .expect("added by the bench")
+            };
+            self.source_numbers = self.sources.iter().map(number).collect();
+            self.stage = Stage::Running(Box::new(simulation));
+        }
+        match &mut self.stage {
+            Stage::Running(simulation) => simulation,
+            Stage::Building(_) => unreachable!("elaborated above"),
+        }
+    }
+
+    /// The last cycle that has passed.
+    pub fn cycle(&mut self) -> Cycle {
+        let now = self.simulation().now().0;
+        now / self.period
+    }
+
+    /// Lets `cycles` cycles pass (the first step also evaluates cycle 0).
+    ///
+    /// # Panics
+    /// When a component reports a failure.
+    pub fn step(&mut self, cycles: Cycle) {
+        let until = Tick((self.cycle() + cycles) * self.period);
+        self.run(until);
+    }
+
+    fn run(&mut self, until: Tick) {
+        let numbers = std::mem::take(&mut self.source_numbers);
+        let simulation = self.simulation();
+        for number in &numbers {
+            simulation.wake(*number);
+        }
+        if let Outcome::Failed(message) = simulation.pass_time(until) {
+            panic!("{message}");
+        }
+        self.source_numbers = numbers;
+    }
+
+    /// Runs until nothing is left to do and returns how that came about.
+    ///
+    /// # Panics
+    /// When work goes on for more than 100 000 cycles, or a component reports a failure.
+    pub fn run_until_quiet(&mut self) -> Outcome {
+        match self.run_for(PATIENCE) {
+            Outcome::Limit => panic!("still busy after {PATIENCE} cycles"),
+            Outcome::Failed(message) => panic!("{message}"),
+            outcome => outcome,
+        }
+    }
+
+    /// Runs until nothing is left to do, but at most `cycles` cycles, and returns how that came
+    /// about.
+    pub fn run_for(&mut self, cycles: Cycle) -> Outcome {
+        let until = Tick((self.cycle() + cycles) * self.period);
+        let numbers = std::mem::take(&mut self.source_numbers);
+        let simulation = self.simulation();
+        for number in &numbers {
+            simulation.wake(*number);
+        }
+        let outcome = simulation.run(&RunLimits {
+            until: Some(until),
+            ..RunLimits::default()
+        });
+        self.source_numbers = numbers;
+        outcome
+    }
+
+    /// The next message at `sink` must be `message` and have left the device in `cycle`.
+    ///
+    /// # Panics
+    /// When it is another, in another cycle, or does not come.
+    pub fn expect_at<T: Message + Clone + PartialEq + Debug>(
+        &mut self,
+        sink: &Sink<T>,
+        cycle: Cycle,
+        message: &T,
+    ) {
+        let last = cycle + 1;
+        if self.cycle() < last {
+            self.run(Tick(last * self.period));
+        }
+        match sink.take() {
+            Some((at, got)) => assert_eq!(
+                (at, &got),
+                (cycle, message),
+                "received the left, expected the right (cycle, message)"
+            ),
+            None => panic!("expected {message:?} in cycle {cycle}, nothing came"),
+        }
+    }
+
+    /// The next message at `sink`, whenever it comes.
+    ///
+    /// # Panics
+    /// When none comes within 100 000 cycles.
+    pub fn receive<T: Message + Clone + Debug>(&mut self, sink: &Sink<T>) -> (Cycle, T) {
+        for _ in 0..PATIENCE {
+            if let Some(received) = sink.take() {
+                return received;
+            }
+            self.step(1);
+        }
+        panic!("nothing came within {PATIENCE} cycles");
+    }
+
+    /// Nothing may arrive at `sink` for `cycles` cycles from now.
+    ///
+    /// # Panics
+    /// When something does.
+    pub fn expect_nothing<T: Message + Clone + Debug>(&mut self, sink: &Sink<T>, cycles: Cycle) {
+        self.step(cycles);
+        if let Some((cycle, message)) = sink.take() {
+            panic!("expected nothing, received {message:?} in cycle {cycle}");
+        }
+    }
+
+    /// Checks what every component promises about its state: `build` makes the same bench, with
+    /// its traffic, at every call; run to `end`, a bench saved in the middle (at each of `cuts`),
+    /// written to a file, read, and loaded into a fresh bench ends like one that ran straight
+    /// through; and the state hash at each cut is the same asleep, awake and shuffled.
+    ///
+    /// # Panics
+    /// When a promise is broken, naming the component and the field.
+    pub fn check_state(build: impl Fn() -> Self, cuts: &[Cycle], end: Cycle) {
+        let mut straight = build();
+        let expected = straight.hashes_at(cuts);
+        for cut in cuts {
+            let checkpoint = build().simulation_at(*cut).save();
+            let bytes = checkpoint.map_or_else(|error| panic!("{error}"), |c| c.to_bytes());
+            let read = Checkpoint::from_bytes(&bytes);
+            let read = read.unwrap_or_else(|error| panic!("{error}"));
+            let mut resumed = build();
+            if let Err(error) = resumed.simulation().load(&read) {
+                panic!("{error}");
+            }
+            let what = format!("saved and loaded after cycle {cut}");
+            same_state(
+                straight.simulation_at(end),
+                resumed.simulation_at(end),
+                &what,
+            );
+        }
+        for order in [Order::Added, Order::Shuffled { seed: 1 }] {
+            for (sleeping, partitions) in [(true, 1), (false, 1), (true, 2)] {
+                let options = EngineOptions {
+                    order,
+                    sleeping,
+                    partitions,
+                    ..EngineOptions::default()
+                };
+                Self::check_hashes(&build, cuts, &expected, options);
+            }
+        }
+    }
+
+    fn check_hashes(
+        build: impl Fn() -> Self,
+        cuts: &[Cycle],
+        expected: &[u64],
+        options: EngineOptions,
+    ) {
+        let with_options = || {
+            let mut bench = build();
+            bench.set_options(options);
+            bench
+        };
+        let hashes = with_options().hashes_at(cuts);
+        let differs = expected.iter().zip(&hashes).position(|(a, b)| a != b);
+        if let Some(first) = differs {
+            let (mut usual, mut other) = (build(), with_options());
+            let pair = (
+                usual.simulation_at(cuts[first]),
+                other.simulation_at(cuts[first]),
+            );
+            let what = format!("with {options:?}, after cycle {}", cuts[first]);
+            same_state(pair.0, pair.1, &what);
+            panic!("{what}: the state hash is another");
+        }
+    }
+
+    fn hashes_at(&mut self, cycles: &[Cycle]) -> Vec<u64> {
+        let mut hasher = StateHasher::new();
+        let mut hashes = Vec::new();
+        for cycle in cycles {
+            if let Err(error) = hasher.hash(self.simulation_at(*cycle)) {
+                panic!("{error}");
+            }
+            hashes.push(hasher.rolling());
+        }
+        hashes
+    }
+
+    /// The simulation after `cycle`.
+    fn simulation_at(&mut self, cycle: Cycle) -> &mut Simulation {
+        self.simulation();
+        self.run(Tick(cycle * self.period));
+        self.simulation()
+    }
+
+    /// Statistics of the instance at `path`.
+    ///
+    /// # Panics
+    /// When it has none.
+    pub fn statistics(&mut self, path: &str) -> InstanceStatistics {
+        let all = self.simulation().statistics();
+        all.into_iter()
+            .find(|s| s.path == path)
+            .expect("the instance reports statistics")
+    }
+}
+
+/// Fails unless two systems of the same parts are in the same state and report the same.
+fn same_state(a: &mut Simulation, b: &mut Simulation, what: &str) {
+    match Parting::find(a, b, Tick(0)) {
+        Ok(None) => {}
+        Ok(Some(parting)) => panic!("{what}:\n{parting}"),
+        Err(error) => panic!("{error}"),
+    }
+    for (a, b) in a.statistics().iter().zip(&b.statistics()) {
+        assert_eq!(a, b, "{what}");
+    }
+    for number in 0..a.instances().len() {
+        assert_eq!(a.activity(number), b.activity(number), "{what}");
+    }
+}
+
+type Script<T> = Arc<Mutex<VecDeque<(Option<Cycle>, T)>>>;
+
+/// Handle of a scripted sender.
+#[derive(Clone)]
+pub struct Source<T> {
+    script: Script<T>,
+}
+
+impl<T> Source<T> {
+    /// Sends `message` as soon as those before it are gone and there is room.
+    pub fn send(&self, message: T) {
+        self.script.lock().push_back((None, message));
+    }
+
+    /// Sends `message` so that the device can read it in `cycle` (at least 1), or as soon after
+    /// as there is room.
+    pub fn send_at(&self, cycle: Cycle, message: T) {
+        self.script.lock().push_back((Some(cycle), message));
+    }
+
+    /// Messages not sent yet.
+    pub fn pending(&self) -> usize {
+        self.script.lock().len()
+    }
+}
+
+struct Sender<T> {
+    script: Script<T>,
+    output: OutPort<T>,
+}
+
+impl<T: Message + Clone> Component for Sender<T> {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.output("output", &mut self.output);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("script", &mut *self.script.lock());
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let mut script = self.script.lock();
+        loop {
+            match script.front() {
+                None => return Next::Idle,
+                Some((Some(at), _)) if *at > ctx.cycle() + 1 => return Next::Until(*at - 1),
+                Some(_) if !self.output.can_send(ctx) => return Next::Credit,
+                Some((_, message)) => self.output.send(ctx, message.clone()),
+            }
+            script.pop_front();
+        }
+    }
+}
+
+struct Record<T> {
+    received: VecDeque<(Cycle, T)>,
+    count: u64,
+    stalled_until: Cycle,
+    /// Seed and number of cycles out of 16 in which nothing is taken.
+    random_stall: Option<(u64, u32)>,
+}
+
+impl<T> Record<T> {
+    fn new() -> Self {
+        Self {
+            received: VecDeque::new(),
+            count: 0,
+            stalled_until: 0,
+            random_stall: None,
+        }
+    }
+
+    fn stalls(&self, cycle: Cycle) -> bool {
+        cycle < self.stalled_until
+            || self.random_stall.is_some_and(|(seed, sixteenths)| {
+                let mut z = (cycle ^ seed.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                ((z ^ z >> 31) & 15) < u64::from(sixteenths)
+            })
+    }
+}
+
+/// Handle of a recording receiver.
+#[derive(Clone)]
+pub struct Sink<T> {
+    record: Arc<Mutex<Record<T>>>,
+}
+
+impl<T: Clone> Sink<T> {
+    /// Takes the oldest message not looked at yet, with the cycle in which it left the device.
+    pub fn take(&self) -> Option<(Cycle, T)> {
+        self.record.lock().received.pop_front()
+    }
+
+    /// Takes all messages not looked at yet.
+    pub fn take_all(&self) -> Vec<(Cycle, T)> {
+        self.record.lock().received.drain(..).collect()
+    }
+
+    /// Messages received in all.
+    pub fn count(&self) -> u64 {
+        self.record.lock().count
+    }
+
+    /// Accepts nothing before `cycle` (of the receiver, one after the device's).
+    pub fn stall_until(&self, cycle: Cycle) {
+        self.record.lock().stalled_until = cycle;
+    }
+
+    /// Accepts nothing in about `sixteenths`/16 (at most 15) of all cycles, chosen by `seed`.
+    pub fn stall_randomly(&self, seed: u64, sixteenths: u32) {
+        self.record.lock().random_stall = Some((seed, sixteenths.min(15)));
+    }
+}
+
+struct Receiver<T> {
+    record: Arc<Mutex<Record<T>>>,
+    input: InPort<T>,
+}
+
+impl<T: Message + Clone> Component for Receiver<T> {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.input("input", &mut self.input);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        let mut record = self.record.lock();
+        state.field("received", &mut record.received);
+        state.field("count", &mut record.count);
+        state.field("stalled_until", &mut record.stalled_until);
+        state.field("random_stall", &mut record.random_stall);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let mut record = self.record.lock();
+        if self.input.peek(ctx).is_none() {
+            return Next::Message;
+        }
+        if record.stalls(ctx.cycle()) {
+            let mut open = ctx.cycle() + 1;
+            while record.stalls(open) {
+                open += 1;
+            }
+            return Next::Until(open);
+        }
+        while let Some(message) = self.input.pop(ctx) {
+            record.received.push_back((ctx.cycle() - 1, message));
+            record.count += 1;
+        }
+        Next::Message
+    }
+}

@@ -1,0 +1,254 @@
+//! Events: what processes notify and wait for.
+
+use std::future::Future;
+use std::rc::Rc;
+
+use crate::time::Tick;
+use crate::world::event_queue::Placed;
+use crate::world::{Agenda, Core, Plan, Waiting};
+
+/// Something that happens, without a value. Clones mean the same event.
+///
+/// An event has at most one pending notification: an immediate one happens now and cancels what
+/// was pending; of the others the earlier stays (IEEE 1666-2011, 5.10.8).
+#[derive(Clone)]
+pub struct Event {
+    core: Rc<Core>,
+    pub(crate) id: u32,
+}
+
+/// [`EventState::pending`] without a notification: later than all others.
+pub(crate) const NONE: u64 = u64::MAX;
+/// [`EventState::pending`] with one for the next delta cycle: earlier than all others.
+const DELTA: u64 = 0;
+
+/// What the agenda knows of an event: all that a timed notification touches, side by side and
+/// small, because events are looked at in no order. The deadline of a wait has such an entry too.
+pub(crate) struct EventState {
+    /// The tick of the pending notification, [`DELTA`] or [`NONE`].
+    pub(crate) pending: u64,
+    pub(crate) listener: Listener,
+    /// Where it is in the queue.
+    place: u32,
+}
+
+/// Who is told of an event. Most have one listener, found without a detour.
+#[derive(Clone, Copy)]
+pub(crate) struct Listener(u32);
+
+/// The same, spelled out.
+pub(crate) enum Who {
+    Nobody,
+    /// A method with this event in its sensitivity.
+    Method(u32),
+    /// Those of [`Agenda::listeners`] at this place.
+    Many(u32),
+    /// The wait whose deadline this is.
+    Wait(u32),
+}
+
+impl Listener {
+    const NOBODY: Self = Self(u32::MAX);
+    /// Bits that tell which kind it is.
+    const KIND: u32 = 0b11 << 30;
+    const MANY: u32 = 0b01 << 30;
+    const WAIT: u32 = 0b10 << 30;
+
+    pub(crate) fn new(who: &Who) -> Self {
+        let (kind, at) = match *who {
+            Who::Nobody => return Self::NOBODY,
+            Who::Method(at) => (0, at),
+            Who::Many(at) => (Self::MANY, at),
+            Who::Wait(at) => (Self::WAIT, at),
+        };
+        assert!(
+            at & Self::KIND == 0,
+            "at most 2^30 processes, waits and events"
+        );
+        Self(kind | at)
+    }
+
+    /// The method, if there is nobody else.
+    #[inline(always)]
+    pub(crate) fn method(self) -> Option<u32> {
+        (self.0 & Self::KIND == 0).then_some(self.0)
+    }
+
+    pub(crate) fn who(self) -> Who {
+        let at = self.0 & !Self::KIND;
+        match self.0 & Self::KIND {
+            0 => Who::Method(at),
+            Self::MANY => Who::Many(at),
+            Self::WAIT => Who::Wait(at),
+            _ => Who::Nobody,
+        }
+    }
+}
+
+impl Placed for EventState {
+    #[inline(always)]
+    fn place(&self) -> u32 {
+        self.place
+    }
+
+    #[inline(always)]
+    fn place_mut(&mut self) -> &mut u32 {
+        &mut self.place
+    }
+}
+
+/// Who listens to an event, if it is not one method.
+pub(crate) struct Listeners {
+    pub(crate) methods: Vec<u32>,
+    /// Armed waits, and which of its events this one is to each.
+    pub(crate) waits: Vec<(u32, usize)>,
+}
+
+impl Event {
+    pub(crate) fn new(core: &Rc<Core>, name: String) -> Self {
+        let id = core.agenda.borrow_mut().add_event(&name, &Who::Nobody);
+        Self::from_id(core, id)
+    }
+
+    pub(crate) fn from_id(core: &Rc<Core>, id: u32) -> Self {
+        Self {
+            core: Rc::clone(core),
+            id,
+        }
+    }
+
+    /// Notifies in the current evaluation: those who wait become runnable at once.
+    pub fn notify(&self) {
+        let mut agenda = self.core.agenda.borrow_mut();
+        agenda.cancel(self.id);
+        agenda.notify_now(self.id);
+    }
+
+    /// Notifies in the next delta cycle, unless that is pending already.
+    pub fn notify_delta(&self) {
+        self.core.agenda.borrow_mut().notify_delta(self.id);
+    }
+
+    /// Notifies `ticks` from now (0 means in the next delta cycle), unless an earlier notification
+    /// is pending.
+    #[inline(always)]
+    pub fn notify_after(&self, ticks: u64) {
+        let done = (self.core.agenda.borrow_mut()).notify_soon(self.id, ticks);
+        if !done {
+            self.notify_in_any_case(ticks);
+        }
+    }
+
+    #[inline(never)]
+    fn notify_in_any_case(&self, ticks: u64) {
+        (self.core.agenda.borrow_mut()).notify_after(self.id, ticks);
+    }
+
+    /// Notifies at `tick`, as [`Event::notify_after`]; a time that has passed means the next delta
+    /// cycle.
+    pub fn notify_at(&self, tick: Tick) {
+        let now = self.core.agenda.borrow().now;
+        self.notify_after(tick.0.saturating_sub(now));
+    }
+
+    /// Cancels the pending notification, if there is one.
+    pub fn cancel(&self) {
+        self.core.agenda.borrow_mut().cancel(self.id);
+    }
+
+    /// Waits for the next notification.
+    pub fn wait(&self) -> impl Future<Output = ()> + use<> {
+        let waiting = Waiting::new(&self.core, Plan::any(&[self]));
+        async move {
+            waiting.await;
+        }
+    }
+}
+
+impl Agenda {
+    /// Adds an event, or the deadline of a wait.
+    pub(crate) fn add_event(&mut self, name: &str, who: &Who) -> u32 {
+        self.events.push(EventState {
+            pending: NONE,
+            listener: Listener::new(who),
+            place: 0,
+        });
+        self.event_names.push(name);
+        self.events.len() as u32 - 1
+    }
+
+    /// Adds `process` to the methods with `event` in their sensitivity.
+    pub(crate) fn add_method(&mut self, event: u32, process: u32) {
+        let listener = &mut self.events[event as usize].listener;
+        if let Who::Nobody = listener.who() {
+            *listener = Listener::new(&Who::Method(process));
+        } else {
+            self.listeners(event).methods.push(process);
+        }
+    }
+
+    /// Who listens to `event`, as a list.
+    pub(crate) fn listeners(&mut self, event: u32) -> &mut Listeners {
+        let listener = &mut self.events[event as usize].listener;
+        let methods = match listener.who() {
+            Who::Nobody => Vec::new(),
+            Who::Method(method) => vec![method],
+            Who::Many(at) => return &mut self.listeners[at as usize],
+            Who::Wait(_) => unreachable!("a deadline is nobody's event"),
+        };
+        *listener = Listener::new(&Who::Many(self.listeners.len() as u32));
+        self.listeners.push(Listeners {
+            methods,
+            waits: Vec::new(),
+        });
+        self.listeners.last_mut().expect("it was just added")
+    }
+
+    pub(crate) fn notify_delta(&mut self, event: u32) {
+        if self.events[event as usize].pending != DELTA {
+            self.cancel(event);
+            self.events[event as usize].pending = DELTA;
+            self.delta_events.push(event);
+        }
+    }
+
+    /// Does what [`Agenda::notify_after`] does in the common case that takes but a few steps. Says
+    /// whether it did.
+    #[inline(always)]
+    fn notify_soon(&mut self, event: u32, ticks: u64) -> bool {
+        let state = &mut self.events[event as usize];
+        let done = state.pending == NONE && self.queue.push_soon(state, ticks, event);
+        if done {
+            state.pending = self.now + ticks;
+        }
+        done
+    }
+
+    fn notify_after(&mut self, event: u32, ticks: u64) {
+        if ticks == 0 {
+            return self.notify_delta(event);
+        }
+        let tick = self.now.saturating_add(ticks);
+        let pending = &mut self.events[event as usize].pending;
+        if *pending <= tick {
+            // The earlier one stays; it is now wanted by this process too.
+            if *pending != DELTA && !self.is_in_background() {
+                self.queue.bring_to_foreground(event);
+            }
+            return;
+        }
+        let superseded = std::mem::replace(pending, tick);
+        if superseded != NONE {
+            self.queue.remove(&mut self.events, superseded, event);
+        }
+        self.schedule(tick, event);
+    }
+
+    fn cancel(&mut self, event: u32) {
+        match std::mem::replace(&mut self.events[event as usize].pending, NONE) {
+            NONE => {}
+            DELTA => self.delta_events.retain(|e| *e != event),
+            tick => self.queue.remove(&mut self.events, tick, event),
+        }
+    }
+}

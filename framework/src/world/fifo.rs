@@ -1,0 +1,191 @@
+//! FIFOs between processes.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use crate::world::event::Event;
+use crate::world::wave::{Sample, Shape, Waved};
+use crate::world::{Core, Update, World};
+
+/// A bounded queue from one process to another. What is written can be read, and a place that was
+/// emptied can be written, from the next delta cycle on, so the order of processes does not
+/// matter. Clones mean the same FIFO; its occupancy stands in waveforms.
+///
+/// One process writes and one reads; a second one of either ends the run with an error. Code
+/// outside of processes may do both.
+pub struct Fifo<T> {
+    state: Rc<State<T>>,
+}
+
+impl<T> Clone for Fifo<T> {
+    fn clone(&self) -> Self {
+        Self {
+            state: Rc::clone(&self.state),
+        }
+    }
+}
+
+struct State<T> {
+    core: Rc<Core>,
+    line: Cell<u32>,
+    capacity: usize,
+    items: RefCell<VecDeque<T>>,
+    /// Items that can be read in this delta cycle.
+    readable: Cell<usize>,
+    /// Items that take up a place in this delta cycle.
+    taken: Cell<usize>,
+    /// Whether an update is on its way.
+    asked: Cell<bool>,
+    written: Event,
+    read: Event,
+    writer: Cell<Option<u32>>,
+    reader: Cell<Option<u32>>,
+}
+
+impl World {
+    /// Makes a FIFO of `capacity` places, at least one.
+    pub fn fifo<T: 'static>(&self, name: impl AsRef<str>, capacity: usize) -> Fifo<T> {
+        let name = self.path(name.as_ref());
+        let state = Rc::new(State {
+            core: Rc::clone(&self.core),
+            line: Cell::new(0),
+            capacity: capacity.max(1),
+            items: RefCell::default(),
+            readable: Cell::new(0),
+            taken: Cell::new(0),
+            asked: Cell::new(false),
+            written: Event::new(&self.core, format!("{name} written")),
+            read: Event::new(&self.core, format!("{name} read")),
+            writer: Cell::new(None),
+            reader: Cell::new(None),
+        });
+        let waved: Rc<dyn Waved> = Rc::<State<T>>::clone(&state);
+        let waves = &mut self.core.agenda.borrow_mut().waves;
+        state.line.set(waves.add(name, Shape::Bits(32), &waved));
+        Fifo { state }
+    }
+}
+
+impl<T: 'static> Fifo<T> {
+    /// Writes `item` as soon as there is a place.
+    pub async fn send(&self, item: T) {
+        let mut item = item;
+        while let Err(back) = self.try_send(item) {
+            item = back;
+            self.state.read.wait().await;
+        }
+    }
+
+    /// Reads the next item as soon as there is one.
+    pub async fn recv(&self) -> T {
+        loop {
+            if let Some(item) = self.try_recv() {
+                return item;
+            }
+            self.state.written.wait().await;
+        }
+    }
+
+    /// Writes `item` if there is a place.
+    ///
+    /// # Errors
+    /// Gives `item` back if there is none.
+    pub fn try_send(&self, item: T) -> Result<(), T> {
+        let state = &self.state;
+        state.check_only("written", &state.writer);
+        if state.taken.get() == state.capacity {
+            return Err(item);
+        }
+        state.taken.set(state.taken.get() + 1);
+        state.items.borrow_mut().push_back(item);
+        self.ask();
+        Ok(())
+    }
+
+    /// Reads the next item, if there is one.
+    pub fn try_recv(&self) -> Option<T> {
+        let state = &self.state;
+        state.check_only("read", &state.reader);
+        if state.readable.get() == 0 {
+            return None;
+        }
+        state.readable.set(state.readable.get() - 1);
+        self.ask();
+        state.items.borrow_mut().pop_front()
+    }
+
+    /// Items that can be read now.
+    pub fn len(&self) -> usize {
+        self.state.readable.get()
+    }
+
+    /// Whether nothing can be read now.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Items that can be written now.
+    pub fn free(&self) -> usize {
+        self.state.capacity - self.state.taken.get()
+    }
+
+    /// Notified in the delta cycle in which something written can be read.
+    pub fn written(&self) -> &Event {
+        &self.state.written
+    }
+
+    /// Notified in the delta cycle in which a place that was read can be written.
+    pub fn read(&self) -> &Event {
+        &self.state.read
+    }
+
+    fn ask(&self) {
+        if !self.state.asked.replace(true) {
+            let update: Rc<dyn Update> = Rc::<State<T>>::clone(&self.state);
+            let mut agenda = self.state.core.agenda.borrow_mut();
+            agenda.updates.push(update);
+        }
+    }
+}
+
+impl<T> State<T> {
+    fn check_only(&self, what: &str, before: &Cell<Option<u32>>) {
+        let mut agenda = self.core.agenda.borrow_mut();
+        match (before.get(), agenda.current) {
+            (None, current) => before.set(current),
+            (Some(one), Some(two)) if one != two => {
+                let message = format!(
+                    "FIFO `{}` is {what} by `{}` and by `{}`",
+                    agenda.waves.name(self.line.get()),
+                    agenda.process_name(one),
+                    agenda.process_name(two)
+                );
+                agenda.failure.get_or_insert(message);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<T> Update for State<T> {
+    fn update(&self) {
+        self.asked.set(false);
+        let held = self.items.borrow().len();
+        let agenda = &mut *self.core.agenda.borrow_mut();
+        if held > self.readable.replace(held) {
+            agenda.notify_delta(self.written.id);
+        }
+        if held < self.taken.replace(held) {
+            agenda.notify_delta(self.read.id);
+        }
+        let now = agenda.now;
+        agenda.waves.change(now, self.line.get(), || self.sample());
+    }
+}
+
+impl<T> Waved for State<T> {
+    fn sample(&self) -> Option<Sample> {
+        Some(Sample::Bits(self.items.borrow().len() as u128))
+    }
+}

@@ -1,0 +1,76 @@
+//! Notifications that do not supersede one another.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::time::Tick;
+use crate::world::World;
+use crate::world::event::Event;
+
+/// Notifications that are all kept, where an [`Event`] keeps the earliest (SystemC's
+/// `sc_event_queue`). Clones mean the same queue.
+#[derive(Clone)]
+pub struct NotificationQueue {
+    state: Rc<Pending>,
+}
+
+struct Pending {
+    world: World,
+    event: Event,
+    timer: Event,
+    /// How many notifications there are at each tick.
+    times: RefCell<BTreeMap<u64, u64>>,
+}
+
+impl World {
+    /// Makes a queue of notifications. Those of one tick come in delta cycles of their own.
+    pub fn notification_queue(&self, name: impl AsRef<str>) -> NotificationQueue {
+        let name = name.as_ref();
+        let state = Rc::new(Pending {
+            world: self.clone(),
+            event: self.event(name),
+            timer: self.event(format!("{name} timer")),
+            times: RefCell::default(),
+        });
+        let (inner, timer) = (Rc::clone(&state), state.timer.clone());
+        self.handler(format!("{name} queue"), &[&timer], move || inner.fire());
+        NotificationQueue { state }
+    }
+}
+
+impl NotificationQueue {
+    /// The event that is notified.
+    pub fn event(&self) -> &Event {
+        &self.state.event
+    }
+
+    /// Notifies once more, `ticks` from now.
+    pub fn notify_after(&self, ticks: u64) {
+        let tick = self.state.world.now().0.saturating_add(ticks);
+        *self.state.times.borrow_mut().entry(tick).or_insert(0) += 1;
+        self.state.timer.notify_after(ticks);
+    }
+
+    /// Cancels all that is pending.
+    pub fn cancel_all(&self) {
+        self.state.times.borrow_mut().clear();
+        self.state.timer.cancel();
+    }
+}
+
+impl Pending {
+    fn fire(&self) {
+        let mut times = self.times.borrow_mut();
+        if let Some(mut first) = times.first_entry() {
+            *first.get_mut() -= 1;
+            if *first.get() == 0 {
+                first.remove();
+            }
+            self.event.notify();
+        }
+        if let Some((tick, _)) = times.first_key_value() {
+            self.timer.notify_at(Tick(*tick));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Semaphores and mutexes of processes: served in the order of asking.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use crate::world::World;
+use crate::world::event::Event;
+
+/// A number of permits. Whoever waits for one gets it in the order of asking, and nobody
+/// overtakes. Clones mean the same semaphore.
+#[derive(Clone)]
+pub struct Semaphore {
+    state: Rc<State>,
+}
+
+struct State {
+    permits: Cell<usize>,
+    /// Tickets of those who wait, in order.
+    queue: RefCell<VecDeque<u64>>,
+    next_ticket: Cell<u64>,
+    freed: Event,
+}
+
+/// A place in the queue, left when it goes.
+struct Place<'a> {
+    state: &'a State,
+    ticket: u64,
+}
+
+impl World {
+    /// Makes a semaphore with `permits` permits.
+    pub fn semaphore(&self, name: impl AsRef<str>, permits: usize) -> Semaphore {
+        let freed = self.event(format!("{} freed", name.as_ref()));
+        Semaphore {
+            state: Rc::new(State {
+                permits: Cell::new(permits),
+                queue: RefCell::default(),
+                next_ticket: Cell::new(0),
+                freed,
+            }),
+        }
+    }
+
+    /// Makes a mutex.
+    pub fn mutex(&self, name: impl AsRef<str>) -> Mutex {
+        Mutex {
+            semaphore: self.semaphore(name, 1),
+        }
+    }
+}
+
+impl Semaphore {
+    /// Waits for a permit and takes it (SystemC's `wait`).
+    pub async fn acquire(&self) {
+        if self.try_acquire() {
+            return;
+        }
+        let state = &*self.state;
+        let ticket = state.next_ticket.replace(state.next_ticket.get() + 1);
+        state.queue.borrow_mut().push_back(ticket);
+        let _place = Place { state, ticket };
+        loop {
+            state.freed.wait().await;
+            let first = state.queue.borrow().front() == Some(&ticket);
+            if first && state.permits.get() > 0 {
+                state.permits.set(state.permits.get() - 1);
+                return;
+            }
+        }
+    }
+
+    /// Takes a permit if there is one that nobody waits for.
+    pub fn try_acquire(&self) -> bool {
+        let (permits, queue) = (&self.state.permits, self.state.queue.borrow());
+        let free = queue.is_empty() && permits.get() > 0;
+        if free {
+            permits.set(permits.get() - 1);
+        }
+        free
+    }
+
+    /// Gives a permit, whether or not one was taken (SystemC's `post`).
+    pub fn release(&self) {
+        self.state.permits.set(self.state.permits.get() + 1);
+        self.state.freed.notify_delta();
+    }
+
+    /// Permits nobody has taken.
+    pub fn permits(&self) -> usize {
+        self.state.permits.get()
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.state.queue.borrow_mut().retain(|t| *t != self.ticket);
+        // The next one may be able to go on.
+        if self.state.permits.get() > 0 && !self.state.queue.borrow().is_empty() {
+            self.state.freed.notify_delta();
+        }
+    }
+}
+
+/// What one process at a time may hold, in the order of asking. Clones mean the same mutex.
+#[derive(Clone)]
+pub struct Mutex {
+    semaphore: Semaphore,
+}
+
+/// A mutex held; it is free again when this goes.
+#[must_use = "the mutex is free again at once"]
+pub struct MutexGuard {
+    semaphore: Semaphore,
+}
+
+impl Mutex {
+    /// Waits for the mutex and holds it.
+    pub async fn lock(&self) -> MutexGuard {
+        self.semaphore.acquire().await;
+        self.guard()
+    }
+
+    /// Holds the mutex if it is free and nobody waits for it.
+    pub fn try_lock(&self) -> Option<MutexGuard> {
+        self.semaphore.try_acquire().then(|| self.guard())
+    }
+
+    fn guard(&self) -> MutexGuard {
+        MutexGuard {
+            semaphore: self.semaphore.clone(),
+        }
+    }
+}
+
+impl Drop for MutexGuard {
+    fn drop(&mut self) {
+        self.semaphore.release();
+    }
+}
