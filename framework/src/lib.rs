@@ -132,25 +132,33 @@ mod time;
 pub mod verify;
 mod world;
 
-pub use channel::channel_ports::{InPort, Link, Message, OutPort, Width};
-pub use channel::ports::{Bundle, Direction, Port, PortState, Ports};
+pub use channel::any_port::{Direction, PortState};
+pub use channel::in_port::InPort;
+pub use channel::link::{Link, Width};
+pub use channel::message::Message;
+pub use channel::out_port::OutPort;
+pub use channel::ports::{Bundle, Port, Ports};
 pub use channel::published::{Observed, Published};
-pub use channel::tap::{Credit, PortAddress, Tap, TapError, Transit};
+pub use channel::tap::{Credit, Tap, Transit};
 pub use checkpoint::file::FileError;
 pub use checkpoint::saving::{Checkpoint, CheckpointError, Description, Difference, Subject};
 pub use checkpoint::state_hash::{PartedPlace, Parting, StateHasher};
-pub use component::{Component, Next, Reason};
+pub use component::Component;
 pub use engine::division::busiest_share;
 pub use engine::elaboration::builder::{
-    ClockId, ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
+    ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
 };
 pub use engine::parallel::coordinator::RunStep;
 pub use engine::simulation::deadlock::{DeadlockReport, WaitEdge};
 pub use engine::simulation::placement::Division;
+pub use engine::simulation::taps::{PortAddress, TapError};
 pub use engine::simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
 pub use evaluation::context::Context;
+pub use evaluation::next::Next;
 pub use observe::contents::{Contents, Thing};
 pub use observe::probe::{About, Probe, ProbeSink};
+pub use observe::reason::Reason;
+pub use observe::sample::{Sample, Shape};
 pub use observe::statistics::{
     Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value,
 };
@@ -160,19 +168,22 @@ pub use registry::{Built, FieldDoc, KindEntry, Registry};
 pub use state::id_table::{Id, IdTable};
 pub use state::{State, StateError};
 pub use test_bench::{Sink, Source, TestBench};
-pub use time::{ClockSetError, Cycle, Frequency, Tick, TimeBase};
+pub use time::{ClockId, ClockSetError, Cycle, Frequency, Tick, TimeBase};
+pub use world::World;
 pub use world::clocked::{Clock, Reset};
 pub use world::event::Event;
 pub use world::event_queue::QueueKind;
 pub use world::fifo::Fifo;
 pub use world::notification_queue::NotificationQueue;
+pub use world::process::Process;
 pub use world::process_port::{ProcessInput, ProcessOutput, ProcessRequester};
 pub use world::report::{Report, Severity};
 pub use world::semaphore::{Mutex, MutexGuard, Semaphore};
 pub use world::signal::{Signal, SignalValue};
+pub use world::state::Update;
 pub use world::transport::{Command, LocalTime, Payload, Response, Router, Transport, Transported};
-pub use world::wave::{Sample, Shape, SignalLine, WaveSink};
-pub use world::{Process, Trigger, Update, World};
+pub use world::wait::Trigger;
+pub use world::wave::{SignalLine, WaveSink};
 
 /// The chapter's examples, compiled and run.
 #[cfg(doctest)]

@@ -1,17 +1,12 @@
 //! The port visitor: how a component names its ports, and how tools reach them.
 
-use std::any::{Any, TypeId};
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-
-use crate::channel::channel_ports::{InPort, Message, OutPort};
-use crate::channel::cut::{Boundary, Positions};
+use crate::channel::any_port::{AnyPort, Direction, PortState};
+use crate::channel::in_port::InPort;
+use crate::channel::message::Message;
+use crate::channel::out_port::OutPort;
 use crate::channel::published::{Observed, Published};
-use crate::evaluation::schedule::Target;
-use crate::verify::StallInjector;
 
 /// A group of ports that is wired as one, such as the request and response side of a memory port.
 ///
@@ -20,142 +15,6 @@ use crate::verify::StallInjector;
 pub trait Bundle {
     /// Names the ports of the group, always in the same order.
     fn ports(&mut self, ports: &mut Ports<'_>);
-}
-
-/// Which way messages pass a port, seen from its component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// The component receives.
-    Input,
-    /// The component sends.
-    Output,
-}
-
-/// What every port offers to elaboration and reports, whatever its message type.
-pub(crate) trait AnyPort: Any {
-    fn direction(&self) -> Direction;
-    fn message_type(&self) -> (TypeId, &'static str);
-    fn is_bound(&self) -> bool;
-    /// Output only: any number of wires may start here.
-    fn fans_out(&self) -> bool {
-        false
-    }
-    /// Output only: makes the channel, keeps its writing end and returns the reading end.
-    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any>;
-    /// Input only: takes the reading end that [`AnyPort::make_channel`] returned.
-    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms);
-    fn state(&self) -> PortState;
-    /// What the port adds to the saved state of its channel at tick `now`. An input adds what the
-    /// channel holds, an output its accounting.
-    fn save(&self, now: u64) -> Result<SavedPort, String>;
-    /// Whether something stands between the port and its channel that may remember things.
-    fn is_tapped(&self) -> bool {
-        false
-    }
-    /// What of [`SavedPort::state`] a person can read.
-    fn describe(&self) -> Option<(String, serde_json::Value)>;
-    /// Input: drops what the channel holds, before [`AnyPort::load`] of the output fills it.
-    fn clear(&mut self);
-    /// Restores the port from what it saved and what the port at the other end saved.
-    fn load(&mut self, own: &SavedPort, other: &SavedPort) -> Result<(), String>;
-    /// Output only: says where the receiver of `channel` is. Across a cut a channel with slots gives
-    /// a view of its time stamps, and whether the sender waits for a credit.
-    fn place_receiver(
-        &mut self,
-        channel: u32,
-        receiver: Reach,
-    ) -> Option<(Arc<dyn Boundary>, bool)>;
-    /// Input only: says where the sender is.
-    fn place_sender(&mut self, sender: Reach);
-    /// Disturbs what passes, where messages pass.
-    fn stall(&mut self, _injector: StallInjector) {}
-}
-
-/// Where the other end of a channel is, seen from one end.
-#[derive(Clone)]
-pub(crate) enum Reach {
-    /// A component of this partition and clock.
-    Same(Target),
-    /// A component of this partition and another clock.
-    OtherClock(Target),
-    /// Another partition: number of the cut, and where the ends tell their positions.
-    Cut(u32, Arc<Positions>),
-}
-
-impl Reach {
-    /// The component, unless it is in another partition.
-    pub(crate) fn within_partition(&self) -> Option<Target> {
-        match self {
-            Self::Same(target) | Self::OtherClock(target) => Some(*target),
-            Self::Cut(..) => None,
-        }
-    }
-
-    /// Where `to` is, seen from `from`; elaboration starts with one partition.
-    pub(crate) fn within(from: Target, to: Target) -> Self {
-        if from.domain == to.domain {
-            Self::Same(to)
-        } else {
-            Self::OtherClock(to)
-        }
-    }
-}
-
-/// The saved state of one port.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SavedPort {
-    /// What results depend on.
-    pub state: Vec<u8>,
-    /// What only the engine needs: counters, who is to be woken.
-    pub engine: Vec<u8>,
-}
-
-impl SavedPort {
-    /// Saves the two halves.
-    pub(crate) fn of(state: &impl Serialize, engine: &impl Serialize) -> Result<Self, String> {
-        let bytes = |result: postcard::Result<Vec<u8>>| result.map_err(|e| e.to_string());
-        Ok(Self {
-            state: bytes(postcard::to_stdvec(state))?,
-            engine: bytes(postcard::to_stdvec(engine))?,
-        })
-    }
-
-    /// What results depend on.
-    pub(crate) fn state<T: DeserializeOwned>(&self) -> Result<T, String> {
-        postcard::from_bytes(&self.state).map_err(|e| e.to_string())
-    }
-
-    /// What only the engine needs.
-    pub(crate) fn engine<T: DeserializeOwned>(&self) -> Result<T, String> {
-        postcard::from_bytes(&self.engine).map_err(|e| e.to_string())
-    }
-}
-
-/// The terms of one channel after elaboration, in ticks and cycles.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ChannelTerms {
-    pub capacity: u32,
-    pub latency_cycles: u32,
-    pub credit_cycles: u32,
-    pub width: crate::channel::channel_ports::Width,
-    pub sender: Target,
-    pub receiver: Target,
-    pub sender_period: u64,
-    pub receiver_period: u64,
-    pub channel: u32,
-}
-
-/// A look at one port for reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortState {
-    /// Messages in the channel, visible or in flight.
-    pub occupancy: usize,
-    /// Slots of the channel.
-    pub capacity: usize,
-    /// Output: the component found no room and waits for a credit.
-    pub blocked: bool,
-    /// Messages passed so far.
-    pub messages: u64,
 }
 
 /// One named port, handed to a visitor.

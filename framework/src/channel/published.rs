@@ -8,9 +8,9 @@ use std::any::{Any, TypeId, type_name};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::channel::channel_ports::Message;
+use crate::channel::any_port::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
 use crate::channel::cut::Boundary;
-use crate::channel::ports::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
+use crate::channel::message::Message;
 use crate::evaluation::context::Context;
 use crate::sync::Mutex;
 

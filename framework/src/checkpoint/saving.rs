@@ -16,10 +16,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::channel::channel_ports::{Link, Width};
-use crate::channel::ports::{Direction, SavedPort};
+use crate::channel::any_port::{Direction, SavedPort};
+use crate::channel::link::{Link, Width};
 use crate::engine::parallel::coordinator::Stop;
-use crate::engine::partition::{Activity, Partition};
+use crate::engine::partition::Partition;
+use crate::engine::partition::activity::Activity;
 use crate::engine::simulation::{Instance, Simulation};
 use crate::state::{State, StateError};
 use crate::time::{Cycle, TICK_MAX, Tick};
@@ -367,7 +368,7 @@ impl Simulation {
     /// Visits every end of every channel: number of the channel and the port.
     fn visit_channel_ends(
         &mut self,
-        mut visit: impl FnMut(u32, &mut dyn crate::channel::ports::AnyPort),
+        mut visit: impl FnMut(u32, &mut dyn crate::channel::any_port::AnyPort),
     ) {
         for (number, ends) in self.ends_by_instance().iter().enumerate() {
             self.visit_ports(number, &mut |port| {

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::channel::ports::Direction;
+use crate::channel::any_port::Direction;
 use crate::checkpoint::saving::{CheckpointError, Description, Difference};
 use crate::engine::simulation::{Outcome, RunLimits, Simulation};
 use crate::state::State;

@@ -1,14 +1,12 @@
 //! What a component is: ports, an evaluation per awake cycle, and what it waits for.
 
-use serde::{Deserialize, Serialize};
-
 use crate::channel::ports::Ports;
 use crate::evaluation::context::Context;
+use crate::evaluation::next::Next;
 use crate::observe::contents::Contents;
 use crate::observe::statistics::Statistics;
 use crate::observe::waits::Waits;
 use crate::state::State;
-use crate::time::Cycle;
 
 /// A clocked piece of hardware.
 ///
@@ -53,77 +51,4 @@ pub trait Component: Send {
     /// Tells a deadlock report what the component still waits for, in words of the hardware
     /// ("3 MSHRs wait for fills"). Ports blocked for lack of credit are reported by the engine.
     fn waits(&self, _waits: &mut Waits<'_>) {}
-}
-
-/// What a component waits for after an evaluation.
-///
-/// Whatever it says, a component is also woken by any message that becomes the oldest readable one
-/// of an input (not by one behind a message that it left there) and by the credit of any output
-/// that it found full. The reason feeds the activity statistics and the
-/// deadlock report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Next {
-    /// Work remains: evaluate again in the next cycle. Legal only if that evaluation changes
-    /// something without new input.
-    Busy,
-    /// Nothing to do before this cycle of the component's clock (a cycle not in the future counts
-    /// as the next one).
-    Until(Cycle),
-    /// Waits for a message.
-    Message,
-    /// Waits for room in an output.
-    Credit,
-    /// Waits for nothing: all work is done.
-    Idle,
-}
-
-/// The reasons cycles are charged to, derived from [`Next`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Reason {
-    /// Worked, or had work for the next cycle (the cycle before a timer expires included).
-    Busy,
-    /// Waited for a time beyond the next cycle.
-    Timer,
-    /// Waited for a message.
-    Message,
-    /// Waited for room in an output.
-    Credit,
-    /// Had nothing to do.
-    Idle,
-}
-
-impl Reason {
-    /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 5] = [
-        Self::Busy,
-        Self::Timer,
-        Self::Message,
-        Self::Credit,
-        Self::Idle,
-    ];
-
-    /// Name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Busy => "busy",
-            Self::Timer => "timer",
-            Self::Message => "message",
-            Self::Credit => "credit",
-            Self::Idle => "idle",
-        }
-    }
-}
-
-impl Next {
-    /// The reason cycles are charged to while the component waits for this.
-    #[inline]
-    pub fn reason(self) -> Reason {
-        match self {
-            Self::Busy => Reason::Busy,
-            Self::Until(_) => Reason::Timer,
-            Self::Message => Reason::Message,
-            Self::Credit => Reason::Credit,
-            Self::Idle => Reason::Idle,
-        }
-    }
 }

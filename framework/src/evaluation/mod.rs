@@ -1,2 +1,4 @@
 pub(crate) mod context;
+pub(crate) mod next;
 pub(crate) mod schedule;
+pub(crate) mod shared;

@@ -310,6 +310,12 @@ impl DomainSchedule {
         cycle
     }
 
+    /// Wakes `index` at its first edge after `now` that has not been evaluated.
+    pub(crate) fn wake_after(&mut self, index: u32, now: Tick) {
+        let cycle = (now.0 / self.period + 1).max(self.first_new());
+        self.wake(index, cycle);
+    }
+
     /// The first cycle whose edge is at or after `tick`.
     fn first_edge_at_or_after(&self, tick: u64) -> Cycle {
         tick.div_ceil(self.period)

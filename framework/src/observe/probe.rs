@@ -4,9 +4,9 @@
 
 use std::io;
 
-use crate::component::Reason;
+use crate::observe::reason::Reason;
+use crate::observe::sample::Sample;
 use crate::time::Tick;
-use crate::world::wave::Sample;
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]

@@ -36,17 +36,21 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::channel_ports::{InPort, Link, Message, OutPort};
+use crate::channel::in_port::InPort;
+use crate::channel::link::Link;
+use crate::channel::message::Message;
+use crate::channel::out_port::OutPort;
 use crate::channel::ports::Ports;
 use crate::checkpoint::saving::Checkpoint;
 use crate::checkpoint::state_hash::{Parting, StateHasher};
-use crate::component::{Component, Next};
-use crate::engine::elaboration::builder::{ClockId, SystemBuilder};
+use crate::component::Component;
+use crate::engine::elaboration::builder::SystemBuilder;
 use crate::engine::simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
 use crate::evaluation::context::Context;
+use crate::evaluation::next::Next;
 use crate::observe::statistics::InstanceStatistics;
 use crate::state::State;
-use crate::time::{Cycle, Frequency, Tick};
+use crate::time::{ClockId, Cycle, Frequency, Tick};
 
 /// Cycles after which an expectation without a cycle gives up.
 const PATIENCE: Cycle = 100_000;

@@ -5,12 +5,12 @@
 //! included). [`TimeBase::new`] computes `L` in 128-bit arithmetic and refuses sets of clocks for
 //! which 64-bit ticks would not last.
 
+pub use warpweave_params::Frequency;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-
-pub use warpweave_params::Frequency;
 
 /// A point in time, in ticks of the system's [`TimeBase`] since the start of the run.
 #[derive(
@@ -20,6 +20,10 @@ pub struct Tick(pub u64);
 
 /// A cycle number of one clock domain; cycle `c` has its edge at `c * period`.
 pub type Cycle = u64;
+
+/// A clock of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClockId(pub(crate) u32);
 
 /// Ticks must last at least this many simulated seconds.
 const HORIZON_SECONDS: u128 = 1_000;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::channel_ports::Message;
-use crate::channel::tap::{Tap, TapError, Transit};
+use crate::channel::message::Message;
+use crate::channel::tap::{Tap, Transit};
 use crate::engine::simulation::Simulation;
+use crate::engine::simulation::taps::TapError;
 use crate::evaluation::context::Context;
 
 /// Named bins and how often each was hit. Clones share their counts.

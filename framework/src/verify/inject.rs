@@ -1,88 +1,9 @@
-//! Injectors: stalls that a correct system must survive, and faults that a checker must find.
+//! Faults that a checker must find.
 
 use warpweave_random::Dice;
 
 use crate::channel::tap::{Credit, Tap, Transit};
-use crate::engine::simulation::Simulation;
 use crate::evaluation::context::Context;
-
-/// Delays messages, holds the port back after them, and returns credits late, all at random. It
-/// loses and reorders nothing.
-#[derive(Clone, Debug)]
-pub struct StallInjector {
-    dice: Dice,
-    count: u64,
-    sixteenths: u32,
-    longest: u64,
-}
-
-impl StallInjector {
-    /// Disturbs about `sixteenths` of 16 messages of `place` by 1 to `longest` cycles.
-    pub fn new(seed: u64, place: &str, sixteenths: u32, longest: u64) -> Self {
-        Self {
-            dice: Dice::new(seed, place),
-            count: 0,
-            sixteenths,
-            longest: longest.max(1),
-        }
-    }
-
-    fn stall(&mut self) -> u64 {
-        let count = self.count;
-        self.count += 2;
-        if self.dice.chance(count, self.sixteenths) {
-            1 + self.dice.below(count + 1, self.longest)
-        } else {
-            0
-        }
-    }
-}
-
-impl<T> Tap<T> for StallInjector {
-    fn send(&mut self, _: &mut Context<'_>, mut transit: Transit<T>, wire: &mut Vec<Transit<T>>) {
-        transit.delay += self.stall() as i64;
-        transit.hold += self.stall();
-        wire.push(transit);
-    }
-
-    fn credit(&mut self, _: &mut Context<'_>) -> Credit {
-        match self.stall() {
-            0 => Credit::Due,
-            cycles => Credit::Late(cycles),
-        }
-    }
-}
-
-impl Simulation {
-    /// Puts a [`StallInjector`] on every connected port whose address `chosen` accepts; returns
-    /// how many. Each stalls in its own way.
-    pub fn stall(
-        &mut self,
-        seed: u64,
-        sixteenths: u32,
-        longest: u64,
-        chosen: impl Fn(&str) -> bool,
-    ) -> usize {
-        let paths: Vec<_> = self.instances().map(|(path, _)| path.to_owned()).collect();
-        let mut stalled = 0;
-        for (number, path) in paths.iter().enumerate() {
-            let mut tapped = Vec::new();
-            self.visit_ports(number, &mut |port| {
-                let address = format!("{path}.{}", port.name);
-                if port.is_bound() && chosen(&address) {
-                    port.port
-                        .stall(StallInjector::new(seed, &address, sixteenths, longest));
-                    tapped.push(port.name.to_owned());
-                }
-            });
-            stalled += tapped.len();
-            for port in tapped {
-                self.mark_tapped(number, &port);
-            }
-        }
-        stalled
-    }
-}
 
 /// What goes wrong on a wire.
 #[derive(Debug)]

@@ -36,7 +36,9 @@ pub use contract::{Contract, Failure, Rule};
 pub use coverage::Coverage;
 pub use exchange::{Exchange, ExchangeRules, check_exchange};
 pub use fairness::{check_fairness, check_occupancy};
-pub use inject::{Fault, FaultInjector, StallInjector};
+pub use inject::{Fault, FaultInjector};
+
+pub use crate::channel::stall::StallInjector;
 pub use rig::{Rig, Traffic};
 pub use scoreboard::{Matching, Scoreboard};
 pub use violation::{Check, Checks};

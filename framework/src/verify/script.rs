@@ -37,7 +37,7 @@
 
 use std::fmt::Debug;
 
-use crate::channel::channel_ports::Message;
+use crate::channel::message::Message;
 use crate::test_bench::{Sink, Source, TestBench};
 use crate::time::Cycle;
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::channel::ports::Ports;
-use crate::component::{Component, Next, Reason};
+use crate::component::Component;
 use crate::evaluation::context::Context;
+use crate::evaluation::next::Next;
 use crate::observe::contents::Contents;
+use crate::observe::reason::Reason;
 use crate::observe::statistics::Statistics;
 use crate::observe::waits::Waits;
 use crate::state::State;

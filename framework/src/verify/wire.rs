@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::channel_ports::Message;
-use crate::channel::tap::{Tap, TapError, Transit};
+use crate::channel::message::Message;
+use crate::channel::tap::{Tap, Transit};
+use crate::engine::simulation::taps::TapError;
 use crate::engine::simulation::{ChannelInfo, Simulation};
 use crate::evaluation::context::Context;
 use crate::evaluation::schedule::Target;

@@ -5,10 +5,12 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context as TaskContext, Poll};
 
-use crate::engine::elaboration::builder::ClockId;
+use crate::time::ClockId;
+use crate::world::World;
 use crate::world::event::Event;
+use crate::world::process::Process;
 use crate::world::signal::Signal;
-use crate::world::{Plan, Process, Waiting, World};
+use crate::world::wait::{Plan, Waiting};
 
 /// A clock of the system as a signal: it rises at every edge of the clock and falls half a period
 /// later. Clones mean the same clock.

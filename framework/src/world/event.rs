@@ -4,8 +4,10 @@ use std::future::Future;
 use std::rc::Rc;
 
 use crate::time::Tick;
+use crate::world::Core;
 use crate::world::event_queue::Placed;
-use crate::world::{Agenda, Core, Plan, Waiting};
+use crate::world::state::WorldState;
+use crate::world::wait::{Plan, Waiting};
 
 /// Something that happens, without a value. Clones mean the same event.
 ///
@@ -22,7 +24,7 @@ pub(crate) const NONE: u64 = u64::MAX;
 /// [`EventState::pending`] with one for the next delta cycle: earlier than all others.
 const DELTA: u64 = 0;
 
-/// What the agenda knows of an event: all that a timed notification touches, side by side and
+/// What the world knows of an event: all that a timed notification touches, side by side and
 /// small, because events are looked at in no order. The deadline of a wait has such an entry too.
 pub(crate) struct EventState {
     /// The tick of the pending notification, [`DELTA`] or [`NONE`].
@@ -41,7 +43,7 @@ pub(crate) enum Who {
     Nobody,
     /// A method with this event in its sensitivity.
     Method(u32),
-    /// Those of [`Agenda::listeners`] at this place.
+    /// Those of [`WorldState::listeners`] at this place.
     Many(u32),
     /// The wait whose deadline this is.
     Wait(u32),
@@ -106,7 +108,7 @@ pub(crate) struct Listeners {
 
 impl Event {
     pub(crate) fn new(core: &Rc<Core>, name: String) -> Self {
-        let id = core.agenda.borrow_mut().add_event(&name, &Who::Nobody);
+        let id = core.world.borrow_mut().add_event(&name, &Who::Nobody);
         Self::from_id(core, id)
     }
 
@@ -119,21 +121,21 @@ impl Event {
 
     /// Notifies in the current evaluation: those who wait become runnable at once.
     pub fn notify(&self) {
-        let mut agenda = self.core.agenda.borrow_mut();
-        agenda.cancel(self.id);
-        agenda.notify_now(self.id);
+        let mut state = self.core.world.borrow_mut();
+        state.cancel(self.id);
+        state.notify_now(self.id);
     }
 
     /// Notifies in the next delta cycle, unless that is pending already.
     pub fn notify_delta(&self) {
-        self.core.agenda.borrow_mut().notify_delta(self.id);
+        self.core.world.borrow_mut().notify_delta(self.id);
     }
 
     /// Notifies `ticks` from now (0 means in the next delta cycle), unless an earlier notification
     /// is pending.
     #[inline(always)]
     pub fn notify_after(&self, ticks: u64) {
-        let done = (self.core.agenda.borrow_mut()).notify_soon(self.id, ticks);
+        let done = (self.core.world.borrow_mut()).notify_soon(self.id, ticks);
         if !done {
             self.notify_in_any_case(ticks);
         }
@@ -141,19 +143,19 @@ impl Event {
 
     #[inline(never)]
     fn notify_in_any_case(&self, ticks: u64) {
-        (self.core.agenda.borrow_mut()).notify_after(self.id, ticks);
+        (self.core.world.borrow_mut()).notify_after(self.id, ticks);
     }
 
     /// Notifies at `tick`, as [`Event::notify_after`]; a time that has passed means the next delta
     /// cycle.
     pub fn notify_at(&self, tick: Tick) {
-        let now = self.core.agenda.borrow().now;
+        let now = self.core.world.borrow().now;
         self.notify_after(tick.0.saturating_sub(now));
     }
 
     /// Cancels the pending notification, if there is one.
     pub fn cancel(&self) {
-        self.core.agenda.borrow_mut().cancel(self.id);
+        self.core.world.borrow_mut().cancel(self.id);
     }
 
     /// Waits for the next notification.
@@ -165,7 +167,7 @@ impl Event {
     }
 }
 
-impl Agenda {
+impl WorldState {
     /// Adds an event, or the deadline of a wait.
     pub(crate) fn add_event(&mut self, name: &str, who: &Who) -> u32 {
         self.events.push(EventState {
@@ -212,7 +214,7 @@ impl Agenda {
         }
     }
 
-    /// Does what [`Agenda::notify_after`] does in the common case that takes but a few steps. Says
+    /// Does what [`WorldState::notify_after`] does in the common case that takes but a few steps. Says
     /// whether it did.
     #[inline(always)]
     fn notify_soon(&mut self, event: u32, ticks: u64) -> bool {

@@ -4,9 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use crate::observe::sample::{Sample, Shape};
 use crate::world::event::Event;
-use crate::world::wave::{Sample, Shape, Waved};
-use crate::world::{Core, Update, World};
+use crate::world::state::Update;
+use crate::world::wave::Waved;
+use crate::world::{Core, World};
 
 /// A bounded queue from one process to another. What is written can be read, and a place that was
 /// emptied can be written, from the next delta cycle on, so the order of processes does not
@@ -61,7 +63,7 @@ impl World {
             reader: Cell::new(None),
         });
         let waved: Rc<dyn Waved> = Rc::<State<T>>::clone(&state);
-        let waves = &mut self.core.agenda.borrow_mut().waves;
+        let waves = &mut self.core.world.borrow_mut().waves;
         state.line.set(waves.add(name, Shape::Bits(32), &waved));
         Fifo { state }
     }
@@ -143,25 +145,25 @@ impl<T: 'static> Fifo<T> {
     fn ask(&self) {
         if !self.state.asked.replace(true) {
             let update: Rc<dyn Update> = Rc::<State<T>>::clone(&self.state);
-            let mut agenda = self.state.core.agenda.borrow_mut();
-            agenda.updates.push(update);
+            let mut world = self.state.core.world.borrow_mut();
+            world.updates.push(update);
         }
     }
 }
 
 impl<T> State<T> {
     fn check_only(&self, what: &str, before: &Cell<Option<u32>>) {
-        let mut agenda = self.core.agenda.borrow_mut();
-        match (before.get(), agenda.current) {
+        let mut world = self.core.world.borrow_mut();
+        match (before.get(), world.current) {
             (None, current) => before.set(current),
             (Some(one), Some(two)) if one != two => {
                 let message = format!(
                     "FIFO `{}` is {what} by `{}` and by `{}`",
-                    agenda.waves.name(self.line.get()),
-                    agenda.process_name(one),
-                    agenda.process_name(two)
+                    world.waves.name(self.line.get()),
+                    world.process_name(one),
+                    world.process_name(two)
                 );
-                agenda.failure.get_or_insert(message);
+                world.failure.get_or_insert(message);
             }
             _ => {}
         }
@@ -172,15 +174,15 @@ impl<T> Update for State<T> {
     fn update(&self) {
         self.asked.set(false);
         let held = self.items.borrow().len();
-        let agenda = &mut *self.core.agenda.borrow_mut();
+        let world = &mut *self.core.world.borrow_mut();
         if held > self.readable.replace(held) {
-            agenda.notify_delta(self.written.id);
+            world.notify_delta(self.written.id);
         }
         if held < self.taken.replace(held) {
-            agenda.notify_delta(self.read.id);
+            world.notify_delta(self.read.id);
         }
-        let now = agenda.now;
-        agenda.waves.change(now, self.line.get(), || self.sample());
+        let now = world.now;
+        world.waves.change(now, self.line.get(), || self.sample());
     }
 }
 

@@ -11,42 +11,35 @@
 //! process does at a tick reaches components at the next edge, and the order within a tick never
 //! changes what components do.
 
-mod agenda;
 pub(crate) mod clocked;
+pub(crate) mod driver;
 pub(crate) mod event;
 pub(crate) mod event_queue;
 pub(crate) mod fifo;
-mod names;
+pub(crate) mod names;
 pub(crate) mod notification_queue;
-mod process;
+pub(crate) mod phases;
+pub(crate) mod process;
 pub(crate) mod process_port;
 pub(crate) mod report;
-mod scheduler;
 pub(crate) mod semaphore;
 pub(crate) mod signal;
+pub(crate) mod state;
 pub(crate) mod transport;
-mod wait;
+pub(crate) mod wait;
 pub(crate) mod wave;
 
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-pub use agenda::Update;
-pub use process::Process;
-pub use wait::Trigger;
-
-pub(crate) use agenda::{Agenda, PortEntry};
-pub(crate) use scheduler::{OwnedWorld, Upcoming};
-pub(crate) use wait::{Plan, Waiting, What};
-
-use process::{Body, Entry, Method};
-
-use crate::engine::elaboration::builder::ClockId;
-use crate::time::{Cycle, Tick};
+use crate::time::{ClockId, Cycle, Tick};
 use crate::world::event::Event;
 use crate::world::event_queue::QueueKind;
+use crate::world::process::{Body, Entry, Method, Process};
 use crate::world::signal::{Signal, SignalValue};
+use crate::world::state::{Update, WorldState};
+use crate::world::wait::{Plan, Trigger, Waiting, What};
 
 /// Makes events, signals and processes, and is what processes wait with. Clones mean the same
 /// world.
@@ -63,9 +56,9 @@ pub struct World {
 
 /// A world itself; all handles share it.
 pub(crate) struct Core {
-    pub(crate) agenda: RefCell<Agenda>,
+    pub(crate) world: RefCell<WorldState>,
     /// What processes do, by number; apart, because processes run with the rest at hand. Those
-    /// added while processes run wait in the agenda.
+    /// added while processes run wait in [`WorldState::added`].
     bodies: RefCell<Vec<Body>>,
 }
 
@@ -73,7 +66,7 @@ impl World {
     pub(crate) fn new() -> Self {
         Self {
             core: Rc::new(Core {
-                agenda: RefCell::new(Agenda::new()),
+                world: RefCell::new(WorldState::new()),
                 bodies: RefCell::default(),
             }),
             scope: None,
@@ -132,7 +125,7 @@ impl World {
         body: impl FnMut() + 'static,
     ) -> Process {
         let process = self.handler(name, sensitivity, body);
-        self.core.agenda.borrow_mut().make_runnable(process.id);
+        self.core.world.borrow_mut().make_runnable(process.id);
         process
     }
 
@@ -145,9 +138,9 @@ impl World {
         body: impl FnMut() + 'static,
     ) -> Process {
         let process = self.add(name.as_ref(), Some(Box::pin(Method(body))), true);
-        let mut agenda = self.core.agenda.borrow_mut();
+        let mut state = self.core.world.borrow_mut();
         for event in sensitivity {
-            agenda.add_method(event.id, process.id);
+            state.add_method(event.id, process.id);
         }
         process
     }
@@ -160,19 +153,19 @@ impl World {
         body: impl Future<Output = ()> + 'static,
     ) -> Process {
         let process = self.add(name.as_ref(), Some(Box::pin(body)), false);
-        self.core.agenda.borrow_mut().make_runnable(process.id);
+        self.core.world.borrow_mut().make_runnable(process.id);
         process
     }
 
     fn add(&self, name: &str, body: Body, is_method: bool) -> Process {
-        let mut agenda = self.core.agenda.borrow_mut();
+        let mut state = self.core.world.borrow_mut();
         let entry = Entry {
             background: self.background,
             is_method,
             next_trigger: None,
             ended: None,
         };
-        let id = agenda.add_process(&self.path(name), entry, body);
+        let id = state.add_process(&self.path(name), entry, body);
         Process {
             core: Rc::clone(&self.core),
             id,
@@ -182,25 +175,25 @@ impl World {
     /// The method that runs now runs next when `trigger` says so; its sensitivity counts again
     /// after that. The last call of a run counts.
     pub fn next_trigger(&self, trigger: Trigger) {
-        let mut agenda = self.core.agenda.borrow_mut();
-        let plan = trigger.plan(agenda.now);
-        agenda.set_next_trigger(plan);
+        let mut state = self.core.world.borrow_mut();
+        let plan = trigger.plan(state.now);
+        state.set_next_trigger(plan);
     }
 
     /// The current time.
     pub fn now(&self) -> Tick {
-        Tick(self.core.agenda.borrow().now)
+        Tick(self.core.world.borrow().now)
     }
 
     /// The cycle of `clock` whose edge is at or before the current time.
     pub fn cycle(&self, clock: ClockId) -> Cycle {
-        let agenda = self.core.agenda.borrow();
-        agenda.now / agenda.period(clock)
+        let state = self.core.world.borrow();
+        state.now / state.period(clock)
     }
 
     /// The period of `clock` in ticks, once the system is elaborated.
     pub fn period(&self, clock: ClockId) -> u64 {
-        self.core.agenda.borrow().period(clock)
+        self.core.world.borrow().period(clock)
     }
 
     /// Waits for `ticks` ticks; for 0 it waits for the next delta cycle.
@@ -250,42 +243,42 @@ impl World {
     /// Takes an obligation: the run is not complete before it is discharged. Silence with an open
     /// obligation is a deadlock.
     pub fn take_obligation(&self) {
-        self.core.agenda.borrow_mut().taken += 1;
+        self.core.world.borrow_mut().taken += 1;
     }
 
     /// Discharges an obligation. When none is left the run ends after the current tick.
     pub fn discharge_obligation(&self) {
-        self.core.agenda.borrow_mut().discharged += 1;
+        self.core.world.borrow_mut().discharged += 1;
     }
 
     /// Ends the run after the current tick because the model found something wrong.
     pub fn fail(&self, message: impl Into<String>) {
-        let mut agenda = self.core.agenda.borrow_mut();
-        agenda.failure.get_or_insert(message.into());
+        let mut state = self.core.world.borrow_mut();
+        state.failure.get_or_insert(message.into());
     }
 
     /// Ends the run after the current tick as done, whatever is still pending. A later run goes on
     /// from there.
     pub fn stop(&self) {
-        self.core.agenda.borrow_mut().stopped = true;
+        self.core.world.borrow_mut().stopped = true;
     }
 
     /// Sets how many delta cycles one time may take before the run fails (10 000 unless set).
     pub fn set_delta_limit(&self, limit: u32) {
-        let mut agenda = self.core.agenda.borrow_mut();
-        agenda.delta_limit = limit;
-        agenda.set_run_limit();
+        let mut state = self.core.world.borrow_mut();
+        state.delta_limit = limit;
+        state.set_run_limit();
     }
 
     /// Chooses the queue of timed notifications; no result depends on it.
     pub fn set_queue(&self, kind: QueueKind) {
-        let agenda = &mut *self.core.agenda.borrow_mut();
-        (agenda.queue).change_kind(&mut agenda.events, kind, agenda.now);
+        let state = &mut *self.core.world.borrow_mut();
+        (state.queue).change_kind(&mut state.events, kind, state.now);
     }
 
     /// Has `channel` updated after the current evaluation (SystemC's `request_update`).
     pub fn request_update(&self, channel: Rc<dyn Update>) {
-        self.core.agenda.borrow_mut().updates.push(channel);
+        self.core.world.borrow_mut().updates.push(channel);
     }
 
     pub(crate) fn wait_for(&self, plan: Plan) -> Waiting {

@@ -56,7 +56,7 @@ impl<F: Future<Output = ()>> Run for F {
     }
 }
 
-/// What the agenda knows of a process.
+/// What the world knows of a process.
 pub(super) struct Entry {
     /// Its timed waits and notifications do not keep a run alive.
     pub(super) background: bool,
@@ -84,23 +84,23 @@ pub(super) enum Readiness {
 impl Process {
     /// Its name, with scopes.
     pub fn name(&self) -> String {
-        let agenda = self.core.agenda.borrow();
-        agenda.process_name(self.id).to_owned()
+        let state = self.core.world.borrow();
+        state.process_name(self.id).to_owned()
     }
 
     /// Whether it has returned or was killed.
     pub fn has_ended(&self) -> bool {
-        self.core.agenda.borrow().readiness[self.id as usize] == Readiness::Ended
+        self.core.world.borrow().readiness[self.id as usize] == Readiness::Ended
     }
 
     /// Notified one delta cycle after the process has returned or was killed.
     pub fn ended(&self) -> Event {
-        let known = self.core.agenda.borrow().processes[self.id as usize].ended;
+        let known = self.core.world.borrow().processes[self.id as usize].ended;
         if let Some(id) = known {
             return Event::from_id(&self.core, id);
         }
         let event = Event::new(&self.core, format!("{} ended", self.name()));
-        self.core.agenda.borrow_mut().processes[self.id as usize].ended = Some(event.id);
+        self.core.world.borrow_mut().processes[self.id as usize].ended = Some(event.id);
         event
     }
 
@@ -114,6 +114,6 @@ impl Process {
     /// Ends it where it stands, and cancels what it waits for. A process that kills itself runs on
     /// to its next wait.
     pub fn kill(&self) {
-        self.core.agenda.borrow_mut().kill(self.id);
+        self.core.world.borrow_mut().kill(self.id);
     }
 }

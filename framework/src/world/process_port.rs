@@ -7,15 +7,19 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::channel_ports::{InPort, Message, OutPort};
+use crate::channel::in_port::InPort;
+use crate::channel::message::Message;
+use crate::channel::out_port::OutPort;
 use crate::channel::ports::Ports;
-use crate::component::{Component, Next};
-use crate::engine::elaboration::builder::{ClockId, SystemBuilder};
+use crate::component::Component;
 use crate::evaluation::context::Context;
-use crate::world::{Plan, PortEntry, What, World};
+use crate::evaluation::next::Next;
+use crate::world::World;
+use crate::world::state::PortEntry;
+use crate::world::wait::{Plan, What};
 
 /// Where a process receives. Wire `path.input`, with the path given to
-/// [`SystemBuilder::process_input`].
+/// [`crate::SystemBuilder::process_input`].
 pub struct ProcessInput<T> {
     world: World,
     port: u32,
@@ -28,7 +32,7 @@ struct Inbox<T> {
 }
 
 /// From where a process sends. Wire `path.output`, with the path given to
-/// [`SystemBuilder::process_output`].
+/// [`crate::SystemBuilder::process_output`].
 pub struct ProcessOutput<T> {
     world: World,
     port: u32,
@@ -37,21 +41,21 @@ pub struct ProcessOutput<T> {
 
 /// From where a process sends requests and gets their responses, one after the other: blocking
 /// transport over wires. Wire `path.request.output` and `path.response.input`, with the path given
-/// to [`SystemBuilder::process_requester`].
+/// to [`crate::SystemBuilder::process_requester`].
 pub struct ProcessRequester<Q, R> {
     requests: ProcessOutput<Q>,
     responses: ProcessInput<R>,
 }
 
-impl SystemBuilder {
-    /// Adds an input for processes, clocked by `clock`; its wire ends at `path.input`.
-    pub fn process_input<T: Message>(
-        &mut self,
-        path: impl Into<String>,
-        clock: ClockId,
-    ) -> ProcessInput<T> {
-        let path = path.into();
-        let port = self.process_port(format!("{path}.input"));
+impl World {
+    /// Makes an input for processes and its component, which is to be instance number `instance`
+    /// at `path`.
+    pub(crate) fn process_input<T: Message>(
+        &self,
+        path: &str,
+        instance: usize,
+    ) -> (ProcessInput<T>, impl Component + use<T>) {
+        let port = self.add_port(format!("{path}.input"), instance);
         let inbox = Arc::new(Mutex::new(Inbox {
             wanted: false,
             arrived: None,
@@ -61,59 +65,50 @@ impl SystemBuilder {
             inbox: Arc::clone(&inbox),
             port,
         };
-        self.add(path, clock, component);
-        ProcessInput {
-            world: self.world(),
-            port,
-            inbox,
-        }
+        let world = self.clone();
+        (ProcessInput { world, port, inbox }, component)
     }
 
-    /// Adds an output for processes, clocked by `clock`; its wire starts at `path.output`.
-    pub fn process_output<T: Message>(
-        &mut self,
-        path: impl Into<String>,
-        clock: ClockId,
-    ) -> ProcessOutput<T> {
-        let path = path.into();
-        let port = self.process_port(format!("{path}.output"));
+    /// Makes an output for processes and its component, which is to be instance number `instance`
+    /// at `path`.
+    pub(crate) fn process_output<T: Message>(
+        &self,
+        path: &str,
+        instance: usize,
+    ) -> (ProcessOutput<T>, impl Component + use<T>) {
+        let port = self.add_port(format!("{path}.output"), instance);
         let outbox = Arc::new(Mutex::new(None));
         let component = Outlet {
             output: OutPort::new(),
             outbox: Arc::clone(&outbox),
             port,
         };
-        self.add(path, clock, component);
-        ProcessOutput {
-            world: self.world(),
+        let world = self.clone();
+        let output = ProcessOutput {
+            world,
             port,
             outbox,
-        }
+        };
+        (output, component)
     }
 
-    /// Adds an output for requests and an input for responses, both clocked by `clock`.
-    pub fn process_requester<Q: Message, R: Message>(
-        &mut self,
-        path: impl Into<String>,
-        clock: ClockId,
-    ) -> ProcessRequester<Q, R> {
-        let path = path.into();
-        ProcessRequester {
-            requests: self.process_output(format!("{path}.request"), clock),
-            responses: self.process_input(format!("{path}.response"), clock),
-        }
-    }
-
-    fn process_port(&mut self, name: String) -> u32 {
-        let instance = self.instance_count() as u32;
-        let world = self.world();
-        let mut agenda = world.core.agenda.borrow_mut();
-        agenda.ports.push(PortEntry {
+    fn add_port(&self, name: String, instance: usize) -> u32 {
+        let mut state = self.core.world.borrow_mut();
+        state.ports.push(PortEntry {
             name,
-            instance,
+            instance: instance as u32,
             waiting: None,
         });
-        agenda.ports.len() as u32 - 1
+        state.ports.len() as u32 - 1
+    }
+}
+
+impl<Q, R> ProcessRequester<Q, R> {
+    pub(crate) fn new(requests: ProcessOutput<Q>, responses: ProcessInput<R>) -> Self {
+        Self {
+            requests,
+            responses,
+        }
     }
 }
 

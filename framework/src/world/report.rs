@@ -47,22 +47,22 @@ impl Reports {
 impl World {
     /// Reports to whoever listens. An error ends the run with its message.
     pub fn report(&self, severity: Severity, id: impl Into<String>, message: impl Into<String>) {
-        let agenda = &mut *self.core.agenda.borrow_mut();
+        let state = &mut *self.core.world.borrow_mut();
         let report = Report {
-            tick: Tick(agenda.now),
+            tick: Tick(state.now),
             severity,
-            process: agenda.current.map(|p| agenda.process_name(p).to_owned()),
+            process: state.current.map(|p| state.process_name(p).to_owned()),
             id: id.into(),
             message: message.into(),
         };
-        let reports = &mut agenda.reports;
+        let reports = &mut state.reports;
         reports.counts[severity as usize] += 1;
         if let Some(listener) = &mut reports.listener {
             listener(&report);
         }
         if reports.counts[Severity::Error as usize] > reports.errors_tolerated {
             let Report { id, message, .. } = report;
-            agenda
+            state
                 .failure
                 .get_or_insert_with(|| format!("{id}: {message}"));
         }
@@ -70,16 +70,16 @@ impl World {
 
     /// Hands every report from now on to `listener`, which must not touch the world.
     pub fn on_report(&self, listener: impl FnMut(&Report) + 'static) {
-        self.core.agenda.borrow_mut().reports.listener = Some(Box::new(listener));
+        self.core.world.borrow_mut().reports.listener = Some(Box::new(listener));
     }
 
     /// How many reports of `severity` there were.
     pub fn report_count(&self, severity: Severity) -> u64 {
-        self.core.agenda.borrow().reports.counts[severity as usize]
+        self.core.world.borrow().reports.counts[severity as usize]
     }
 
     /// Lets a run go on after so many errors (0 unless set).
     pub fn tolerate_errors(&self, count: u64) {
-        self.core.agenda.borrow_mut().reports.errors_tolerated = count;
+        self.core.world.borrow_mut().reports.errors_tolerated = count;
     }
 }

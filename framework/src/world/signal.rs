@@ -4,9 +4,11 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use crate::observe::sample::{Sample, Shape};
+use crate::world::Core;
 use crate::world::event::Event;
-use crate::world::wave::{Sample, Shape, Waved};
-use crate::world::{Core, Update};
+use crate::world::state::Update;
+use crate::world::wave::Waved;
 
 /// What a signal may carry. Types of a model's own are hidden in waveforms unless they say how
 /// they look:
@@ -141,7 +143,7 @@ impl<T: SignalValue> Signal<T> {
             writer: Cell::new(None),
         });
         let waved: Rc<dyn Waved> = Rc::<State<T>>::clone(&state);
-        let waves = &mut core.agenda.borrow_mut().waves;
+        let waves = &mut core.world.borrow_mut().waves;
         state.line.set(waves.add(name, T::shape(), &waved));
         Self { state }
     }
@@ -155,21 +157,21 @@ impl<T: SignalValue> Signal<T> {
     pub fn write(&self, value: T) {
         let state = &self.state;
         let first = state.next.replace(Some(value)).is_none();
-        let mut agenda = state.core.agenda.borrow_mut();
+        let mut world = state.core.world.borrow_mut();
         if first {
             let update: Rc<dyn Update> = Rc::<State<T>>::clone(state);
-            agenda.updates.push(update);
+            world.updates.push(update);
         }
-        match (state.writer.get(), agenda.current) {
-            (None, Some(_)) => state.writer.set(agenda.current),
+        match (state.writer.get(), world.current) {
+            (None, Some(_)) => state.writer.set(world.current),
             (Some(one), Some(two)) if one != two => {
                 let message = format!(
                     "signal `{}` is written by `{}` and by `{}`",
-                    agenda.waves.name(state.line.get()),
-                    agenda.process_name(one),
-                    agenda.process_name(two)
+                    world.waves.name(state.line.get()),
+                    world.process_name(one),
+                    world.process_name(two)
                 );
-                agenda.failure.get_or_insert(message);
+                world.failure.get_or_insert(message);
             }
             _ => {}
         }
@@ -177,8 +179,8 @@ impl<T: SignalValue> Signal<T> {
 
     /// Its name, with scopes.
     pub fn name(&self) -> String {
-        let agenda = self.state.core.agenda.borrow();
-        agenda.waves.name(self.state.line.get()).to_owned()
+        let world = self.state.core.world.borrow();
+        world.waves.name(self.state.line.get()).to_owned()
     }
 
     /// Notified in the delta cycle after an update that changed the value.
@@ -221,13 +223,13 @@ impl<T: SignalValue> Update for State<T> {
             .filter(|_| changed)
             .map(|up| usize::from(!up));
         self.current.replace(next);
-        let agenda = &mut *self.core.agenda.borrow_mut();
-        agenda.notify_delta(self.changed.id);
+        let world = &mut *self.core.world.borrow_mut();
+        world.notify_delta(self.changed.id);
         if let (Some(edge), Some(edges)) = (edge, &*self.edges.borrow()) {
-            agenda.notify_delta(edges[edge].id);
+            world.notify_delta(edges[edge].id);
         }
-        let now = agenda.now;
-        agenda.waves.change(now, self.line.get(), || self.sample());
+        let now = world.now;
+        world.waves.change(now, self.line.get(), || self.sample());
     }
 }
 

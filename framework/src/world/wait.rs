@@ -176,18 +176,18 @@ impl Future for Waiting {
 
     fn poll(self: Pin<&mut Self>, _: &mut TaskContext<'_>) -> Poll<usize> {
         let this = self.get_mut();
-        let mut agenda = this.core.agenda.borrow_mut();
+        let mut state = this.core.world.borrow_mut();
         match std::mem::replace(&mut this.stage, Stage::Over) {
             Stage::Planned(plan) => {
-                this.stage = Stage::Armed(agenda.arm_current(plan));
+                this.stage = Stage::Armed(state.arm_current(plan));
                 Poll::Pending
             }
             Stage::Armed(wait) => {
-                let Some(which) = agenda.ended_with(wait) else {
+                let Some(which) = state.ended_with(wait) else {
                     this.stage = Stage::Armed(wait);
                     return Poll::Pending;
                 };
-                agenda.disarm(wait);
+                state.disarm(wait);
                 Poll::Ready(which)
             }
             Stage::Over => Poll::Pending,
@@ -198,7 +198,7 @@ impl Future for Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         if let Stage::Armed(wait) = self.stage {
-            self.core.agenda.borrow_mut().disarm(wait);
+            self.core.world.borrow_mut().disarm(wait);
         }
     }
 }

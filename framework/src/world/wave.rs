@@ -5,32 +5,9 @@
 
 use std::rc::{Rc, Weak};
 
+use crate::observe::sample::{Sample, Shape};
 use crate::time::Tick;
 use crate::world::World;
-
-/// How the values of a signal look in a waveform.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// So many bits, 1 to 128.
-    Bits(u32),
-    /// A real number.
-    Real,
-    /// Words.
-    Text,
-    /// Not at all.
-    Hidden,
-}
-
-/// A value of a signal.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Sample {
-    /// The low bits, as many as the shape says.
-    Bits(u128),
-    /// A real number.
-    Real(f64),
-    /// Words.
-    Text(String),
-}
 
 /// Receives the changes of every signal of a world.
 ///
@@ -115,6 +92,32 @@ impl Waves {
         }
     }
 
+    /// Every line that is there and not hidden.
+    pub(crate) fn lines(&self) -> Vec<SignalLine> {
+        let lines = self.lines.iter().enumerate();
+        lines
+            .filter_map(|(id, line)| {
+                Some(SignalLine {
+                    id: id as u32,
+                    name: line.name.clone(),
+                    shape: line.shape,
+                    value: line.source.upgrade()?.sample()?,
+                })
+            })
+            .collect()
+    }
+
+    /// Keeps changes for [`Waves::take_changes`] from now on, or no longer.
+    pub(crate) fn keep_changes(&mut self, keep: bool) {
+        self.changes = keep.then(Vec::new);
+        self.wanted = self.sink.is_some() || keep;
+    }
+
+    /// The changes kept since the last call, in order.
+    pub(crate) fn take_changes(&mut self) -> Vec<(Tick, u32, Sample)> {
+        self.changes.as_mut().map_or(Vec::new(), std::mem::take)
+    }
+
     pub(crate) fn take_sink(&mut self) -> Option<Box<dyn WaveSink>> {
         self.sink.take()
     }
@@ -128,7 +131,7 @@ impl World {
     /// Sends every change of a signal from now on to `sink`, or to nobody. Signals that are gone
     /// by then are left out.
     pub fn set_wave_sink(&self, sink: Option<Box<dyn WaveSink>>) {
-        let waves = &mut self.core.agenda.borrow_mut().waves;
+        let waves = &mut self.core.world.borrow_mut().waves;
         waves.sink = sink;
         waves.wanted = waves.sink.is_some() || waves.changes.is_some();
         let Some(sink) = &mut waves.sink else {
@@ -139,34 +142,5 @@ impl World {
                 sink.declare(id as u32, &line.name, line.shape, value);
             }
         }
-    }
-
-    /// Every line that is there and not hidden.
-    pub(crate) fn signals(&self) -> Vec<SignalLine> {
-        let waves = &self.core.agenda.borrow().waves;
-        let lines = waves.lines.iter().enumerate();
-        lines
-            .filter_map(|(id, line)| {
-                Some(SignalLine {
-                    id: id as u32,
-                    name: line.name.clone(),
-                    shape: line.shape,
-                    value: line.source.upgrade()?.sample()?,
-                })
-            })
-            .collect()
-    }
-
-    /// Keeps changes for [`World::take_changes`] from now on, or no longer.
-    pub(crate) fn keep_changes(&self, keep: bool) {
-        let waves = &mut self.core.agenda.borrow_mut().waves;
-        waves.changes = keep.then(Vec::new);
-        waves.wanted = waves.sink.is_some() || keep;
-    }
-
-    /// The changes kept since the last call, in order.
-    pub(crate) fn take_changes(&self) -> Vec<(Tick, u32, Sample)> {
-        let waves = &mut self.core.agenda.borrow_mut().waves;
-        waves.changes.as_mut().map_or(Vec::new(), std::mem::take)
     }
 }

@@ -34,13 +34,17 @@ mod sources {
 }
 
 // The sources name each other from the root of their crate.
-pub(crate) use sources::channel::channel_ports::{InPort, Link, OutPort, Width};
-pub(crate) use sources::channel::ports::{Direction, Port, Ports};
+pub(crate) use sources::channel::any_port::Direction;
+pub(crate) use sources::channel::in_port::InPort;
+pub(crate) use sources::channel::link::{Link, Width};
+pub(crate) use sources::channel::out_port::OutPort;
+pub(crate) use sources::channel::ports::{Port, Ports};
 pub(crate) use sources::channel::published::{Observed, Published};
-pub(crate) use sources::channel::tap::Tap;
-pub(crate) use sources::component::{Component, Next};
+pub(crate) use sources::channel::tap::{Credit, Tap, Transit};
+pub(crate) use sources::component::Component;
 pub(crate) use sources::engine::simulation::{EngineOptions, Outcome, RunLimits, Simulation};
 pub(crate) use sources::evaluation::context::Context;
+pub(crate) use sources::evaluation::next::Next;
 pub(crate) use sources::observe::probe::Probe;
 pub(crate) use sources::test_bench::Sink;
 pub(crate) use sources::time::{Frequency, Tick};
@@ -125,7 +129,7 @@ impl Component for Node {
         Next::Until(self.next)
     }
 
-    fn statistics(&self, s: &mut engine::statistics::Statistics<'_>) {
+    fn statistics(&self, s: &mut sources::observe::statistics::Statistics<'_>) {
         s.counter("sum", "1", "What it saw and when.", self.sum);
         s.counter("taken", "messages", "Messages taken.", self.taken);
     }

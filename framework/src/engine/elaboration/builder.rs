@@ -8,18 +8,16 @@ use std::fmt;
 use thiserror::Error;
 use warpweave_params::nearest;
 
-use crate::channel::channel_ports::{Link, Width};
-use crate::channel::cut::Place;
-use crate::channel::ports::{ChannelTerms, Direction, Ports};
+use crate::channel::any_port::{ChannelTerms, Direction};
+use crate::channel::link::{Link, Width};
+use crate::channel::ports::Ports;
 use crate::component::Component;
+use crate::engine::partition::place::Place;
 use crate::engine::simulation::{ChannelInfo, Instance, Simulation};
 use crate::evaluation::schedule::Target;
-use crate::time::{ClockSetError, Frequency, TimeBase};
-use crate::world::{OwnedWorld, World};
-
-/// A clock of the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ClockId(pub(crate) u32);
+use crate::time::{ClockId, ClockSetError, Frequency, TimeBase};
+use crate::world::World;
+use crate::world::driver::WorldDriver;
 
 /// Where an instance or wire was described; a number that means something to the caller, handed
 /// back in errors.
@@ -47,7 +45,7 @@ pub struct SystemBuilder {
     clocks: Vec<(String, Frequency)>,
     instances: Vec<NewInstance>,
     wires: Vec<NewWire>,
-    world: Option<OwnedWorld>,
+    world: Option<WorldDriver>,
 }
 
 /// One thing wrong with a system.
@@ -94,10 +92,7 @@ impl SystemBuilder {
 
     /// The event world of the system: makes events, signals and processes.
     pub fn world(&mut self) -> World {
-        self.world
-            .get_or_insert_with(|| OwnedWorld(World::new()))
-            .0
-            .clone()
+        self.world.get_or_insert_with(WorldDriver::new).world()
     }
 
     /// Instances added so far.
@@ -199,7 +194,7 @@ struct Elaboration {
     ports: Vec<Vec<PortInfo>>,
     by_path: BTreeMap<String, usize>,
     channels: Vec<Channel>,
-    world: Option<OwnedWorld>,
+    world: Option<WorldDriver>,
     errors: Vec<ElaborationError>,
 }
 
@@ -589,7 +584,7 @@ impl Elaboration {
             });
         }
         let names = self.clocks.into_iter().map(|(name, _)| name).collect();
-        if let Some(OwnedWorld(world)) = &self.world {
+        if let Some(world) = &self.world {
             world.set_periods((0..components.len()).map(|d| time.period(d)).collect());
         }
         Simulation::new(time, names, components, instances, infos, self.world)

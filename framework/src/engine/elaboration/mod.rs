@@ -1,1 +1,2 @@
 pub(crate) mod builder;
+mod process_ports;

@@ -13,15 +13,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::channel::cut::{Cut, Place};
 use crate::channel::ring::Vacancy;
-use crate::engine::partition::{Ahead, Background, Partition, Window};
-use crate::evaluation::context::{Across, Failure, Sink};
+use crate::engine::parallel::cut::Cut;
+use crate::engine::partition::Partition;
+use crate::engine::partition::place::Place;
+use crate::engine::partition::window::{Ahead, Background, Window};
 use crate::evaluation::schedule::NEVER;
+use crate::evaluation::shared::{Across, Failure, Sink};
 use crate::observe::probe::ProbeSink;
 use crate::sync::Mutex;
 use crate::time::{TICK_MAX, Tick};
-use crate::world::World;
+use crate::world::driver::WorldDriver;
 
 /// The partitions of a run, each in the hands of one thread at a time.
 pub(crate) type Cells<'a> = [Mutex<&'a mut Partition>];
@@ -208,7 +210,7 @@ impl Tally {
         &mut self,
         partition: &mut Partition,
         window: &Window,
-        world: Option<&World>,
+        world: Option<&WorldDriver>,
         sleeping: bool,
     ) {
         if window.resumed && !partition.turn {

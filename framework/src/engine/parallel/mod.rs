@@ -1,3 +1,4 @@
 pub(crate) mod barrier;
 pub(crate) mod coordinator;
+pub(crate) mod cut;
 pub(crate) mod threads;

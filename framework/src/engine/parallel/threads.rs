@@ -2,9 +2,9 @@
 
 use crate::engine::parallel::barrier::Barrier;
 use crate::engine::parallel::coordinator::{Cells, Course, End, Limits, RunStep, Tally};
-use crate::engine::partition::Window;
+use crate::engine::partition::window::Window;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, scope};
-use crate::world::World;
+use crate::world::driver::WorldDriver;
 
 /// Runs windows until the coordinator ends the run. `world` belongs to partition 0, which stays
 /// on the calling thread.
@@ -12,7 +12,7 @@ pub(crate) fn run(
     cells: &Cells<'_>,
     course: &mut Course,
     limits: &Limits<'_>,
-    world: Option<&World>,
+    world: Option<&WorldDriver>,
     threads: usize,
 ) -> End {
     course.begin();
@@ -56,7 +56,7 @@ fn run_alone(
     course: &mut Course,
     tallies: &[Mutex<Tally>],
     limits: &Limits<'_>,
-    world: Option<&World>,
+    world: Option<&WorldDriver>,
 ) -> End {
     course.observe(RunStep::Begun);
     loop {
@@ -91,7 +91,7 @@ impl Shares<'_, '_> {
         me: usize,
         window: &Window,
         tally: &mut Tally,
-        world: Option<&World>,
+        world: Option<&WorldDriver>,
         mut ran: impl FnMut(usize),
     ) {
         let mine = (me..self.cells.len()).step_by(self.threads);
@@ -129,7 +129,7 @@ struct Meeting<'a, 'b> {
 }
 
 impl Meeting<'_, '_> {
-    fn work(&self, me: usize, world: Option<&World>) {
+    fn work(&self, me: usize, world: Option<&WorldDriver>) {
         // A panic in a component must not leave the others waiting.
         let guard = ShatterOnPanic(&self.barrier);
         while !self.over.load(Ordering::Acquire) {

@@ -1,68 +1,26 @@
 //! A part of the system that one thread evaluates: components with their schedules.
 
-use serde::{Deserialize, Serialize};
+pub(crate) mod activity;
+pub(crate) mod place;
+pub(crate) mod window;
+mod world_side;
+
 use warpweave_random::{GAMMA, mix};
 
-use crate::component::{Component, Next, Reason};
+use crate::component::Component;
+use crate::engine::partition::activity::Activity;
+use crate::engine::partition::window::{Ahead, Background, Window};
+use crate::engine::partition::world_side::WorldSide;
 use crate::engine::simulation::{EngineOptions, Order};
-use crate::evaluation::context::{Context, Failure, Shared, Sink};
+use crate::evaluation::context::Context;
+use crate::evaluation::next::Next;
 use crate::evaluation::schedule::{DomainSchedule, NEVER, Sweep, Target};
+use crate::evaluation::shared::{Shared, Sink};
 use crate::observe::contents::{Blocked, Shown};
 use crate::observe::probe::Probe;
+use crate::observe::reason::Reason;
 use crate::time::{Cycle, Tick, TimeBase};
-use crate::world::{Upcoming, World};
-
-/// Cycles of one component charged to what it waited for.
-///
-/// The cycle before a timer expires has work for the next one and is charged as busy, so that
-/// a component that is asked in that cycle too and says [`Next::Busy`] is charged alike.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Activity {
-    /// What the component said last.
-    next: Next,
-    since: Cycle,
-    cycles: [u64; Reason::ALL.len()],
-}
-
-impl Activity {
-    /// Cycle of the last evaluation.
-    pub(crate) fn since(&self) -> Cycle {
-        self.since
-    }
-
-    pub(crate) fn new() -> Self {
-        Self {
-            next: Next::Idle,
-            since: 0,
-            cycles: [0; Reason::ALL.len()],
-        }
-    }
-
-    #[inline]
-    fn charge(&mut self, cycle: Cycle, next: Next) {
-        let elapsed = cycle - self.since;
-        self.cycles[self.next.reason() as usize] += elapsed;
-        if let Next::Until(until) = self.next {
-            // A cycle not in the future counts as the next one.
-            let waited = elapsed.min(until.saturating_sub(1).saturating_sub(self.since));
-            self.cycles[Reason::Timer as usize] -= elapsed - waited;
-            self.cycles[Reason::Busy as usize] += elapsed - waited;
-        }
-        self.since = cycle;
-        self.next = next;
-    }
-
-    /// What the component said it waits for.
-    pub(crate) fn reason(&self) -> Reason {
-        self.next.reason()
-    }
-
-    /// Cycles charged to each reason until `cycle`.
-    pub(crate) fn until(mut self, cycle: Cycle) -> [u64; Reason::ALL.len()] {
-        self.charge(cycle, Next::Idle);
-        self.cycles
-    }
-}
+use crate::world::driver::WorldDriver;
 
 /// One component with what the engine keeps about it.
 pub(crate) struct Slot {
@@ -74,56 +32,6 @@ pub(crate) struct Slot {
     pub(crate) evaluations: u64,
     /// What the component showed last, if somebody records it.
     pub(crate) shown: Option<Box<Shown>>,
-}
-
-/// Whether background wake-ups alone keep a run going.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Background {
-    /// They fire only on the way to foreground work.
-    Waits,
-    /// They fire like all others: somebody lets time pass.
-    Counts,
-}
-
-/// What a partition may evaluate without hearing of the others.
-#[derive(Clone, Copy)]
-pub(crate) struct Window {
-    /// Counted from 1, those resumed too.
-    pub(crate) number: u64,
-    /// Some partitions go on within the window before: those whose turn it is.
-    pub(crate) resumed: bool,
-    /// The first tick after the window.
-    pub(crate) end: u64,
-    /// Some partition has foreground work at or after this tick, so background work up to it
-    /// fires.
-    pub(crate) alive: Option<Tick>,
-    /// Ticks without a message after which to stop, watched here by a partition that is alone.
-    pub(crate) silence: u64,
-    pub(crate) background: Background,
-    /// The end of the run is decided: only those awake are evaluated until it comes.
-    pub(crate) ending: bool,
-}
-
-impl Window {
-    pub(crate) fn none() -> Self {
-        Self {
-            number: 0,
-            resumed: false,
-            end: 0,
-            alive: None,
-            silence: u64::MAX,
-            background: Background::Waits,
-            ending: false,
-        }
-    }
-}
-
-/// What a partition has before it after a window.
-pub(crate) enum Ahead {
-    /// Components woken in the foreground, the first at this tick, and nothing else.
-    Wakes(Option<Tick>),
-    /// Something else, which is to be looked at.
-    Various,
 }
 
 /// What is to be evaluated next.
@@ -163,8 +71,8 @@ pub(crate) struct Partition {
     /// Time of the last evaluated edge with somebody awake.
     pub(crate) now: Tick,
     pub(crate) evaluations: u64,
-    /// Next time at which the event world, if this partition drives it, has something to do.
-    pub(crate) events: Option<Upcoming>,
+    /// The event world, if this partition drives it.
+    pub(crate) world: WorldSide,
     /// To be run in the window ahead, if that is a resumed one.
     pub(crate) turn: bool,
     /// The background wake-up at which the partition stopped, because it does not know whether
@@ -173,15 +81,11 @@ pub(crate) struct Partition {
     window: Window,
     /// There is no other partition.
     alone: bool,
-    /// Where every instance is, for the partition that drives the event world.
-    pub(crate) targets: Vec<Target>,
     options: EngineOptions,
     shuffle: u64,
     scratch: Vec<(u32, bool)>,
     /// Components that failed in this run: they are not evaluated any more.
     failed: Vec<u32>,
-    /// The event world failed in this run: it rests.
-    world_failed: bool,
 }
 
 impl Partition {
@@ -199,17 +103,15 @@ impl Partition {
             slots,
             now: Tick(0),
             evaluations: 0,
-            events: None,
+            world: WorldSide::default(),
             turn: false,
             held: None,
             window: Window::none(),
             alone,
-            targets: Vec::new(),
             options,
             shuffle: 0,
             scratch: Vec::new(),
             failed: Vec::new(),
-            world_failed: false,
         };
         partition.set_options(options);
         partition
@@ -235,7 +137,7 @@ impl Partition {
     pub(crate) fn foreground(&self) -> Option<Tick> {
         let wake = Some(Tick(self.next_wake().tick)).filter(|wake| wake.0 != NEVER);
         let counts = self.window.background == Background::Counts;
-        let events = self.upcoming().filter(|e| e.foreground || counts);
+        let events = self.world.upcoming().filter(|e| e.foreground || counts);
         wake.into_iter().chain(events.map(|e| e.tick)).min()
     }
 
@@ -275,13 +177,8 @@ impl Partition {
     /// The next background work: of a component, or of the event world.
     pub(crate) fn first_background(&self) -> Option<Tick> {
         let components = self.shared.background.first().map(|(tick, _)| *tick);
-        let events = self.upcoming().filter(|e| !e.foreground);
+        let events = self.world.upcoming().filter(|e| !e.foreground);
         components.into_iter().chain(events.map(|e| e.tick)).min()
-    }
-
-    /// What the event world has to do next, unless it failed.
-    fn upcoming(&self) -> Option<Upcoming> {
-        self.events.filter(|_| !self.world_failed)
     }
 
     /// The next tick with an edge that has not been evaluated, for runs without sleeping.
@@ -289,20 +186,19 @@ impl Partition {
         let edges = self.domains.iter();
         edges
             .map(|d| Tick(d.first_new() * d.period))
-            .chain(self.events.map(|e| e.tick))
+            .chain(self.world.next_tick())
             .min()
     }
 
     /// A run begins: nobody has failed in it.
     pub(crate) fn begin(&mut self) {
         self.failed.clear();
-        self.world_failed = false;
         self.turn = false;
         self.held = None;
     }
 
     /// Evaluates everything before the end of the window; returns what was found then.
-    pub(crate) fn run(&mut self, window: &Window, world: Option<&World>) -> Ahead {
+    pub(crate) fn run(&mut self, window: &Window, world: Option<&WorldDriver>) -> Ahead {
         self.window = *window;
         self.shared.across.window = window.number;
         self.shared.across.window_end = window.end;
@@ -313,7 +209,8 @@ impl Partition {
         let mut edges = 0;
         loop {
             // The usual case: nothing can come but components woken in the foreground.
-            let only_wakes = sleeping && self.events.is_none() && self.shared.background.is_empty();
+            let only_wakes =
+                sleeping && self.world.next_tick().is_none() && self.shared.background.is_empty();
             let due = if only_wakes {
                 self.next_wake()
             } else {
@@ -339,7 +236,7 @@ impl Partition {
                 self.evaluate_awake(due.domain, due.cycle);
             }
             if let Some(world) = world {
-                self.run_world(world, next);
+                (self.world).run(world, next, &mut self.shared, &mut self.domains);
             }
             edges += 1;
             if self.shared.may_end() && self.note_failures()
@@ -355,7 +252,7 @@ impl Partition {
     fn note_failures(&mut self) -> bool {
         for failure in &self.shared.failures {
             if failure.component == WORLD {
-                self.world_failed = true;
+                self.world.fail();
             } else if !self.failed.contains(&failure.component) {
                 self.failed.push(failure.component);
             }
@@ -435,53 +332,6 @@ impl Partition {
                 record(slot, sink, (now, d as u32), reason);
             }
         }
-    }
-
-    /// Lets the event world do everything due at `now`.
-    fn run_world(&mut self, world: &World, now: Tick) {
-        let mut ports = std::mem::take(&mut self.shared.process_ports);
-        let due = self.events.is_some_and(|e| e.tick == now);
-        if (due || !ports.is_empty()) && !self.world_failed {
-            // Components report in the order of evaluation, which must not matter.
-            ports.sort_unstable();
-            world.run_at(now, &ports);
-            if let Some(sink) = &mut self.shared.sink {
-                for (tick, signal, value) in world.take_changes() {
-                    sink.record((tick, WORLD, WORLD), Probe::Signal { signal, value });
-                }
-            }
-            let (taken, discharged) = world.obligations();
-            if taken > 0 || discharged > 0 {
-                let change = i64::try_from(taken).unwrap_or(i64::MAX)
-                    - i64::try_from(discharged).unwrap_or(i64::MAX);
-                self.shared.change_obligations(now, change);
-            }
-            let woken = std::mem::take(&mut world.core.agenda.borrow_mut().port_wakes);
-            for instance in woken {
-                let target = self.targets[instance as usize];
-                self.wake_after(target, now);
-            }
-            if let Some(message) = world.core.agenda.borrow_mut().failure.take() {
-                self.shared.failures.push(Failure {
-                    tick: now,
-                    component: WORLD,
-                    message,
-                });
-            }
-            if world.take_stop() {
-                self.shared.stopped.get_or_insert(now);
-            }
-            ports.clear();
-            self.events = world.upcoming();
-        }
-        self.shared.process_ports = ports;
-    }
-
-    /// Wakes a component at its first edge after `now`.
-    pub(crate) fn wake_after(&mut self, target: Target, now: Tick) {
-        let schedule = &mut self.domains[target.domain as usize];
-        let cycle = (now.0 / schedule.period + 1).max(schedule.first_new());
-        schedule.wake(target.index, cycle);
     }
 
     /// Whether components asleep are left alone.

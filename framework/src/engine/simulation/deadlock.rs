@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::component::Reason;
 use crate::engine::simulation::{ChannelInfo, Simulation};
+use crate::observe::reason::Reason;
 use crate::observe::waits::Waits;
 use crate::time::Tick;
 

@@ -2,29 +2,34 @@
 
 pub(crate) mod deadlock;
 pub(crate) mod placement;
+pub(crate) mod taps;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::channel::channel_ports::Link;
-use crate::channel::cut::Place;
-use crate::channel::ports::{Direction, Ports};
+use crate::channel::any_port::Direction;
+use crate::channel::link::Link;
+use crate::channel::ports::Ports;
 use crate::checkpoint::saving::CheckpointError;
-use crate::component::{Component, Reason};
+use crate::component::Component;
 use crate::engine::division::Goal;
 use crate::engine::parallel::coordinator::{Course, End, Limits, RunStep};
 use crate::engine::parallel::threads;
-use crate::engine::partition::{Activity, Background, Partition, Slot};
+use crate::engine::partition::activity::Activity;
+use crate::engine::partition::place::Place;
+use crate::engine::partition::window::Background;
+use crate::engine::partition::{Partition, Slot};
 use crate::engine::simulation::deadlock::DeadlockReport;
-use crate::evaluation::context::Sink;
 use crate::evaluation::schedule::Target;
+use crate::evaluation::shared::Sink;
 use crate::observe::contents::levels;
 use crate::observe::probe::ProbeSink;
+use crate::observe::reason::Reason;
 use crate::observe::statistics::{InstanceStatistics, Statistics};
 use crate::sync::Mutex;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
-use crate::world::OwnedWorld;
+use crate::world::driver::WorldDriver;
 use crate::world::wave::SignalLine;
 
 /// An instance of a component in an elaborated system.
@@ -157,7 +162,7 @@ pub struct Simulation {
     pub(crate) options: EngineOptions,
     pub(crate) now: Tick,
     /// Events, signals and processes, if the system has any.
-    pub(crate) world: Option<OwnedWorld>,
+    pub(crate) world: Option<WorldDriver>,
 }
 
 impl Simulation {
@@ -167,7 +172,7 @@ impl Simulation {
         components: Vec<Vec<Box<dyn Component>>>,
         instances: Vec<Instance>,
         channels: Vec<ChannelInfo>,
-        world: Option<OwnedWorld>,
+        world: Option<WorldDriver>,
     ) -> Self {
         let slot = |component| Slot {
             component,
@@ -236,8 +241,8 @@ impl Simulation {
                 slot.shown = views.then(Box::default);
             }
         }
-        if let Some(OwnedWorld(world)) = &self.world {
-            world.keep_changes(sink.is_some());
+        if let Some(world) = &self.world {
+            world.record_changes(sink.is_some());
         }
         let listens = sink.is_some();
         self.place_sink(sink);
@@ -257,7 +262,7 @@ impl Simulation {
     /// Every signal and FIFO of the event world that has a waveform.
     pub fn signals(&self) -> Vec<SignalLine> {
         let world = self.world.as_ref();
-        world.map_or(Vec::new(), |world| world.0.signals())
+        world.map_or(Vec::new(), WorldDriver::signals)
     }
 
     /// Messages in each channel now, in flight and queued.
@@ -419,11 +424,11 @@ impl Simulation {
             interrupt,
             background,
         };
-        let world = self.world.as_ref().map(|w| &w.0);
+        let world = self.world.as_ref();
         for partition in &mut self.partitions {
             partition.begin();
         }
-        self.partitions[0].events = world.and_then(crate::world::World::upcoming);
+        (self.partitions[0].world).begin(world.and_then(WorldDriver::upcoming));
         let cells: Vec<_> = self.partitions.iter_mut().map(Mutex::new).collect();
         let end = threads::run(
             &cells,
@@ -456,7 +461,7 @@ impl Simulation {
         for schedule in partitions.flat_map(|p| &mut p.domains) {
             schedule.pass(self.now);
         }
-        if let Some(OwnedWorld(world)) = &self.world {
+        if let Some(world) = &self.world {
             world.pass_time(self.now);
         }
         outcome
@@ -464,7 +469,7 @@ impl Simulation {
 
     /// Names of suspended processes and what they wait for.
     pub(crate) fn waiting_processes(&self) -> Vec<(String, String)> {
-        self.world.as_ref().map_or(Vec::new(), |w| w.0.waiting())
+        (self.world.as_ref()).map_or(Vec::new(), WorldDriver::waiting)
     }
 
     /// Wakes instance `number` at its first edge after now; for test benches that changed
@@ -474,10 +479,11 @@ impl Simulation {
         let place = self.instances[number].place;
         let started = self.evaluations() > 0;
         let partition = &mut self.partitions[place.partition as usize];
+        let schedule = &mut partition.domains[place.target.domain as usize];
         if started {
-            partition.wake_after(place.target, now);
+            schedule.wake_after(place.target.index, now);
         } else {
-            partition.domains[place.target.domain as usize].wake(place.target.index, 0);
+            schedule.wake(place.target.index, 0);
         }
     }
 
@@ -561,7 +567,7 @@ impl Simulation {
 
     /// Why the event world, if there is one, cannot be saved.
     pub(crate) fn world_refuses(&self) -> Option<CheckpointError> {
-        let world = &self.world.as_ref()?.0;
+        let world = self.world.as_ref()?;
         if let Some(process) = world.first_process() {
             return Some(CheckpointError::Process(process));
         }

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::channel::cut::{Cut, Place, Positions};
-use crate::channel::ports::Reach;
-use crate::engine::division::{self, Edge, Goal, Parts};
+use crate::channel::any_port::Reach;
+use crate::channel::cut::Positions;
+use crate::engine::division;
+use crate::engine::division::{Edge, Goal, Parts};
+use crate::engine::parallel::cut::Cut;
+use crate::engine::partition::place::Place;
 use crate::engine::partition::{Partition, Slot};
 use crate::engine::simulation::{ChannelInfo, Simulation};
 use crate::evaluation::schedule::Target;
 use crate::time::{Cycle, Tick};
+use crate::world::driver::WorldDriver;
 
 /// Cycles of the slowest clock that a run may go on after its end was decided.
 const STOP_DELAY_CYCLES: u64 = 64;
@@ -187,18 +191,8 @@ impl Simulation {
 
     /// Instances that share more than channels with the event world.
     fn island(&self) -> Vec<u32> {
-        let Some(world) = &self.world else {
-            return Vec::new();
-        };
-        let mut island: Vec<u32> = world
-            .0
-            .core
-            .agenda
-            .borrow()
-            .ports
-            .iter()
-            .map(|p| p.instance)
-            .collect();
+        let world = self.world.as_ref();
+        let mut island = world.map_or(Vec::new(), WorldDriver::instances_of_ports);
         island.sort_unstable();
         island
     }
@@ -217,7 +211,7 @@ impl Simulation {
     pub(crate) fn tell_world_targets(&mut self) {
         if self.world.is_some() {
             let targets = self.instances.iter().map(|i| i.place.target).collect();
-            self.partitions[0].targets = targets;
+            self.partitions[0].world.set_targets(targets);
         }
     }
 

@@ -10,6 +10,7 @@ mod sorted;
 mod wheel;
 
 pub(crate) use lists::Due;
+
 use sorted::Sorted;
 use wheel::Wheel;
 

@@ -7,8 +7,7 @@ use prefetch_index::prefetch_index;
 use super::names::Names;
 use super::process::{Body, Entry, Readiness};
 use super::wait::{NEVER, Plan, Wait, What};
-use crate::engine::elaboration::builder::ClockId;
-use crate::time::TICK_MAX;
+use crate::time::{ClockId, TICK_MAX};
 use crate::world::event::{EventState, Listeners, NONE, Who};
 use crate::world::event_queue::EventQueue;
 use crate::world::report::Reports;
@@ -29,7 +28,7 @@ pub trait Update {
     fn update(&self);
 }
 
-pub(crate) struct Agenda {
+pub(crate) struct WorldState {
     pub(crate) now: u64,
     pub(crate) queue: EventQueue,
     pub(crate) events: Vec<EventState>,
@@ -84,7 +83,7 @@ pub(crate) struct PortEntry {
 /// [`Wait::which`] of a wait that ended by its deadline.
 const DEADLINE: usize = usize::MAX;
 
-impl Agenda {
+impl WorldState {
     pub(super) fn new() -> Self {
         Self {
             now: 0,
@@ -232,7 +231,7 @@ impl Agenda {
         }
     }
 
-    /// As [`Agenda::trigger`], by the process that runs now, which does not notify itself.
+    /// As [`WorldState::trigger`], by the process that runs now, which does not notify itself.
     pub(crate) fn notify_now(&mut self, event: u32) {
         let current = self.current.map(|p| (p, self.readiness[p as usize]));
         if let Some((process, _)) = current {

@@ -1,0 +1,59 @@
+//! What a component did with its cycles.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evaluation::next::Next;
+use crate::observe::reason::Reason;
+use crate::time::Cycle;
+
+/// Cycles of one component charged to what it waited for.
+///
+/// The cycle before a timer expires has work for the next one and is charged as busy, so that
+/// a component that is asked in that cycle too and says [`Next::Busy`] is charged alike.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Activity {
+    /// What the component said last.
+    next: Next,
+    since: Cycle,
+    cycles: [u64; Reason::ALL.len()],
+}
+
+impl Activity {
+    /// Cycle of the last evaluation.
+    pub(crate) fn since(&self) -> Cycle {
+        self.since
+    }
+
+    pub(crate) fn new() -> Self {
+        Self {
+            next: Next::Idle,
+            since: 0,
+            cycles: [0; Reason::ALL.len()],
+        }
+    }
+
+    #[inline]
+    pub(super) fn charge(&mut self, cycle: Cycle, next: Next) {
+        let elapsed = cycle - self.since;
+        self.cycles[self.next.reason() as usize] += elapsed;
+        if let Next::Until(until) = self.next {
+            // A cycle not in the future counts as the next one.
+            let waited = elapsed.min(until.saturating_sub(1).saturating_sub(self.since));
+            self.cycles[Reason::Timer as usize] -= elapsed - waited;
+            self.cycles[Reason::Busy as usize] += elapsed - waited;
+        }
+        self.since = cycle;
+        self.next = next;
+    }
+
+    /// What the component said it waits for.
+    pub(crate) fn reason(&self) -> Reason {
+        self.next.reason()
+    }
+
+    /// Cycles charged to each reason until `cycle`.
+    pub(crate) fn until(mut self, cycle: Cycle) -> [u64; Reason::ALL.len()] {
+        self.charge(cycle, Next::Idle);
+        self.cycles
+    }
+}

@@ -1,0 +1,125 @@
+//! The event world as its system drives it: the one way from the engine to the world.
+
+use crate::observe::sample::Sample;
+use crate::time::Tick;
+use crate::world::World;
+use crate::world::wave::SignalLine;
+
+/// The world of a system. Processes hold handles of the world that holds them; the end of the
+/// driver unties that knot.
+pub(crate) struct WorldDriver {
+    world: World,
+}
+
+/// The next thing a world has to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Upcoming {
+    pub(crate) tick: Tick,
+    /// Whether it, or something after it, keeps a run alive.
+    pub(crate) foreground: bool,
+}
+
+/// What a world did at one tick, as far as it concerns others.
+pub(crate) struct WorldStep {
+    /// Changes of signals, if they are recorded: tick, number of the signal, value.
+    pub(crate) changes: Vec<(Tick, u32, Sample)>,
+    /// Obligations taken less those discharged, if there were any.
+    pub(crate) obligations: Option<i64>,
+    /// Instances to be woken: ports at which processes have begun to wait.
+    pub(crate) woken: Vec<u32>,
+    /// What the model found wrong.
+    pub(crate) failure: Option<String>,
+    /// Somebody asked for the end of the run.
+    pub(crate) stopped: bool,
+    pub(crate) upcoming: Option<Upcoming>,
+}
+
+impl WorldDriver {
+    pub(crate) fn new() -> Self {
+        Self {
+            world: World::new(),
+        }
+    }
+
+    /// A handle for models.
+    pub(crate) fn world(&self) -> World {
+        self.world.clone()
+    }
+
+    /// Tells the world the clock periods; at elaboration.
+    pub(crate) fn set_periods(&self, periods: Vec<u64>) {
+        self.world.core.world.borrow_mut().periods = periods;
+    }
+
+    /// The instances that share more than channels with the world: the ports of processes.
+    pub(crate) fn instances_of_ports(&self) -> Vec<u32> {
+        let state = self.world.core.world.borrow();
+        state.ports.iter().map(|port| port.instance).collect()
+    }
+
+    /// Name of the first process, if there is any.
+    pub(crate) fn first_process(&self) -> Option<String> {
+        let state = self.world.core.world.borrow();
+        (!state.processes.is_empty()).then(|| state.process_name(0).to_owned())
+    }
+
+    /// Every suspended process with what it waits for.
+    pub(crate) fn waiting(&self) -> Vec<(String, String)> {
+        self.world.core.world.borrow().waiting()
+    }
+
+    /// Every signal and FIFO that is there and has a waveform.
+    pub(crate) fn signals(&self) -> Vec<SignalLine> {
+        self.world.core.world.borrow().waves.lines()
+    }
+
+    /// Tells changes of signals in [`WorldStep::changes`] from now on, or no longer.
+    pub(crate) fn record_changes(&self, record: bool) {
+        self.world
+            .core
+            .world
+            .borrow_mut()
+            .waves
+            .keep_changes(record);
+    }
+
+    /// The next time at which the world has something to do.
+    pub(crate) fn upcoming(&self) -> Option<Upcoming> {
+        self.world.core.world.borrow_mut().upcoming()
+    }
+
+    /// Lets time pass to `tick`, not after that of [`WorldDriver::upcoming`].
+    pub(crate) fn pass_time(&self, tick: Tick) {
+        self.world.core.world.borrow_mut().pass_time(tick.0);
+    }
+
+    /// Does everything at `tick`; `ports` are those of processes whose wait components have ended.
+    pub(crate) fn run_at(&self, tick: Tick, ports: &[u32]) -> WorldStep {
+        self.world.run_at(tick, ports);
+        let mut state = self.world.core.world.borrow_mut();
+        let taken = std::mem::take(&mut state.taken);
+        let discharged = std::mem::take(&mut state.discharged);
+        let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        WorldStep {
+            changes: state.waves.take_changes(),
+            obligations: (taken > 0 || discharged > 0).then(|| count(taken) - count(discharged)),
+            woken: std::mem::take(&mut state.port_wakes),
+            failure: state.failure.take(),
+            stopped: std::mem::take(&mut state.stopped),
+            upcoming: state.upcoming(),
+        }
+    }
+}
+
+impl Drop for WorldDriver {
+    fn drop(&mut self) {
+        let mut state = self.world.core.world.borrow_mut();
+        let added = std::mem::take(&mut state.added);
+        let updates = std::mem::take(&mut state.updates);
+        let listeners = (state.waves.take_sink(), state.reports.take_listener());
+        // What they give back when they go must find the world free.
+        drop(state);
+        let bodies = self.world.core.bodies.take();
+        drop((added, bodies, updates, listeners));
+    }
+}

@@ -1,0 +1,155 @@
+//! The phases of a tick: timed notifications, then evaluate, update and delta until all is quiet.
+
+use crate::time::Tick;
+use crate::world::World;
+use crate::world::driver::Upcoming;
+use crate::world::process::{Body, Readiness, fetch};
+use crate::world::state::{FEW, WorldState};
+
+impl World {
+    /// Does everything at `tick`; `ports` are those whose wait components have ended.
+    pub(super) fn run_at(&self, tick: Tick, ports: &[u32]) {
+        let mut state = self.core.world.borrow_mut();
+        state.pass_time(tick.0);
+        state.start(ports);
+        drop(state);
+        let mut deltas = 0;
+        loop {
+            self.evaluate(deltas == 0);
+            if !self.core.world.borrow().has_work() {
+                return;
+            }
+            self.update();
+            let mut state = self.core.world.borrow_mut();
+            state.notify_deltas();
+            if !state.has_work() || state.failure.is_some() {
+                return;
+            }
+            deltas += 1;
+            if deltas > state.delta_limit {
+                state.fail_in_circles("delta cycles");
+                return;
+            }
+        }
+    }
+
+    /// Runs every runnable process, and those they notify immediately. The first time at a tick
+    /// they are anywhere in memory, and fetched together: waiting for them one by one takes longer
+    /// than running them.
+    #[inline(never)]
+    fn evaluate(&self, first: bool) {
+        let mut bodies = self.core.bodies.borrow_mut();
+        let mut runs = 0;
+        loop {
+            let mut state = self.core.world.borrow_mut();
+            if state.chores {
+                drop(state);
+                self.do_chores(&mut bodies);
+                continue;
+            }
+            let Some(&process) = state.runnable.get(runs) else {
+                state.runnable.clear();
+                state.current = None;
+                return;
+            };
+            if runs % TOGETHER == 0 && !state.prepare(runs, first.then_some(&bodies)) {
+                return;
+            }
+            runs += 1;
+            // Without a body it was killed while it waited for its turn.
+            if let Some(body) = &mut bodies[process as usize] {
+                state.readiness[process as usize] = Readiness::Waiting;
+                state.current = Some(process);
+                drop(state);
+                if body.as_mut().run() {
+                    self.end(process, &mut bodies);
+                }
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn end(&self, process: u32, bodies: &mut [Body]) {
+        bodies[process as usize] = None;
+        self.core.world.borrow_mut().end_process(process);
+    }
+
+    /// Puts new bodies in their places and takes those of killed processes away.
+    #[inline(never)]
+    fn do_chores(&self, bodies: &mut Vec<Body>) {
+        let mut state = self.core.world.borrow_mut();
+        state.chores = false;
+        state.set_run_limit();
+        bodies.append(&mut state.added);
+        state.current = None;
+        while let Some(process) = state.killed.pop() {
+            let body = bodies[process as usize].take();
+            // What it gives back when it goes must find the world free.
+            drop(state);
+            drop(body);
+            state = self.core.world.borrow_mut();
+        }
+    }
+
+    fn update(&self) {
+        let mut state = self.core.world.borrow_mut();
+        if state.updates.is_empty() {
+            return;
+        }
+        let mut updates = std::mem::take(&mut state.spare_updates);
+        std::mem::swap(&mut updates, &mut state.updates);
+        drop(state);
+        for channel in updates.drain(..) {
+            channel.update();
+        }
+        self.core.world.borrow_mut().spare_updates = updates;
+    }
+}
+
+/// So many bodies are fetched together.
+const TOGETHER: usize = 16;
+
+impl WorldState {
+    /// Has the cache fetch those of `bodies` that run after the first `runs`. Refuses if too many
+    /// have run in this evaluation phase.
+    #[inline(never)]
+    fn prepare(&mut self, runs: usize, bodies: Option<&Vec<Body>>) -> bool {
+        if runs >= self.run_limit {
+            self.runnable.drain(..runs);
+            self.current = None;
+            self.fail_in_circles("immediate notifications");
+            return false;
+        }
+        let next = &self.runnable[runs..];
+        if let Some(bodies) = bodies
+            && next.len() > FEW
+        {
+            for process in &next[..next.len().min(TOGETHER)] {
+                fetch(bodies, *process);
+            }
+        }
+        true
+    }
+
+    /// The next thing to do.
+    pub(super) fn upcoming(&mut self) -> Option<Upcoming> {
+        if self.has_work() {
+            return Some(Upcoming {
+                tick: Tick(self.now),
+                foreground: true,
+            });
+        }
+        let tick = self.queue.next_tick()?;
+        Some(Upcoming {
+            tick: Tick(tick),
+            foreground: self.queue.has_foreground(),
+        })
+    }
+
+    pub(super) fn pass_time(&mut self, tick: u64) {
+        if tick > self.now {
+            self.now = tick;
+            self.queue.advance(&mut self.events, tick);
+        }
+    }
+}
