@@ -140,19 +140,23 @@ pub use channel::out_port::OutPort;
 pub use channel::ports::{Bundle, Port, Ports};
 pub use channel::published::{Observed, Published};
 pub use channel::tap::{Credit, Tap, Transit};
+pub use checkpoint::description::{Description, Difference, Subject};
 pub use checkpoint::file::FileError;
-pub use checkpoint::saving::{Checkpoint, CheckpointError, Description, Difference, Subject};
-pub use checkpoint::state_hash::{PartedPlace, Parting, StateHasher};
+pub use checkpoint::parting::{PartedPlace, Parting};
+pub use checkpoint::saving::{Checkpoint, CheckpointError};
+pub use checkpoint::state_hash::StateHasher;
 pub use component::Component;
 pub use engine::division::busiest_share;
-pub use engine::elaboration::builder::{
-    ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
-};
+pub use engine::elaboration::builder::SystemBuilder;
+pub use engine::elaboration::elaborate::connectable_names;
+pub use engine::elaboration::error::{ElaborationError, ElaborationErrors, Origin};
+pub use engine::options::{EngineOptions, Order};
 pub use engine::parallel::coordinator::RunStep;
+pub use engine::simulation::Simulation;
 pub use engine::simulation::deadlock::{DeadlockReport, WaitEdge};
-pub use engine::simulation::placement::Division;
+pub use engine::simulation::dividing::Division;
+pub use engine::simulation::outcome::{Outcome, RunLimits};
 pub use engine::simulation::taps::{PortAddress, TapError};
-pub use engine::simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
 pub use evaluation::context::Context;
 pub use evaluation::next::Next;
 pub use observe::contents::{Contents, Thing};
@@ -163,11 +167,14 @@ pub use observe::statistics::{
     Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value,
 };
 pub use observe::waits::{Wait, Waits};
+pub use registry::fields::FieldDoc;
 pub use registry::kind::{Environment, Kind, SpecError};
-pub use registry::{Built, FieldDoc, KindEntry, Registry};
+pub use registry::{Built, KindEntry, Registry};
 pub use state::id_table::{Id, IdTable};
 pub use state::{State, StateError};
-pub use test_bench::{Sink, Source, TestBench};
+pub use test_bench::TestBench;
+pub use test_bench::sink::Sink;
+pub use test_bench::source::Source;
 pub use time::{ClockId, ClockSetError, Cycle, Frequency, Tick, TimeBase};
 pub use world::World;
 pub use world::clocked::{Clock, Reset};

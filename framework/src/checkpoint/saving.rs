@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::channel::any_port::{Direction, SavedPort};
 use crate::channel::link::{Link, Width};
+use crate::checkpoint::description::{Description, Difference, Subject};
 use crate::engine::parallel::coordinator::Stop;
 use crate::engine::partition::Partition;
 use crate::engine::partition::activity::Activity;
@@ -38,85 +39,6 @@ pub struct Checkpoint {
     components: Vec<Vec<u8>>,
     /// By number of channel.
     channels: Vec<SavedChannel>,
-}
-
-/// Named things with the values of their fields, to tell two systems apart.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Description {
-    /// In a fixed order.
-    pub subjects: Vec<Subject>,
-}
-
-/// One thing of a [`Description`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Subject {
-    /// Such as the path of an instance; unique within the description.
-    pub name: String,
-    /// Such as the kind of component.
-    pub kind: String,
-    /// Names and values.
-    pub fields: Vec<(String, String)>,
-}
-
-/// The first difference between the system of a checkpoint and another.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Difference {
-    /// Only the checkpoint has it.
-    #[error("the checkpoint has `{name}` ({kind}), this system has not")]
-    Gone {
-        /// Name of the thing.
-        name: String,
-        /// Its kind.
-        kind: String,
-    },
-    /// Only this system has it.
-    #[error("this system has `{name}` ({kind}), the checkpoint has not")]
-    New {
-        /// Name of the thing.
-        name: String,
-        /// Its kind.
-        kind: String,
-    },
-    /// Things are listed in another order.
-    #[error("`{name}` ({kind}) comes at another place of the description than in the checkpoint")]
-    Moved {
-        /// Name of the thing.
-        name: String,
-        /// Its kind.
-        kind: String,
-    },
-    /// Another kind of the same name.
-    #[error("`{name}` is a {checkpoint} in the checkpoint and a {system} in this system")]
-    Kind {
-        /// Name of the thing.
-        name: String,
-        /// Its kind in the checkpoint.
-        checkpoint: String,
-        /// Its kind in this system.
-        system: String,
-    },
-    /// Another value of a field.
-    #[error(
-        "`{name}` ({kind}): field `{field}`: the checkpoint has {}, this system has {}",
-        shown(checkpoint.as_deref()),
-        shown(system.as_deref())
-    )]
-    Field {
-        /// Name of the thing.
-        name: String,
-        /// Its kind.
-        kind: String,
-        /// The field.
-        field: String,
-        /// Its value in the checkpoint, if there.
-        checkpoint: Option<String>,
-        /// Its value in this system, if there.
-        system: Option<String>,
-    },
-}
-
-fn shown(value: Option<&str>) -> &str {
-    value.unwrap_or("none")
 }
 
 /// Why a system could not be saved, or a checkpoint not be loaded.
@@ -155,89 +77,6 @@ pub enum CheckpointError {
     /// The state of the engine.
     #[error("the state of the engine does not fit this system: {0}")]
     Engine(String),
-}
-
-impl Description {
-    /// The first difference to `system`, where `self` is the description in a checkpoint.
-    ///
-    /// # Errors
-    /// That difference.
-    pub fn compare(&self, system: &Self) -> Result<(), Difference> {
-        for (saved, here) in self.subjects.iter().zip(&system.subjects) {
-            if saved.name != here.name {
-                return Err(self.misplaced(saved, here, system));
-            }
-            saved.compare(here)?;
-        }
-        let (saved, here) = (self.subjects.len(), system.subjects.len());
-        match (self.subjects.get(here), system.subjects.get(saved)) {
-            (Some(gone), _) => Err(gone.gone()),
-            (_, Some(new)) => Err(new.new_here()),
-            (None, None) => Ok(()),
-        }
-    }
-
-    fn misplaced(&self, saved: &Subject, here: &Subject, system: &Self) -> Difference {
-        let has = |list: &Self, name: &str| list.subjects.iter().any(|s| s.name == name);
-        if !has(system, &saved.name) {
-            saved.gone()
-        } else if !has(self, &here.name) {
-            here.new_here()
-        } else {
-            Difference::Moved {
-                name: here.name.clone(),
-                kind: here.kind.clone(),
-            }
-        }
-    }
-}
-
-impl Subject {
-    fn gone(&self) -> Difference {
-        Difference::Gone {
-            name: self.name.clone(),
-            kind: self.kind.clone(),
-        }
-    }
-
-    fn new_here(&self) -> Difference {
-        Difference::New {
-            name: self.name.clone(),
-            kind: self.kind.clone(),
-        }
-    }
-
-    fn value(&self, field: &str) -> Option<String> {
-        let found = self.fields.iter().find(|(name, _)| name == field);
-        found.map(|(_, value)| value.clone())
-    }
-
-    fn compare(&self, here: &Self) -> Result<(), Difference> {
-        if self.kind != here.kind {
-            return Err(Difference::Kind {
-                name: self.name.clone(),
-                checkpoint: self.kind.clone(),
-                system: here.kind.clone(),
-            });
-        }
-        if self.fields == here.fields {
-            return Ok(());
-        }
-        let names = self.fields.iter().chain(&here.fields).map(|(name, _)| name);
-        for field in names {
-            let (checkpoint, system) = (self.value(field), here.value(field));
-            if checkpoint != system {
-                return Err(Difference::Field {
-                    name: self.name.clone(),
-                    kind: self.kind.clone(),
-                    field: field.clone(),
-                    checkpoint,
-                    system,
-                });
-            }
-        }
-        Ok(())
-    }
 }
 
 /// What the engine keeps, by numbers of clocks and instances.
@@ -313,6 +152,15 @@ impl Simulation {
         let result = self.load_parts(checkpoint);
         self.divide();
         result
+    }
+
+    /// Why the event world, if there is one, cannot be saved.
+    fn world_refuses(&self) -> Option<CheckpointError> {
+        let world = self.world.as_ref()?;
+        if let Some(process) = world.first_process() {
+            return Some(CheckpointError::Process(process));
+        }
+        world.upcoming().map(|_| CheckpointError::World)
     }
 
     fn load_parts(&mut self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
@@ -446,9 +294,9 @@ impl Simulation {
             now: self.now(),
             evaluations: self.evaluations(),
             messages: self.messages(),
-            last_progress: self.course.last_progress,
-            obligations: self.course.obligations,
-            stop: self.course.stop.clone(),
+            last_progress: self.coordinator.last_progress,
+            obligations: self.coordinator.obligations,
+            stop: self.coordinator.stop.clone(),
             clocks: scheduled.standing,
             wakes,
             background,
@@ -497,9 +345,9 @@ impl Simulation {
         for (number, activity) in engine.activity.iter().enumerate() {
             *self.activity_of_mut(number) = *activity;
         }
-        self.course.last_progress = engine.last_progress;
-        self.course.obligations = engine.obligations;
-        self.course.stop.clone_from(&engine.stop);
+        self.coordinator.last_progress = engine.last_progress;
+        self.coordinator.obligations = engine.obligations;
+        self.coordinator.stop.clone_from(&engine.stop);
         self.set_progress(engine.now, engine.evaluations);
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The open registry of component kinds: what description files may name.
 
+pub(crate) mod fields;
 pub(crate) mod kind;
 
 use std::collections::BTreeMap;
@@ -7,6 +8,7 @@ use std::collections::BTreeMap;
 use warpweave_params::{Diagnostic, Node, from_named, name_hint, to_node};
 
 use crate::component::Component;
+use crate::registry::fields::{FieldDoc, list_fields};
 use crate::registry::kind::{Environment, Kind, SpecError};
 
 /// Component kinds by name.
@@ -31,22 +33,6 @@ pub struct Built {
     pub component: Box<dyn Component>,
     /// Writes a description that was built from with every default filled in.
     pub resolve: fn(&Node) -> Result<Node, Diagnostic>,
-}
-
-/// One field of a specification, for reference pages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldDoc {
-    /// Path of the field within the specification.
-    pub name: String,
-    /// Its type in words of description files.
-    pub kind: String,
-    /// Whether a description must state it.
-    pub required: bool,
-    /// The value it has when a description leaves it out, in words of description files; `None` for
-    /// a feature that is then absent.
-    pub default: Option<String>,
-    /// What it means.
-    pub doc: String,
 }
 
 impl Registry {
@@ -157,151 +143,6 @@ impl KindEntry {
         let mut fields = Vec::new();
         list_fields(schema.as_value(), schema.as_value(), "", &mut fields, 0);
         fields
-    }
-}
-
-type Json = serde_json::Value;
-
-/// Follows `$ref` within the schema.
-fn follow<'a>(root: &'a Json, node: &'a Json) -> &'a Json {
-    node.get("$ref")
-        .and_then(Json::as_str)
-        .and_then(|path| root.pointer(path.trim_start_matches('#')))
-        .unwrap_or(node)
-}
-
-fn list_fields(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc>, depth: u32) {
-    const DEPTH_MAX: u32 = 4;
-    let node = follow(root, node);
-    let Some(properties) = node.get("properties").and_then(Json::as_object) else {
-        return;
-    };
-    let required: Vec<&str> = node
-        .get("required")
-        .and_then(Json::as_array)
-        .map(|list| list.iter().filter_map(Json::as_str).collect())
-        .unwrap_or_default();
-    for (name, field) in properties {
-        let target = follow(root, field);
-        let doc = field
-            .get("description")
-            .or_else(|| target.get("description"));
-        fields.push(FieldDoc {
-            name: format!("{prefix}{name}"),
-            kind: kind_in_words(root, field),
-            required: required.contains(&name.as_str()),
-            default: field.get("default").and_then(default_in_words),
-            doc: doc
-                .and_then(Json::as_str)
-                .unwrap_or_default()
-                .replace('\n', " "),
-        });
-        if depth < DEPTH_MAX {
-            let inner = format!("{prefix}{name}.");
-            list_fields(root, target, &inner, fields, depth + 1);
-            list_variants(root, target, &inner, fields, depth + 1);
-            if let Some(element) = target.get("items") {
-                let (element, inner) = (follow(root, element), format!("{prefix}{name}[]."));
-                list_fields(root, element, &inner, fields, depth + 1);
-                list_variants(root, element, &inner, fields, depth + 1);
-            }
-        }
-    }
-}
-
-/// The fields of an optional struct, and those of each variant that has any, as
-/// `field.Variant.inner`.
-fn list_variants(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldDoc>, depth: u32) {
-    let choices = node.get("anyOf").or_else(|| node.get("oneOf"));
-    for choice in choices.and_then(Json::as_array).into_iter().flatten() {
-        if choice.get("$ref").is_some() {
-            let target = follow(root, choice);
-            list_fields(root, target, prefix, fields, depth);
-            list_variants(root, target, prefix, fields, depth);
-        } else if let Some(variants) = choice.get("properties").and_then(Json::as_object) {
-            for (variant, payload) in variants {
-                list_fields(root, payload, &format!("{prefix}{variant}."), fields, depth);
-            }
-        }
-    }
-}
-
-fn kind_in_words(root: &Json, field: &Json) -> String {
-    let target = follow(root, field);
-    if let Some(choices) = target.get("oneOf").or_else(|| target.get("anyOf")) {
-        let names: Vec<String> = choices
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|choice| choice_in_words(root, choice))
-            .collect();
-        return names.join(" | ");
-    }
-    choice_in_words(root, field)
-}
-
-/// A default as a description file would state it; nothing for an absent feature.
-fn default_in_words(value: &Json) -> Option<String> {
-    match value {
-        Json::Null => None,
-        Json::String(variant) => Some(variant.clone()),
-        Json::Object(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(name, value)| {
-                    let value = default_in_words(value).unwrap_or_else(|| "None".to_owned());
-                    format!("{name}: {value}")
-                })
-                .collect();
-            Some(format!("({})", fields.join(", ")))
-        }
-        other => Some(other.to_string()),
-    }
-}
-
-fn choice_in_words(root: &Json, choice: &Json) -> String {
-    if let Some(value) = choice.get("const").and_then(Json::as_str) {
-        return value.to_owned();
-    }
-    let target = follow(root, choice);
-    if let Some(values) = target.get("enum").and_then(Json::as_array) {
-        return values
-            .iter()
-            .filter_map(Json::as_str)
-            .collect::<Vec<_>>()
-            .join(" | ");
-    }
-    if choice.get("$ref").is_none()
-        && let Some(properties) = choice.get("properties").and_then(Json::as_object)
-        && let Some((variant, _)) = properties.iter().next()
-        && properties.len() == 1
-    {
-        return format!("{variant}(..)");
-    }
-    if let Some(title) = target.get("title").and_then(Json::as_str)
-        && choice.get("$ref").is_some()
-    {
-        return title.to_owned();
-    }
-    match target.get("type") {
-        Some(Json::String(kind)) if kind == "array" => "list".to_owned(),
-        Some(Json::String(kind)) if kind == "null" => "None".to_owned(),
-        Some(Json::String(kind)) => target
-            .get("format")
-            .and_then(Json::as_str)
-            .unwrap_or(kind)
-            .to_owned(),
-        Some(Json::Array(kinds)) => kinds
-            .iter()
-            .filter_map(Json::as_str)
-            .collect::<Vec<_>>()
-            .join(" or "),
-        _ => choice
-            .get("$ref")
-            .and_then(Json::as_str)
-            .and_then(|r| r.rsplit('/').next())
-            .unwrap_or("value")
-            .to_owned(),
     }
 }
 

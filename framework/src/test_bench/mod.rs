@@ -30,26 +30,24 @@
 //! bench.expect_nothing(&output, 10);
 //! ```
 
-use std::collections::VecDeque;
+pub(crate) mod sink;
+pub(crate) mod source;
+
 use std::fmt::Debug;
-use std::sync::Arc;
 
-use parking_lot::Mutex;
-
-use crate::channel::in_port::InPort;
 use crate::channel::link::Link;
 use crate::channel::message::Message;
-use crate::channel::out_port::OutPort;
-use crate::channel::ports::Ports;
+use crate::checkpoint::parting::Parting;
 use crate::checkpoint::saving::Checkpoint;
-use crate::checkpoint::state_hash::{Parting, StateHasher};
+use crate::checkpoint::state_hash::StateHasher;
 use crate::component::Component;
 use crate::engine::elaboration::builder::SystemBuilder;
-use crate::engine::simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
-use crate::evaluation::context::Context;
-use crate::evaluation::next::Next;
+use crate::engine::options::{EngineOptions, Order};
+use crate::engine::simulation::Simulation;
+use crate::engine::simulation::outcome::{Outcome, RunLimits};
 use crate::observe::statistics::InstanceStatistics;
-use crate::state::State;
+use crate::test_bench::sink::Sink;
+use crate::test_bench::source::Source;
 use crate::time::{ClockId, Cycle, Frequency, Tick};
 
 /// Cycles after which an expectation without a cycle gives up.
@@ -126,15 +124,9 @@ impl TestBench {
 
     /// Puts a scripted sender on input `address` (`instance.port`).
     pub fn source<T: Message + Clone>(&mut self, address: &str) -> Source<T> {
-        let source = Source {
-            script: Arc::default(),
-        };
+        let (source, component) = Source::new();
         let path = format!("bench source of {}", address.replace('.', " "));
         let clock = self.clock;
-        let component = Sender {
-            script: source.script.clone(),
-            output: OutPort::new(),
-        };
         self.builder().add(&path, clock, component);
         self.builder()
             .connect(format!("{path}.output"), address, Link::latency(1));
@@ -152,15 +144,9 @@ impl TestBench {
     /// `latency` must be 1, so that cycle numbers stay those of the device).
     pub fn sink_behind<T: Message + Clone>(&mut self, address: &str, link: Link) -> Sink<T> {
         assert_eq!(link.latency, 1, "a sink counts on a wire of latency 1");
-        let sink = Sink {
-            record: Arc::new(Mutex::new(Record::new())),
-        };
+        let (sink, component) = Sink::new();
         let path = format!("bench sink of {}", address.replace('.', " "));
         let clock = self.clock;
-        let component = Receiver {
-            record: sink.record.clone(),
-            input: InPort::new(),
-        };
         self.builder().add(&path, clock, component);
         self.builder()
             .connect(address, format!("{path}.input"), link);
@@ -406,158 +392,5 @@ fn same_state(a: &mut Simulation, b: &mut Simulation, what: &str) {
     }
     for number in 0..a.instances().len() {
         assert_eq!(a.activity(number), b.activity(number), "{what}");
-    }
-}
-
-type Script<T> = Arc<Mutex<VecDeque<(Option<Cycle>, T)>>>;
-
-/// Handle of a scripted sender.
-#[derive(Clone)]
-pub struct Source<T> {
-    script: Script<T>,
-}
-
-impl<T> Source<T> {
-    /// Sends `message` as soon as those before it are gone and there is room.
-    pub fn send(&self, message: T) {
-        self.script.lock().push_back((None, message));
-    }
-
-    /// Sends `message` so that the device can read it in `cycle` (at least 1), or as soon after
-    /// as there is room.
-    pub fn send_at(&self, cycle: Cycle, message: T) {
-        self.script.lock().push_back((Some(cycle), message));
-    }
-
-    /// Messages not sent yet.
-    pub fn pending(&self) -> usize {
-        self.script.lock().len()
-    }
-}
-
-struct Sender<T> {
-    script: Script<T>,
-    output: OutPort<T>,
-}
-
-impl<T: Message + Clone> Component for Sender<T> {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.output("output", &mut self.output);
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("script", &mut *self.script.lock());
-    }
-
-    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
-        let mut script = self.script.lock();
-        loop {
-            match script.front() {
-                None => return Next::Idle,
-                Some((Some(at), _)) if *at > ctx.cycle() + 1 => return Next::Until(*at - 1),
-                Some(_) if !self.output.can_send(ctx) => return Next::Credit,
-                Some((_, message)) => self.output.send(ctx, message.clone()),
-            }
-            script.pop_front();
-        }
-    }
-}
-
-struct Record<T> {
-    received: VecDeque<(Cycle, T)>,
-    count: u64,
-    stalled_until: Cycle,
-    /// Seed and number of cycles out of 16 in which nothing is taken.
-    random_stall: Option<(u64, u32)>,
-}
-
-impl<T> Record<T> {
-    fn new() -> Self {
-        Self {
-            received: VecDeque::new(),
-            count: 0,
-            stalled_until: 0,
-            random_stall: None,
-        }
-    }
-
-    fn stalls(&self, cycle: Cycle) -> bool {
-        cycle < self.stalled_until
-            || self.random_stall.is_some_and(|(seed, sixteenths)| {
-                let mut z = (cycle ^ seed.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                ((z ^ z >> 31) & 15) < u64::from(sixteenths)
-            })
-    }
-}
-
-/// Handle of a recording receiver.
-#[derive(Clone)]
-pub struct Sink<T> {
-    record: Arc<Mutex<Record<T>>>,
-}
-
-impl<T: Clone> Sink<T> {
-    /// Takes the oldest message not looked at yet, with the cycle in which it left the device.
-    pub fn take(&self) -> Option<(Cycle, T)> {
-        self.record.lock().received.pop_front()
-    }
-
-    /// Takes all messages not looked at yet.
-    pub fn take_all(&self) -> Vec<(Cycle, T)> {
-        self.record.lock().received.drain(..).collect()
-    }
-
-    /// Messages received in all.
-    pub fn count(&self) -> u64 {
-        self.record.lock().count
-    }
-
-    /// Accepts nothing before `cycle` (of the receiver, one after the device's).
-    pub fn stall_until(&self, cycle: Cycle) {
-        self.record.lock().stalled_until = cycle;
-    }
-
-    /// Accepts nothing in about `sixteenths`/16 (at most 15) of all cycles, chosen by `seed`.
-    pub fn stall_randomly(&self, seed: u64, sixteenths: u32) {
-        self.record.lock().random_stall = Some((seed, sixteenths.min(15)));
-    }
-}
-
-struct Receiver<T> {
-    record: Arc<Mutex<Record<T>>>,
-    input: InPort<T>,
-}
-
-impl<T: Message + Clone> Component for Receiver<T> {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.input("input", &mut self.input);
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        let mut record = self.record.lock();
-        state.field("received", &mut record.received);
-        state.field("count", &mut record.count);
-        state.field("stalled_until", &mut record.stalled_until);
-        state.field("random_stall", &mut record.random_stall);
-    }
-
-    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
-        let mut record = self.record.lock();
-        if self.input.peek(ctx).is_none() {
-            return Next::Message;
-        }
-        if record.stalls(ctx.cycle()) {
-            let mut open = ctx.cycle() + 1;
-            while record.stalls(open) {
-                open += 1;
-            }
-            return Next::Until(open);
-        }
-        while let Some(message) = self.input.pop(ctx) {
-            record.received.push_back((ctx.cycle() - 1, message));
-            record.count += 1;
-        }
-        Next::Message
     }
 }

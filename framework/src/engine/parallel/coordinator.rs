@@ -15,18 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::channel::ring::Vacancy;
 use crate::engine::parallel::cut::Cut;
-use crate::engine::partition::Partition;
+use crate::engine::parallel::tally::{Cells, Found, Tally, earlier};
 use crate::engine::partition::place::Place;
-use crate::engine::partition::window::{Ahead, Background, Window};
+use crate::engine::partition::window::{Background, Window};
 use crate::evaluation::schedule::NEVER;
 use crate::evaluation::shared::{Across, Failure, Sink};
 use crate::observe::probe::ProbeSink;
 use crate::sync::Mutex;
 use crate::time::{TICK_MAX, Tick};
-use crate::world::driver::WorldDriver;
-
-/// The partitions of a run, each in the hands of one thread at a time.
-pub(crate) type Cells<'a> = [Mutex<&'a mut Partition>];
 
 /// What has just been done in a run on one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +37,11 @@ pub enum RunStep {
     Ended,
 }
 
-/// See [`Course::observer`].
+/// See [`Coordinator::observer`].
 pub(crate) type Observer = Box<dyn FnMut(RunStep) + Send>;
 
 /// What the coordinator keeps between windows and runs.
-pub(crate) struct Course {
+pub(crate) struct Coordinator {
     pub(crate) cuts: Vec<Cut>,
     /// Ticks a window may last: the shortest latency across a cut.
     pub(crate) lookahead: u64,
@@ -98,135 +94,7 @@ pub(crate) enum End {
     Interrupted,
 }
 
-/// What partitions have before them when they rest.
-#[derive(Clone, Copy)]
-struct Found {
-    /// Somebody stopped at background work.
-    held: bool,
-    /// The last tick at or after which there is or was foreground work.
-    alive: Tick,
-    last_progress: Tick,
-    /// Something happened that may end the run.
-    may_end: bool,
-    /// Some foreground work: the first, and as late a one as is known.
-    first: Option<Tick>,
-    latest: Option<Tick>,
-    /// The next background work.
-    background: Option<Tick>,
-    /// The next edge, for runs without sleeping.
-    any_edge: Option<Tick>,
-}
-
-/// The earlier of two times, of which there may be none.
-#[inline]
-fn earlier(a: Option<Tick>, b: Option<Tick>) -> Option<Tick> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
-}
-
-impl Found {
-    const NOTHING: Self = Self {
-        held: false,
-        alive: Tick(0),
-        last_progress: Tick(0),
-        may_end: false,
-        first: None,
-        latest: None,
-        background: None,
-        any_edge: None,
-    };
-
-    /// Adds what one partition has before it.
-    fn add(&mut self, partition: &Partition, sleeping: bool) {
-        let foreground = partition.foreground();
-        self.background = earlier(self.background, partition.first_background());
-        if !sleeping {
-            self.any_edge = earlier(self.any_edge, partition.next_any());
-        }
-        self.add_foreground(partition, foreground);
-    }
-
-    /// Adds what one partition has before it and has done, background work left out.
-    #[inline]
-    fn add_foreground(&mut self, partition: &Partition, foreground: Option<Tick>) {
-        self.held |= partition.held.is_some();
-        // What was evaluated before this window lies before any wake-up held in it.
-        self.alive = self.alive.max(partition.now);
-        self.last_progress = self.last_progress.max(partition.shared.last_progress);
-        self.may_end |= partition.shared.may_end();
-        if let Some(foreground) = foreground {
-            self.alive = self.alive.max(foreground);
-            self.first = earlier(self.first, Some(foreground));
-            self.latest = self.latest.max(Some(foreground));
-        }
-    }
-
-    /// Somebody is to be woken at these ticks.
-    fn wake(&mut self, first: Tick, last: Tick) {
-        self.alive = self.alive.max(last);
-        self.first = earlier(self.first, Some(first));
-        self.latest = self.latest.max(Some(last));
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.held |= other.held;
-        self.alive = self.alive.max(other.alive);
-        self.last_progress = self.last_progress.max(other.last_progress);
-        self.may_end |= other.may_end;
-        self.first = earlier(self.first, other.first);
-        self.latest = self.latest.max(other.latest);
-        self.background = earlier(self.background, other.background);
-        self.any_edge = earlier(self.any_edge, other.any_edge);
-    }
-
-    fn at(cells: &Cells<'_>, sleeping: bool) -> Self {
-        let mut found = Self::NOTHING;
-        for cell in cells {
-            found.add(&cell.lock(), sleeping);
-        }
-        found
-    }
-}
-
-/// What happened in the partitions that one thread ran in a window, for the coordinator.
-pub(crate) struct Tally {
-    found: Found,
-    across: Box<Across>,
-}
-
-impl Tally {
-    pub(crate) fn new() -> Self {
-        Self {
-            found: Found::NOTHING,
-            across: Box::default(),
-        }
-    }
-
-    /// Runs the partition in the window if it is its turn, and notes what comes of it.
-    #[inline]
-    pub(crate) fn run(
-        &mut self,
-        partition: &mut Partition,
-        window: &Window,
-        world: Option<&WorldDriver>,
-        sleeping: bool,
-    ) {
-        if window.resumed && !partition.turn {
-            return;
-        }
-        std::mem::swap(&mut partition.shared.across, &mut self.across);
-        let ahead = partition.run(window, world);
-        std::mem::swap(&mut partition.shared.across, &mut self.across);
-        match ahead {
-            Ahead::Wakes(first) => self.found.add_foreground(partition, first),
-            Ahead::Various => self.found.add(partition, sleeping),
-        }
-    }
-}
-
-impl Course {
+impl Coordinator {
     pub(crate) fn new(stop_delay: u64) -> Self {
         Self {
             cuts: Vec::new(),

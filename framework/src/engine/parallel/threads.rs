@@ -1,7 +1,8 @@
 //! Running the windows of several partitions, on one thread or many.
 
 use crate::engine::parallel::barrier::Barrier;
-use crate::engine::parallel::coordinator::{Cells, Course, End, Limits, RunStep, Tally};
+use crate::engine::parallel::coordinator::{Coordinator, End, Limits, RunStep};
+use crate::engine::parallel::tally::{Cells, Tally};
 use crate::engine::partition::window::Window;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, scope};
 use crate::world::driver::WorldDriver;
@@ -10,32 +11,32 @@ use crate::world::driver::WorldDriver;
 /// on the calling thread.
 pub(crate) fn run(
     cells: &Cells<'_>,
-    course: &mut Course,
+    coordinator: &mut Coordinator,
     limits: &Limits<'_>,
     world: Option<&WorldDriver>,
     threads: usize,
 ) -> End {
-    course.begin();
+    coordinator.begin();
     let threads = threads.clamp(1, cells.len());
     let tallies: Vec<_> = (0..threads).map(|_| Mutex::new(Tally::new())).collect();
-    if let Some(end) = course.advance(cells, &tallies, limits) {
+    if let Some(end) = coordinator.advance(cells, &tallies, limits) {
         return end;
     }
     let shares = Shares {
         cells,
         claims: (0..cells.len()).map(|_| AtomicU64::new(0)).collect(),
         threads,
-        sleeping: course.sleeping,
+        sleeping: coordinator.sleeping,
     };
     if threads == 1 {
-        return run_alone(&shares, course, &tallies, limits, world);
+        return run_alone(&shares, coordinator, &tallies, limits, world);
     }
     let meeting = Meeting {
         shares,
         tallies,
         limits,
-        window: Mutex::new(course.window),
-        course: Mutex::new((course, None)),
+        window: Mutex::new(coordinator.window),
+        coordinator: Mutex::new((coordinator, None)),
         over: AtomicBool::new(false),
         barrier: Barrier::new(threads),
     };
@@ -46,29 +47,29 @@ pub(crate) fn run(
         }
         meeting.work(0, world);
     });
-    let (_, end) = meeting.course.into_inner();
+    let (_, end) = meeting.coordinator.into_inner();
     end.expect("threads stop when the coordinator says so, or panic")
 }
 
 /// All partitions in turn, watched by the observer of the run if there is one.
 fn run_alone(
     shares: &Shares<'_, '_>,
-    course: &mut Course,
+    coordinator: &mut Coordinator,
     tallies: &[Mutex<Tally>],
     limits: &Limits<'_>,
     world: Option<&WorldDriver>,
 ) -> End {
-    course.observe(RunStep::Begun);
+    coordinator.observe(RunStep::Begun);
     loop {
-        let window = course.window;
+        let window = coordinator.window;
         shares.run(0, &window, &mut tallies[0].lock(), world, |number| {
-            course.observe(RunStep::Partition(number));
+            coordinator.observe(RunStep::Partition(number));
         });
-        if let Some(end) = course.advance(shares.cells, tallies, limits) {
-            course.observe(RunStep::Ended);
+        if let Some(end) = coordinator.advance(shares.cells, tallies, limits) {
+            coordinator.observe(RunStep::Ended);
             return end;
         }
-        course.observe(RunStep::Decided);
+        coordinator.observe(RunStep::Decided);
     }
 }
 
@@ -123,7 +124,7 @@ struct Meeting<'a, 'b> {
     tallies: Vec<Mutex<Tally>>,
     limits: &'a Limits<'a>,
     window: Mutex<Window>,
-    course: Mutex<(&'a mut Course, Option<End>)>,
+    coordinator: Mutex<(&'a mut Coordinator, Option<End>)>,
     over: AtomicBool,
     barrier: Barrier,
 }
@@ -138,9 +139,9 @@ impl Meeting<'_, '_> {
             self.shares.run(me, &window, &mut tally, world, |_| ());
             drop(tally);
             let advance = || {
-                let (course, end) = &mut *self.course.lock();
-                *end = course.advance(self.shares.cells, &self.tallies, self.limits);
-                *self.window.lock() = course.window;
+                let (coordinator, end) = &mut *self.coordinator.lock();
+                *end = coordinator.advance(self.shares.cells, &self.tallies, self.limits);
+                *self.window.lock() = coordinator.window;
                 self.over.store(end.is_some(), Ordering::Release);
             };
             if self.barrier.meet(advance).is_err() {

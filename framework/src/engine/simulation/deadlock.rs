@@ -111,8 +111,8 @@ impl DeadlockReport {
         Self {
             now: simulation.now(),
             seconds: simulation.time.seconds(simulation.now()),
-            last_progress: simulation.course.last_progress,
-            obligations: simulation.course.obligations,
+            last_progress: simulation.coordinator.last_progress,
+            obligations: simulation.coordinator.obligations,
             waits,
             cycle,
             occupied,

@@ -1,36 +1,34 @@
 //! A system ready to run: how it is told to, what it says afterwards.
 
 pub(crate) mod deadlock;
-pub(crate) mod placement;
+mod description;
+pub(crate) mod dividing;
+mod moving;
+pub(crate) mod outcome;
+mod recording;
 pub(crate) mod taps;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use crate::channel::any_port::Direction;
 use crate::channel::link::Link;
 use crate::channel::ports::Ports;
-use crate::checkpoint::saving::CheckpointError;
 use crate::component::Component;
 use crate::engine::division::Goal;
-use crate::engine::parallel::coordinator::{Course, End, Limits, RunStep};
+use crate::engine::options::EngineOptions;
+use crate::engine::parallel::coordinator::{Coordinator, End, Limits, RunStep};
 use crate::engine::parallel::threads;
 use crate::engine::partition::activity::Activity;
 use crate::engine::partition::place::Place;
 use crate::engine::partition::window::Background;
 use crate::engine::partition::{Partition, Slot};
 use crate::engine::simulation::deadlock::DeadlockReport;
+use crate::engine::simulation::outcome::{Outcome, RunLimits};
 use crate::evaluation::schedule::Target;
-use crate::evaluation::shared::Sink;
-use crate::observe::contents::levels;
-use crate::observe::probe::ProbeSink;
 use crate::observe::reason::Reason;
 use crate::observe::statistics::{InstanceStatistics, Statistics};
 use crate::sync::Mutex;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 use crate::world::driver::WorldDriver;
-use crate::world::wave::SignalLine;
 
 /// An instance of a component in an elaborated system.
 pub(crate) struct Instance {
@@ -51,104 +49,6 @@ pub(crate) struct ChannelInfo {
     pub(crate) tapped: bool,
 }
 
-/// In which order the components of a cycle are evaluated. Results never depend on it; tests
-/// choose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// As they were added.
-    #[default]
-    Added,
-    /// In another pseudo-random order every cycle.
-    Shuffled {
-        /// Seed of the order.
-        seed: u64,
-    },
-}
-
-/// How the engine works; none of it changes results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EngineOptions {
-    /// Order within a cycle.
-    pub order: Order,
-    /// Skip components and cycles with nothing to do. Without it every component is evaluated at
-    /// every edge.
-    pub sleeping: bool,
-    /// Threads that evaluate, at most one per partition.
-    pub threads: usize,
-    /// Partitions into which the system is divided; 0 for as many as threads.
-    pub partitions: usize,
-    /// Threads among which the partitions are to be spread evenly; 0 for as many as partitions.
-    pub shares: usize,
-}
-
-impl EngineOptions {
-    /// The same with a system divided as is best for so many threads, however many there are: into
-    /// more partitions than threads, because one that has done its own in a window takes what others
-    /// have not begun, so that chance from window to window evens out. Every partition more costs
-    /// some hundred instructions per window, which two threads feel most.
-    pub fn divided_for(self, threads: usize) -> Self {
-        let partitions = match threads {
-            0 | 1 => 1,
-            2 => 12,
-            _ => (2 * threads).max(16),
-        };
-        Self {
-            partitions,
-            shares: threads.max(1),
-            ..self
-        }
-    }
-
-    pub(crate) fn goal(&self) -> Goal {
-        let or = |number: usize, other: usize| if number == 0 { other } else { number };
-        let partitions = or(self.partitions, self.threads);
-        Goal {
-            partitions,
-            shares: or(self.shares, partitions),
-        }
-    }
-}
-
-impl Default for EngineOptions {
-    fn default() -> Self {
-        Self {
-            order: Order::Added,
-            sleeping: true,
-            threads: 1,
-            partitions: 0,
-            shares: 0,
-        }
-    }
-}
-
-/// When to stop a run that does not end by itself.
-#[derive(Clone, Debug, Default)]
-pub struct RunLimits {
-    /// Evaluate nothing after this tick.
-    pub until: Option<Tick>,
-    /// Report a livelock after this many ticks without any message sent.
-    pub silence: Option<u64>,
-    /// Set from outside, such as by Ctrl-C, to stop.
-    pub interrupt: Option<Arc<AtomicBool>>,
-}
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// Every obligation was discharged, or nothing was left to do.
-    Done,
-    /// [`RunLimits::until`] was reached.
-    Limit,
-    /// Nothing can happen any more, yet something is waited for.
-    Deadlock(DeadlockReport),
-    /// Components kept working for [`RunLimits::silence`] without sending anything.
-    Livelock(DeadlockReport),
-    /// A component found the model violated.
-    Failed(String),
-    /// [`RunLimits::interrupt`] was set.
-    Interrupted,
-}
-
 /// A system ready to run.
 pub struct Simulation {
     pub(crate) time: TimeBase,
@@ -158,7 +58,7 @@ pub struct Simulation {
     pub(crate) divided_for: Option<Goal>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) channels: Vec<ChannelInfo>,
-    pub(crate) course: Course,
+    pub(crate) coordinator: Coordinator,
     pub(crate) options: EngineOptions,
     pub(crate) now: Tick,
     /// Events, signals and processes, if the system has any.
@@ -203,12 +103,12 @@ impl Simulation {
             divided_for: None,
             instances,
             channels,
-            course: Course::new(1),
+            coordinator: Coordinator::new(1),
             options,
             now: Tick(0),
             world,
         };
-        simulation.course.stop_delay = simulation.stop_delay_of_wires();
+        simulation.coordinator.stop_delay = simulation.stop_delay_of_wires();
         simulation.tell_world_targets();
         simulation
     }
@@ -221,101 +121,14 @@ impl Simulation {
     /// Chooses how the engine works, between runs.
     pub fn set_options(&mut self, options: EngineOptions) {
         self.options = options;
-        self.course.sleeping = options.sleeping;
+        self.coordinator.sleeping = options.sleeping;
         self.divide();
     }
 
     /// Tells `observer` after each step of runs on one thread. For measuring how evenly a division
     /// spreads the work.
     pub fn set_window_observer(&mut self, observer: Option<Box<dyn FnMut(RunStep) + Send>>) {
-        self.course.observer = observer;
-    }
-
-    /// Sends every instrumentation event from now on to `sink`, or to nobody.
-    pub fn set_probe_sink(&mut self, sink: Option<Box<dyn ProbeSink>>) {
-        for slot in self.partitions.iter_mut().flat_map(|p| &mut p.slots) {
-            for slot in slot {
-                let views = sink
-                    .as_ref()
-                    .is_some_and(|sink| sink.wants_contents(slot.number));
-                slot.shown = views.then(Box::default);
-            }
-        }
-        if let Some(world) = &self.world {
-            world.record_changes(sink.is_some());
-        }
-        let listens = sink.is_some();
-        self.place_sink(sink);
-        if listens && self.now > Tick(0) {
-            for partition in &mut self.partitions {
-                partition.show(self.now);
-            }
-        }
-    }
-
-    /// The levels that instance `number` shows to recordings, see [`crate::Contents::level`].
-    pub fn levels(&self, number: u32) -> Vec<(&'static str, u64)> {
-        let slot = self.slot(number as usize);
-        levels(|contents| slot.component.contents(contents))
-    }
-
-    /// Every signal and FIFO of the event world that has a waveform.
-    pub fn signals(&self) -> Vec<SignalLine> {
-        let world = self.world.as_ref();
-        world.map_or(Vec::new(), WorldDriver::signals)
-    }
-
-    /// Messages in each channel now, in flight and queued.
-    pub fn occupancies(&mut self) -> Vec<usize> {
-        let mut held = BTreeMap::new();
-        for number in 0..self.instances.len() {
-            self.visit_ports(number, &mut |port| {
-                if port.direction() == Direction::Input {
-                    held.insert(
-                        (number as u32, port.name.to_owned()),
-                        port.state().occupancy,
-                    );
-                }
-            });
-        }
-        let ends = self.channels.iter().map(|channel| &channel.to);
-        ends.map(|end| held.get(end).copied().unwrap_or(0))
-            .collect()
-    }
-
-    /// The listener, taken from where it is.
-    pub(crate) fn take_sink(&mut self) -> Option<Box<dyn ProbeSink>> {
-        let buffered = self.course.sink.take();
-        buffered.or_else(|| match self.partitions[0].shared.sink.take()? {
-            Sink::Direct(sink) => Some(sink),
-            Sink::Buffer(_) => None,
-        })
-    }
-
-    /// Puts the listener where this number of partitions needs it.
-    pub(crate) fn place_sink(&mut self, sink: Option<Box<dyn ProbeSink>>) {
-        if let [only] = &mut self.partitions[..] {
-            only.shared.sink = sink.map(Sink::Direct);
-            self.course.sink = None;
-        } else {
-            for partition in &mut self.partitions {
-                partition.shared.sink = sink.is_some().then(|| Sink::Buffer(Vec::new()));
-            }
-            self.course.sink = sink;
-        }
-    }
-
-    /// Ends the recording of instrumentation events and drops the sink.
-    ///
-    /// # Errors
-    /// What went wrong while recording, such as a full disk.
-    pub fn finish_probes(&mut self) -> std::io::Result<()> {
-        let sink = self.take_sink();
-        self.set_probe_sink(None);
-        match sink {
-            Some(mut sink) => sink.finish(self.now),
-            None => Ok(()),
-        }
+        self.coordinator.observer = observer;
     }
 
     /// Time of the last evaluated edge.
@@ -326,62 +139,6 @@ impl Simulation {
     /// The common tick and the clock periods.
     pub fn time(&self) -> &TimeBase {
         &self.time
-    }
-
-    /// Index of the clock of this name, for [`TimeBase::period`].
-    pub fn clock(&self, name: &str) -> Option<usize> {
-        self.clock_names.iter().position(|n| n == name)
-    }
-
-    /// Paths and kinds of all instances, in the order they were added.
-    pub fn instances(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.instances
-            .iter()
-            .map(|i| (i.path.as_str(), i.kind.as_str()))
-    }
-
-    /// `from -> to` of channel `number`, as in [`crate::Probe::Sent`].
-    pub fn channel_name(&self, number: u32) -> String {
-        let ChannelInfo { from, to, .. } = &self.channels[number as usize];
-        format!(
-            "{}.{} -> {}.{}",
-            self.instances[from.0 as usize].path, from.1, self.instances[to.0 as usize].path, to.1
-        )
-    }
-
-    /// Instance number and port name at the sending and at the receiving end of channel `number`.
-    pub fn channel_ends(&self, number: u32) -> [(u32, &str); 2] {
-        let ChannelInfo { from, to, .. } = &self.channels[number as usize];
-        [(from.0, &from.1), (to.0, &to.1)]
-    }
-
-    /// Messages that channel `number` holds, in flight and queued.
-    pub fn channel_capacity(&self, number: u32) -> u32 {
-        let link = &self.channels[number as usize].link;
-        link.capacity.unwrap_or_else(|| link.full_rate_capacity())
-    }
-
-    /// Number of channels.
-    pub fn channel_count(&self) -> usize {
-        self.channels.len()
-    }
-
-    /// Wires whose capacity does not sustain full rate, as text.
-    pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        for (number, channel) in self.channels.iter().enumerate() {
-            let full = channel.link.full_rate_capacity();
-            if let Some(capacity) = channel.link.capacity
-                && capacity < full
-            {
-                warnings.push(format!(
-                    "{} holds {capacity} messages; full rate needs {full} (width × (latency + \
-                     credit latency))",
-                    self.channel_name(number as u32)
-                ));
-            }
-        }
-        warnings
     }
 
     /// Evaluations so far; a measure of work, not a result.
@@ -396,7 +153,7 @@ impl Simulation {
 
     /// Windows opened so far: how often the threads met. A measure of work, not a result.
     pub fn windows(&self) -> u64 {
-        self.course.windows
+        self.coordinator.windows
     }
 
     /// Ticks from the one whose end left no obligation, or in which a component failed, to the end
@@ -404,7 +161,7 @@ impl Simulation {
     /// look-ahead at which any division could work, at most 64 cycles of the slowest clock. One
     /// tick, the deciding one, where every wire takes one tick.
     pub fn stop_delay(&self) -> u64 {
-        self.course.stop_delay
+        self.coordinator.stop_delay
     }
 
     /// Runs until the work is done or a limit is met. A later call goes on from there.
@@ -432,7 +189,7 @@ impl Simulation {
         let cells: Vec<_> = self.partitions.iter_mut().map(Mutex::new).collect();
         let end = threads::run(
             &cells,
-            &mut self.course,
+            &mut self.coordinator,
             &bounds,
             world,
             self.options.threads,
@@ -451,7 +208,9 @@ impl Simulation {
             End::Livelock => {
                 // Asleep or awake, the run stops when its patience ends.
                 let patience = limits.silence.unwrap_or_default();
-                self.now = self.now.max(Tick(self.course.last_progress.0 + patience));
+                self.now = self
+                    .now
+                    .max(Tick(self.coordinator.last_progress.0 + patience));
                 Outcome::Livelock(self.deadlock_report())
             }
             End::Interrupted => Outcome::Interrupted,
@@ -551,10 +310,6 @@ impl Simulation {
         &mut self.slot_mut(number).activity
     }
 
-    pub(crate) fn clock_names(&self) -> impl Iterator<Item = &str> {
-        self.clock_names.iter().map(String::as_str)
-    }
-
     /// Restores how far the run has come.
     pub(crate) fn set_progress(&mut self, now: Tick, evaluations: u64) {
         self.now = now;
@@ -563,15 +318,6 @@ impl Simulation {
             partition.evaluations = 0;
         }
         self.partitions[0].evaluations = evaluations;
-    }
-
-    /// Why the event world, if there is one, cannot be saved.
-    pub(crate) fn world_refuses(&self) -> Option<CheckpointError> {
-        let world = self.world.as_ref()?;
-        if let Some(process) = world.first_process() {
-            return Some(CheckpointError::Process(process));
-        }
-        world.upcoming().map(|_| CheckpointError::World)
     }
 
     pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(crate::Port<'_>)) {

@@ -199,7 +199,9 @@ fn attach<T: Message>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_bench::{Sink, Source, TestBench};
+    use crate::test_bench::TestBench;
+    use crate::test_bench::sink::Sink;
+    use crate::test_bench::source::Source;
     use crate::{Component, Context, Credit, Link, Next, Outcome, Ports, Transit};
 
     #[derive(Default)]

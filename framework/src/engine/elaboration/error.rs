@@ -1,0 +1,40 @@
+//! What is wrong with a system.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Where an instance or wire was described; a number that means something to the caller, handed
+/// back in errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin(pub u32);
+
+/// One thing wrong with a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElaborationError {
+    /// What is wrong, naming instance paths and ports.
+    pub message: String,
+    /// What to do next, where something useful can be said.
+    pub hint: Option<String>,
+    /// Where the offending part was described.
+    pub origin: Option<Origin>,
+}
+
+/// Everything wrong with a system, found in one pass.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct ElaborationErrors(pub Vec<ElaborationError>);
+
+impl fmt::Display for ElaborationErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.0.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{}", error.message)?;
+            if let Some(hint) = &error.hint {
+                write!(f, "\n  hint: {hint}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! The parts of a system by name: clocks, instances, channels.
+
+use crate::engine::simulation::{ChannelInfo, Simulation};
+
+impl Simulation {
+    /// Index of the clock of this name, for [`TimeBase::period`].
+    pub fn clock(&self, name: &str) -> Option<usize> {
+        self.clock_names.iter().position(|n| n == name)
+    }
+
+    /// Paths and kinds of all instances, in the order they were added.
+    pub fn instances(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        self.instances
+            .iter()
+            .map(|i| (i.path.as_str(), i.kind.as_str()))
+    }
+
+    /// `from -> to` of channel `number`, as in [`crate::Probe::Sent`].
+    pub fn channel_name(&self, number: u32) -> String {
+        let ChannelInfo { from, to, .. } = &self.channels[number as usize];
+        format!(
+            "{}.{} -> {}.{}",
+            self.instances[from.0 as usize].path, from.1, self.instances[to.0 as usize].path, to.1
+        )
+    }
+
+    /// Instance number and port name at the sending and at the receiving end of channel `number`.
+    pub fn channel_ends(&self, number: u32) -> [(u32, &str); 2] {
+        let ChannelInfo { from, to, .. } = &self.channels[number as usize];
+        [(from.0, &from.1), (to.0, &to.1)]
+    }
+
+    /// Messages that channel `number` holds, in flight and queued.
+    pub fn channel_capacity(&self, number: u32) -> u32 {
+        let link = &self.channels[number as usize].link;
+        link.capacity.unwrap_or_else(|| link.full_rate_capacity())
+    }
+
+    /// Number of channels.
+    pub fn channel_count(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Wires whose capacity does not sustain full rate, as text.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (number, channel) in self.channels.iter().enumerate() {
+            let full = channel.link.full_rate_capacity();
+            if let Some(capacity) = channel.link.capacity
+                && capacity < full
+            {
+                warnings.push(format!(
+                    "{} holds {capacity} messages; full rate needs {full} (width × (latency + \
+                     credit latency))",
+                    self.channel_name(number as u32)
+                ));
+            }
+        }
+        warnings
+    }
+
+    pub(crate) fn clock_names(&self) -> impl Iterator<Item = &str> {
+        self.clock_names.iter().map(String::as_str)
+    }
+}
