@@ -24,14 +24,12 @@ pub(crate) trait AnyPort: Any {
     fn direction(&self) -> Direction;
     fn message_type(&self) -> (TypeId, &'static str);
     fn is_bound(&self) -> bool;
-    /// Output only: any number of wires may start here.
+    /// Output: any number of wires may start here.
     fn fans_out(&self) -> bool {
         false
     }
-    /// Output only: makes the channel, keeps its writing end and returns the reading end.
-    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any>;
-    /// Input only: takes the reading end that [`AnyPort::make_channel`] returned.
-    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms);
+    /// What only a port of its direction offers.
+    fn end(&mut self) -> End<'_>;
     fn state(&self) -> PortState;
     /// What the port adds to the saved state of its channel at tick `now`. An input adds what the
     /// channel holds, an output its accounting.
@@ -43,20 +41,38 @@ pub(crate) trait AnyPort: Any {
     /// What of [`SavedPort::state`] a person can read.
     fn describe(&self) -> Option<(String, serde_json::Value)>;
     /// Input: drops what the channel holds, before [`AnyPort::load`] of the output fills it.
-    fn clear(&mut self);
+    fn clear(&mut self) {}
     /// Restores the port from what it saved and what the port at the other end saved.
     fn load(&mut self, own: &SavedPort, other: &SavedPort) -> Result<(), String>;
-    /// Output only: says where the receiver of `channel` is. Across a cut a channel with slots gives
-    /// a view of its time stamps, and whether the sender waits for a credit.
+    /// Disturbs what passes, where messages pass.
+    fn stall(&mut self, _injector: StallInjector) {}
+}
+
+/// A port as the end of a channel.
+pub(crate) enum End<'a> {
+    Output(&'a mut dyn OutputEnd),
+    Input(&'a mut dyn InputEnd),
+}
+
+/// What outputs offer to elaboration.
+pub(crate) trait OutputEnd {
+    /// Makes the channel, keeps its writing end and returns the reading end.
+    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any>;
+    /// Says where the receiver of `channel` is. Across a cut a channel with slots gives its time
+    /// stamps, and whether the sender waits for a credit.
     fn place_receiver(
         &mut self,
         channel: u32,
         receiver: Reach,
     ) -> Option<(Arc<dyn Boundary>, bool)>;
-    /// Input only: says where the sender is.
+}
+
+/// What inputs offer to elaboration.
+pub(crate) trait InputEnd {
+    /// Takes the reading end that [`OutputEnd::make_channel`] returned.
+    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms);
+    /// Says where the sender is.
     fn place_sender(&mut self, sender: Reach);
-    /// Disturbs what passes, where messages pass.
-    fn stall(&mut self, _injector: StallInjector) {}
 }
 
 /// Where the other end of a channel is, seen from one end.

@@ -1,12 +1,12 @@
 //! The receiving end of a channel.
 
 use std::any::{Any, TypeId, type_name};
-use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::channel::any_port::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
-use crate::channel::cut::Boundary;
+use crate::channel::any_port::{
+    AnyPort, ChannelTerms, Direction, End, InputEnd, PortState, Reach, SavedPort,
+};
 use crate::channel::message::Message;
 use crate::channel::ring::Consumer;
 use crate::channel::stall::StallInjector;
@@ -192,26 +192,8 @@ impl<T: Message> AnyPort for InPort<T> {
         self.link.is_some()
     }
 
-    fn make_channel(&mut self, _terms: &ChannelTerms) -> Box<dyn Any> {
-        unreachable!("elaboration makes channels at outputs");
-    }
-
-    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms) {
-        let end = end
-            .downcast::<Consumer<T>>()
-            .expect("elaboration compared the message types");
-        let link = self.link.insert(In {
-            end: *end,
-            sender: Reach::within(terms.receiver, terms.sender),
-            credit_cycles: u64::from(terms.credit_cycles),
-            credit_ticks: u64::from(terms.credit_cycles) * terms.receiver_period,
-            messages: 0,
-            channel: terms.channel,
-            taps: None,
-            way: Way::Long,
-            neighbour: 0,
-        });
-        link.settle();
+    fn end(&mut self) -> End<'_> {
+        End::Input(self)
     }
 
     fn stall(&mut self, injector: StallInjector) {
@@ -227,23 +209,6 @@ impl<T: Message> AnyPort for InPort<T> {
                 blocked: false,
                 messages: l.messages,
             })
-    }
-
-    fn place_receiver(
-        &mut self,
-        _channel: u32,
-        _receiver: Reach,
-    ) -> Option<(Arc<dyn Boundary>, bool)> {
-        unreachable!("elaboration pairs an output with an input");
-    }
-
-    fn place_sender(&mut self, sender: Reach) {
-        let link = self.link.as_mut().expect(UNBOUND);
-        if let Reach::Cut(_, positions) = &sender {
-            positions.set_read(link.end.position());
-        }
-        link.sender = sender;
-        link.settle();
     }
 
     fn save(&self, now: u64) -> Result<SavedPort, String> {
@@ -278,5 +243,34 @@ impl<T: Message> AnyPort for InPort<T> {
             link.messages = messages;
         }
         Ok(())
+    }
+}
+
+impl<T: Message> InputEnd for InPort<T> {
+    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms) {
+        let end = end
+            .downcast::<Consumer<T>>()
+            .expect("elaboration compared the message types");
+        let link = self.link.insert(In {
+            end: *end,
+            sender: Reach::within(terms.receiver, terms.sender),
+            credit_cycles: u64::from(terms.credit_cycles),
+            credit_ticks: u64::from(terms.credit_cycles) * terms.receiver_period,
+            messages: 0,
+            channel: terms.channel,
+            taps: None,
+            way: Way::Long,
+            neighbour: 0,
+        });
+        link.settle();
+    }
+
+    fn place_sender(&mut self, sender: Reach) {
+        let link = self.link.as_mut().expect(UNBOUND);
+        if let Reach::Cut(_, positions) = &sender {
+            positions.set_read(link.end.position());
+        }
+        link.sender = sender;
+        link.settle();
     }
 }

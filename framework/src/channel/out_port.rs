@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::channel::any_port::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
+use crate::channel::any_port::{
+    AnyPort, ChannelTerms, Direction, End, OutputEnd, PortState, Reach, SavedPort,
+};
 use crate::channel::cut::Boundary;
 use crate::channel::link::Width;
 use crate::channel::message::Message;
@@ -326,31 +328,8 @@ impl<T: Message> AnyPort for OutPort<T> {
         self.link.is_some()
     }
 
-    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any> {
-        let (producer, consumer) = ring::<T>(terms.capacity as usize);
-        let link = self.link.insert(Out {
-            end: producer,
-            receiver: Reach::within(terms.sender, terms.receiver),
-            latency_cycles: u64::from(terms.latency_cycles),
-            latency_ticks: u64::from(terms.latency_cycles) * terms.sender_period,
-            period: terms.sender_period,
-            width: terms.width,
-            waiting: false,
-            free_from: 0,
-            sent_at: u64::MAX,
-            sent: 0,
-            messages: 0,
-            channel: terms.channel,
-            taps: None,
-            way: Way::Long,
-            neighbour: 0,
-        });
-        link.settle();
-        Box::new(consumer)
-    }
-
-    fn take_end(&mut self, _end: Box<dyn Any>, _terms: &ChannelTerms) {
-        unreachable!("elaboration pairs an output with an input");
+    fn end(&mut self) -> End<'_> {
+        End::Output(self)
     }
 
     fn stall(&mut self, injector: StallInjector) {
@@ -366,31 +345,6 @@ impl<T: Message> AnyPort for OutPort<T> {
                 blocked: l.blocked(),
                 messages: l.messages,
             })
-    }
-
-    fn place_receiver(
-        &mut self,
-        _channel: u32,
-        receiver: Reach,
-    ) -> Option<(Arc<dyn Boundary>, bool)> {
-        let link = self.link.as_mut().expect(UNBOUND);
-        let blocked = link.blocked();
-        link.end.set_blocked(blocked);
-        let boundary = if let Reach::Cut(_, positions) = &receiver {
-            positions.set_write(link.end.position());
-            link.waiting = blocked;
-            Some((link.end.boundary(Arc::clone(positions)), blocked))
-        } else {
-            link.waiting = false;
-            None
-        };
-        link.receiver = receiver;
-        link.settle();
-        boundary
-    }
-
-    fn place_sender(&mut self, _sender: Reach) {
-        unreachable!("elaboration pairs an output with an input");
     }
 
     fn save(&self, _now: u64) -> Result<SavedPort, String> {
@@ -416,8 +370,6 @@ impl<T: Message> AnyPort for OutPort<T> {
         Some(("sent".to_owned(), sent))
     }
 
-    fn clear(&mut self) {}
-
     fn load(&mut self, own: &SavedPort, other: &SavedPort) -> Result<(), String> {
         let Some(link) = &mut self.link else {
             return Ok(());
@@ -442,5 +394,51 @@ impl<T: Message> AnyPort for OutPort<T> {
         link.sent = wire.sent;
         link.messages = wire.messages;
         Ok(())
+    }
+}
+
+impl<T: Message> OutputEnd for OutPort<T> {
+    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any> {
+        let (producer, consumer) = ring::<T>(terms.capacity as usize);
+        let link = self.link.insert(Out {
+            end: producer,
+            receiver: Reach::within(terms.sender, terms.receiver),
+            latency_cycles: u64::from(terms.latency_cycles),
+            latency_ticks: u64::from(terms.latency_cycles) * terms.sender_period,
+            period: terms.sender_period,
+            width: terms.width,
+            waiting: false,
+            free_from: 0,
+            sent_at: u64::MAX,
+            sent: 0,
+            messages: 0,
+            channel: terms.channel,
+            taps: None,
+            way: Way::Long,
+            neighbour: 0,
+        });
+        link.settle();
+        Box::new(consumer)
+    }
+
+    fn place_receiver(
+        &mut self,
+        _channel: u32,
+        receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        let link = self.link.as_mut().expect(UNBOUND);
+        let blocked = link.blocked();
+        link.end.set_blocked(blocked);
+        let boundary = if let Reach::Cut(_, positions) = &receiver {
+            positions.set_write(link.end.position());
+            link.waiting = blocked;
+            Some((link.end.boundary(Arc::clone(positions)), blocked))
+        } else {
+            link.waiting = false;
+            None
+        };
+        link.receiver = receiver;
+        link.settle();
+        boundary
     }
 }

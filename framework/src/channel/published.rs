@@ -8,7 +8,9 @@ use std::any::{Any, TypeId, type_name};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::channel::any_port::{AnyPort, ChannelTerms, Direction, PortState, Reach, SavedPort};
+use crate::channel::any_port::{
+    AnyPort, ChannelTerms, Direction, End, InputEnd, OutputEnd, PortState, Reach, SavedPort,
+};
 use crate::channel::cut::Boundary;
 use crate::channel::message::Message;
 use crate::evaluation::context::Context;
@@ -138,23 +140,12 @@ impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
         !self.readers.is_empty()
     }
 
+    fn end(&mut self) -> End<'_> {
+        End::Output(self)
+    }
+
     fn fans_out(&self) -> bool {
         true
-    }
-
-    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any> {
-        let latency = u64::from(terms.latency_cycles) * terms.sender_period;
-        self.readers.push(Reader {
-            channel: terms.channel,
-            reach: Reach::within(terms.sender, terms.receiver),
-            latency,
-        });
-        self.latency_max = self.latency_max.max(latency);
-        Box::new(Arc::clone(&self.history))
-    }
-
-    fn take_end(&mut self, _end: Box<dyn Any>, _terms: &ChannelTerms) {
-        unreachable!("elaboration pairs an output with an input");
     }
 
     fn state(&self) -> PortState {
@@ -162,20 +153,6 @@ impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
             messages: self.changes,
             ..PortState::default()
         }
-    }
-
-    fn place_receiver(
-        &mut self,
-        channel: u32,
-        receiver: Reach,
-    ) -> Option<(Arc<dyn Boundary>, bool)> {
-        let reader = self.readers.iter_mut().find(|r| r.channel == channel);
-        reader.expect("elaboration made the wire here").reach = receiver;
-        None
-    }
-
-    fn place_sender(&mut self, _sender: Reach) {
-        unreachable!("elaboration pairs an output with an input");
     }
 
     fn save(&self, now: u64) -> Result<SavedPort, String> {
@@ -197,8 +174,6 @@ impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
         Some(("published".to_owned(), value))
     }
 
-    fn clear(&mut self) {}
-
     fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
         let (value, changes) = own.state()?;
         let (settled, recent) = own.engine()?;
@@ -206,6 +181,29 @@ impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
         self.changes = changes;
         *self.history.lock() = History { settled, recent };
         Ok(())
+    }
+}
+
+impl<T: Message + Clone + PartialEq> OutputEnd for Published<T> {
+    fn make_channel(&mut self, terms: &ChannelTerms) -> Box<dyn Any> {
+        let latency = u64::from(terms.latency_cycles) * terms.sender_period;
+        self.readers.push(Reader {
+            channel: terms.channel,
+            reach: Reach::within(terms.sender, terms.receiver),
+            latency,
+        });
+        self.latency_max = self.latency_max.max(latency);
+        Box::new(Arc::clone(&self.history))
+    }
+
+    fn place_receiver(
+        &mut self,
+        channel: u32,
+        receiver: Reach,
+    ) -> Option<(Arc<dyn Boundary>, bool)> {
+        let reader = self.readers.iter_mut().find(|r| r.channel == channel);
+        reader.expect("elaboration made the wire here").reach = receiver;
+        None
     }
 }
 
@@ -222,32 +220,13 @@ impl<T: Message + Clone + PartialEq> AnyPort for Observed<T> {
         self.link.is_some()
     }
 
-    fn make_channel(&mut self, _terms: &ChannelTerms) -> Box<dyn Any> {
-        unreachable!("elaboration makes channels at outputs");
-    }
-
-    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms) {
-        let history = end
-            .downcast::<Arc<Mutex<History<T>>>>()
-            .expect("elaboration compared the message types");
-        let latency = u64::from(terms.latency_cycles) * terms.sender_period;
-        self.link = Some((latency, *history));
+    fn end(&mut self) -> End<'_> {
+        End::Input(self)
     }
 
     fn state(&self) -> PortState {
         PortState::default()
     }
-
-    fn place_receiver(
-        &mut self,
-        _channel: u32,
-        _receiver: Reach,
-    ) -> Option<(Arc<dyn Boundary>, bool)> {
-        unreachable!("elaboration pairs an output with an input");
-    }
-
-    /// Readers tell the writer nothing.
-    fn place_sender(&mut self, _sender: Reach) {}
 
     fn save(&self, _now: u64) -> Result<SavedPort, String> {
         Ok(SavedPort::default())
@@ -257,9 +236,20 @@ impl<T: Message + Clone + PartialEq> AnyPort for Observed<T> {
         None
     }
 
-    fn clear(&mut self) {}
-
     fn load(&mut self, _own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
         Ok(())
     }
+}
+
+impl<T: Message + Clone + PartialEq> InputEnd for Observed<T> {
+    fn take_end(&mut self, end: Box<dyn Any>, terms: &ChannelTerms) {
+        let history = end
+            .downcast::<Arc<Mutex<History<T>>>>()
+            .expect("elaboration compared the message types");
+        let latency = u64::from(terms.latency_cycles) * terms.sender_period;
+        self.link = Some((latency, *history));
+    }
+
+    /// Readers tell the writer nothing.
+    fn place_sender(&mut self, _sender: Reach) {}
 }

@@ -23,17 +23,23 @@ pub(super) type Body = Option<Pin<Box<dyn Run>>>;
 /// Has the cache fetch what `process` does.
 #[inline(always)]
 pub(super) fn fetch(bodies: &[Body], process: u32) {
-    let body = bodies[process as usize].as_ref();
-    let address = body.map_or(0, |body| std::ptr::from_ref(&**body).addr());
-    // The crate takes elements of slices, inside of them or not.
-    let slice: &[u8] = &[];
-    prefetch_index(slice, address.wrapping_sub(slice.as_ptr().addr()));
+    if let Some(body) = &bodies[process as usize] {
+        body.fetch();
+    }
 }
 
 /// What a process does in one turn.
 pub(super) trait Run {
     /// Runs to the end of a method or to the next wait of a sequence; whether that was all.
     fn run(self: Pin<&mut Self>) -> bool;
+
+    /// Has the cache fetch it; touches nothing.
+    fn fetch(&self);
+}
+
+#[inline(always)]
+fn fetch_one<T>(body: &T) {
+    prefetch_index(std::slice::from_ref(body), 0);
 }
 
 /// A process that runs as a whole each time.
@@ -46,6 +52,10 @@ impl<F: FnMut()> Run for Method<F> {
         (self.get_mut().0)();
         false
     }
+
+    fn fetch(&self) {
+        fetch_one(self);
+    }
 }
 
 /// A process that suspends where it awaits.
@@ -53,6 +63,10 @@ impl<F: Future<Output = ()>> Run for F {
     fn run(self: Pin<&mut Self>) -> bool {
         let mut context = TaskContext::from_waker(Waker::noop());
         self.poll(&mut context).is_ready()
+    }
+
+    fn fetch(&self) {
+        fetch_one(self);
     }
 }
 

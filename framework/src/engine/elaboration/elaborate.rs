@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 
 use warpweave_params::nearest;
 
-use crate::channel::any_port::{ChannelTerms, Direction};
+use crate::channel::any_port::{ChannelTerms, Direction, End};
 use crate::channel::link::{Link, Width};
 use crate::channel::ports::Ports;
 use crate::component::Component;
@@ -403,7 +403,9 @@ impl Elaboration {
             let mut ordinal = 0;
             instance.component.ports(&mut Ports::new(&mut |port| {
                 for number in outputs.get(&(i, ordinal)).into_iter().flatten() {
-                    ends[*number] = Some(port.port.make_channel(&terms[*number]));
+                    if let End::Output(output) = port.port.end() {
+                        ends[*number] = Some(output.make_channel(&terms[*number]));
+                    }
                 }
                 ordinal += 1;
             }));
@@ -413,7 +415,9 @@ impl Elaboration {
             instance.component.ports(&mut Ports::new(&mut |port| {
                 if let Some(number) = inputs.get(&(i, ordinal)) {
                     let end = ends[*number].take().expect("every output made its channel");
-                    port.port.take_end(end, &terms[*number]);
+                    if let End::Input(input) = port.port.end() {
+                        input.take_end(end, &terms[*number]);
+                    }
                 }
                 ordinal += 1;
             }));

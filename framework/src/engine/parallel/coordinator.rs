@@ -83,7 +83,7 @@ pub(crate) struct Limits<'a> {
 
 /// How the windows of a run ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum RunEnd {
     /// Nothing is left to evaluate.
     Silent,
     /// Every obligation was discharged.
@@ -130,7 +130,7 @@ impl Coordinator {
         cells: &Cells<'_>,
         tallies: &[Mutex<Tally>],
         limits: &Limits<'_>,
-    ) -> Option<End> {
+    ) -> Option<RunEnd> {
         let mut found = Found::NOTHING;
         if !self.told {
             Self::collect(cells, &mut tallies[0].lock().across);
@@ -301,7 +301,7 @@ impl Coordinator {
     }
 
     /// Decides on the next window.
-    fn open(&mut self, alone: bool, limits: &Limits<'_>, found: &Found) -> Option<End> {
+    fn open(&mut self, alone: bool, limits: &Limits<'_>, found: &Found) -> Option<RunEnd> {
         let ending = self.stop.is_some();
         let mut next = found.first;
         // Background work before foreground work fires on the way to it.
@@ -309,7 +309,7 @@ impl Coordinator {
             next = earlier(next, found.background);
         }
         let Some(mut start) = next else {
-            return Some(self.finish().unwrap_or(End::Silent));
+            return Some(self.finish().unwrap_or(RunEnd::Silent));
         };
         if !self.sleeping && !ending {
             start = found.any_edge.unwrap_or(start).min(start);
@@ -325,15 +325,15 @@ impl Coordinator {
             // A failure is told at once; the rest of its delay is not worth another run.
             let failed = self.stop.as_ref().is_some_and(|s| s.failure.is_some());
             let end = if patience < limits.until {
-                End::Livelock
+                RunEnd::Livelock
             } else {
-                End::Limit
+                RunEnd::Limit
             };
             return if failed { self.finish() } else { Some(end) };
         }
         let interrupted = limits.interrupt.is_some_and(|i| i.load(Ordering::Relaxed));
         if interrupted {
-            return Some(End::Interrupted);
+            return Some(RunEnd::Interrupted);
         }
         let mut end = limits.until.min(TICK_MAX) + 1;
         if let Some(stop) = &self.stop {
@@ -365,11 +365,11 @@ impl Coordinator {
     }
 
     /// Ends the run as was decided, if it was.
-    fn finish(&mut self) -> Option<End> {
+    fn finish(&mut self) -> Option<RunEnd> {
         let stop = self.stop.take()?;
         Some(match stop.failure {
-            Some(failure) => End::Failed(failure.message),
-            None => End::Done,
+            Some(failure) => RunEnd::Failed(failure.message),
+            None => RunEnd::Done,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Running the windows of several partitions, on one thread or many.
 
 use crate::engine::parallel::barrier::Barrier;
-use crate::engine::parallel::coordinator::{Coordinator, End, Limits, RunStep};
+use crate::engine::parallel::coordinator::{Coordinator, Limits, RunEnd, RunStep};
 use crate::engine::parallel::tally::{Cells, Tally};
 use crate::engine::partition::window::Window;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, scope};
@@ -15,7 +15,7 @@ pub(crate) fn run(
     limits: &Limits<'_>,
     world: Option<&WorldDriver>,
     threads: usize,
-) -> End {
+) -> RunEnd {
     coordinator.begin();
     let threads = threads.clamp(1, cells.len());
     let tallies: Vec<_> = (0..threads).map(|_| Mutex::new(Tally::new())).collect();
@@ -58,7 +58,7 @@ fn run_alone(
     tallies: &[Mutex<Tally>],
     limits: &Limits<'_>,
     world: Option<&WorldDriver>,
-) -> End {
+) -> RunEnd {
     coordinator.observe(RunStep::Begun);
     loop {
         let window = coordinator.window;
@@ -124,7 +124,7 @@ struct Meeting<'a, 'b> {
     tallies: Vec<Mutex<Tally>>,
     limits: &'a Limits<'a>,
     window: Mutex<Window>,
-    coordinator: Mutex<(&'a mut Coordinator, Option<End>)>,
+    coordinator: Mutex<(&'a mut Coordinator, Option<RunEnd>)>,
     over: AtomicBool,
     barrier: Barrier,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::channel::any_port::Direction;
 use crate::engine::simulation::{ChannelInfo, Simulation};
 use crate::observe::reason::Reason;
 use crate::observe::waits::Waits;
@@ -61,7 +62,7 @@ impl DeadlockReport {
                 if state.blocked {
                     blocked.push((port.name.to_owned(), state));
                 }
-                if port.direction() == crate::Direction::Input && state.occupancy > 0 {
+                if port.direction() == Direction::Input && state.occupancy > 0 {
                     held.push((port.name.to_owned(), state));
                 }
             });

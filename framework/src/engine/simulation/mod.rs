@@ -11,11 +11,11 @@ pub(crate) mod taps;
 use std::sync::atomic::Ordering;
 
 use crate::channel::link::Link;
-use crate::channel::ports::Ports;
+use crate::channel::ports::{Port, Ports};
 use crate::component::Component;
 use crate::engine::division::Goal;
 use crate::engine::options::EngineOptions;
-use crate::engine::parallel::coordinator::{Coordinator, End, Limits, RunStep};
+use crate::engine::parallel::coordinator::{Coordinator, Limits, RunEnd, RunStep};
 use crate::engine::parallel::threads;
 use crate::engine::partition::activity::Activity;
 use crate::engine::partition::place::Place;
@@ -198,14 +198,14 @@ impl Simulation {
         let last = self.partitions.iter().map(|p| p.now).max();
         self.now = self.now.max(last.unwrap_or_default());
         let outcome = match end {
-            End::Silent => self.silent(),
-            End::Done => Outcome::Done,
-            End::Failed(message) => Outcome::Failed(message),
-            End::Limit => {
+            RunEnd::Silent => self.silent(),
+            RunEnd::Done => Outcome::Done,
+            RunEnd::Failed(message) => Outcome::Failed(message),
+            RunEnd::Limit => {
                 self.now = self.now.max(Tick(until));
                 Outcome::Limit
             }
-            End::Livelock => {
+            RunEnd::Livelock => {
                 // Asleep or awake, the run stops when its patience ends.
                 let patience = limits.silence.unwrap_or_default();
                 self.now = self
@@ -213,7 +213,7 @@ impl Simulation {
                     .max(Tick(self.coordinator.last_progress.0 + patience));
                 Outcome::Livelock(self.deadlock_report())
             }
-            End::Interrupted => Outcome::Interrupted,
+            RunEnd::Interrupted => Outcome::Interrupted,
         };
         // Clocks with nobody awake stand at an earlier edge; who sleeps now may not in the next run.
         let partitions = self.partitions.iter_mut();
@@ -320,7 +320,7 @@ impl Simulation {
         self.partitions[0].evaluations = evaluations;
     }
 
-    pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(crate::Port<'_>)) {
+    pub(crate) fn visit_ports(&mut self, number: usize, visit: &mut dyn FnMut(Port<'_>)) {
         self.component_mut(number).ports(&mut Ports::new(visit));
     }
 

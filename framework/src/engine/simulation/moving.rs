@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::channel::any_port::Reach;
+use crate::channel::any_port::{End, Reach};
 use crate::channel::cut::Positions;
 use crate::engine::division;
 use crate::engine::parallel::cut::Cut;
@@ -175,11 +175,14 @@ impl Simulation {
                     let channels = ends.get(&(number, port.name)).into_iter().flatten();
                     for channel in channels {
                         let (forward, back) = &reaches[*channel];
-                        if port.port.direction() == crate::Direction::Input {
-                            port.port.place_sender(back.clone());
-                            continue;
-                        }
-                        let seen = port.port.place_receiver(*channel as u32, forward.clone());
+                        let output = match port.port.end() {
+                            End::Output(output) => output,
+                            End::Input(input) => {
+                                input.place_sender(back.clone());
+                                continue;
+                            }
+                        };
+                        let seen = output.place_receiver(*channel as u32, forward.clone());
                         if let (Some((boundary, waits)), Reach::Cut(cut, _)) = (seen, forward) {
                             cuts[*cut as usize].boundary = Some(boundary);
                             waiting.extend(waits.then_some(*cut));
