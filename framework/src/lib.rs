@@ -117,6 +117,28 @@
 //! assert_eq!(builder.elaborate()?.run(&RunLimits::default()), Outcome::Done);
 //! # Ok::<(), ElaborationErrors>(())
 //! ```
+//!
+//! # Rooms
+//!
+//! The sources lie in folders, each of which uses only those above it in this list; `tests/kernel/layers.rs`
+//! holds that.
+//!
+//! | folder | holds |
+//! |---|---|
+//! | `time` | exact time: ticks, cycles, clocks |
+//! | `state` | the state of a component, field by field; values that come and go |
+//! | `observe` | what a run lets others see: statistics, instrumentation, contents, waits |
+//! | `evaluation` | who is awake, what it may ask, what it waits for |
+//! | `channel` | typed wires and the ports at their ends |
+//! | `component` | what a component is |
+//! | `world` | events, signals and processes beside the components |
+//! | `engine` | from parts and wires to a run, on one thread or many |
+//! | `checkpoint` | saving, resuming, state hashes |
+//! | `registry` | component kinds by name |
+//! | `test_bench` | scripted senders and recording receivers around a device |
+//! | `verify` | checkers, injectors, contracts |
+//!
+//! `sync` names the primitives that model checkers replace.
 
 mod channel;
 mod checkpoint;
@@ -132,65 +154,35 @@ mod time;
 pub mod verify;
 mod world;
 
-pub use channel::any_port::{Direction, PortState};
-pub use channel::in_port::InPort;
-pub use channel::link::{Link, Width};
-pub use channel::message::Message;
-pub use channel::out_port::OutPort;
-pub use channel::ports::{Bundle, Port, Ports};
-pub use channel::published::{Observed, Published};
-pub use channel::tap::{Credit, Tap, Transit};
-pub use checkpoint::description::{Description, Difference, Subject};
-pub use checkpoint::file::FileError;
-pub use checkpoint::parting::{PartedPlace, Parting};
-pub use checkpoint::saving::{Checkpoint, CheckpointError};
-pub use checkpoint::state_hash::StateHasher;
-pub use component::Component;
-pub use engine::division::busiest_share;
-pub use engine::elaboration::builder::SystemBuilder;
-pub use engine::elaboration::elaborate::connectable_names;
-pub use engine::elaboration::error::{ElaborationError, ElaborationErrors, Origin};
-pub use engine::options::{EngineOptions, Order};
-pub use engine::parallel::coordinator::RunStep;
-pub use engine::simulation::Simulation;
-pub use engine::simulation::deadlock::{DeadlockReport, WaitEdge};
-pub use engine::simulation::dividing::Division;
-pub use engine::simulation::outcome::{Outcome, RunLimits};
-pub use engine::simulation::taps::{PortAddress, TapError};
-pub use evaluation::context::Context;
-pub use evaluation::next::Next;
-pub use observe::contents::{Contents, Thing};
-pub use observe::probe::{About, Probe, ProbeSink};
-pub use observe::reason::Reason;
-pub use observe::sample::{Sample, Shape};
-pub use observe::statistics::{
-    Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value,
+pub use channel::{
+    Bundle, Credit, Direction, InPort, Link, Message, Observed, OutPort, Port, PortState, Ports,
+    Published, Tap, Transit, Width,
 };
-pub use observe::waits::{Wait, Waits};
-pub use registry::fields::FieldDoc;
-pub use registry::kind::{Environment, Kind, SpecError};
-pub use registry::{Built, KindEntry, Registry};
-pub use state::id_table::{Id, IdTable};
-pub use state::{State, StateError};
-pub use test_bench::TestBench;
-pub use test_bench::sink::Sink;
-pub use test_bench::source::Source;
+pub use checkpoint::{
+    Checkpoint, CheckpointError, Description, Difference, FileError, PartedPlace, Parting,
+    StateHasher, Subject,
+};
+pub use component::Component;
+pub use engine::{
+    DeadlockReport, Division, ElaborationError, ElaborationErrors, EngineOptions, Order, Origin,
+    Outcome, PortAddress, RunLimits, RunStep, Simulation, SystemBuilder, TapError, WaitEdge,
+    busiest_share, connectable_names,
+};
+pub use evaluation::{Context, Next};
+pub use observe::{
+    About, Contents, Histogram, InstanceStatistics, Level, Probe, ProbeSink, Reason, Sample,
+    Series, Shape, Statistic, Statistics, Thing, Value, Wait, Waits,
+};
+pub use registry::{Built, Environment, FieldDoc, Kind, KindEntry, Registry, SpecError};
+pub use state::{Id, IdTable, State, StateError};
+pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockId, ClockSetError, Cycle, Frequency, Tick, TimeBase};
-pub use world::World;
-pub use world::clocked::{Clock, Reset};
-pub use world::event::Event;
-pub use world::event_queue::QueueKind;
-pub use world::fifo::Fifo;
-pub use world::notification_queue::NotificationQueue;
-pub use world::process::Process;
-pub use world::process_port::{ProcessInput, ProcessOutput, ProcessRequester};
-pub use world::report::{Report, Severity};
-pub use world::semaphore::{Mutex, MutexGuard, Semaphore};
-pub use world::signal::{Signal, SignalValue};
-pub use world::state::Update;
-pub use world::transport::{Command, LocalTime, Payload, Response, Router, Transport, Transported};
-pub use world::wait::Trigger;
-pub use world::wave::{SignalLine, WaveSink};
+pub use world::{
+    Clock, Command, Event, Fifo, LocalTime, Mutex, MutexGuard, NotificationQueue, Payload, Process,
+    ProcessInput, ProcessOutput, ProcessRequester, QueueKind, Report, Reset, Response, Router,
+    Semaphore, Severity, Signal, SignalLine, SignalValue, Transport, Transported, Trigger, Update,
+    WaveSink, World,
+};
 
 /// The chapter's examples, compiled and run.
 #[cfg(doctest)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::channel::cut::{Boundary, Positions};
 use crate::channel::stall::StallInjector;
-use crate::evaluation::schedule::Target;
+use crate::evaluation::Target;
 
 /// Which way messages pass a port, seen from its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::channel::ring::Consumer;
 use crate::channel::stall::StallInjector;
 use crate::channel::tap::{Credit, Tap, Taps};
 use crate::channel::way::{UNBOUND, Way};
-use crate::evaluation::context::Context;
+use crate::evaluation::Context;
 use crate::time::TICK_MAX;
 
 /// The receiving end of a channel.

@@ -24,17 +24,31 @@
 //! Ports reach the engine through [`crate::Context`] alone: they wake components, and know nothing of
 //! who else is evaluated.
 
-pub(crate) mod any_port;
-pub(crate) mod cut;
-pub(crate) mod in_port;
-pub(crate) mod link;
-pub(crate) mod message;
-pub(crate) mod out_port;
-pub(crate) mod ports;
-pub(crate) mod published;
-pub(crate) mod ring;
+mod any_port;
+mod cut;
+mod in_port;
+mod link;
+mod message;
+mod out_port;
+mod ports;
+mod published;
+mod ring;
 #[cfg(test)]
 mod ring_tests;
-pub(crate) mod stall;
-pub(crate) mod tap;
+mod stall;
+mod tap;
 mod way;
+
+pub use any_port::{Direction, PortState};
+pub use in_port::InPort;
+pub use link::{Link, Width};
+pub use message::Message;
+pub use out_port::OutPort;
+pub use ports::{Bundle, Port, Ports};
+pub use published::{Observed, Published};
+pub use stall::StallInjector;
+pub use tap::{Credit, Tap, Transit};
+
+pub(crate) use any_port::{AnyPort, ChannelTerms, End, Reach, SavedPort};
+pub(crate) use cut::{Boundary, Positions};
+pub(crate) use ring::Vacancy;

@@ -16,7 +16,7 @@ use crate::channel::ring::{Producer, Vacancy, ring};
 use crate::channel::stall::StallInjector;
 use crate::channel::tap::{Tap, Taps};
 use crate::channel::way::{UNBOUND, Way};
-use crate::evaluation::context::Context;
+use crate::evaluation::Context;
 use crate::time::TICK_MAX;
 
 /// The sending end of a channel.

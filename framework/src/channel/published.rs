@@ -13,7 +13,7 @@ use crate::channel::any_port::{
 };
 use crate::channel::cut::Boundary;
 use crate::channel::message::Message;
-use crate::evaluation::context::Context;
+use crate::evaluation::Context;
 use crate::sync::Mutex;
 
 /// The writing end; one wire per reader.

@@ -3,7 +3,7 @@
 use warpweave_random::Dice;
 
 use crate::channel::tap::{Credit, Tap, Transit};
-use crate::evaluation::context::Context;
+use crate::evaluation::Context;
 
 /// Delays messages, holds the port back after them, and returns credits late, all at random. It
 /// loses and reorders nothing.

@@ -7,7 +7,7 @@
 //! A tap costs no cycle and is part of no checkpoint. Protocol checkers, stall and fault injectors
 //! of [`crate::verify`] are taps.
 
-use crate::evaluation::context::Context;
+use crate::evaluation::Context;
 
 /// A message on its way into a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

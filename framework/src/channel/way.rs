@@ -1,7 +1,7 @@
 //! How a message passes a port: most take a short way, for which the port knows all it needs.
 
 use crate::channel::any_port::Reach;
-use crate::evaluation::schedule::NEAR;
+use crate::evaluation::NEAR;
 
 /// How a message passes a port.
 #[derive(Clone, Copy, PartialEq, Eq)]

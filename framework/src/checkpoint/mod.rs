@@ -1,5 +1,24 @@
-pub(crate) mod description;
-pub(crate) mod file;
-pub(crate) mod parting;
-pub(crate) mod saving;
-pub(crate) mod state_hash;
+//! Everything a system needs to go on from where it stood, and fingerprints of where it stands.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `description` | what a checkpoint is of: the parts of a system, and the first difference to another |
+//! | `saving` | taking a checkpoint from a simulation and putting it back |
+//! | `file` | checkpoints as files |
+//! | `state_hash` | hashes of every component and channel at a time |
+//! | `parting` | the first time and place at which two runs part |
+//!
+//! It looks at a simulation from outside ([`crate::engine`]): components and channels name their state
+//! themselves ([`crate::state`]), and the engine does not know that it is saved.
+
+mod description;
+mod file;
+mod parting;
+mod saving;
+mod state_hash;
+
+pub use description::{Description, Difference, Subject};
+pub use file::FileError;
+pub use parting::{PartedPlace, Parting};
+pub use saving::{Checkpoint, CheckpointError};
+pub use state_hash::StateHasher;

@@ -7,8 +7,7 @@ use serde_json::Value;
 use crate::checkpoint::description::{Description, Difference};
 use crate::checkpoint::saving::CheckpointError;
 use crate::checkpoint::state_hash::StateHasher;
-use crate::engine::simulation::Simulation;
-use crate::engine::simulation::outcome::{Outcome, RunLimits};
+use crate::engine::{Outcome, RunLimits, Simulation};
 use crate::state::State;
 use crate::time::Tick;
 

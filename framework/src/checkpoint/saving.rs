@@ -16,13 +16,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::channel::any_port::{Direction, SavedPort};
-use crate::channel::link::{Link, Width};
+use crate::channel::{Direction, Link, SavedPort, Width};
 use crate::checkpoint::description::{Description, Difference, Subject};
-use crate::engine::parallel::coordinator::Stop;
-use crate::engine::partition::Partition;
-use crate::engine::partition::activity::Activity;
-use crate::engine::simulation::{Instance, Simulation};
+use crate::engine::{Activity, Instance, Partition, Simulation, Stop};
 use crate::state::{State, StateError};
 use crate::time::{Cycle, TICK_MAX, Tick};
 
@@ -214,10 +210,7 @@ impl Simulation {
     }
 
     /// Visits every end of every channel: number of the channel and the port.
-    fn visit_channel_ends(
-        &mut self,
-        mut visit: impl FnMut(u32, &mut dyn crate::channel::any_port::AnyPort),
-    ) {
+    fn visit_channel_ends(&mut self, mut visit: impl FnMut(u32, &mut dyn crate::channel::AnyPort)) {
         for (number, ends) in self.ends_by_instance().iter().enumerate() {
             self.visit_ports(number, &mut |port| {
                 for (_, channel) in ends.iter().filter(|(name, _)| *name == port.name) {

@@ -5,9 +5,9 @@
 //! engine keeps for itself, so it is the same awake or asleep, in any order of evaluation, with any
 //! number of threads, and after saving and loading.
 
-use crate::channel::any_port::Direction;
+use crate::channel::Direction;
 use crate::checkpoint::saving::CheckpointError;
-use crate::engine::simulation::Simulation;
+use crate::engine::Simulation;
 use crate::state::State;
 use crate::time::Tick;
 

@@ -1,11 +1,12 @@
-//! What a component is: ports, an evaluation per awake cycle, and what it waits for.
+//! What a component is: ports, an evaluation per awake cycle, a state, statistics.
+//!
+//! The trait stands on [`crate::channel`] (its ports), [`crate::evaluation`] (what it may ask and what
+//! it waits for), [`crate::state`] and [`crate::observe`]. How description files name components is
+//! [`crate::registry`]'s; who evaluates them, [`crate::engine`]'s.
 
-use crate::channel::ports::Ports;
-use crate::evaluation::context::Context;
-use crate::evaluation::next::Next;
-use crate::observe::contents::Contents;
-use crate::observe::statistics::Statistics;
-use crate::observe::waits::Waits;
+use crate::channel::Ports;
+use crate::evaluation::{Context, Next};
+use crate::observe::{Contents, Statistics, Waits};
 use crate::state::State;
 
 /// A clocked piece of hardware.

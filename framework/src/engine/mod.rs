@@ -1,6 +1,39 @@
-pub(crate) mod division;
-pub(crate) mod elaboration;
-pub(crate) mod options;
-pub(crate) mod parallel;
-pub(crate) mod partition;
-pub(crate) mod simulation;
+//! Running a system: from parts and wires to a simulation, on one thread or many.
+//!
+//! ```text
+//!   elaboration ── builds ──► simulation ── divides into ──► partitions, each with its components
+//!                                 │                              ▲
+//!                                 └── runs windows of ── parallel ┘
+//! ```
+//!
+//! | room | holds |
+//! |---|---|
+//! | `division` | which instance is to be in which partition: a question about graphs alone |
+//! | `partition` | the components that one thread evaluates, and the loop that does it |
+//! | `parallel` | the windows in which partitions work, the coordinator between them, the threads |
+//! | `simulation` | the whole: runs, reports, dividing and moving, taps |
+//! | `elaboration` | the builder, and every check of a system |
+//!
+//! Each imports only those above it. The engine evaluates components and steps the event world
+//! ([`crate::world`]) through its driver; it knows nothing of files, checkpoints or test benches.
+
+mod division;
+mod elaboration;
+mod options;
+mod parallel;
+mod partition;
+mod simulation;
+
+pub use division::busiest_share;
+pub use elaboration::{
+    ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
+};
+pub use options::{EngineOptions, Order};
+pub use parallel::RunStep;
+pub use simulation::{
+    DeadlockReport, Division, Outcome, PortAddress, RunLimits, Simulation, TapError, WaitEdge,
+};
+
+pub(crate) use parallel::Stop;
+pub(crate) use partition::{Activity, Partition};
+pub(crate) use simulation::{ChannelInfo, Instance};

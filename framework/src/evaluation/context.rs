@@ -2,7 +2,7 @@
 
 use crate::evaluation::schedule::{DomainSchedule, Target};
 use crate::evaluation::shared::{Across, Failure, Shared};
-use crate::observe::probe::Probe;
+use crate::observe::Probe;
 use crate::time::{Cycle, TICK_MAX, Tick};
 
 /// The engine as seen from one evaluation of one component.

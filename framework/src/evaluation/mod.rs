@@ -1,4 +1,22 @@
-pub(crate) mod context;
-pub(crate) mod next;
-pub(crate) mod schedule;
-pub(crate) mod shared;
+//! One evaluation of a component: who is awake, what it may ask, what it waits for then.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `next` | what a component waits for after an evaluation |
+//! | `schedule` | who is awake when, per clock domain |
+//! | `context` | what a component may ask of the engine during an evaluation |
+//! | `shared` | what the evaluations of one partition leave for the engine |
+//!
+//! Ports ([`crate::channel`]) and components ([`crate::component`]) are written against this room; the
+//! engine ([`crate::engine`]) runs it. It knows neither.
+
+mod context;
+mod next;
+mod schedule;
+mod shared;
+
+pub use context::Context;
+pub use next::Next;
+
+pub(crate) use schedule::{DomainSchedule, NEAR, NEVER, Sweep, Target};
+pub(crate) use shared::{Across, Failure, Shared, Sink};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::observe::reason::Reason;
+use crate::observe::Reason;
 use crate::time::Cycle;
 
 /// What a component waits for after an evaluation.

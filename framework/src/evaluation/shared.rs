@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluation::schedule::Target;
-use crate::observe::probe::{Probe, ProbeSink};
+use crate::observe::{Probe, ProbeSink};
 use crate::time::Tick;
 
 /// Engine state of one partition that evaluations touch.

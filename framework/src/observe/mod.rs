@@ -1,6 +1,28 @@
-pub(crate) mod contents;
-pub(crate) mod probe;
-pub(crate) mod reason;
-pub(crate) mod sample;
-pub(crate) mod statistics;
-pub(crate) mod waits;
+//! What a run lets others see: numbers, events, contents, waits.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `statistics` | numbers with name, unit and meaning, collected at the end |
+//! | `probe` | the one instrumentation point: typed events to a sink |
+//! | `contents` | what is in a component, for recordings |
+//! | `sample` | values of signals, for recordings |
+//! | `reason`, `waits` | why a component does not work, for activity statistics and deadlock reports |
+//!
+//! Plain values and visitors: who fills them, and when, is the business of [`crate::evaluation`] and
+//! [`crate::engine`].
+
+mod contents;
+mod probe;
+mod reason;
+mod sample;
+mod statistics;
+mod waits;
+
+pub use contents::{Contents, Thing};
+pub use probe::{About, Probe, ProbeSink};
+pub use reason::Reason;
+pub use sample::{Sample, Shape};
+pub use statistics::{Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value};
+pub use waits::{Wait, Waits};
+
+pub(crate) use contents::{Blocked, Shown, levels};

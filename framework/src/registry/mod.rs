@@ -1,15 +1,25 @@
 //! The open registry of component kinds: what description files may name.
+//!
+//! | file | holds |
+//! |---|---|
+//! | this one | kinds by name; from a description to a component |
+//! | `kind` | what a kind must say, and what its builder is given |
+//! | `fields` | the fields of a specification, in words of description files |
+//!
+//! It makes components ([`crate::component`]) one at a time; wiring them is [`crate::engine`]'s.
 
-pub(crate) mod fields;
-pub(crate) mod kind;
+mod fields;
+mod kind;
+
+pub use fields::FieldDoc;
+pub use kind::{Environment, Kind, SpecError};
 
 use std::collections::BTreeMap;
 
 use warpweave_params::{Diagnostic, Node, from_named, name_hint, to_node};
 
 use crate::component::Component;
-use crate::registry::fields::{FieldDoc, list_fields};
-use crate::registry::kind::{Environment, Kind, SpecError};
+use crate::registry::fields::list_fields;
 
 /// Component kinds by name.
 #[derive(Default)]

@@ -49,7 +49,7 @@ impl Id {
 
     fn of(key: DefaultKey) -> Self {
         let (version, place) = parts(key);
-        Self(version / 2 % GENERATIONS << PLACE_BITS | place as u32)
+        Self((version / 2 % GENERATIONS) << PLACE_BITS | place as u32)
     }
 }
 
@@ -118,12 +118,11 @@ impl<T> IdTable<T> {
             key,
             value: Some(value),
         };
-        match self.values.get_mut(place) {
-            Some(left) => *left = value,
-            None => {
-                assert!(place < Id::PLACES_MAX, "more values than there are ids");
-                self.values.push(value);
-            }
+        if let Some(left) = self.values.get_mut(place) {
+            *left = value;
+        } else {
+            assert!(place < Id::PLACES_MAX, "more values than there are ids");
+            self.values.push(value);
         }
         Id::of(key)
     }

@@ -5,11 +5,15 @@
 //! ports. What its specification determines (sizes, latencies, shared program data) is not state:
 //! a checkpoint is loaded into a system elaborated from the same description.
 //!
+//! Beside it: `id_table`, for values that come and go. Nothing here knows what a component is.
+//!
 //! What is named must depend on what happened to the component only, never on how often it was
 //! evaluated meanwhile: a component that slept and one that stayed awake have the same state hash.
 //! Where it pays to break that rule for a counter, [`State::tally`] keeps it out of the hash.
 
-pub(crate) mod id_table;
+mod id_table;
+
+pub use id_table::{Id, IdTable};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

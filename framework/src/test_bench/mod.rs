@@ -30,24 +30,19 @@
 //! bench.expect_nothing(&output, 10);
 //! ```
 
-pub(crate) mod sink;
-pub(crate) mod source;
+mod sink;
+mod source;
+
+pub use sink::Sink;
+pub use source::Source;
 
 use std::fmt::Debug;
 
-use crate::channel::link::Link;
-use crate::channel::message::Message;
-use crate::checkpoint::parting::Parting;
-use crate::checkpoint::saving::Checkpoint;
-use crate::checkpoint::state_hash::StateHasher;
+use crate::channel::{Link, Message};
+use crate::checkpoint::{Checkpoint, Parting, StateHasher};
 use crate::component::Component;
-use crate::engine::elaboration::builder::SystemBuilder;
-use crate::engine::options::{EngineOptions, Order};
-use crate::engine::simulation::Simulation;
-use crate::engine::simulation::outcome::{Outcome, RunLimits};
-use crate::observe::statistics::InstanceStatistics;
-use crate::test_bench::sink::Sink;
-use crate::test_bench::source::Source;
+use crate::engine::{EngineOptions, Order, Outcome, RunLimits, Simulation, SystemBuilder};
+use crate::observe::InstanceStatistics;
 use crate::time::{ClockId, Cycle, Frequency, Tick};
 
 /// Cycles after which an expectation without a cycle gives up.

@@ -6,12 +6,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use warpweave_random::nth;
 
-use crate::channel::in_port::InPort;
-use crate::channel::message::Message;
-use crate::channel::ports::Ports;
+use crate::channel::{InPort, Message, Ports};
 use crate::component::Component;
-use crate::evaluation::context::Context;
-use crate::evaluation::next::Next;
+use crate::evaluation::{Context, Next};
 use crate::state::State;
 use crate::time::Cycle;
 

@@ -5,12 +5,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::message::Message;
-use crate::channel::out_port::OutPort;
-use crate::channel::ports::Ports;
+use crate::channel::{Message, OutPort, Ports};
 use crate::component::Component;
-use crate::evaluation::context::Context;
-use crate::evaluation::next::Next;
+use crate::evaluation::{Context, Next};
 use crate::state::State;
 use crate::time::Cycle;
 

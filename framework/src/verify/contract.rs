@@ -5,7 +5,7 @@ use std::fmt;
 use thiserror::Error;
 use warpweave_random::Dice;
 
-use crate::engine::options::{EngineOptions, Order};
+use crate::engine::{EngineOptions, Order};
 use crate::time::Cycle;
 use crate::verify::rig::{Rig, Seen, Traffic};
 

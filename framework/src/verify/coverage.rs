@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::message::Message;
-use crate::channel::tap::{Tap, Transit};
-use crate::engine::simulation::Simulation;
-use crate::engine::simulation::taps::TapError;
-use crate::evaluation::context::Context;
+use crate::channel::{Message, Tap, Transit};
+use crate::engine::{Simulation, TapError};
+use crate::evaluation::Context;
 
 /// Named bins and how often each was hit. Clones share their counts.
 ///

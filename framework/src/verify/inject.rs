@@ -2,8 +2,8 @@
 
 use warpweave_random::Dice;
 
-use crate::channel::tap::{Credit, Tap, Transit};
-use crate::evaluation::context::Context;
+use crate::channel::{Credit, Tap, Transit};
+use crate::evaluation::Context;
 
 /// What goes wrong on a wire.
 #[derive(Debug)]

@@ -38,7 +38,7 @@ pub use exchange::{Exchange, ExchangeRules, check_exchange};
 pub use fairness::{check_fairness, check_occupancy};
 pub use inject::{Fault, FaultInjector};
 
-pub use crate::channel::stall::StallInjector;
+pub use crate::channel::StallInjector;
 pub use rig::{Rig, Traffic};
 pub use scoreboard::{Matching, Scoreboard};
 pub use violation::{Check, Checks};

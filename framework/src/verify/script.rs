@@ -37,10 +37,8 @@
 
 use std::fmt::Debug;
 
-use crate::channel::message::Message;
-use crate::test_bench::TestBench;
-use crate::test_bench::sink::Sink;
-use crate::test_bench::source::Source;
+use crate::channel::Message;
+use crate::test_bench::{Sink, Source, TestBench};
 use crate::time::Cycle;
 
 /// Whether a step has ended.

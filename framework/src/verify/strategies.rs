@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::channel::link::{Link, Width};
+use crate::channel::{Link, Width};
 use crate::time::Frequency;
 use crate::verify::rig::Traffic;
 

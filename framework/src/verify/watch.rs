@@ -4,14 +4,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::ports::Ports;
+use crate::channel::Ports;
 use crate::component::Component;
-use crate::evaluation::context::Context;
-use crate::evaluation::next::Next;
-use crate::observe::contents::Contents;
-use crate::observe::reason::Reason;
-use crate::observe::statistics::Statistics;
-use crate::observe::waits::Waits;
+use crate::evaluation::{Context, Next};
+use crate::observe::{Contents, Reason, Statistics, Waits};
 use crate::state::State;
 
 /// What the shell has seen.

@@ -6,12 +6,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::message::Message;
-use crate::channel::tap::{Tap, Transit};
-use crate::engine::simulation::taps::TapError;
-use crate::engine::simulation::{ChannelInfo, Simulation};
-use crate::evaluation::context::Context;
-use crate::evaluation::schedule::Target;
+use crate::channel::{Message, Tap, Transit};
+use crate::engine::{ChannelInfo, Simulation, TapError};
+use crate::evaluation::{Context, Target};
 use crate::time::{Cycle, Tick};
 use crate::verify::scoreboard::{Matching, Scoreboard};
 use crate::verify::violation::Check;

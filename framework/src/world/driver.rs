@@ -1,6 +1,6 @@
 //! The event world as its system drives it: the one way from the engine to the world.
 
-use crate::observe::sample::Sample;
+use crate::observe::Sample;
 use crate::time::Tick;
 use crate::world::World;
 use crate::world::wave::SignalLine;

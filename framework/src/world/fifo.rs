@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use crate::observe::sample::{Sample, Shape};
+use crate::observe::{Sample, Shape};
 use crate::world::event::Event;
 use crate::world::state::Update;
 use crate::world::wave::Waved;

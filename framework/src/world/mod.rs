@@ -10,36 +10,63 @@
 //! only through the ports of processes, which are clocked components of their own, so what a
 //! process does at a tick reaches components at the next edge, and the order within a tick never
 //! changes what components do.
+//!
+//! | file | holds |
+//! |---|---|
+//! | this one | the handle with which models make and wait for things |
+//! | `event`, `notification_queue`, `event_queue` | events, and the queue of what happens at a time |
+//! | `process`, `wait`, `process_port` | processes, what they wait for, their ports to components |
+//! | `signal`, `fifo`, `semaphore`, `clocked`, `transport` | what SystemC users expect |
+//! | `state`, `phases`, `names` | all that a world knows, and the phases of a tick |
+//! | `wave`, `report` | waveforms of signals; what a model has to say |
+//! | `driver` | the one way from the engine to a world |
+//!
+//! It uses [`crate::component`] and [`crate::channel`] for the ports of processes alone, and does not
+//! know the engine that steps it.
 
-pub(crate) mod clocked;
-pub(crate) mod driver;
-pub(crate) mod event;
-pub(crate) mod event_queue;
-pub(crate) mod fifo;
-pub(crate) mod names;
-pub(crate) mod notification_queue;
-pub(crate) mod phases;
-pub(crate) mod process;
-pub(crate) mod process_port;
-pub(crate) mod report;
-pub(crate) mod semaphore;
-pub(crate) mod signal;
-pub(crate) mod state;
-pub(crate) mod transport;
-pub(crate) mod wait;
-pub(crate) mod wave;
+mod clocked;
+mod driver;
+mod event;
+mod event_queue;
+mod fifo;
+mod names;
+mod notification_queue;
+mod phases;
+mod process;
+mod process_port;
+mod report;
+mod semaphore;
+mod signal;
+mod state;
+mod transport;
+mod wait;
+mod wave;
+
+pub use clocked::{Clock, Reset};
+pub use event::Event;
+pub use event_queue::QueueKind;
+pub use fifo::Fifo;
+pub use notification_queue::NotificationQueue;
+pub use process::Process;
+pub use process_port::{ProcessInput, ProcessOutput, ProcessRequester};
+pub use report::{Report, Severity};
+pub use semaphore::{Mutex, MutexGuard, Semaphore};
+pub use signal::{Signal, SignalValue};
+pub use state::Update;
+pub use transport::{Command, LocalTime, Payload, Response, Router, Transport, Transported};
+pub use wait::Trigger;
+pub use wave::{SignalLine, WaveSink};
+
+pub(crate) use driver::{Upcoming, WorldDriver};
 
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
 use crate::time::{ClockId, Cycle, Tick};
-use crate::world::event::Event;
-use crate::world::event_queue::QueueKind;
-use crate::world::process::{Body, Entry, Method, Process};
-use crate::world::signal::{Signal, SignalValue};
-use crate::world::state::{Update, WorldState};
-use crate::world::wait::{Plan, Trigger, Waiting, What};
+use crate::world::process::{Body, Entry, Method};
+use crate::world::state::WorldState;
+use crate::world::wait::{Plan, Waiting, What};
 
 /// Makes events, signals and processes, and is what processes wait with. Clones mean the same
 /// world.

@@ -7,13 +7,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::channel::in_port::InPort;
-use crate::channel::message::Message;
-use crate::channel::out_port::OutPort;
-use crate::channel::ports::Ports;
+use crate::channel::{InPort, Message, OutPort, Ports};
 use crate::component::Component;
-use crate::evaluation::context::Context;
-use crate::evaluation::next::Next;
+use crate::evaluation::{Context, Next};
 use crate::world::World;
 use crate::world::state::PortEntry;
 use crate::world::wait::{Plan, What};

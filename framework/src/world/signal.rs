@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::observe::sample::{Sample, Shape};
+use crate::observe::{Sample, Shape};
 use crate::world::Core;
 use crate::world::event::Event;
 use crate::world::state::Update;

@@ -5,7 +5,7 @@
 
 use std::rc::{Rc, Weak};
 
-use crate::observe::sample::{Sample, Shape};
+use crate::observe::{Sample, Shape};
 use crate::time::Tick;
 use crate::world::World;
 

@@ -9,6 +9,7 @@ mod deadlock;
 mod elaboration;
 mod events;
 mod graphs;
+mod layers;
 mod new_process;
 mod parallel;
 mod parts;

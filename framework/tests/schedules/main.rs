@@ -34,27 +34,19 @@ mod sources {
 }
 
 // The sources name each other from the root of their crate.
-pub(crate) use sources::channel::any_port::Direction;
-pub(crate) use sources::channel::in_port::InPort;
-pub(crate) use sources::channel::link::{Link, Width};
-pub(crate) use sources::channel::out_port::OutPort;
-pub(crate) use sources::channel::ports::{Port, Ports};
-pub(crate) use sources::channel::published::{Observed, Published};
-pub(crate) use sources::channel::tap::{Credit, Tap, Transit};
+pub(crate) use sources::channel::{
+    Credit, Direction, InPort, Link, Observed, OutPort, Port, Ports, Published, Tap, Transit, Width,
+};
 pub(crate) use sources::component::Component;
-pub(crate) use sources::engine::options::EngineOptions;
-pub(crate) use sources::engine::simulation::Simulation;
-pub(crate) use sources::engine::simulation::outcome::{Outcome, RunLimits};
-pub(crate) use sources::evaluation::context::Context;
-pub(crate) use sources::evaluation::next::Next;
-pub(crate) use sources::observe::probe::Probe;
-pub(crate) use sources::test_bench::sink::Sink;
-pub(crate) use sources::time::Cycle;
-pub(crate) use sources::time::{Frequency, Tick};
+pub(crate) use sources::engine::{EngineOptions, Outcome, RunLimits, Simulation};
+pub(crate) use sources::evaluation::{Context, Next};
+pub(crate) use sources::observe::Probe;
+pub(crate) use sources::test_bench::Sink;
+pub(crate) use sources::time::{Cycle, Frequency, Tick};
 pub(crate) use sources::world::World;
 use sources::*;
 
-use sources::engine::elaboration::builder::SystemBuilder;
+use sources::engine::SystemBuilder;
 
 /// Takes messages, counts and adds them up, passes each on after a while as long as it lives, and
 /// tells everybody when it has seen many.
@@ -132,7 +124,7 @@ impl Component for Node {
         Next::Until(self.next)
     }
 
-    fn statistics(&self, s: &mut sources::observe::statistics::Statistics<'_>) {
+    fn statistics(&self, s: &mut sources::observe::Statistics<'_>) {
         s.counter("sum", "1", "What it saw and when.", self.sum);
         s.counter("taken", "messages", "Messages taken.", self.taken);
     }

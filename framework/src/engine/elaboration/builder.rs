@@ -1,13 +1,12 @@
 //! Putting a system together: clocks, instances, wires, and the checks of elaboration.
 
-use crate::channel::link::Link;
+use crate::channel::Link;
 use crate::component::Component;
 use crate::engine::elaboration::elaborate::Elaboration;
 use crate::engine::elaboration::error::{ElaborationErrors, Origin};
 use crate::engine::simulation::Simulation;
 use crate::time::{ClockId, Frequency};
-use crate::world::World;
-use crate::world::driver::WorldDriver;
+use crate::world::{World, WorldDriver};
 
 pub(super) struct NewInstance {
     pub(super) path: String,

@@ -6,17 +6,15 @@ use std::collections::btree_map::Entry;
 
 use warpweave_params::nearest;
 
-use crate::channel::any_port::{ChannelTerms, Direction, End};
-use crate::channel::link::{Link, Width};
-use crate::channel::ports::Ports;
+use crate::channel::{ChannelTerms, Direction, End, Link, Ports, Width};
 use crate::component::Component;
 use crate::engine::elaboration::builder::{NewInstance, NewWire, SystemBuilder};
 use crate::engine::elaboration::error::{ElaborationError, ElaborationErrors, Origin};
-use crate::engine::partition::place::Place;
+use crate::engine::partition::Place;
 use crate::engine::simulation::{ChannelInfo, Instance, Simulation};
-use crate::evaluation::schedule::Target;
+use crate::evaluation::Target;
 use crate::time::{ClockSetError, Frequency, TimeBase};
-use crate::world::driver::WorldDriver;
+use crate::world::WorldDriver;
 
 struct PortInfo {
     name: String,

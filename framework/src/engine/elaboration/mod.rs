@@ -1,4 +1,17 @@
-pub(crate) mod builder;
-pub(crate) mod elaborate;
-pub(crate) mod error;
+//! From clocks, instances and wires to a simulation.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `builder` | what is collected, in any order |
+//! | `elaborate` | every check of the system as a whole, and joining the ports of one that passes |
+//! | `error` | what is wrong with a system, all of it at once |
+//! | `process_ports` | ports of processes as parts of a system |
+
+mod builder;
+mod elaborate;
+mod error;
 mod process_ports;
+
+pub use builder::SystemBuilder;
+pub use elaborate::connectable_names;
+pub use error::{ElaborationError, ElaborationErrors, Origin};

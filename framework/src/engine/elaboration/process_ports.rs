@@ -1,9 +1,9 @@
 //! Ports of processes as parts of a system.
 
-use crate::channel::message::Message;
+use crate::channel::Message;
 use crate::engine::elaboration::builder::SystemBuilder;
 use crate::time::ClockId;
-use crate::world::process_port::{ProcessInput, ProcessOutput, ProcessRequester};
+use crate::world::{ProcessInput, ProcessOutput, ProcessRequester};
 
 impl SystemBuilder {
     /// Adds an input for processes, clocked by `clock`; its wire ends at `path.input`.

@@ -13,14 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::channel::ring::Vacancy;
+use crate::channel::Vacancy;
 use crate::engine::parallel::cut::Cut;
 use crate::engine::parallel::tally::{Cells, Found, Tally, earlier};
-use crate::engine::partition::place::Place;
-use crate::engine::partition::window::{Background, Window};
-use crate::evaluation::schedule::NEVER;
-use crate::evaluation::shared::{Across, Failure, Sink};
-use crate::observe::probe::ProbeSink;
+use crate::engine::partition::{Background, Place, Window};
+use crate::evaluation::{Across, Failure, NEVER, Sink};
+use crate::observe::ProbeSink;
 use crate::sync::Mutex;
 use crate::time::{TICK_MAX, Tick};
 

@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use crate::channel::cut::Boundary;
-use crate::engine::partition::place::Place;
+use crate::channel::Boundary;
+use crate::engine::partition::Place;
 
 /// One channel or published wire that crosses partitions.
 pub(crate) struct Cut {

@@ -1,5 +1,22 @@
-pub(crate) mod barrier;
-pub(crate) mod coordinator;
-pub(crate) mod cut;
-pub(crate) mod tally;
-pub(crate) mod threads;
+//! Several partitions side by side: windows in which each works by itself, meetings between them.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `coordinator` | derives the next window, or the end, from what partitions did |
+//! | `tally` | what they did, added up |
+//! | `cut` | channels between partitions |
+//! | `threads`, `barrier` | who runs which partition, and where threads meet |
+//!
+//! A system that is not divided is one partition with one long window: the same code.
+
+mod barrier;
+mod coordinator;
+mod cut;
+mod tally;
+mod threads;
+
+pub use coordinator::RunStep;
+
+pub(crate) use coordinator::{Coordinator, Limits, RunEnd, Stop};
+pub(crate) use cut::Cut;
+pub(crate) use threads::run_windows;

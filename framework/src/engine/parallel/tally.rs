@@ -1,11 +1,10 @@
 //! What partitions did in a window and have before them, added up for the coordinator.
 
-use crate::engine::partition::Partition;
-use crate::engine::partition::window::{Ahead, Window};
-use crate::evaluation::shared::Across;
+use crate::engine::partition::{Ahead, Partition, Window};
+use crate::evaluation::Across;
 use crate::sync::Mutex;
 use crate::time::Tick;
-use crate::world::driver::WorldDriver;
+use crate::world::WorldDriver;
 
 /// The partitions of a run, each in the hands of one thread at a time.
 pub(crate) type Cells<'a> = [Mutex<&'a mut Partition>];

@@ -3,13 +3,13 @@
 use crate::engine::parallel::barrier::Barrier;
 use crate::engine::parallel::coordinator::{Coordinator, Limits, RunEnd, RunStep};
 use crate::engine::parallel::tally::{Cells, Tally};
-use crate::engine::partition::window::Window;
+use crate::engine::partition::Window;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, scope};
-use crate::world::driver::WorldDriver;
+use crate::world::WorldDriver;
 
 /// Runs windows until the coordinator ends the run. `world` belongs to partition 0, which stays
 /// on the calling thread.
-pub(crate) fn run(
+pub(crate) fn run_windows(
     cells: &Cells<'_>,
     coordinator: &mut Coordinator,
     limits: &Limits<'_>,

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluation::next::Next;
-use crate::observe::reason::Reason;
+use crate::evaluation::Next;
+use crate::observe::Reason;
 use crate::time::Cycle;
 
 /// Cycles of one component charged to what it waited for.

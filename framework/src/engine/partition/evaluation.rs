@@ -1,13 +1,8 @@
 //! Evaluating those awake in one cycle of one clock.
 
 use crate::engine::partition::Slot;
-use crate::evaluation::context::Context;
-use crate::evaluation::next::Next;
-use crate::evaluation::schedule::Sweep;
-use crate::evaluation::shared::Sink;
-use crate::observe::contents::Blocked;
-use crate::observe::probe::Probe;
-use crate::observe::reason::Reason;
+use crate::evaluation::{Context, Next, Sink, Sweep};
+use crate::observe::{Blocked, Probe, Reason};
 use crate::time::Tick;
 
 /// Records what an evaluation changed in what the component shows and in what it waits for.

@@ -1,25 +1,37 @@
 //! A part of the system that one thread evaluates: components with their schedules.
+//!
+//! | file | holds |
+//! |---|---|
+//! | this one | a partition, and the loop that evaluates what is due |
+//! | `evaluation` | evaluating those awake in one cycle of one clock |
+//! | `activity` | what a component did with its cycles |
+//! | `window` | how far a partition may go on by itself |
+//! | `world_side` | the event world, as the partition that drives it sees it |
+//! | `place` | where an instance is |
+//!
+//! It knows no other partition: [`crate::engine::parallel`] says how far to go and carries wake-ups
+//! across.
 
-pub(crate) mod activity;
+mod activity;
 mod evaluation;
-pub(crate) mod place;
-pub(crate) mod window;
+mod place;
+mod window;
 mod world_side;
+
+pub(crate) use activity::Activity;
+pub(crate) use place::Place;
+pub(crate) use window::{Ahead, Background, Window};
 
 use warpweave_random::{GAMMA, mix};
 
 use crate::component::Component;
 use crate::engine::options::{EngineOptions, Order};
-use crate::engine::partition::activity::Activity;
 use crate::engine::partition::evaluation::{evaluate, evaluate_groups, evaluate_word, record};
-use crate::engine::partition::window::{Ahead, Background, Window};
 use crate::engine::partition::world_side::WorldSide;
-use crate::evaluation::context::Context;
-use crate::evaluation::schedule::{DomainSchedule, NEVER, Sweep, Target};
-use crate::evaluation::shared::Shared;
-use crate::observe::contents::Shown;
+use crate::evaluation::{Context, DomainSchedule, NEVER, Shared, Sweep, Target};
+use crate::observe::Shown;
 use crate::time::{Cycle, Tick, TimeBase};
-use crate::world::driver::WorldDriver;
+use crate::world::WorldDriver;
 
 /// One component with what the engine keeps about it.
 pub(crate) struct Slot {

@@ -1,6 +1,6 @@
 //! Where an instance is evaluated.
 
-use crate::evaluation::schedule::Target;
+use crate::evaluation::Target;
 
 /// The partition of an instance, and where in it the instance is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

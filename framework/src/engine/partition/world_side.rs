@@ -1,11 +1,10 @@
 //! The event world, as the partition that drives it sees it.
 
 use crate::engine::partition::WORLD;
-use crate::evaluation::schedule::{DomainSchedule, Target};
-use crate::evaluation::shared::{Failure, Shared};
-use crate::observe::probe::Probe;
+use crate::evaluation::{DomainSchedule, Failure, Shared, Target};
+use crate::observe::Probe;
 use crate::time::Tick;
-use crate::world::driver::{Upcoming, WorldDriver};
+use crate::world::{Upcoming, WorldDriver};
 
 /// What the partition that drives the event world keeps of it; in other partitions empty.
 #[derive(Default)]

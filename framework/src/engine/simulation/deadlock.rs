@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::channel::any_port::Direction;
+use crate::channel::Direction;
 use crate::engine::simulation::{ChannelInfo, Simulation};
-use crate::observe::reason::Reason;
-use crate::observe::waits::Waits;
+use crate::observe::{Reason, Waits};
 use crate::time::Tick;
 
 /// The state of a run in which nothing can happen, or nothing useful does.

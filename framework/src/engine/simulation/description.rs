@@ -3,7 +3,7 @@
 use crate::engine::simulation::{ChannelInfo, Simulation};
 
 impl Simulation {
-    /// Index of the clock of this name, for [`TimeBase::period`].
+    /// Index of the clock of this name, for [`crate::TimeBase::period`].
     pub fn clock(&self, name: &str) -> Option<usize> {
         self.clock_names.iter().position(|n| n == name)
     }

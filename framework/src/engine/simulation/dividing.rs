@@ -3,7 +3,7 @@
 use crate::engine::division;
 use crate::engine::division::{Edge, Goal, Parts};
 use crate::engine::simulation::{ChannelInfo, Simulation};
-use crate::world::driver::WorldDriver;
+use crate::world::WorldDriver;
 
 /// Cycles of the slowest clock that a run may go on after its end was decided.
 const STOP_DELAY_CYCLES: u64 = 64;

@@ -1,34 +1,41 @@
 //! A system ready to run: how it is told to, what it says afterwards.
+//!
+//! | file | holds |
+//! |---|---|
+//! | this one | the simulation: runs, and what every instance did |
+//! | `outcome` | when a run stops, and how it ended |
+//! | `deadlock` | who waits for whom when nothing moves any more |
+//! | `description` | its parts by name |
+//! | `recording` | what it shows to recordings |
+//! | `dividing`, `moving` | which instance belongs to which partition, and taking it there |
+//! | `taps` | putting taps on ports |
 
-pub(crate) mod deadlock;
+mod deadlock;
 mod description;
-pub(crate) mod dividing;
+mod dividing;
 mod moving;
-pub(crate) mod outcome;
+mod outcome;
 mod recording;
-pub(crate) mod taps;
+mod taps;
+
+pub use deadlock::{DeadlockReport, WaitEdge};
+pub use dividing::Division;
+pub use outcome::{Outcome, RunLimits};
+pub use taps::{PortAddress, TapError};
 
 use std::sync::atomic::Ordering;
 
-use crate::channel::link::Link;
-use crate::channel::ports::{Port, Ports};
+use crate::channel::{Link, Port, Ports};
 use crate::component::Component;
 use crate::engine::division::Goal;
 use crate::engine::options::EngineOptions;
-use crate::engine::parallel::coordinator::{Coordinator, Limits, RunEnd, RunStep};
-use crate::engine::parallel::threads;
-use crate::engine::partition::activity::Activity;
-use crate::engine::partition::place::Place;
-use crate::engine::partition::window::Background;
-use crate::engine::partition::{Partition, Slot};
-use crate::engine::simulation::deadlock::DeadlockReport;
-use crate::engine::simulation::outcome::{Outcome, RunLimits};
-use crate::evaluation::schedule::Target;
-use crate::observe::reason::Reason;
-use crate::observe::statistics::{InstanceStatistics, Statistics};
+use crate::engine::parallel::{Coordinator, Limits, RunEnd, RunStep, run_windows};
+use crate::engine::partition::{Activity, Background, Partition, Place, Slot};
+use crate::evaluation::Target;
+use crate::observe::{InstanceStatistics, Reason, Statistics};
 use crate::sync::Mutex;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
-use crate::world::driver::WorldDriver;
+use crate::world::WorldDriver;
 
 /// An instance of a component in an elaborated system.
 pub(crate) struct Instance {
@@ -187,7 +194,7 @@ impl Simulation {
         }
         (self.partitions[0].world).begin(world.and_then(WorldDriver::upcoming));
         let cells: Vec<_> = self.partitions.iter_mut().map(Mutex::new).collect();
-        let end = threads::run(
+        let end = run_windows(
             &cells,
             &mut self.coordinator,
             &bounds,

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::channel::any_port::{End, Reach};
-use crate::channel::cut::Positions;
+use crate::channel::{End, Ports, Positions, Reach};
 use crate::engine::division;
-use crate::engine::parallel::cut::Cut;
-use crate::engine::partition::place::Place;
-use crate::engine::partition::{Partition, Slot};
+use crate::engine::parallel::Cut;
+use crate::engine::partition::{Partition, Place, Slot};
 use crate::engine::simulation::Simulation;
-use crate::evaluation::schedule::Target;
+use crate::evaluation::Target;
 use crate::time::{Cycle, Tick};
 
 /// What is scheduled in the whole system, by instance.
@@ -170,25 +168,24 @@ impl Simulation {
             let partition = &mut self.partitions[partition as usize];
             let mut waiting = Vec::new();
             let slot = &mut partition.slots[target.domain as usize][target.index as usize];
-            slot.component
-                .ports(&mut crate::channel::ports::Ports::new(&mut |port| {
-                    let channels = ends.get(&(number, port.name)).into_iter().flatten();
-                    for channel in channels {
-                        let (forward, back) = &reaches[*channel];
-                        let output = match port.port.end() {
-                            End::Output(output) => output,
-                            End::Input(input) => {
-                                input.place_sender(back.clone());
-                                continue;
-                            }
-                        };
-                        let seen = output.place_receiver(*channel as u32, forward.clone());
-                        if let (Some((boundary, waits)), Reach::Cut(cut, _)) = (seen, forward) {
-                            cuts[*cut as usize].boundary = Some(boundary);
-                            waiting.extend(waits.then_some(*cut));
+            slot.component.ports(&mut Ports::new(&mut |port| {
+                let channels = ends.get(&(number, port.name)).into_iter().flatten();
+                for channel in channels {
+                    let (forward, back) = &reaches[*channel];
+                    let output = match port.port.end() {
+                        End::Output(output) => output,
+                        End::Input(input) => {
+                            input.place_sender(back.clone());
+                            continue;
                         }
+                    };
+                    let seen = output.place_receiver(*channel as u32, forward.clone());
+                    if let (Some((boundary, waits)), Reach::Cut(cut, _)) = (seen, forward) {
+                        cuts[*cut as usize].boundary = Some(boundary);
+                        waiting.extend(waits.then_some(*cut));
                     }
-                }));
+                }
+            }));
             partition.shared.across.waiting.append(&mut waiting);
         }
         self.coordinator.lookahead = division::lookahead(&self.edges(), &self.partition_numbers());

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::channel::any_port::Direction;
+use crate::channel::Direction;
 use crate::engine::simulation::Simulation;
-use crate::evaluation::shared::Sink;
-use crate::observe::contents::levels;
-use crate::observe::probe::ProbeSink;
+use crate::evaluation::Sink;
+use crate::observe::{ProbeSink, levels};
 use crate::time::Tick;
-use crate::world::driver::WorldDriver;
-use crate::world::wave::SignalLine;
+use crate::world::{SignalLine, WorldDriver};
 
 impl Simulation {
     /// Sends every instrumentation event from now on to `sink`, or to nobody.

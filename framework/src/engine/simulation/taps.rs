@@ -5,13 +5,7 @@ use std::any::{Any, type_name};
 use thiserror::Error;
 use warpweave_params::nearest;
 
-use crate::channel::any_port::Direction;
-use crate::channel::in_port::InPort;
-use crate::channel::message::Message;
-use crate::channel::out_port::OutPort;
-use crate::channel::ports::Port;
-use crate::channel::stall::StallInjector;
-use crate::channel::tap::Tap;
+use crate::channel::{Direction, InPort, Message, OutPort, Port, StallInjector, Tap};
 use crate::engine::simulation::Simulation;
 
 /// A port that cannot be tapped.
@@ -199,9 +193,9 @@ fn attach<T: Message>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_bench::Sink;
+    use crate::test_bench::Source;
     use crate::test_bench::TestBench;
-    use crate::test_bench::sink::Sink;
-    use crate::test_bench::source::Source;
     use crate::{Component, Context, Credit, Link, Next, Outcome, Ports, Transit};
 
     #[derive(Default)]
