@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::rc::Rc;
 
+use crate::state::Id;
 use crate::time::Tick;
 use crate::world::Core;
 use crate::world::event_queue::Placed;
@@ -45,7 +46,7 @@ pub(crate) enum Who {
     Method(u32),
     /// Those of [`WorldState::listeners`] at this place.
     Many(u32),
-    /// The wait whose deadline this is.
+    /// The wait in this place, whose deadline this is.
     Wait(u32),
 }
 
@@ -103,7 +104,7 @@ impl Placed for EventState {
 pub(crate) struct Listeners {
     pub(crate) methods: Vec<u32>,
     /// Armed waits, and which of its events this one is to each.
-    pub(crate) waits: Vec<(u32, usize)>,
+    pub(crate) waits: Vec<(Id, usize)>,
 }
 
 impl Event {

@@ -164,7 +164,7 @@ impl World {
         sensitivity: &[&Event],
         body: impl FnMut() + 'static,
     ) -> Process {
-        let process = self.add(name.as_ref(), Some(Box::pin(Method(body))), true);
+        let process = self.add(name.as_ref(), Box::pin(Method(body)), true);
         let mut state = self.core.world.borrow_mut();
         for event in sensitivity {
             state.add_method(event.id, process.id);
@@ -179,7 +179,7 @@ impl World {
         name: impl AsRef<str>,
         body: impl Future<Output = ()> + 'static,
     ) -> Process {
-        let process = self.add(name.as_ref(), Some(Box::pin(body)), false);
+        let process = self.add(name.as_ref(), Box::pin(body), false);
         self.core.world.borrow_mut().make_runnable(process.id);
         process
     }

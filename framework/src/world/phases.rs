@@ -3,7 +3,7 @@
 use crate::time::Tick;
 use crate::world::World;
 use crate::world::driver::Upcoming;
-use crate::world::process::{Body, Readiness, fetch};
+use crate::world::process::{Body, Over, Readiness, fetch};
 use crate::world::state::{FEW, WorldState};
 
 impl World {
@@ -44,7 +44,7 @@ impl World {
             let mut state = self.core.world.borrow_mut();
             if state.chores {
                 drop(state);
-                self.do_chores(&mut bodies);
+                self.do_chores(&mut bodies, runs);
                 continue;
             }
             let Some(&process) = state.runnable.get(runs) else {
@@ -56,34 +56,37 @@ impl World {
                 return;
             }
             runs += 1;
-            // Without a body it was killed while it waited for its turn.
-            if let Some(body) = &mut bodies[process as usize] {
-                state.readiness[process as usize] = Readiness::Waiting;
-                state.current = Some(process);
-                drop(state);
-                if body.as_mut().run() {
-                    self.end(process, &mut bodies);
-                }
+            state.readiness[process as usize] = Readiness::Waiting;
+            state.current = Some(process);
+            drop(state);
+            if bodies[process as usize].as_mut().run() {
+                self.end(process, &mut bodies);
             }
         }
     }
 
     #[inline(never)]
     fn end(&self, process: u32, bodies: &mut [Body]) {
-        bodies[process as usize] = None;
+        bodies[process as usize] = Box::pin(Over);
         self.core.world.borrow_mut().end_process(process);
     }
 
-    /// Puts new bodies in their places and takes those of killed processes away.
+    /// Puts new bodies in their places, and takes those of killed processes away, with their turns
+    /// after the first `runs`.
     #[inline(never)]
-    fn do_chores(&self, bodies: &mut Vec<Body>) {
+    fn do_chores(&self, bodies: &mut Vec<Body>, runs: usize) {
         let mut state = self.core.world.borrow_mut();
         state.chores = false;
         state.set_run_limit();
         bodies.append(&mut state.added);
         state.current = None;
         while let Some(process) = state.killed.pop() {
-            let body = bodies[process as usize].take();
+            let mut turn = 0;
+            state.runnable.retain(|other| {
+                turn += 1;
+                turn <= runs || *other != process
+            });
+            let body = std::mem::replace(&mut bodies[process as usize], Box::pin(Over));
             // What it gives back when it goes must find the world free.
             drop(state);
             drop(body);

@@ -8,6 +8,7 @@ use std::task::{Context as TaskContext, Waker};
 use prefetch_index::prefetch_index;
 
 use super::Core;
+use crate::state::Id;
 use crate::world::event::Event;
 
 /// A process of a world. Clones mean the same process; dropping the handle changes nothing.
@@ -17,15 +18,13 @@ pub struct Process {
     pub(super) id: u32,
 }
 
-/// What a process does, until it has ended.
-pub(super) type Body = Option<Pin<Box<dyn Run>>>;
+/// What a process does.
+pub(super) type Body = Pin<Box<dyn Run>>;
 
 /// Has the cache fetch what `process` does.
 #[inline(always)]
 pub(super) fn fetch(bodies: &[Body], process: u32) {
-    if let Some(body) = &bodies[process as usize] {
-        body.fetch();
-    }
+    bodies[process as usize].fetch();
 }
 
 /// What a process does in one turn.
@@ -58,6 +57,17 @@ impl<F: FnMut()> Run for Method<F> {
     }
 }
 
+/// In place of a process that has ended; never runnable.
+pub(super) struct Over;
+
+impl Run for Over {
+    fn run(self: Pin<&mut Self>) -> bool {
+        false
+    }
+
+    fn fetch(&self) {}
+}
+
 /// A process that suspends where it awaits.
 impl<F: Future<Output = ()>> Run for F {
     fn run(self: Pin<&mut Self>) -> bool {
@@ -76,7 +86,7 @@ pub(super) struct Entry {
     pub(super) background: bool,
     pub(super) is_method: bool,
     /// The wait that stands for its sensitivity in its next trigger.
-    pub(super) next_trigger: Option<u32>,
+    pub(super) next_trigger: Option<Id>,
     /// Notified at its end, once somebody asked for it.
     pub(super) ended: Option<u32>,
 }

@@ -7,6 +7,7 @@ use prefetch_index::prefetch_index;
 use super::names::Names;
 use super::process::{Body, Entry, Readiness};
 use super::wait::{NEVER, Plan, Wait, What};
+use crate::state::{Id, IdTable};
 use crate::time::{ClockId, TICK_MAX};
 use crate::world::event::{EventState, Listeners, NONE, Who};
 use crate::world::event_queue::EventQueue;
@@ -37,7 +38,7 @@ pub(crate) struct WorldState {
     pub(crate) listeners: Vec<Listeners>,
     /// Events notified for the next delta cycle.
     pub(crate) delta_events: Vec<u32>,
-    pub(super) delta_waits: Vec<u32>,
+    pub(super) delta_waits: Vec<Id>,
     pub(super) runnable: Vec<u32>,
     pub(crate) updates: Vec<Rc<dyn Update>>,
     /// By process; apart from the rest, because every event looks at it.
@@ -52,8 +53,9 @@ pub(crate) struct WorldState {
     pub(super) killed: Vec<u32>,
     /// The process that runs now.
     pub(crate) current: Option<u32>,
-    waits: Vec<Wait>,
-    free_waits: Vec<u32>,
+    waits: IdTable<Wait>,
+    /// By place of a wait.
+    deadlines: Vec<Deadline>,
     pub(crate) ports: Vec<PortEntry>,
     /// Instances whose ports processes have just turned to.
     pub(crate) port_wakes: Vec<u32>,
@@ -69,7 +71,8 @@ pub(crate) struct WorldState {
     pub(crate) reports: Reports,
     /// Empty lists that keep their memory for the next delta cycle.
     spare_ids: Vec<u32>,
-    spare_waits: Vec<(u32, usize)>,
+    spare_delta_waits: Vec<Id>,
+    spare_waits: Vec<(Id, usize)>,
     pub(super) spare_updates: Vec<Rc<dyn Update>>,
 }
 
@@ -77,7 +80,15 @@ pub(crate) struct WorldState {
 pub(crate) struct PortEntry {
     pub(crate) name: String,
     pub(crate) instance: u32,
-    pub(crate) waiting: Option<u32>,
+    pub(crate) waiting: Option<Id>,
+}
+
+/// The deadlines of the waits in one place, one after the other.
+struct Deadline {
+    /// Their entry among the events.
+    event: u32,
+    /// The wait that is in the place, or the last one.
+    wait: Id,
 }
 
 /// [`Wait::which`] of a wait that ended by its deadline.
@@ -102,8 +113,8 @@ impl WorldState {
             added: Vec::new(),
             killed: Vec::new(),
             current: None,
-            waits: Vec::new(),
-            free_waits: Vec::new(),
+            waits: IdTable::default(),
+            deadlines: Vec::new(),
             ports: Vec::new(),
             port_wakes: Vec::new(),
             periods: Vec::new(),
@@ -116,6 +127,7 @@ impl WorldState {
             waves: Waves::default(),
             reports: Reports::default(),
             spare_ids: Vec::new(),
+            spare_delta_waits: Vec::new(),
             spare_waits: Vec::new(),
             spare_updates: Vec::new(),
         }
@@ -211,11 +223,15 @@ impl WorldState {
         for event in due.drain(..) {
             self.trigger(event);
         }
-        std::mem::swap(&mut due, &mut self.delta_waits);
-        for wait in due.drain(..) {
-            self.end_wait(wait, 0);
-        }
         self.spare_ids = due;
+        if !self.delta_waits.is_empty() {
+            let mut due = std::mem::take(&mut self.spare_delta_waits);
+            std::mem::swap(&mut due, &mut self.delta_waits);
+            for wait in due.drain(..) {
+                self.end_wait(wait, 0);
+            }
+            self.spare_delta_waits = due;
+        }
     }
 
     /// Makes everybody runnable who waits for `event`. The process that runs now must not be
@@ -263,7 +279,10 @@ impl WorldState {
             Who::Nobody => return,
             Who::Method(method) => return self.run_sensitive(method),
             Who::Many(others) => others,
-            Who::Wait(wait) => return self.end_wait(wait, DEADLINE),
+            Who::Wait(place) => {
+                let wait = self.deadlines[place as usize].wait;
+                return self.end_wait(wait, DEADLINE);
+            }
         };
         for i in 0..self.listeners[others as usize].methods.len() {
             let method = self.listeners[others as usize].methods[i];
@@ -279,24 +298,24 @@ impl WorldState {
     }
 
     #[inline(never)]
-    fn end_wait(&mut self, wait: u32, which: usize) {
-        let entry = &mut self.waits[wait as usize];
+    fn end_wait(&mut self, wait: Id, which: usize) {
         // Another of several events may have ended it already.
-        if entry.missing == 0 {
+        let Some(entry) = self.waits.get_mut(wait).filter(|w| w.missing > 0) else {
             return;
-        }
+        };
         let timed_out = which == DEADLINE;
         entry.missing = if timed_out { 0 } else { entry.missing - 1 };
         entry.which = which;
         if entry.missing > 0 {
             return;
         }
-        let (process, of_method, timer) = (entry.process, entry.of_method, entry.timer);
+        let (process, of_method) = (entry.process, entry.of_method);
         if entry.deadline != NEVER {
             let deadline = std::mem::replace(&mut entry.deadline, NEVER);
             // One that is due now has left the queue, and finds this wait over.
             if deadline > self.now {
-                self.queue.remove(&mut self.events, deadline, timer);
+                let event = self.deadlines[wait.place()].event;
+                self.queue.remove(&mut self.events, deadline, event);
             }
         }
         if of_method {
@@ -307,16 +326,23 @@ impl WorldState {
     }
 
     /// Arms a wait of the process that runs now.
-    pub(super) fn arm_current(&mut self, plan: Plan) -> u32 {
+    pub(super) fn arm_current(&mut self, plan: Plan) -> Id {
         let process = self
             .current
             .expect("kernel objects are awaited by processes of their world only");
         self.arm(process, plan, false)
     }
 
-    fn arm(&mut self, process: u32, plan: Plan, of_method: bool) -> u32 {
+    fn arm(&mut self, process: u32, plan: Plan, of_method: bool) -> Id {
         let Plan { what, deadline } = plan;
-        let wait = self.free_waits.pop().unwrap_or(self.waits.len() as u32);
+        let wait = self.waits.insert(Wait {
+            process,
+            missing: what.count(),
+            which: 0,
+            of_method,
+            what: What::Time,
+            deadline,
+        });
         for (which, event) in what.events().iter().enumerate() {
             self.listeners(*event).waits.push((wait, which));
         }
@@ -330,53 +356,40 @@ impl WorldState {
             }
             _ => {}
         }
-        let new = wait as usize == self.waits.len();
-        let timer = if new {
-            self.add_event("", &Who::Wait(wait))
+        self.waits[wait].what = what;
+        let place = wait.place();
+        if place == self.deadlines.len() {
+            let event = self.add_event("", &Who::Wait(place as u32));
+            self.deadlines.push(Deadline { event, wait });
         } else {
-            self.waits[wait as usize].timer
-        };
-        let entry = Wait {
-            process,
-            timer,
-            missing: what.count(),
-            which: 0,
-            of_method,
-            what,
-            deadline,
-        };
-        if new {
-            self.waits.push(entry);
-        } else {
-            self.waits[wait as usize] = entry;
+            self.deadlines[place].wait = wait;
         }
         if deadline != NEVER {
-            self.schedule(deadline, timer);
+            self.schedule(deadline, self.deadlines[place].event);
         }
         wait
     }
 
     /// Which event ended `wait`, if it has ended.
-    pub(super) fn ended_with(&self, wait: u32) -> Option<usize> {
-        let entry = &self.waits[wait as usize];
+    pub(super) fn ended_with(&self, wait: Id) -> Option<usize> {
+        let entry = &self.waits[wait];
         (entry.missing == 0).then_some(entry.which)
     }
 
     /// Forgets a wait, ended or not.
-    pub(super) fn disarm(&mut self, wait: u32) {
-        let entry = &mut self.waits[wait as usize];
-        let what = std::mem::replace(&mut entry.what, What::Time);
-        let ended = std::mem::take(&mut entry.missing) == 0;
-        let deadline = std::mem::replace(&mut entry.deadline, NEVER);
-        let timer = entry.timer;
-        if deadline != NEVER {
-            self.queue.remove(&mut self.events, deadline, timer);
+    pub(super) fn disarm(&mut self, wait: Id) {
+        let entry = self.waits.remove(wait);
+        let entry = entry.expect("a wait is forgotten once");
+        let ended = entry.missing == 0;
+        if entry.deadline != NEVER {
+            let event = self.deadlines[wait.place()].event;
+            self.queue.remove(&mut self.events, entry.deadline, event);
         }
-        match &what {
+        match &entry.what {
             // What has come took itself off.
             What::One(_) | What::All(_) | What::Port(_) | What::Delta if ended => {}
             What::One(_) | What::Any(_) | What::All(_) => {
-                for event in what.events() {
+                for event in entry.what.events() {
                     let waits = &mut self.listeners(*event).waits;
                     waits.retain(|(w, _)| *w != wait);
                 }
@@ -385,7 +398,6 @@ impl WorldState {
             What::Port(port) => self.ports[*port as usize].waiting = None,
             What::Time => {}
         }
-        self.free_waits.push(wait);
     }
 
     pub(super) fn set_next_trigger(&mut self, plan: Plan) {
@@ -452,7 +464,7 @@ impl WorldState {
 
     /// Every suspended process with what it waits for.
     pub(super) fn waiting(&self) -> Vec<(String, String)> {
-        let mut waits: Vec<_> = self.waits.iter().filter(|w| w.missing > 0).collect();
+        let mut waits: Vec<_> = self.waits.values().filter(|w| w.missing > 0).collect();
         waits.sort_by_key(|w| w.process);
         waits
             .iter()

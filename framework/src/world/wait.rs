@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll};
 
 use super::Core;
+use crate::state::Id;
 use crate::world::event::Event;
 
 /// When a method runs next, in place of its sensitivity (SystemC's `next_trigger`).
@@ -137,8 +138,6 @@ impl What {
 /// One armed wait.
 pub(super) struct Wait {
     pub(super) process: u32,
-    /// The entry of its deadline among the events.
-    pub(super) timer: u32,
     /// Notifications still missing; 0 once it has ended.
     pub(super) missing: u32,
     /// Which of several events came last.
@@ -157,7 +156,7 @@ pub(crate) struct Waiting {
 
 enum Stage {
     Planned(Plan),
-    Armed(u32),
+    Armed(Id),
     Over,
 }
 
