@@ -64,9 +64,9 @@ fn carries_the_same(a: &MemResponse, b: &MemResponse) -> bool {
 pub struct ClusterPortSpec {
     /// Compute units of the cluster, 1 to 4096.
     pub up_ports: u32,
-    /// Requests that the injection buffer holds. Source: 8, proposed for the coalescing study.
+    /// Requests that the injection buffer holds. Source: 8, own choice.
     pub injection_depth: u32,
-    /// Responses that the response FIFO holds. Source: 16, proposed for the coalescing study.
+    /// Responses that the response FIFO holds. Source: 16, own choice.
     pub response_depth: u32,
     /// Cycles a request takes through the port, at least 1.
     pub request_cycles: u32,
@@ -76,7 +76,7 @@ pub struct ClusterPortSpec {
     pub outstanding: u32,
     /// The response bus reaches all compute units at once: responses that follow each other in the
     /// FIFO and carry the same bytes of the same line to different compute units leave together.
-    /// Source: off in the coalescing study's baseline.
+    /// Source: off in the ICC paper's baseline.
     #[serde(default)]
     pub broadcast: bool,
 }

@@ -29,12 +29,12 @@ use crate::bloom::{BloomFilter, BloomKey, BloomSpec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReuseMonitorSpec {
-    /// Size of each of the three Bloom filters. The paper's 1000 keys at 10 % false positives need
-    /// 4793 bits; it states 605 bytes, which is 4840.
+    /// Size of each of the three Bloom filters. The LASER paper's 1000 keys at 10 % false positives
+    /// need 4793 bits; the paper states 605 bytes, which is 4840 bits.
     pub filter: BloomSpec,
     /// What the keys say beside the line.
     pub key: KeyMode,
-    /// Hit rate in percent that a relation must exceed to be predicted (the paper: 50).
+    /// Hit rate in percent that a relation must exceed to be predicted (LASER paper: 50).
     pub threshold_percent: u32,
     /// Child launches at most that are given to their parent without a prediction, while the
     /// filters are cold.
@@ -42,7 +42,7 @@ pub struct ReuseMonitorSpec {
     /// Look-ups in the parent filter after which the monitor is warm, however few the launches.
     pub warm_up_lookups: u32,
     /// Every kernel, not only children, is looked up in and inserted into the self filter. Source:
-    /// the LASER study looks up children only.
+    /// the LASER paper looks up children only.
     #[serde(default)]
     pub self_all: bool,
 }
@@ -50,7 +50,8 @@ pub struct ReuseMonitorSpec {
 /// What the keys of the filters say beside the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum KeyMode {
-    /// The line alone, as the paper prints it: a child's own repeats count as sibling reuse too.
+    /// The line alone, as the LASER paper prints it: a child's own repeats count as sibling reuse
+    /// too.
     Line,
     /// The line and its owner: the kernel for self reuse, the parent's work-group for the others;
     /// a sibling hit counts only if it is no self hit.

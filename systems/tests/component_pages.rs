@@ -7,5 +7,6 @@
 mod component_pages {
     mod descriptions;
     mod pages;
+    mod shared_rows;
     mod tables;
 }

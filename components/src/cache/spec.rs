@@ -35,7 +35,7 @@ pub struct CacheSpec {
     /// then taken from the slice's own address.
     #[serde(default)]
     pub interleave: Option<Interleave>,
-    /// How the set is computed from the line number. Source: modulo as in the studies; the polynomials
+    /// How the set is computed from the line number. Source: modulo, own choice; the polynomials
     /// after Rau, ISCA 1991.
     #[serde(default)]
     pub set_hash: SetHash,
@@ -57,7 +57,8 @@ pub struct CacheSpec {
     #[serde(default)]
     pub banks: Option<Banks>,
     /// Lines that were replaced, beside the cache; none if absent. Needs `Forward` and no
-    /// `WriteBack`. Source: Jouppi, ISCA 1990; 8 lines per first-level cache in the inclusion study.
+    /// `WriteBack`. Source: Jouppi, ISCA 1990; 8 lines per first-level cache in the graph
+    /// thesis, 4.4.
     #[serde(default)]
     pub victim_cache: Option<VictimCacheSpec>,
     /// Policies that decide about lines, see the list of policies; none of them may own the same
@@ -66,10 +67,11 @@ pub struct CacheSpec {
     pub policies: Vec<PolicySpec>,
     /// Which line of a full set leaves.
     pub replacement: Replacement,
-    /// When a read miss takes its way. Source: on fill in the bypass study, on miss in GPGPU-Sim's Fermi.
+    /// When a read miss takes its way. Source: on fill in the graph thesis, on miss in
+    /// GPGPU-Sim's Fermi.
     pub allocate: AllocatePolicy,
     /// What becomes of writes. Source: write-evict first levels and write-back second levels in the
-    /// clustering and coalescing studies.
+    /// CTA-clustering paper, 2.
     pub write: WritePolicy,
     /// Whether a write to an absent line brings it in; if absent, as usual for the policy:
     /// `WriteBack` does, the others do not. `WriteEvict` cannot.

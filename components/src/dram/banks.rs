@@ -1,7 +1,8 @@
 //! State of the banks and the earliest legal cycle of every command.
 //!
-//! The rule table (memory-models 2.1) is evaluated when a command is issued: every rule "A → B,
-//! scope, gap" raises the earliest cycle of B within its scope. A question costs three maxima.
+//! The rule table (docs/components/gddr5.md) is evaluated when a command is issued: every rule
+//! "A → B, scope, gap" raises the earliest cycle of B within its scope. A question costs three
+//! maxima.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;

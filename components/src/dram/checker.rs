@@ -1,6 +1,6 @@
 //! Independent judge of a list of DRAM commands.
 //!
-//! Written from the rule table (memory-models 2.1) alone: it keeps the time of every earlier
+//! Written from the rule table (docs/components/gddr5.md) alone: it keeps the time of every earlier
 //! command that a rule can refer to and walks the rules of each new command. It shares nothing
 //! with the controller but the parameter set and the command type. For every rule it reports the
 //! smallest slack (gap seen minus gap required): a rule that was never met with slack 0 was not

@@ -7,7 +7,7 @@
 //!                                            refresh, page policy
 //! ```
 //!
-//! The frame is that of Ramulator 2 (memory-models 2.2); the policies named in [`Config`] fill it:
+//! The frame is that of Ramulator 2; the policies named in [`Config`] fill it:
 //!
 //! 1. A request accepted in cycle `c` can cause a command from `c + 1` on.
 //! 2. Each cycle issues at most one command, looked for in this order: requests whose ACT has been
@@ -73,7 +73,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The controller of the reference runs (memory-models 2.2): Ramulator 2's FR-FCFS with
+    /// The controller of the reference runs: Ramulator 2's FR-FCFS with
     /// unified queues of 32 reads and 32 writes, open rows, refreshes never postponed.
     pub fn reference(geometry: Geometry, timing: Timing) -> Self {
         Self {

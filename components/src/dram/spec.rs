@@ -50,7 +50,7 @@ pub struct GddrSpec {
     pub write_queue: u32,
     /// Accesses each bank's own queue holds. Left out, requests are scheduled from the read and
     /// write queues; otherwise they move from there to the queues of their banks, one per cycle.
-    /// Source: 8 in DRAMsim3, 128 in the graph-hierarchy study; none in Ramulator.
+    /// Source: 8 in DRAMsim3, 128 in the graph thesis; none in Ramulator.
     #[serde(default)]
     pub bank_queue: Option<u32>,
     /// Which request gets the next command. Source: plain FR-FCFS, the reference policy

@@ -77,7 +77,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// RD to WR command gap (memory-models 2.1 row 15).
+    /// RD to WR command gap (row 15 of the rules in docs/components/gddr5.md).
     pub fn read_to_write(&self) -> u32 {
         self.t_rtw
             .unwrap_or_else(|| (self.t_cl + self.burst_cycles + 2).saturating_sub(self.t_wl))

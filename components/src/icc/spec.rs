@@ -18,35 +18,34 @@ const CYCLES_MAX: u32 = 1 << 10;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IccSpec {
-    /// Compute units of the cluster, 1 to 64. Source: 5, the coalescing study (IEEE TC 2019), Table
-    /// 2.
+    /// Compute units of the cluster, 1 to 64. Source: 5, ICC paper, Table 2.
     pub up_ports: u32,
-    /// Bytes of a line: a power of two from 4 to 128. Source: 128, Table 2.
+    /// Bytes of a line: a power of two from 4 to 128. Source: 128, ICC paper, Table 2.
     pub line_bytes: u32,
-    /// Lines that the merge table follows. Source: 48, 6.2; more than 160 (5 units of 32 MSHRs) are
-    /// of no use.
+    /// Lines that the merge table follows. Source: 48, ICC paper, 6.2; more than 160 (5 units of 32
+    /// MSHRs) are of no use.
     pub table_entries: u32,
     /// Cycles of a look-up in the merge table on the way down; 0 hides it behind the wire. Source:
-    /// 1, 6.2 (CACTI: below a cycle of 1.4 GHz at 40 nm).
+    /// 1, ICC paper, 6.2 (CACTI: below a cycle of 1.4 GHz at 40 nm).
     pub table_cycles: u32,
     /// Cycles from a response being readable to the line being at the units, the wire included; at
-    /// least 1. Source: 1, proposed after "1 cycle each".
+    /// least 1. Source: 1, own choice.
     pub reply_cycles: u32,
-    /// How a line reaches several units. Source: `Broadcast`, proposed.
+    /// How a line reaches several units. Source: `Broadcast`, own choice.
     pub delivery: Delivery,
-    /// Requests of the cluster that may wait for their responses. Source: 512 as the port,
-    /// proposed.
+    /// Requests of the cluster that may wait for their responses. Source: 512 as the port, own
+    /// choice.
     pub outstanding: u32,
     /// First byte address beyond global memory: reads from there on are not looked up. Absent: all
     /// addresses are global. Source: 2^40, where private memory of the machine begins.
     #[serde(default)]
     pub global_end: Option<u64>,
-    /// What becomes of a read whose line is not under way while every entry is taken. Source: 6.1
-    /// injects it.
+    /// What becomes of a read whose line is not under way while every entry is taken. Source: ICC
+    /// paper, 6.1: it is sent on.
     #[serde(default)]
     pub table_full: TableFull,
-    /// What a write of the cluster does to the entry and the kept copy of its line. Source: proposed,
-    /// the study is silent; `Close` keeps reads behind the writes of their cluster.
+    /// What a write of the cluster does to the entry and the kept copy of its line. Source: own
+    /// choice, the ICC paper does not say; `Close` keeps reads behind the writes of their cluster.
     #[serde(default)]
     pub on_write: OnWrite,
     /// The cache of lines that several units asked for. Absent: none.
@@ -88,25 +87,26 @@ pub enum OnWrite {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoalescedCacheSpec {
-    /// Lines, fully associative. Source: 24, 6.3.
+    /// Lines, fully associative. Source: 24, ICC paper, 6.3.
     pub lines: u32,
-    /// Cycles of a probe, before the look-up in the merge table; at least 1. Source: 1, 6.3.
+    /// Cycles of a probe, before the look-up in the merge table; at least 1. Source: 1, ICC
+    /// paper, 6.3.
     pub access_cycles: u32,
-    /// Which line leaves a full cache. Source: `Lru`, proposed.
+    /// Which line leaves a full cache. Source: `Lru`, own choice.
     pub replacement: CoalescedReplacement,
-    /// Which replies are kept. Source: `Coalesced`, 6.3.
+    /// Which replies are kept. Source: `Coalesced`, ICC paper, 6.3.
     pub fill: FillRule,
     /// Hits that wait for the bus of the cluster; while so many wait, no request is taken. Source:
-    /// 4, proposed.
+    /// 4, own choice.
     pub hit_queue: u32,
-    /// Who goes first on the bus. Source: `Replies`, proposed.
+    /// Who goes first on the bus. Source: `Replies`, own choice.
     pub priority: BusPriority,
-    /// Whether reads that bypass the first-level cache may hit. Source: `false`, proposed: a load
-    /// that bypasses the first level asks for what other clusters wrote.
+    /// Whether reads that bypass the first-level cache may hit. Source: `false`, own choice: a
+    /// load that bypasses the first level asks for what other clusters wrote.
     pub serve_bypassing: bool,
     /// Whether all lines are dropped when the first-level caches are invalidated, that is when a
     /// kernel ends; then every `control_up[i]` and `control_down[i]` must be wired. Source: `true`,
-    /// proposed.
+    /// own choice.
     pub invalidate_at_kernel_end: bool,
 }
 

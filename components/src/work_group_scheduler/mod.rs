@@ -100,8 +100,8 @@ pub struct WorkGroupSchedulerSpec {
     pub invalidate_at_kernel_end: bool,
     /// Whether they keep their lines all the same while work-groups of another kernel are resident,
     /// such as the parent of a kernel that ends: its reuse of what the child brought in would be
-    /// lost. Invalidated is when the last of them has completed. Source: `true` for studies of
-    /// dynamic parallelism (LASER), proposed.
+    /// lost. Invalidated is when the last of them has completed. Source: `true` to compare
+    /// with the LASER paper, own choice.
     #[serde(default)]
     pub keep_lines_beside_others: bool,
 }

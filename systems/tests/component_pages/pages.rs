@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use warpweave_systems::{Scenario, standard_registry};
 
-use super::tables::{any_index, parameters, statistics};
+use super::shared_rows::covers;
+use super::tables::{any_index, names, parameters, reported_names, statistics};
 
 const END: &str = "<!-- end -->";
 
@@ -109,6 +110,22 @@ fn every_kind_has_its_tables_on_one_page_as_the_code_has_them() {
 }
 
 #[test]
+fn every_field_and_every_statistic_has_one_row() {
+    for kind in standard_registry().kinds() {
+        let fields = kind.fields().into_iter().map(|field| field.name);
+        for (table, documented) in [
+            (parameters(kind), fields.collect()),
+            (statistics(kind.name), reported_names(kind.name)),
+        ] {
+            for name in &documented {
+                let rows = names(&table).filter(|row| covers(row, name)).count();
+                assert_eq!(rows, 1, "{}: rows of {name}", kind.name);
+            }
+        }
+    }
+}
+
+#[test]
 fn every_default_that_is_a_choice_says_where_it_comes_from() {
     for kind in standard_registry().kinds() {
         for field in kind.fields() {
@@ -176,12 +193,10 @@ fn deviations_of_every_page_are_gathered() {
 #[test]
 fn whatever_a_run_reports_is_on_a_page() {
     let pages = pages();
-    let row = |kind: &str, name: &str| {
+    let has_row = |kind: &str, name: &str| {
         let marker = format!("<!-- statistics: {kind} -->");
         let tables = pages.iter().filter_map(|(_, text)| between(text, &marker));
-        tables
-            .collect::<String>()
-            .contains(&format!("| `{name}` |"))
+        tables.flat_map(names).any(|row| covers(row, name))
     };
     let mut kinds = BTreeSet::new();
     for system in ["tiny", "clustered60_icc", "gtx480"] {
@@ -206,7 +221,7 @@ fn whatever_a_run_reports_is_on_a_page() {
             for statistic in &instance.values {
                 let name = any_index(&statistic.name);
                 assert!(
-                    row(&instance.kind, &name),
+                    has_row(&instance.kind, &name),
                     "{}: {name} is on no page",
                     instance.kind
                 );

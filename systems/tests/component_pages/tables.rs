@@ -12,74 +12,87 @@ use warpweave_systems::standard_registry;
 use warpweave_trace::{FrontEnd, Program};
 
 use super::descriptions::DESCRIPTIONS;
+use super::shared_rows;
 
 /// What ends the meaning of a field in its doc comment and begins where its value comes from.
 const SOURCE: &str = "Source: ";
 
-/// What is said of a number that has no default and no source: it is one of the machine, which
-/// its system file states.
-const MACHINE: &str = "the system file";
+/// What stands in the column of defaults for a field without one.
+const REQUIRED: &str = "required";
 
 /// Text as it can stand in a cell.
 fn cell(text: &str) -> String {
     text.trim().trim_end_matches('.').replace('|', "\\|")
 }
 
-/// The fields inside `outer`, named without it.
-fn inside<'a>(fields: &'a [FieldDoc], outer: &str) -> Vec<(&'a str, &'a FieldDoc)> {
-    let prefix = format!("{outer}.");
-    let inner = |f: &'a FieldDoc| Some((f.name.strip_prefix(&prefix)?, f));
-    fields.iter().filter_map(inner).collect()
+/// One row of a table of parameters.
+struct Parameter {
+    name: String,
+    default: String,
+    meaning: String,
+    /// Where the value comes from; empty if that is not said.
+    source: String,
 }
 
-/// The field before `field` that has the same fields inside, if any: `reply` is like `request`.
-fn twin<'a>(fields: &'a [FieldDoc], field: &FieldDoc) -> Option<&'a FieldDoc> {
-    let same = |a: &(&str, &FieldDoc), b: &(&str, &FieldDoc)| a.0 == b.0 && a.1.doc == b.1.doc;
-    let own = inside(fields, &field.name);
-    let before = fields.iter().take_while(|f| f.name != field.name);
-    before.filter(|f| !f.name.contains('.')).find(|before| {
-        let other = inside(fields, &before.name);
-        let equal = own.len() == other.len() && own.iter().zip(&other).all(|(a, b)| same(a, b));
-        own.len() > 2 && equal
-    })
+impl Parameter {
+    fn new(name: String, field: &FieldDoc) -> Self {
+        let (meaning, source) = field.doc.split_once(SOURCE).unwrap_or((&field.doc, ""));
+        let default = match &field.default {
+            Some(value) if value.is_empty() => "empty".to_owned(),
+            Some(value) => format!("`{value}`"),
+            None if field.required => REQUIRED.to_owned(),
+            None => "absent".to_owned(),
+        };
+        Self {
+            name,
+            default,
+            meaning: cell(meaning),
+            source: cell(source),
+        }
+    }
 }
 
-/// The parameters of a kind: field, default, meaning, source.
+/// The parameters of a kind. A column that says the same for every field is a sentence before the
+/// table, and sources that few fields have stand behind their meanings.
 pub(super) fn parameters(kind: &KindEntry) -> String {
     let fields = kind.fields();
-    let mut text = "| field | default | meaning | source |\n|---|---|---|---|\n".to_owned();
-    let mut like: Vec<String> = Vec::new();
-    for field in &fields {
-        if like.iter().any(|outer| field.name.starts_with(outer)) {
-            continue;
-        }
-        let (meaning, source) = match field.doc.split_once(SOURCE) {
-            Some((meaning, source)) => (meaning, source),
-            None => (field.doc.as_str(), ""),
+    let rows = shared_rows::fields(&fields).into_iter();
+    let rows: Vec<_> = rows
+        .map(|(name, field)| Parameter::new(name, field))
+        .collect();
+    let defaults = rows.iter().any(|row| row.default != REQUIRED);
+    let sources = rows.iter().filter(|row| !row.source.is_empty()).count() * 2 >= rows.len();
+    let titles = [
+        Some("field"),
+        defaults.then_some("default"),
+        Some("meaning"),
+        sources.then_some("source"),
+    ];
+    let mut text = String::new();
+    if !defaults {
+        text.push_str("Every field is required.\n\n");
+    }
+    text.push_str(&line(titles.map(|title| title.map(str::to_owned))));
+    text.push_str(&line(titles.map(|title| title.map(|_| "---".to_owned()))).replace(' ', ""));
+    for row in rows {
+        let meaning = match row.source.as_str() {
+            source if sources || source.is_empty() => row.meaning,
+            source => format!("{}. {SOURCE}{source}", row.meaning),
         };
-        let mut meaning = cell(meaning);
-        if let Some(before) = twin(&fields, field) {
-            let _ = write!(meaning, "; fields as those of `{}`", before.name);
-            like.push(format!("{}.", field.name));
-        }
-        let default = match (&field.default, field.required) {
-            (Some(value), _) if value.is_empty() => "empty".to_owned(),
-            (Some(value), _) => format!("`{value}`"),
-            (None, true) => "required".to_owned(),
-            (None, false) => "absent".to_owned(),
-        };
-        let source = match (source, field.required) {
-            ("", true) => MACHINE.to_owned(),
-            ("", false) => "off if left out".to_owned(),
-            (source, _) => cell(source),
-        };
-        let _ = writeln!(
-            text,
-            "| `{}` | {default} | {meaning} | {source} |",
-            field.name
-        );
+        text.push_str(&line([
+            Some(format!("`{}`", row.name)),
+            defaults.then_some(row.default),
+            Some(meaning),
+            sources.then_some(row.source),
+        ]));
     }
     text
+}
+
+/// A line of a table with the cells that there are.
+fn line(cells: [Option<String>; 4]) -> String {
+    let cells: Vec<String> = cells.into_iter().flatten().collect();
+    format!("| {} |\n", cells.join(" | "))
 }
 
 /// A program that does nothing, for kinds that look at it when they are built.
@@ -125,18 +138,24 @@ pub(super) fn any_index(name: &str) -> String {
     text
 }
 
-/// The statistics of a kind: name, unit, meaning. Those that not every description of the list
-/// reports are marked.
-pub(super) fn statistics(kind: &str) -> String {
+/// What every description of this kind in the list reports.
+fn runs(kind: &str) -> Vec<Vec<Statistic>> {
     let registry = standard_registry();
     let of_kind = |text: &&&str| text.split('(').next() == Some(kind);
-    let runs: Vec<Vec<Statistic>> = DESCRIPTIONS
+    let runs: Vec<_> = DESCRIPTIONS
         .iter()
         .filter(of_kind)
         .map(|text| reported(&registry, text))
         .collect();
     assert!(!runs.is_empty(), "{kind}: add a description to the list");
-    let mut text = "| name | unit | meaning |\n|---|---|---|\n".to_owned();
+    runs
+}
+
+/// The statistics of a kind: name, unit, meaning. Those that not every description of the list
+/// reports are marked.
+pub(super) fn statistics(kind: &str) -> String {
+    let runs = runs(kind);
+    let mut list = Vec::new();
     let mut seen = BTreeSet::new();
     for statistic in runs.iter().flatten() {
         let name = any_index(&statistic.name);
@@ -155,7 +174,27 @@ pub(super) fn statistics(kind: &str) -> String {
             statistic.unit
         };
         let meaning = cell(statistic.meaning);
-        let _ = writeln!(text, "| `{name}` | {unit} | {meaning}{sometimes} |");
+        list.push((name, format!("{unit} | {meaning}{sometimes}")));
+    }
+    let mut text = "| name | unit | meaning |\n|---|---|---|\n".to_owned();
+    for (name, cells) in shared_rows::statistics(list) {
+        let _ = writeln!(text, "| `{name}` | {cells} |");
     }
     text
+}
+
+/// The names in the first column of a table.
+pub(super) fn names(table: &str) -> impl Iterator<Item = &str> {
+    table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+}
+
+/// Every statistic that some description of the list reports, under its name without numbers.
+pub(super) fn reported_names(kind: &str) -> BTreeSet<String> {
+    let runs = runs(kind);
+    runs.iter()
+        .flatten()
+        .map(|statistic| any_index(&statistic.name))
+        .collect()
 }
