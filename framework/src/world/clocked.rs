@@ -10,7 +10,7 @@ use crate::world::World;
 use crate::world::event::Event;
 use crate::world::process::Process;
 use crate::world::signal::Signal;
-use crate::world::wait::{Plan, Waiting};
+use crate::world::wait::{Awaited, Waiting};
 
 /// A clock of the system as a signal: it rises at every edge of the clock and falls half a period
 /// later. Clones mean the same clock.
@@ -167,10 +167,10 @@ impl Watch {
             world: world.clone(),
             reset: reset.clone(),
             edge: edge.clone(),
-            at_edge: world.wait_for(Plan::any(&[edge])),
+            at_edge: world.wait_for(Awaited::any(&[edge])),
             at_change: reset
                 .asynchronous
-                .then(|| world.wait_for(Plan::any(&[&change]))),
+                .then(|| world.wait_for(Awaited::any(&[&change]))),
             change,
         }
     }
@@ -179,13 +179,13 @@ impl Watch {
     fn fires(&mut self, context: &mut TaskContext<'_>) -> bool {
         let mut fires = false;
         while Pin::new(&mut self.at_edge).poll(context).is_ready() {
-            self.at_edge = self.world.wait_for(Plan::any(&[&self.edge]));
+            self.at_edge = self.world.wait_for(Awaited::any(&[&self.edge]));
             fires |= self.reset.is_active();
         }
         while let Some(wait) = &mut self.at_change
             && Pin::new(wait).poll(context).is_ready()
         {
-            self.at_change = Some(self.world.wait_for(Plan::any(&[&self.change])));
+            self.at_change = Some(self.world.wait_for(Awaited::any(&[&self.change])));
             fires = true;
         }
         fires

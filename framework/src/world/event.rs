@@ -8,7 +8,7 @@ use crate::time::Tick;
 use crate::world::Core;
 use crate::world::event_queue::Placed;
 use crate::world::state::WorldState;
-use crate::world::wait::{Plan, Waiting};
+use crate::world::wait::{Awaited, Waiting};
 
 /// Something that happens, without a value. Clones mean the same event.
 ///
@@ -161,7 +161,7 @@ impl Event {
 
     /// Waits for the next notification.
     pub fn wait(&self) -> impl Future<Output = ()> + use<> {
-        let waiting = Waiting::new(&self.core, Plan::any(&[self]));
+        let waiting = Waiting::new(&self.core, Awaited::any(&[self]));
         async move {
             waiting.await;
         }

@@ -66,7 +66,7 @@ use std::rc::Rc;
 use crate::time::{ClockId, Cycle, Tick};
 use crate::world::process::{Body, Entry, Method};
 use crate::world::state::WorldState;
-use crate::world::wait::{Plan, Waiting, What};
+use crate::world::wait::{Awaited, Waiting, What};
 
 /// Makes events, signals and processes, and is what processes wait with. Clones mean the same
 /// world.
@@ -203,8 +203,8 @@ impl World {
     /// after that. The last call of a run counts.
     pub fn next_trigger(&self, trigger: Trigger) {
         let mut state = self.core.world.borrow_mut();
-        let plan = trigger.plan(state.now);
-        state.set_next_trigger(plan);
+        let awaited = trigger.awaited(state.now);
+        state.set_next_trigger(awaited);
     }
 
     /// The current time.
@@ -225,8 +225,8 @@ impl World {
 
     /// Waits for `ticks` ticks; for 0 it waits for the next delta cycle.
     pub async fn ticks(&self, ticks: u64) {
-        let plan = Trigger::after(ticks).plan(self.now().0);
-        self.wait_for(plan).await;
+        let awaited = Trigger::after(ticks).awaited(self.now().0);
+        self.wait_for(awaited).await;
     }
 
     /// Waits until `tick`; if that has passed, for the next delta cycle.
@@ -239,22 +239,22 @@ impl World {
         let tick = (self.cycle(clock))
             .saturating_add(cycles.max(1))
             .saturating_mul(self.period(clock));
-        self.wait_for(Plan::until(tick)).await;
+        self.wait_for(Awaited::until(tick)).await;
     }
 
     /// Waits for the next delta cycle.
     pub async fn delta(&self) {
-        self.wait_for(Plan::of(What::Delta)).await;
+        self.wait_for(Awaited::of(What::Delta)).await;
     }
 
     /// Waits for the first of `events`; returns which it was.
     pub fn any(&self, events: &[&Event]) -> impl Future<Output = usize> + use<> {
-        self.wait_for(Plan::any(events))
+        self.wait_for(Awaited::any(events))
     }
 
     /// Waits until every one of `events` has been notified.
     pub fn all(&self, events: &[&Event]) -> impl Future<Output = ()> + use<> {
-        let waiting = self.wait_for(Plan::all(events));
+        let waiting = self.wait_for(Awaited::all(events));
         async move {
             waiting.await;
         }
@@ -263,8 +263,8 @@ impl World {
     /// Waits for whatever `awaited` waits for, but no longer than `ticks`. What comes at the last
     /// moment came in time.
     pub async fn within<T>(&self, ticks: u64, awaited: impl Future<Output = T>) -> Option<T> {
-        let plan = Trigger::after(ticks).plan(self.now().0);
-        wait::first(awaited, self.wait_for(plan)).await
+        let limit = Trigger::after(ticks).awaited(self.now().0);
+        wait::first(awaited, self.wait_for(limit)).await
     }
 
     /// Takes an obligation: the run is not complete before it is discharged. Silence with an open
@@ -308,7 +308,7 @@ impl World {
         self.core.world.borrow_mut().updates.push(channel);
     }
 
-    pub(crate) fn wait_for(&self, plan: Plan) -> Waiting {
-        Waiting::new(&self.core, plan)
+    pub(crate) fn wait_for(&self, awaited: Awaited) -> Waiting {
+        Waiting::new(&self.core, awaited)
     }
 }

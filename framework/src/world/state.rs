@@ -6,7 +6,7 @@ use prefetch_index::prefetch_index;
 
 use super::names::Names;
 use super::process::{Body, Entry, Readiness};
-use super::wait::{NEVER, Plan, Wait, What};
+use super::wait::{Awaited, NEVER, Wait, What};
 use crate::state::{Id, IdTable};
 use crate::time::{ClockId, TICK_MAX};
 use crate::world::event::{EventState, Listeners, NONE, Who};
@@ -326,15 +326,15 @@ impl WorldState {
     }
 
     /// Arms a wait of the process that runs now.
-    pub(super) fn arm_current(&mut self, plan: Plan) -> Id {
+    pub(super) fn arm_current(&mut self, awaited: Awaited) -> Id {
         let process = self
             .current
             .expect("kernel objects are awaited by processes of their world only");
-        self.arm(process, plan, false)
+        self.arm(process, awaited, false)
     }
 
-    fn arm(&mut self, process: u32, plan: Plan, of_method: bool) -> Id {
-        let Plan { what, deadline } = plan;
+    fn arm(&mut self, process: u32, awaited: Awaited, of_method: bool) -> Id {
+        let Awaited { what, deadline } = awaited;
         let wait = self.waits.insert(Wait {
             process,
             missing: what.count(),
@@ -400,7 +400,7 @@ impl WorldState {
         }
     }
 
-    pub(super) fn set_next_trigger(&mut self, plan: Plan) {
+    pub(super) fn set_next_trigger(&mut self, awaited: Awaited) {
         let Some(process) = self
             .current
             .filter(|p| self.processes[*p as usize].is_method)
@@ -415,7 +415,7 @@ impl WorldState {
         if let Some(before) = self.processes[process as usize].next_trigger.take() {
             self.disarm(before);
         }
-        let wait = self.arm(process, plan, true);
+        let wait = self.arm(process, awaited, true);
         self.processes[process as usize].next_trigger = Some(wait);
         self.readiness[process as usize] = Readiness::Triggered;
     }

@@ -27,7 +27,7 @@ impl Trigger {
     /// The first of `events`.
     pub fn any(events: &[&Event]) -> Self {
         Self {
-            what: Plan::any(events).what,
+            what: Awaited::any(events).what,
             ticks: None,
         }
     }
@@ -35,7 +35,7 @@ impl Trigger {
     /// Every one of `events`.
     pub fn all(events: &[&Event]) -> Self {
         Self {
-            what: Plan::all(events).what,
+            what: Awaited::all(events).what,
             ticks: None,
         }
     }
@@ -49,10 +49,10 @@ impl Trigger {
         }
     }
 
-    pub(super) fn plan(self, now: u64) -> Plan {
+    pub(super) fn awaited(self, now: u64) -> Awaited {
         match (self.what, self.ticks) {
-            (What::Time, Some(0)) => Plan::of(What::Delta),
-            (what, ticks) => Plan {
+            (What::Time, Some(0)) => Awaited::of(What::Delta),
+            (what, ticks) => Awaited {
                 what,
                 deadline: ticks.map_or(NEVER, |ticks| now.saturating_add(ticks)),
             },
@@ -64,7 +64,7 @@ impl Trigger {
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// What a wait is for.
-pub(crate) struct Plan {
+pub(crate) struct Awaited {
     pub(super) what: What,
     /// The tick at which it ends in any case.
     pub(super) deadline: u64,
@@ -86,7 +86,7 @@ pub(crate) enum What {
     Port(u32),
 }
 
-impl Plan {
+impl Awaited {
     pub(crate) fn of(what: What) -> Self {
         Self {
             what,
@@ -155,16 +155,16 @@ pub(crate) struct Waiting {
 }
 
 enum Stage {
-    Planned(Plan),
+    Planned(Awaited),
     Armed(Id),
     Over,
 }
 
 impl Waiting {
-    pub(crate) fn new(core: &Rc<Core>, plan: Plan) -> Self {
+    pub(crate) fn new(core: &Rc<Core>, awaited: Awaited) -> Self {
         Self {
             core: Rc::clone(core),
-            stage: Stage::Planned(plan),
+            stage: Stage::Planned(awaited),
         }
     }
 }
@@ -177,8 +177,8 @@ impl Future for Waiting {
         let this = self.get_mut();
         let mut state = this.core.world.borrow_mut();
         match std::mem::replace(&mut this.stage, Stage::Over) {
-            Stage::Planned(plan) => {
-                this.stage = Stage::Armed(state.arm_current(plan));
+            Stage::Planned(awaited) => {
+                this.stage = Stage::Armed(state.arm_current(awaited));
                 Poll::Pending
             }
             Stage::Armed(wait) => {

@@ -162,13 +162,22 @@ fn every_folder_says_what_it_is_for() {
     }
 }
 
-/// The table in the crate's documentation lists the same rooms in the same order.
+/// The crate's documentation and the code map list the same rooms in the same order.
 #[test]
-fn the_documentation_lists_the_rooms_in_their_order() {
-    let text = fs::read_to_string(sources().join("lib.rs")).unwrap();
-    let rows = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("//! | `")?.split('`').next());
-    let listed: Vec<&str> = rows.collect();
+fn the_pages_list_the_rooms_in_their_order() {
+    let listed = |page: PathBuf, mark: &str| -> Vec<String> {
+        let text = fs::read_to_string(page).unwrap();
+        let rows = text.lines().filter_map(|line| {
+            line.strip_prefix(mark)?
+                .split('`')
+                .next()
+                .map(str::to_owned)
+        });
+        rows.collect()
+    };
+    assert_eq!(listed(sources().join("lib.rs"), "//! | `"), ROOMS[1..]);
+    let map = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ARCHITECTURE.md");
+    let mut listed = listed(map, "- `");
+    listed.retain(|name| ROOMS.contains(&name.as_str()));
     assert_eq!(listed, ROOMS[1..]);
 }

@@ -36,7 +36,7 @@ impl Simulation {
         let partition_of = if whole {
             vec![0; self.instances.len()]
         } else {
-            self.planned(goal)
+            self.best_division(goal)
         };
         let stays = if self.divided_for == Some(goal) {
             !self.is_better(&partition_of, goal)
@@ -95,7 +95,7 @@ impl Simulation {
         let edges = self.edges();
         let enough = |threads: &usize| {
             let goal = self.options.divided_for(*threads).goal();
-            let lookahead = division::lookahead(&edges, &self.planned(goal));
+            let lookahead = division::lookahead(&edges, &self.best_division(goal));
             let window = lookahead.min(self.stop_delay()).min(elapsed);
             let per_window = u128::from(work) * u128::from(window) / u128::from(elapsed);
             per_window >= *threads as u128 * u128::from(division::WORK_PER_MEETING)
@@ -103,14 +103,14 @@ impl Simulation {
         (2..=available).rev().find(enough).unwrap_or(1)
     }
 
-    fn planned(&self, goal: Goal) -> Vec<u32> {
+    fn best_division(&self, goal: Goal) -> Vec<u32> {
         self.with_parts(|parts| division::divide(parts, goal))
     }
 
-    /// Lets `plan` see what there is to divide.
-    fn with_parts<R>(&self, plan: impl FnOnce(&Parts<'_>) -> R) -> R {
+    /// Lets `decide` see what there is to divide.
+    fn with_parts<R>(&self, decide: impl FnOnce(&Parts<'_>) -> R) -> R {
         let paths: Vec<&str> = self.instances.iter().map(|i| i.path.as_str()).collect();
-        plan(&Parts {
+        decide(&Parts {
             paths: &paths,
             weights: &self.weights(),
             ticks: self.busy_ticks(),
@@ -237,9 +237,9 @@ mod tests {
     fn divides_again(mut simulation: Simulation) -> (u64, bool) {
         let goal = simulation.options.goal();
         let before = simulation.division().partition_of;
-        let planned = simulation.planned(goal);
+        let better = simulation.best_division(goal);
         let cost = |division: &[u32]| simulation.with_parts(|parts| goal.cost(parts, division));
-        let percent = cost(&planned) * 100 / cost(&before);
+        let percent = cost(&better) * 100 / cost(&before);
         simulation.divide();
         (percent, simulation.division().partition_of != before)
     }
