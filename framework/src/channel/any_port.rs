@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::channel::cut::{Boundary, Positions};
+use crate::channel::boundary::{Boundary, Positions};
 use crate::channel::stall::StallInjector;
 use crate::evaluation::Target;
 

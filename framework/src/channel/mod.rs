@@ -16,7 +16,7 @@
 //! | `message`, `link` | what travels, and the terms of a wire |
 //! | `out_port`, `in_port`, `way` | the two ends of a channel, and the short ways through them |
 //! | `ring` | the slots between them |
-//! | `cut` | what the ends show to the coordinator when they lie in different partitions |
+//! | `boundary` | what the ends show to the coordinator when they lie in different partitions |
 //! | `published` | values with one writer and many readers, without credits |
 //! | `ports`, `any_port` | how a component names its ports; what tools may do with any port |
 //! | `tap`, `stall` | what may stand between a port and its channel |
@@ -25,7 +25,7 @@
 //! who else is evaluated.
 
 mod any_port;
-mod cut;
+mod boundary;
 mod in_port;
 mod link;
 mod message;
@@ -50,5 +50,5 @@ pub use stall::StallInjector;
 pub use tap::{Credit, Tap, Transit};
 
 pub(crate) use any_port::{AnyPort, ChannelTerms, End, Reach, SavedPort};
-pub(crate) use cut::{Boundary, Positions};
+pub(crate) use boundary::{Boundary, Positions};
 pub(crate) use ring::Vacancy;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::channel::any_port::{
     AnyPort, ChannelTerms, Direction, End, OutputEnd, PortState, Reach, SavedPort,
 };
-use crate::channel::cut::Boundary;
+use crate::channel::boundary::Boundary;
 use crate::channel::link::Width;
 use crate::channel::message::Message;
 use crate::channel::ring::{Producer, Vacancy, ring};

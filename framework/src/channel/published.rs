@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::channel::any_port::{
     AnyPort, ChannelTerms, Direction, End, InputEnd, OutputEnd, PortState, Reach, SavedPort,
 };
-use crate::channel::cut::Boundary;
+use crate::channel::boundary::Boundary;
 use crate::channel::message::Message;
 use crate::evaluation::Context;
 use crate::sync::Mutex;

@@ -22,7 +22,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::channel::cut::{Boundary, Positions};
+use crate::channel::boundary::{Boundary, Positions};
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell};
 use crate::time::TICK_MAX;
 

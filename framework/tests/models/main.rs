@@ -19,7 +19,7 @@ mod sync;
 
 #[path = "../../src/channel"]
 mod channel {
-    pub(crate) mod cut;
+    pub(crate) mod boundary;
     pub(crate) mod ring;
 }
 
@@ -41,7 +41,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use crate::barrier::{Barrier, Broken};
-use crate::channel::cut::Positions;
+use crate::channel::boundary::Positions;
 use crate::channel::ring::{Vacancy, ring};
 
 /// Explores everything with at most this many preemptions: enough for every bug that two threads

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::channel::Vacancy;
-use crate::engine::parallel::cut::Cut;
+use crate::engine::parallel::cut_channel::CutChannel;
 use crate::engine::parallel::tally::{Cells, Found, Tally, earlier};
 use crate::engine::partition::{Background, Place, Window};
 use crate::evaluation::{Across, Failure, NEVER, Sink};
@@ -40,7 +40,7 @@ pub(crate) type Observer = Box<dyn FnMut(RunStep) + Send>;
 
 /// What the coordinator keeps between windows and runs.
 pub(crate) struct Coordinator {
-    pub(crate) cuts: Vec<Cut>,
+    pub(crate) cuts: Vec<CutChannel>,
     /// Ticks a window may last: the shortest latency across a cut.
     pub(crate) lookahead: u64,
     /// Ticks from what decides the end of a run to the end, that tick included.

@@ -4,19 +4,19 @@
 //! |---|---|
 //! | `coordinator` | derives the next window, or the end, from what partitions did |
 //! | `tally` | what they did, added up |
-//! | `cut` | channels between partitions |
+//! | `cut_channel` | channels between partitions |
 //! | `threads`, `barrier` | who runs which partition, and where threads meet |
 //!
 //! A system that is not divided is one partition with one long window: the same code.
 
 mod barrier;
 mod coordinator;
-mod cut;
+mod cut_channel;
 mod tally;
 mod threads;
 
 pub use coordinator::RunStep;
 
 pub(crate) use coordinator::{Coordinator, Limits, RunEnd, Stop};
-pub(crate) use cut::Cut;
+pub(crate) use cut_channel::CutChannel;
 pub(crate) use threads::run_windows;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::channel::{End, Ports, Positions, Reach};
 use crate::engine::division;
-use crate::engine::parallel::Cut;
+use crate::engine::parallel::CutChannel;
 use crate::engine::partition::{Partition, Place, Slot};
 use crate::engine::simulation::Simulation;
 use crate::evaluation::Target;
@@ -149,7 +149,7 @@ impl Simulation {
                 let cut = cuts.len() as u32;
                 let reach = Reach::Cut(cut, positions);
                 reaches.push((reach.clone(), reach));
-                cuts.push(Cut {
+                cuts.push(CutChannel {
                     from,
                     to,
                     boundary: None,

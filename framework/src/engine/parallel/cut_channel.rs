@@ -13,7 +13,7 @@ use crate::channel::Boundary;
 use crate::engine::partition::Place;
 
 /// One channel or published wire that crosses partitions.
-pub(crate) struct Cut {
+pub(crate) struct CutChannel {
     pub(crate) from: Place,
     pub(crate) to: Place,
     /// `None` for published wires, which have no slots.
