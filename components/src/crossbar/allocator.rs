@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
-use super::network::Arbiter;
+use super::network_spec::Arbiter;
 
 /// One bit per port.
 pub(crate) type PortMask = u128;

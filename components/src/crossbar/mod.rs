@@ -38,13 +38,12 @@
 //! between kinds of requests; adaptive routing.
 
 mod allocator;
-mod any_network;
 mod counters;
 pub(crate) mod delay_line;
 mod network;
+mod network_spec;
 mod packets;
 mod router;
-mod router_spec;
 mod switch;
 
 use schemars::JsonSchema;
@@ -58,11 +57,10 @@ use crate::interleave::Interleave;
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
 
 use allocator::{PortMask, bit, ports};
-pub use any_network::Network;
-pub use network::{Arbiter, NetworkSpec, PORTS_MAX, Queueing, SwitchSpec};
+pub use network::Network;
+pub use network_spec::{Arbiter, NetworkSpec, PORTS_MAX, Queueing, SwitchSpec};
 pub use packets::Parcel;
-pub use router::Router;
-pub use router_spec::{RouterSpec, VIRTUAL_CHANNELS_MAX};
+pub use router::{Router, RouterSpec, VIRTUAL_CHANNELS_MAX};
 pub use switch::Switch;
 
 /// Most table entries over all ports.
@@ -432,7 +430,5 @@ impl Crossbar {
 
 #[cfg(test)]
 pub(crate) mod echo_memory;
-#[cfg(test)]
-mod switch_tests;
 #[cfg(test)]
 mod tests;

@@ -34,6 +34,7 @@
 //! of an output 5 (4 or 4.5 at speedup 2, where a flit granted in the second half of a cycle crosses
 //! in the next cycle).
 
+mod spec;
 mod vc_allocator;
 
 use std::collections::VecDeque;
@@ -45,9 +46,9 @@ use warpweave_framework::{Cycle, Histogram, State, Statistics};
 use super::allocator::{Allocator, PortMask, Requests, bit, ports};
 use super::counters::NetworkCounters;
 use super::delay_line::DelayLine;
-use super::network::{Arbiter, Queueing};
+use super::network_spec::{Arbiter, Queueing};
 use super::packets::{Entering, Packets, Parcel, QueuedPacket, WireFlit};
-use super::router_spec::RouterSpec;
+pub use spec::{RouterSpec, VIRTUAL_CHANNELS_MAX};
 use vc_allocator::{Grant, VcAllocator, Waiting, elements, first_channel};
 
 const NOBODY: u32 = u32::MAX;
@@ -968,6 +969,3 @@ impl<P: Copy + Serialize + DeserializeOwned> Router<P> {
         state.field("counters", &mut self.counters);
     }
 }
-
-#[cfg(test)]
-mod tests;

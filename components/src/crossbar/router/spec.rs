@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
-use super::network::{Arbiter, BUFFER_FLITS_MAX, PORTS_MAX, Queueing, range};
-use super::packets::Parcel;
-use super::router::Router;
+use super::Router;
+use crate::crossbar::network_spec::{Arbiter, BUFFER_FLITS_MAX, PORTS_MAX, Queueing, range};
+use crate::crossbar::packets::Parcel;
 
 /// Most virtual channels of a port: they are kept as bits of one word.
 pub const VIRTUAL_CHANNELS_MAX: u32 = 64;

@@ -6,8 +6,8 @@ use warpweave_framework::{
     Source, TestBench, Value,
 };
 
-use super::echo_memory::EchoMemory;
-use super::{Arbiter, Crossbar, CrossbarSpec, NetworkSpec, Queueing, SwitchSpec};
+use crate::crossbar::echo_memory::EchoMemory;
+use crate::crossbar::{Arbiter, Crossbar, CrossbarSpec, NetworkSpec, Queueing, SwitchSpec};
 use crate::interleave::Interleave;
 use crate::memory::{Level, MemRequest, MemResponse, RequestKind};
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use warpweave_framework::Cycle;
 
-use super::{Arbiter, Parcel, Queueing, Switch, SwitchSpec};
+use crate::crossbar::{Arbiter, Parcel, Queueing, Switch, SwitchSpec};
 
 /// Pseudo-random bits as a function of seed and counters.
 fn random(seed: u64, a: u64, b: u64) -> u64 {

@@ -45,11 +45,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Histogram, State, Statistics};
 
-use super::allocator::{Allocator, Match, PortMask, Requests, bit, ports};
-use super::counters::NetworkCounters;
-use super::delay_line::DelayLine;
-use super::network::{Queueing, SwitchSpec};
-use super::packets::{Entering, Packets, Parcel, QueuedPacket, WireFlit};
+use crate::crossbar::allocator::{Allocator, Match, PortMask, Requests, bit, ports};
+use crate::crossbar::counters::NetworkCounters;
+use crate::crossbar::delay_line::DelayLine;
+use crate::crossbar::network_spec::{Queueing, SwitchSpec};
+use crate::crossbar::packets::{Entering, Packets, Parcel, QueuedPacket, WireFlit};
 
 #[derive(Default, Serialize, Deserialize)]
 struct InputQueue {

@@ -1,0 +1,5 @@
+//! Tests of the crossbar and of its networks alone.
+
+mod component;
+mod router;
+mod switch;
