@@ -5,10 +5,10 @@ use warpweave_framework::{
     EngineOptions, InstanceStatistics, Order, Outcome, Sink, Source as Sender, TestBench, Value,
 };
 
-use super::controller::drive::cases;
-use super::mapping::tests::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
-use super::timing::tests::{preset_a, preset_d, preset_r};
-use super::*;
+use crate::dram::controller::tests::drive::cases;
+use crate::dram::mapping::tests::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
+use crate::dram::timing::tests::{preset_a, preset_d, preset_r};
+use crate::dram::*;
 use crate::memory::{MemResponse, Source, full_line};
 
 /// Bytes of a row of all 16 banks with one device.

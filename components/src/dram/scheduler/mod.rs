@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
-use super::banks::Banks;
-use super::queue::{Entry, NONE, Queue};
+use crate::dram::banks::Banks;
+use crate::dram::queue::{Entry, NONE, Queue};
 
 /// The scheduling policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

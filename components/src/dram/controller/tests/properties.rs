@@ -11,7 +11,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use super::drive::{Line, cases, drive};
 use super::naive::Naive;
-use super::*;
+use crate::dram::controller::*;
 
 /// Small, so that requests meet: 2 groups of 2 banks.
 pub(super) const GEOMETRY: Geometry = Geometry {

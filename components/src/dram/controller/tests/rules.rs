@@ -1,11 +1,11 @@
 //! Every rule of the table, one after the other: it can bind, and it is missed when it is broken.
 
-use super::super::banks::Rule;
-use super::super::checker::{Checker, Report};
-use super::super::timing::tests::{preset_a, preset_d};
 use super::drive::{Line, drive};
 use super::properties::{GEOMETRY, config, request};
-use super::*;
+use crate::dram::banks::Rule;
+use crate::dram::checker::{Checker, Report};
+use crate::dram::controller::*;
+use crate::dram::timing::tests::{preset_a, preset_d};
 
 const ALL_BANK: Refresh = Refresh::AllBank { postponed_max: 0 };
 const PER_BANK: Refresh = Refresh::PerBank { postponed_max: 0 };

@@ -1,9 +1,9 @@
 //! The policies spelled out cycle by cycle and request by request, with the checker as the only
 //! source of what is legal.
 
-use super::super::checker::Checker;
 use super::drive::Line;
-use super::*;
+use crate::dram::checker::Checker;
+use crate::dram::controller::*;
 
 /// What a refresh whose time has come does to a cycle.
 enum Barred {

@@ -34,15 +34,15 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Level, State};
 
-use super::banks::{Banks, Command, Gaps};
-use super::checker::Checker;
-use super::drain::{Drain, Draining};
-use super::mapping::{Geometry, Location};
-use super::page::Page;
-use super::queue::{Entry, NONE, Queue};
-use super::refresh::Refresh;
-use super::scheduler::{Choice, Scheduler, View, bits};
-use super::timing::Timing;
+use crate::dram::banks::{Banks, Command, Gaps};
+use crate::dram::checker::Checker;
+use crate::dram::drain::{Drain, Draining};
+use crate::dram::mapping::{Geometry, Location};
+use crate::dram::page::Page;
+use crate::dram::queue::{Entry, NONE, Queue};
+use crate::dram::refresh::Refresh;
+use crate::dram::scheduler::{Choice, Scheduler, View, bits};
+use crate::dram::timing::Timing;
 
 /// The most requests a queue can hold.
 pub(crate) const QUEUE_MAX: u32 = 4096;
@@ -607,7 +607,7 @@ impl Controller {
 
     #[inline]
     fn oldest_active(&self) -> (Cycle, Choice) {
-        let mut best = super::scheduler::Best::new(self.clock);
+        let mut best = crate::dram::scheduler::Best::new(self.clock);
         for bank in bits(self.active_banks) {
             let index = self.active[bank as usize];
             let entry = &self.entries[index as usize];
@@ -687,7 +687,7 @@ impl Controller {
 
     /// The next row that the page policy gives up.
     fn next_expired(&self) -> (Cycle, Choice) {
-        let mut best = super::scheduler::Best::new(self.clock);
+        let mut best = crate::dram::scheduler::Best::new(self.clock);
         for bank in bits(self.banks.open() & !self.active_banks) {
             let hit = |queue: &Queue| {
                 queue.banks >> bank & 1 != 0 && queue.lines[bank as usize].hit != NONE
@@ -902,12 +902,4 @@ impl Controller {
 const WINDOW: u32 = 32;
 
 #[cfg(test)]
-pub(crate) mod drive;
-#[cfg(test)]
-mod golden;
-#[cfg(test)]
-mod naive;
-#[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod rules;
+pub(in crate::dram) mod tests;

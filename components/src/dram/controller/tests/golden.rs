@@ -7,11 +7,11 @@
 
 use std::io::Read as _;
 
-use super::super::checker::Checker;
-use super::super::mapping::tests::reference_geometry;
-use super::super::timing::tests::{preset_a, preset_r};
 use super::drive::{drive, parse_trace, reference};
-use super::*;
+use crate::dram::checker::Checker;
+use crate::dram::controller::*;
+use crate::dram::mapping::tests::reference_geometry;
+use crate::dram::timing::tests::{preset_a, preset_r};
 
 /// Decompresses a file of `testdata`.
 fn gunzip(bytes: &[u8]) -> String {
@@ -55,7 +55,7 @@ macro_rules! golden {
     ($($name:ident: $preset:ident, $file:literal;)*) => { $(
         #[test]
         fn $name() {
-            agrees($preset(), include_bytes!(concat!("../testdata/", $file, ".csv.gz")));
+            agrees($preset(), include_bytes!(concat!("../../testdata/", $file, ".csv.gz")));
         }
     )* };
 }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::ProptestConfig;
 
-use super::super::mapping::tests::reference_geometry;
-use super::*;
+use crate::dram::controller::*;
+use crate::dram::mapping::tests::reference_geometry;
 
 /// Cases of a property to try: this many, unless `PROPTEST_CASES` says otherwise.
 pub(crate) fn cases(few: u32) -> ProptestConfig {

@@ -1,0 +1,3 @@
+//! Tests of the controller as a component.
+
+mod component;
