@@ -224,8 +224,8 @@ mod tests {
     use warpweave_framework::{Link, Outcome, TestBench};
 
     use super::*;
+    use crate::building_blocks::EchoMemory;
     use crate::clock_crossing::{ClockCrossing, ClockCrossingSpec};
-    use crate::crossbar::echo_memory::EchoMemory;
     use warpweave_framework::{Environment, Kind};
 
     /// Two reads through a clock crossing into a memory; what the checkers say.

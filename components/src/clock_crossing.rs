@@ -36,7 +36,7 @@ use warpweave_framework::{
     Ports, SpecError, State, Statistics, Waits,
 };
 
-use crate::crossbar::delay_line::DelayLine;
+use crate::building_blocks::DelayLine;
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
 
 /// What a description says about a clock crossing.
@@ -217,7 +217,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::crossbar::echo_memory::EchoMemory;
+    use crate::building_blocks::EchoMemory;
     use crate::memory::{Level, RequestKind};
 
     fn crossing(depth: u32, synchroniser_cycles: u32) -> ClockCrossing {

@@ -40,7 +40,7 @@ use warpweave_framework::{
     SpecError, State, Statistics, Waits,
 };
 
-use crate::crossbar::delay_line::DelayLine;
+use crate::building_blocks::DelayLine;
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind};
 
 /// Most up ports.
@@ -431,7 +431,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::crossbar::echo_memory::EchoMemory;
+    use crate::building_blocks::EchoMemory;
     use crate::memory::Level;
 
     fn spec() -> ClusterPortSpec {

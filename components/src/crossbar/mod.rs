@@ -39,7 +39,6 @@
 
 mod allocator;
 mod counters;
-pub(crate) mod delay_line;
 mod network;
 mod network_spec;
 mod packets;
@@ -428,7 +427,5 @@ impl Crossbar {
     }
 }
 
-#[cfg(test)]
-pub(crate) mod echo_memory;
 #[cfg(test)]
 mod tests;

@@ -45,9 +45,9 @@ use warpweave_framework::{Cycle, Histogram, State, Statistics};
 
 use super::allocator::{Allocator, PortMask, Requests, bit, ports};
 use super::counters::NetworkCounters;
-use super::delay_line::DelayLine;
 use super::network_spec::{Arbiter, Queueing};
 use super::packets::{Entering, Packets, Parcel, QueuedPacket, WireFlit};
+use crate::building_blocks::DelayLine;
 pub use spec::{RouterSpec, VIRTUAL_CHANNELS_MAX};
 use vc_allocator::{Grant, VcAllocator, Waiting, elements, first_channel};
 

@@ -45,9 +45,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Histogram, State, Statistics};
 
+use crate::building_blocks::DelayLine;
 use crate::crossbar::allocator::{Allocator, Match, PortMask, Requests, bit, ports};
 use crate::crossbar::counters::NetworkCounters;
-use crate::crossbar::delay_line::DelayLine;
 use crate::crossbar::network_spec::{Queueing, SwitchSpec};
 use crate::crossbar::packets::{Entering, Packets, Parcel, QueuedPacket, WireFlit};
 

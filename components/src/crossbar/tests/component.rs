@@ -6,7 +6,7 @@ use warpweave_framework::{
     Source, TestBench, Value,
 };
 
-use crate::crossbar::echo_memory::EchoMemory;
+use crate::building_blocks::EchoMemory;
 use crate::crossbar::{Arbiter, Crossbar, CrossbarSpec, NetworkSpec, Queueing, SwitchSpec};
 use crate::interleave::Interleave;
 use crate::memory::{Level, MemRequest, MemResponse, RequestKind};

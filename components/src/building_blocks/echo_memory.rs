@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use warpweave_framework::{Component, Context, Cycle, Next, Ports};
 
-use super::delay_line::DelayLine;
+use super::DelayLine;
 use crate::memory::{Level, MemRequest, MemResponse, MemSlave};
 
 /// What arrived, with the cycle.

@@ -4,7 +4,7 @@ use warpweave_framework::{Context, InPort, Message, OutPort};
 
 /// Passes the messages of one wire on, as many as the next wire takes in this cycle; says whether
 /// some stayed. `look` sees each once, in order, and may stamp it.
-pub(crate) fn pass<T: Message>(
+pub fn pass<T: Message>(
     ctx: &mut Context<'_>,
     input: &mut InPort<T>,
     output: &mut OutPort<T>,

@@ -7,7 +7,7 @@ use warpweave_framework::Cycle;
 
 /// Entries in order, each with the cycle from which it can be taken.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct DelayLine<T> {
+pub struct DelayLine<T> {
     entries: VecDeque<(Cycle, T)>,
 }
 
@@ -22,14 +22,14 @@ impl<T> Default for DelayLine<T> {
 impl<T> DelayLine<T> {
     /// Appends an entry that can be taken from cycle `at` on, and no earlier than those before it.
     #[inline]
-    pub(crate) fn push(&mut self, at: Cycle, entry: T) {
+    pub fn push(&mut self, at: Cycle, entry: T) {
         debug_assert!(self.entries.back().is_none_or(|(before, _)| *before <= at));
         self.entries.push_back((at, entry));
     }
 
     /// The oldest entry, if it can be taken in cycle `now`.
     #[inline]
-    pub(crate) fn ready(&self, now: Cycle) -> Option<&T> {
+    pub fn ready(&self, now: Cycle) -> Option<&T> {
         self.entries
             .front()
             .filter(|(at, _)| *at <= now)
@@ -38,32 +38,32 @@ impl<T> DelayLine<T> {
 
     /// Takes the oldest entry, if it can be taken in cycle `now`.
     #[inline]
-    pub(crate) fn take(&mut self, now: Cycle) -> Option<T> {
+    pub fn take(&mut self, now: Cycle) -> Option<T> {
         self.ready(now)?;
         self.entries.pop_front().map(|(_, entry)| entry)
     }
 
     /// The cycle from which the oldest entry can be taken.
     #[inline]
-    pub(crate) fn next(&self) -> Option<Cycle> {
+    pub fn next(&self) -> Option<Cycle> {
         self.entries.front().map(|(at, _)| *at)
     }
 
     /// The cycle from which the youngest entry can be taken.
     #[inline]
-    pub(crate) fn last(&self) -> Option<Cycle> {
+    pub fn last(&self) -> Option<Cycle> {
         self.entries.back().map(|(at, _)| *at)
     }
 
     /// Entries inside.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Whether nothing is inside.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
