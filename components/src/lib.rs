@@ -1,7 +1,7 @@
 //! GPU hardware blocks on the Warpweave event kernel.
 //!
 //! One file (or folder) per block; all memory-side blocks speak [`memory`], the launch path speaks
-//! [`launch`].
+//! [`launch`]. What authors of other components can use is in [`building_blocks`].
 
 pub mod bloom;
 pub mod building_blocks;

@@ -6,7 +6,7 @@ use warpweave_framework::{
     Source, TestBench, Value,
 };
 
-use crate::building_blocks::EchoMemory;
+use crate::building_blocks::{Arrivals, EchoMemory, EchoMemorySpec};
 use crate::crossbar::{Arbiter, Crossbar, CrossbarSpec, NetworkSpec, Queueing, SwitchSpec};
 use crate::interleave::Interleave;
 use crate::memory::{Level, MemRequest, MemResponse, RequestKind};
@@ -277,16 +277,21 @@ fn run(spec: &CrossbarSpec, traffic: &Traffic, stalls: u32, options: EngineOptio
     }
     let mut arrivals = Vec::new();
     for slice in 0..spec.down_ports {
-        let (memory, arrived) = EchoMemory::new(20, u64::from(stalls), u64::from(slice));
+        let mut memory = EchoMemory::new(&EchoMemorySpec {
+            stalls,
+            seed: u64::from(slice),
+            ..EchoMemorySpec::latency(20)
+        })
+        .unwrap();
+        arrivals.push(memory.arrivals());
         bench.add(&format!("slice[{slice}]"), memory);
         let (from, to) = (format!("noc.down[{slice}]"), format!("slice[{slice}].up"));
         bench.builder().connect(from, to, Link::latency(1));
-        arrivals.push(arrived);
     }
     // A fixed time, so that the lasting quantities of all runs are comparable.
     bench.step(6_000);
     let statistics = bench.statistics("noc");
-    let arrived = arrivals.iter().map(|a| a.lock().unwrap().clone()).collect();
+    let arrived = arrivals.iter().map(Arrivals::take_all).collect();
     let responses = responses.iter().map(Sink::take_all).collect();
     (arrived, responses, statistics)
 }
