@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
 use super::router::RouterSpec;
+use super::switch::SwitchSpec;
 
 /// Most ports on a side of a switch: requests are kept as bits of one 128-bit word.
 pub const PORTS_MAX: u32 = 128;
 
-/// Most flits of buffer that one switch may have, over all its queues.
-pub(super) const BUFFER_FLITS_MAX: u64 = 1 << 24;
+/// Most flits of buffer that one network may have, over all its queues.
+const BUFFER_FLITS_MAX: u64 = 1 << 24;
 
 /// How an input port queues what waits for different outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,23 +47,9 @@ impl Arbiter {
         let Self::Islip { iterations } = self else {
             return Ok(());
         };
-        range(field, "arbiter.iterations", iterations, 1, PORTS_MAX)
+        let field = format!("{field}.arbiter.iterations");
+        SpecError::in_range(&field, iterations, 1..=PORTS_MAX)
     }
-}
-
-/// Refuses a number outside its range.
-pub(super) fn range(
-    field: &str,
-    name: &str,
-    value: u32,
-    low: u32,
-    high: u32,
-) -> Result<(), SpecError> {
-    SpecError::require(
-        (low..=high).contains(&value),
-        &format!("{field}.{name}"),
-        || format!("{value} is outside {low}..={high}"),
-    )
 }
 
 /// One network of a crossbar.
@@ -106,78 +93,16 @@ impl NetworkSpec {
     }
 }
 
-/// A switch that matches and moves in one stage, with delays around it; see [`Switch`].
-///
-/// [`Switch`]: super::Switch
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SwitchSpec {
-    /// Bytes of one flit. A packet of `b` bytes (8 of control and its data) is `ceil(b / this)`
-    /// flits; each port passes one flit per cycle.
-    pub flit_bytes: u32,
-    /// How inputs queue.
-    pub queueing: Queueing,
-    /// How inputs and outputs are matched.
-    pub arbiter: Arbiter,
-    /// Flits that one input queue holds: per input with `Fifo`, per input and output with
-    /// `VirtualOutput`. Full rate needs `input_cycles + credit_cycles`.
-    pub buffer_flits: u32,
-    /// Flits that each output holds between the switch and its port. Full rate needs
-    /// `output_cycles + 1`.
-    pub output_buffer_flits: u32,
-    /// Matchings per cycle, 1 or 2: how many flits per cycle can leave an input buffer and enter
-    /// an output buffer.
-    pub internal_speedup: u32,
-    /// Cycles from a flit's entry at the port to its first chance to be switched.
-    pub input_cycles: u32,
-    /// Cycles from being switched to leaving at the output port.
-    pub output_cycles: u32,
-    /// Cycles from a flit's leaving the input buffer to its slot being usable again, at least 1.
-    pub credit_cycles: u32,
-    /// Matchings that an output, and the input queue it served, sit out after the tail of a packet
-    /// before the next head; 1 is the virtual-channel allocation bubble of a router with one
-    /// virtual channel, 0 none.
-    pub turnaround_matchings: u32,
-}
-
-impl SwitchSpec {
-    /// Checks the numbers for a switch of this shape; `field` names this network in errors.
-    ///
-    /// # Errors
-    /// A number outside its range.
-    pub fn check(&self, field: &str, inputs: u32, outputs: u32) -> Result<(), SpecError> {
-        let range = |name: &str, value, low, high| range(field, name, value, low, high);
-        range("flit_bytes", self.flit_bytes, 1, 4096)?;
-        range("buffer_flits", self.buffer_flits, 1, 1 << 20)?;
-        range("output_buffer_flits", self.output_buffer_flits, 1, 1 << 20)?;
-        range("internal_speedup", self.internal_speedup, 1, 2)?;
-        range("input_cycles", self.input_cycles, 0, 1 << 16)?;
-        range("output_cycles", self.output_cycles, 0, 1 << 16)?;
-        range("credit_cycles", self.credit_cycles, 1, 1 << 16)?;
-        range(
-            "turnaround_matchings",
-            self.turnaround_matchings,
-            0,
-            1 << 16,
-        )?;
-        self.arbiter.check(field)?;
-        let queues = match self.queueing {
-            Queueing::Fifo => u64::from(inputs),
-            Queueing::VirtualOutput => u64::from(inputs) * u64::from(outputs),
-        };
-        let flits = queues * u64::from(self.buffer_flits)
-            + u64::from(outputs) * u64::from(self.output_buffer_flits);
-        SpecError::require(flits <= BUFFER_FLITS_MAX, field, || {
-            format!(
-                "{inputs} x {outputs} ports with these buffers hold {flits} flits; at most \
-                 {BUFFER_FLITS_MAX} can be built"
-            )
-        })
-    }
-
-    /// Cycles that a packet of `flits` takes from entering an empty switch to leaving it:
-    /// `input_cycles + output_cycles + flits - 1`.
-    pub fn zero_load_cycles(&self, flits: u32) -> u32 {
-        self.input_cycles + self.output_cycles + flits - 1
-    }
+/// Refuses a network whose buffers hold more flits than can be built.
+pub(super) fn check_buffers(
+    field: &str,
+    (inputs, outputs): (u32, u32),
+    flits: u64,
+) -> Result<(), SpecError> {
+    SpecError::require(flits <= BUFFER_FLITS_MAX, field, || {
+        format!(
+            "{inputs} x {outputs} ports with these buffers hold {flits} flits; at most \
+             {BUFFER_FLITS_MAX} can be built"
+        )
+    })
 }

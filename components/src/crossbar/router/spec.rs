@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
 use super::Router;
-use crate::crossbar::network_spec::{Arbiter, BUFFER_FLITS_MAX, PORTS_MAX, Queueing, range};
-use crate::crossbar::packets::Parcel;
+use crate::crossbar::network_spec::{Arbiter, PORTS_MAX, Queueing, check_buffers};
+use crate::crossbar::traffic::Parcel;
 
 /// Most virtual channels of a port: they are kept as bits of one word.
 pub const VIRTUAL_CHANNELS_MAX: u32 = 64;
@@ -75,31 +75,40 @@ impl RouterSpec {
     /// # Errors
     /// A number outside its range.
     pub fn check(&self, field: &str, inputs: u32, outputs: u32) -> Result<(), SpecError> {
-        let range = |name: &str, value, low, high| range(field, name, value, low, high);
-        range("flit_bytes", self.flit_bytes, 1, 4096)?;
-        range(
-            "virtual_channels",
-            self.virtual_channels,
-            1,
-            VIRTUAL_CHANNELS_MAX,
-        )?;
-        range("buffer_flits", self.buffer_flits, 1, 1 << 20)?;
-        range("output_buffer_flits", self.output_buffer_flits, 1, 1 << 20)?;
-        self.arbiter.check(field)?;
-        range("internal_speedup", self.internal_speedup, 1, 4)?;
-        range("input_speedup", self.input_speedup, 1, PORTS_MAX / inputs)?;
-        for (name, cycles, low) in [
-            ("routing_cycles", self.routing_cycles, 0),
-            ("vc_allocation_cycles", self.vc_allocation_cycles, 1),
-            ("switch_allocation_cycles", self.switch_allocation_cycles, 1),
-            ("traversal_cycles", self.traversal_cycles, 1),
-            ("input_wire_cycles", self.input_wire_cycles, 0),
-            ("output_wire_cycles", self.output_wire_cycles, 0),
-            ("credit_wire_cycles", self.credit_wire_cycles, 1),
-            ("credit_cycles", self.credit_cycles, 0),
+        for (name, value, low, high) in [
+            ("flit_bytes", self.flit_bytes, 1, 4096),
+            (
+                "virtual_channels",
+                self.virtual_channels,
+                1,
+                VIRTUAL_CHANNELS_MAX,
+            ),
+            ("buffer_flits", self.buffer_flits, 1, 1 << 20),
+            ("output_buffer_flits", self.output_buffer_flits, 1, 1 << 20),
+            ("internal_speedup", self.internal_speedup, 1, 4),
+            ("input_speedup", self.input_speedup, 1, PORTS_MAX / inputs),
+            ("routing_cycles", self.routing_cycles, 0, 1 << 16),
+            (
+                "vc_allocation_cycles",
+                self.vc_allocation_cycles,
+                1,
+                1 << 16,
+            ),
+            (
+                "switch_allocation_cycles",
+                self.switch_allocation_cycles,
+                1,
+                1 << 16,
+            ),
+            ("traversal_cycles", self.traversal_cycles, 1, 1 << 16),
+            ("input_wire_cycles", self.input_wire_cycles, 0, 1 << 16),
+            ("output_wire_cycles", self.output_wire_cycles, 0, 1 << 16),
+            ("credit_wire_cycles", self.credit_wire_cycles, 1, 1 << 16),
+            ("credit_cycles", self.credit_cycles, 0, 1 << 16),
         ] {
-            range(name, cycles, low, 1 << 16)?;
+            SpecError::in_range(&format!("{field}.{name}"), value, low..=high)?;
         }
+        self.arbiter.check(field)?;
         let single = self.vc_allocation_cycles == 1 && self.switch_allocation_cycles == 1;
         SpecError::require(
             single || !self.speculative,
@@ -111,12 +120,7 @@ impl RouterSpec {
                 + u64::from(outputs)
                     * u64::from(self.virtual_channels)
                     * u64::from(self.output_buffer_flits);
-        SpecError::require(flits <= BUFFER_FLITS_MAX, field, || {
-            format!(
-                "{inputs} x {outputs} ports with these buffers hold {flits} flits; at most \
-                 {BUFFER_FLITS_MAX} can be built"
-            )
-        })
+        check_buffers(field, (inputs, outputs), flits)
     }
 
     /// Whether packets from one input to one output stay in order.
@@ -143,7 +147,7 @@ impl RouterSpec {
             flits,
             bytes: 0,
         };
-        router.offer(0, parcel, ());
+        router.ports.offer(0, parcel, ());
         let (mut now, mut left) = (0, None);
         while left.is_none() {
             router.step(now, |_, (), _| {

@@ -11,6 +11,17 @@ use crate::crossbar::{Arbiter, Crossbar, CrossbarSpec, NetworkSpec, Queueing, Sw
 use crate::interleave::Interleave;
 use crate::memory::{Level, MemRequest, MemResponse, RequestKind};
 
+/// Expects a request below in this cycle and returns it: its id is the crossbar's own.
+fn expect_below(b: &mut Bench, slice: usize, cycle: Cycle, request: &MemRequest) -> MemRequest {
+    let (arrived_at, arrived) = b.bench.receive(&b.arrivals[slice]);
+    let id = arrived.id;
+    assert_eq!(
+        (arrived_at, arrived),
+        (cycle, MemRequest { id, ..*request })
+    );
+    arrived
+}
+
 fn network() -> SwitchSpec {
     SwitchSpec {
         flit_bytes: 64,
@@ -79,8 +90,7 @@ fn a_read_and_its_reply_take_the_documented_cycles() {
     let read = MemRequest::read(77, 5 * 256 + 128, u32::MAX);
     b.requests[3].send_at(10, read);
     // One flit: 2 + 3 + 1 - 1 cycles.
-    let down = MemRequest { id: 3 * 16, ..read };
-    b.bench.expect_at(&b.arrivals[5], 15, &down);
+    let down = expect_below(&mut b, 5, 15, &read);
     // 136 bytes in 64-byte flits: 2 + 3 + 3 - 1 cycles.
     b.answers[5].send_at(40, down.answer(Level::L2));
     b.bench
@@ -138,18 +148,16 @@ fn a_full_table_stalls_its_port_until_a_response_left() {
     for id in [5, 6] {
         b.requests[1].send_at(10, MemRequest::read(id, 0, 1));
     }
-    b.bench
-        .expect_at(&b.arrivals[0], 15, &MemRequest::read(1, 0, 1));
+    let down = expect_below(&mut b, 0, 15, &MemRequest::read(0, 0, 1));
     b.bench.expect_nothing(&b.arrivals[0], 20);
-    b.answers[0].send_at(50, MemRequest::read(1, 0, 1).answer(Level::L2));
+    b.answers[0].send_at(50, down.answer(Level::L2));
     // 12 bytes are one flit. The entry is free in the cycle in which the response leaves.
     b.bench.expect_at(
         &b.responses[1],
         55,
         &MemRequest::read(5, 0, 1).answer(Level::L2),
     );
-    b.bench
-        .expect_at(&b.arrivals[0], 60, &MemRequest::read(1, 0, 1));
+    expect_below(&mut b, 0, 60, &MemRequest::read(0, 0, 1));
     assert_eq!(
         b.bench.statistics("noc").counter("table_stalls"),
         Some(55 - 11)
@@ -201,6 +209,19 @@ fn an_answer_to_nothing_is_reported() {
     let mut b = bench(spec(2, 2), EngineOptions::default());
     b.answers[0].send_at(5, MemRequest::read(3, 0, 1).answer(Level::L2));
     b.bench.step(10);
+}
+
+#[test]
+#[should_panic(expected = "answered id 0, for which nothing waits")]
+fn a_second_answer_is_reported() {
+    let mut b = bench(spec(2, 2), EngineOptions::default());
+    let read = MemRequest::read(9, 0, 1);
+    b.requests[0].send_at(5, read);
+    let down = expect_below(&mut b, 0, 10, &read);
+    for _ in 0..2 {
+        b.answers[0].send_at(20, down.answer(Level::L2));
+    }
+    b.bench.step(20);
 }
 
 #[test]
