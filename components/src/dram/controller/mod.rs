@@ -28,138 +28,41 @@
 //! command, so that it may be called every cycle or once after a long sleep with the same result.
 //! While no request waits it stands still altogether; what happens meanwhile (refreshes, expiring
 //! rows) is made up for by the next offer.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `config.rs`, `request.rs`, `stats.rs` | what it is built from, what it is offered, what it counts |
+//! | `plan.rs` | which command comes next, and when |
+//! | `issue.rs` | what a command changes |
+//! | `bank_queues.rs` | requests on their way to the queues of their banks, and whose turn it is |
+//! | `idle.rs` | refreshes of a channel that stands still |
+//!
+//! Banks, queues and policies are the files beside this folder; it knows nothing of ports and
+//! messages.
+
+mod bank_queues;
+mod config;
+mod idle;
+mod issue;
+mod plan;
+mod request;
+mod stats;
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Level, State};
+use warpweave_framework::{Cycle, Id, IdTable, State};
 
-use crate::dram::banks::{Banks, Command, Gaps};
+use crate::dram::banks::{Banks, Gaps};
 use crate::dram::checker::Checker;
-use crate::dram::drain::{Drain, Draining};
-use crate::dram::mapping::{Geometry, Location};
-use crate::dram::page::Page;
-use crate::dram::queue::{Entry, NONE, Queue};
-use crate::dram::refresh::Refresh;
-use crate::dram::scheduler::{Choice, Scheduler, View, bits};
-use crate::dram::timing::Timing;
+use crate::dram::drain::Draining;
+use crate::dram::mapping::Location;
+use crate::dram::queue::{Entry, Queue};
+use crate::dram::scheduler::{Choice, bits};
 
-/// The most requests a queue can hold.
-pub(crate) const QUEUE_MAX: u32 = 4096;
-
-/// A channel and the policies of its controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Banks, rows and columns.
-    pub geometry: Geometry,
-    /// Timing of the devices.
-    pub timing: Timing,
-    /// Reads that may wait for their first command or their row hit.
-    pub reads: u32,
-    /// Writes, likewise.
-    pub writes: u32,
-    /// Requests each bank's own queue holds beyond these; none without such queues.
-    pub bank_queue: Option<u32>,
-    /// Who is next.
-    pub scheduler: Scheduler,
-    /// How long rows stay open.
-    pub page: Page,
-    /// When writes are served.
-    pub drain: Drain,
-    /// Whether a write to an access that waits already replaces it.
-    pub merge_writes: bool,
-    /// When devices are refreshed.
-    pub refresh: Refresh,
-}
-
-impl Config {
-    /// The controller of the reference runs (memory-models 2.2): Ramulator 2's FR-FCFS with
-    /// unified queues of 32 reads and 32 writes, open rows, refreshes never postponed.
-    pub fn reference(geometry: Geometry, timing: Timing) -> Self {
-        Self {
-            geometry,
-            timing,
-            reads: 32,
-            writes: 32,
-            bank_queue: None,
-            scheduler: Scheduler::FrFcfs,
-            page: Page::Open,
-            drain: Drain::Watermarks { high: 25, low: 7 },
-            merge_writes: true,
-            refresh: Refresh::AllBank { postponed_max: 0 },
-        }
-    }
-}
-
-/// One access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// What names the access among all of the channel; equal numbers are the same bytes.
-    pub access: u64,
-    /// Where it goes.
-    pub location: Location,
-    /// Write or read.
-    pub write: bool,
-    /// Returned with the completion of a read.
-    pub tag: u32,
-}
-
-/// What became of an offered request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
-    /// It waits for its turn.
-    Queued,
-    /// The read is answered from a waiting write.
-    Forwarded,
-    /// The write replaced a waiting write of the same access.
-    Merged,
-    /// The queue is full; offer it again.
-    Refused,
-}
-
-/// A command as issued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Issued {
-    /// Cycle of the command bus.
-    pub cycle: Cycle,
-    /// The command.
-    pub command: Command,
-}
-
-/// What a channel counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChannelStats {
-    /// Reads served by the devices.
-    pub reads: u64,
-    /// Writes served by the devices.
-    pub writes: u64,
-    /// Reads answered from a waiting write.
-    pub forwarded: u64,
-    /// Writes that replaced a waiting one.
-    pub merged: u64,
-    /// Accesses that found their row open.
-    pub row_hits: u64,
-    /// Accesses that found their bank closed.
-    pub row_misses: u64,
-    /// Accesses that had to close another row.
-    pub row_conflicts: u64,
-    /// Accesses whose command closed the bank, too (RDA, WRA).
-    pub auto_precharges: u64,
-    /// ACT commands.
-    pub activates: u64,
-    /// PRE commands.
-    pub precharges: u64,
-    /// PREA commands.
-    pub precharges_all: u64,
-    /// REF commands.
-    pub refreshes: u64,
-    /// REFpb commands.
-    pub refreshes_bank: u64,
-    /// Waiting reads, without active ones.
-    pub read_queue: Level,
-    /// Waiting writes, without active ones.
-    pub write_queue: Level,
-}
+pub use config::Config;
+pub(crate) use config::QUEUE_MAX;
+pub use request::{Issued, Offer, Request};
+pub use stats::ChannelStats;
 
 /// A controller with its banks.
 #[derive(Clone, Debug)]
@@ -169,16 +72,15 @@ pub struct Controller {
     refresh_interval: Cycle,
     refresh_slack: Cycle,
     banks: Banks,
-    entries: Vec<Entry>,
-    free: Vec<u16>,
+    entries: IdTable<Entry>,
     /// Waiting requests by kind (reads, writes), or those in bank queues and none.
     queues: [Queue; 2],
     /// Reads and writes before the bank queues, if there are any.
-    fronts: [VecDeque<u16>; 2],
+    fronts: [VecDeque<Id>; 2],
     /// Reads and writes that wait, in whatever queue.
     waiting: [u32; 2],
     /// Per bank the request whose ACT has been issued.
-    active: Vec<u16>,
+    active: Vec<Option<Id>>,
     active_banks: u64,
     /// Per bank the column commands since its ACT, and the last of either.
     columns: Vec<u32>,
@@ -218,7 +120,6 @@ impl Controller {
         let banks = geometry.banks() as usize;
         let own = config.bank_queue.unwrap_or(0) as usize * banks;
         let capacity = config.reads as usize + config.writes as usize + banks + own;
-        assert!(capacity < NONE as usize, "queue depths are checked before");
         let interval = Cycle::from(timing.refresh_interval(config.refresh).unwrap_or(0));
         let mixed = config.bank_queue.is_some();
         Self {
@@ -226,12 +127,11 @@ impl Controller {
             refresh_interval: interval,
             refresh_slack: Cycle::from(config.refresh.postponed_max()) * interval,
             banks: Banks::new(geometry, gaps),
-            entries: Vec::with_capacity(capacity),
-            free: Vec::with_capacity(capacity),
+            entries: IdTable::with_capacity(capacity),
             queues: [Queue::new(banks, mixed), Queue::new(banks, false)],
             fronts: [VecDeque::new(), VecDeque::new()],
             waiting: [0; 2],
-            active: vec![NONE; banks],
+            active: vec![None; banks],
             active_banks: 0,
             columns: vec![0; banks],
             used: vec![0; banks],
@@ -292,7 +192,7 @@ impl Controller {
     pub fn pending(&self) -> (u32, u32) {
         let mut pending = (self.waiting[0], self.waiting[1]);
         for bank in bits(self.active_banks) {
-            if self.entries[self.active[bank as usize] as usize].write {
+            if self.entries[self.active_request(bank)].write {
                 pending.1 += 1;
             } else {
                 pending.0 += 1;
@@ -305,7 +205,6 @@ impl Controller {
     pub fn state(&mut self, state: &mut State<'_>) {
         state.field("banks", self.banks.state());
         state.field("entries", &mut self.entries);
-        state.field("free", &mut self.free);
         state.field("queues", &mut self.queues);
         state.field("fronts", &mut self.fronts);
         state.field("waiting", &mut self.waiting);
@@ -351,17 +250,11 @@ impl Controller {
             self.catch_up(now);
         }
         debug_assert!(self.clock <= now + 1, "time goes on");
-        let Request {
-            access, location, ..
-        } = request;
-        if request.write {
-            if self.config.merge_writes && self.holds_write(location.bank, access) {
+        if self.is_covered(&request) {
+            if request.write {
                 self.stats.merged += 1;
                 return Offer::Merged;
             }
-        } else if self.holds_write(location.bank, access)
-            || self.active_write(location.bank as usize, access)
-        {
             self.stats.forwarded += 1;
             self.forwarding.push_back((now + 1, request.tag));
             return Offer::Forwarded;
@@ -372,26 +265,43 @@ impl Controller {
         self.clock = now + 1;
         self.planned = None;
         self.age += 1;
-        let index = self.add(Entry {
-            access,
+        let Location { bank, row, column } = request.location;
+        let id = self.entries.insert(Entry {
+            access: request.access,
             age: self.age,
-            row: location.row,
-            column: location.column,
-            bank: location.bank,
+            row,
+            column,
+            bank,
             tag: request.tag,
             write: request.write,
             activated: false,
             conflicted: false,
-            next: NONE,
+            next: None,
         });
+        let kind = usize::from(request.write);
         if self.config.bank_queue.is_some() {
-            self.fronts[usize::from(request.write)].push_back(index);
+            self.fronts[kind].push_back(id);
         } else {
-            let open = self.banks.row(location.bank);
-            self.queues[usize::from(request.write)].push(&mut self.entries, index, open);
+            let open = self.banks.row(bank);
+            self.queues[kind].push(&mut self.entries, id, open);
         }
         self.count(now, request.write, 1);
         Offer::Queued
+    }
+
+    /// Whether [`Controller::offer`] would take the request.
+    pub fn accepts(&self, request: &Request) -> bool {
+        self.has_room(request.write) || self.is_covered(request)
+    }
+
+    /// Whether the request needs no room: a waiting write answers the read or is replaced.
+    fn is_covered(&self, request: &Request) -> bool {
+        let (bank, access) = (request.location.bank, request.access);
+        if request.write {
+            self.config.merge_writes && self.holds_write(bank, access)
+        } else {
+            self.holds_write(bank, access) || self.active_write(bank, access)
+        }
     }
 
     /// Whether a read or write of an access that does not wait yet would be queued.
@@ -455,16 +365,6 @@ impl Controller {
         }
     }
 
-    fn add(&mut self, entry: Entry) -> u16 {
-        if let Some(index) = self.free.pop() {
-            self.entries[index as usize] = entry;
-            index
-        } else {
-            self.entries.push(entry);
-            (self.entries.len() - 1) as u16
-        }
-    }
-
     fn holds_write(&self, bank: u32, access: u64) -> bool {
         if self.waiting[1] == 0 {
             return false;
@@ -473,16 +373,21 @@ impl Controller {
             return self.queues[1].holds_write(&self.entries, bank as usize, access);
         }
         let mut front = self.fronts[1].iter();
-        front.any(|index| self.entries[*index as usize].access == access)
+        front.any(|id| self.entries[*id].access == access)
             || self.queues[0].holds_write(&self.entries, bank as usize, access)
     }
 
-    fn active_write(&self, bank: usize, access: u64) -> bool {
-        let index = self.active[bank];
-        index != NONE && {
-            let entry = &self.entries[index as usize];
+    fn active_write(&self, bank: u32, access: u64) -> bool {
+        self.active[bank as usize].is_some_and(|id| {
+            let entry = &self.entries[id];
             entry.write && entry.access == access
-        }
+        })
+    }
+
+    /// The active request of a bank that has one.
+    #[inline]
+    fn active_request(&self, bank: u32) -> Id {
+        self.active[bank as usize].expect("one of the active banks")
     }
 
     /// Decides the next cycle that has something to decide; false if it lies beyond `until`.
@@ -505,401 +410,7 @@ impl Controller {
         self.clock = cycle + 1;
         true
     }
-
-    /// The request that moves to its bank's queue next: its place before them.
-    fn movable(&self) -> Option<(usize, usize)> {
-        let depth = self.config.bank_queue?;
-        let kind = usize::from(self.draining.on());
-        let room = |index: &u16| {
-            let bank = self.entries[*index as usize].bank as usize;
-            u32::from(self.queues[0].lines[bank].len) < depth
-        };
-        let at = self.fronts[kind].iter().position(room)?;
-        Some((kind, at))
-    }
-
-    #[inline]
-    fn can_move(&mut self) -> bool {
-        self.config.bank_queue.is_some() && {
-            self.update_draining();
-            self.movable().is_some()
-        }
-    }
-
-    /// Moves a request to its bank's queue, if one can.
-    fn move_to_bank(&mut self) {
-        self.update_draining();
-        let Some((kind, at)) = self.movable() else {
-            return;
-        };
-        let index = self.fronts[kind].remove(at).expect("just found");
-        if kind == 1 {
-            self.draining.served();
-        }
-        // From here on the order is that of the bank queues.
-        self.age += 1;
-        self.entries[index as usize].age = self.age;
-        let open = self.banks.row(self.entries[index as usize].bank);
-        self.queues[0].push(&mut self.entries, index, open);
-        self.planned = None;
-    }
-
-    #[inline]
-    fn update_draining(&mut self) {
-        let drain = self.config.drain;
-        if self.config.bank_queue.is_none() {
-            let [reads, writes] = self.waiting;
-            let full = writes >= self.config.writes;
-            self.draining.update(drain, writes, full, reads);
-            return;
-        }
-        let writes = self.fronts[1].len() as u32;
-        let against = match drain {
-            Drain::Watermarks { .. } => self.fronts[0].len() as u32,
-            Drain::Batches { .. } => u32::from(self.queues[0].banks != 0),
-        };
-        let full = writes >= self.config.writes;
-        self.draining.update(drain, writes, full, against);
-    }
-
-    /// The next command and its cycle (not before `clock`), if nothing is offered until then.
-    #[inline]
-    fn plan(&mut self) -> (Cycle, Choice) {
-        if let Some(planned) = self.planned {
-            return planned;
-        }
-        let planned = self.find();
-        self.planned = Some(planned);
-        planned
-    }
-
-    fn find(&mut self) -> (Cycle, Choice) {
-        self.update_draining();
-        let mut best = self.oldest_active();
-        if best.0 <= self.clock {
-            return best;
-        }
-        let (due, refresh) = self.next_refresh();
-        if refresh.0 < best.0 {
-            best = refresh;
-        }
-        let mut waiting = self.next_waiting(0);
-        if waiting.0 >= due {
-            // From then on nothing new is started where the refresh is, or anywhere while the
-            // bank has an active request: turnarounds could put that off for ever.
-            let bank = 1 << self.refresh_bank;
-            waiting = match self.config.refresh {
-                Refresh::PerBank { .. } if self.active_banks & bank == 0 => self.next_waiting(bank),
-                _ => (Cycle::MAX, Choice::Nothing),
-            };
-        }
-        if waiting.0 < best.0 {
-            best = waiting;
-        }
-        if let Page::Timeout { .. } = self.config.page {
-            let expired = self.next_expired();
-            if expired.0 < best.0 {
-                best = expired;
-            }
-        }
-        best
-    }
-
-    #[inline]
-    fn oldest_active(&self) -> (Cycle, Choice) {
-        let mut best = crate::dram::scheduler::Best::new(self.clock);
-        for bank in bits(self.active_banks) {
-            let index = self.active[bank as usize];
-            let entry = &self.entries[index as usize];
-            let from = self.banks.column_from(bank, entry.write);
-            best.consider(from, entry.age, Choice::Active(index));
-        }
-        best.take()
-    }
-
-    #[inline]
-    fn next_waiting(&self, barred: u64) -> (Cycle, Choice) {
-        let kind = if self.config.bank_queue.is_some() {
-            0
-        } else {
-            usize::from(self.draining.on())
-        };
-        self.config.scheduler.next(&View {
-            banks: &self.banks,
-            entries: &self.entries,
-            queue: &self.queues[kind],
-            active: self.active_banks,
-            barred,
-            clock: self.clock,
-            columns: &self.columns,
-            turn: self.turn,
-        })
-    }
-
-    /// The cycle from which on nothing new is started where the next refresh is, and what brings
-    /// that refresh about.
-    #[inline]
-    fn next_refresh(&self) -> (Cycle, (Cycle, Choice)) {
-        let never = (Cycle::MAX, (Cycle::MAX, Choice::Nothing));
-        match self.config.refresh {
-            Refresh::Off => never,
-            Refresh::AllBank { .. } => {
-                let due = self.refresh_from(self.has_work());
-                let from = due.max(self.clock);
-                if self.banks.open() == 0 {
-                    let legal = self.banks.refresh_from();
-                    (due, (from.max(legal), Choice::Refresh))
-                } else if self.active_banks == 0 {
-                    let legal = self.banks.precharge_all_from();
-                    (due, (from.max(legal), Choice::PrechargeAll))
-                } else {
-                    (due, never.1)
-                }
-            }
-            Refresh::PerBank { .. } => {
-                let bank = self.refresh_bank;
-                let bit = 1 << bank;
-                let banks = self.queues[0].banks | self.queues[1].banks | self.active_banks;
-                let due = self.refresh_from(banks & bit != 0 && self.has_work());
-                let from = due.max(self.clock);
-                if self.banks.open() & bit == 0 {
-                    let legal = self.banks.refresh_bank_from(bank);
-                    (due, (from.max(legal), Choice::RefreshBank(bank)))
-                } else if self.active_banks & bit == 0 {
-                    let legal = self.banks.precharge_from(bank);
-                    (due, (from.max(legal), Choice::PrechargeForRefresh(bank)))
-                } else {
-                    (due, never.1)
-                }
-            }
-        }
-    }
-
-    /// When the next refresh is begun: later, if something waits for what it closes.
-    #[inline]
-    fn refresh_from(&self, wanted: bool) -> Cycle {
-        if wanted {
-            self.refresh_due + self.refresh_slack
-        } else {
-            self.refresh_due
-        }
-    }
-
-    /// The next row that the page policy gives up.
-    fn next_expired(&self) -> (Cycle, Choice) {
-        let mut best = crate::dram::scheduler::Best::new(self.clock);
-        for bank in bits(self.banks.open() & !self.active_banks) {
-            let hit = |queue: &Queue| {
-                queue.banks >> bank & 1 != 0 && queue.lines[bank as usize].hit != NONE
-            };
-            if self.queues.iter().any(hit) {
-                continue;
-            }
-            if let Some(expires) = self.config.page.expires(self.used[bank as usize]) {
-                let from = expires.max(self.banks.precharge_from(bank));
-                best.consider(from, u64::from(bank), Choice::Close(bank));
-            }
-        }
-        best.take()
-    }
-
-    fn issue(&mut self, cycle: Cycle, choice: Choice) {
-        let command = match choice {
-            Choice::Nothing => return,
-            Choice::Active(index) => {
-                let bank = self.entries[index as usize].bank;
-                self.active[bank as usize] = NONE;
-                self.active_banks &= !(1 << bank);
-                self.access(cycle, index)
-            }
-            Choice::Column(index) => {
-                self.leave(cycle, index);
-                self.access(cycle, index)
-            }
-            Choice::Activate(index) => self.activate(cycle, index),
-            Choice::Precharge(index) => {
-                let entry = &mut self.entries[index as usize];
-                entry.conflicted = true;
-                self.turn = entry.bank;
-                self.stats.precharges += 1;
-                Command::Precharge { bank: entry.bank }
-            }
-            Choice::Close(bank) | Choice::PrechargeForRefresh(bank) => {
-                self.stats.precharges += 1;
-                Command::Precharge { bank }
-            }
-            Choice::PrechargeAll => {
-                self.stats.precharges_all += 1;
-                Command::PrechargeAll
-            }
-            Choice::Refresh => {
-                self.stats.refreshes += 1;
-                self.refresh_due += self.refresh_interval;
-                Command::Refresh
-            }
-            Choice::RefreshBank(bank) => {
-                self.stats.refreshes_bank += 1;
-                self.refresh_due += self.refresh_interval;
-                self.refresh_bank = (bank + 1) % self.banks.count();
-                Command::RefreshBank { bank }
-            }
-        };
-        self.banks.issue(cycle, command);
-        match command {
-            Command::Activate { bank, .. } | Command::Precharge { bank } => self.sort_out(bank),
-            // With a bank closed its candidates are not looked at.
-            _ => {}
-        }
-        let issued = Issued { cycle, command };
-        if let Some(judge) = &mut self.judge {
-            judge.check(&issued);
-        }
-        if let Some(log) = &mut self.log {
-            log.push(issued);
-        }
-    }
-
-    fn activate(&mut self, cycle: Cycle, index: u16) -> Command {
-        if self.config.scheduler.has_active_requests() {
-            self.leave(cycle, index);
-            let bank = self.entries[index as usize].bank;
-            self.active[bank as usize] = index;
-            self.active_banks |= 1 << bank;
-        }
-        let entry = &mut self.entries[index as usize];
-        entry.activated = true;
-        let Entry { bank, row, .. } = *entry;
-        self.stats.activates += 1;
-        self.columns[bank as usize] = 0;
-        self.used[bank as usize] = cycle;
-        self.turn = bank;
-        Command::Activate { bank, row }
-    }
-
-    /// The column command of a request, which then is done with the command bus.
-    fn access(&mut self, cycle: Cycle, index: u16) -> Command {
-        let Entry {
-            bank,
-            row,
-            column,
-            tag,
-            write,
-            activated,
-            conflicted,
-            ..
-        } = self.entries[index as usize];
-        self.free.push(index);
-        let found = if conflicted {
-            &mut self.stats.row_conflicts
-        } else if activated {
-            &mut self.stats.row_misses
-        } else {
-            &mut self.stats.row_hits
-        };
-        *found += 1;
-        self.columns[bank as usize] += 1;
-        self.used[bank as usize] = cycle;
-        self.turn = bank;
-        let auto = self.config.page.closes() && self.active_banks >> bank & 1 == 0;
-        self.stats.auto_precharges += u64::from(auto);
-        if write {
-            self.stats.writes += 1;
-            let end = cycle + Cycle::from(self.config.timing.write_data_end());
-            self.written_until = Some(end);
-            Command::Write {
-                bank,
-                row,
-                column,
-                auto,
-            }
-        } else {
-            self.stats.reads += 1;
-            let end = cycle + Cycle::from(self.config.timing.read_data_end());
-            self.returning.push_back((end, tag));
-            Command::Read {
-                bank,
-                row,
-                column,
-                auto,
-            }
-        }
-    }
-
-    /// Takes a request out of its queue.
-    fn leave(&mut self, cycle: Cycle, index: u16) {
-        let Entry { bank, write, .. } = self.entries[index as usize];
-        let open = self.banks.row(bank);
-        let kind = if self.config.bank_queue.is_some() {
-            0
-        } else {
-            if write {
-                self.draining.served();
-            }
-            usize::from(write)
-        };
-        self.queues[kind].remove(&mut self.entries, index, open);
-        self.count(cycle, write, -1);
-    }
-
-    /// Finds the candidates of a bank whose row has changed.
-    fn sort_out(&mut self, bank: u32) {
-        if let Some(row) = self.banks.row(bank) {
-            for queue in &mut self.queues {
-                queue.sort_out(&self.entries, bank, row);
-            }
-        }
-    }
-
-    fn count(&mut self, cycle: Cycle, write: bool, change: i32) {
-        let waiting = &mut self.waiting[usize::from(write)];
-        *waiting = waiting.wrapping_add_signed(change);
-        let level = if write {
-            &mut self.stats.write_queue
-        } else {
-            &mut self.stats.read_queue
-        };
-        level.set(cycle, u64::from(*waiting));
-    }
-
-    /// Whether only refreshes change anything.
-    fn is_at_rest(&self) -> bool {
-        self.banks.open() == 0 && self.log.is_none() && self.judge.is_none()
-    }
-
-    /// Skips refreshes of a channel at rest in closed form: with all banks closed each is issued
-    /// in the very cycle it falls due in, provided it can be.
-    fn refresh_at_rest(&mut self, until: Cycle) {
-        let banks = self.banks.count();
-        // Nothing is left to be seen of those skipped once so many more have been issued.
-        let (from, unit) = match self.config.refresh {
-            Refresh::Off => return,
-            Refresh::AllBank { .. } => (self.banks.refresh_from(), 1),
-            Refresh::PerBank { .. } => {
-                let from = (0..banks).map(|b| self.banks.refresh_bank_from(b));
-                (from.max().unwrap_or(0), u64::from(banks.max(WINDOW)))
-            }
-        };
-        if until < self.refresh_due || from > self.refresh_due {
-            return;
-        }
-        let fall_due = (until - self.refresh_due) / self.refresh_interval;
-        let skipped = (fall_due / unit).saturating_sub(u64::from(unit > 1)) * unit;
-        if skipped == 0 {
-            return;
-        }
-        if unit > 1 {
-            self.stats.refreshes_bank += skipped;
-        } else {
-            self.stats.refreshes += skipped;
-        }
-        self.refresh_due += skipped * self.refresh_interval;
-        self.clock = self.refresh_due;
-        self.planned = None;
-    }
 }
 
-/// ACT in the longest window of the rules.
-const WINDOW: u32 = 32;
-
 #[cfg(test)]
-pub(in crate::dram) mod tests;
+mod tests;

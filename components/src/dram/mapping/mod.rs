@@ -4,82 +4,19 @@
 //! divided by the access bytes. Every bit of channel, bank, row and column is the parity of some
 //! bits of that number: field orders, XOR hashes and polynomial hashes are all of this form, and
 //! whether a mapping gives each access a place of its own is the rank of a matrix.
+//!
+//! `geometry.rs` has the sizes of a device and places in it, `spec.rs` what a description says,
+//! `expression.rs` the notation of hashes. The mapping knows nothing of timing and queues.
 
 mod expression;
+mod geometry;
+mod spec;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
-/// Banks a channel can have: one bit each in a 64-bit mask.
-pub(crate) const BANKS_MAX: u32 = 64;
-
-/// Sizes of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Geometry {
-    /// Bank groups; a power of two.
-    pub bank_groups: u32,
-    /// Banks of each group; a power of two, at most 64 banks in all.
-    pub banks_per_group: u32,
-    /// Rows of each bank; a power of two.
-    pub rows: u32,
-    /// Bursts of each row; a power of two (64 for a 2 KiB page of an x32 device).
-    pub columns: u32,
-}
-
-/// A field of a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Field {
-    /// Burst within the row.
-    Column,
-    /// Bank group.
-    BankGroup,
-    /// Bank within its group.
-    Bank,
-    /// Row within the bank.
-    Row,
-    /// Channel of the controller; may be left out when it has one.
-    Channel,
-}
-
-/// How access numbers are cut into fields. Numbers beyond the last row start over at row 0.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum MappingSpec {
-    /// Whole fields, least significant first: `Order([BankGroup, Column, Bank, Row])` rotates bank
-    /// groups with every access.
-    Order(Vec<Field>),
-    /// Every field as an expression over the bits of the access number `a`, in the notation of
-    /// hardware description languages: `a[5]` and `a[9:6]` are bits, `{x, y}` puts them side by
-    /// side (most significant first), `x ^ y` is their exclusive or, and `poly(x, n)` the
-    /// remainder of `x` as a polynomial over GF(2) divided by the usual primitive polynomial of
-    /// degree `n` (2 to 8); any of them can be followed by `[high:low]`. An empty text stands for
-    /// no bits.
-    Bits {
-        /// Burst within the row.
-        column: String,
-        /// Bank group.
-        bank_group: String,
-        /// Bank within its group.
-        bank: String,
-        /// Row within the bank.
-        row: String,
-        /// Channel of the controller; no bits for one channel. Source: one channel per controller.
-        #[serde(default)]
-        channel: String,
-    },
-}
-
-/// Where an access goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Location {
-    /// Bank of the channel: group x banks per group + bank within the group.
-    pub bank: u32,
-    /// Row within the bank.
-    pub row: u32,
-    /// Burst within the row.
-    pub column: u32,
-}
+pub(crate) use geometry::BANKS_MAX;
+pub use geometry::{Geometry, Location};
+pub use spec::{Field, MappingSpec};
 
 /// A field of a place as a function of the access number.
 #[derive(Clone, Debug)]
@@ -101,52 +38,6 @@ pub struct Mapping {
     column: Cut,
     /// Bits of an access number that tell accesses apart.
     bits: u32,
-}
-
-impl Geometry {
-    /// Banks of the channel.
-    pub fn banks(&self) -> u32 {
-        self.bank_groups * self.banks_per_group
-    }
-
-    /// Accesses a channel holds.
-    pub fn accesses(&self) -> u64 {
-        u64::from(self.banks()) * u64::from(self.rows) * u64::from(self.columns)
-    }
-
-    /// Checks the sizes.
-    ///
-    /// # Errors
-    /// A size that is no power of two, or more than 64 banks.
-    pub fn check(&self, field: &str) -> Result<(), SpecError> {
-        let sizes = [
-            ("bank_groups", self.bank_groups),
-            ("banks_per_group", self.banks_per_group),
-            ("rows", self.rows),
-            ("columns", self.columns),
-        ];
-        for (name, size) in sizes {
-            SpecError::require(size.is_power_of_two(), &format!("{field}.{name}"), || {
-                format!("{size} is not a power of two")
-            })?;
-        }
-        let banks = u64::from(self.bank_groups) * u64::from(self.banks_per_group);
-        SpecError::require(
-            banks <= u64::from(BANKS_MAX),
-            &format!("{field}.banks_per_group"),
-            || format!("{banks} banks are more than the {BANKS_MAX} supported"),
-        )
-    }
-
-    fn size(&self, field: Field, channels: u32) -> u32 {
-        match field {
-            Field::Column => self.columns,
-            Field::BankGroup => self.bank_groups,
-            Field::Bank => self.banks_per_group,
-            Field::Row => self.rows,
-            Field::Channel => channels,
-        }
-    }
 }
 
 impl Cut {
@@ -340,25 +231,11 @@ fn dependent(rows: impl Iterator<Item = u64>) -> Option<usize> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    /// The geometry of the reference data: 4 groups of 4 banks, 2 KiB rows.
-    pub(crate) fn reference_geometry() -> Geometry {
-        Geometry {
-            bank_groups: 4,
-            banks_per_group: 4,
-            rows: 4096,
-            columns: 64,
-        }
-    }
-
-    pub(crate) const COLUMN_LOWEST: [Field; 4] =
-        [Field::Column, Field::BankGroup, Field::Bank, Field::Row];
-    pub(crate) const GROUP_LOWEST: [Field; 4] =
-        [Field::BankGroup, Field::Column, Field::Bank, Field::Row];
+    use crate::dram::tests::presets::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
 
     fn mapping(spec: &MappingSpec) -> Mapping {
         Mapping::new(reference_geometry(), 1, spec, "mapping").unwrap()

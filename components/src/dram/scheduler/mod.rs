@@ -2,6 +2,9 @@
 //!
 //! A policy is one file with one function: what it sees is a [`View`], what it answers is the
 //! earliest command and its cycle. A new policy is a new file and a new line in [`Scheduler`].
+//!
+//! The files are `fcfs.rs`, `fr_fcfs.rs`, `fr_fcfs_cap.rs`, `row_hit_first.rs` and
+//! `bank_round_robin.rs`. They look at banks and queues through the view and change nothing.
 
 mod bank_round_robin;
 mod fcfs;
@@ -11,10 +14,10 @@ mod row_hit_first;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, Id, IdTable};
 
 use crate::dram::banks::Banks;
-use crate::dram::queue::{Entry, NONE, Queue};
+use crate::dram::queue::{Entry, Queue};
 
 /// The scheduling policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -66,10 +69,10 @@ impl Scheduler {
 pub(crate) enum Choice {
     Nothing,
     /// The column command of a bank's active request.
-    Active(u16),
-    Activate(u16),
-    Precharge(u16),
-    Column(u16),
+    Active(Id),
+    Activate(Id),
+    Precharge(Id),
+    Column(Id),
     /// Closes a row that the page policy does not want to keep.
     Close(u32),
     /// Closes the row of the bank to be refreshed.
@@ -82,7 +85,7 @@ pub(crate) enum Choice {
 /// What a policy sees.
 pub(crate) struct View<'a> {
     pub(crate) banks: &'a Banks,
-    pub(crate) entries: &'a [Entry],
+    pub(crate) entries: &'a IdTable<Entry>,
     /// The queue to choose from.
     pub(crate) queue: &'a Queue,
     /// Banks with a request whose ACT has been issued.
@@ -108,31 +111,40 @@ impl View<'_> {
         bits(self.queue.banks & self.banks.open() & !self.barred)
     }
 
-    fn age(&self, index: u16) -> u64 {
-        self.entries[index as usize].age
+    fn age(&self, id: Id) -> u64 {
+        self.entries[id].age
+    }
+
+    /// The oldest request for a bank that has any.
+    fn oldest(&self, bank: u32) -> Id {
+        let oldest = self.queue.lines[bank as usize].oldest;
+        oldest.expect("the queue's banks have requests")
+    }
+
+    /// The age of the oldest request and its bank, if any waits.
+    fn oldest_of_all(&self) -> Option<(u64, u32)> {
+        let banks = bits(self.queue.banks);
+        banks.map(|bank| (self.age(self.oldest(bank)), bank)).min()
     }
 
     /// Requests for a bank's open row that are the oldest of their kind; the first is the oldest.
     #[inline]
-    fn hits(&self, bank: u32) -> impl Iterator<Item = u16> {
+    fn hits(&self, bank: u32) -> impl Iterator<Item = Id> {
         let line = &self.queue.lines[bank as usize];
-        [line.hit, line.other_hit]
-            .into_iter()
-            .filter(|index| *index != NONE)
+        [line.hit, line.other_hit].into_iter().flatten()
     }
 
     /// The oldest request that needs another row than the open one, unless that one is needed by a
     /// request whose ACT has been issued.
     #[inline]
-    fn miss(&self, bank: u32) -> Option<u16> {
+    fn miss(&self, bank: u32) -> Option<Id> {
         let miss = self.queue.lines[bank as usize].miss;
-        (miss != NONE && self.active >> bank & 1 == 0).then_some(miss)
+        miss.filter(|_| self.active >> bank & 1 == 0)
     }
 
     #[inline]
-    fn column_from(&self, bank: u32, index: u16) -> Cycle {
-        self.banks
-            .column_from(bank, self.entries[index as usize].write)
+    fn column_from(&self, bank: u32, id: Id) -> Cycle {
+        self.banks.column_from(bank, self.entries[id].write)
     }
 }
 

@@ -5,9 +5,9 @@ use warpweave_framework::{
     EngineOptions, InstanceStatistics, Order, Outcome, Sink, Source as Sender, TestBench, Value,
 };
 
-use crate::dram::controller::tests::drive::cases;
-use crate::dram::mapping::tests::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
-use crate::dram::timing::tests::{preset_a, preset_d, preset_r};
+use crate::dram::tests::cases;
+use crate::dram::tests::presets::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
+use crate::dram::tests::presets::{preset_a, preset_d, preset_r};
 use crate::dram::*;
 use crate::memory::{MemResponse, Source, full_line};
 

@@ -1,15 +1,9 @@
 //! Drives requests through the bare controller, for tests.
 
-use proptest::prelude::ProptestConfig;
+use warpweave_framework::Cycle;
 
-use crate::dram::controller::*;
-use crate::dram::mapping::tests::reference_geometry;
-
-/// Cases of a property to try: this many, unless `PROPTEST_CASES` says otherwise.
-pub(crate) fn cases(few: u32) -> ProptestConfig {
-    let given = std::env::var("PROPTEST_CASES").ok();
-    ProptestConfig::with_cases(given.and_then(|n| n.parse().ok()).unwrap_or(few))
-}
+use crate::dram::tests::presets::reference_geometry;
+use crate::dram::{Config, Controller, Location, Offer, Request, Timing};
 
 /// One line of a trace.
 #[derive(Clone, Copy, Debug)]

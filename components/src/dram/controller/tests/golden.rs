@@ -8,10 +8,9 @@
 use std::io::Read as _;
 
 use super::drive::{drive, parse_trace, reference};
-use crate::dram::checker::Checker;
-use crate::dram::controller::*;
-use crate::dram::mapping::tests::reference_geometry;
-use crate::dram::timing::tests::{preset_a, preset_r};
+use crate::dram::tests::presets::reference_geometry;
+use crate::dram::tests::presets::{preset_a, preset_r};
+use crate::dram::{Checker, Refresh, Timing};
 
 /// Decompresses a file of `testdata`.
 fn gunzip(bytes: &[u8]) -> String {

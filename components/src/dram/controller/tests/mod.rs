@@ -1,6 +1,8 @@
-//! Tests of the bare controller.
+//! Tests of the bare controller: against a naive one that goes cycle by cycle (`naive.rs`,
+//! `properties.rs`), against recorded cycles of public simulators (`golden.rs`), and of every
+//! timing rule, kept and broken (`rules.rs`). `drive.rs` plays traces.
 
-pub(in crate::dram) mod drive;
+mod drive;
 mod golden;
 mod naive;
 mod properties;

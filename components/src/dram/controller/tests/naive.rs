@@ -1,9 +1,12 @@
 //! The policies spelled out cycle by cycle and request by request, with the checker as the only
 //! source of what is legal.
 
+use warpweave_framework::Cycle;
+
 use super::drive::Line;
-use crate::dram::checker::Checker;
-use crate::dram::controller::*;
+use crate::dram::{
+    Checker, Command, Config, Drain, Issued, Location, Page, Refresh, Request, Scheduler,
+};
 
 /// What a refresh whose time has come does to a cycle.
 enum Barred {
@@ -95,23 +98,8 @@ impl Naive {
 
     /// The column command of a request that is not active any more.
     fn column(&mut self, cycle: Cycle, r: Request, others_active: bool) -> bool {
-        let Location { bank, row, column } = r.location;
         let auto = self.config.page == Page::Closed && !others_active;
-        let command = if r.write {
-            Command::Write {
-                bank,
-                row,
-                column,
-                auto,
-            }
-        } else {
-            Command::Read {
-                bank,
-                row,
-                column,
-                auto,
-            }
-        };
+        let command = Command::column(r.location, r.write, auto);
         let issued = self.issue(cycle, command);
         if issued && !r.write {
             let t = self.config.timing;

@@ -8,10 +8,14 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use warpweave_framework::{Cycle, State};
 
-use super::drive::{Line, cases, drive};
+use super::drive::{Line, drive};
 use super::naive::Naive;
-use crate::dram::controller::*;
+use crate::dram::tests::cases;
+use crate::dram::{
+    Config, Controller, Drain, Geometry, Location, Offer, Page, Refresh, Request, Scheduler, Timing,
+};
 
 /// Small, so that requests meet: 2 groups of 2 banks.
 pub(super) const GEOMETRY: Geometry = Geometry {

@@ -1,11 +1,15 @@
 //! Every rule of the table, one after the other: it can bind, and it is missed when it is broken.
 
+use warpweave_framework::Cycle;
+use warpweave_random::nth;
+
 use super::drive::{Line, drive};
 use super::properties::{GEOMETRY, config, request};
-use crate::dram::banks::Rule;
-use crate::dram::checker::{Checker, Report};
-use crate::dram::controller::*;
-use crate::dram::timing::tests::{preset_a, preset_d};
+use crate::dram::banks::{Gaps, Rule};
+use crate::dram::tests::presets::{preset_a, preset_d};
+use crate::dram::{
+    Checker, Command, Config, Controller, Geometry, Issued, Page, Refresh, Report, Timing,
+};
 
 const ALL_BANK: Refresh = Refresh::AllBank { postponed_max: 0 };
 const PER_BANK: Refresh = Refresh::PerBank { postponed_max: 0 };
@@ -170,16 +174,9 @@ fn binding_per_bank() -> Vec<(Rule, &'static str, Config)> {
 
 /// Saturated random traffic of reads and writes.
 fn mixed_traffic() -> Vec<Line> {
-    let mut state = 1u64;
-    let mut random = || {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        state >> 33
-    };
     let lines = (0..1500u32).map(|i| {
-        let (location, write) = (random(), random() % 2 == 0);
-        let mut request = request(i, location, write);
+        let (location, direction) = (nth(1, i.into()), nth(2, i.into()));
+        let mut request = request(i, location, direction.is_multiple_of(2));
         // No two requests for the same data, or most would be merged or forwarded.
         request.access = u64::from(i);
         Line {
