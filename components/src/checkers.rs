@@ -224,8 +224,8 @@ mod tests {
     use warpweave_framework::{Link, Outcome, TestBench};
 
     use super::*;
+    use crate::building_blocks::{EchoMemory, EchoMemorySpec};
     use crate::clock_crossing::{ClockCrossing, ClockCrossingSpec};
-    use crate::crossbar::echo_memory::EchoMemory;
     use warpweave_framework::{Environment, Kind};
 
     /// Two reads through a clock crossing into a memory; what the checkers say.
@@ -238,7 +238,8 @@ mod tests {
         let crossing = ClockCrossing::build(spec, &environment).expect("a valid one");
         let mut bench = TestBench::new();
         bench.add("crossing", crossing);
-        bench.add("memory", EchoMemory::new(5, 0, 1).0);
+        let memory = EchoMemory::new(&EchoMemorySpec::latency(5));
+        bench.add("memory", memory.expect("a valid one"));
         let link = Link::latency(2);
         bench.builder().connect("crossing.down", "memory.up", link);
         let above = bench.source::<MemRequest>("crossing.up.request");

@@ -36,7 +36,7 @@ use warpweave_framework::{
     Ports, SpecError, State, Statistics, Waits,
 };
 
-use crate::crossbar::delay_line::DelayLine;
+use crate::building_blocks::DelayLine;
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
 
 /// What a description says about a clock crossing.
@@ -217,7 +217,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::crossbar::echo_memory::EchoMemory;
+    use crate::building_blocks::{EchoMemory, EchoMemorySpec};
     use crate::memory::{Level, RequestKind};
 
     fn crossing(depth: u32, synchroniser_cycles: u32) -> ClockCrossing {
@@ -270,7 +270,12 @@ mod tests {
         // Upper side at 3 GHz (2 ticks), memory at 2 GHz (3 ticks).
         let mut bench = TestBench::with_clock(Frequency::new(3_000_000_000, 1).unwrap());
         bench.add("cdc", crossing(4, 2));
-        let (memory, arrivals) = EchoMemory::new(5, 0, 0);
+        let mut memory = EchoMemory::new(&EchoMemorySpec {
+            level: Level::L2,
+            ..EchoMemorySpec::latency(5)
+        })
+        .unwrap();
+        let arrivals = memory.arrivals();
         let slow = bench
             .builder()
             .clock("memory", Frequency::new(2_000_000_000, 1).unwrap());
@@ -285,7 +290,7 @@ mod tests {
         // Leaves at 12 (tick 24), readable at tick 26, seen at the edge 27 = cycle 9 of the memory;
         // answered in its cycle 14 (tick 42), readable at 45, seen at tick 46 = cycle 23.
         bench.expect_at(&responses, 23 + 2, &read.answer(Level::L2));
-        assert_eq!(*arrivals.lock().unwrap(), [(9, read)]);
+        assert_eq!(arrivals.take_all(), [(9, read)]);
     }
 
     #[test]
@@ -318,7 +323,13 @@ mod tests {
         let mut bench = TestBench::new();
         bench.set_options(options);
         bench.add("cdc", crossing(depth, synchroniser_cycles));
-        let (memory, arrivals) = EchoMemory::new(7, u64::from(stalls), 1);
+        let mut memory = EchoMemory::new(&EchoMemorySpec {
+            stalls,
+            seed: 1,
+            ..EchoMemorySpec::latency(7)
+        })
+        .unwrap();
+        let arrivals = memory.arrivals();
         let clock = bench
             .builder()
             .clock("memory", Frequency::new(memory_hertz, 1).unwrap());
@@ -335,8 +346,7 @@ mod tests {
         sink.stall_randomly(4, stalls);
         bench.step(3_000);
         let statistics = bench.statistics("cdc");
-        let arrived = arrivals.lock().unwrap().clone();
-        (arrived, sink.take_all(), statistics)
+        (arrivals.take_all(), sink.take_all(), statistics)
     }
 
     proptest! {

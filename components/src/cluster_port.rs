@@ -40,7 +40,7 @@ use warpweave_framework::{
     SpecError, State, Statistics, Waits,
 };
 
-use crate::crossbar::delay_line::DelayLine;
+use crate::building_blocks::DelayLine;
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind};
 
 /// Most up ports.
@@ -431,7 +431,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::crossbar::echo_memory::EchoMemory;
+    use crate::building_blocks::{EchoMemory, EchoMemorySpec};
     use crate::memory::Level;
 
     fn spec() -> ClusterPortSpec {
@@ -655,7 +655,13 @@ mod tests {
         let mut bench = TestBench::new();
         bench.set_options(options);
         bench.add("port", port(spec.clone()));
-        let (memory, arrivals) = EchoMemory::new(17, u64::from(stalls), 1);
+        let mut memory = EchoMemory::new(&EchoMemorySpec {
+            stalls,
+            seed: 1,
+            ..EchoMemorySpec::latency(17)
+        })
+        .unwrap();
+        let arrivals = memory.arrivals();
         bench.add("memory", memory);
         bench
             .builder()
@@ -673,9 +679,8 @@ mod tests {
         }
         bench.step(4_000);
         let statistics = bench.statistics("port");
-        let arrived = arrivals.lock().unwrap().clone();
         (
-            arrived,
+            arrivals.take_all(),
             sinks.iter().map(Sink::take_all).collect(),
             statistics,
         )

@@ -35,9 +35,7 @@ impl Interleave {
                 )
             },
         )?;
-        SpecError::require(self.slices > 0, &format!("{field}.slices"), || {
-            "at least one slice is needed".to_owned()
-        })
+        SpecError::in_range(&format!("{field}.slices"), self.slices, 1..)
     }
 
     /// The slice that owns `address`.

@@ -1,9 +1,10 @@
 //! GPU hardware blocks on the Warpweave event kernel.
 //!
 //! One file (or folder) per block; all memory-side blocks speak [`memory`], the launch path speaks
-//! [`launch`].
+//! [`launch`]. What authors of other components can use is in [`building_blocks`].
 
 pub mod bloom;
+pub mod building_blocks;
 pub mod cache;
 pub mod checkers;
 pub mod clock_crossing;
@@ -19,7 +20,6 @@ pub mod launch;
 pub mod locality_probe;
 pub mod memory;
 pub mod occupancy;
-mod pass_through;
 pub mod reuse_monitor;
 mod slab;
 pub mod work_group_scheduler;

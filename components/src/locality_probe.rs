@@ -36,8 +36,8 @@ use warpweave_framework::{
     Component, Context, Environment, Kind, Next, Ports, SpecError, State, Statistics,
 };
 
+use crate::building_blocks::pass;
 use crate::memory::{MemMaster, MemRequest, MemSlave, RequestKind};
-use crate::pass_through::pass;
 
 /// Most windows of one probe.
 const WINDOWS_MAX: usize = 8;

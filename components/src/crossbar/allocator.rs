@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
-use super::network::Arbiter;
+use super::network_spec::Arbiter;
 
 /// One bit per port.
 pub(crate) type PortMask = u128;
@@ -370,8 +370,10 @@ impl Allocator {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use warpweave_random::nth;
 
     use super::*;
+    use crate::crossbar::tests::naive_islip::NaiveIslip;
 
     fn requests(inputs: usize, outputs: usize, pairs: &[(usize, usize)]) -> Requests {
         let mut requests = Requests::new(inputs, outputs);
@@ -388,42 +390,6 @@ mod tests {
         pairs
     }
 
-    /// iSLIP written from the definition, with loops over matrices.
-    struct Naive {
-        g: Vec<usize>,
-        a: Vec<usize>,
-    }
-
-    impl Naive {
-        fn islip(&mut self, wants: &[Vec<bool>], iterations: u32) -> Vec<Match> {
-            let (inputs, outputs) = (self.a.len(), self.g.len());
-            let mut of_input = vec![None; inputs];
-            let mut of_output = vec![None; outputs];
-            for iteration in 0..iterations {
-                let mut granted = vec![vec![false; outputs]; inputs];
-                for o in (0..outputs).filter(|&o| of_output[o].is_none()) {
-                    let mut around = (0..inputs).map(|k| (self.g[o] + k) % inputs);
-                    if let Some(i) = around.find(|&i| of_input[i].is_none() && wants[i][o]) {
-                        granted[i][o] = true;
-                    }
-                }
-                for i in 0..inputs {
-                    let mut around = (0..outputs).map(|k| (self.a[i] + k) % outputs);
-                    if let Some(o) = around.find(|&o| granted[i][o]) {
-                        of_input[i] = Some(o);
-                        of_output[o] = Some(i);
-                        if iteration == 0 {
-                            self.g[o] = (i + 1) % inputs;
-                            self.a[i] = (o + 1) % outputs;
-                        }
-                    }
-                }
-            }
-            let pairs = of_input.iter().enumerate();
-            pairs.filter_map(|(i, o)| o.map(|o| (i, o))).collect()
-        }
-    }
-
     proptest! {
         #[test]
         fn islip_is_what_the_definition_says(
@@ -431,17 +397,13 @@ mod tests {
             slots in prop::collection::vec(any::<u64>(), 1..30),
         ) {
             let mut allocator = Allocator::new(Arbiter::Islip { iterations }, inputs, outputs);
-            let mut naive = Naive { g: vec![0; outputs], a: vec![0; inputs] };
+            let mut naive = NaiveIslip::new(inputs, outputs);
             for slot in slots {
-                let wants: Vec<Vec<bool>> = (0..inputs)
-                    .map(|i| (0..outputs).map(|o| slot.rotate_left((i * 7 + o * 13) as u32)
-                        .wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62 == 0).collect())
-                    .collect();
                 let pairs: Vec<_> = (0..inputs * outputs)
+                    .filter(|k| nth(slot, *k as u64).is_multiple_of(4))
                     .map(|k| (k / outputs, k % outputs))
-                    .filter(|&(i, o)| wants[i][o])
                     .collect();
-                let expected = naive.islip(&wants, iterations);
+                let expected = naive.matching(&pairs, iterations);
                 prop_assert_eq!(matching(&mut allocator, &requests(inputs, outputs, &pairs)), expected);
             }
         }

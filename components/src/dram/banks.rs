@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
-use super::mapping::{BANKS_MAX, Geometry};
+use super::mapping::{BANKS_MAX, Geometry, Location};
 use super::timing::Timing;
 
 /// A command on the bus, with the bank it addresses.
@@ -59,6 +59,26 @@ pub enum Command {
 }
 
 impl Command {
+    /// The column command of an access: a write or a read, with or without auto-precharge.
+    pub(crate) fn column(location: Location, write: bool, auto: bool) -> Self {
+        let Location { bank, row, column } = location;
+        if write {
+            Self::Write {
+                bank,
+                row,
+                column,
+                auto,
+            }
+        } else {
+            Self::Read {
+                bank,
+                row,
+                column,
+                auto,
+            }
+        }
+    }
+
     /// Its name in the standard and in command traces.
     pub fn name(self) -> &'static str {
         match self {

@@ -40,9 +40,7 @@ impl Drain {
                 SpecError::require(high < writes, "drain.high", || {
                     format!("{high} must be below write_queue ({writes})")
                 })?;
-                SpecError::require((1..=high + 1).contains(&low), "drain.low", || {
-                    format!("{low} is not between 1 and {} (drain.high + 1)", high + 1)
-                })
+                SpecError::in_range("drain.low", low, 1..=high + 1)
             }
             Self::Batches { idle_above } => {
                 SpecError::require(idle_above < writes, "drain.idle_above", || {

@@ -48,6 +48,21 @@
 //! Commands and policies: see [`Controller`]. An idle controller sleeps through refreshes and
 //! makes up for them when it is asked next; its statistics always include them.
 //!
+//! # Files
+//! | file | what it has |
+//! |---|---|
+//! | `spec.rs`, `timing.rs` | what a description says |
+//! | `splitting.rs`, `transactions.rs`, `responses.rs`, `sequences.rs` | a request's way: into accesses, the order among reads, back to its port, which write it sees |
+//! | `mapping/` | from an access number to channel, bank, row and column |
+//! | `controller/` | the commands of one channel, as a function of time |
+//! | `queue.rs`, `banks.rs` | the waiting accesses and the earliest legal commands of a channel |
+//! | `scheduler/`, `page.rs`, `drain.rs`, `refresh.rs` | the policies |
+//! | `checker.rs` | an independent judge of commands |
+//! | `statistics.rs` | what is reported |
+//!
+//! They use the framework, the [memory protocol](crate::memory) and
+//! [interleaving](crate::interleave), and no other component.
+//!
 //! # Not modelled
 //! Power-down and self-refresh, clock and data training, error detection codes, the double data
 //! rate of addresses. A masked write that waits answers reads of all words of its access.
@@ -104,22 +119,28 @@ mod mapping;
 mod page;
 mod queue;
 mod refresh;
+mod responses;
 mod scheduler;
 mod sequences;
 mod spec;
+mod splitting;
 mod statistics;
 mod timing;
-
-use std::collections::VecDeque;
+mod transactions;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, Kind, Next, Ports, SpecError,
+    Component, Contents, Context, Cycle, Environment, Histogram, Id, Kind, Next, Ports, SpecError,
     State, Statistics, Waits,
 };
 
 use crate::interleave::Interleave;
-use crate::memory::{LINE_BYTES_MAX, Level, MemRequest, MemSlave, RequestKind, transaction};
+use crate::memory::{Level, MemRequest, MemSlave, RequestKind, transaction};
+
+use responses::Responses;
+use sequences::Sequences;
+use splitting::{Accesses, Splitting};
+use transactions::Transactions;
 
 pub use banks::Command;
 pub use checker::{Checker, Report, RuleReport, Violation};
@@ -132,8 +153,6 @@ pub use scheduler::Scheduler;
 pub use spec::GddrSpec;
 pub use timing::Timing;
 
-use sequences::Sequences;
-
 /// What the component counts beside the channel itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct GddrStats {
@@ -142,44 +161,6 @@ struct GddrStats {
     copy_backs: u64,
     wrapped: u64,
     latency: Histogram,
-}
-
-/// No transaction.
-const NONE: u32 = u32::MAX;
-
-/// A request between its acceptance and its response.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct Transaction {
-    request: MemRequest,
-    port: u32,
-    accepted: Cycle,
-    /// Accesses without data so far.
-    missing: u32,
-    /// Write sequence known when the request was ordered.
-    write_sequence: u32,
-    /// An older read of the same source, port and line is unanswered.
-    waits_for_older: bool,
-    /// The younger read that waits for this one.
-    younger: u32,
-    live: bool,
-}
-
-/// The request whose accesses are entering the queues.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct Splitting {
-    transaction: u32,
-    write: bool,
-    answered: bool,
-    /// Number of the first access of the line.
-    first: u64,
-    /// Accesses not yet entered, relative to `first`.
-    left: u8,
-}
-
-impl Splitting {
-    fn next_access(&self) -> u64 {
-        self.first + u64::from(self.left.trailing_zeros())
-    }
 }
 
 /// The component.
@@ -192,20 +173,11 @@ pub struct GddrController {
     latency: Cycle,
     burst_cycles: u64,
     check: bool,
-    /// The most transactions, and the transactions.
-    limit: usize,
-    transactions: Vec<Transaction>,
-    free: Vec<u32>,
+    transactions: Transactions,
     splitting: Option<Splitting>,
     /// The port looked at first.
     turn: usize,
-    /// Acknowledgements: (cycle of sending, transaction).
-    acknowledgements: VecDeque<(Cycle, u32)>,
-    /// Finished transactions per port, and the ports that have any.
-    ready: Vec<VecDeque<u32>>,
-    ready_ports: u64,
-    /// Unanswered reads, counted by a hash of their line.
-    reads_by_line: Box<[u16]>,
+    responses: Responses,
     sequences: Sequences,
     stats: GddrStats,
 }
@@ -231,15 +203,10 @@ impl GddrController {
             latency: Cycle::from(spec.latency_cycles),
             burst_cycles: u64::from(spec.timing.burst_cycles),
             check: spec.check,
-            limit: spec.transactions(),
-            transactions: Vec::new(),
-            free: Vec::new(),
+            transactions: Transactions::new(spec.transactions()),
             splitting: None,
             turn: 0,
-            acknowledgements: VecDeque::new(),
-            ready: vec![VecDeque::new(); ports],
-            ready_ports: 0,
-            reads_by_line: vec![0; 256].into(),
+            responses: Responses::new(ports),
             sequences: Sequences::default(),
             stats: GddrStats::default(),
         })
@@ -273,7 +240,7 @@ impl Component for GddrController {
             ctx.fail(broken);
         }
         self.finish_reads(now);
-        self.finish_writes(now);
+        self.responses.advance(now);
         self.respond(ctx);
         let entered = self.enter(ctx);
         self.next(ctx, entered)
@@ -283,14 +250,10 @@ impl Component for GddrController {
         for (i, channel) in self.channels.iter_mut().enumerate() {
             state.part(&format!("channel[{i}]"), |state| channel.state(state));
         }
-        state.field("transactions", &mut self.transactions);
-        state.field("free", &mut self.free);
+        self.transactions.state(state);
         state.field("splitting", &mut self.splitting);
         state.field("turn", &mut self.turn);
-        state.field("acknowledgements", &mut self.acknowledgements);
-        state.field("ready", &mut self.ready);
-        state.field("ready_ports", &mut self.ready_ports);
-        state.field("reads_by_line", &mut self.reads_by_line);
+        self.responses.state(state);
         state.field("sequences", &mut self.sequences);
         state.field("stats", &mut self.stats);
     }
@@ -305,9 +268,9 @@ impl Component for GddrController {
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
-        for (index, t) in self.transactions.iter().enumerate().filter(|(_, t)| t.live) {
+        for (id, t) in self.transactions.open_reads() {
             contents
-                .thing("read", index as u64)
+                .thing("read", id.place() as u64)
                 .flow(Some(transaction(t.request.line, &t.request.source)))
                 .number("line", t.request.line)
                 .waits(match t.missing {
@@ -331,11 +294,10 @@ impl Component for GddrController {
                 "{reads} reads and {writes} writes wait for DRAM commands"
             ));
         }
-        for (port, ready) in self.ready.iter().enumerate() {
-            if !ready.is_empty() {
+        for (port, responses) in self.responses.waiting().enumerate() {
+            if responses > 0 {
                 waits.inside(format!(
-                    "{} responses wait for room in up[{port}].response",
-                    ready.len()
+                    "{responses} responses wait for room in up[{port}].response"
                 ));
             }
         }
@@ -349,12 +311,13 @@ impl GddrController {
             return;
         };
         for channel in 0..self.channels.len() {
-            while let Some((_, transaction)) = self.channels[channel].take_completion(arrived) {
-                let t = &mut self.transactions[transaction as usize];
-                t.missing -= 1;
-                if t.missing == 0 && !t.waits_for_older {
-                    self.finish_chain(now, transaction);
-                }
+            while let Some((_, tag)) = self.channels[channel].take_completion(arrived) {
+                let (responses, latency) = (&mut self.responses, &mut self.stats.latency);
+                self.transactions
+                    .data_arrived(Id::from_bits(tag), |id, read| {
+                        latency.record(now - read.accepted);
+                        responses.push(read.port, id);
+                    });
             }
         }
     }
@@ -366,61 +329,19 @@ impl GddrController {
         broken.next().map(|violation| format!("DRAM {violation}"))
     }
 
-    /// Makes a complete read ready, and the complete ones that waited for it.
-    fn finish_chain(&mut self, now: Cycle, first: u32) {
-        let mut transaction = first;
-        loop {
-            let t = &mut self.transactions[transaction as usize];
-            let younger = std::mem::replace(&mut t.younger, NONE);
-            t.live = false;
-            self.stats.latency.record(now - t.accepted);
-            self.reads_by_line[line_hash(t.request.line)] -= 1;
-            let port = t.port as usize;
-            self.ready[port].push_back(transaction);
-            self.ready_ports |= 1 << port;
-            if younger == NONE {
-                return;
-            }
-            let t = &mut self.transactions[younger as usize];
-            t.waits_for_older = false;
-            if t.missing > 0 {
-                return;
-            }
-            transaction = younger;
-        }
-    }
-
-    fn finish_writes(&mut self, now: Cycle) {
-        while let Some(&(cycle, transaction)) = self.acknowledgements.front()
-            && cycle <= now
-        {
-            self.acknowledgements.pop_front();
-            let port = self.transactions[transaction as usize].port as usize;
-            self.ready[port].push_back(transaction);
-            self.ready_ports |= 1 << port;
-        }
-    }
-
     fn respond(&mut self, ctx: &mut Context<'_>) {
-        let mut ports = self.ready_ports;
-        while ports != 0 {
-            let port = ports.trailing_zeros() as usize;
-            ports &= ports - 1;
-            while let Some(&transaction) = self.ready[port].front() {
-                if !self.up[port].response.can_send(ctx) {
-                    break;
-                }
-                let t = &self.transactions[transaction as usize];
-                let mut response = t.request.answer(Level::Dram);
-                response.write_sequence = t.write_sequence;
-                self.up[port].response.send(ctx, response);
-                self.ready[port].pop_front();
-                self.free.push(transaction);
+        let (up, transactions) = (&mut self.up, &mut self.transactions);
+        self.responses.send(|port, id| {
+            if !up[port].response.can_send(ctx) {
+                return false;
             }
-            if self.ready[port].is_empty() {
-                self.ready_ports &= !(1 << port);
-            }
-        }
+            let transaction = transactions.get(id);
+            let mut response = transaction.request.answer(Level::Dram);
+            response.write_sequence = transaction.write_sequence;
+            up[port].response.send(ctx, response);
+            transactions.end(id);
+            true
+        });
     }
 
     /// Lets one access enter the queues and says whether one did.
@@ -449,122 +370,81 @@ impl GddrController {
 
     fn enter_request(&mut self, now: Cycle, port: usize, request: MemRequest) -> bool {
         let write = request.kind.carries_data();
-        let hash = line_hash(request.line);
-        if write && self.reads_by_line[hash] > 0 && self.line_is_read(request.line) {
+        if write && self.transactions.is_read(request.line) || !self.transactions.has_room() {
             return false;
         }
         let local = match &self.interleave {
             Some(interleave) => interleave.local(request.line),
             None => request.line,
         };
-        let first = local / u64::from(self.access_bytes);
-        let splitting = Splitting {
-            transaction: NONE,
-            write,
-            answered: request.kind.wants_response(),
-            first,
-            left: self.touched(local, request.words),
-        };
-        let Some(transaction) = self.next_slot() else {
-            return false;
-        };
-        let splitting = Splitting {
-            transaction,
-            ..splitting
-        };
-        if !self.offer_access(now, &splitting) {
-            // A request that stays in its port leaves no trace.
+        let accesses = Accesses::touched(local, request.words, self.access_bytes);
+        let (channel, access) = self.access(accesses.next(), write);
+        // A request that stays in its port leaves no trace.
+        if !self.channels[channel].accepts(&access) {
             return false;
         }
-        self.open_transaction(now, port, request, splitting.left);
-        self.access_entered(now, splitting);
+        let count = accesses.count();
+        let transaction = self.transactions.begin(now, port, request, count);
+        let splitting = Splitting {
+            transaction,
+            write,
+            accesses,
+        };
+        let entered = self.enter_access(now, splitting);
+        assert!(entered, "what a channel accepts it takes");
+        let first = accesses.first();
         let address = self.mapping.wrapped(first) * u64::from(self.access_bytes)
             + local % u64::from(self.access_bytes);
         if write {
             self.order_write(&request, address);
         } else {
-            self.order_read(transaction, address);
+            self.stats.read_requests += 1;
+            let newest = self.sequences.of(address);
+            self.transactions.order_read(transaction, newest);
         }
         self.stats.wrapped += u64::from(self.mapping.wraps(first));
         true
     }
 
-    /// The accesses that the words touch, bit `k` for the `k`-th from the one that holds the
-    /// line's first byte.
-    fn touched(&self, local: u64, words: u32) -> u8 {
-        let access_words = self.access_bytes / 4;
-        let offset = (local % u64::from(self.access_bytes)) as u32 / 4;
-        let mut words = u64::from(words) << offset;
-        let mut touched = 0;
-        let mut access = 0;
-        while words != 0 {
-            if words & ((1 << access_words) - 1) != 0 {
-                touched |= 1 << access;
-            }
-            words >>= access_words;
-            access += 1;
-        }
-        touched
-    }
-
-    /// The slot that the next transaction takes, if one is free.
-    fn next_slot(&self) -> Option<u32> {
-        let unused = self.transactions.len();
-        let last = self.free.last().copied();
-        last.or_else(|| (unused < self.limit).then_some(unused as u32))
-    }
-
-    /// Fills the slot named by `next_slot`.
-    fn open_transaction(&mut self, now: Cycle, port: usize, request: MemRequest, touched: u8) {
-        let transaction = Transaction {
-            request,
-            port: port as u32,
-            accepted: now,
-            missing: touched.count_ones(),
-            write_sequence: request.write_sequence,
-            waits_for_older: false,
-            younger: NONE,
-            live: false,
-        };
-        match self.free.pop() {
-            Some(index) => self.transactions[index as usize] = transaction,
-            None => self.transactions.push(transaction),
-        }
-    }
-
-    /// Offers the next access of the request that is being split and says whether it entered.
-    fn enter_access(&mut self, now: Cycle, splitting: Splitting) -> bool {
-        let entered = self.offer_access(now, &splitting);
-        if entered {
-            self.access_entered(now, splitting);
-        }
-        entered
-    }
-
-    fn offer_access(&mut self, now: Cycle, splitting: &Splitting) -> bool {
-        let access = splitting.next_access();
+    /// The channel of an access, and the access as the channel takes it.
+    fn access(&self, access: u64, write: bool) -> (usize, Request) {
         let request = Request {
             access,
             location: self.mapping.locate(access),
-            write: splitting.write,
-            tag: splitting.transaction,
+            write,
+            tag: 0,
         };
-        let channel = self.mapping.channel(access) as usize;
-        self.channels[channel].offer(now, request) != Offer::Refused
+        (self.mapping.channel(access) as usize, request)
     }
 
-    /// Goes on to the next access; the last one of a write acknowledges it.
-    fn access_entered(&mut self, now: Cycle, mut splitting: Splitting) {
-        splitting.left &= splitting.left - 1;
-        self.splitting = (splitting.left != 0).then_some(splitting);
-        if splitting.left == 0 && splitting.write {
-            if splitting.answered {
-                self.acknowledgements
-                    .push_back((now + 1, splitting.transaction));
+    /// Offers the next access of a request to its channel and says whether it entered. The last one
+    /// of a write acknowledges it.
+    fn enter_access(&mut self, now: Cycle, splitting: Splitting) -> bool {
+        let Splitting {
+            transaction,
+            write,
+            accesses,
+        } = splitting;
+        let (channel, mut access) = self.access(accesses.next(), write);
+        access.tag = transaction.bits();
+        if self.channels[channel].offer(now, access) == Offer::Refused {
+            return false;
+        }
+        let left = accesses.after();
+        self.splitting = left.map(|accesses| Splitting {
+            accesses,
+            ..splitting
+        });
+        if left.is_none() && write {
+            let written = self.transactions.get(transaction);
+            if written.request.kind.wants_response() {
+                self.responses
+                    .acknowledge(now + 1, written.port, transaction);
             } else {
-                self.free.push(splitting.transaction);
+                self.transactions.end(transaction);
             }
         }
+        true
     }
 
     fn order_write(&mut self, request: &MemRequest, address: u64) {
@@ -578,38 +458,6 @@ impl GddrController {
         }
     }
 
-    /// Fixes what the read will see, and puts it behind older reads of its source and line.
-    fn order_read(&mut self, transaction: u32, address: u64) {
-        self.stats.read_requests += 1;
-        let Transaction { request, port, .. } = self.transactions[transaction as usize];
-        let hash = line_hash(request.line);
-        let older = if self.reads_by_line[hash] == 0 {
-            None
-        } else {
-            self.transactions.iter().position(|t| {
-                t.live
-                    && t.younger == NONE
-                    && t.port == port
-                    && t.request.line == request.line
-                    && t.request.source == request.source
-            })
-        };
-        if let Some(older) = older {
-            self.transactions[older].younger = transaction;
-        }
-        self.reads_by_line[hash] += 1;
-        let t = &mut self.transactions[transaction as usize];
-        t.waits_for_older = older.is_some();
-        t.live = true;
-        t.write_sequence = self.sequences.of(address);
-    }
-
-    fn line_is_read(&self, line: u64) -> bool {
-        self.transactions
-            .iter()
-            .any(|t| t.live && t.request.line == line)
-    }
-
     fn next(&mut self, ctx: &Context<'_>, entered: bool) -> Next {
         let now = ctx.cycle();
         let more = entered
@@ -617,7 +465,7 @@ impl GddrController {
                 || self.up.iter().any(|up| up.request.peek(ctx).is_some()));
         let mut wake = [
             more.then_some(now + 1),
-            self.acknowledgements.front().map(|(cycle, _)| *cycle),
+            self.responses.next_acknowledgement(),
         ]
         .into_iter()
         .flatten()
@@ -631,7 +479,7 @@ impl GddrController {
         }
         match Some(wake).filter(|cycle| *cycle < Cycle::MAX) {
             Some(cycle) => Next::Until(cycle),
-            None if self.ready_ports != 0 => Next::Credit,
+            None if self.responses.any_ready() => Next::Credit,
             None => Next::Message,
         }
     }
@@ -650,13 +498,6 @@ fn admissible(request: &MemRequest) -> Result<(), String> {
         return Err(format!("a request of line {line:#x} touches no word"));
     }
     Ok(())
-}
-
-/// A small hash of a line's address.
-#[inline]
-fn line_hash(line: u64) -> usize {
-    const SHIFT: u32 = LINE_BYTES_MAX.trailing_zeros() - 2;
-    ((line >> SHIFT).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! Requests waiting for commands, sorted by bank.
 
 use serde::{Deserialize, Serialize};
-
-/// No entry.
-pub(crate) const NONE: u16 = u16::MAX;
+use warpweave_framework::{Id, IdTable};
 
 /// A waiting access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,31 +19,23 @@ pub(crate) struct Entry {
     /// The request closed another row.
     pub(crate) conflicted: bool,
     /// The next younger entry of the same queue and bank.
-    pub(crate) next: u16,
+    pub(crate) next: Option<Id>,
 }
 
-/// The requests of one queue for one bank, and those of them that can be next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The requests of one queue for one bank, and those of them that can be next. The latter are kept
+/// while the bank is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Line {
-    pub(crate) oldest: u16,
-    pub(crate) youngest: u16,
+    pub(crate) oldest: Option<Id>,
+    pub(crate) youngest: Option<Id>,
     /// The oldest that needs the open row.
-    pub(crate) hit: u16,
+    pub(crate) hit: Option<Id>,
     /// The oldest that needs the open row and is a write where `hit` is a read, or the reverse.
-    pub(crate) other_hit: u16,
+    pub(crate) other_hit: Option<Id>,
     /// The oldest that needs another row than the open one.
-    pub(crate) miss: u16,
-    pub(crate) len: u16,
+    pub(crate) miss: Option<Id>,
+    pub(crate) len: u32,
 }
-
-const EMPTY: Line = Line {
-    oldest: NONE,
-    youngest: NONE,
-    hit: NONE,
-    other_hit: NONE,
-    miss: NONE,
-    len: 0,
-};
 
 /// A queue; entries lie in an array shared with others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,62 +50,58 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) fn new(banks: usize, mixed: bool) -> Self {
         Self {
-            lines: vec![EMPTY; banks],
+            lines: vec![Line::default(); banks],
             banks: 0,
             mixed,
         }
     }
 
-    pub(crate) fn push(&mut self, entries: &mut [Entry], index: u16, open: Option<u32>) {
+    pub(crate) fn push(&mut self, entries: &mut IdTable<Entry>, id: Id, open: Option<u32>) {
+        let entry = &mut entries[id];
+        entry.next = None;
         let Entry {
             bank, row, write, ..
-        } = entries[index as usize];
-        entries[index as usize].next = NONE;
+        } = *entry;
         let line = &mut self.lines[bank as usize];
-        if line.oldest == NONE {
-            *line = Line {
-                oldest: index,
-                youngest: index,
-                ..EMPTY
-            };
-        } else {
-            entries[line.youngest as usize].next = index;
-            line.youngest = index;
+        match line.youngest {
+            Some(youngest) => entries[youngest].next = Some(id),
+            None => {
+                *line = Line {
+                    oldest: Some(id),
+                    ..Line::default()
+                };
+            }
         }
+        line.youngest = Some(id);
         line.len += 1;
         self.banks |= 1 << bank;
         let Some(open) = open else {
             return;
         };
         if open != row {
-            if line.miss == NONE {
-                line.miss = index;
+            line.miss.get_or_insert(id);
+        } else if let Some(hit) = line.hit {
+            if line.other_hit.is_none() && entries[hit].write != write {
+                line.other_hit = Some(id);
             }
-        } else if line.hit == NONE {
-            line.hit = index;
-        } else if line.other_hit == NONE && entries[line.hit as usize].write != write {
-            line.other_hit = index;
+        } else {
+            line.hit = Some(id);
         }
     }
 
-    pub(crate) fn remove(&mut self, entries: &mut [Entry], index: u16, open: Option<u32>) {
-        let Entry { bank, next, .. } = entries[index as usize];
+    pub(crate) fn remove(&mut self, entries: &mut IdTable<Entry>, id: Id, open: Option<u32>) {
+        let Entry { bank, next, .. } = entries[id];
         let line = &mut self.lines[bank as usize];
-        if line.oldest == index {
-            line.oldest = next;
-            if next == NONE {
-                line.youngest = NONE;
-                self.banks &= !(1 << bank);
-            }
-        } else {
-            let mut before = line.oldest;
-            while entries[before as usize].next != index {
-                before = entries[before as usize].next;
-            }
-            entries[before as usize].next = next;
-            if next == NONE {
-                line.youngest = before;
-            }
+        let before = before(entries, line.oldest, id);
+        match before {
+            Some(before) => entries[before].next = next,
+            None => line.oldest = next,
+        }
+        if next.is_none() {
+            line.youngest = before;
+        }
+        if line.oldest.is_none() {
+            self.banks &= !(1 << bank);
         }
         line.len -= 1;
         if let Some(row) = open {
@@ -124,35 +110,50 @@ impl Queue {
     }
 
     /// Finds the candidates of a bank with this row open.
-    pub(crate) fn sort_out(&mut self, entries: &[Entry], bank: u32, open: u32) {
+    pub(crate) fn sort_out(&mut self, entries: &IdTable<Entry>, bank: u32, open: u32) {
         let line = &mut self.lines[bank as usize];
-        (line.hit, line.other_hit, line.miss) = (NONE, NONE, NONE);
-        let mut index = line.oldest;
-        while index != NONE && (line.hit == NONE || line.miss == NONE || self.mixed) {
-            let entry = &entries[index as usize];
+        (line.hit, line.other_hit, line.miss) = (None, None, None);
+        let mut next = line.oldest;
+        while let Some(id) = next
+            && (line.hit.is_none() || line.miss.is_none() || self.mixed)
+        {
+            let entry = &entries[id];
             if entry.row != open {
-                if line.miss == NONE {
-                    line.miss = index;
+                line.miss.get_or_insert(id);
+            } else if let Some(hit) = line.hit {
+                if line.other_hit.is_none() && entries[hit].write != entry.write {
+                    line.other_hit = Some(id);
                 }
-            } else if line.hit == NONE {
-                line.hit = index;
-            } else if line.other_hit == NONE && entries[line.hit as usize].write != entry.write {
-                line.other_hit = index;
+            } else {
+                line.hit = Some(id);
             }
-            index = entry.next;
+            next = entry.next;
         }
     }
 
     /// Whether a write to this access waits in the bank.
-    pub(crate) fn holds_write(&self, entries: &[Entry], bank: usize, access: u64) -> bool {
-        let mut index = self.lines[bank].oldest;
-        while index != NONE {
-            let entry = &entries[index as usize];
+    pub(crate) fn holds_write(&self, entries: &IdTable<Entry>, bank: usize, access: u64) -> bool {
+        let mut next = self.lines[bank].oldest;
+        while let Some(id) = next {
+            let entry = &entries[id];
             if entry.write && entry.access == access {
                 return true;
             }
-            index = entry.next;
+            next = entry.next;
         }
         false
     }
+}
+
+/// The entry before this one in a list that begins with `oldest`.
+fn before(entries: &IdTable<Entry>, oldest: Option<Id>, id: Id) -> Option<Id> {
+    let mut before = None;
+    let mut next = oldest;
+    while let Some(here) = next
+        && here != id
+    {
+        before = Some(here);
+        next = entries[here].next;
+    }
+    before
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{Id, SpecError};
 
 use super::controller::{Config, QUEUE_MAX};
 use super::drain::Drain;
@@ -116,28 +116,19 @@ impl GddrSpec {
     /// # Errors
     /// A value outside its range.
     pub fn check(&self) -> Result<(), SpecError> {
-        let between = |field: &str, value: u32, low: u32, high: u32| {
-            SpecError::require((low..=high).contains(&value), field, || {
-                format!("{value} is not between {low} and {high}")
-            })
-        };
-        between("ports", self.ports, 1, PORTS_MAX)?;
-        between("channels", self.channels, 1, CHANNELS_MAX)?;
-        between("read_queue", self.read_queue, 1, QUEUE_MAX)?;
-        between("write_queue", self.write_queue, 1, QUEUE_MAX)?;
-        between("response_queue", self.response_queue, 1, QUEUE_MAX)?;
-        between("latency_cycles", self.latency_cycles, 0, LATENCY_MAX)?;
+        SpecError::in_range("ports", self.ports, 1..=PORTS_MAX)?;
+        SpecError::in_range("channels", self.channels, 1..=CHANNELS_MAX)?;
+        SpecError::in_range("read_queue", self.read_queue, 1..=QUEUE_MAX)?;
+        SpecError::in_range("write_queue", self.write_queue, 1..=QUEUE_MAX)?;
+        SpecError::in_range("response_queue", self.response_queue, 1..=QUEUE_MAX)?;
+        SpecError::in_range("latency_cycles", self.latency_cycles, 0..=LATENCY_MAX)?;
         self.geometry.check("geometry")?;
         if let Some(depth) = self.bank_queue {
             let most = BANK_QUEUES_MAX / self.geometry.banks();
-            between("bank_queue", depth, 1, most)?;
+            SpecError::in_range("bank_queue", depth, 1..=most)?;
         }
-        between(
-            "refresh.postponed_max",
-            self.refresh.postponed_max(),
-            0,
-            POSTPONED_MAX,
-        )?;
+        let postponed_max = self.refresh.postponed_max();
+        SpecError::in_range("refresh.postponed_max", postponed_max, 0..=POSTPONED_MAX)?;
         self.drain.check(self.write_queue)?;
         SpecError::require(matches!(self.devices, 1 | 2 | 4), "devices", || {
             format!("{} is not 1, 2 or 4", self.devices)
@@ -157,7 +148,14 @@ impl GddrSpec {
             )?;
         }
         let banks = self.geometry.banks();
-        self.timing.check("timing", self.refresh, banks)
+        self.timing.check("timing", self.refresh, banks)?;
+        let (transactions, most) = (self.transactions(), Id::PLACES_MAX);
+        SpecError::require(transactions <= most, "latency_cycles", || {
+            format!(
+                "with these times and queues {transactions} requests can be under way, more than \
+                 the {most} supported"
+            )
+        })
     }
 
     /// Reads that may be unanswered at a time: those in the queues, active, on the way back, and

@@ -40,8 +40,8 @@ use warpweave_framework::{
     Component, Context, Environment, Kind, Next, Ports, SpecError, State, Statistics, Waits,
 };
 
+use crate::building_blocks::pass;
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, flags};
-use crate::pass_through::pass;
 
 /// What a description says about a checker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

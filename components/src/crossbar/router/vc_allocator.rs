@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
 use crate::crossbar::allocator::{PortMask, bit};
-use crate::crossbar::network::Arbiter;
+use crate::crossbar::network_spec::Arbiter;
 
 /// A packet's input channel (numbered within the waiting set) and the channel it got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,8 @@
 //!            { '[' bit [ ':' bit ] ']' }
 //! ```
 
+use warpweave_framework::SpecError;
+
 /// Primitive polynomials of degree 2 to 8 without their highest term; those of degree 4 to 6 are
 /// GPGPU-Sim's for 16, 32 and 64 banks.
 const POLYNOMIALS: [u64; 7] = [0b11, 0b11, 0b11, 0b101, 0b11, 0b11, 0b1_1101];
@@ -100,8 +102,9 @@ impl Parser<'_> {
             self.need(",")?;
             let degree = self.number()?;
             self.need(")")?;
+            SpecError::in_range("degree", degree, 2..=8)
+                .map_err(|e| format!("`{}`: {} {e}", self.text, e.field))?;
             remainder(&dividend, degree)
-                .ok_or_else(|| format!("`{}`: degree {degree} is not between 2 and 8", self.text))?
         } else if self.take("{") {
             let mut pieces = vec![self.xor()?];
             while self.take(",") {
@@ -139,9 +142,9 @@ impl Parser<'_> {
     }
 }
 
-/// `dividend` modulo the polynomial of this degree, bit by bit from the top.
-fn remainder(dividend: &[u64], degree: u32) -> Option<Vec<u64>> {
-    let polynomial = *POLYNOMIALS.get((degree as usize).checked_sub(2)?)?;
+/// `dividend` modulo the polynomial of this degree, 2 to 8, bit by bit from the top.
+fn remainder(dividend: &[u64], degree: u32) -> Vec<u64> {
+    let polynomial = POLYNOMIALS[degree as usize - 2];
     let mut left = vec![0; degree as usize];
     for &bit in dividend.iter().rev() {
         // Multiply what is left by x, reduce, add the bit.
@@ -153,7 +156,7 @@ fn remainder(dividend: &[u64], degree: u32) -> Option<Vec<u64>> {
             }
         }
     }
-    Some(left)
+    left
 }
 
 #[cfg(test)]
@@ -219,10 +222,7 @@ mod tests {
                 "a[1:0] ^ a[2]",
                 "`a[1:0] ^ a[2]`: the sides of ^ have 2 and 1 bits",
             ),
-            (
-                "poly(a, 9)",
-                "`poly(a, 9)`: degree 9 is not between 2 and 8",
-            ),
+            ("poly(a, 9)", "`poly(a, 9)`: degree 9, expected 2 to 8"),
             (
                 "a[1] a[2]",
                 "`a[1] a[2]`: `^`, `[` or the end is expected before `a[2]`",

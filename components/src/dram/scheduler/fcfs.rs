@@ -2,26 +2,24 @@
 
 use warpweave_framework::Cycle;
 
-use super::{Best, Choice, View, bits};
+use super::{Best, Choice, View};
 
 pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
     let mut best = Best::new(view.clock);
-    let oldest = bits(view.queue.banks)
-        .map(|bank| (view.age(view.queue.lines[bank as usize].oldest), bank))
-        .min();
+    let oldest = view.oldest_of_all();
     let Some((age, bank)) = oldest.filter(|(_, bank)| view.barred >> bank & 1 == 0) else {
         return best.take();
     };
     if view.active != 0 {
         return best.take();
     }
-    let index = view.queue.lines[bank as usize].oldest;
+    let id = view.oldest(bank);
     let (from, choice) = match view.banks.row(bank) {
-        None => (view.banks.act_from(bank), Choice::Activate(index)),
-        Some(row) if row == view.entries[index as usize].row => {
-            (view.column_from(bank, index), Choice::Column(index))
+        None => (view.banks.act_from(bank), Choice::Activate(id)),
+        Some(row) if row == view.entries[id].row => {
+            (view.column_from(bank, id), Choice::Column(id))
         }
-        Some(_) => (view.banks.precharge_from(bank), Choice::Precharge(index)),
+        Some(_) => (view.banks.precharge_from(bank), Choice::Precharge(id)),
     };
     best.consider(from, age, choice);
     best.take()

@@ -7,18 +7,18 @@ use super::{Best, Choice, View};
 pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
     let mut best = Best::new(view.clock);
     for bank in view.closed() {
-        let index = view.queue.lines[bank as usize].oldest;
+        let id = view.oldest(bank);
         let from = view.banks.act_from(bank);
-        best.consider(from, view.age(index), Choice::Activate(index));
+        best.consider(from, view.age(id), Choice::Activate(id));
     }
     for bank in view.open() {
-        for index in view.hits(bank) {
-            let from = view.column_from(bank, index);
-            best.consider(from, view.age(index), Choice::Column(index));
+        for id in view.hits(bank) {
+            let from = view.column_from(bank, id);
+            best.consider(from, view.age(id), Choice::Column(id));
         }
-        if let Some(index) = view.miss(bank) {
+        if let Some(id) = view.miss(bank) {
             let from = view.banks.precharge_from(bank);
-            best.consider(from, view.age(index), Choice::Precharge(index));
+            best.consider(from, view.age(id), Choice::Precharge(id));
         }
     }
     best.take()

@@ -5,32 +5,30 @@
 
 use warpweave_framework::Cycle;
 
-use super::{BEHIND, Best, Choice, View, bits};
+use super::{BEHIND, Best, Choice, View};
 
 pub(super) fn next(view: &View<'_>, columns: u32) -> (Cycle, Choice) {
     let mut best = Best::new(view.clock);
     for bank in view.closed() {
-        let index = view.queue.lines[bank as usize].oldest;
+        let id = view.oldest(bank);
         let from = view.banks.act_from(bank);
-        best.consider(from, view.age(index), Choice::Activate(index));
+        best.consider(from, view.age(id), Choice::Activate(id));
     }
-    let oldest = bits(view.queue.banks)
-        .map(|bank| view.age(view.queue.lines[bank as usize].oldest))
-        .min();
+    let oldest = view.oldest_of_all().map(|(age, _)| age);
     for bank in view.open() {
         let capped = view.columns[bank as usize] > columns;
-        for index in view.hits(bank) {
-            let from = view.column_from(bank, index);
-            let age = view.age(index);
+        for id in view.hits(bank) {
+            let from = view.column_from(bank, id);
+            let age = view.age(id);
             if !capped {
-                best.consider(from, age, Choice::Column(index));
+                best.consider(from, age, Choice::Column(id));
             } else if Some(age) == oldest {
-                best.consider(from, BEHIND | age, Choice::Column(index));
+                best.consider(from, BEHIND | age, Choice::Column(id));
             }
         }
-        if let Some(index) = view.miss(bank) {
+        if let Some(id) = view.miss(bank) {
             let from = view.banks.precharge_from(bank);
-            best.consider(from, view.age(index), Choice::Precharge(index));
+            best.consider(from, view.age(id), Choice::Precharge(id));
         }
     }
     best.take()

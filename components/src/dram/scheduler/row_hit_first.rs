@@ -7,22 +7,22 @@ use super::{BEHIND, Best, Choice, View};
 pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
     let mut best = Best::new(view.clock);
     for bank in view.closed() {
-        let index = view.queue.lines[bank as usize].oldest;
+        let id = view.oldest(bank);
         let from = view.banks.act_from(bank);
-        best.consider(from, BEHIND | view.age(index), Choice::Activate(index));
+        best.consider(from, BEHIND | view.age(id), Choice::Activate(id));
     }
     for bank in view.open() {
         let mut is_hit = false;
-        for index in view.hits(bank) {
+        for id in view.hits(bank) {
             is_hit = true;
-            let from = view.column_from(bank, index);
-            best.consider(from, view.age(index), Choice::Column(index));
+            let from = view.column_from(bank, id);
+            best.consider(from, view.age(id), Choice::Column(id));
         }
-        if let Some(index) = view.miss(bank)
+        if let Some(id) = view.miss(bank)
             && !is_hit
         {
             let from = view.banks.precharge_from(bank);
-            best.consider(from, BEHIND | view.age(index), Choice::Precharge(index));
+            best.consider(from, BEHIND | view.age(id), Choice::Precharge(id));
         }
     }
     best.take()

@@ -1,0 +1,417 @@
+//! The input ports of a network: packets enter flit by flit, as far as there are credits.
+//!
+//! ```text
+//!   offer ─► entering ──► wire ──► buffers of the input ──► take_flit
+//!            packet      (cycles)  (flits each, FIFO)           │
+//!            1 flit/cycle                                       │
+//!              ▲ credits per buffer                             │
+//!              └──────────────── return_credit ◄── the network ─┘
+//! ```
+//!
+//! A buffer is a queue of the switch or a virtual channel of the router. Its credits are the slots
+//! that are free as the port knows; when one comes back is the network's affair.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, Id, State};
+
+use super::allocator::{PortMask, bit, ports};
+use super::traffic::Traffic;
+use crate::building_blocks::DelayLine;
+
+/// Which buffer of its input a packet enters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BufferChoice {
+    /// Number `output mod buffers`: packets for one output stay in order.
+    ByOutput,
+    /// The next one after that of the packet before which has a credit.
+    NextWithCredit,
+}
+
+/// A packet at an input, from its offer to the departure of its tail from the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct QueuedPacket {
+    pub(super) packet: Id,
+    pub(super) output: u32,
+    pub(super) flits_left: u32,
+}
+
+/// One buffer of an input.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct InputBuffer {
+    packets: VecDeque<QueuedPacket>,
+    /// Flits that have arrived and not left.
+    flits: u32,
+    /// Free slots, as the port knows.
+    credits: u32,
+}
+
+impl InputBuffer {
+    /// The packet whose flits leave next; its head has arrived.
+    #[inline]
+    pub(super) fn first(&self) -> Option<&QueuedPacket> {
+        self.packets.front()
+    }
+
+    /// The output of the first packet.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline]
+    pub(super) fn output(&self) -> usize {
+        self.first().expect("a flit belongs to a packet").output as usize
+    }
+
+    /// Flits inside.
+    #[inline]
+    pub(super) fn flits(&self) -> u32 {
+        self.flits
+    }
+}
+
+/// A flit that leaves its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flit {
+    pub(super) packet: Id,
+    pub(super) is_tail: bool,
+}
+
+/// The packet before an input port.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Entering {
+    /// The buffer it enters, or that of the packet before until its head does.
+    buffer: u32,
+    flits_left: u32,
+    /// The packet, until its head has entered.
+    head: Option<QueuedPacket>,
+}
+
+/// A flit between the port and its buffer.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct WireFlit {
+    buffer: u32,
+    /// The packet, if this is its head.
+    head: Option<QueuedPacket>,
+}
+
+/// The input ports with their buffers, which are numbered input by input.
+pub(super) struct InputPorts {
+    buffers_per_input: usize,
+    choice: BufferChoice,
+    wire_cycles: Cycle,
+    entering: Vec<Entering>,
+    /// Inputs with an entering packet.
+    busy: PortMask,
+    /// Inputs whose last packet finished entering in the last step; of use only until the next, and
+    /// so no state.
+    freed: PortMask,
+    wire: DelayLine<WireFlit>,
+    buffers: Vec<InputBuffer>,
+}
+
+/// What input ports are like.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InputPortsSpec {
+    pub(super) inputs: usize,
+    pub(super) buffers_per_input: usize,
+    /// Slots of each buffer.
+    pub(super) buffer_flits: u32,
+    pub(super) choice: BufferChoice,
+    /// Cycles from a flit's entry to its standing in the buffer.
+    pub(super) wire_cycles: u32,
+}
+
+impl InputPorts {
+    pub(super) fn new(spec: &InputPortsSpec) -> Self {
+        let per_input = spec.buffers_per_input;
+        let entering = |input: usize| Entering {
+            // The first packet takes the buffer after the last one: the first.
+            buffer: ((input + 1) * per_input - 1) as u32,
+            flits_left: 0,
+            head: None,
+        };
+        let buffer = InputBuffer {
+            credits: spec.buffer_flits,
+            ..InputBuffer::default()
+        };
+        Self {
+            buffers_per_input: per_input,
+            choice: spec.choice,
+            wire_cycles: spec.wire_cycles.into(),
+            entering: (0..spec.inputs).map(entering).collect(),
+            busy: 0,
+            freed: 0,
+            wire: DelayLine::default(),
+            buffers: vec![buffer; spec.inputs * per_input],
+        }
+    }
+
+    /// Whether the input has no entering packet.
+    #[inline]
+    pub(super) fn accepts(&self, input: usize) -> bool {
+        self.busy & bit(input) == 0
+    }
+
+    /// Inputs without an entering packet.
+    #[inline]
+    pub(super) fn accepting(&self) -> PortMask {
+        let all = PortMask::MAX >> (PortMask::BITS as usize - self.entering.len());
+        all & !self.busy
+    }
+
+    /// Inputs that finished taking a packet in the last step.
+    #[inline]
+    pub(super) fn freed(&self) -> PortMask {
+        self.freed
+    }
+
+    /// Puts a packet before an input that accepts one.
+    #[inline]
+    pub(super) fn offer(&mut self, input: usize, packet: QueuedPacket) {
+        let entering = &mut self.entering[input];
+        entering.flits_left = packet.flits_left;
+        entering.head = Some(packet);
+        self.busy |= bit(input);
+    }
+
+    /// One flit of every entering packet takes to the wire, if its buffer has a credit.
+    pub(super) fn enter<P: Copy>(&mut self, now: Cycle, traffic: &mut Traffic<P>) {
+        self.freed = 0;
+        let at = now + self.wire_cycles;
+        for input in ports(self.busy) {
+            if let Some(head) = self.entering[input].head {
+                self.entering[input].buffer = self.choose(input, head.output as usize) as u32;
+            }
+            let entering = &mut self.entering[input];
+            let buffer = &mut self.buffers[entering.buffer as usize];
+            if buffer.credits == 0 {
+                traffic.stall(input, now);
+                continue;
+            }
+            buffer.credits -= 1;
+            let flit = WireFlit {
+                buffer: entering.buffer,
+                head: entering.head.take(),
+            };
+            traffic.enter(input, flit.head.map(|head| head.packet), now);
+            self.wire.push(at, flit);
+            entering.flits_left -= 1;
+            if entering.flits_left == 0 {
+                self.busy &= !bit(input);
+                self.freed |= bit(input);
+            }
+        }
+    }
+
+    /// The buffer that a head would enter. If none has a credit it is that of the packet before,
+    /// so that waiting does not change whose turn it is.
+    #[inline]
+    fn choose(&self, input: usize, output: usize) -> usize {
+        let many = self.buffers_per_input;
+        let first = input * many;
+        match self.choice {
+            BufferChoice::ByOutput => first + output % many,
+            BufferChoice::NextWithCredit => {
+                let last = self.entering[input].buffer as usize;
+                let mut after = (1..=many).map(|k| first + (last - first + k) % many);
+                let with_credit = after.find(|&buffer| self.buffers[buffer].credits > 0);
+                with_credit.unwrap_or(last)
+            }
+        }
+    }
+
+    /// Lets the next flit that has passed the wire join its buffer, and says which one.
+    #[inline]
+    pub(super) fn arrive(&mut self, now: Cycle) -> Option<usize> {
+        let flit = self.wire.take(now)?;
+        let number = flit.buffer as usize;
+        let buffer = &mut self.buffers[number];
+        buffer.packets.extend(flit.head);
+        buffer.flits += 1;
+        Some(number)
+    }
+
+    /// A buffer.
+    #[inline]
+    pub(super) fn buffer(&self, buffer: usize) -> &InputBuffer {
+        &self.buffers[buffer]
+    }
+
+    /// Takes the first flit out of a buffer. Its slot is not free before its credit has returned.
+    ///
+    /// # Panics
+    /// When the buffer is empty.
+    #[inline]
+    pub(super) fn take_flit(&mut self, buffer: usize) -> Flit {
+        let buffer = &mut self.buffers[buffer];
+        let first = buffer.packets.front_mut();
+        let first = first.expect("only buffers with flits are chosen");
+        first.flits_left -= 1;
+        buffer.flits -= 1;
+        let flit = Flit {
+            packet: first.packet,
+            is_tail: first.flits_left == 0,
+        };
+        if flit.is_tail {
+            buffer.packets.pop_front();
+        }
+        flit
+    }
+
+    /// The port learns that a slot of the buffer is free.
+    #[inline]
+    pub(super) fn return_credit(&mut self, buffer: usize) {
+        self.buffers[buffer].credits += 1;
+    }
+
+    /// Whether a flit enters in the next step although nothing else happens; `stalled` inputs
+    /// wait for a credit.
+    #[inline]
+    pub(super) fn is_entering(&self, stalled: PortMask) -> bool {
+        self.busy & !stalled != 0
+    }
+
+    /// The cycle in which the next flit joins its buffer.
+    #[inline]
+    pub(super) fn next_arrival(&self) -> Option<Cycle> {
+        self.wire.next()
+    }
+
+    /// Names the fields of the state.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("entering", &mut self.entering);
+        state.field("busy_inputs", &mut self.busy);
+        state.field("wire", &mut self.wire);
+        state.field("buffers", &mut self.buffers);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Input ports and what is counted of the packets that go through.
+    struct Bench {
+        inputs: InputPorts,
+        traffic: Traffic<()>,
+    }
+
+    impl Bench {
+        fn new(choice: BufferChoice, buffers_per_input: usize, wire_cycles: u32) -> Self {
+            let inputs = InputPorts::new(&InputPortsSpec {
+                inputs: 2,
+                buffers_per_input,
+                buffer_flits: 2,
+                choice,
+                wire_cycles,
+            });
+            Self {
+                inputs,
+                traffic: Traffic::new(2, 4),
+            }
+        }
+
+        fn offer(&mut self, now: Cycle, input: usize, output: u32, flits: u32) -> Id {
+            let packet = self.traffic.insert(now, 0, ());
+            let queued = QueuedPacket {
+                packet,
+                output,
+                flits_left: flits,
+            };
+            self.inputs.offer(input, queued);
+            packet
+        }
+
+        /// One cycle; the buffers that a flit joined.
+        fn step(&mut self, now: Cycle) -> Vec<usize> {
+            self.inputs.enter(now, &mut self.traffic);
+            std::iter::from_fn(|| self.inputs.arrive(now)).collect()
+        }
+    }
+
+    #[test]
+    fn a_flit_per_cycle_joins_its_buffer_after_the_wire() {
+        let mut b = Bench::new(BufferChoice::ByOutput, 1, 3);
+        let packet = b.offer(10, 1, 3, 2);
+        assert!(b.inputs.accepts(0) && !b.inputs.accepts(1));
+        assert_eq!(b.inputs.accepting(), 0b01);
+        assert!(b.inputs.is_entering(0));
+        assert_eq!((b.step(10), b.inputs.freed()), (vec![], 0));
+        assert_eq!((b.step(11), b.inputs.freed()), (vec![], 0b10));
+        assert_eq!(b.inputs.accepting(), 0b11);
+        assert_eq!((b.step(12), b.inputs.freed()), (vec![], 0));
+        assert_eq!(b.inputs.next_arrival(), Some(13));
+        assert_eq!(b.step(13), [1]);
+        let buffer = b.inputs.buffer(1);
+        assert_eq!((buffer.flits(), buffer.output()), (1, 3));
+        assert_eq!(b.step(14), [1]);
+        let flits = [(), ()].map(|()| b.inputs.take_flit(1));
+        assert_eq!(
+            flits.map(|f| (f.packet, f.is_tail)),
+            [(packet, false), (packet, true)]
+        );
+        assert_eq!(b.inputs.buffer(1).first(), None);
+    }
+
+    #[test]
+    fn a_full_buffer_stalls_its_input_until_a_credit_returned() {
+        let mut b = Bench::new(BufferChoice::ByOutput, 1, 0);
+        b.offer(0, 0, 0, 3);
+        assert_eq!((b.step(0), b.step(1)), (vec![0], vec![0]));
+        assert!(b.step(2).is_empty());
+        assert_eq!(b.traffic.stalled_inputs(), 0b01);
+        assert!(!b.inputs.is_entering(b.traffic.stalled_inputs()));
+        // A flit that left is not yet a slot that is free.
+        b.inputs.take_flit(0);
+        assert!(b.step(3).is_empty());
+        b.inputs.return_credit(0);
+        assert_eq!(b.step(4), [0]);
+        assert_eq!(
+            (b.traffic.stalled_inputs(), b.traffic.credit_stalls(9)),
+            (0, 2)
+        );
+    }
+
+    #[test]
+    fn packets_for_one_output_share_a_buffer_if_it_is_chosen_by_output() {
+        let mut b = Bench::new(BufferChoice::ByOutput, 3, 0);
+        for (now, output, buffer) in [(0, 0, 3), (1, 2, 5), (2, 3, 3), (3, 1, 4)] {
+            b.offer(now, 1, output, 1);
+            assert_eq!(b.step(now), [buffer], "output {output}");
+        }
+    }
+
+    #[test]
+    fn packets_take_the_next_buffer_with_a_credit_in_turn() {
+        let mut b = Bench::new(BufferChoice::NextWithCredit, 3, 0);
+        // Two slots each: the third round finds none.
+        for (now, buffer) in [3, 4, 5, 3, 4, 5].into_iter().enumerate() {
+            b.offer(now as Cycle, 1, 0, 1);
+            assert_eq!(b.step(now as Cycle), [buffer]);
+        }
+        b.offer(6, 1, 0, 1);
+        assert_eq!((b.step(6), b.step(7)), (vec![], vec![]));
+        b.inputs.return_credit(4);
+        b.inputs.return_credit(5);
+        // After buffer 5 comes buffer 3, which is full.
+        assert_eq!(b.step(8), [4]);
+        b.offer(9, 1, 0, 1);
+        assert_eq!(b.step(9), [5]);
+    }
+
+    #[test]
+    fn the_saved_state_goes_on_identically() {
+        let build = || Bench::new(BufferChoice::NextWithCredit, 2, 2);
+        let mut b = build();
+        b.offer(0, 0, 1, 3);
+        b.step(0);
+        b.step(1);
+        let bytes = State::save(|state| b.inputs.state(state)).unwrap();
+        let mut restored = build();
+        State::load(&bytes, |state| restored.inputs.state(state)).unwrap();
+        restored.traffic = b.traffic;
+        assert_eq!(restored.step(2), [0]);
+        assert_eq!((restored.step(3), restored.step(4)), (vec![0], vec![]));
+    }
+}

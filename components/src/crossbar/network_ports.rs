@@ -1,0 +1,97 @@
+//! What both kinds of network have around their switch: input ports, output ports, and the packets
+//! between them.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use warpweave_framework::{Cycle, State};
+
+use super::input_ports::{InputPorts, InputPortsSpec, QueuedPacket};
+use super::output_ports::{LeavingFlit, OutputPorts};
+use super::traffic::{Parcel, Traffic};
+
+/// The ports of a network; `P` is what its packets carry.
+pub(super) struct NetworkPorts<P> {
+    pub(super) inputs: InputPorts,
+    pub(super) outputs: OutputPorts,
+    pub(super) traffic: Traffic<P>,
+}
+
+impl<P: Copy> NetworkPorts<P> {
+    pub(super) fn new(inputs: &InputPortsSpec, outputs: usize) -> Self {
+        Self {
+            inputs: InputPorts::new(inputs),
+            outputs: OutputPorts::new(outputs),
+            traffic: Traffic::new(inputs.inputs, outputs),
+        }
+    }
+
+    /// Puts a packet before its input port.
+    ///
+    /// # Panics
+    /// When the input does not accept, or the parcel names no port or has no flit.
+    pub(super) fn offer(&mut self, now: Cycle, parcel: Parcel, payload: P) {
+        let Parcel {
+            input,
+            output,
+            flits,
+            bytes,
+        } = parcel;
+        let outputs = self.outputs.count();
+        assert!(
+            self.inputs.accepts(input),
+            "input {input} is taking a packet"
+        );
+        assert!(
+            output < outputs && flits > 0,
+            "{flits} flits to output {output} of {outputs}"
+        );
+        let packet = QueuedPacket {
+            packet: self.traffic.insert(now, bytes, payload),
+            output: output as u32,
+            flits_left: flits,
+        };
+        self.inputs.offer(input, packet);
+    }
+
+    /// One flit of every packet before an input port enters, if there is a credit.
+    #[inline]
+    pub(super) fn enter(&mut self, now: Cycle) {
+        self.inputs.enter(now, &mut self.traffic);
+    }
+
+    /// One flit leaves every output port; see [`OutputPorts::leave`].
+    #[inline]
+    pub(super) fn leave(
+        &mut self,
+        now: Cycle,
+        deliver: impl FnMut(usize, P, Cycle) -> bool,
+        left: impl FnMut(usize, LeavingFlit),
+    ) {
+        self.outputs.leave(now, &mut self.traffic, deliver, left);
+        self.traffic.note_occupancy(now);
+    }
+
+    /// When the first packet of an input buffer was offered.
+    #[inline]
+    pub(super) fn age(&self, buffer: usize) -> Cycle {
+        let first = self.inputs.buffer(buffer).first();
+        first.map_or(Cycle::MAX, |first| {
+            self.traffic.packet(first.packet).offered
+        })
+    }
+
+    /// Whether a flit enters in the next step although nothing else happens.
+    #[inline]
+    pub(super) fn is_entering(&self) -> bool {
+        self.inputs.is_entering(self.traffic.stalled_inputs())
+    }
+}
+
+impl<P: Copy + Serialize + DeserializeOwned> NetworkPorts<P> {
+    /// Names the fields of the state.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        self.inputs.state(state);
+        self.outputs.state(state);
+        self.traffic.state(state);
+    }
+}

@@ -1,0 +1,183 @@
+//! Requests that wait for their responses, and the stalls for lack of room among them.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, Id, IdTable, State};
+
+use super::allocator::{PortMask, bit, ports};
+
+/// Where a response belongs.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Entry {
+    /// Port the request came from, and the id it had there.
+    port: u32,
+    id: u32,
+    /// Slice the request went to.
+    slice: u32,
+    /// The response is on its way up.
+    answered: bool,
+}
+
+/// The table of hop-local ids, with a limit for each port.
+pub(super) struct Outstanding {
+    per_port: u32,
+    entries: IdTable<Entry>,
+    /// Entries of each port.
+    taken: Vec<u32>,
+    stalls: Stalls,
+}
+
+/// Cycles in which a port had a request to take and no room for it.
+#[derive(Serialize, Deserialize)]
+struct Stalls {
+    stalled: PortMask,
+    since: Vec<Cycle>,
+    /// Of the stalls that ended.
+    cycles: u64,
+}
+
+impl Outstanding {
+    pub(super) fn new(up_ports: u32, per_port: u32) -> Self {
+        let up_ports = up_ports as usize;
+        Self {
+            per_port,
+            entries: IdTable::default(),
+            taken: vec![0; up_ports],
+            stalls: Stalls {
+                stalled: 0,
+                since: vec![0; up_ports],
+                cycles: 0,
+            },
+        }
+    }
+
+    /// Whether a request of this port finds room; one that does not stalls the port.
+    #[inline]
+    pub(super) fn admits(&mut self, port: usize, now: Cycle) -> bool {
+        let stalls = &mut self.stalls;
+        let has_room = self.taken[port] < self.per_port;
+        if !has_room && stalls.stalled & bit(port) == 0 {
+            stalls.stalled |= bit(port);
+            stalls.since[port] = now;
+        }
+        has_room
+    }
+
+    /// The port takes a request, whether it needs an entry or not.
+    #[inline]
+    pub(super) fn end_stall(&mut self, port: usize, now: Cycle) {
+        let stalls = &mut self.stalls;
+        if stalls.stalled & bit(port) != 0 {
+            stalls.stalled &= !bit(port);
+            stalls.cycles += now - stalls.since[port];
+        }
+    }
+
+    /// Enters a request of a port that has room and returns its id on the way down.
+    #[inline]
+    pub(super) fn enter(&mut self, port: usize, id: u32, slice: u32) -> u32 {
+        self.taken[port] += 1;
+        let entry = Entry {
+            port: port as u32,
+            id,
+            slice,
+            answered: false,
+        };
+        self.entries.insert(entry).bits()
+    }
+
+    /// A slice answers this id: the port that the response belongs to, if it waits for one.
+    #[inline]
+    pub(super) fn answer(&mut self, id: u32, slice: u32) -> Option<usize> {
+        let entry = self.entries.get_mut(Id::from_bits(id))?;
+        if entry.answered || entry.slice != slice {
+            return None;
+        }
+        entry.answered = true;
+        Some(entry.port as usize)
+    }
+
+    /// The id that an answered request had at its port.
+    #[inline]
+    pub(super) fn original(&self, id: u32) -> u32 {
+        self.entries[Id::from_bits(id)].id
+    }
+
+    /// The response has left; its entry is free.
+    #[inline]
+    pub(super) fn release(&mut self, id: u32) {
+        let entry = self.entries.remove(Id::from_bits(id));
+        let entry = entry.expect("an entry stays until its response left");
+        self.taken[entry.port as usize] -= 1;
+    }
+
+    /// Whether no request waits.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Requests that wait, by slice.
+    pub(super) fn per_slice(&self, slices: usize) -> Vec<u64> {
+        let mut waiting = vec![0; slices];
+        for entry in self.entries.values() {
+            waiting[entry.slice as usize] += 1;
+        }
+        waiting
+    }
+
+    /// Cycles before `cycle` in which a request found no room, added up over ports.
+    pub(super) fn stall_cycles(&self, cycle: Cycle) -> u64 {
+        let Stalls {
+            stalled,
+            since,
+            cycles,
+        } = &self.stalls;
+        let open = ports(*stalled).map(|port| cycle.saturating_sub(since[port]));
+        cycles + open.sum::<u64>()
+    }
+
+    /// Names the fields of the state.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("entries", &mut self.entries);
+        state.field("taken", &mut self.taken);
+        state.field("stalls", &mut self.stalls);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_port_has_its_own_limit() {
+        let mut table = Outstanding::new(2, 1);
+        assert!(table.admits(0, 5));
+        let id = table.enter(0, 77, 3);
+        assert!(!table.admits(0, 6) && table.admits(1, 6));
+        assert_eq!(table.stall_cycles(10), 4);
+        assert_eq!(table.per_slice(4), [0, 0, 0, 1]);
+        assert_eq!((table.answer(id, 3), table.original(id)), (Some(0), 77));
+        assert!(!table.admits(0, 10), "the response has not left");
+        table.release(id);
+        assert!(table.admits(0, 12));
+        table.end_stall(0, 12);
+        assert_eq!(table.stall_cycles(20), 6);
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn a_second_answer_and_one_from_elsewhere_belong_to_nobody() {
+        let mut table = Outstanding::new(1, 4);
+        let id = table.enter(0, 1, 2);
+        assert_eq!(table.answer(id, 0), None);
+        assert_eq!(table.answer(id, 2), Some(0));
+        assert_eq!(table.answer(id, 2), None);
+        table.release(id);
+        // Its place is used again, its id is not.
+        let next = table.enter(0, 5, 2);
+        assert_eq!(
+            (table.answer(id, 2), table.answer(next, 2)),
+            (None, Some(0))
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! Who asks for the switch, and which lane of a switch port is heard.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::shape::{Place, Shape};
+use super::vc_allocator::{elements, first_channel};
+use crate::crossbar::allocator::{Allocator, PortMask, Requests};
+use crate::crossbar::network_ports::NetworkPorts;
+use crate::crossbar::network_spec::Arbiter;
+
+/// The lanes whose first flits ask for the switch: per switch port and output, a bit per lane.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Asking {
+    lanes: Vec<u64>,
+    requests: Requests,
+}
+
+impl Asking {
+    pub(super) fn new(rows: usize, outputs: usize) -> Self {
+        Self {
+            lanes: vec![0; rows * outputs],
+            requests: Requests::new(rows, outputs),
+        }
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, cell: usize, place: Place, output: usize) {
+        if self.lanes[cell] == 0 {
+            self.requests.set(place.row, output);
+        }
+        self.lanes[cell] |= 1 << place.bit;
+    }
+
+    #[inline]
+    pub(super) fn clear(&mut self, cell: usize, place: Place, output: usize) {
+        self.lanes[cell] &= !(1 << place.bit);
+        if self.lanes[cell] == 0 {
+            self.requests.clear(place.row, output);
+        }
+    }
+
+    /// Whether any lane asks.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        self.requests.wanted() != 0
+    }
+}
+
+/// Matches lanes and outputs: which lane of a switch port asks, and which switch port is heard.
+pub(super) struct Chooser<'a, P> {
+    pub(super) shape: Shape,
+    pub(super) arbiter: Arbiter,
+    /// Per switch port: the lane with the highest priority.
+    pub(super) first_lane: &'a [u32],
+    pub(super) network: &'a NetworkPorts<P>,
+}
+
+impl<P: Copy> Chooser<'_, P> {
+    /// Appends pairs of lane and output; returns their indices.
+    #[inline]
+    pub(super) fn allocate(
+        &self,
+        asking: &Asking,
+        allocator: &mut Allocator,
+        matched: &mut Vec<(u32, u32)>,
+    ) -> Range<usize> {
+        let before = matched.len();
+        let age = |row, output| self.network.age(self.lane(asking, row, output));
+        for index in 0..allocator.allocate(&asking.requests, PortMask::MAX, age) {
+            let (row, output) = allocator.matched(index);
+            matched.push((self.lane(asking, row, output) as u32, output as u32));
+        }
+        before..matched.len()
+    }
+
+    /// Which of the lanes of a switch port asks for the output.
+    #[inline]
+    fn lane(&self, asking: &Asking, row: usize, output: usize) -> usize {
+        let first = row / self.shape.rows_per_input * self.shape.lanes_per_input;
+        if self.shape.per_output {
+            return first + output;
+        }
+        let mask = asking.lanes[self.shape.cell(row, output)];
+        let number = match self.arbiter {
+            Arbiter::AgeBased => {
+                let age = |number: &usize| self.network.age(first + number);
+                elements(&[mask]).min_by_key(age).unwrap_or(0)
+            }
+            Arbiter::Fixed => mask.trailing_zeros() as usize,
+            Arbiter::RoundRobin | Arbiter::Islip { .. } => {
+                first_channel(mask, self.first_lane[row]) as usize
+            }
+        };
+        first + number
+    }
+}

@@ -1,0 +1,70 @@
+//! What a description says about a crossbar.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Id, SpecError};
+
+use super::network_spec::{NetworkSpec, PORTS_MAX};
+use crate::interleave::Interleave;
+
+/// Most requests that may wait for their responses, over all ports.
+const OUTSTANDING_MAX: u32 = Id::PLACES_MAX as u32;
+
+/// What a description says about a crossbar.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CrossbarSpec {
+    /// Ports towards the clusters, 1 to 128.
+    pub up_ports: u32,
+    /// Ports towards the memory partitions, 1 to 128.
+    pub down_ports: u32,
+    /// How lines are dealt to the down ports; its `slices` must equal `down_ports`.
+    pub interleave: Interleave,
+    /// Requests per up port that may wait for their responses; the port stalls when all do.
+    pub outstanding: u32,
+    /// The network that carries requests down.
+    pub request: NetworkSpec,
+    /// The network that carries responses up.
+    pub reply: NetworkSpec,
+}
+
+impl CrossbarSpec {
+    /// Checks the numbers.
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        for (field, ports) in [("up_ports", self.up_ports), ("down_ports", self.down_ports)] {
+            SpecError::in_range(field, ports, 1..=PORTS_MAX)?;
+        }
+        self.interleave.check("interleave")?;
+        SpecError::require(
+            self.interleave.slices == self.down_ports,
+            "interleave.slices",
+            || {
+                format!(
+                    "{} slices are interleaved over {} down ports; make them equal",
+                    self.interleave.slices, self.down_ports
+                )
+            },
+        )?;
+        let most = OUTSTANDING_MAX / self.up_ports;
+        SpecError::in_range("outstanding", self.outstanding, 1..=most)?;
+        check_network(&self.request, "request", (self.up_ports, self.down_ports))?;
+        check_network(&self.reply, "reply", (self.down_ports, self.up_ports))
+    }
+}
+
+fn check_network(
+    spec: &NetworkSpec,
+    field: &str,
+    (inputs, outputs): (u32, u32),
+) -> Result<(), SpecError> {
+    spec.check(field, inputs, outputs)?;
+    let keeps_order = match spec {
+        NetworkSpec::Switch(_) => true,
+        NetworkSpec::Router(spec) => spec.keeps_order(),
+    };
+    SpecError::require(keeps_order, &format!("{field}.ordered"), || {
+        "requests for one line could overtake each other in different virtual channels; set it, \
+         or use VirtualOutput or one virtual channel"
+            .to_owned()
+    })
+}

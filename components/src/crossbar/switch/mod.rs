@@ -1,0 +1,230 @@
+//! A rectangular input-queued switch of flits: one stage between the input and the output ports of a
+//! network. [`SwitchSpec`] (`spec.rs`) is what a description says about it.
+//!
+//! ```text
+//!   offer ─► entry ─► wire ─► input queues ─► matching ─► output buffer ─► deliver
+//!            1 flit/  input_  (credits)       wormhole,   output_cycles    1 flit/
+//!            cycle    cycles                  × speedup                    cycle
+//!              ▲                   │
+//!              └── credit_cycles ──┘
+//! ```
+//!
+//! # Timing
+//! [`Network::step`](super::Network::step) is one cycle: credits come back, every entering packet moves one flit into its
+//! input wire if it has a credit, flits that passed the wire join their queue, inputs and outputs
+//! are matched `internal_speedup` times, every output lets one flit leave. A packet of `L` flits
+//! offered to an empty switch before the step of cycle `t` is delivered in the step of
+//! `t + input_cycles + output_cycles + L - 1`.
+//!
+//! A BookSim 2 router with one virtual channel of 64 flits, as GPGPU-Sim uses it, is `Fifo`,
+//! `Islip(iterations: 1)`, both buffers 64, `output_cycles: 3, credit_cycles: 2,
+//! turnaround_matchings: 1` and `input_cycles: 3` at internal speedup 1 (latency `5 + L`),
+//! `input_cycles: 2` at 2 (`4 + L`); mean latency then agrees within 3.5 %, saturation within 1 %.
+//! With all of these 0, `credit_cycles: 1` and no bound on the buffers it is the slotted switch of
+//! queueing theory: latency 0 means served in the slot of arrival.
+//!
+//! # Rules
+//! - Wormhole: once its head is switched a packet holds its input and its output until its tail is
+//!   switched. (If inputs could start several packets they would hold several outputs at a
+//!   fraction of their rate each.)
+//! - Packets of one input and output stay in order.
+//! - A full input queue stops the entry of that input; a full output buffer stops its output; a
+//!   tail that the receiver refuses stays in the output buffer.
+//! - Nobody starves: both arbiters serve a persistent request within inputs × outputs packets; an
+//!   input that started 8 × outputs packets of several flits while another head waits starts
+//!   nothing else until that one was served.
+//!
+//! # Not modelled
+//! Virtual channels other than output queues, and flits of several packets interleaved at an output
+//! (BookSim does so with several virtual channels); pipelines whose stages depend on the flit; half
+//! cycles (BookSim's speedup 2 has a credit loop of 4.5 cycles).
+
+mod spec;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use warpweave_framework::{Cycle, State};
+
+use crate::building_blocks::DelayLine;
+use crate::crossbar::allocator::{Allocator, Match, PortMask, Requests, bit, ports};
+use crate::crossbar::input_ports::{BufferChoice, InputPortsSpec};
+use crate::crossbar::network_ports::NetworkPorts;
+use crate::crossbar::output_ports::LeavingFlit;
+
+pub use spec::SwitchSpec;
+
+/// The switch, as part of a [`Network`](super::Network); `P` is what its packets carry.
+pub struct Switch<P> {
+    spec: SwitchSpec,
+    queues_per_input: usize,
+    pub(super) ports: NetworkPorts<P>,
+    /// Queues whose slots come back.
+    returning: DelayLine<u32>,
+
+    requests: Requests,
+    allocator: Allocator,
+    /// Inputs and outputs of tails whose turnaround ends, at which matching (counted from cycle 0).
+    turnarounds: DelayLine<Match>,
+    /// Queues and outputs that sit out the turnaround after a tail.
+    turning_queues: Vec<bool>,
+    turning_outputs: PortMask,
+    /// Outputs whose buffer is full.
+    full_outputs: PortMask,
+}
+
+impl<P: Copy> Switch<P> {
+    /// An empty switch; `spec` has been checked for this shape.
+    pub(super) fn new(inputs: usize, outputs: usize, spec: &SwitchSpec) -> Self {
+        let queues_per_input = spec.queues_per_input(outputs as u32) as usize;
+        let input_ports = InputPortsSpec {
+            inputs,
+            buffers_per_input: queues_per_input,
+            buffer_flits: spec.buffer_flits,
+            choice: BufferChoice::ByOutput,
+            wire_cycles: spec.input_cycles,
+        };
+        Self {
+            queues_per_input,
+            ports: NetworkPorts::new(&input_ports, outputs),
+            returning: DelayLine::default(),
+            requests: Requests::new(inputs, outputs),
+            allocator: Allocator::new(spec.arbiter, inputs, outputs),
+            turnarounds: DelayLine::default(),
+            turning_queues: vec![false; inputs * queues_per_input],
+            turning_outputs: 0,
+            full_outputs: 0,
+            spec: spec.clone(),
+        }
+    }
+
+    /// One cycle; see [`Network::step`](super::Network::step).
+    pub(super) fn step(&mut self, now: Cycle, deliver: impl FnMut(usize, P, Cycle) -> bool) {
+        while let Some(queue) = self.returning.take(now) {
+            self.ports.inputs.return_credit(queue as usize);
+        }
+        self.ports.enter(now);
+        while let Some(queue) = self.ports.inputs.arrive(now) {
+            if self.ports.inputs.buffer(queue).flits() == 1 {
+                self.request(queue);
+            }
+        }
+        let speedup = u64::from(self.spec.internal_speedup);
+        for matching in now * speedup..(now + 1) * speedup {
+            self.traverse(now, matching);
+        }
+        let full = &mut self.full_outputs;
+        self.ports
+            .leave(now, deliver, |output, _| *full &= !bit(output));
+    }
+
+    /// See [`Network::next_event`](super::Network::next_event).
+    pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
+        let soon = now + 1;
+        let open = self.open_outputs();
+        let mut wanted = ports(self.requests.wanted() & open);
+        if self.ports.is_entering() || wanted.any(|o| self.requests.to_output(o) != 0) {
+            return Some(soon);
+        }
+        let speedup = u64::from(self.spec.internal_speedup);
+        let events = [
+            self.returning.next(),
+            self.turnarounds.next().map(|matching| matching / speedup),
+            self.ports.inputs.next_arrival(),
+            self.ports.outputs.next_departure(),
+        ];
+        let first = events.into_iter().flatten().min();
+        first.map(|first| first.max(soon))
+    }
+
+    /// Outputs that can take a flit from the switch.
+    #[inline]
+    fn open_outputs(&self) -> PortMask {
+        !(self.full_outputs | self.turning_outputs)
+    }
+
+    #[inline]
+    fn queue_of(&self, input: usize, output: usize) -> usize {
+        input * self.queues_per_input + output % self.queues_per_input
+    }
+
+    /// The first packet of a queue requests its output, unless the queue sits out a turnaround.
+    #[inline]
+    fn request(&mut self, queue: usize) {
+        if !self.turning_queues[queue] {
+            let output = self.ports.inputs.buffer(queue).output();
+            self.requests.set(queue / self.queues_per_input, output);
+        }
+    }
+
+    /// Matches inputs and outputs once and moves the matched flits.
+    fn traverse(&mut self, now: Cycle, matching: u64) {
+        while let Some((input, output)) = self.turnarounds.take(matching) {
+            self.turning_outputs &= !bit(output);
+            let queue = self.queue_of(input, output);
+            self.turning_queues[queue] = false;
+            if self.ports.inputs.buffer(queue).flits() > 0 {
+                self.request(queue);
+            }
+        }
+        let open = self.open_outputs();
+        let (network, queues) = (&self.ports, self.queues_per_input);
+        let age = |input: usize, output: usize| network.age(input * queues + output % queues);
+        let matches = self.allocator.allocate(&self.requests, open, age);
+        for index in 0..matches {
+            let (input, output) = self.allocator.matched(index);
+            self.move_flit(now, matching, (input, output));
+        }
+    }
+
+    fn move_flit(&mut self, now: Cycle, matching: u64, (input, output): Match) {
+        let number = self.queue_of(input, output);
+        let flit = self.ports.inputs.take_flit(number);
+        if flit.is_tail {
+            self.requests.release(input, output);
+            if self.spec.turnaround_matchings > 0 {
+                self.turning_queues[number] = true;
+                self.turning_outputs |= bit(output);
+                let end = matching + 1 + u64::from(self.spec.turnaround_matchings);
+                self.turnarounds.push(end, (input, output));
+            }
+        } else {
+            self.requests.hold(input, output);
+        }
+        let queue = self.ports.inputs.buffer(number);
+        let requests = queue.flits() > 0 && !self.turning_queues[number];
+        match requests.then(|| queue.output()) {
+            Some(same) if same == output => {}
+            Some(other) => {
+                self.requests.clear(input, output);
+                self.requests.set(input, other);
+            }
+            None => self.requests.clear(input, output),
+        }
+        self.returning
+            .push(now + u64::from(self.spec.credit_cycles), number as u32);
+        let leaving = LeavingFlit {
+            packet: flit.packet,
+            is_tail: flit.is_tail,
+            channel: output as u32,
+        };
+        let at = now + u64::from(self.spec.output_cycles);
+        let held = self.ports.outputs.push(output, at, leaving);
+        if held >= self.spec.output_buffer_flits as usize {
+            self.full_outputs |= bit(output);
+        }
+    }
+}
+
+impl<P: Copy + Serialize + DeserializeOwned> Switch<P> {
+    /// Names the fields of the state.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        self.ports.state(state);
+        state.field("returning", &mut self.returning);
+        state.field("requests", &mut self.requests);
+        state.part("allocator", |state| self.allocator.state(state));
+        state.field("turnarounds", &mut self.turnarounds);
+        state.field("turning_queues", &mut self.turning_queues);
+        state.field("turning_outputs", &mut self.turning_outputs);
+        state.field("full_outputs", &mut self.full_outputs);
+    }
+}

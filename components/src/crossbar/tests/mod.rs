@@ -1,0 +1,9 @@
+//! Tests of the crossbar as a component (`component.rs`) and of its two kinds of network alone
+//! (`switch.rs`, `router.rs`, with traffic from `traffic.rs`), and iSLIP written naively
+//! (`naive_islip.rs`), which the allocator is compared with.
+
+mod component;
+pub(in crate::crossbar) mod naive_islip;
+mod router;
+mod switch;
+mod traffic;

@@ -1,0 +1,229 @@
+//! The packets inside a network, and what is counted of them.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, Histogram, Id, IdTable, Level, State, Statistics};
+
+use super::allocator::{PortMask, bit, ports};
+
+/// What a packet needs beside its contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parcel {
+    /// Input port.
+    pub input: usize,
+    /// Output port.
+    pub output: usize,
+    /// Flits, at least 1.
+    pub flits: u32,
+    /// Bytes, for the statistics.
+    pub bytes: u32,
+}
+
+/// A packet, from its offer to its delivery.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Packet<P> {
+    pub(super) payload: P,
+    pub(super) offered: Cycle,
+    /// Cycle in which its head entered.
+    pub(super) entered: Cycle,
+    bytes: u32,
+}
+
+/// The packets of a network and its counters; `P` is what packets carry.
+pub(super) struct Traffic<P> {
+    packets: IdTable<Packet<P>>,
+    flits_inside: u64,
+    counters: Counters,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Counters {
+    packets: u64,
+    bytes: u64,
+    /// Flits that left, per output.
+    flits: Vec<u64>,
+    /// Cycles from offer to delivery.
+    latency: Histogram,
+    /// Flits inside.
+    occupancy: Level,
+    /// Inputs whose entering flit found no credit, and since when.
+    stalled_inputs: PortMask,
+    stalled_since: Vec<Cycle>,
+    /// Cycles of the stalls that ended, added up over inputs.
+    stall_cycles: u64,
+}
+
+impl<P: Copy> Traffic<P> {
+    pub(super) fn new(inputs: usize, outputs: usize) -> Self {
+        Self {
+            packets: IdTable::default(),
+            flits_inside: 0,
+            counters: Counters {
+                flits: vec![0; outputs],
+                stalled_since: vec![0; inputs],
+                ..Counters::default()
+            },
+        }
+    }
+
+    /// A packet is offered.
+    #[inline]
+    pub(super) fn insert(&mut self, now: Cycle, bytes: u32, payload: P) -> Id {
+        self.packets.insert(Packet {
+            payload,
+            offered: now,
+            entered: now,
+            bytes,
+        })
+    }
+
+    /// A packet inside.
+    #[inline]
+    pub(super) fn packet(&self, packet: Id) -> &Packet<P> {
+        &self.packets[packet]
+    }
+
+    /// A flit enters; `head` is its packet, if it is the first.
+    #[inline]
+    pub(super) fn enter(&mut self, input: usize, head: Option<Id>, now: Cycle) {
+        self.flits_inside += 1;
+        if let Some(packet) = head {
+            self.packets[packet].entered = now;
+        }
+        let counters = &mut self.counters;
+        if counters.stalled_inputs & bit(input) != 0 {
+            counters.stalled_inputs &= !bit(input);
+            counters.stall_cycles += now - counters.stalled_since[input];
+        }
+    }
+
+    /// The flit that is to enter finds no credit.
+    #[inline]
+    pub(super) fn stall(&mut self, input: usize, now: Cycle) {
+        let counters = &mut self.counters;
+        if counters.stalled_inputs & bit(input) == 0 {
+            counters.stalled_inputs |= bit(input);
+            counters.stalled_since[input] = now;
+        }
+    }
+
+    /// Inputs whose entering flit found no credit in the last step.
+    #[inline]
+    pub(super) fn stalled_inputs(&self) -> PortMask {
+        self.counters.stalled_inputs
+    }
+
+    /// A flit leaves.
+    #[inline]
+    pub(super) fn leave(&mut self, output: usize) {
+        self.counters.flits[output] += 1;
+        self.flits_inside -= 1;
+    }
+
+    /// A packet was taken by its receiver.
+    #[inline]
+    pub(super) fn deliver(&mut self, packet: Id, now: Cycle) {
+        let packet = self.packets.remove(packet);
+        let packet = packet.expect("a packet stays until its tail left");
+        self.counters.packets += 1;
+        self.counters.bytes += u64::from(packet.bytes);
+        self.counters.latency.record(now - packet.offered);
+    }
+
+    /// The flits inside are those of cycle `now`.
+    #[inline]
+    pub(super) fn note_occupancy(&mut self, now: Cycle) {
+        if self.counters.occupancy.value() != self.flits_inside {
+            self.counters.occupancy.set(now, self.flits_inside);
+        }
+    }
+
+    pub(super) fn packets_inside(&self) -> usize {
+        self.packets.len()
+    }
+
+    pub(super) fn packets_delivered(&self) -> u64 {
+        self.counters.packets
+    }
+
+    pub(super) fn flits_delivered(&self) -> &[u64] {
+        &self.counters.flits
+    }
+
+    pub(super) fn latency(&self) -> &Histogram {
+        &self.counters.latency
+    }
+
+    pub(super) fn credit_stalls(&self, cycle: Cycle) -> u64 {
+        let counters = &self.counters;
+        let since = |input: usize| cycle.saturating_sub(counters.stalled_since[input]);
+        let open = ports(counters.stalled_inputs).map(since);
+        counters.stall_cycles + open.sum::<u64>()
+    }
+
+    /// Reports the statistics of this network, named `network_…`.
+    pub(super) fn statistics(&self, network: &str, statistics: &mut Statistics<'_>) {
+        let cycle = statistics.cycle();
+        let name = |what: &str| format!("{network}_{what}");
+        let counters = &self.counters;
+        statistics.counter(
+            &name("packets"),
+            "packets",
+            "Packets delivered by the network",
+            counters.packets,
+        );
+        statistics.counter(
+            &name("flits"),
+            "flits",
+            "Flits that left the network's outputs",
+            counters.flits.iter().sum(),
+        );
+        statistics.counter(
+            &name("bytes"),
+            "bytes",
+            "Bytes of the packets delivered, control included, padding not",
+            counters.bytes,
+        );
+        statistics.counter(
+            &name("credit_stalls"),
+            "cycles",
+            "Cycles in which a flit at an input found its queue full, added up over inputs",
+            self.credit_stalls(cycle),
+        );
+        statistics.histogram(
+            &name("latency"),
+            "cycles",
+            "Cycles from a packet's being taken at its input to its tail leaving",
+            &counters.latency,
+        );
+        statistics.gauge(
+            &name("occupancy"),
+            "flits",
+            "Mean number of flits inside the network",
+            counters.occupancy.mean(cycle),
+        );
+        statistics.counter(
+            &name("occupancy_max"),
+            "flits",
+            "Largest number of flits inside the network",
+            counters.occupancy.max(),
+        );
+        for (output, flits) in counters.flits.iter().enumerate() {
+            statistics.ratio(
+                &format!("{network}_output_utilisation[{output}]"),
+                "Cycles in which a flit left this output",
+                *flits,
+                cycle,
+            );
+        }
+    }
+}
+
+impl<P: Copy + Serialize + DeserializeOwned> Traffic<P> {
+    /// Names the fields of the state.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("packets", &mut self.packets);
+        state.field("flits_inside", &mut self.flits_inside);
+        state.field("counters", &mut self.counters);
+    }
+}

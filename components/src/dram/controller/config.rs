@@ -1,0 +1,55 @@
+//! A channel and the policies of its controller.
+
+use crate::dram::drain::Drain;
+use crate::dram::mapping::Geometry;
+use crate::dram::page::Page;
+use crate::dram::refresh::Refresh;
+use crate::dram::scheduler::Scheduler;
+use crate::dram::timing::Timing;
+
+/// The most requests a queue can hold.
+pub(crate) const QUEUE_MAX: u32 = 4096;
+
+/// A channel and the policies of its controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Banks, rows and columns.
+    pub geometry: Geometry,
+    /// Timing of the devices.
+    pub timing: Timing,
+    /// Reads that may wait for their first command or their row hit.
+    pub reads: u32,
+    /// Writes, likewise.
+    pub writes: u32,
+    /// Requests each bank's own queue holds beyond these; none without such queues.
+    pub bank_queue: Option<u32>,
+    /// Who is next.
+    pub scheduler: Scheduler,
+    /// How long rows stay open.
+    pub page: Page,
+    /// When writes are served.
+    pub drain: Drain,
+    /// Whether a write to an access that waits already replaces it.
+    pub merge_writes: bool,
+    /// When devices are refreshed.
+    pub refresh: Refresh,
+}
+
+impl Config {
+    /// The controller of the reference runs: Ramulator 2's FR-FCFS with
+    /// unified queues of 32 reads and 32 writes, open rows, refreshes never postponed.
+    pub fn reference(geometry: Geometry, timing: Timing) -> Self {
+        Self {
+            geometry,
+            timing,
+            reads: 32,
+            writes: 32,
+            bank_queue: None,
+            scheduler: Scheduler::FrFcfs,
+            page: Page::Open,
+            drain: Drain::Watermarks { high: 25, low: 7 },
+            merge_writes: true,
+            refresh: Refresh::AllBank { postponed_max: 0 },
+        }
+    }
+}

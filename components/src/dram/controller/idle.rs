@@ -1,0 +1,47 @@
+//! Refreshes of a channel that stands still, in closed form.
+
+use warpweave_framework::Cycle;
+
+use super::Controller;
+use crate::dram::refresh::Refresh;
+
+/// ACT in the longest window of the rules.
+const WINDOW: u32 = 32;
+
+impl Controller {
+    /// Whether only refreshes change anything.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.banks.open() == 0 && self.log.is_none() && self.judge.is_none()
+    }
+
+    /// Skips refreshes of a channel at rest in closed form: with all banks closed each is issued
+    /// in the very cycle it falls due in, provided it can be.
+    pub(super) fn refresh_at_rest(&mut self, until: Cycle) {
+        let banks = self.banks.count();
+        // Nothing is left to be seen of those skipped once so many more have been issued.
+        let (from, unit) = match self.config.refresh {
+            Refresh::Off => return,
+            Refresh::AllBank { .. } => (self.banks.refresh_from(), 1),
+            Refresh::PerBank { .. } => {
+                let from = (0..banks).map(|b| self.banks.refresh_bank_from(b));
+                (from.max().unwrap_or(0), u64::from(banks.max(WINDOW)))
+            }
+        };
+        if until < self.refresh_due || from > self.refresh_due {
+            return;
+        }
+        let fall_due = (until - self.refresh_due) / self.refresh_interval;
+        let skipped = (fall_due / unit).saturating_sub(u64::from(unit > 1)) * unit;
+        if skipped == 0 {
+            return;
+        }
+        if unit > 1 {
+            self.stats.refreshes_bank += skipped;
+        } else {
+            self.stats.refreshes += skipped;
+        }
+        self.refresh_due += skipped * self.refresh_interval;
+        self.clock = self.refresh_due;
+        self.planned = None;
+    }
+}

@@ -1,0 +1,157 @@
+//! What a command changes.
+
+use warpweave_framework::{Cycle, Id};
+
+use super::{Controller, Issued};
+use crate::dram::banks::Command;
+use crate::dram::mapping::Location;
+use crate::dram::queue::Entry;
+use crate::dram::scheduler::Choice;
+
+impl Controller {
+    pub(super) fn issue(&mut self, cycle: Cycle, choice: Choice) {
+        let command = match choice {
+            Choice::Nothing => return,
+            Choice::Active(id) => {
+                let bank = self.entries[id].bank;
+                self.active[bank as usize] = None;
+                self.active_banks &= !(1 << bank);
+                self.access(cycle, id)
+            }
+            Choice::Column(id) => {
+                self.leave(cycle, id);
+                self.access(cycle, id)
+            }
+            Choice::Activate(id) => self.activate(cycle, id),
+            Choice::Precharge(id) => {
+                let entry = &mut self.entries[id];
+                entry.conflicted = true;
+                self.turn = entry.bank;
+                self.stats.precharges += 1;
+                Command::Precharge { bank: entry.bank }
+            }
+            Choice::Close(bank) | Choice::PrechargeForRefresh(bank) => {
+                self.stats.precharges += 1;
+                Command::Precharge { bank }
+            }
+            Choice::PrechargeAll => {
+                self.stats.precharges_all += 1;
+                Command::PrechargeAll
+            }
+            Choice::Refresh => {
+                self.stats.refreshes += 1;
+                self.refresh_due += self.refresh_interval;
+                Command::Refresh
+            }
+            Choice::RefreshBank(bank) => {
+                self.stats.refreshes_bank += 1;
+                self.refresh_due += self.refresh_interval;
+                self.refresh_bank = (bank + 1) % self.banks.count();
+                Command::RefreshBank { bank }
+            }
+        };
+        self.banks.issue(cycle, command);
+        match command {
+            Command::Activate { bank, .. } | Command::Precharge { bank } => self.sort_out(bank),
+            // With a bank closed its candidates are not looked at.
+            _ => {}
+        }
+        let issued = Issued { cycle, command };
+        if let Some(judge) = &mut self.judge {
+            judge.check(&issued);
+        }
+        if let Some(log) = &mut self.log {
+            log.push(issued);
+        }
+    }
+
+    fn activate(&mut self, cycle: Cycle, id: Id) -> Command {
+        if self.config.scheduler.has_active_requests() {
+            self.leave(cycle, id);
+            let bank = self.entries[id].bank;
+            self.active[bank as usize] = Some(id);
+            self.active_banks |= 1 << bank;
+        }
+        let entry = &mut self.entries[id];
+        entry.activated = true;
+        let Entry { bank, row, .. } = *entry;
+        self.stats.activates += 1;
+        self.columns[bank as usize] = 0;
+        self.used[bank as usize] = cycle;
+        self.turn = bank;
+        Command::Activate { bank, row }
+    }
+
+    /// The column command of a request, which then is done with the command bus.
+    fn access(&mut self, cycle: Cycle, id: Id) -> Command {
+        let Entry {
+            bank,
+            row,
+            column,
+            tag,
+            write,
+            activated,
+            conflicted,
+            ..
+        } = self.entries.remove(id).expect("a request is served once");
+        let found = if conflicted {
+            &mut self.stats.row_conflicts
+        } else if activated {
+            &mut self.stats.row_misses
+        } else {
+            &mut self.stats.row_hits
+        };
+        *found += 1;
+        self.columns[bank as usize] += 1;
+        self.used[bank as usize] = cycle;
+        self.turn = bank;
+        let auto = self.config.page.closes() && self.active_banks >> bank & 1 == 0;
+        self.stats.auto_precharges += u64::from(auto);
+        if write {
+            self.stats.writes += 1;
+            let end = cycle + Cycle::from(self.config.timing.write_data_end());
+            self.written_until = Some(end);
+        } else {
+            self.stats.reads += 1;
+            let end = cycle + Cycle::from(self.config.timing.read_data_end());
+            self.returning.push_back((end, tag));
+        }
+        Command::column(Location { bank, row, column }, write, auto)
+    }
+
+    /// Takes a request out of its queue.
+    fn leave(&mut self, cycle: Cycle, id: Id) {
+        let Entry { bank, write, .. } = self.entries[id];
+        let open = self.banks.row(bank);
+        let kind = if self.config.bank_queue.is_some() {
+            0
+        } else {
+            if write {
+                self.draining.served();
+            }
+            usize::from(write)
+        };
+        self.queues[kind].remove(&mut self.entries, id, open);
+        self.count(cycle, write, -1);
+    }
+
+    /// Finds the candidates of a bank whose row has changed.
+    fn sort_out(&mut self, bank: u32) {
+        if let Some(row) = self.banks.row(bank) {
+            for queue in &mut self.queues {
+                queue.sort_out(&self.entries, bank, row);
+            }
+        }
+    }
+
+    pub(super) fn count(&mut self, cycle: Cycle, write: bool, change: i32) {
+        let waiting = &mut self.waiting[usize::from(write)];
+        *waiting = waiting.wrapping_add_signed(change);
+        let level = if write {
+            &mut self.stats.write_queue
+        } else {
+            &mut self.stats.read_queue
+        };
+        level.set(cycle, u64::from(*waiting));
+    }
+}

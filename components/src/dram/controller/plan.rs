@@ -1,0 +1,152 @@
+//! Which command comes next, and when.
+
+use warpweave_framework::Cycle;
+
+use super::Controller;
+use crate::dram::page::Page;
+use crate::dram::queue::Queue;
+use crate::dram::refresh::Refresh;
+use crate::dram::scheduler::{Best, Choice, View, bits};
+
+impl Controller {
+    /// The next command and its cycle (not before `clock`), if nothing is offered until then.
+    #[inline]
+    pub(super) fn plan(&mut self) -> (Cycle, Choice) {
+        if let Some(planned) = self.planned {
+            return planned;
+        }
+        let planned = self.find();
+        self.planned = Some(planned);
+        planned
+    }
+
+    fn find(&mut self) -> (Cycle, Choice) {
+        self.update_draining();
+        let mut best = self.oldest_active();
+        if best.0 <= self.clock {
+            return best;
+        }
+        let (due, refresh) = self.next_refresh();
+        if refresh.0 < best.0 {
+            best = refresh;
+        }
+        let mut waiting = self.next_waiting(0);
+        if waiting.0 >= due {
+            // From then on nothing new is started where the refresh is, or anywhere while the
+            // bank has an active request: turnarounds could put that off for ever.
+            let bank = 1 << self.refresh_bank;
+            waiting = match self.config.refresh {
+                Refresh::PerBank { .. } if self.active_banks & bank == 0 => self.next_waiting(bank),
+                _ => (Cycle::MAX, Choice::Nothing),
+            };
+        }
+        if waiting.0 < best.0 {
+            best = waiting;
+        }
+        if let Page::Timeout { .. } = self.config.page {
+            let expired = self.next_expired();
+            if expired.0 < best.0 {
+                best = expired;
+            }
+        }
+        best
+    }
+
+    #[inline]
+    fn oldest_active(&self) -> (Cycle, Choice) {
+        let mut best = Best::new(self.clock);
+        for bank in bits(self.active_banks) {
+            let id = self.active_request(bank);
+            let entry = &self.entries[id];
+            let from = self.banks.column_from(bank, entry.write);
+            best.consider(from, entry.age, Choice::Active(id));
+        }
+        best.take()
+    }
+
+    #[inline]
+    fn next_waiting(&self, barred: u64) -> (Cycle, Choice) {
+        let kind = if self.config.bank_queue.is_some() {
+            0
+        } else {
+            usize::from(self.draining.on())
+        };
+        self.config.scheduler.next(&View {
+            banks: &self.banks,
+            entries: &self.entries,
+            queue: &self.queues[kind],
+            active: self.active_banks,
+            barred,
+            clock: self.clock,
+            columns: &self.columns,
+            turn: self.turn,
+        })
+    }
+
+    /// The cycle from which on nothing new is started where the next refresh is, and what brings
+    /// that refresh about.
+    #[inline]
+    fn next_refresh(&self) -> (Cycle, (Cycle, Choice)) {
+        let never = (Cycle::MAX, (Cycle::MAX, Choice::Nothing));
+        match self.config.refresh {
+            Refresh::Off => never,
+            Refresh::AllBank { .. } => {
+                let due = self.refresh_from(self.has_work());
+                let from = due.max(self.clock);
+                if self.banks.open() == 0 {
+                    let legal = self.banks.refresh_from();
+                    (due, (from.max(legal), Choice::Refresh))
+                } else if self.active_banks == 0 {
+                    let legal = self.banks.precharge_all_from();
+                    (due, (from.max(legal), Choice::PrechargeAll))
+                } else {
+                    (due, never.1)
+                }
+            }
+            Refresh::PerBank { .. } => {
+                let bank = self.refresh_bank;
+                let bit = 1 << bank;
+                let banks = self.queues[0].banks | self.queues[1].banks | self.active_banks;
+                let due = self.refresh_from(banks & bit != 0 && self.has_work());
+                let from = due.max(self.clock);
+                if self.banks.open() & bit == 0 {
+                    let legal = self.banks.refresh_bank_from(bank);
+                    (due, (from.max(legal), Choice::RefreshBank(bank)))
+                } else if self.active_banks & bit == 0 {
+                    let legal = self.banks.precharge_from(bank);
+                    (due, (from.max(legal), Choice::PrechargeForRefresh(bank)))
+                } else {
+                    (due, never.1)
+                }
+            }
+        }
+    }
+
+    /// When the next refresh is begun: later, if something waits for what it closes.
+    #[inline]
+    fn refresh_from(&self, wanted: bool) -> Cycle {
+        if wanted {
+            self.refresh_due + self.refresh_slack
+        } else {
+            self.refresh_due
+        }
+    }
+
+    /// The next row that the page policy gives up.
+    fn next_expired(&self) -> (Cycle, Choice) {
+        let mut best = Best::new(self.clock);
+        for bank in bits(self.banks.open() & !self.active_banks) {
+            let hit = |queue: &Queue| {
+                queue.banks >> bank & 1 != 0 && queue.lines[bank as usize].hit.is_some()
+            };
+            if self.queues.iter().any(hit) {
+                continue;
+            }
+            if let Some(expires) = self.config.page.expires(self.used[bank as usize]) {
+                let from = expires.max(self.banks.precharge_from(bank));
+                best.consider(from, u64::from(bank), Choice::Close(bank));
+            }
+        }
+        best.take()
+    }
+}

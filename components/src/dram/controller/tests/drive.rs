@@ -1,0 +1,79 @@
+//! Drives requests through the bare controller, for tests.
+
+use warpweave_framework::Cycle;
+
+use crate::dram::tests::presets::reference_geometry;
+use crate::dram::{Config, Controller, Location, Offer, Request, Timing};
+
+/// One line of a trace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    pub(crate) arrival: Cycle,
+    pub(crate) request: Request,
+}
+
+/// The reference machine with these timings, its commands recorded.
+pub(crate) fn reference(timing: Timing) -> Controller {
+    let mut controller = Controller::new(&Config::reference(reference_geometry(), timing));
+    controller.record_commands();
+    controller
+}
+
+/// Offers each request from its arrival on, one per cycle and in order, and runs until all are
+/// served. Returns (accepted, done) per request; writes are never done.
+pub(crate) fn drive(controller: &mut Controller, trace: &[Line]) -> Vec<(Cycle, Option<Cycle>)> {
+    let mut result = vec![(0, None); trace.len()];
+    let mut cycle = 0;
+    let mut next = 0;
+    loop {
+        controller.advance(cycle);
+        while let Some((done, tag)) = controller.take_completion(cycle) {
+            result[tag as usize].1 = Some(done);
+        }
+        let mut refused = false;
+        if next < trace.len() && trace[next].arrival <= cycle {
+            refused = controller.offer(cycle, trace[next].request) == Offer::Refused;
+            if !refused {
+                result[next].0 = cycle;
+                next += 1;
+            }
+        }
+        // What was refused fits at the earliest when a command has been issued.
+        let arrival = trace.get(next).filter(|_| !refused);
+        let arrival = arrival.map(|line| line.arrival.max(cycle + 1));
+        let until = [
+            arrival,
+            controller.next_command(),
+            controller.next_completion(),
+        ];
+        match until.into_iter().flatten().min() {
+            Some(until) => cycle = until,
+            None => return result,
+        }
+    }
+}
+
+/// Reads `arrival,rw,bg,ba,row,col` lines (a header first).
+pub(crate) fn parse_trace(text: &str) -> Vec<Line> {
+    let lines = text.lines().skip(1).enumerate();
+    lines
+        .map(|(tag, line)| {
+            let f: Vec<&str> = line.split(',').collect();
+            let n = |i: usize| f[i].parse::<u64>().unwrap();
+            let location = Location {
+                bank: (n(2) * 4 + n(3)) as u32,
+                row: n(4) as u32,
+                column: n(5) as u32,
+            };
+            Line {
+                arrival: n(0),
+                request: Request {
+                    access: u64::from(location.row) << 32 | u64::from(location.bank) << 16 | n(5),
+                    location,
+                    write: f[1] == "W",
+                    tag: tag as u32,
+                },
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,372 @@
+//! From an access number of a controller to channel, bank, row and column.
+//!
+//! An access is one burst of all devices of a channel. Its number is the controller's own address
+//! divided by the access bytes. Every bit of channel, bank, row and column is the parity of some
+//! bits of that number: field orders, XOR hashes and polynomial hashes are all of this form, and
+//! whether a mapping gives each access a place of its own is the rank of a matrix.
+//!
+//! `geometry.rs` has the sizes of a device and places in it, `spec.rs` what a description says,
+//! `expression.rs` the notation of hashes. The mapping knows nothing of timing and queues.
+
+mod expression;
+mod geometry;
+mod spec;
+
+use warpweave_framework::SpecError;
+
+pub(crate) use geometry::BANKS_MAX;
+pub use geometry::{Geometry, Location};
+pub use spec::{Field, MappingSpec};
+
+/// A field of a place as a function of the access number.
+#[derive(Clone, Debug)]
+enum Cut {
+    /// Neighbouring bits: shift and mask.
+    Plain(u32, u64),
+    /// Per bit, least significant first, the bits of the number it is the parity of.
+    Hashed(Box<[u64]>),
+}
+
+/// Cuts access numbers into fields.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    banks_per_group: u32,
+    channel: Cut,
+    group: Cut,
+    bank: Cut,
+    row: Cut,
+    column: Cut,
+    /// Bits of an access number that tell accesses apart.
+    bits: u32,
+}
+
+impl Cut {
+    fn new(rows: &[u64]) -> Self {
+        let first = rows.first().map_or(0, |row| row.trailing_zeros());
+        let plain = rows.iter().enumerate().all(|(i, row)| {
+            let bit = first + i as u32;
+            bit < u64::BITS && *row == 1 << bit
+        });
+        if plain {
+            Self::Plain(first, (1 << rows.len()) - 1)
+        } else {
+            Self::Hashed(rows.into())
+        }
+    }
+
+    #[inline]
+    fn of(&self, access: u64) -> u32 {
+        match self {
+            Self::Plain(shift, mask) => (access >> shift & mask) as u32,
+            Self::Hashed(rows) => {
+                let bits = rows.iter().enumerate();
+                bits.map(|(i, row)| ((access & row).count_ones() & 1) << i)
+                    .sum()
+            }
+        }
+    }
+}
+
+impl Mapping {
+    /// The mapping of a description for this many channels of this geometry.
+    ///
+    /// # Errors
+    /// An order that does not name each field once, an expression that cannot be read or has
+    /// another number of bits than its field, a mapping that sends two accesses to one place, or a
+    /// bad geometry.
+    pub fn new(
+        geometry: Geometry,
+        channels: u32,
+        spec: &MappingSpec,
+        field: &str,
+    ) -> Result<Self, SpecError> {
+        geometry.check("geometry")?;
+        SpecError::require(channels.is_power_of_two(), "channels", || {
+            format!("{channels} is not a power of two")
+        })?;
+        let sizes = [
+            Field::Column,
+            Field::BankGroup,
+            Field::Bank,
+            Field::Row,
+            Field::Channel,
+        ]
+        .map(|part| geometry.size(part, channels).trailing_zeros());
+        let bits: u32 = sizes.iter().sum();
+        SpecError::require(bits < 60, "geometry.rows", || {
+            format!("{bits} bits of access number are more than the 59 supported")
+        })?;
+        let rows = match spec {
+            MappingSpec::Order(order) => Self::ordered(&sizes, order, channels, field)?,
+            MappingSpec::Bits {
+                column,
+                bank_group,
+                bank,
+                row,
+                channel,
+            } => {
+                let texts = [
+                    ("column", column),
+                    ("bank_group", bank_group),
+                    ("bank", bank),
+                    ("row", row),
+                    ("channel", channel),
+                ];
+                Self::expressed(&sizes, texts, bits, field)?
+            }
+        };
+        let [column, group, bank, row, channel] = rows.each_ref().map(|r| Cut::new(r));
+        Ok(Self {
+            banks_per_group: geometry.banks_per_group,
+            channel,
+            group,
+            bank,
+            row,
+            column,
+            bits,
+        })
+    }
+
+    fn ordered(
+        sizes: &[u32; 5],
+        order: &[Field],
+        channels: u32,
+        field: &str,
+    ) -> Result<[Vec<u64>; 5], SpecError> {
+        let all = [Field::Column, Field::BankGroup, Field::Bank, Field::Row];
+        let named = |f: &Field| order.iter().filter(|o| *o == f).count();
+        let channel = named(&Field::Channel);
+        SpecError::require(
+            all.iter().all(|f| named(f) == 1) && (channel == 1 || channel == 0 && channels == 1),
+            field,
+            || {
+                format!(
+                    "{order:?} must name Column, BankGroup, Bank and Row once each, and Channel \
+                     when there are several, least significant first"
+                )
+            },
+        )?;
+        let mut rows: [Vec<u64>; 5] = Default::default();
+        let mut next = 0;
+        for &part in order {
+            let size = sizes[part as usize];
+            rows[part as usize] = (next..next + size).map(|bit| 1 << bit).collect();
+            next += size;
+        }
+        Ok(rows)
+    }
+
+    fn expressed(
+        sizes: &[u32; 5],
+        texts: [(&str, &String); 5],
+        bits: u32,
+        field: &str,
+    ) -> Result<[Vec<u64>; 5], SpecError> {
+        let mut rows: [Vec<u64>; 5] = Default::default();
+        for (i, (name, text)) in texts.into_iter().enumerate() {
+            let place = format!("{field}.{name}");
+            rows[i] = expression::parse(text, bits).map_err(|e| SpecError::at(&place, e))?;
+            let (found, wanted) = (rows[i].len(), sizes[i]);
+            SpecError::require(found == wanted as usize, &place, || {
+                format!("`{text}` has {found} bits, the geometry needs {wanted}")
+            })?;
+        }
+        if let Some(sum) = dependent(rows.iter().flatten().copied()) {
+            let message = format!(
+                "two accesses share a place: some bits of the place are the exclusive or of \
+                 others, found at {sum}"
+            );
+            return Err(SpecError::at(field, message));
+        }
+        Ok(rows)
+    }
+
+    /// Where `access` goes within its channel.
+    #[inline]
+    pub fn locate(&self, access: u64) -> Location {
+        Location {
+            bank: self.group.of(access) * self.banks_per_group + self.bank.of(access),
+            row: self.row.of(access),
+            column: self.column.of(access),
+        }
+    }
+
+    /// The channel of `access`.
+    #[inline]
+    pub fn channel(&self, access: u64) -> u32 {
+        self.channel.of(access)
+    }
+
+    /// Whether `access` lies beyond the last row.
+    #[inline]
+    pub fn wraps(&self, access: u64) -> bool {
+        access >> self.bits != 0
+    }
+
+    /// The access of the same place within the first rows.
+    #[inline]
+    pub fn wrapped(&self, access: u64) -> u64 {
+        access & ((1 << self.bits) - 1)
+    }
+}
+
+/// The number, counted from 0, of the first row that is the sum of rows before it, if any is.
+fn dependent(rows: impl Iterator<Item = u64>) -> Option<usize> {
+    // Rows reduced so that each has a highest bit of its own, at the index of that bit.
+    let mut reduced = [0u64; 64];
+    for (number, mut row) in rows.enumerate() {
+        loop {
+            if row == 0 {
+                return Some(number);
+            }
+            let highest = 63 - row.leading_zeros() as usize;
+            if reduced[highest] == 0 {
+                reduced[highest] = row;
+                break;
+            }
+            row ^= reduced[highest];
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dram::tests::presets::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
+
+    fn mapping(spec: &MappingSpec) -> Mapping {
+        Mapping::new(reference_geometry(), 1, spec, "mapping").unwrap()
+    }
+
+    fn order(fields: &[Field]) -> MappingSpec {
+        MappingSpec::Order(fields.to_vec())
+    }
+
+    fn bits(column: &str, bank_group: &str, bank: &str, row: &str) -> MappingSpec {
+        MappingSpec::Bits {
+            column: column.to_owned(),
+            bank_group: bank_group.to_owned(),
+            bank: bank.to_owned(),
+            row: row.to_owned(),
+            channel: String::new(),
+        }
+    }
+
+    /// Bank hash of GPGPU-Sim's policy 2: the remainder of everything above the column.
+    fn polynomial() -> MappingSpec {
+        bits(
+            "a[5:0]",
+            "poly(a[21:6], 4)[3:2]",
+            "poly(a[21:6], 4)[1:0]",
+            "a[21:10]",
+        )
+    }
+
+    #[test]
+    fn group_lowest_rotates_groups_with_every_access() {
+        let mapping = mapping(&order(&GROUP_LOWEST));
+        let banks: Vec<_> = (0..5).map(|a| mapping.locate(a).bank).collect();
+        assert_eq!(banks, [0, 4, 8, 12, 0]);
+        assert_eq!(mapping.locate(4).column, 1);
+        assert_eq!(mapping.locate(4 * 64).bank, 1);
+    }
+
+    #[test]
+    fn an_order_and_the_same_bits_as_expressions_agree() {
+        let a = mapping(&order(&GROUP_LOWEST));
+        let b = mapping(&bits("a[7:2]", "a[1:0]", "a[9:8]", "a[21:10]"));
+        for access in (0..1 << 22).step_by(977) {
+            assert_eq!(a.locate(access), b.locate(access));
+        }
+    }
+
+    #[test]
+    fn channels_are_a_field_like_any_other() {
+        let fields = [
+            Field::Channel,
+            Field::BankGroup,
+            Field::Column,
+            Field::Bank,
+            Field::Row,
+        ];
+        let mapping = Mapping::new(reference_geometry(), 4, &order(&fields), "m").unwrap();
+        let channels: Vec<_> = (0..5).map(|a| mapping.channel(a)).collect();
+        assert_eq!(channels, [0, 1, 2, 3, 0]);
+        assert_eq!(mapping.locate(4).bank, 4);
+        let error = Mapping::new(reference_geometry(), 4, &order(&GROUP_LOWEST), "m").unwrap_err();
+        assert!(error.message.contains("Channel"), "{}", error.message);
+    }
+
+    #[test]
+    fn xor_of_row_and_bank_bits_walks_all_banks_with_a_stride_of_a_row() {
+        let mapping = mapping(&bits(
+            "a[5:0]",
+            "a[7:6] ^ a[11:10]",
+            "a[9:8] ^ a[13:12]",
+            "a[21:10]",
+        ));
+        let mut banks: Vec<_> = (0..16).map(|r| mapping.locate(r << 10).bank).collect();
+        banks.sort_unstable();
+        assert_eq!(banks, (0..16).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_polynomial_hash_walks_all_banks_with_any_power_of_two_stride() {
+        let mapping = mapping(&polynomial());
+        for stride in 6..=18 {
+            for start in (0..1u64 << (22 - stride)).step_by(16) {
+                // As many accesses as there are banks, from a multiple of their number on.
+                let at = |k: u64| mapping.locate((start + k) << stride).bank;
+                let seen = (0..16).fold(0u32, |seen, k| seen | 1 << at(k));
+                assert_eq!(seen, 0xffff, "from {start}, stride 2^{stride}");
+            }
+        }
+    }
+
+    #[test]
+    fn mappings_that_cannot_be_are_refused_with_their_place() {
+        let refused = |spec: &MappingSpec| {
+            let error = Mapping::new(reference_geometry(), 1, spec, "mapping").unwrap_err();
+            (error.field, error.message)
+        };
+        let twice = [Field::Row, Field::Row, Field::Bank, Field::Column];
+        assert_eq!(refused(&order(&twice)).0, "mapping");
+        let (field, message) = refused(&bits("a[7:1]", "a[1:0]", "a[9:8]", "a[21:10]"));
+        assert_eq!(field, "mapping.column");
+        assert_eq!(message, "`a[7:1]` has 7 bits, the geometry needs 6");
+        let (field, message) = refused(&bits("a[7:2]", "a[1:0]", "a[9:8]", "a[22:11]"));
+        assert_eq!(field, "mapping.row");
+        assert!(message.contains("22 bits"), "{message}");
+        // Bits 2 and 3 are not told apart.
+        let (field, message) = refused(&bits("{a[7:4], a[4:3]}", "a[1:0]", "a[9:8]", "a[21:10]"));
+        assert_eq!(field, "mapping");
+        assert!(message.contains("share a place"), "{message}");
+        let odd = Geometry {
+            rows: 1000,
+            ..reference_geometry()
+        };
+        let error = Mapping::new(odd, 1, &order(&COLUMN_LOWEST), "mapping").unwrap_err();
+        assert_eq!(error.field, "geometry.rows");
+    }
+
+    proptest! {
+        #[test]
+        fn every_access_has_its_own_place(
+            a in 0u64..1 << 22, b in 0u64..1 << 22,
+            order in Just(GROUP_LOWEST.to_vec()).prop_shuffle(), hashed in any::<bool>(),
+        ) {
+            let spec = if hashed { polynomial() } else { MappingSpec::Order(order) };
+            let mapping = mapping(&spec);
+            let place = mapping.locate(a);
+            prop_assert!(place.bank < 16 && place.row < 4096 && place.column < 64);
+            prop_assert_eq!(mapping.locate(b) == place, a == b);
+            prop_assert!(!mapping.wraps(a));
+            let beyond = a + (1 << 22);
+            prop_assert!(mapping.wraps(beyond));
+            prop_assert_eq!(mapping.locate(mapping.wrapped(beyond)), place);
+        }
+    }
+}

@@ -1,0 +1,612 @@
+//! The component on the test bench, with the checker judging every command.
+
+use proptest::prelude::*;
+use warpweave_framework::{
+    EngineOptions, InstanceStatistics, Order, Outcome, Sink, Source as Sender, TestBench, Value,
+};
+
+use crate::dram::tests::cases;
+use crate::dram::tests::presets::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
+use crate::dram::tests::presets::{preset_a, preset_d, preset_r};
+use crate::dram::*;
+use crate::memory::{MemResponse, Source, full_line};
+
+/// Bytes of a row of all 16 banks with one device.
+const ROW_BYTES: u64 = 16 * 64 * 32;
+
+fn spec(timing: Timing) -> GddrSpec {
+    GddrSpec {
+        ports: 1,
+        devices: 1,
+        channels: 1,
+        interleave: None,
+        geometry: reference_geometry(),
+        mapping: MappingSpec::Order(COLUMN_LOWEST.to_vec()),
+        timing,
+        read_queue: 32,
+        write_queue: 32,
+        bank_queue: None,
+        scheduler: Scheduler::FrFcfs,
+        page: Page::Open,
+        drain: Drain::Watermarks { high: 25, low: 7 },
+        merge_writes: true,
+        response_queue: 8,
+        latency_cycles: 0,
+        refresh: Refresh::AllBank { postponed_max: 0 },
+        check: true,
+    }
+}
+
+struct Bench {
+    bench: TestBench,
+    requests: Vec<Sender<MemRequest>>,
+    responses: Vec<Sink<MemResponse>>,
+}
+
+impl Bench {
+    fn new(spec: &GddrSpec, options: EngineOptions) -> Self {
+        let mut bench = TestBench::new();
+        bench.set_options(options);
+        bench.add("dram", GddrController::new(spec).unwrap());
+        let ports = 0..spec.ports;
+        Self {
+            requests: ports
+                .clone()
+                .map(|i| bench.source(&format!("dram.up[{i}].request")))
+                .collect(),
+            responses: ports
+                .map(|i| bench.sink(&format!("dram.up[{i}].response")))
+                .collect(),
+            bench,
+        }
+    }
+
+    fn of(spec: &GddrSpec) -> Self {
+        Self::new(spec, EngineOptions::default())
+    }
+
+    /// Sends the request to port 0 and expects its answer so many cycles later.
+    fn expect(&mut self, cycle: Cycle, request: MemRequest, latency: Cycle) {
+        self.requests[0].send_at(cycle, request);
+        let answer = request.answer(Level::Dram);
+        self.bench
+            .expect_at(&self.responses[0], cycle + latency, &answer);
+    }
+
+    fn statistics(&mut self) -> InstanceStatistics {
+        self.bench.statistics("dram")
+    }
+
+    fn counter(&mut self, name: &str) -> u64 {
+        self.statistics().counter(name).unwrap()
+    }
+}
+
+#[test]
+fn idle_latencies_are_the_published_ones() {
+    for (timing, [hit, closed, conflict]) in [
+        (preset_a(), [15, 27, 39]),
+        (preset_d(), [27, 51, 75]),
+        (preset_r(), [21, 39, 57]),
+    ] {
+        let mut bench = Bench::of(&spec(timing));
+        bench.expect(10, MemRequest::read(7, 0, 0xff), closed);
+        bench.expect(200, MemRequest::read(7, 32, 0xff), hit);
+        bench.expect(400, MemRequest::read(7, ROW_BYTES, 0xff), conflict);
+        bench.expect(600, MemRequest::read(7, 64 * 32, 0xff), closed);
+    }
+}
+
+#[test]
+fn idle_latency_follows_the_formula_for_every_access_count_and_extra_latency() {
+    let t = preset_a();
+    for accesses in 1..=4u32 {
+        let words = full_line(32 * accesses);
+        let mut bench = Bench::of(&GddrSpec {
+            latency_cycles: 9,
+            ..spec(t)
+        });
+        let one_group = Cycle::from((accesses - 1) * t.t_ccd_l);
+        let base = Cycle::from(1 + t.t_cl + t.burst_cycles) + 9;
+        let rcd = Cycle::from(t.t_rcd_rd);
+        bench.expect(10, MemRequest::read(1, 0, words), base + rcd + one_group);
+        bench.expect(200, MemRequest::read(2, 256, words), base + one_group);
+
+        // With the groups lowest, the four banks are open after the first reads.
+        let mut bench = Bench::of(&GddrSpec {
+            mapping: MappingSpec::Order(GROUP_LOWEST.to_vec()),
+            ..spec(t)
+        });
+        let rotating = Cycle::from((accesses - 1) * t.t_ccd_s);
+        bench.requests[0].send_at(10, MemRequest::read(1, 0, u32::MAX));
+        bench.bench.receive(&bench.responses[0]);
+        bench.expect(200, MemRequest::read(2, 256, words), base - 9 + rotating);
+    }
+}
+
+#[test]
+fn devices_in_lock_step_move_a_line_in_one_access() {
+    let mut bench = Bench::of(&GddrSpec {
+        devices: 4,
+        ..spec(preset_a())
+    });
+    bench.expect(10, MemRequest::read(7, 128, u32::MAX), 27);
+    bench.bench.step(10);
+    assert_eq!(bench.counter("reads"), 1);
+    assert_eq!(bench.counter("bytes"), 128);
+}
+
+#[test]
+fn only_touched_accesses_are_served() {
+    let mut bench = Bench::of(&spec(preset_a()));
+    // Words of the first and of the last 32 bytes.
+    bench.requests[0].send_at(10, MemRequest::read(7, 0, 0x8000_0001));
+    bench.bench.receive(&bench.responses[0]);
+    assert_eq!(bench.counter("reads"), 2);
+}
+
+#[test]
+fn interleaved_channels_see_dense_addresses() {
+    let mut bench = Bench::of(&GddrSpec {
+        interleave: Some(Interleave {
+            granule_bytes: 256,
+            slices: 6,
+        }),
+        ..spec(preset_a())
+    });
+    bench.expect(10, MemRequest::read(7, 0, 0xff), 27);
+    // The same row: the channel's second granule.
+    bench.expect(200, MemRequest::read(7, 6 * 256, 0xff), 15);
+}
+
+#[test]
+fn writes_are_acknowledged_when_queued_and_copy_backs_never() {
+    let mut bench = Bench::of(&spec(preset_a()));
+    bench.expect(10, MemRequest::write(1, 0, 0xff), 1);
+    bench.expect(200, MemRequest::write(2, 256, u32::MAX), 4);
+    let copy_back = MemRequest {
+        kind: RequestKind::CopyBack,
+        ..MemRequest::write(3, 512, u32::MAX)
+    };
+    bench.requests[0].send_at(400, copy_back);
+    bench.bench.expect_nothing(&bench.responses[0], 500);
+    assert_eq!(bench.counter("writes"), 9);
+    assert_eq!(bench.counter("copy_backs"), 1);
+}
+
+#[test]
+fn writes_a_policy_leaves_waiting_are_no_deadlock() {
+    let mut bench = Bench::of(&GddrSpec {
+        drain: Drain::Batches { idle_above: 8 },
+        ..spec(preset_a())
+    });
+    for id in 0..8 {
+        bench.requests[0].send(MemRequest::write(id, u64::from(id) * ROW_BYTES, 0xff));
+    }
+    assert_eq!(bench.bench.run_until_quiet(), Outcome::Done);
+    assert_eq!(bench.counter("writes"), 0);
+    // One more, and all of them go.
+    bench.requests[0].send(MemRequest::write(8, 8 * ROW_BYTES, 0xff));
+    assert_eq!(bench.bench.run_until_quiet(), Outcome::Done);
+    assert_eq!(bench.counter("writes"), 9);
+}
+
+#[test]
+fn a_read_behind_a_waiting_write_is_answered_from_it_with_its_sequence() {
+    let mut bench = Bench::of(&spec(preset_a()));
+    let write = MemRequest {
+        write_sequence: 41,
+        ..MemRequest::write(1, 0, 0xff)
+    };
+    let read = MemRequest::read(2, 0, 0xff);
+    bench.requests[0].send_at(10, write);
+    bench.requests[0].send_at(11, read);
+    let fresh = MemResponse {
+        write_sequence: 41,
+        ..read.answer(Level::Dram)
+    };
+    bench
+        .bench
+        .expect_at(&bench.responses[0], 11, &write.answer(Level::Dram));
+    bench.bench.expect_at(&bench.responses[0], 12, &fresh);
+    assert_eq!(bench.counter("reads_forwarded"), 1);
+    // Long after the write has gone to the devices the line is still known to be fresh.
+    bench.requests[0].send_at(300, read);
+    bench.bench.expect_at(&bench.responses[0], 315, &fresh);
+}
+
+#[test]
+fn a_write_does_not_overtake_a_read_of_its_line() {
+    let mut bench = Bench::of(&spec(preset_a()));
+    let read = MemRequest::read(1, 0, 0xff);
+    let write = MemRequest::write(2, 0, 0xff);
+    bench.requests[0].send_at(10, read);
+    bench.requests[0].send_at(11, write);
+    bench
+        .bench
+        .expect_at(&bench.responses[0], 37, &read.answer(Level::Dram));
+    // Accepted when the read is finished, in cycle 37.
+    bench
+        .bench
+        .expect_at(&bench.responses[0], 38, &write.answer(Level::Dram));
+}
+
+#[test]
+fn a_short_read_does_not_overtake_a_long_one_of_its_source_and_line() {
+    let mut bench = Bench::of(&spec(preset_a()));
+    // A waiting write of the first access alone answers the second read at once.
+    bench.requests[0].send_at(10, MemRequest::write(0, 0, 0xff));
+    bench.requests[0].send_at(11, MemRequest::read(1, 0, u32::MAX));
+    bench.requests[0].send_at(12, MemRequest::read(2, 0, 0xff));
+    let ids: Vec<_> = (0..3)
+        .map(|_| bench.bench.receive(&bench.responses[0]).1.id)
+        .collect();
+    assert_eq!(ids, [0, 1, 2]);
+}
+
+#[test]
+fn a_full_queue_leaves_requests_in_the_port_without_loss() {
+    let mut bench = Bench::of(&GddrSpec {
+        read_queue: 2,
+        response_queue: 1,
+        ..spec(preset_a())
+    });
+    bench.responses[0].stall_until(3000);
+    for id in 0..100 {
+        bench.requests[0].send(MemRequest::read(id, u64::from(id) * ROW_BYTES, 0xff));
+    }
+    bench.bench.step(2000);
+    assert!(bench.requests[0].pending() > 50, "the sender is held up");
+    let mut ids: Vec<_> = (0..100)
+        .map(|_| bench.bench.receive(&bench.responses[0]).1.id)
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..100).collect::<Vec<_>>());
+}
+
+#[test]
+fn ports_take_turns() {
+    let mut bench = Bench::of(&GddrSpec {
+        ports: 3,
+        ..spec(preset_a())
+    });
+    for id in 0..400 {
+        for (port, requests) in bench.requests.iter().enumerate() {
+            let line = (u64::from(id) * 3 + port as u64) * 32;
+            requests.send(MemRequest::read(id, line, 0xff));
+        }
+    }
+    bench.bench.step(900);
+    let received: Vec<_> = bench.responses.iter().map(Sink::count).collect();
+    assert!(received[0] > 50, "{received:?}");
+    assert!(
+        received.iter().all(|n| n.abs_diff(received[0]) <= 2),
+        "{received:?}"
+    );
+}
+
+#[test]
+#[should_panic(expected = "an atomic of line 0x80 reached memory")]
+fn an_atomic_is_an_error_of_the_system() {
+    let mut bench = Bench::of(&spec(preset_a()));
+    let atomic = MemRequest {
+        kind: RequestKind::Atomic,
+        ..MemRequest::read(0, 128, 1)
+    };
+    bench.requests[0].send_at(10, atomic);
+    bench.bench.step(20);
+}
+
+#[test]
+fn refresh_keeps_no_run_alive_and_is_counted_while_asleep() {
+    let mut bench = Bench::of(&spec(preset_a()));
+    bench.expect(10, MemRequest::read(7, 0, 0xff), 27);
+    assert_eq!(bench.bench.run_until_quiet(), Outcome::Done);
+    assert!(bench.bench.cycle() < 100);
+    let until = 10_000 * 2660 - bench.bench.cycle();
+    bench.bench.step(until);
+    // The last one has just appeared; the first precharged the row.
+    assert_eq!(bench.counter("refreshes"), 10_000);
+    assert_eq!(bench.counter("precharges_all"), 1);
+}
+
+#[test]
+fn streaming_reads_over_bank_groups_reach_95_percent_of_peak_less_refresh() {
+    let timing = preset_a();
+    let mut bench = Bench::of(&GddrSpec {
+        devices: 4,
+        mapping: MappingSpec::Order(GROUP_LOWEST.to_vec()),
+        ..spec(timing)
+    });
+    let reads = 20_000;
+    for id in 0..reads {
+        bench.requests[0].send(MemRequest::read(id, u64::from(id) * 128, u32::MAX));
+    }
+    let (mut first, mut last) = (None, 0);
+    for _ in 0..reads {
+        let (cycle, _) = bench.bench.receive(&bench.responses[0]);
+        first.get_or_insert(cycle);
+        last = cycle;
+    }
+    let cycles = last - first.expect("something was read");
+    let share = f64::from(reads * timing.burst_cycles) / cycles as f64;
+    let peak = 1.0 - f64::from(timing.t_rfc) / f64::from(timing.t_refi);
+    assert!(share >= 0.95 * peak, "{share:.4} of peak, {peak:.4} usable");
+}
+
+#[test]
+fn bad_numbers_are_refused_by_field() {
+    let good = spec(preset_a());
+    let field = |spec: GddrSpec| GddrController::new(&spec).err().expect("refused").field;
+    let of = |change: &dyn Fn(&mut GddrSpec)| {
+        let mut spec = good.clone();
+        change(&mut spec);
+        field(spec)
+    };
+    assert_eq!(of(&|s| s.ports = 0), "ports");
+    assert_eq!(of(&|s| s.devices = 3), "devices");
+    assert_eq!(of(&|s| s.read_queue = 100_000), "read_queue");
+    let marks = |high, low| move |s: &mut GddrSpec| s.drain = Drain::Watermarks { high, low };
+    assert_eq!(of(&marks(32, 7)), "drain.high");
+    assert_eq!(of(&marks(25, 27)), "drain.low");
+    assert_eq!(of(&marks(25, 0)), "drain.low");
+    assert_eq!(
+        of(&|s| s.drain = Drain::Batches { idle_above: 32 }),
+        "drain.idle_above"
+    );
+    assert_eq!(of(&|s| s.bank_queue = Some(5000)), "bank_queue");
+    assert_eq!(of(&|s| s.channels = 3), "channels");
+    assert_eq!(of(&|s| s.channels = 2), "mapping");
+    let late = Refresh::AllBank { postponed_max: 8 };
+    assert_eq!(of(&|s| s.refresh = late), "refresh.postponed_max");
+    assert_eq!(of(&|s| s.geometry.columns = 65), "geometry.columns");
+    let short = MappingSpec::Order(COLUMN_LOWEST[..3].to_vec());
+    assert_eq!(of(&|s| s.mapping = short.clone()), "mapping");
+    assert_eq!(of(&|s| s.timing.burst_cycles = 0), "timing.burst_cycles");
+    assert_eq!(of(&|s| s.timing.t_rfc = 3000), "timing.t_refi");
+    assert_eq!(of(&|s| s.timing.t_cl = 1 << 25), "timing.t_cl");
+}
+
+/// Controllers that have little in common.
+fn with_policies(number: usize) -> GddrSpec {
+    let usual = spec(preset_a());
+    match number {
+        0 => usual,
+        1 => GddrSpec {
+            bank_queue: Some(8),
+            scheduler: Scheduler::BankRoundRobin { hits: 4 },
+            drain: Drain::Batches { idle_above: 8 },
+            ..usual
+        },
+        2 => GddrSpec {
+            scheduler: Scheduler::FrFcfsCap { columns: 16 },
+            page: Page::Closed,
+            refresh: Refresh::PerBank { postponed_max: 0 },
+            timing: Timing {
+                t_refi_b: Some(166),
+                t_rfc_b: Some(60),
+                t_rrefd: Some(10),
+                ..usual.timing
+            },
+            ..usual
+        },
+        _ => GddrSpec {
+            channels: 2,
+            mapping: MappingSpec::Order(vec![
+                Field::Column,
+                Field::Channel,
+                Field::BankGroup,
+                Field::Bank,
+                Field::Row,
+            ]),
+            scheduler: Scheduler::RowHitFirst,
+            page: Page::Timeout { cycles: 40 },
+            refresh: Refresh::AllBank { postponed_max: 7 },
+            merge_writes: false,
+            ..usual
+        },
+    }
+}
+
+#[test]
+fn channels_work_side_by_side() {
+    let cycles = |channels: u32| {
+        let mut bench = Bench::of(&GddrSpec {
+            channels,
+            mapping: MappingSpec::Order(vec![
+                Field::BankGroup,
+                Field::Channel,
+                Field::Column,
+                Field::Bank,
+                Field::Row,
+            ]),
+            devices: 4,
+            ports: 2,
+            ..spec(preset_a())
+        });
+        for id in 0..400u32 {
+            // Each port one line in two.
+            let port = id as usize % 2;
+            bench.requests[port].send(MemRequest::read(id, u64::from(id) * 128, u32::MAX));
+        }
+        let last = (0..200).map(|_| {
+            let responses = bench.responses.clone();
+            let ends = responses.iter().map(|r| bench.bench.receive(r).0);
+            ends.max().expect("two ports")
+        });
+        last.max().expect("200 pairs")
+    };
+    let (one, two) = (cycles(1), cycles(2));
+    // One request enters per cycle, and every access takes two cycles of one data bus.
+    assert!(two * 10 < one * 6, "{two} and {one} cycles");
+}
+
+#[test]
+fn a_write_behind_a_read_of_its_line_cannot_lock_up_full_queues() {
+    for policies in 0..4 {
+        let mut bench = Bench::of(&GddrSpec {
+            ports: 2,
+            read_queue: 4,
+            write_queue: 9,
+            drain: Drain::Watermarks { high: 8, low: 1 },
+            ..with_policies(policies)
+        });
+        for round in 0..40u32 {
+            let line = |n: u32| u64::from(round * 8 + n) * ROW_BYTES / 4;
+            for n in 0..8 {
+                bench.requests[0].send(MemRequest::read(round * 16 + n, line(n), 0xff));
+                bench.requests[1].send(MemRequest::write(round * 16 + 8 + n, line(n), 0xff));
+            }
+        }
+        assert_eq!(bench.bench.run_until_quiet(), Outcome::Done);
+        let answered: Vec<_> = bench.responses.iter().map(Sink::count).collect();
+        assert_eq!(answered, [320, 320], "policies {policies}");
+    }
+}
+
+/// A request of random traffic: port, gap before it, kind, line, words.
+type Random = (usize, Cycle, u8, u64, u32);
+
+fn traffic() -> impl Strategy<Value = Vec<Random>> {
+    let words = prop_oneof![Just(u32::MAX), 1u32.., Just(0xffu32)];
+    prop::collection::vec((0..2usize, 0..12u64, 0..8u8, 0..24u64, words), 1..120)
+}
+
+/// A bench that sends the traffic; each port has its own lines.
+fn busy(spec: &GddrSpec, traffic: &[Random], stalls: u32, options: EngineOptions) -> Bench {
+    let bench = Bench::new(spec, options);
+    let mut at = 1;
+    for (i, &(port, gap, kind, line, words)) in traffic.iter().enumerate() {
+        at += gap;
+        // Few rows of few banks, so that hits, conflicts and same lines are common.
+        let line = (line % 6) * 128 + (line / 6) * ROW_BYTES + port as u64 * (1 << 26);
+        let kind = match kind {
+            0..4 => RequestKind::Read,
+            4 => RequestKind::Prefetch,
+            5..7 => RequestKind::Write,
+            _ => RequestKind::CopyBack,
+        };
+        bench.requests[port].send_at(
+            at,
+            MemRequest {
+                kind,
+                write_sequence: if kind.carries_data() { i as u32 + 1 } else { 0 },
+                source: Source {
+                    compute_unit: port as u16,
+                    ..Source::default()
+                },
+                ..MemRequest::read(i as u32, line, words)
+            },
+        );
+    }
+    for (port, responses) in bench.responses.iter().enumerate() {
+        responses.stall_randomly(port as u64 + 5, stalls);
+    }
+    bench
+}
+
+/// What came back, and the statistics, in a bench that has run.
+fn seen(bench: &mut Bench) -> (Vec<Vec<(Cycle, MemResponse)>>, InstanceStatistics) {
+    let received = bench.responses.iter().map(|sink| {
+        let mut all = Vec::new();
+        while let Some(response) = sink.take() {
+            all.push(response);
+        }
+        all
+    });
+    (received.collect(), bench.statistics())
+}
+
+/// Every answer is there once, in order per line, and fresh.
+fn is_answered(traffic: &[Random], received: &[Vec<(Cycle, MemResponse)>]) {
+    for (port, responses) in received.iter().enumerate() {
+        let mut asked = traffic.iter().enumerate().filter(|(_, r)| r.0 == port);
+        let wanted: Vec<u32> = asked
+            .by_ref()
+            .filter(|(_, r)| r.2 < 7)
+            .map(|(i, _)| i as u32)
+            .collect();
+        let mut ids: Vec<u32> = responses.iter().map(|(_, r)| r.id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, wanted, "port {port}");
+        for (_, response) in responses {
+            let i = response.id as usize;
+            let line = traffic[i].3;
+            let same = |&(_, r): &(usize, &Random)| r.0 == port && r.3 == line;
+            if response.kind != RequestKind::Write {
+                let before = traffic[..i].iter().enumerate().filter(same);
+                let mut last = before.filter(|(_, r)| r.2 >= 5).map(|(w, _)| w as u32 + 1);
+                assert_eq!(response.write_sequence, last.next_back().unwrap_or(0));
+            }
+            let earlier = responses.iter().take_while(|(_, r)| r.id != response.id);
+            let overtaken =
+                |(_, r): &(Cycle, MemResponse)| r.line == response.line && r.id > response.id;
+            assert!(!earlier.into_iter().any(overtaken), "{response:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(64))]
+
+    #[test]
+    fn every_request_is_answered_once_in_order_however_the_engine_runs(
+        traffic in traffic(), stalls in 0u32..15, small in any::<bool>(), devices in 0u32..3,
+        policies in 0usize..4,
+    ) {
+        let mut spec = GddrSpec {
+            ports: 2,
+            devices: 1 << devices,
+            latency_cycles: devices * 5,
+            ..with_policies(policies)
+        };
+        if small {
+            (spec.read_queue, spec.write_queue) = (2, 3);
+            spec.drain = Drain::Watermarks { high: 2, low: 1 };
+            spec.response_queue = 1;
+        }
+        let mut usual = busy(&spec, &traffic, stalls, EngineOptions::default());
+        prop_assert_eq!(usual.bench.run_until_quiet(), Outcome::Done);
+        // Some way into the idle time.
+        usual.bench.step(3000);
+        let cycles = usual.bench.cycle();
+        let (received, statistics) = seen(&mut usual);
+        is_answered(&traffic, &received);
+        let count = |name| statistics.counter(name).unwrap();
+        prop_assert_eq!(
+            count("read_requests") + count("write_requests") + count("copy_backs"),
+            traffic.len() as u64
+        );
+        let found: u64 = ["row_hits", "row_misses", "row_conflicts"]
+            .iter()
+            .map(|name| match statistics.get(name) {
+                Some(Value::Ratio { part, .. }) => *part,
+                other => panic!("{other:?}"),
+            })
+            .sum();
+        prop_assert_eq!(found, count("reads") + count("writes"));
+        for options in [
+            EngineOptions { sleeping: false, ..EngineOptions::default() },
+            EngineOptions { order: Order::Shuffled { seed: 3 }, ..EngineOptions::default() },
+        ] {
+            let mut other = busy(&spec, &traffic, stalls, options);
+            other.bench.step(cycles);
+            let (other, theirs) = seen(&mut other);
+            prop_assert_eq!(&other, &received);
+            prop_assert_eq!(&theirs, &statistics);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(6))]
+
+    #[test]
+    fn saved_in_the_middle_of_traffic_it_goes_on_identically(
+        traffic in traffic(), stalls in 0u32..15, policies in 0usize..4,
+    ) {
+        let spec = GddrSpec { ports: 2, latency_cycles: 5, ..with_policies(policies) };
+        let build = || busy(&spec, &traffic, stalls, EngineOptions::default()).bench;
+        TestBench::check_state(build, &[70, 333, 1200, 5000], 9000);
+    }
+}

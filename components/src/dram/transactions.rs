@@ -1,0 +1,201 @@
+//! Requests between their acceptance and their responses, and the order among reads.
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, Id, IdTable, State};
+use warpweave_random::GAMMA;
+
+use crate::memory::{LINE_BYTES_MAX, MemRequest};
+
+/// A request between its acceptance and its response.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Transaction {
+    pub(super) request: MemRequest,
+    pub(super) port: u32,
+    pub(super) accepted: Cycle,
+    /// Accesses without data so far.
+    pub(super) missing: u32,
+    /// Write sequence known when the request was ordered.
+    pub(super) write_sequence: u32,
+    /// It is a read whose data are not complete, or that waits for an older one.
+    is_open: bool,
+    /// An older read of the same source, port and line is unanswered.
+    waits_for_older: bool,
+    /// The younger read that waits for this one.
+    younger: Option<Id>,
+}
+
+/// The transactions of a controller.
+pub(super) struct Transactions {
+    limit: usize,
+    table: IdTable<Transaction>,
+    /// Open reads, counted by a hash of their line.
+    reads_by_line: Box<[u16]>,
+}
+
+impl Transactions {
+    /// A table for so many transactions.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            table: IdTable::default(),
+            reads_by_line: vec![0; 256].into(),
+        }
+    }
+
+    /// Whether another one can begin.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.table.len() < self.limit
+    }
+
+    /// A request of so many accesses begins.
+    pub(super) fn begin(
+        &mut self,
+        now: Cycle,
+        port: usize,
+        request: MemRequest,
+        accesses: u32,
+    ) -> Id {
+        self.table.insert(Transaction {
+            request,
+            port: port as u32,
+            accepted: now,
+            missing: accesses,
+            write_sequence: request.write_sequence,
+            is_open: false,
+            waits_for_older: false,
+            younger: None,
+        })
+    }
+
+    /// A transaction that has begun and not ended.
+    #[inline]
+    pub(super) fn get(&self, id: Id) -> &Transaction {
+        &self.table[id]
+    }
+
+    /// Its response was sent, or there will be none.
+    #[inline]
+    pub(super) fn end(&mut self, id: Id) {
+        self.table.remove(id).expect("a transaction ends once");
+    }
+
+    /// Fixes what a read will see, and puts it behind older reads of its source, port and line.
+    pub(super) fn order_read(&mut self, id: Id, write_sequence: u32) {
+        let Transaction { request, port, .. } = self.table[id];
+        let hash = line_hash(request.line);
+        let is_older = |t: &Transaction| {
+            t.is_open
+                && t.younger.is_none()
+                && t.port == port
+                && t.request.line == request.line
+                && t.request.source == request.source
+        };
+        let older = if self.reads_by_line[hash] == 0 {
+            None
+        } else {
+            self.table.iter().find(|(_, t)| is_older(t))
+        };
+        let older = older.map(|(older, _)| older);
+        if let Some(older) = older {
+            self.table[older].younger = Some(id);
+        }
+        self.reads_by_line[hash] += 1;
+        let read = &mut self.table[id];
+        read.waits_for_older = older.is_some();
+        read.is_open = true;
+        read.write_sequence = write_sequence;
+    }
+
+    /// Whether an open read wants this line.
+    pub(super) fn is_read(&self, line: u64) -> bool {
+        self.reads_by_line[line_hash(line)] > 0
+            && self.open_reads().any(|(_, t)| t.request.line == line)
+    }
+
+    /// Reads whose data are not complete, or that wait for older ones.
+    pub(super) fn open_reads(&self) -> impl Iterator<Item = (Id, &Transaction)> {
+        self.table.iter().filter(|(_, t)| t.is_open)
+    }
+
+    /// The data of one access of a read have arrived. Hands out, in order, the reads that can be
+    /// answered now: this one if it is complete and waits for none, and complete ones behind it.
+    pub(super) fn data_arrived(&mut self, id: Id, mut complete: impl FnMut(Id, &Transaction)) {
+        let read = &mut self.table[id];
+        read.missing -= 1;
+        let mut next = (!read.waits_for_older).then_some(id);
+        while let Some(id) = next {
+            let read = &mut self.table[id];
+            read.waits_for_older = false;
+            if read.missing > 0 {
+                return;
+            }
+            read.is_open = false;
+            next = read.younger.take();
+            self.reads_by_line[line_hash(read.request.line)] -= 1;
+            complete(id, read);
+        }
+    }
+
+    /// Names the fields of the state.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("transactions", &mut self.table);
+        state.field("reads_by_line", &mut self.reads_by_line);
+    }
+}
+
+/// A small hash of a line's address.
+#[inline]
+fn line_hash(line: u64) -> usize {
+    const SHIFT: u32 = LINE_BYTES_MAX.trailing_zeros() - 2;
+    ((line >> SHIFT).wrapping_mul(GAMMA) >> 56) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(table: &mut Transactions, line: u64, accesses: u32) -> Id {
+        let id = table.begin(10, 0, MemRequest::read(0, line, u32::MAX), accesses);
+        table.order_read(id, 0);
+        id
+    }
+
+    fn arrive(table: &mut Transactions, id: Id) -> Vec<Id> {
+        let mut complete = Vec::new();
+        table.data_arrived(id, |id, _| complete.push(id));
+        complete
+    }
+
+    #[test]
+    fn a_read_is_complete_with_its_last_access() {
+        let mut table = Transactions::new(2);
+        let id = read(&mut table, 0, 2);
+        assert_eq!(arrive(&mut table, id), []);
+        assert!(table.is_read(0) && !table.is_read(128));
+        assert_eq!(arrive(&mut table, id), [id]);
+        assert!(!table.is_read(0));
+    }
+
+    #[test]
+    fn reads_of_one_line_complete_in_order_and_others_do_not_wait() {
+        let mut table = Transactions::new(8);
+        let [first, second, third] = [(); 3].map(|()| read(&mut table, 0, 1));
+        let other = read(&mut table, 128, 1);
+        assert_eq!(arrive(&mut table, second), []);
+        assert_eq!(arrive(&mut table, other), [other]);
+        assert_eq!(arrive(&mut table, first), [first, second]);
+        assert_eq!(arrive(&mut table, third), [third]);
+    }
+
+    #[test]
+    fn a_limited_number_is_under_way() {
+        let mut table = Transactions::new(1);
+        let id = read(&mut table, 0, 1);
+        assert!(!table.has_room());
+        arrive(&mut table, id);
+        assert!(!table.has_room(), "the response has not been sent");
+        table.end(id);
+        assert!(table.has_room());
+    }
+}
