@@ -144,16 +144,10 @@
 //! an invalidation.
 
 mod control;
-#[cfg(test)]
-mod feature_tests;
 mod mshr_file;
-#[cfg(test)]
-mod part_tests;
 mod pass_table;
 mod perform;
 pub mod policy;
-#[cfg(test)]
-mod random_traffic;
 pub mod replacement;
 mod request;
 mod returns;

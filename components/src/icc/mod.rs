@@ -54,8 +54,6 @@
 pub mod checker;
 mod coalesced_cache;
 mod merge_table;
-#[cfg(test)]
-mod mutants;
 mod spec;
 mod statistics;
 #[cfg(test)]

@@ -1,6 +1,5 @@
-//! Sectors, pieces, banks, victim cache, parts and write policies on a test bench: exact cycles.
+//! Sectors, pieces, banks, victim cache, parts and write policies: exact cycles.
 
-use super::tests::{ALL, Rig, l1};
 use super::*;
 
 fn sectored() -> CacheSpec {
@@ -256,83 +255,4 @@ fn parts_keep_lines_of_their_own_and_a_write_drops_them_all() {
         rig.request.send_at(at, of(work_group, read(4, 0, 1)));
         rig.below_at(at + 2, RequestKind::Read, 0, ALL);
     }
-}
-
-#[test]
-fn features_that_do_not_go_together_are_refused_by_field() {
-    let halves = Some(Halves {
-        count: 2,
-        by: HalfBy::WorkGroup,
-    });
-    let back = WritePolicy::WriteBack {
-        partial: PartialWrite::WordMask,
-    };
-    let cases = [
-        (
-            "halves",
-            CacheSpec {
-                halves,
-                write: back,
-                ..l1()
-            },
-        ),
-        (
-            "halves",
-            CacheSpec {
-                halves,
-                level: CacheLevel::L2,
-                ..l1()
-            },
-        ),
-        (
-            "sector_bytes",
-            CacheSpec {
-                sector_bytes: Some(256),
-                ..l1()
-            },
-        ),
-        (
-            "below_line_bytes",
-            CacheSpec {
-                below_line_bytes: Some(24),
-                ..l1()
-            },
-        ),
-        (
-            "miss_queue_entries",
-            CacheSpec {
-                below_line_bytes: Some(32),
-                ..l1()
-            },
-        ),
-        (
-            "write_allocate",
-            CacheSpec {
-                write_allocate: Some(true),
-                ..l1()
-            },
-        ),
-        (
-            "set_hash",
-            CacheSpec {
-                set_hash: SetHash::Xor,
-                size_bytes: 768,
-                ..l1()
-            },
-        ),
-    ];
-    for (field, spec) in cases {
-        let error = Cache::new(spec).err().expect(field);
-        assert_eq!(error.field, field, "{}", error.message);
-    }
-    let three = CacheSpec {
-        size_bytes: 768,
-        ways: 3,
-        replacement: Replacement::PseudoLru,
-        ..l1()
-    };
-    assert_eq!(
-        Cache::new(three).err().expect("three ways").field,
-        "replacement"
-    );
 }

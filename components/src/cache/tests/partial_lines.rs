@@ -1,6 +1,5 @@
 //! Lines of which parts are here and others under way: what is answered when, and how fresh.
 
-use super::tests::{Rig, l1};
 use super::*;
 
 /// Second level over lines of half the length: each miss is two reads below.
