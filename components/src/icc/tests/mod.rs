@@ -12,6 +12,7 @@ mod traffic;
 use warpweave_framework::{Link, Sink, TestBench};
 
 use super::*;
+use crate::memory::{Level, RequestKind, flags};
 
 const A: u64 = 0x1000;
 const B: u64 = 0x2000;

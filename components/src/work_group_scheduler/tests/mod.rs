@@ -16,6 +16,7 @@ use warpweave_trace::{
 };
 
 use super::*;
+use crate::occupancy::UnitLimits;
 
 /// Work-groups, wavefronts, registers per thread, local bytes.
 pub(crate) type KernelShape = (u32, u32, u32, u32);
