@@ -21,5 +21,4 @@ pub mod memory;
 pub mod occupancy;
 mod pass_through;
 pub mod reuse_monitor;
-mod slab;
 pub mod work_group_scheduler;

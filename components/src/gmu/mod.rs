@@ -45,15 +45,14 @@ use std::collections::VecDeque;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports,
-    SpecError, State, Statistics, Waits,
+    Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, Kind, Level, Next,
+    Ports, SpecError, State, Statistics, Waits,
 };
 
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
-use crate::slab::{Place, Slab};
 
 /// Kernels that queues and pool may hold in all.
-const KERNELS_MAX: u64 = 1 << 20;
+const KERNELS_MAX: u64 = Id::PLACES_MAX as u64;
 
 /// A grid management unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -81,7 +80,7 @@ struct InFlight {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct WorkQueue {
     stream: u32,
-    kernels: VecDeque<Place>,
+    kernels: VecDeque<Id>,
 }
 
 /// Queues kernels and runs one per stream; see the [module](self).
@@ -89,11 +88,11 @@ pub struct Gmu {
     host: LaunchSlave,
     scheduler: ReadyMaster,
     spec: GmuSpec,
-    kernels: Slab<InFlight>,
+    kernels: IdTable<InFlight>,
     queues: Vec<WorkQueue>,
-    pool: VecDeque<Place>,
+    pool: VecDeque<Id>,
     /// Heads not yet sent, with the cycle from which they may be.
-    heads: VecDeque<(Cycle, Place)>,
+    heads: VecDeque<(Cycle, Id)>,
     accepted: u64,
     completed: u64,
     through_pool: u64,
@@ -132,7 +131,7 @@ impl Kind for Gmu {
         Ok(Self {
             host: LaunchSlave::default(),
             scheduler: ReadyMaster::default(),
-            kernels: Slab::default(),
+            kernels: IdTable::default(),
             queues: queues.collect(),
             pool: VecDeque::new(),
             heads: VecDeque::new(),
@@ -424,7 +423,7 @@ impl Gmu {
     }
 
     /// Puts a kernel into a queue, if one can take it.
-    fn enqueue(&mut self, cycle: Cycle, key: Place) -> bool {
+    fn enqueue(&mut self, cycle: Cycle, key: Id) -> bool {
         let stream = self.kernels[key].launch.stream;
         let Some(place) = self.queue_for(stream) else {
             return false;
@@ -440,7 +439,7 @@ impl Gmu {
         true
     }
 
-    fn becomes_head(&mut self, cycle: Cycle, key: Place) {
+    fn becomes_head(&mut self, cycle: Cycle, key: Id) {
         let from = cycle + Cycle::from(self.spec.dispatch_latency_cycles);
         self.heads.push_back((from, key));
     }

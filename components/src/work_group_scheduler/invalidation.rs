@@ -2,16 +2,15 @@
 
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Context;
+use warpweave_framework::{Context, Id};
 
 use super::WorkGroupScheduler;
 use crate::launch::Dispatch;
-use crate::slab::Place;
 
 /// A completed kernel whose lines the units are dropping.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Invalidation {
-    pub(super) kernel: Place,
+    pub(super) kernel: Id,
     /// Units still to be told.
     pub(super) unsent: FixedBitSet,
     /// Units that have not answered.
@@ -20,7 +19,7 @@ pub(super) struct Invalidation {
 
 impl WorkGroupScheduler {
     /// Every work-group of a kernel has completed.
-    pub(super) fn retire(&mut self, kernel: Place) {
+    pub(super) fn retire(&mut self, kernel: Id) {
         let keeps = self.spec.keep_lines_beside_others && self.resident.value() > 0;
         if self.spec.invalidate_at_kernel_end && !keeps {
             let mut units = FixedBitSet::with_capacity(self.units.len());

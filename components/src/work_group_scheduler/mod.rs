@@ -68,8 +68,8 @@ use std::collections::VecDeque;
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Histogram, Kind, Level, Next, Ports, SpecError,
-    State, Statistics, Waits,
+    Component, Contents, Context, Environment, Histogram, Id, IdTable, Kind, Level, Next, Ports,
+    SpecError, State, Statistics, Waits,
 };
 use warpweave_trace::Program;
 
@@ -81,7 +81,6 @@ pub use self::spec::WorkGroupSchedulerSpec;
 use self::unit::Unit;
 use crate::launch::{Completion, Dispatch, DispatchMaster, KernelDone, ReadySlave};
 use crate::occupancy::{Limiter, WorkGroupNeeds};
-use crate::slab::{Place, Slab};
 
 /// What the program says of a kernel.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -107,12 +106,12 @@ pub struct WorkGroupScheduler {
     shapes: Vec<Shape>,
     policy: Box<dyn Policy>,
     units: Vec<Unit>,
-    kernels: Slab<Kernel>,
+    kernels: IdTable<Kernel>,
     /// Kernels with undispatched work-groups, oldest first; the policy works on the first.
-    waiting: VecDeque<Place>,
+    waiting: VecDeque<Id>,
     invalidations: VecDeque<Invalidation>,
     /// Kernels to be reported to the GMU.
-    finished: VecDeque<Place>,
+    finished: VecDeque<Id>,
     /// Units sent something in this cycle.
     served: FixedBitSet,
     activity: Activity,
@@ -155,7 +154,7 @@ impl Kind for WorkGroupScheduler {
             shapes: shapes.collect(),
             policy: spec.policy.build(machine),
             units: (0..units).map(|_| Unit::new(&spec.unit)).collect(),
-            kernels: Slab::default(),
+            kernels: IdTable::default(),
             waiting: VecDeque::new(),
             invalidations: VecDeque::new(),
             finished: VecDeque::new(),
@@ -322,7 +321,7 @@ impl Component for WorkGroupScheduler {
 impl WorkGroupScheduler {
     /// Why work-groups of a kernel are not dispatched, or its end not reported.
     fn kernel_waits(&self, kernel: &Kernel) -> Option<&'static str> {
-        let is_this = |key: &Place| self.kernels[*key].number == kernel.number;
+        let is_this = |key: &Id| self.kernels[*key].number == kernel.number;
         if self.invalidations.iter().any(|i| is_this(&i.kernel)) {
             return Some("first-level caches drop their lines");
         }
@@ -462,7 +461,7 @@ impl WorkGroupScheduler {
     }
 
     /// The policy turns to a kernel.
-    fn begin(&mut self, key: Place) {
+    fn begin(&mut self, key: Id) {
         self.policy.begin(self.kernels[key].shape.work_groups);
         for unit in 0..self.units.len() {
             self.tell_policy(unit);
@@ -516,7 +515,7 @@ impl WorkGroupScheduler {
     }
 
     /// Dispatches a work-group of the kernel whose turn it is.
-    fn place(&mut self, ctx: &mut Context<'_>, key: Place, placement: Placement) {
+    fn place(&mut self, ctx: &mut Context<'_>, key: Id, placement: Placement) {
         let Placement { work_group, unit } = placement;
         let number = unit as usize;
         let kernel = &mut self.kernels[key];
