@@ -39,8 +39,8 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Kind, Level as Lasting, Message, Next, Ports,
-    SpecError, State, Statistics, Waits,
+    Component, Contents, Context, Environment, Id, IdTable, Kind, Level as Lasting, Message, Next,
+    Ports, SpecError, State, Statistics, Waits,
 };
 
 use crate::crossbar::delay_line::DelayLine;
@@ -50,7 +50,7 @@ use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind};
 const UP_PORTS_MAX: u32 = 1 << 12;
 
 /// Most entries of each buffer and of the table.
-const DEPTH_MAX: u32 = 1 << 20;
+const DEPTH_MAX: u32 = Id::PLACES_MAX as u32;
 
 /// Most up ports of a response bus that reaches all at once.
 const BROADCAST_PORTS_MAX: u32 = 128;
@@ -90,7 +90,8 @@ struct Entry {
     port: u32,
     /// Id of the request as it came from above.
     id: u32,
-    waits: bool,
+    /// The response is in the FIFO.
+    is_answered: bool,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -114,8 +115,8 @@ pub struct ClusterPort {
     down: MemMaster,
     injection: DelayLine<MemRequest>,
     responses: DelayLine<MemResponse>,
-    entries: Vec<Entry>,
-    free: Vec<u32>,
+    /// Requests whose responses have not left.
+    entries: IdTable<Entry>,
     /// Up port with the highest priority.
     first: usize,
     counters: Counters,
@@ -143,18 +144,12 @@ impl Kind for ClusterPort {
             "broadcast",
             || format!("a bus reaches at most {BROADCAST_PORTS_MAX} up ports at once"),
         )?;
-        let empty = Entry {
-            port: 0,
-            id: 0,
-            waits: false,
-        };
         Ok(Self {
             up: (0..spec.up_ports).map(|_| MemSlave::default()).collect(),
             down: MemMaster::default(),
             injection: DelayLine::default(),
             responses: DelayLine::default(),
-            entries: vec![empty; spec.outstanding as usize],
-            free: (0..spec.outstanding).rev().collect(),
+            entries: IdTable::default(),
             first: 0,
             counters: Counters {
                 taken: vec![0; spec.up_ports as usize],
@@ -183,8 +178,7 @@ impl Component for ClusterPort {
     fn state(&mut self, state: &mut State<'_>) {
         state.field("injection", &mut self.injection);
         state.field("responses", &mut self.responses);
-        state.array("entries", &mut self.entries);
-        state.field("free", &mut self.free);
+        state.field("entries", &mut self.entries);
         state.field("first", &mut self.first);
         state.field("counters", &mut self.counters);
     }
@@ -257,8 +251,7 @@ impl Component for ClusterPort {
     fn contents(&self, contents: &mut Contents<'_>) {
         contents.level("requests", self.injection.len() as u64);
         contents.level("responses", self.responses.len() as u64);
-        let unanswered = self.entries.len() - self.free.len();
-        contents.level("unanswered", unanswered as u64);
+        contents.level("unanswered", self.entries.len() as u64);
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
@@ -274,8 +267,8 @@ impl Component for ClusterPort {
                 self.responses.len()
             ));
         }
-        let waiting = self.entries.len() - self.free.len();
-        if waiting > 0 {
+        if !self.entries.is_empty() {
+            let waiting = self.entries.len();
             waits.on_port(
                 "down.response",
                 format!("{waiting} requests wait for their responses"),
@@ -291,14 +284,14 @@ impl ClusterPort {
         let Some(first) = self.responses.ready(ctx.cycle()).copied() else {
             return true;
         };
-        let mut served: u128 = 1 << (self.entries[first.id as usize].port % BROADCAST_PORTS_MAX);
+        let mut served = self.bit_of(&first);
         if !self.return_response(ctx, first) {
             return false;
         }
         while self.spec.broadcast
             && let Some(next) = self.responses.ready(ctx.cycle()).copied()
         {
-            let port = 1 << (self.entries[next.id as usize].port % BROADCAST_PORTS_MAX);
+            let port = self.bit_of(&next);
             if !carries_the_same(&first, &next) || served & port != 0 {
                 break;
             }
@@ -311,21 +304,27 @@ impl ClusterPort {
         true
     }
 
+    /// The up port of a response, one bit each as far as a bus reaches.
+    fn bit_of(&self, response: &MemResponse) -> u128 {
+        1 << (self.entries[Id::from_bits(response.id)].port % BROADCAST_PORTS_MAX)
+    }
+
     /// Sends the oldest response up; false if its port had no room.
     fn return_response(&mut self, ctx: &mut Context<'_>, response: MemResponse) -> bool {
         let now = ctx.cycle();
-        let slot = response.id;
-        let entry = &mut self.entries[slot as usize];
+        let id = Id::from_bits(response.id);
+        let Entry {
+            port, id: above, ..
+        } = self.entries[id];
         let response = MemResponse {
-            id: entry.id,
+            id: above,
             ..response
         };
-        let up = &mut self.up[entry.port as usize].response;
+        let up = &mut self.up[port as usize].response;
         if up.try_send(ctx, response).is_err() {
             return false;
         }
-        entry.waits = false;
-        self.free.push(slot);
+        self.entries.remove(id);
         self.responses.take(now);
         self.counters.response_occupancy.sub(now, 1);
         self.counters.responses += 1;
@@ -340,17 +339,15 @@ impl ClusterPort {
         let Some(response) = self.down.response.pop(ctx) else {
             return;
         };
-        if self
-            .entries
-            .get(response.id as usize)
-            .is_none_or(|e| !e.waits)
-        {
+        let entry = self.entries.get_mut(Id::from_bits(response.id));
+        let Some(entry) = entry.filter(|entry| !entry.is_answered) else {
             ctx.fail(format!(
                 "down answered id {}, for which nothing waits: {response:?}",
                 response.id
             ));
             return;
-        }
+        };
+        entry.is_answered = true;
         let at = ctx.cycle() + u64::from(self.spec.response_cycles);
         self.responses.push(at, response);
         self.counters.response_occupancy.add(ctx.cycle(), 1);
@@ -379,13 +376,12 @@ impl ClusterPort {
         let mut request = self.up[port].request.pop(ctx).expect("next_port peeked");
         self.first = (port + 1) % self.up.len();
         request.id = if request.kind.wants_response() {
-            let slot = self.free.pop().expect("next_port asked for an entry");
-            self.entries[slot as usize] = Entry {
+            let entry = Entry {
                 port: port as u32,
                 id: request.id,
-                waits: true,
+                is_answered: false,
             };
-            slot
+            self.entries.insert(entry).bits()
         } else {
             u32::MAX
         };
@@ -400,10 +396,11 @@ impl ClusterPort {
         if self.injection.len() >= self.spec.injection_depth as usize {
             return None;
         }
+        let full = self.entries.len() >= self.spec.outstanding as usize;
         let n = self.up.len();
         (self.first..n).chain(0..self.first).find(|port| {
             let request = self.up[*port].request.peek(ctx);
-            request.is_some_and(|r| !r.kind.wants_response() || !self.free.is_empty())
+            request.is_some_and(|r| !r.kind.wants_response() || !full)
         })
     }
 
@@ -420,7 +417,7 @@ impl ClusterPort {
             Some(cycle) if cycle <= now + 1 => Next::Busy,
             Some(cycle) => Next::Until(cycle),
             None if request_blocked || response_blocked => Next::Credit,
-            None if self.free.len() < self.entries.len() => Next::Message,
+            None if !self.entries.is_empty() => Next::Message,
             None => Next::Idle,
         }
     }

@@ -130,7 +130,9 @@ fn a_full_table_stalls_reads_but_not_copy_backs_of_other_ports() {
     bench.expect_nothing(&arrivals, 20);
     answers.send_at(40, read.answer(Level::L2));
     bench.expect_at(&responses, 43, &read.answer(Level::L2));
-    bench.expect_at(&arrivals, 45, &MemRequest { line: 128, ..read });
+    let (cycle, next) = bench.receive(&arrivals);
+    assert_eq!((cycle, next.line), (45, 128));
+    assert_ne!(next.id, 0, "the entry is used again, its id is not");
 }
 
 #[test]
@@ -190,6 +192,29 @@ fn an_answer_to_nothing_is_reported() {
     let answers = bench.source("port.down.response");
     answers.send_at(3, MemRequest::read(7, 0, 1).answer(Level::L2));
     bench.step(10);
+}
+
+#[test]
+#[should_panic(expected = "answered id 0, for which nothing waits")]
+fn a_second_answer_is_reported() {
+    let mut bench = TestBench::new();
+    bench.add(
+        "port",
+        port(ClusterPortSpec {
+            up_ports: 1,
+            ..spec()
+        }),
+    );
+    let requests = bench.source("port.up[0].request");
+    bench.sink::<MemRequest>("port.down.request");
+    bench.sink::<MemResponse>("port.up[0].response");
+    let answers = bench.source("port.down.response");
+    let read = MemRequest::read(0, 0, 1);
+    requests.send_at(3, read);
+    for cycle in [10, 30] {
+        answers.send_at(cycle, read.answer(Level::L2));
+    }
+    bench.step(40);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The way up: responses end their entries, and lines are delivered to the units that wait for them.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Context, Cycle};
+use warpweave_framework::{Context, Cycle, Id};
 
 use super::lookups::Staged;
 use super::spec::{BusPriority, Delivery, FillRule};
@@ -13,14 +13,14 @@ use crate::memory::{Level, MemResponse, flags};
 pub(super) struct Hit {
     /// Cycle from which it can be delivered.
     pub(super) at: Cycle,
-    pub(super) slot: u32,
+    pub(super) slot: Id,
     pub(super) write_sequence: u32,
 }
 
 /// A further answer to a unit that has got the line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Repeat {
-    pub(super) slot: u32,
+    pub(super) slot: Id,
     pub(super) line: Line,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Line {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Bus {
     /// Who still waits for the line; the bus is free when empty.
-    pub(super) readers: Vec<u32>,
+    pub(super) readers: Vec<Id>,
     pub(super) line: Line,
     /// Units that have taken it, one bit each.
     pub(super) delivered: u64,
@@ -62,7 +62,7 @@ impl IccUnit {
         let line = self.bus.line;
         let (mut moved, mut stop) = (false, false);
         readers.retain(|&slot| {
-            let unit = 1 << self.slots[slot as usize].port;
+            let unit = self.slots.get(slot).map_or(0, |of| 1 << of.port);
             if self.bus.delivered & unit != 0 {
                 if !self.answer(ctx, slot, line) {
                     self.repeats.push_back(Repeat { slot, line });
@@ -95,8 +95,11 @@ impl IccUnit {
     }
 
     /// Answers one request with this line; false if its wire has no room.
-    fn answer(&mut self, ctx: &mut Context<'_>, slot: u32, line: Line) -> bool {
-        let of = &mut self.slots[slot as usize];
+    fn answer(&mut self, ctx: &mut Context<'_>, slot: Id, line: Line) -> bool {
+        let Some(of) = self.slots.get(slot) else {
+            ctx.fail(format!("down answered id {slot} twice"));
+            return true;
+        };
         let response = MemResponse {
             write_sequence: line.write_sequence,
             ..of.request
@@ -106,10 +109,9 @@ impl IccUnit {
         if wire.try_send(ctx, response).is_err() {
             return false;
         }
-        of.waits = false;
         let cycles = ctx.cycle() - of.taken;
         self.counters.answered(&of.request, cycles);
-        self.free.push(slot);
+        self.slots.remove(slot);
         true
     }
 
@@ -153,10 +155,11 @@ impl IccUnit {
 
     /// The one request that an untracked response belongs to.
     fn find_reader(&mut self, reply: &MemResponse) -> bool {
-        let slot = self.slots.get(reply.id as usize);
-        let waits = slot.is_some_and(|s| s.waits && s.request.line == reply.line);
+        let slot = Id::from_bits(reply.id);
+        let of = self.slots.get(slot);
+        let waits = of.is_some_and(|of| of.request.line == reply.line);
         if waits {
-            self.bus.readers.push(reply.id);
+            self.bus.readers.push(slot);
         }
         waits
     }

@@ -2,7 +2,7 @@
 //! and join or leave.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Context, Cycle};
+use warpweave_framework::{Context, Cycle, Id};
 
 use super::delivery::Hit;
 use super::merge_table::Lookup;
@@ -37,13 +37,12 @@ impl IccUnit {
         // Of the units of this level only.
         request.flags &= !flags::TRACKED;
         if request.kind.wants_response() {
-            request.id = self.free.pop().expect("next_port asked for a slot");
-            self.slots[request.id as usize] = Slot {
+            let slot = Slot {
                 request: above,
                 port,
                 taken: now,
-                waits: true,
             };
+            request.id = self.slots.insert(slot).bits();
         }
         self.counters.taken(&request, self.merges(&request));
         if self.closes(&request)
@@ -70,7 +69,7 @@ impl IccUnit {
         self.counters.cache_hits += 1;
         self.hits.push_back(Hit {
             at: now + u64::from(spec.access_cycles),
-            slot: request.id,
+            slot: Id::from_bits(request.id),
             write_sequence: cache.read(at, spec.replacement),
         });
         true
@@ -96,11 +95,12 @@ impl IccUnit {
         if hits_full || self.requests.len() > self.spec.request_delay() as usize {
             return None;
         }
+        let full = self.slots.len() >= self.spec.outstanding as usize;
         (self.first..self.spec.up_ports)
             .chain(0..self.first)
             .find(|port| {
                 let request = self.up[*port as usize].request.peek(ctx);
-                request.is_some_and(|r| !r.kind.wants_response() || !self.free.is_empty())
+                request.is_some_and(|r| !r.kind.wants_response() || !full)
             })
     }
 
@@ -111,6 +111,7 @@ impl IccUnit {
             return Step::Idle;
         };
         let (mut request, port) = (staged.request, staged.port);
+        let slot = Id::from_bits(request.id);
         let found = self
             .merges(&request)
             .then(|| self.table.lookup(now, request.line, request.words));
@@ -118,14 +119,13 @@ impl IccUnit {
             return Step::NoEntry;
         }
         if let Some(Lookup::Merge(at)) = found {
-            self.table.merge(at, port, request.id);
+            self.table.merge(at, port, slot);
         } else {
             if !self.down.request.can_send(ctx) {
                 return Step::Blocked;
             }
             if found == Some(Lookup::Free) {
-                self.table
-                    .allocate(request.line, request.words, port, request.id);
+                self.table.allocate(request.line, request.words, port, slot);
                 self.counters
                     .table_occupancy
                     .set(now, self.table.len() as u64);

@@ -69,7 +69,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State,
+    Component, Contents, Context, Cycle, Environment, IdTable, Kind, Next, Ports, SpecError, State,
     Statistics, Waits,
 };
 
@@ -104,8 +104,7 @@ pub struct IccUnit {
     /// Further answers to units that have their copy of a line, oldest first.
     repeats: VecDeque<Repeat>,
     /// Requests that wait for responses.
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: IdTable<Slot>,
     /// Up port with the highest priority.
     first: u32,
     counters: Counters,
@@ -118,7 +117,6 @@ struct Slot {
     request: MemRequest,
     port: u32,
     taken: Cycle,
-    waits: bool,
 }
 
 /// What became of a stage in a cycle.
@@ -140,12 +138,6 @@ impl Kind for IccUnit {
 
     fn build(spec: IccSpec, _environment: &Environment) -> Result<Self, SpecError> {
         spec.check()?;
-        let slot = Slot {
-            request: MemRequest::read(0, 0, 0),
-            port: 0,
-            taken: 0,
-            waits: false,
-        };
         let units = 0..spec.up_ports;
         Ok(Self {
             up: units.clone().map(|_| MemSlave::default()).collect(),
@@ -165,8 +157,7 @@ impl Kind for IccUnit {
             hits: VecDeque::new(),
             bus: Bus::default(),
             repeats: VecDeque::new(),
-            slots: vec![slot; spec.outstanding as usize],
-            free: (0..spec.outstanding).rev().collect(),
+            slots: IdTable::default(),
             first: 0,
             counters: Counters::default(),
             spec,
@@ -214,7 +205,6 @@ impl Component for IccUnit {
         state.field("bus", &mut self.bus);
         state.field("repeats", &mut self.repeats);
         state.field("slots", &mut self.slots);
-        state.field("free", &mut self.free);
         state.field("first", &mut self.first);
         state.field("counters", &mut self.counters);
     }
@@ -226,7 +216,7 @@ impl Component for IccUnit {
     fn contents(&self, contents: &mut Contents<'_>) {
         contents.level("requests", self.requests.len() as u64);
         contents.level("responses", self.replies.len() as u64);
-        contents.level("unanswered", (self.slots.len() - self.free.len()) as u64);
+        contents.level("unanswered", self.slots.len() as u64);
         contents.level("merged_lines", self.table.len() as u64);
     }
 
@@ -241,7 +231,7 @@ impl Component for IccUnit {
         for (count, what) in inside.into_iter().filter(|(count, _)| *count > 0) {
             waits.inside(format!("{count} {what}"));
         }
-        let waiting = self.slots.len() - self.free.len();
+        let waiting = self.slots.len();
         if waiting > 0 {
             waits.on_port(
                 "down.response",
@@ -313,7 +303,7 @@ impl IccUnit {
             Some(cycle) => Next::Until(cycle),
             None if bus == Step::Blocked || lookup == Step::Blocked => Next::Credit,
             None if !self.repeats.is_empty() => Next::Credit,
-            None if self.free.len() < self.slots.len() => Next::Message,
+            None if !self.slots.is_empty() => Next::Message,
             None => Next::Idle,
         }
     }
