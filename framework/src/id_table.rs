@@ -47,6 +47,17 @@ impl Id {
         (self.0 & (Self::PLACES_MAX as u32 - 1)) as usize
     }
 
+    /// The id of this generation and another place: for a block that makes one range of ids out of
+    /// several tables, or several ids out of one value.
+    ///
+    /// # Panics
+    /// For a place from [`Id::PLACES_MAX`] on.
+    #[inline]
+    pub fn with_place(self, place: usize) -> Self {
+        assert!(place < Self::PLACES_MAX, "there is no place {place}");
+        Self(self.0 & !(Self::PLACES_MAX as u32 - 1) | place as u32)
+    }
+
     fn of(key: DefaultKey) -> Self {
         let (version, place) = parts(key);
         Self(version / 2 % GENERATIONS << PLACE_BITS | place as u32)

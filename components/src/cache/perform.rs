@@ -1,6 +1,6 @@
 //! Carrying out what was decided about a request.
 
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, Id};
 
 use super::mshr_file::Waiter;
 use super::pass_table::Passed;
@@ -62,17 +62,17 @@ impl Cache {
                 self.tags.occupy(slot, access.line);
                 self.answer_hit(request, access, slot, 0, now);
             }
-            Action::Join(index, wanted) => {
+            Action::Join(mshr, wanted) => {
                 self.stats.count(kind, Outcome::HitReserved);
-                if let Some(slot) = self.mshrs.entry_mut(index).slot {
+                if let Some(slot) = self.mshrs.entry_mut(mshr).slot {
                     self.tags.touch(slot);
                 }
                 if wanted != 0 {
                     self.stats.further_sectors += 1;
-                    self.ask(index, request, wanted, 0, now);
+                    self.ask(mshr, request, wanted, 0, now);
                 }
                 let role = Role::joins(wanted);
-                self.join(index, request, access, now, role);
+                self.join(mshr, request, access, now, role);
             }
             Action::FetchRest(slot, plan) => {
                 self.stats.count(kind, Outcome::Miss);
@@ -138,8 +138,8 @@ impl Cache {
             }
         }
         let (mshr, write_sequence) = (state.mshr(), state.write_sequence);
-        if let (Some(index), true) = (mshr, modifies(request.kind)) {
-            self.store_in_flight(index, request, access.words);
+        if let (Some(mshr), true) = (mshr, modifies(request.kind)) {
+            self.store_in_flight(mshr, request, access.words);
         }
         if !request.kind.wants_response() {
             return;
@@ -154,15 +154,15 @@ impl Cache {
         let turn = now + Cycle::from(self.latency(request.kind) + extra);
         self.last_hit = self.last_hit.max(turn);
         self.hits.push_back((self.last_hit, response));
-        if let Some(index) = mshr {
+        if let Some(mshr) = mshr {
             // Requests that join later must not overtake this one.
-            self.mshrs.entry_mut(index).ready = self.last_hit;
+            self.mshrs.entry_mut(mshr).ready = self.last_hit;
         }
     }
 
     /// Tells an MSHR what a hit stores into the part of its line that is present.
-    fn store_in_flight(&mut self, index: u32, request: &MemRequest, words: u32) {
-        let entry = self.mshrs.entry_mut(index);
+    fn store_in_flight(&mut self, mshr: Id, request: &MemRequest, words: u32) {
+        let entry = self.mshrs.entry_mut(mshr);
         entry.stored |= words;
         entry.dirty |= words;
         entry.write_sequence = entry.write_sequence.max(request.write_sequence);
@@ -353,25 +353,25 @@ impl Cache {
         slot: Option<Slot>,
         plan: Plan,
         now: Cycle,
-    ) -> u32 {
-        let index = self.mshrs.allocate(access.line);
+    ) -> Id {
+        let mshr = self.mshrs.allocate(access.line);
         self.stats.mshrs.add(now, 1);
         let ready = self
             .last_hit
             .max(now + Cycle::from(self.spec.hit_latency_cycles));
-        let entry = self.mshrs.entry_mut(index);
+        let entry = self.mshrs.entry_mut(mshr);
         entry.slot = slot;
         entry.keep = slot.is_some() || plan.decision.insert;
         entry.source = request.source;
         entry.ready = ready;
         if let Some(slot) = slot {
-            self.tags.lock(slot, index);
+            self.tags.lock(slot, mshr);
             entry.write_sequence = self.tags.state(slot).write_sequence;
         }
         if plan.words != 0 {
-            self.ask(index, request, plan.words, plan.decision.flags, now);
+            self.ask(mshr, request, plan.words, plan.decision.flags, now);
         }
-        index
+        mshr
     }
 
     /// Opens an MSHR for the line and asks for what is missing of it.
@@ -383,21 +383,21 @@ impl Cache {
         plan: Plan,
         now: Cycle,
     ) {
-        let index = self.open(request, access, slot, plan, now);
+        let mshr = self.open(request, access, slot, plan, now);
         let role = Role {
             primary: true,
             ..Role::joins(plan.words)
         };
-        self.join(index, request, access, now, role);
+        self.join(mshr, request, access, now, role);
     }
 
     /// Asks the level below for words of the line of an MSHR.
-    fn ask(&mut self, index: u32, request: &MemRequest, words: u32, flags: u8, now: Cycle) {
+    fn ask(&mut self, mshr: Id, request: &MemRequest, words: u32, flags: u8, now: Cycle) {
         let kind = match request.kind {
             RequestKind::Prefetch => RequestKind::Prefetch,
             _ => RequestKind::Read,
         };
-        let entry = self.mshrs.entry_mut(index);
+        let entry = self.mshrs.entry_mut(mshr);
         entry.asked |= words;
         let fetch = MemRequest {
             line: entry.line & !self.offset_mask,
@@ -407,14 +407,14 @@ impl Cache {
             flags: request.flags | flags,
             ..*request
         };
-        let (units, unit_words) = (self.units, self.unit_words);
-        self.send_cut(&fetch, |word| index * units + word / unit_words, now);
+        let (ids, unit_words) = (self.ids_below, self.unit_words);
+        self.send_cut(&fetch, |word| ids.of_miss(mshr, word / unit_words), now);
     }
 
     /// Adds a request to those that wait for a line, or for its earlier waiters to be answered.
-    fn join(&mut self, index: u32, request: &MemRequest, access: Access, now: Cycle, role: Role) {
+    fn join(&mut self, mshr: Id, request: &MemRequest, access: Access, now: Cycle, role: Role) {
         let through = role.needs_ack != 0;
-        let entry = self.mshrs.entry_mut(index);
+        let entry = self.mshrs.entry_mut(mshr);
         let present = entry.slot.map_or(0, |slot| self.tags.state(slot).valid) | entry.stored;
         let needs = if stores(request.kind) {
             role.asked
@@ -446,11 +446,11 @@ impl Cache {
             needs_ack: role.needs_ack,
             primary: role.primary,
         };
-        self.mshrs.join(index, waiter);
-        if self.mshrs.entry_mut(index).returns == 0 {
+        self.mshrs.join(mshr, waiter);
+        if self.mshrs.entry_mut(mshr).returns == 0 {
             // Everything it needs may have come, and all earlier waiters may have been answered.
             let ready = now + Cycle::from(self.spec.hit_latency_cycles);
-            self.allow_answers(index, ready);
+            self.allow_answers(mshr, ready);
         }
     }
 
@@ -462,29 +462,29 @@ impl Cache {
         through: Through,
         now: Cycle,
     ) {
-        let (index, primary, outcome) = match through {
-            Through::Join(index) => (index, false, Outcome::HitReserved),
+        let (mshr, primary, outcome) = match through {
+            Through::Join(mshr) => (mshr, false, Outcome::HitReserved),
             Through::Hit(slot) => {
                 self.tags.touch(slot);
-                let index = self.open(request, access, Some(slot), Plan::default(), now);
-                (index, false, Outcome::Hit)
+                let mshr = self.open(request, access, Some(slot), Plan::default(), now);
+                (mshr, false, Outcome::Hit)
             }
             Through::Fetch(slot, plan) => {
                 self.reserve(slot, access, now);
-                let index = self.open(request, access, slot, plan, now);
-                (index, true, Outcome::Miss)
+                let mshr = self.open(request, access, slot, plan, now);
+                (mshr, true, Outcome::Miss)
             }
         };
         self.stats.count(request.kind, outcome);
-        let entry = self.mshrs.entry_mut(index);
+        let entry = self.mshrs.entry_mut(mshr);
         entry.acks_asked += 1;
         let role = Role {
             primary,
             asked: 0,
             needs_ack: entry.acks_asked,
         };
-        self.join(index, request, access, now, role);
-        self.hand_on(request, access, Some(index), now);
+        self.join(mshr, request, access, now, role);
+        self.hand_on(request, access, Some(mshr), now);
     }
 
     /// Hands a request down.
@@ -501,16 +501,16 @@ impl Cache {
         match effect {
             PassEffect::Nothing => {}
             PassEffect::Drop(slot) => self.drop_copy(slot, access.line, now),
-            PassEffect::Close(index) => self.close(index),
+            PassEffect::Close(mshr) => self.close(mshr),
         }
         for other in self.other_halves(access.line) {
             if let Some(slot) = self.tags.find(other) {
                 match self.tags.state(slot).mshr() {
-                    Some(index) => self.close(index),
+                    Some(mshr) => self.close(mshr),
                     None => self.drop_copy(slot, other, now),
                 }
-            } else if let Some(index) = self.mshrs.find(other) {
-                self.close(index);
+            } else if let Some(mshr) = self.mshrs.find(other) {
+                self.close(mshr);
             }
             if let Some(victims) = &mut self.victims {
                 victims.take(other);
@@ -532,9 +532,9 @@ impl Cache {
     }
 
     /// Keeps the line of an MSHR from being installed and from being joined.
-    fn close(&mut self, index: u32) {
-        self.mshrs.close(index);
-        let entry = self.mshrs.entry_mut(index);
+    fn close(&mut self, mshr: Id) {
+        self.mshrs.close(mshr);
+        let entry = self.mshrs.entry_mut(mshr);
         if let Some(slot) = entry.slot.take() {
             let line = entry.line;
             self.stats.write_evictions += 1;
@@ -544,9 +544,8 @@ impl Cache {
     }
 
     /// Queues a request as it is, with the id of its place among the passing ones.
-    fn hand_on(&mut self, request: &MemRequest, access: Access, joined: Option<u32>, now: Cycle) {
+    fn hand_on(&mut self, request: &MemRequest, access: Access, joined: Option<Id>, now: Cycle) {
         let outstanding = self.pieces(access.words).max(1);
-        let base = self.spec.mshr_entries * self.units;
         let id = if request.kind.wants_response() {
             let ready = self
                 .last_hit
@@ -559,12 +558,15 @@ impl Cache {
                 joined,
                 answer: None,
             };
-            base + self.passing.insert(passed) * self.cuts
+            Some(self.passing.insert(passed))
         } else {
-            0
+            None
         };
+        let (ids, step) = (self.ids_below, self.spec.below_line() / 4);
+        let below = |word| id.map_or(0, |id| ids.of_passing(id, word / step));
         if !self.cut {
             let turn = now + Cycle::from(self.spec.miss_latency_cycles);
+            let id = below(0);
             self.misses.push_back((turn, MemRequest { id, ..*request }));
             return;
         }
@@ -573,12 +575,6 @@ impl Cache {
             words: access.words,
             ..*request
         };
-        let step = self.spec.below_line() / 4;
-        let posted = !request.kind.wants_response();
-        self.send_cut(
-            &whole,
-            |word| if posted { 0 } else { id + word / step },
-            now,
-        );
+        self.send_cut(&whole, below, now);
     }
 }

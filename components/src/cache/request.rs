@@ -1,6 +1,6 @@
 //! What is to be done with the request at the head of the input, or what it lacks.
 
-use warpweave_framework::{Context, Cycle};
+use warpweave_framework::{Context, Cycle, Id};
 
 use super::spec::{AllocatePolicy, AtomicPolicy, HalfBy, PartialWrite, WritePolicy};
 use super::statistics::Blocked;
@@ -26,7 +26,7 @@ pub(super) enum Action {
     /// Put the written words into a new line.
     WriteNew(Slot),
     /// Wait with others for a line in flight, asking for these words of it too.
-    Join(u32, u32),
+    Join(Id, u32),
     /// Fetch missing words of a line that is present.
     FetchRest(Slot, Plan),
     /// Fetch a line, into this place if one is reserved.
@@ -45,7 +45,7 @@ pub(super) enum Action {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Through {
     /// In flight.
-    Join(u32),
+    Join(Id),
     /// Present.
     Hit(Slot),
     /// Absent; it is fetched, into this place if one is reserved.
@@ -66,7 +66,7 @@ pub(super) enum PassEffect {
     Nothing,
     Drop(Slot),
     /// The fill of this MSHR is not installed.
-    Close(u32),
+    Close(Id),
 }
 
 impl Cache {
@@ -223,23 +223,23 @@ impl Cache {
         request: &MemRequest,
         access: Access,
         slot: Option<Slot>,
-        index: u32,
+        mshr: Id,
     ) -> Result<Action, Blocked> {
-        let entry = self.mshrs.get(index).expect("the index came from the file");
+        let entry = self.mshrs.get(mshr).expect("the id came from the file");
         let have = slot.map_or(entry.came.words, |slot| self.tags.state(slot).valid) | entry.stored;
         let wanted = self.wanted(request.kind, access.words, have);
-        if let (0, Some(slot), false) = (wanted, slot, entry.has_waiters()) {
+        if let (0, Some(slot), false) = (wanted, slot, self.mshrs.has_waiters(mshr)) {
             // Only sectors that it does not need are still under way.
             return self.hit_room(request).map(|()| Action::Hit(slot));
         }
-        if !self.mshrs.can_join(index) {
+        if !self.mshrs.can_join(mshr) {
             return Err(Blocked::Merges);
         }
         let wanted = wanted & !entry.asked;
         if wanted != 0 {
             self.queue_room(self.pieces(wanted))?;
         }
-        Ok(Action::Join(index, wanted))
+        Ok(Action::Join(mshr, wanted))
     }
 
     /// Of a store that goes through.
@@ -248,7 +248,7 @@ impl Cache {
         request: &MemRequest,
         access: Access,
         slot: Option<Slot>,
-        entry: Option<u32>,
+        entry: Option<Id>,
     ) -> Result<Action, Blocked> {
         let posted = !request.kind.wants_response();
         let absent = slot.is_none() && entry.is_none();
@@ -261,15 +261,15 @@ impl Cache {
             return Err(Blocked::PassTable);
         }
         let down = self.pieces(access.words);
-        if let Some(index) = entry {
+        if let Some(mshr) = entry {
             if self.cut {
                 return Err(Blocked::LineBusy);
             }
-            if !self.mshrs.can_join(index) {
+            if !self.mshrs.can_join(mshr) {
                 return Err(Blocked::Merges);
             }
             self.queue_room(down)?;
-            return Ok(Action::Through(Through::Join(index)));
+            return Ok(Action::Through(Through::Join(mshr)));
         }
         if let Some(slot) = slot {
             self.miss_room(access, down)?;
@@ -293,14 +293,14 @@ impl Cache {
         request: &MemRequest,
         access: Access,
         slot: Option<Slot>,
-        entry: Option<u32>,
+        entry: Option<Id>,
     ) -> Result<PassEffect, Blocked> {
         if request.kind.wants_response() && self.passing.is_full() {
             return Err(Blocked::PassTable);
         }
         let dirty = slot.map_or(0, |slot| self.tags.state(slot).dirty);
-        if let Some(index) = entry {
-            let entry = self.mshrs.get(index).expect("the index came from the file");
+        if let Some(mshr) = entry {
+            let entry = self.mshrs.get(mshr).expect("the id came from the file");
             if entry.has_stores() || dirty != 0 || self.cut {
                 return Err(Blocked::LineBusy);
             }
@@ -487,7 +487,7 @@ impl Cache {
         let slot = self.tags.victim_in(access.set).ok_or(Blocked::Ways)?;
         let dirty = self.tags.state(slot).dirty;
         let copy_back = if self.hands_down && self.tags.line(slot).is_some() {
-            self.spec.line_bytes / self.spec.below_line()
+            self.spec.cuts()
         } else {
             self.pieces(dirty)
         };

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{Id, SpecError};
 
 use super::policy::PolicySpec;
 use super::replacement::Replacement;
@@ -229,6 +229,16 @@ impl CacheSpec {
         below.min(self.line_bytes)
     }
 
+    /// Pieces into which a line is cut for the level below.
+    pub fn cuts(&self) -> u32 {
+        self.line_bytes / self.below_line()
+    }
+
+    /// Parts of a line that can be asked for separately.
+    pub fn units(&self) -> u32 {
+        self.line_bytes / self.sector().min(self.below_line())
+    }
+
     /// Whether a write to an absent line brings it in.
     pub fn allocates_writes(&self) -> bool {
         let usual = matches!(self.write, WritePolicy::WriteBack { .. });
@@ -326,7 +336,7 @@ impl CacheSpec {
                 )
             })?;
         }
-        let pieces = self.line_bytes / self.below_line();
+        let pieces = self.cuts();
         let through = self.write == WritePolicy::WriteThrough && self.allocates_writes();
         let (least, what) = if through {
             (3 * pieces, "a line to copy back, one to fetch, and a write")
@@ -343,6 +353,16 @@ impl CacheSpec {
                 )
             },
         )?;
+        let under_way = u64::from(self.mshr_entries) * u64::from(self.units())
+            + u64::from(self.pass_entries) * u64::from(pieces);
+        SpecError::require(under_way <= Id::PLACES_MAX as u64, "pass_entries", || {
+            format!(
+                "{} beside {} MSHRs makes {under_way} requests below; at most {} are supported",
+                self.pass_entries,
+                self.mshr_entries,
+                Id::PLACES_MAX
+            )
+        })?;
         let evicts = self.write == WritePolicy::WriteEvict;
         SpecError::require(
             !(evicts && self.write_allocate == Some(true)),

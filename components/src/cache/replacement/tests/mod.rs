@@ -3,6 +3,7 @@
 mod slow;
 
 use proptest::prelude::*;
+use warpweave_framework::Id;
 
 use super::super::set_index::SetHash;
 use super::super::tag_array::{Geometry, TagArray};
@@ -45,7 +46,7 @@ proptest! {
             if let Some(slot) = tags.find(number * 128)
                 && locks >> slot.index() & 1 == 1
             {
-                tags.lock(slot, 3);
+                tags.lock(slot, Id::from_bits(3));
             }
         }
         let victim = tags.victim_in(0);
