@@ -157,7 +157,7 @@ mod spec;
 mod statistics;
 mod tag_array;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod victim_cache;
 
 use std::collections::VecDeque;

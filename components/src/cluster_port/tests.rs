@@ -7,7 +7,7 @@ use super::*;
 use crate::crossbar::echo_memory::EchoMemory;
 use crate::memory::Level;
 
-fn spec() -> ClusterPortSpec {
+pub(crate) fn spec() -> ClusterPortSpec {
     ClusterPortSpec {
         up_ports: 3,
         injection_depth: 8,

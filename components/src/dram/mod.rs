@@ -92,7 +92,7 @@
 //! let read = MemRequest::read(0, 0x1000, u32::MAX);
 //! requests.send_at(10, read);
 //! // All banks are closed: 1 + tRCDRD + tCL + BL.
-//! bench.expect_at(&responses, 10 + 27, &read.answer(Level::Dram));
+//! bench.expect_at(&responses, 10 + 27, &read.answer(Level::DRAM));
 //! # Ok::<(), warpweave_framework::SpecError>(())
 //! ```
 
@@ -411,7 +411,7 @@ impl GddrController {
                     break;
                 }
                 let t = &self.transactions[transaction as usize];
-                let mut response = t.request.answer(Level::Dram);
+                let mut response = t.request.answer(Level::DRAM);
                 response.write_sequence = t.write_sequence;
                 self.up[port].response.send(ctx, response);
                 self.ready[port].pop_front();

@@ -118,16 +118,16 @@ impl IccUnit {
     /// Puts the next line on the bus, if one is ready.
     fn start_delivery(&mut self, ctx: &mut Context<'_>) -> bool {
         let now = ctx.cycle();
-        self.bus.delivered = 0;
         let reply = self.replies.front().is_some_and(|(at, _)| *at <= now);
         let hit = self.hits.front().is_some_and(|hit| hit.at <= now);
         let priority = self.spec.coalesced_cache.as_ref().map(|c| c.priority);
         if hit && (!reply || priority == Some(BusPriority::Hits)) {
             let hit = self.hits.pop_front().expect("it is ready");
+            self.bus.delivered = 0;
             self.bus.readers.push(hit.slot);
             self.bus.line = Line {
                 write_sequence: hit.write_sequence,
-                level: Some(Level::Coalesced),
+                level: Some(Level::COALESCED),
             };
             return true;
         }
@@ -135,6 +135,7 @@ impl IccUnit {
             return false;
         }
         let (_, reply) = self.replies.pop_front().expect("it is ready");
+        self.bus.delivered = 0;
         self.bus.line = Line {
             write_sequence: reply.write_sequence,
             level: Some(reply.level),

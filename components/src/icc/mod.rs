@@ -63,7 +63,7 @@ mod merge_table;
 mod spec;
 mod statistics;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::VecDeque;
 

@@ -16,7 +16,7 @@ use super::*;
 use crate::launch::{CacheCommand, CacheCommandDone};
 
 /// 2 sets of 2 ways, 128-byte lines.
-pub(super) fn l1() -> CacheSpec {
+pub(crate) fn l1() -> CacheSpec {
     CacheSpec {
         level: CacheLevel::L1,
         size_bytes: 512,
@@ -119,7 +119,7 @@ impl Rig {
     }
 
     pub(super) fn answer_at(&self, cycle: Cycle, request: &MemRequest) {
-        self.answer.send_at(cycle, request.answer(Level::Dram));
+        self.answer.send_at(cycle, request.answer(Level::DRAM));
     }
 
     /// The next response above: it must leave in `cycle`.
@@ -137,7 +137,7 @@ impl Rig {
         let back = self.bench.cycle() + 2;
         self.answer_at(back, &fetch);
         let ready = (back + 3).max(start + 5);
-        self.above_at(ready, 99, Level::Dram);
+        self.above_at(ready, 99, Level::DRAM);
         self.bench.cycle() + 2
     }
 

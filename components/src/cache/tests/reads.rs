@@ -8,7 +8,7 @@ fn a_miss_pays_miss_latency_down_and_fill_latency_up_and_a_hit_its_own() {
     rig.read_at(10, 1, 0);
     let fetch = rig.below_at(12, RequestKind::Read, 0, ALL);
     rig.answer_at(20, &fetch);
-    rig.above_at(23, 1, Level::Dram);
+    rig.above_at(23, 1, Level::DRAM);
     rig.read_at(40, 2, 0);
     rig.above_at(45, 2, Level::L1);
     rig.bench.expect_nothing(&rig.below.clone(), 20);
@@ -43,7 +43,7 @@ fn zero_latencies_answer_in_the_cycle_of_arrival() {
     rig.read_at(10, 1, 0);
     let fetch = rig.below_at(10, RequestKind::Read, 0, ALL);
     rig.answer_at(20, &fetch);
-    rig.above_at(20, 1, Level::Dram);
+    rig.above_at(20, 1, Level::DRAM);
     rig.read_at(30, 2, 0);
     rig.above_at(30, 2, Level::L1);
 }
@@ -57,7 +57,7 @@ fn requests_for_a_line_in_flight_merge_and_are_answered_in_order() {
     let fetch = rig.below_at(12, RequestKind::Read, 0, ALL);
     rig.answer_at(40, &fetch);
     for (cycle, id) in [(43, 1), (44, 2), (45, 3)] {
-        rig.above_at(cycle, id, Level::Dram);
+        rig.above_at(cycle, id, Level::DRAM);
     }
     assert_eq!((rig.count("misses"), rig.count("hits_reserved")), (1, 2));
     let statistics = rig.bench.statistics("cache");
@@ -81,7 +81,7 @@ fn a_full_mshr_entry_blocks_the_head_request_for_counted_cycles() {
     // Request 3 finds room in cycle 44, when request 1 has left, and joins the line being
     // answered.
     for (cycle, id) in [(43, 1), (44, 2), (45, 3)] {
-        rig.above_at(cycle, id, Level::Dram);
+        rig.above_at(cycle, id, Level::DRAM);
     }
     assert_eq!(rig.count("blocked_merges_full"), 44 - 12);
 }
@@ -96,7 +96,7 @@ fn mshrs_and_ways_run_out_one_by_one() {
     rig.read_at(11, 2, 128);
     let first = rig.below_at(12, RequestKind::Read, 0, ALL);
     rig.answer_at(20, &first);
-    rig.above_at(23, 1, Level::Dram);
+    rig.above_at(23, 1, Level::DRAM);
     rig.below_at(26, RequestKind::Read, 128, ALL);
     assert_eq!(rig.count("blocked_mshrs_full"), 24 - 11);
 
@@ -134,13 +134,13 @@ fn answers_from_below_never_leave_before_a_hit_of_the_same_cycle_would() {
     rig.read_at(10, 1, 0);
     let fetch = rig.below_at(12, RequestKind::Read, 0, ALL);
     rig.answer_at(20, &fetch);
-    rig.above_at(10 + 40, 1, Level::Dram);
+    rig.above_at(10 + 40, 1, Level::DRAM);
 
     let mut rig = Rig::new(slow_hits);
     rig.write_at(10, 1, 0, 1);
     let write = rig.below_at(12, RequestKind::Write, 0, 1);
     rig.answer_at(20, &write);
-    rig.above_at(10 + 40, 1, Level::Dram);
+    rig.above_at(10 + 40, 1, Level::DRAM);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn shorter_lines_above_share_a_line_here() {
     rig.request.send_at(10, MemRequest::read(1, 32, 0xff));
     let fetch = rig.below_at(12, RequestKind::Read, 0, ALL);
     rig.answer_at(20, &fetch);
-    let answer = rig.above_at(23, 1, Level::Dram);
+    let answer = rig.above_at(23, 1, Level::DRAM);
     assert_eq!((answer.line, answer.words), (32, 0xff));
     rig.request.send_at(30, MemRequest::read(2, 96, 0xff));
     rig.above_at(35, 2, Level::L1);
@@ -190,7 +190,7 @@ fn invalidation_waits_for_what_is_in_flight_and_drops_clean_lines() {
     rig.read_at(at + 2, 2, 128);
     let fetch = rig.below_at(at + 2, RequestKind::Read, 0, ALL);
     rig.answer_at(at + 20, &fetch);
-    rig.above_at(at + 23, 1, Level::Dram);
+    rig.above_at(at + 23, 1, Level::DRAM);
     rig.bench.expect_at(&done, at + 23, &CacheCommandDone);
     rig.below_at(at + 26, RequestKind::Read, 128, ALL);
     let names = ["invalidations", "lines_invalidated", "blocked_invalidation"];
@@ -230,9 +230,9 @@ fn latencies_of_two_levels_and_their_wires_add_up() {
     request.send_at(10, MemRequest::read(1, 0, 1));
     let (sent, fetch) = bench.receive(&below);
     assert_eq!(sent, 10 + 2 + 11 + 4);
-    answer.send_at(50, fetch.answer(Level::Dram));
+    answer.send_at(50, fetch.answer(Level::DRAM));
     let (cycle, got) = bench.receive(&response);
-    assert_eq!((cycle, got.level), (50 + 6 + 11 + 3, Level::Dram));
+    assert_eq!((cycle, got.level), (50 + 6 + 11 + 3, Level::DRAM));
     // Displaced from the first level by its write, the line is still in the second.
     request.send_at(100, MemRequest::write(2, 0, 1));
     let (cycle, got) = bench.receive(&response);

@@ -9,7 +9,7 @@ fn write_evict_sends_writes_down_and_drops_the_copy() {
     rig.write_at(start, 1, 0, 0b110);
     let write = rig.below_at(start + 2, RequestKind::Write, 0, 0b110);
     rig.answer_at(start + 30, &write);
-    rig.above_at(start + 33, 1, Level::Dram);
+    rig.above_at(start + 33, 1, Level::DRAM);
     rig.read_at(start + 40, 2, 0);
     rig.below_at(start + 42, RequestKind::Read, 0, ALL);
     assert_eq!((rig.count("write_evictions"), rig.count("misses")), (1, 2));
@@ -21,7 +21,7 @@ fn a_write_miss_allocates_nothing_under_write_evict() {
     rig.write_at(10, 1, 0, ALL);
     let write = rig.below_at(12, RequestKind::Write, 0, ALL);
     rig.answer_at(20, &write);
-    rig.above_at(23, 1, Level::Dram);
+    rig.above_at(23, 1, Level::DRAM);
     rig.read_at(30, 2, 0);
     rig.below_at(32, RequestKind::Read, 0, ALL);
 }
@@ -38,13 +38,13 @@ fn a_store_to_a_line_in_flight_keeps_it_from_being_installed() {
         let new = rig.below_at(14, RequestKind::Read, 0, ALL);
         rig.answer_at(20, &old);
         rig.answer_at(21, &write);
-        rig.above_at(23, 1, Level::Dram);
-        rig.above_at(24, 2, Level::Dram);
+        rig.above_at(23, 1, Level::DRAM);
+        rig.above_at(24, 2, Level::DRAM);
         // Still in flight for the second MSHR: a read joins that one.
         rig.read_at(30, 4, 0);
         rig.answer_at(40, &new);
-        rig.above_at(43, 3, Level::Dram);
-        rig.above_at(44, 4, Level::Dram);
+        rig.above_at(43, 3, Level::DRAM);
+        rig.above_at(44, 4, Level::DRAM);
         rig.read_at(50, 5, 0);
         rig.above_at(55, 5, Level::L1);
         assert_eq!(rig.count("fills_not_installed"), 1);
@@ -62,12 +62,12 @@ fn write_back_keeps_words_and_copies_back_the_dirty_ones() {
     rig.request.send_at(30, MemRequest::read(3, 0, 0b100));
     let rest = rig.below_at(32, RequestKind::Read, 0, !0b11);
     rig.answer_at(40, &rest);
-    rig.above_at(43, 3, Level::Dram);
+    rig.above_at(43, 3, Level::DRAM);
     // Two more lines of the set displace it; the copy-back goes ahead of the miss.
     rig.read_at(50, 4, 256);
     let fetch = rig.below_at(52, RequestKind::Read, 256, ALL);
     rig.answer_at(60, &fetch);
-    rig.above_at(63, 4, Level::Dram);
+    rig.above_at(63, 4, Level::DRAM);
     rig.read_at(70, 5, 512);
     rig.below_at(72, RequestKind::CopyBack, 0, 0b11);
     rig.below_at(73, RequestKind::Read, 512, ALL);
@@ -99,7 +99,7 @@ fn atomics_execute_at_one_per_cycle_and_leave_the_line_dirty() {
     rig.atomic_at(10, 1, 0);
     let fetch = rig.below_at(12, RequestKind::Read, 0, ALL);
     rig.answer_at(20, &fetch);
-    rig.above_at(23 + 4, 1, Level::Dram);
+    rig.above_at(23 + 4, 1, Level::DRAM);
     rig.atomic_at(40, 2, 0);
     rig.atomic_at(41, 3, 0);
     rig.read_at(42, 4, 0);
@@ -121,7 +121,7 @@ fn forwarded_atomics_drop_the_copy() {
     rig.atomic_at(start, 1, 0);
     let atomic = rig.below_at(start + 2, RequestKind::Atomic, 0, 1);
     rig.answer_at(start + 20, &atomic);
-    let answer = rig.above_at(start + 23, 1, Level::Dram);
+    let answer = rig.above_at(start + 23, 1, Level::DRAM);
     assert_eq!(answer.kind, RequestKind::Atomic);
     rig.read_at(start + 30, 2, 0);
     rig.below_at(start + 32, RequestKind::Read, 0, ALL);
@@ -155,7 +155,7 @@ fn bypassing_requests_pass_an_l1_but_not_an_l2() {
     rig.request.send_at(10, bypass);
     let passed = rig.below_at(12, RequestKind::Read, 0, 0b1000);
     rig.answer_at(20, &passed);
-    rig.above_at(23, 1, Level::Dram);
+    rig.above_at(23, 1, Level::DRAM);
     rig.read_at(30, 2, 0);
     rig.below_at(32, RequestKind::Read, 0, ALL);
 
@@ -181,7 +181,7 @@ fn a_write_without_fetch_waits_for_readers_that_a_passing_request_overtook() {
     let fetch = rig.below_at(12, RequestKind::Read, 0, ALL);
     rig.below_at(13, RequestKind::CopyBack, 0, 1);
     rig.answer_at(30, &fetch);
-    rig.above_at(33, 1, Level::Dram);
+    rig.above_at(33, 1, Level::DRAM);
     rig.above_at(34 + 5, 2, Level::L1);
     assert_eq!(rig.count("blocked_line_busy"), 34 - 12);
 }
@@ -228,13 +228,13 @@ fn the_write_sequence_of_a_response_is_that_of_its_place_in_order() {
         20,
         MemResponse {
             write_sequence: 4,
-            ..fetch.answer(Level::Dram)
+            ..fetch.answer(Level::DRAM)
         },
     );
     let sequences = [
-        (23, 1, Level::Dram),
+        (23, 1, Level::DRAM),
         (24, 2, Level::L2),
-        (25, 3, Level::Dram),
+        (25, 3, Level::DRAM),
     ]
     .map(|(cycle, id, level)| rig.above_at(cycle, id, level).write_sequence);
     assert_eq!(sequences, [4, 7, 7]);

@@ -31,7 +31,7 @@ fn cache() -> CoalescedCacheSpec {
     }
 }
 
-fn spec() -> IccSpec {
+pub(crate) fn spec() -> IccSpec {
     IccSpec {
         up_ports: 5,
         line_bytes: 128,

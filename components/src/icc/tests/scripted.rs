@@ -127,7 +127,7 @@ fn every_stage_takes_the_documented_cycles() {
     }
     // A hit is at the unit 2 cycles after it was readable: one here, one on the wire.
     rig.above[4].0.send_at(30, read(9, A));
-    let hit = read(9, A).answer(Level::Coalesced);
+    let hit = read(9, A).answer(Level::COALESCED);
     rig.bench.expect_at(&rig.above[4].1, 31, &hit);
 }
 

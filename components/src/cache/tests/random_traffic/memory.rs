@@ -58,7 +58,7 @@ impl Memory {
         if request.kind.wants_response() {
             let answer = MemResponse {
                 write_sequence: line.write_sequence,
-                ..request.answer(Level::Dram)
+                ..request.answer(Level::DRAM)
             };
             let due = now + 1 + mix(self.seed, count) % self.delay_max;
             // Requests for one line of this level are answered in order, others in any.
