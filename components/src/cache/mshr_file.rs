@@ -160,7 +160,7 @@ impl MshrFile {
         let chains = (entries * 2).next_power_of_two();
         Self {
             entries: IdTable::with_capacity(entries as usize),
-            waiters: vec![VecDeque::new(); entries as usize],
+            waiters: (0..entries).map(|_| VecDeque::new()).collect(),
             merges,
             closed: 0,
             chains: vec![None; chains as usize],

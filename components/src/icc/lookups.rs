@@ -88,6 +88,11 @@ impl IccUnit {
         self.merges(request) && cache.is_some_and(|c| c.serve_bypassing || !bypasses)
     }
 
+    /// Whether there is a slot for another request.
+    fn has_slot(&self) -> bool {
+        self.slots.len() < self.spec.outstanding as usize
+    }
+
     /// The up port whose request is taken next, if one can be.
     pub(super) fn next_port(&self, ctx: &Context<'_>) -> Option<u32> {
         let hits = self.spec.coalesced_cache.as_ref();
@@ -95,12 +100,11 @@ impl IccUnit {
         if hits_full || self.requests.len() > self.spec.request_delay() as usize {
             return None;
         }
-        let full = self.slots.len() >= self.spec.outstanding as usize;
         (self.first..self.spec.up_ports)
             .chain(0..self.first)
             .find(|port| {
                 let request = self.up[*port as usize].request.peek(ctx);
-                request.is_some_and(|r| !r.kind.wants_response() || !full)
+                request.is_some_and(|r| !r.kind.wants_response() || self.has_slot())
             })
     }
 
