@@ -9,7 +9,7 @@ use super::replacement::Replacement;
 use super::set_index::SetHash;
 use super::tag_array::Geometry;
 use crate::interleave::Interleave;
-use crate::memory::{LINE_BYTES_MAX, Level};
+use crate::memory::{Level, check_line_bytes};
 
 /// Most lines of one cache: about 0.8 GB of host memory.
 const LINES_MAX: u64 = 1 << 24;
@@ -371,13 +371,10 @@ impl CacheSpec {
         )?;
         let forwards = self.atomics == AtomicPolicy::Forward;
         if let Some(halves) = &self.halves {
-            SpecError::require((2..=4).contains(&halves.count), "halves.count", || {
-                format!("{} parts are not 2 to 4", halves.count)
-            })?;
-            let by_slots = halves.by != HalfBy::WavefrontSlots { consecutive: 0 };
-            SpecError::require(by_slots, "halves.by.consecutive", || {
-                "at least one wavefront slot belongs to a part".to_owned()
-            })?;
+            SpecError::in_range("halves.count", halves.count, 2..=4)?;
+            if let HalfBy::WavefrontSlots { consecutive } = halves.by {
+                SpecError::in_range("halves.by.consecutive", consecutive, 1..)?;
+            }
             SpecError::require(evicts && forwards, "halves", || {
                 "parts need `write: WriteEvict` and `atomics: Forward`".to_owned()
             })?;
@@ -387,10 +384,7 @@ impl CacheSpec {
             })?;
         }
         if let Some(victims) = &self.victim_cache {
-            let range = 1..=ENTRIES_MAX;
-            SpecError::require(range.contains(&victims.lines), "victim_cache.lines", || {
-                format!("{} is not within 1 to {ENTRIES_MAX}", victims.lines)
-            })?;
+            SpecError::in_range("victim_cache.lines", victims.lines, 1..=ENTRIES_MAX)?;
             let clean = !matches!(self.write, WritePolicy::WriteBack { .. });
             SpecError::require(clean && forwards, "victim_cache", || {
                 "it takes clean lines only: no `WriteBack`, and `atomics: Forward`".to_owned()
@@ -400,16 +394,7 @@ impl CacheSpec {
     }
 
     fn check_numbers(&self) -> Result<(), SpecError> {
-        SpecError::require(
-            self.line_bytes.is_power_of_two() && (4..=LINE_BYTES_MAX).contains(&self.line_bytes),
-            "line_bytes",
-            || {
-                format!(
-                    "{} is not a power of two from 4 to {LINE_BYTES_MAX}",
-                    self.line_bytes
-                )
-            },
-        )?;
+        check_line_bytes("line_bytes", self.line_bytes)?;
         let counts = [
             ("ways", self.ways, 1),
             ("mshr_entries", self.mshr_entries, 1),
@@ -439,9 +424,7 @@ impl CacheSpec {
             ),
         ];
         for (field, value, least) in counts {
-            SpecError::require((least..=ENTRIES_MAX).contains(&value), field, || {
-                format!("{value} is not within {least} to {ENTRIES_MAX}")
-            })?;
+            SpecError::in_range(field, value, least..=ENTRIES_MAX)?;
         }
         let waiters = u64::from(self.mshr_entries) * u64::from(self.mshr_merges);
         SpecError::require(waiters <= WAITERS_MAX, "mshr_merges", || {

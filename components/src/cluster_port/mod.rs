@@ -34,7 +34,7 @@
 //! compute units.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,9 @@ const UP_PORTS_MAX: u32 = 1 << 12;
 
 /// Most entries of each buffer and of the table.
 const DEPTH_MAX: u32 = Id::PLACES_MAX as u32;
+
+/// Most cycles through the port.
+const CYCLES_MAX: u32 = 1 << 16;
 
 /// Most up ports of a response bus that reaches all at once.
 const BROADCAST_PORTS_MAX: u32 = 128;
@@ -128,17 +131,13 @@ impl Kind for ClusterPort {
     type Spec = ClusterPortSpec;
 
     fn build(spec: ClusterPortSpec, _environment: &Environment) -> Result<Self, SpecError> {
-        let range = |field: &str, value: u32, high: u32| {
-            SpecError::require((1..=high).contains(&value), field, || {
-                format!("{value} is outside 1..={high}")
-            })
-        };
-        range("up_ports", spec.up_ports, UP_PORTS_MAX)?;
-        range("injection_depth", spec.injection_depth, DEPTH_MAX)?;
-        range("response_depth", spec.response_depth, DEPTH_MAX)?;
-        range("request_cycles", spec.request_cycles, 1 << 16)?;
-        range("response_cycles", spec.response_cycles, 1 << 16)?;
-        range("outstanding", spec.outstanding, DEPTH_MAX)?;
+        let range = SpecError::in_range;
+        range("up_ports", spec.up_ports, 1..=UP_PORTS_MAX)?;
+        range("injection_depth", spec.injection_depth, 1..=DEPTH_MAX)?;
+        range("response_depth", spec.response_depth, 1..=DEPTH_MAX)?;
+        range("request_cycles", spec.request_cycles, 1..=CYCLES_MAX)?;
+        range("response_cycles", spec.response_cycles, 1..=CYCLES_MAX)?;
+        range("outstanding", spec.outstanding, 1..=DEPTH_MAX)?;
         SpecError::require(
             !spec.broadcast || spec.up_ports <= BROADCAST_PORTS_MAX,
             "broadcast",
@@ -391,16 +390,20 @@ impl ClusterPort {
         self.counters.taken[port] += 1;
     }
 
+    /// Whether there is an entry for another request.
+    fn has_entry(&self) -> bool {
+        self.entries.len() < self.spec.outstanding as usize
+    }
+
     /// The up port whose request is taken next, if one can be.
     fn next_port(&self, ctx: &Context<'_>) -> Option<usize> {
         if self.injection.len() >= self.spec.injection_depth as usize {
             return None;
         }
-        let full = self.entries.len() >= self.spec.outstanding as usize;
         let n = self.up.len();
         (self.first..n).chain(0..self.first).find(|port| {
             let request = self.up[*port].request.peek(ctx);
-            request.is_some_and(|r| !r.kind.wants_response() || !full)
+            request.is_some_and(|r| !r.kind.wants_response() || self.has_entry())
         })
     }
 

@@ -112,12 +112,8 @@ impl Kind for Gmu {
     type Spec = GmuSpec;
 
     fn build(spec: GmuSpec, _environment: &Environment) -> Result<Self, SpecError> {
-        SpecError::require(spec.hardware_queues > 0, "hardware_queues", || {
-            "0 queues run no kernel; at least 1 is needed".to_owned()
-        })?;
-        SpecError::require(spec.queue_depth > 0, "queue_depth", || {
-            "a queue of depth 0 holds no kernel; at least 1 is needed".to_owned()
-        })?;
+        SpecError::in_range("hardware_queues", spec.hardware_queues, 1..)?;
+        SpecError::in_range("queue_depth", spec.queue_depth, 1..)?;
         let queued = u64::from(spec.hardware_queues).saturating_mul(u64::from(spec.queue_depth));
         let total = queued.saturating_add(u64::from(spec.pending_kernels));
         SpecError::require(total <= KERNELS_MAX, "", || {

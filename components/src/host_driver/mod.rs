@@ -178,11 +178,7 @@ impl Kind for HostDriver {
     type Spec = HostDriverSpec;
 
     fn build(spec: HostDriverSpec, environment: &Environment) -> Result<Self, SpecError> {
-        SpecError::require(
-            spec.copy_bytes_per_cycle > 0,
-            "copy_bytes_per_cycle",
-            || "0 bytes per cycle never end a copy; at least 1 is needed".to_owned(),
-        )?;
+        SpecError::in_range("copy_bytes_per_cycle", spec.copy_bytes_per_cycle, 1..)?;
         let program = environment.resource::<Program>().ok_or_else(|| {
             SpecError::at(
                 "",

@@ -41,15 +41,10 @@ pub struct WorkGroupSchedulerSpec {
 impl WorkGroupSchedulerSpec {
     /// Checks every number.
     pub(super) fn check(&self) -> Result<(), SpecError> {
-        let positive = |field, value: u32| {
-            SpecError::require(value > 0, field, || {
-                "at least 1 is needed, not 0".to_owned()
-            })
-        };
-        positive("clusters", self.clusters)?;
-        positive("units_per_cluster", self.units_per_cluster)?;
-        positive("dispatches_per_cycle", self.dispatches_per_cycle)?;
-        positive("kernel_slots", self.kernel_slots)?;
+        SpecError::in_range("clusters", self.clusters, 1..)?;
+        SpecError::in_range("units_per_cluster", self.units_per_cluster, 1..)?;
+        SpecError::in_range("dispatches_per_cycle", self.dispatches_per_cycle, 1..)?;
+        SpecError::in_range("kernel_slots", self.kernel_slots, 1..)?;
         let units = u64::from(self.clusters) * u64::from(self.units_per_cluster);
         SpecError::require(units <= UNITS_MAX, "clusters", || {
             format!(

@@ -122,7 +122,7 @@ fn a_unit_without_a_program_or_with_odd_numbers_is_refused() {
         refusal(odd, &environment),
         (
             "wavefront_slots".to_owned(),
-            "65 is outside 1 to 64".to_owned()
+            "65, expected 1 to 64".to_owned()
         )
     );
     let mut odd = spec();
