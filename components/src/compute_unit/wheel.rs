@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
+const NONE: u32 = u32::MAX;
+
 /// What becomes true at a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Event {
@@ -20,13 +22,21 @@ pub(super) enum Event {
     },
 }
 
-/// A timing wheel: a ring of lists, which keep their memory, with a bit per occupied cycle.
+#[derive(Clone, Copy)]
+struct Entry {
+    event: Event,
+    next: u32,
+}
+
+/// A timing wheel: a ring of lists over a slab of entries, with a bit per occupied cycle.
 ///
-/// The owner takes the events of every cycle that has any, so that an event never survives a turn
+/// The owner takes the events of every cycle that has any, so that an entry never survives a turn
 /// of the wheel.
 pub(super) struct Wheel {
-    events: Box<[Vec<Event>]>,
+    heads: Box<[u32]>,
     occupied: Box<[u64]>,
+    entries: Vec<Entry>,
+    free: u32,
 }
 
 impl Wheel {
@@ -34,44 +44,64 @@ impl Wheel {
     pub(super) fn new(horizon: u64) -> Self {
         let slots = (horizon + 1).next_power_of_two().max(64) as usize;
         Self {
-            events: vec![Vec::new(); slots].into(),
+            heads: vec![NONE; slots].into(),
             occupied: vec![0; slots / 64].into(),
+            entries: Vec::new(),
+            free: NONE,
         }
     }
 
     #[inline]
     fn slot(&self, cycle: Cycle) -> usize {
-        cycle as usize & (self.events.len() - 1)
+        cycle as usize & (self.heads.len() - 1)
     }
 
     /// Files an event `delay` (at least 1) cycles after `now`.
     #[inline]
     pub(super) fn push(&mut self, now: Cycle, delay: u64, event: Event) {
-        debug_assert!(delay >= 1 && delay < self.events.len() as u64);
+        debug_assert!(delay >= 1 && delay < self.heads.len() as u64);
         self.put(self.slot(now + delay), event);
     }
 
     #[inline]
     fn put(&mut self, slot: usize, event: Event) {
-        self.events[slot].push(event);
+        let entry = Entry {
+            event,
+            next: self.heads[slot],
+        };
+        let index = self.free;
+        if index == NONE {
+            self.heads[slot] = self.entries.len() as u32;
+            self.entries.push(entry);
+        } else {
+            self.free = self.entries[index as usize].next;
+            self.entries[index as usize] = entry;
+            self.heads[slot] = index;
+        }
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Takes one event of cycle `now`, the one that was filed last.
+    /// Takes one event of cycle `now`.
     #[inline]
     pub(super) fn pop(&mut self, now: Cycle) -> Option<Event> {
         let slot = self.slot(now);
-        let events = &mut self.events[slot];
-        let event = events.pop()?;
-        if events.is_empty() {
+        let index = self.heads[slot];
+        if index == NONE {
+            return None;
+        }
+        let entry = self.entries[index as usize];
+        self.heads[slot] = entry.next;
+        if entry.next == NONE {
             self.occupied[slot / 64] &= !(1 << (slot % 64));
         }
-        Some(event)
+        self.entries[index as usize].next = self.free;
+        self.free = index;
+        Some(entry.event)
     }
 
     /// The first cycle after `now` (whose events are taken) that has an event.
     pub(super) fn next_after(&self, now: Cycle) -> Option<Cycle> {
-        let turn = self.events.len() as u64;
+        let turn = self.heads.len() as u64;
         let start = (now + 1) % turn;
         let words = self.occupied.len();
         let (first, bit) = ((start / 64) as usize, start % 64);
@@ -96,22 +126,30 @@ impl Wheel {
         state.field_as("events", self, Self::save, Self::load);
     }
 
-    /// Per occupied slot its events, the one to be taken first last.
+    /// Per occupied slot its events in the order in which they will be taken.
     fn save(&self) -> Vec<(u32, Vec<Event>)> {
-        let slots = (0_u32..).zip(&self.events);
-        let occupied = slots.filter(|(_, events)| !events.is_empty());
+        let occupied = (0..self.heads.len()).filter(|slot| self.heads[*slot] != NONE);
+        let events = |slot: usize| {
+            let mut next = self.heads[slot];
+            std::iter::from_fn(move || {
+                let entry = self.entries.get(next as usize)?;
+                next = entry.next;
+                Some(entry.event)
+            })
+        };
         occupied
-            .map(|(slot, events)| (slot, events.clone()))
+            .map(|slot| (slot as u32, events(slot).collect()))
             .collect()
     }
 
     fn load(&mut self, saved: Vec<(u32, Vec<Event>)>) -> Result<(), String> {
-        *self = Self::new(self.events.len() as u64 - 1);
+        *self = Self::new(self.heads.len() as u64 - 1);
         for (slot, events) in saved {
-            if slot as usize >= self.events.len() {
+            if slot as usize >= self.heads.len() {
                 return Err(format!("slot {slot} is beyond the horizon"));
             }
-            for event in events {
+            // The last one pushed is taken first.
+            for event in events.into_iter().rev() {
                 self.put(slot as usize, event);
             }
         }
