@@ -3,9 +3,10 @@
 
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, InstanceStatistics, Link, Order};
+use warpweave_random::nth;
 
 use super::dispatcher::Dispatcher;
-use super::random_memory::{RandomMemory, random};
+use super::random_memory::RandomMemory;
 use super::*;
 use crate::launch::DispatchMaster;
 
@@ -106,7 +107,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         (0u64..4000).prop_map(|address| [address; LANES]),
         (0u64..4000, 0u64..80).prop_map(|(base, step)| strided(base, step)),
         (0u64..1000, any::<u64>()).prop_map(|(base, seed)| {
-            std::array::from_fn(|lane| base + random(seed, lane as u64) % 3000)
+            std::array::from_fn(|lane| base + nth(seed, lane as u64) % 3000)
         }),
     ];
     let memory =

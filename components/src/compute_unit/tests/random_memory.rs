@@ -2,21 +2,18 @@
 
 use std::collections::VecDeque;
 
+use warpweave_random::Dice;
+
 use super::*;
 use crate::memory::MemSlave;
-
-/// A function of (seed, count).
-pub(super) fn random(seed: u64, count: u64) -> u64 {
-    let mut z = (seed.rotate_left(32) ^ count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ z >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z ^ z >> 29
-}
 
 /// Answers each request once, after a random delay and in any order, and refuses requests for
 /// some stretches of time.
 pub(super) struct RandomMemory {
     up: MemSlave,
-    seed: u64,
+    /// Stretches of time in which no request is taken.
+    refusals: Dice,
+    delays: Dice,
     delay_max: u64,
     waiting: VecDeque<(Cycle, MemResponse)>,
     log: Log<MemRequest>,
@@ -27,7 +24,8 @@ impl RandomMemory {
     pub(super) fn new(seed: u64, delay_max: u64, log: Log<MemRequest>) -> Self {
         Self {
             up: MemSlave::default(),
-            seed,
+            refusals: Dice::new(seed, "refusals"),
+            delays: Dice::new(seed, "delays"),
             delay_max,
             waiting: VecDeque::new(),
             log,
@@ -36,7 +34,7 @@ impl RandomMemory {
     }
 
     fn refuses(&self, cycle: Cycle) -> bool {
-        random(self.seed, cycle / 8).is_multiple_of(4)
+        self.refusals.chance(cycle / 8, 4)
     }
 }
 
@@ -61,7 +59,7 @@ impl Component for RandomMemory {
             next = Next::Until((now / 8 + 1) * 8);
         } else {
             while let Some(request) = self.up.request.pop(ctx) {
-                let due = now + 1 + random(self.seed, self.received) % self.delay_max;
+                let due = now + 1 + self.delays.below(self.received, self.delay_max);
                 self.received += 1;
                 let place = self.waiting.partition_point(|(at, _)| *at <= due);
                 self.waiting.insert(place, (due, request.answer(Level::L2)));

@@ -42,22 +42,7 @@ fn verdict(spec: IccSpec, fault: Fault) -> Result<(), String> {
     wire("icc.down".to_owned(), "saboteur.unit_down".to_owned());
     wire("saboteur.down".to_owned(), "checker.unit_down".to_owned());
     wire("checker.down".to_owned(), "memory.up".to_owned());
-    let mut sinks: Vec<Sink<MemResponse>> = Vec::new();
-    for (port, requests) in traffic.requests.iter().enumerate() {
-        let source = bench.source(&format!("checker.up[{port}].request"));
-        for (id, &(cycle, line, kind, words, flags)) in requests.iter().enumerate() {
-            let read = MemRequest::read(id as u32, line * 128, words);
-            source.send_at(
-                1 + cycle,
-                MemRequest {
-                    kind,
-                    flags,
-                    ..read
-                },
-            );
-        }
-        sinks.push(bench.sink(&format!("checker.up[{port}].response")));
-    }
+    let _sinks = traffic.send(&mut bench);
     if let Outcome::Failed(message) = bench.run_for(6_000) {
         return Err(message);
     }

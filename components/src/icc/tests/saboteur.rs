@@ -1,6 +1,7 @@
 //! What makes a unit a broken one.
 
-use super::tagged_memory::scramble;
+use warpweave_random::Dice;
+
 use super::*;
 
 /// What goes wrong, at some of the messages that it can happen to.
@@ -32,6 +33,7 @@ pub(super) enum Fault {
 /// Stands between the unit and the checker, and together with the unit is the broken one.
 pub(super) struct Saboteur {
     fault: Fault,
+    dice: Dice,
     up: Vec<MemSlave>,
     unit_up: Vec<MemMaster>,
     unit_down: MemSlave,
@@ -48,6 +50,7 @@ impl Saboteur {
     pub(super) fn new(fault: Fault, ports: u32) -> Self {
         Self {
             fault,
+            dice: Dice::new(0, "faults"),
             up: (0..ports).map(|_| MemSlave::default()).collect(),
             unit_up: (0..ports).map(|_| MemMaster::default()).collect(),
             unit_down: MemSlave::default(),
@@ -62,7 +65,7 @@ impl Saboteur {
     fn strikes(&mut self, fault: Fault, can: bool) -> bool {
         let chance = fault == self.fault && can;
         self.chances += u64::from(chance);
-        chance && scramble(self.chances).is_multiple_of(4)
+        chance && self.dice.chance(self.chances, 4)
     }
 
     /// What becomes of an answer of the unit to `port`: who gets what.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use warpweave_random::Dice;
+
 use super::*;
 
 /// A memory that orders requests as they come, answers in any order, and numbers lines by the
@@ -11,30 +13,23 @@ pub(super) struct TaggedMemory {
     newest: BTreeMap<u64, u32>,
     answers: BTreeMap<(Cycle, u64), MemResponse>,
     count: u64,
-    seed: u64,
-    /// Of 16 cycles, how many take no request.
-    stalls: u64,
-    /// Longest time to answer.
-    slowest: u64,
+    /// Cycles in which no request is taken, so many of 16.
+    stalls: (Dice, u32),
+    /// How long answers take, and the longest time.
+    delays: (Dice, u64),
     /// Answers know of no write, as those of a memory below a cache that evicts.
     pub(super) forgets: bool,
 }
 
-pub(super) fn scramble(n: u64) -> u64 {
-    let n = (n ^ n >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (n ^ n >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20
-}
-
 impl TaggedMemory {
-    pub(super) fn new(seed: u64, stalls: u64, slowest: u64) -> Self {
+    pub(super) fn new(seed: u64, stalls: u32, slowest: u64) -> Self {
         Self {
             up: MemSlave::default(),
             newest: BTreeMap::new(),
             answers: BTreeMap::new(),
             count: 0,
-            seed,
-            stalls,
-            slowest,
+            stalls: (Dice::new(seed, "stalls"), stalls),
+            delays: (Dice::new(seed, "delays"), slowest),
             forgets: false,
         }
     }
@@ -54,7 +49,8 @@ impl Component for TaggedMemory {
                 entry.remove();
             }
         }
-        if scramble(now + (self.seed << 20)) & 15 >= self.stalls
+        let (dice, sixteenths) = self.stalls;
+        if !dice.chance(now, sixteenths)
             && let Some(request) = self.up.request.pop(ctx)
         {
             let newest = self.newest.entry(request.line).or_default();
@@ -63,7 +59,8 @@ impl Component for TaggedMemory {
             }
             if request.kind.wants_response() {
                 self.count += 1;
-                let delay = scramble(self.count ^ self.seed << 32) % self.slowest;
+                let (dice, slowest) = self.delays;
+                let delay = dice.below(self.count, slowest);
                 let write_sequence = if self.forgets { 0 } else { *newest };
                 let answer = MemResponse {
                     write_sequence,

@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, InstanceStatistics, Order};
+use warpweave_random::Dice;
 
 use super::reborn::Reborn;
-use super::tagged_memory::{TaggedMemory, scramble};
+use super::tagged_memory::TaggedMemory;
 use super::*;
 use crate::icc::checker::{CoalescingChecker, CoalescingCheckerSpec};
 
@@ -13,11 +14,31 @@ pub(super) struct Traffic {
     /// Per port: cycle, line, kind, words, flags.
     pub(super) requests: Vec<Vec<(Cycle, u64, RequestKind, u32, u8)>>,
     pub(super) seed: u64,
-    pub(super) memory_stalls: u64,
+    pub(super) memory_stalls: u32,
     unit_stalls: u32,
     pub(super) slowest: u64,
     /// The memory keeps no numbers of writes.
     forgets: bool,
+}
+
+impl Traffic {
+    /// Sends every request to the checker; where its answers come.
+    pub(super) fn send(&self, bench: &mut TestBench) -> Vec<Sink<MemResponse>> {
+        let mut sinks = Vec::new();
+        for (port, requests) in self.requests.iter().enumerate() {
+            let source = bench.source(&format!("checker.up[{port}].request"));
+            for (id, &(cycle, line, kind, words, flags)) in requests.iter().enumerate() {
+                let request = MemRequest {
+                    kind,
+                    flags,
+                    ..MemRequest::read(id as u32, line * 128, words)
+                };
+                source.send_at(1 + cycle, request);
+            }
+            sinks.push(bench.sink(&format!("checker.up[{port}].response")));
+        }
+        sinks
+    }
 }
 
 type Outcome = (
@@ -66,23 +87,9 @@ fn run(
     }
     wire("icc.down".to_owned(), "checker.unit_down");
     wire("checker.down".to_owned(), "memory.up");
-    let mut sinks = Vec::new();
-    for (port, requests) in traffic.requests.iter().enumerate() {
-        let source = bench.source(&format!("checker.up[{port}].request"));
-        for (id, &(cycle, line, kind, words, flags)) in requests.iter().enumerate() {
-            let read = MemRequest::read(id as u32, line * 128, words);
-            source.send_at(
-                1 + cycle,
-                MemRequest {
-                    kind,
-                    flags,
-                    ..read
-                },
-            );
-        }
-        let sink = bench.sink::<MemResponse>(&format!("checker.up[{port}].response"));
-        sink.stall_randomly(port as u64 + traffic.seed, traffic.unit_stalls);
-        sinks.push(sink);
+    let sinks = traffic.send(&mut bench);
+    for (port, sink) in (0..).zip(&sinks) {
+        sink.stall_randomly(port + traffic.seed, traffic.unit_stalls);
     }
     bench.step(6_000);
     let (mut icc, checker) = (bench.statistics("icc"), bench.statistics("checker"));
@@ -170,7 +177,7 @@ fn traffic() -> impl Strategy<Value = Traffic> {
     (
         prop::collection::vec(request, 0..120),
         any::<u16>(),
-        0u64..13,
+        0u32..13,
         0u32..13,
         1u64..60,
         any::<bool>(),
@@ -243,13 +250,13 @@ proptest! {
 /// Many reads and writes of few lines by all units, at once.
 pub(super) fn dense() -> Traffic {
     let port = |port: u64| {
+        let (kinds, lines) = (Dice::new(port, "kinds"), Dice::new(port, "lines"));
         let request = |n: u64| {
-            let kind = if scramble(n * 31 + port).is_multiple_of(5) {
-                RequestKind::Write
-            } else {
-                RequestKind::Read
+            let kind = match kinds.below(n, 5) {
+                0 => RequestKind::Write,
+                _ => RequestKind::Read,
             };
-            (n * 2, scramble(n * 7 + port) % 6, kind, u32::MAX, 0)
+            (n * 2, lines.below(n, 6), kind, u32::MAX, 0)
         };
         (0..200).map(request).collect()
     };

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use warpweave_random::nth;
+
 use super::*;
 use crate::launch::DispatchSlave;
 
@@ -50,10 +52,8 @@ impl FakeUnit {
         assert!(resident().map(|s| s.3).sum::<u32>() <= self.limits.local_memory_bytes);
         let registers = |s: &KernelShape| u64::from(s.1) * self.limits.registers_per_wavefront(s.2);
         assert!(resident().map(registers).sum::<u64>() <= u64::from(self.limits.registers));
-        let mut z = self.seed ^ u64::from(self.number) << 40 ^ self.received;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let at = cycle + 1 + (z >> 32) % 23;
+        let count = u64::from(self.number) << 32 | self.received;
+        let at = cycle + 1 + nth(self.seed, count) % 23;
         self.due.push((Reverse(at), Reverse(self.received), answer));
     }
 }

@@ -1,5 +1,7 @@
 //! Policies alone.
 
+use warpweave_random::nth;
+
 use super::*;
 
 /// A machine of units that hold `contexts` work-groups each, driven by a policy.
@@ -218,11 +220,13 @@ proptest! {
         let policy = if pairs { WorkGroupPolicy::DistributedBlock } else { WorkGroupPolicy::Distributed };
         let machine = Machine { clusters, units_per_cluster };
         let mut bare = Bare::new(policy, machine, contexts, work_groups);
-        let mut seed = seed;
         let mut next: Vec<u32> = (0..clusters)
             .map(|c| (0..c).map(|c| work_groups / clusters + u32::from(c < work_groups % clusters)).sum())
             .collect();
-        while bare.left > 0 || bare.contents.iter().any(|c| !c.is_empty()) {
+        for turn in 0.. {
+            if bare.left == 0 && bare.contents.iter().all(Vec::is_empty) {
+                break;
+            }
             loop {
                 let before: Vec<_> = bare.contents.iter().map(Vec::len).collect();
                 let expected: Vec<_> = (0..clusters).map(|c| first_open(policy, machine, &bare, Some(c))).collect();
@@ -240,8 +244,7 @@ proptest! {
             }
             let busy: Vec<usize> = (0..bare.contents.len()).filter(|&u| !bare.contents[u].is_empty()).collect();
             prop_assert!(!busy.is_empty(), "work-groups left and an empty machine");
-            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            let unit = busy[(seed >> 33) as usize % busy.len()];
+            let unit = busy[nth(seed, turn) as usize % busy.len()];
             let work_group = bare.contents[unit][0];
             bare.end(unit, work_group);
         }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use crate::cache::policy::{FetchGranularity, PolicySpec, ReuseBypass, StaticBypass};
+use crate::cache::tests::l1;
 use crate::cache::*;
 
 /// A whole random case.
@@ -185,16 +186,6 @@ fn spec() -> impl Strategy<Value = CacheSpec> {
                 size_bytes: sizes.0 * sizes.1 * sizes.2,
                 line_bytes: sizes.2,
                 ways: sizes.1,
-                interleave: None,
-                set_hash: SetHash::Modulo,
-                halves: None,
-                sector_bytes: None,
-                below_line_bytes: None,
-                banks: None,
-                victim_cache: None,
-                policies: Vec::new(),
-                write_allocate: None,
-                replacement: Replacement::Lru,
                 allocate: policies.1,
                 write: policies.0,
                 atomics: policies.2,
@@ -206,6 +197,7 @@ fn spec() -> impl Strategy<Value = CacheSpec> {
                 miss_latency_cycles: times.1,
                 fill_latency_cycles: times.2,
                 responses_per_cycle: times.3,
+                ..l1()
             };
             if let Some(features) = features {
                 features.add_to(&mut spec);

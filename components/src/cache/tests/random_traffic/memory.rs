@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use warpweave_random::Dice;
 
 use super::place;
 use crate::cache::*;
@@ -30,18 +31,14 @@ pub(super) struct Memory {
     pub(super) line_bytes: u32,
     /// Bytes of the lines that requests are answered in order for.
     pub(super) order_bytes: u32,
-    pub(super) seed: u64,
+    /// How long answers take, below `delay_max` cycles.
+    pub(super) delays: Dice,
     pub(super) delay_max: u64,
+    /// Cycles in which no request is taken: one of three.
+    pub(super) stalls: Dice,
     pub(super) record: Arc<Mutex<Record>>,
     pub(super) pending: Vec<(Cycle, MemResponse)>,
     pub(super) up: MemSlave,
-}
-
-fn mix(seed: u64, n: u64) -> u64 {
-    let mut z = (seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(n);
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 impl Memory {
@@ -60,7 +57,7 @@ impl Memory {
                 write_sequence: line.write_sequence,
                 ..request.answer(Level::DRAM)
             };
-            let due = now + 1 + mix(self.seed, count) % self.delay_max;
+            let due = now + 1 + self.delays.below(count, self.delay_max);
             // Requests for one line of this level are answered in order, others in any.
             let ordered = request.line & !u64::from(self.order_bytes - 1);
             let last = record.answered.entry(ordered).or_default();
@@ -85,7 +82,7 @@ impl Component for Memory {
             }
             self.pending.remove(0);
         }
-        if !mix(self.seed, now).is_multiple_of(3)
+        if self.stalls.below(now, 3) != 0
             && let Some(request) = self.up.request.pop(ctx)
         {
             self.take(&request, now);

@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use warpweave_framework::{
     EngineOptions, InstanceStatistics, Link, Order, Outcome as RunOutcome, TestBench, Width,
 };
+use warpweave_random::Dice;
 
 use self::cases::{Case, case};
 use self::checks::{check_answers, check_memory, check_statistics, compare};
@@ -53,7 +54,8 @@ fn observe(case: &Case, options: EngineOptions, renewed_at: Option<Cycle>) -> Ob
             Some(second) => second.line_bytes,
             None => case.spec.below_line(),
         },
-        seed: case.seed,
+        delays: Dice::new(case.seed, "delays"),
+        stalls: Dice::new(case.seed, "stalls"),
         delay_max: case.delay_max,
         record: record.clone(),
         pending: Vec::new(),
