@@ -292,12 +292,12 @@ impl TagArray {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn array(sets: u32, ways: u32, replacement: Replacement) -> TagArray {
+    pub(in crate::cache) fn array(sets: u32, ways: u32, replacement: Replacement) -> TagArray {
         let geometry = Geometry {
             sets,
             ways,

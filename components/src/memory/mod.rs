@@ -189,23 +189,21 @@ impl MemRequest {
 
     /// Bytes of data the request carries.
     pub fn data_bytes(&self) -> u32 {
-        if self.kind.carries_data() {
-            self.words.count_ones() * 4
-        } else {
-            0
-        }
+        bytes_of(self.words, self.kind.carries_data())
     }
 }
 
 impl MemResponse {
     /// Bytes of data the response carries.
     pub fn data_bytes(&self) -> u32 {
-        if self.kind.returns_data() {
-            self.words.count_ones() * 4
-        } else {
-            0
-        }
+        bytes_of(self.words, self.kind.returns_data())
     }
+}
+
+/// Bytes of these words in a message that carries them or only names them.
+#[inline]
+fn bytes_of(words: u32, carried: bool) -> u32 {
+    if carried { words.count_ones() * 4 } else { 0 }
 }
 
 /// Ties together the messages of one access in a timeline. Requests do not carry an identity of

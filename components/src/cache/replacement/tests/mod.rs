@@ -5,8 +5,7 @@ mod slow;
 use proptest::prelude::*;
 use warpweave_framework::Id;
 
-use super::super::set_index::SetHash;
-use super::super::tag_array::{Geometry, TagArray};
+use super::super::tag_array::tests::array;
 use super::Replacement;
 
 const ALL: [Replacement; 7] = [
@@ -18,18 +17,6 @@ const ALL: [Replacement; 7] = [
     Replacement::Srrip,
     Replacement::Lfu,
 ];
-
-fn array(sets: u32, ways: u32, replacement: Replacement) -> TagArray {
-    let geometry = Geometry {
-        sets,
-        ways,
-        line_bytes: 128,
-        interleave: None,
-        hash: SetHash::Modulo,
-        parts: 1,
-    };
-    TagArray::new(geometry, replacement)
-}
 
 proptest! {
     /// Whatever the policy: only ways that may leave are chosen, one is found if there is any, and
