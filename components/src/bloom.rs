@@ -31,14 +31,8 @@ impl BloomSpec {
     /// # Errors
     /// A field outside its range; `field` is the path of this value.
     pub fn check(&self, field: &str) -> Result<(), SpecError> {
-        let bits = (1..=1 << 24).contains(&self.bits);
-        SpecError::require(bits, &format!("{field}.bits"), || {
-            format!("{} is outside 1 to 16777216", self.bits)
-        })?;
-        let hashes = (1..=16).contains(&self.hashes);
-        SpecError::require(hashes, &format!("{field}.hashes"), || {
-            format!("{} is outside 1 to 16", self.hashes)
-        })
+        SpecError::in_range(&format!("{field}.bits"), self.bits, 1..=1 << 24)?;
+        SpecError::in_range(&format!("{field}.hashes"), self.hashes, 1..=16)
     }
 }
 

@@ -189,7 +189,7 @@ pub fn surround_with_memory(
     for bundle in down {
         let (request, response) = (format!("{bundle}.request"), format!("{bundle}.response"));
         rig.answer(&request, &response, |ask: &MemRequest| {
-            ask.answer(Level::Dram)
+            ask.answer(Level::DRAM)
         });
         check_bundle(rig, request, response);
     }

@@ -127,14 +127,8 @@ impl Kind for ClockCrossing {
     type Spec = ClockCrossingSpec;
 
     fn build(spec: ClockCrossingSpec, _environment: &Environment) -> Result<Self, SpecError> {
-        for (field, value, high) in [
-            ("depth", spec.depth, 1 << 20),
-            ("synchroniser_cycles", spec.synchroniser_cycles, 1 << 16),
-        ] {
-            SpecError::require((1..=high).contains(&value), field, || {
-                format!("{value} is outside 1..={high}")
-            })?;
-        }
+        SpecError::in_range("depth", spec.depth, 1..=1 << 20)?;
+        SpecError::in_range("synchroniser_cycles", spec.synchroniser_cycles, 1..=1 << 16)?;
         Ok(Self {
             spec,
             up: MemSlave::default(),

@@ -21,5 +21,4 @@ pub mod locality_probe;
 pub mod memory;
 pub mod occupancy;
 pub mod reuse_monitor;
-mod slab;
 pub mod work_group_scheduler;

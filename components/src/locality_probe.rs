@@ -42,7 +42,7 @@ use crate::memory::{MemMaster, MemRequest, MemSlave, RequestKind};
 /// Most windows of one probe.
 const WINDOWS_MAX: usize = 8;
 /// Most ports of one probe.
-const PORTS_MAX: u32 = 1 << 12;
+const PORTS_MAX: u64 = 1 << 12;
 
 /// What a description says about a locality probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -175,16 +175,12 @@ impl Kind for LocalityProbe {
     type Spec = LocalityProbeSpec;
 
     fn build(spec: LocalityProbeSpec, _environment: &Environment) -> Result<Self, SpecError> {
-        let ports = spec.clusters.checked_mul(spec.units_per_cluster);
-        let ports = ports
-            .filter(|n| (1..=PORTS_MAX).contains(n))
-            .ok_or_else(|| {
-                let product = format!("{} x {}", spec.clusters, spec.units_per_cluster);
-                SpecError::at(
-                    "clusters",
-                    format!("{product} ports are outside 1..={PORTS_MAX}"),
-                )
-            })?;
+        let (clusters, units) = (spec.clusters, spec.units_per_cluster);
+        let ports = u64::from(clusters) * u64::from(units);
+        SpecError::in_range("clusters", ports, 1..=PORTS_MAX).map_err(|error| {
+            let product = format!("{clusters} x {units} ports are {}", error.message);
+            SpecError::at("clusters", product)
+        })?;
         let windows = &spec.windows;
         SpecError::require(
             (1..=WINDOWS_MAX).contains(&windows.len()) && windows.is_sorted_by(|a, b| a < b),

@@ -75,11 +75,7 @@ impl UnitLimits {
     /// The first number outside its range.
     pub fn check(&self, field: &str) -> Result<(), SpecError> {
         let range = |name: &str, value: u32, max: u32| {
-            SpecError::require(
-                (1..=max).contains(&value),
-                &format!("{field}.{name}"),
-                || format!("{value} is not in 1 to {max}"),
-            )
+            SpecError::in_range(&format!("{field}.{name}"), value, 1..=max)
         };
         range("wavefront_slots", self.wavefront_slots, 4096)?;
         range("work_group_slots", self.work_group_slots, 64)?;

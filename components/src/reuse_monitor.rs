@@ -173,9 +173,8 @@ impl ReuseMonitor {
     /// A field outside its range.
     pub fn new(spec: ReuseMonitorSpec) -> Result<Self, SpecError> {
         spec.filter.check("filter")?;
-        SpecError::require(spec.threshold_percent < 100, "threshold_percent", || {
-            format!("{} leaves no hit rate above it", spec.threshold_percent)
-        })?;
+        // No hit rate exceeds 100 %.
+        SpecError::in_range("threshold_percent", spec.threshold_percent, ..=99)?;
         let watched = Watched {
             filter: BloomFilter::new(spec.filter),
             counter: HitCounter::default(),

@@ -39,7 +39,7 @@
 //! let read = MemRequest::read(7, 0x80, u32::MAX);
 //! requests.send_at(10, read);
 //! // 2 cycles and a wire down, 20 in the memory, a wire and 2 cycles up.
-//! bench.expect_at(&responses, 10 + 3 + 20 + 3, &read.answer(Level::Dram));
+//! bench.expect_at(&responses, 10 + 3 + 20 + 3, &read.answer(Level::DRAM));
 //! assert_eq!(arrivals.take_all(), [(13, read)]);
 //! # Ok::<(), warpweave_framework::SpecError>(())
 //! ```
@@ -80,7 +80,7 @@ impl EchoMemorySpec {
             latency_cycles: cycles,
             stalls: 0,
             seed: 0,
-            level: Level::Dram,
+            level: Level::DRAM,
         }
     }
 }
@@ -250,7 +250,7 @@ mod tests {
             let received = b.responses.take_all();
             for (n, (cycle, response)) in received.iter().enumerate() {
                 assert_eq!(*cycle, 10 + n as Cycle + Cycle::from(latency));
-                assert_eq!(*response, reads[n].answer(Level::Dram));
+                assert_eq!(*response, reads[n].answer(Level::DRAM));
             }
             assert_eq!(received.len(), 12);
             let arrived = b.arrivals.take_all();

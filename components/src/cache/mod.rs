@@ -144,16 +144,11 @@
 //! an invalidation.
 
 mod control;
-#[cfg(test)]
-mod feature_tests;
+mod ids_below;
 mod mshr_file;
-#[cfg(test)]
-mod part_tests;
 mod pass_table;
 mod perform;
 pub mod policy;
-#[cfg(test)]
-mod random_traffic;
 pub mod replacement;
 mod request;
 mod returns;
@@ -162,7 +157,7 @@ mod spec;
 mod statistics;
 mod tag_array;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod victim_cache;
 
 use std::collections::VecDeque;
@@ -172,6 +167,7 @@ use warpweave_framework::{
     Statistics, Waits,
 };
 
+use self::ids_below::IdsBelow;
 pub use self::mshr_file::{Came, Entry, MshrFile, Waiter};
 pub use self::pass_table::{PassTable, Passed};
 use self::policy::{CachePolicy, PolicyChain};
@@ -202,12 +198,13 @@ pub struct Cache {
     sector_words: u32,
     /// Bits of an address within its line.
     offset_mask: u64,
-    /// Whether lines are cut into pieces for the level below, and into how many at most.
+    /// Whether lines are cut into pieces for the level below.
     cut: bool,
-    cuts: u32,
-    /// Parts of a line that can be asked for separately, and words of each.
-    units: u32,
+    /// Whether a line is asked for as a whole.
+    whole: bool,
+    /// Words of each part of a line that can be asked for separately.
     unit_words: u32,
+    ids_below: IdsBelow,
     /// Stores update the line and go down.
     goes_through: bool,
     allocates_writes: bool,
@@ -281,17 +278,18 @@ impl Cache {
             + spec.victim_latency_cycles() as usize
             + spec.banks.map_or(1, |banks| banks.requests_per_cycle) as usize;
         let in_flight = (spec.mshr_entries + spec.pass_entries) as usize;
-        let units = spec.line_bytes / spec.sector().min(spec.below_line());
-        let cuts = spec.line_bytes / spec.below_line();
         Ok(Self {
-            level: spec.level.into(),
+            level: spec
+                .level
+                .answers_as()
+                .expect("the specification was checked"),
             full: full_line(spec.line_bytes),
             sector_words: full_line(spec.sector()),
             offset_mask: u64::from(spec.line_bytes) - 1,
-            cut: cuts > 1,
-            cuts,
-            units,
-            unit_words: spec.line_bytes / 4 / units,
+            cut: spec.cuts() > 1,
+            whole: spec.units() == 1,
+            unit_words: spec.line_bytes / 4 / spec.units(),
+            ids_below: IdsBelow::new(&spec),
             goes_through: spec.write == WritePolicy::WriteThrough,
             allocates_writes: spec.allocates_writes(),
             hands_down: policies.hands_down(),

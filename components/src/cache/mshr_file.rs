@@ -1,16 +1,19 @@
-//! The miss status holding registers: an indexed array of lines in flight, each with the list of
-//! requests that wait for it.
+//! The miss status holding registers: a table of lines in flight, each with the list of requests
+//! that wait for it.
 //!
 //! A line may come in several parts. Each waiter says which words it needs from below and which
 //! acknowledgement; those that have arrived are kept with the entry.
 //!
 //! An entry is *open* while later requests for its line may join it; a store that overtakes a fill
 //! closes it. Open entries are found by line through short chains hashed by line number; closed
-//! ones only through their index, which is the id of the request below. Waiters are nodes of one
-//! pool, linked in order of arrival, so nothing is allocated after construction.
+//! ones only through their id, of which the ids of the requests below are made. The list of waiters
+//! keeps its memory when its register is used again.
+
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Contents, Cycle};
+use warpweave_framework::{Contents, Cycle, Id, IdTable};
+use warpweave_random::GAMMA;
 
 use super::tag_array::Slot;
 use crate::memory::{Level, MemRequest, Source, transaction};
@@ -84,39 +87,24 @@ pub struct Entry {
     /// Answers leave no earlier: not before hits that came before them.
     pub ready: Cycle,
     open: bool,
-    in_use: bool,
-    first: u32,
-    last: u32,
-    waiting: u32,
-    /// Next entry of the chain, or of the free list.
-    next: u32,
-}
-
-/// A node of the pool of waiters.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Node {
-    waiter: Waiter,
-    next: u32,
+    /// Next entry of the chain.
+    next: Option<Id>,
 }
 
 /// The registers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MshrFile {
-    entries: Vec<Entry>,
+    entries: IdTable<Entry>,
+    /// Requests that wait for each entry, by its place.
+    waiters: Vec<VecDeque<Waiter>>,
     merges: u32,
-    free: u32,
-    used: u32,
     closed: u32,
     /// First open entry per hash of the line.
-    chains: Vec<u32>,
+    chains: Vec<Option<Id>>,
     chain_shift: u32,
-    nodes: Vec<Node>,
-    free_node: u32,
 }
 
-const NONE: u32 = u32::MAX;
-
-const VACANT: Entry = Entry {
+const NEW: Entry = Entry {
     line: 0,
     slot: None,
     asked: 0,
@@ -141,12 +129,8 @@ const VACANT: Entry = Entry {
     },
     write_sequence: 0,
     ready: 0,
-    open: false,
-    in_use: false,
-    first: NONE,
-    last: NONE,
-    waiting: 0,
-    next: NONE,
+    open: true,
+    next: None,
 };
 
 impl Entry {
@@ -156,25 +140,16 @@ impl Entry {
         self.open
     }
 
-    /// Whether requests wait for the line.
-    #[inline]
-    pub fn has_waiters(&self) -> bool {
-        self.waiting > 0
-    }
-
     /// Whether requests stored into the line while it was in flight.
     #[inline]
     pub fn has_stores(&self) -> bool {
         self.stored != 0 || self.acks_asked != 0
     }
 
-    /// Whether everything asked of the level below came and nothing more is to be answered.
+    /// Whether everything asked of the level below came, and no return allows more answers.
     #[inline]
-    pub fn is_finished(&self) -> bool {
-        self.waiting == 0
-            && self.returns == 0
-            && self.came.words == self.asked
-            && self.came.acks == self.acks_asked
+    fn is_complete(&self) -> bool {
+        self.returns == 0 && self.came.words == self.asked && self.came.acks == self.acks_asked
     }
 }
 
@@ -183,49 +158,27 @@ impl MshrFile {
     pub fn new(entries: u32, merges: u32) -> Self {
         assert!(entries > 0 && merges > 0, "an MSHR file has entries");
         let chains = (entries * 2).next_power_of_two();
-        let vacant = Waiter {
-            request: MemRequest::read(0, 0, 0),
-            accepted: 0,
-            write_sequence: 0,
-            needs: 0,
-            needs_ack: 0,
-            primary: false,
-        };
-        let nodes = entries * merges;
         Self {
-            entries: (0..entries)
-                .map(|i| Entry {
-                    next: linked(i, entries),
-                    ..VACANT
-                })
-                .collect(),
+            entries: IdTable::with_capacity(entries as usize),
+            waiters: (0..entries).map(|_| VecDeque::new()).collect(),
             merges,
-            free: 0,
-            used: 0,
             closed: 0,
-            chains: vec![NONE; chains as usize],
+            chains: vec![None; chains as usize],
             chain_shift: u64::BITS - chains.trailing_zeros(),
-            nodes: (0..nodes)
-                .map(|i| Node {
-                    waiter: vacant,
-                    next: linked(i, nodes),
-                })
-                .collect(),
-            free_node: 0,
         }
     }
 
     /// Entries in use.
     pub fn len(&self) -> u32 {
-        self.used
+        self.entries.len() as u32
     }
 
     /// Shows the entries in use, of lines whose addresses are in `mask`.
     pub(super) fn show(&self, contents: &mut Contents<'_>, mask: u64) {
-        for (index, entry) in self.entries.iter().enumerate().filter(|(_, e)| e.in_use) {
+        for (id, entry) in self.entries.iter() {
             let line = entry.line & mask;
             contents
-                .thing("miss", index as u64)
+                .thing("miss", id.place() as u64)
                 .flow(Some(transaction(line, &entry.source)))
                 .number("line", line)
                 .waits(match entry.came.filled_by {
@@ -238,179 +191,152 @@ impl MshrFile {
 
     /// Whether no entry is in use.
     pub fn is_empty(&self) -> bool {
-        self.used == 0
+        self.entries.is_empty()
     }
 
     /// Whether every entry is in use.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.free == NONE
+        self.entries.len() == self.waiters.len()
     }
 
     /// The open entry of this line.
     #[inline]
-    pub fn find(&self, line: u64) -> Option<u32> {
+    pub fn find(&self, line: u64) -> Option<Id> {
         let mut at = self.chains[self.chain(line)];
-        while at != NONE {
-            let entry = &self.entries[at as usize];
+        while let Some(id) = at {
+            let entry = &self.entries[id];
             if entry.line == line {
-                return Some(at);
+                return Some(id);
             }
             at = entry.next;
         }
         None
     }
 
-    /// Entry `index`, if it is in use.
+    /// The entry of this id, if it is in use.
     #[inline]
-    pub fn get(&self, index: u32) -> Option<&Entry> {
-        self.entries.get(index as usize).filter(|e| e.in_use)
+    pub fn get(&self, id: Id) -> Option<&Entry> {
+        self.entries.get(id)
     }
 
-    /// Entry `index`, to be changed.
+    /// The entry of this id, to be changed.
     ///
     /// # Panics
     /// When it is not in use.
     #[inline]
-    pub fn entry_mut(&mut self, index: u32) -> &mut Entry {
-        let entry = &mut self.entries[index as usize];
-        assert!(entry.in_use, "MSHR {index} is in use");
-        entry
+    pub fn entry_mut(&mut self, id: Id) -> &mut Entry {
+        &mut self.entries[id]
     }
 
     /// Takes an open entry for a line that has none.
     ///
     /// # Panics
     /// When the file is full.
-    pub fn allocate(&mut self, line: u64) -> u32 {
+    pub fn allocate(&mut self, line: u64) -> Id {
         debug_assert!(self.find(line).is_none(), "one open entry per line");
-        let index = self.free;
-        assert!(index != NONE, "allocation was checked against is_full");
+        assert!(!self.is_full(), "allocation was checked against is_full");
         let chain = self.chain(line);
-        let entry = &mut self.entries[index as usize];
-        self.free = entry.next;
-        *entry = Entry {
-            line,
-            open: true,
-            in_use: true,
-            next: self.chains[chain],
-            ..VACANT
-        };
-        self.chains[chain] = index;
-        self.used += 1;
-        index
+        let next = self.chains[chain];
+        let id = self.entries.insert(Entry { line, next, ..NEW });
+        self.chains[chain] = Some(id);
+        id
     }
 
-    /// Whether one more request may join entry `index`.
+    /// Whether one more request may join this entry.
     #[inline]
-    pub fn can_join(&self, index: u32) -> bool {
-        self.entries[index as usize].waiting < self.merges
+    pub fn can_join(&self, id: Id) -> bool {
+        self.waiters[id.place()].len() < self.merges as usize
     }
 
-    /// Appends a request to the waiters of entry `index`.
+    /// Appends a request to the waiters of this entry.
     ///
     /// # Panics
     /// When the entry holds as many as it can.
-    pub fn join(&mut self, index: u32, waiter: Waiter) {
-        assert!(self.can_join(index), "joining was checked with can_join");
-        let at = self.free_node;
-        self.free_node = self.nodes[at as usize].next;
-        self.nodes[at as usize] = Node { waiter, next: NONE };
-        let entry = &mut self.entries[index as usize];
-        if entry.waiting == 0 {
-            entry.first = at;
-        } else {
-            self.nodes[entry.last as usize].next = at;
-        }
-        let entry = &mut self.entries[index as usize];
-        entry.last = at;
-        entry.waiting += 1;
+    pub fn join(&mut self, id: Id, waiter: Waiter) {
+        assert!(self.can_join(id), "joining was checked with can_join");
+        self.waiters[id.place()].push_back(waiter);
     }
 
-    /// The request of entry `index` that is answered next.
+    /// Whether requests wait for the line of this entry.
     #[inline]
-    pub fn front(&self, index: u32) -> Option<&Waiter> {
-        let entry = &self.entries[index as usize];
-        (entry.waiting > 0).then(|| &self.nodes[entry.first as usize].waiter)
+    pub fn has_waiters(&self, id: Id) -> bool {
+        !self.waiters[id.place()].is_empty()
     }
 
-    /// Takes the request of entry `index` that is answered next.
-    pub fn pop_front(&mut self, index: u32) -> Option<Waiter> {
-        let entry = &mut self.entries[index as usize];
-        if entry.waiting == 0 {
-            return None;
-        }
-        let at = entry.first;
-        let node = &mut self.nodes[at as usize];
-        entry.first = node.next;
-        entry.waiting -= 1;
-        node.next = self.free_node;
-        self.free_node = at;
-        Some(node.waiter)
+    /// Whether nothing more is to come for this entry, or to be answered.
+    #[inline]
+    pub fn is_finished(&self, id: Id) -> bool {
+        !self.has_waiters(id) && self.entries[id].is_complete()
     }
 
-    /// No later request joins entry `index`; another may be opened for its line.
-    pub fn close(&mut self, index: u32) {
-        let Entry { line, open, .. } = self.entries[index as usize];
+    /// The request of this entry that is answered next.
+    #[inline]
+    pub fn front(&self, id: Id) -> Option<&Waiter> {
+        self.waiters[id.place()].front()
+    }
+
+    /// Takes the request of this entry that is answered next.
+    pub fn pop_front(&mut self, id: Id) -> Option<Waiter> {
+        self.waiters[id.place()].pop_front()
+    }
+
+    /// No later request joins this entry; another may be opened for its line.
+    pub fn close(&mut self, id: Id) {
+        let Entry {
+            line, open, next, ..
+        } = self.entries[id];
         if !open {
             return;
         }
-        let next = self.entries[index as usize].next;
         let chain = self.chain(line);
-        if self.chains[chain] == index {
+        if self.chains[chain] == Some(id) {
             self.chains[chain] = next;
         } else {
             let mut at = self.chains[chain];
-            while self.entries[at as usize].next != index {
-                at = self.entries[at as usize].next;
+            while let Some(before) = at {
+                let before = &mut self.entries[before];
+                at = before.next;
+                if at == Some(id) {
+                    before.next = next;
+                }
             }
-            self.entries[at as usize].next = next;
         }
-        self.entries[index as usize].open = false;
+        self.entries[id].open = false;
         self.closed += 1;
     }
 
     /// Whether a closed entry of this line is in use.
     pub fn holds_closed(&self, line: u64) -> bool {
-        let same = |entry: &Entry| entry.in_use && !entry.open && entry.line == line;
-        self.closed > 0 && self.entries.iter().any(same)
+        let same = |entry: &Entry| !entry.open && entry.line == line;
+        self.closed > 0 && self.entries.values().any(same)
     }
 
-    /// Gives back entry `index`, all of whose requests have been answered.
+    /// Gives back this entry, all of whose requests have been answered.
     ///
     /// # Panics
     /// When requests still wait.
-    pub fn release(&mut self, index: u32) {
-        self.close(index);
-        let entry = &mut self.entries[index as usize];
+    pub fn release(&mut self, id: Id) {
+        self.close(id);
         assert!(
-            entry.in_use && entry.waiting == 0,
-            "MSHR {index} is released once, after its last waiter"
+            !self.has_waiters(id),
+            "MSHR {} is released after its last waiter",
+            id.place()
         );
-        *entry = Entry {
-            next: self.free,
-            ..VACANT
-        };
-        self.free = index;
-        self.used -= 1;
+        self.entries.remove(id);
         self.closed -= 1;
     }
 
     #[inline]
     fn chain(&self, line: u64) -> usize {
         // Fibonacci hashing: the top bits of the product depend on all bits of the line.
-        (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.chain_shift) as usize
+        (line.wrapping_mul(GAMMA) >> self.chain_shift) as usize
     }
-}
-
-/// The successor of `i` in a free list of `n`.
-fn linked(i: u32, n: u32) -> u32 {
-    if i + 1 < n { i + 1 } else { NONE }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, VecDeque};
+    use std::collections::BTreeMap;
 
     use proptest::prelude::*;
 
@@ -441,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_entry_is_reached_by_index_alone_and_its_line_may_open_another() {
+    fn a_closed_entry_is_reached_by_id_alone_and_its_line_may_open_another() {
         let mut mshrs = MshrFile::new(2, 2);
         let old = mshrs.allocate(128);
         mshrs.join(old, waiter(7));
@@ -479,8 +405,8 @@ mod tests {
             entries in 1u32..6, merges in 1u32..5, steps in prop::collection::vec(step(), 1..200),
         ) {
             let mut mshrs = MshrFile::new(entries, merges);
-            let mut lists: BTreeMap<u32, VecDeque<u32>> = BTreeMap::new();
-            let mut open: BTreeMap<u64, u32> = BTreeMap::new();
+            let mut lists: BTreeMap<Id, VecDeque<u32>> = BTreeMap::new();
+            let mut open: BTreeMap<u64, Id> = BTreeMap::new();
             for (id, step) in (0u32..).zip(steps) {
                 match step {
                     Step::Miss(line) => {

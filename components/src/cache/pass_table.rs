@@ -1,7 +1,7 @@
-//! Requests that only pass through a cache: which id they had above, by the id they have below.
+//! Requests that only pass through a cache: as they came from above, by the id they have here.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Contents, Cycle};
+use warpweave_framework::{Contents, Cycle, Id, IdTable};
 
 use crate::memory::{MemRequest, MemResponse, transaction};
 
@@ -17,87 +17,83 @@ pub struct Passed {
     /// Highest write sequence of the answers so far.
     pub write_sequence: u32,
     /// The MSHR in which it waits with others, if it stored into a line that stays.
-    pub joined: Option<u32>,
+    pub joined: Option<Id>,
     /// Its answer, once that has come from below.
     pub answer: Option<MemResponse>,
 }
 
-/// A bounded table with stable indices.
+/// A bounded table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PassTable {
-    places: Vec<Option<Passed>>,
-    free: Vec<u32>,
+    requests: IdTable<Passed>,
+    /// Requests for which there is room.
+    entries: usize,
 }
 
 impl PassTable {
     /// A table for `entries` requests in flight.
     pub fn new(entries: u32) -> Self {
         Self {
-            places: vec![None; entries as usize],
-            free: (0..entries).rev().collect(),
+            requests: IdTable::default(),
+            entries: entries as usize,
         }
     }
 
     /// Requests in the table.
     pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.requests.len()
     }
 
     /// Shows the requests in the table.
     pub(super) fn show(&self, contents: &mut Contents<'_>) {
-        for (index, passed) in self.places.iter().enumerate() {
-            if let Some(Passed { request, .. }) = passed {
-                contents
-                    .thing("passing", index as u64)
-                    .flow(Some(transaction(request.line, &request.source)))
-                    .number("line", request.line);
-            }
+        for (id, Passed { request, .. }) in self.requests.iter() {
+            contents
+                .thing("passing", id.place() as u64)
+                .flow(Some(transaction(request.line, &request.source)))
+                .number("line", request.line);
         }
     }
 
     /// Whether there is no request in the table.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.requests.is_empty()
     }
 
     /// Whether there is no room for another request.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.free.is_empty()
+        self.requests.len() >= self.entries
     }
 
     /// Enters a request.
     ///
     /// # Panics
     /// When the table is full.
-    pub fn insert(&mut self, passed: Passed) -> u32 {
-        let index = self.free.pop().expect("room was checked with is_full");
-        self.places[index as usize] = Some(passed);
-        index
+    pub fn insert(&mut self, passed: Passed) -> Id {
+        assert!(!self.is_full(), "room was checked with is_full");
+        self.requests.insert(passed)
     }
 
-    /// The request at `index`, if there is one.
-    pub fn get(&self, index: u32) -> Option<&Passed> {
-        self.places.get(index as usize)?.as_ref()
+    /// The request of this id, if it is in the table.
+    pub fn get(&self, id: Id) -> Option<&Passed> {
+        self.requests.get(id)
     }
 
-    /// The request at `index`, to be changed.
-    pub fn get_mut(&mut self, index: u32) -> Option<&mut Passed> {
-        self.places.get_mut(index as usize)?.as_mut()
+    /// The request of this id, to be changed.
+    pub fn get_mut(&mut self, id: Id) -> Option<&mut Passed> {
+        self.requests.get_mut(id)
     }
 
     /// Whether a request for part of this line is in the table.
     pub fn holds(&self, line: u64, line_bytes: u32) -> bool {
         let mask = !u64::from(line_bytes - 1);
         let same = |passed: &Passed| passed.request.line & mask == line;
-        !self.is_empty() && self.places.iter().flatten().any(same)
+        !self.is_empty() && self.requests.values().any(same)
     }
 
-    /// Takes out the request at `index`, if there is one.
-    pub fn remove(&mut self, index: u32) -> Option<Passed> {
-        let passed = self.places.get_mut(index as usize)?.take()?;
-        self.free.push(index);
-        Some(passed)
+    /// Takes out the request of this id, if it is in the table.
+    pub fn remove(&mut self, id: Id) -> Option<Passed> {
+        self.requests.remove(id)
     }
 }
 
@@ -106,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_used_again_after_its_request_left() {
+    fn a_full_table_has_room_again_when_a_request_left() {
         let passed = |id| Passed {
             request: MemRequest::write(id, 0, 1),
             ready: 0,
@@ -120,9 +116,9 @@ mod tests {
         assert!(table.is_full() && a != b);
         assert_eq!(table.remove(a), Some(passed(10)));
         assert_eq!(table.remove(a), None);
-        assert_eq!(table.insert(passed(12)), a);
+        let c = table.insert(passed(12));
+        assert_eq!((c.place(), table.get(a)), (a.place(), None));
         assert_eq!((table.len(), table.get(b)), (2, Some(&passed(11))));
-        assert_eq!(table.get(9), None);
         assert!(table.holds(0, 128) && !table.holds(128, 128));
     }
 }

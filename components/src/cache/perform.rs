@@ -1,6 +1,6 @@
 //! Carrying out what was decided about a request.
 
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, Id};
 
 use super::mshr_file::Waiter;
 use super::pass_table::Passed;
@@ -12,6 +12,21 @@ use super::tag_array::{LineState, Slot};
 use super::victim_cache::Victim;
 use super::{Cache, is_clean, modifies, stores};
 use crate::memory::{MemRequest, MemResponse, RequestKind, flags};
+
+/// A request that was accepted.
+#[derive(Clone, Copy, Debug)]
+struct Accepted<'a> {
+    request: &'a MemRequest,
+    access: Access,
+    now: Cycle,
+}
+
+impl<'a> Accepted<'a> {
+    /// What policies hear of it.
+    fn look_up(&self, slot: Option<Slot>) -> LookUp<'a> {
+        self.access.look_up(self.request, slot)
+    }
+}
 
 /// How a request joins an MSHR.
 #[derive(Clone, Copy, Debug)]
@@ -43,51 +58,56 @@ impl Cache {
         action: Action,
         now: Cycle,
     ) {
+        let accepted = &Accepted {
+            request,
+            access,
+            now,
+        };
         let kind = request.kind;
         if self.spec.banks.is_some() {
             self.occupy_bank(access.set, now);
         }
         if !self.policies.is_empty() && !matches!(action, Action::Pass(_) | Action::Ignore) {
-            self.tell_access(request, access, action);
+            self.tell_access(accepted, action);
         }
         match action {
             Action::Hit(slot) => {
                 self.stats.count(kind, Outcome::Hit);
                 self.tags.touch(slot);
-                self.answer_hit(request, access, slot, 0, now);
+                self.answer_hit(accepted, slot, 0);
             }
             Action::WriteNew(slot) => {
                 self.stats.count(kind, Outcome::Miss);
                 self.evict(slot, now);
                 self.tags.occupy(slot, access.line);
-                self.answer_hit(request, access, slot, 0, now);
+                self.answer_hit(accepted, slot, 0);
             }
-            Action::Join(index, wanted) => {
+            Action::Join(mshr, wanted) => {
                 self.stats.count(kind, Outcome::HitReserved);
-                if let Some(slot) = self.mshrs.entry_mut(index).slot {
+                if let Some(slot) = self.mshrs.entry_mut(mshr).slot {
                     self.tags.touch(slot);
                 }
                 if wanted != 0 {
                     self.stats.further_sectors += 1;
-                    self.ask(index, request, wanted, 0, now);
+                    self.ask(mshr, request, wanted, 0, now);
                 }
                 let role = Role::joins(wanted);
-                self.join(index, request, access, now, role);
+                self.join(mshr, accepted, role);
             }
             Action::FetchRest(slot, plan) => {
                 self.stats.count(kind, Outcome::Miss);
                 self.stats.partial_misses += 1;
                 self.tags.touch(slot);
-                self.fetch(request, access, Some(slot), plan, now);
+                self.fetch(accepted, Some(slot), plan);
             }
             Action::Fetch(slot, plan) => {
                 self.stats.count(kind, Outcome::Miss);
                 self.reserve(slot, access, now);
-                self.fetch(request, access, slot, plan, now);
+                self.fetch(accepted, slot, plan);
             }
-            Action::Restore(slot, plan) => self.restore(request, access, slot, plan, now),
-            Action::Through(through) => self.store_through(request, access, through, now),
-            Action::Pass(effect) => self.pass(request, access, effect, now),
+            Action::Restore(slot, plan) => self.restore(accepted, slot, plan),
+            Action::Through(through) => self.store_through(accepted, through),
+            Action::Pass(effect) => self.pass(accepted, effect),
             Action::Ignore => self.stats.count(kind, Outcome::Hit),
         }
     }
@@ -99,14 +119,10 @@ impl Cache {
         }
     }
 
-    fn tell_access(&mut self, request: &MemRequest, access: Access, action: Action) {
-        let slot = self.tags.find_in(access.set, access.line);
-        let event = LookUp {
-            request,
-            line: access.line,
-            words: access.words,
-            slot,
-        };
+    fn tell_access(&mut self, accepted: &Accepted<'_>, action: Action) {
+        let Access { set, line, .. } = accepted.access;
+        let slot = self.tags.find_in(set, line);
+        let event = accepted.look_up(slot);
         self.policies
             .on_access(&event, matches!(action, Action::Hit(_)));
         if let Action::Fetch(_, plan)
@@ -121,14 +137,12 @@ impl Cache {
     /// Serves a request from its line, `extra` cycles later than usual, and puts the answer into the
     /// hit pipeline.
     #[inline]
-    fn answer_hit(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        slot: Slot,
-        extra: u32,
-        now: Cycle,
-    ) {
+    fn answer_hit(&mut self, accepted: &Accepted<'_>, slot: Slot, extra: u32) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let state = self.tags.state_mut(slot);
         if modifies(request.kind) {
             state.valid |= access.words;
@@ -138,8 +152,8 @@ impl Cache {
             }
         }
         let (mshr, write_sequence) = (state.mshr(), state.write_sequence);
-        if let (Some(index), true) = (mshr, modifies(request.kind)) {
-            self.store_in_flight(index, request, access.words);
+        if let (Some(mshr), true) = (mshr, modifies(request.kind)) {
+            self.store_in_flight(mshr, request, access.words);
         }
         if !request.kind.wants_response() {
             return;
@@ -149,45 +163,34 @@ impl Cache {
             ..request.answer(self.level)
         };
         if !self.policies.is_empty() {
-            self.tell_response(request, access, slot, &mut response);
+            self.tell_response(accepted, slot, &mut response);
         }
         let turn = now + Cycle::from(self.latency(request.kind) + extra);
         self.last_hit = self.last_hit.max(turn);
         self.hits.push_back((self.last_hit, response));
-        if let Some(index) = mshr {
+        if let Some(mshr) = mshr {
             // Requests that join later must not overtake this one.
-            self.mshrs.entry_mut(index).ready = self.last_hit;
+            self.mshrs.entry_mut(mshr).ready = self.last_hit;
         }
     }
 
     /// Tells an MSHR what a hit stores into the part of its line that is present.
-    fn store_in_flight(&mut self, index: u32, request: &MemRequest, words: u32) {
-        let entry = self.mshrs.entry_mut(index);
+    fn store_in_flight(&mut self, mshr: Id, request: &MemRequest, words: u32) {
+        let entry = self.mshrs.entry_mut(mshr);
         entry.stored |= words;
         entry.dirty |= words;
         entry.write_sequence = entry.write_sequence.max(request.write_sequence);
     }
 
     /// Lets the policies see, and add to, the answer of a hit.
-    fn tell_response(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        slot: Slot,
-        response: &mut MemResponse,
-    ) {
-        let event = LookUp {
-            request,
-            line: access.line,
-            words: access.words,
-            slot: Some(slot),
-        };
+    fn tell_response(&mut self, accepted: &Accepted<'_>, slot: Slot, response: &mut MemResponse) {
+        let event = accepted.look_up(Some(slot));
         let decision = self.policies.decide_response(&event);
         response.flags |= decision.flags;
-        self.policies.on_response(request);
+        self.policies.on_response(accepted.request);
         let state = *self.tags.state(slot);
         if decision.drop && state.dirty == 0 && state.mshr().is_none() {
-            self.tell_eviction(slot, access.line, Cause::Dropped);
+            self.tell_eviction(slot, accepted.access.line, Cause::Dropped);
             self.tags.clear(slot);
         }
     }
@@ -316,14 +319,12 @@ impl Cache {
     }
 
     /// Swaps the line of a request with the one in `slot`, and answers from it or fetches the rest.
-    fn restore(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        slot: Slot,
-        plan: Plan,
-        now: Cycle,
-    ) {
+    fn restore(&mut self, accepted: &Accepted<'_>, slot: Slot, plan: Plan) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let victims = self.victims.as_mut().expect("the line was seen there");
         let back = victims.take(access.line).expect("the line was seen there");
         self.reserve(Some(slot), access, now);
@@ -331,73 +332,58 @@ impl Cache {
         self.stats.victim_hits += 1;
         if plan.words == 0 {
             self.stats.count(request.kind, Outcome::Hit);
-            self.answer_hit(
-                request,
-                access,
-                slot,
-                self.spec.victim_latency_cycles(),
-                now,
-            );
+            self.answer_hit(accepted, slot, self.spec.victim_latency_cycles());
         } else {
             self.stats.count(request.kind, Outcome::Miss);
             self.stats.partial_misses += 1;
-            self.fetch(request, access, Some(slot), plan, now);
+            self.fetch(accepted, Some(slot), plan);
         }
     }
 
     /// Opens an MSHR for the line. Its answers leave no earlier than a hit accepted now would.
-    fn open(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        slot: Option<Slot>,
-        plan: Plan,
-        now: Cycle,
-    ) -> u32 {
-        let index = self.mshrs.allocate(access.line);
+    fn open(&mut self, accepted: &Accepted<'_>, slot: Option<Slot>, plan: Plan) -> Id {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
+        let mshr = self.mshrs.allocate(access.line);
         self.stats.mshrs.add(now, 1);
         let ready = self
             .last_hit
             .max(now + Cycle::from(self.spec.hit_latency_cycles));
-        let entry = self.mshrs.entry_mut(index);
+        let entry = self.mshrs.entry_mut(mshr);
         entry.slot = slot;
         entry.keep = slot.is_some() || plan.decision.insert;
         entry.source = request.source;
         entry.ready = ready;
         if let Some(slot) = slot {
-            self.tags.lock(slot, index);
+            self.tags.lock(slot, mshr);
             entry.write_sequence = self.tags.state(slot).write_sequence;
         }
         if plan.words != 0 {
-            self.ask(index, request, plan.words, plan.decision.flags, now);
+            self.ask(mshr, request, plan.words, plan.decision.flags, now);
         }
-        index
+        mshr
     }
 
     /// Opens an MSHR for the line and asks for what is missing of it.
-    fn fetch(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        slot: Option<Slot>,
-        plan: Plan,
-        now: Cycle,
-    ) {
-        let index = self.open(request, access, slot, plan, now);
+    fn fetch(&mut self, accepted: &Accepted<'_>, slot: Option<Slot>, plan: Plan) {
+        let mshr = self.open(accepted, slot, plan);
         let role = Role {
             primary: true,
             ..Role::joins(plan.words)
         };
-        self.join(index, request, access, now, role);
+        self.join(mshr, accepted, role);
     }
 
     /// Asks the level below for words of the line of an MSHR.
-    fn ask(&mut self, index: u32, request: &MemRequest, words: u32, flags: u8, now: Cycle) {
+    fn ask(&mut self, mshr: Id, request: &MemRequest, words: u32, flags: u8, now: Cycle) {
         let kind = match request.kind {
             RequestKind::Prefetch => RequestKind::Prefetch,
             _ => RequestKind::Read,
         };
-        let entry = self.mshrs.entry_mut(index);
+        let entry = self.mshrs.entry_mut(mshr);
         entry.asked |= words;
         let fetch = MemRequest {
             line: entry.line & !self.offset_mask,
@@ -407,14 +393,19 @@ impl Cache {
             flags: request.flags | flags,
             ..*request
         };
-        let (units, unit_words) = (self.units, self.unit_words);
-        self.send_cut(&fetch, |word| index * units + word / unit_words, now);
+        let (ids, unit_words) = (self.ids_below, self.unit_words);
+        self.send_cut(&fetch, |word| ids.of_miss(mshr, word / unit_words), now);
     }
 
     /// Adds a request to those that wait for a line, or for its earlier waiters to be answered.
-    fn join(&mut self, index: u32, request: &MemRequest, access: Access, now: Cycle, role: Role) {
+    fn join(&mut self, mshr: Id, accepted: &Accepted<'_>, role: Role) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let through = role.needs_ack != 0;
-        let entry = self.mshrs.entry_mut(index);
+        let entry = self.mshrs.entry_mut(mshr);
         let present = entry.slot.map_or(0, |slot| self.tags.state(slot).valid) | entry.stored;
         let needs = if stores(request.kind) {
             role.asked
@@ -446,49 +437,53 @@ impl Cache {
             needs_ack: role.needs_ack,
             primary: role.primary,
         };
-        self.mshrs.join(index, waiter);
-        if self.mshrs.entry_mut(index).returns == 0 {
+        self.mshrs.join(mshr, waiter);
+        if self.mshrs.entry_mut(mshr).returns == 0 {
             // Everything it needs may have come, and all earlier waiters may have been answered.
             let ready = now + Cycle::from(self.spec.hit_latency_cycles);
-            self.allow_answers(index, ready);
+            self.allow_answers(mshr, ready);
         }
     }
 
     /// Stores into a line that stays here, and hands the store down.
-    fn store_through(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        through: Through,
-        now: Cycle,
-    ) {
-        let (index, primary, outcome) = match through {
-            Through::Join(index) => (index, false, Outcome::HitReserved),
+    fn store_through(&mut self, accepted: &Accepted<'_>, through: Through) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
+        let (mshr, primary, outcome) = match through {
+            Through::Join(mshr) => (mshr, false, Outcome::HitReserved),
             Through::Hit(slot) => {
                 self.tags.touch(slot);
-                let index = self.open(request, access, Some(slot), Plan::default(), now);
-                (index, false, Outcome::Hit)
+                let mshr = self.open(accepted, Some(slot), Plan::default());
+                (mshr, false, Outcome::Hit)
             }
             Through::Fetch(slot, plan) => {
                 self.reserve(slot, access, now);
-                let index = self.open(request, access, slot, plan, now);
-                (index, true, Outcome::Miss)
+                let mshr = self.open(accepted, slot, plan);
+                (mshr, true, Outcome::Miss)
             }
         };
         self.stats.count(request.kind, outcome);
-        let entry = self.mshrs.entry_mut(index);
+        let entry = self.mshrs.entry_mut(mshr);
         entry.acks_asked += 1;
         let role = Role {
             primary,
             asked: 0,
             needs_ack: entry.acks_asked,
         };
-        self.join(index, request, access, now, role);
-        self.hand_on(request, access, Some(index), now);
+        self.join(mshr, accepted, role);
+        self.hand_on(accepted, Some(mshr));
     }
 
     /// Hands a request down.
-    fn pass(&mut self, request: &MemRequest, access: Access, effect: PassEffect, now: Cycle) {
+    fn pass(&mut self, accepted: &Accepted<'_>, effect: PassEffect) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let writes = stores(request.kind)
             && (self.spec.write == WritePolicy::WriteEvict || !self.bypasses(request));
         let outcome = match effect {
@@ -501,16 +496,16 @@ impl Cache {
         match effect {
             PassEffect::Nothing => {}
             PassEffect::Drop(slot) => self.drop_copy(slot, access.line, now),
-            PassEffect::Close(index) => self.close(index),
+            PassEffect::Close(mshr) => self.close(mshr),
         }
         for other in self.other_halves(access.line) {
             if let Some(slot) = self.tags.find(other) {
                 match self.tags.state(slot).mshr() {
-                    Some(index) => self.close(index),
+                    Some(mshr) => self.close(mshr),
                     None => self.drop_copy(slot, other, now),
                 }
-            } else if let Some(index) = self.mshrs.find(other) {
-                self.close(index);
+            } else if let Some(mshr) = self.mshrs.find(other) {
+                self.close(mshr);
             }
             if let Some(victims) = &mut self.victims {
                 victims.take(other);
@@ -519,7 +514,7 @@ impl Cache {
         if let Some(victims) = &mut self.victims {
             victims.take(access.line);
         }
-        self.hand_on(request, access, None, now);
+        self.hand_on(accepted, None);
     }
 
     /// Drops the copy of a line; what is newer than below goes there first.
@@ -532,9 +527,9 @@ impl Cache {
     }
 
     /// Keeps the line of an MSHR from being installed and from being joined.
-    fn close(&mut self, index: u32) {
-        self.mshrs.close(index);
-        let entry = self.mshrs.entry_mut(index);
+    fn close(&mut self, mshr: Id) {
+        self.mshrs.close(mshr);
+        let entry = self.mshrs.entry_mut(mshr);
         if let Some(slot) = entry.slot.take() {
             let line = entry.line;
             self.stats.write_evictions += 1;
@@ -544,9 +539,13 @@ impl Cache {
     }
 
     /// Queues a request as it is, with the id of its place among the passing ones.
-    fn hand_on(&mut self, request: &MemRequest, access: Access, joined: Option<u32>, now: Cycle) {
+    fn hand_on(&mut self, accepted: &Accepted<'_>, joined: Option<Id>) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let outstanding = self.pieces(access.words).max(1);
-        let base = self.spec.mshr_entries * self.units;
         let id = if request.kind.wants_response() {
             let ready = self
                 .last_hit
@@ -559,12 +558,15 @@ impl Cache {
                 joined,
                 answer: None,
             };
-            base + self.passing.insert(passed) * self.cuts
+            Some(self.passing.insert(passed))
         } else {
-            0
+            None
         };
+        let (ids, step) = (self.ids_below, self.spec.below_line() / 4);
+        let below = |word| id.map_or(0, |id| ids.of_passing(id, word / step));
         if !self.cut {
             let turn = now + Cycle::from(self.spec.miss_latency_cycles);
+            let id = below(0);
             self.misses.push_back((turn, MemRequest { id, ..*request }));
             return;
         }
@@ -573,12 +575,6 @@ impl Cache {
             words: access.words,
             ..*request
         };
-        let step = self.spec.below_line() / 4;
-        let posted = !request.kind.wants_response();
-        self.send_cut(
-            &whole,
-            |word| if posted { 0 } else { id + word / step },
-            now,
-        );
+        self.send_cut(&whole, below, now);
     }
 }

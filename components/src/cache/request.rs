@@ -1,6 +1,6 @@
 //! What is to be done with the request at the head of the input, or what it lacks.
 
-use warpweave_framework::{Context, Cycle};
+use warpweave_framework::{Context, Cycle, Id};
 
 use super::spec::{AllocatePolicy, AtomicPolicy, HalfBy, PartialWrite, WritePolicy};
 use super::statistics::Blocked;
@@ -18,6 +18,19 @@ pub(super) struct Access {
     pub(super) words: u32,
 }
 
+impl Access {
+    /// What policies hear of the request whose access this is.
+    #[inline]
+    pub(super) fn look_up(self, request: &MemRequest, slot: Option<Slot>) -> LookUp<'_> {
+        LookUp {
+            request,
+            line: self.line,
+            words: self.words,
+            slot,
+        }
+    }
+}
+
 /// What is to be done with a request whose resources are there.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
@@ -26,7 +39,7 @@ pub(super) enum Action {
     /// Put the written words into a new line.
     WriteNew(Slot),
     /// Wait with others for a line in flight, asking for these words of it too.
-    Join(u32, u32),
+    Join(Id, u32),
     /// Fetch missing words of a line that is present.
     FetchRest(Slot, Plan),
     /// Fetch a line, into this place if one is reserved.
@@ -45,7 +58,7 @@ pub(super) enum Action {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Through {
     /// In flight.
-    Join(u32),
+    Join(Id),
     /// Present.
     Hit(Slot),
     /// Absent; it is fetched, into this place if one is reserved.
@@ -66,7 +79,7 @@ pub(super) enum PassEffect {
     Nothing,
     Drop(Slot),
     /// The fill of this MSHR is not installed.
-    Close(u32),
+    Close(Id),
 }
 
 impl Cache {
@@ -223,23 +236,23 @@ impl Cache {
         request: &MemRequest,
         access: Access,
         slot: Option<Slot>,
-        index: u32,
+        mshr: Id,
     ) -> Result<Action, Blocked> {
-        let entry = self.mshrs.get(index).expect("the index came from the file");
+        let entry = self.mshrs.get(mshr).expect("the id came from the file");
         let have = slot.map_or(entry.came.words, |slot| self.tags.state(slot).valid) | entry.stored;
         let wanted = self.wanted(request.kind, access.words, have);
-        if let (0, Some(slot), false) = (wanted, slot, entry.has_waiters()) {
+        if let (0, Some(slot), false) = (wanted, slot, self.mshrs.has_waiters(mshr)) {
             // Only sectors that it does not need are still under way.
             return self.hit_room(request).map(|()| Action::Hit(slot));
         }
-        if !self.mshrs.can_join(index) {
+        if !self.mshrs.can_join(mshr) {
             return Err(Blocked::Merges);
         }
         let wanted = wanted & !entry.asked;
         if wanted != 0 {
             self.queue_room(self.pieces(wanted))?;
         }
-        Ok(Action::Join(index, wanted))
+        Ok(Action::Join(mshr, wanted))
     }
 
     /// Of a store that goes through.
@@ -248,7 +261,7 @@ impl Cache {
         request: &MemRequest,
         access: Access,
         slot: Option<Slot>,
-        entry: Option<u32>,
+        entry: Option<Id>,
     ) -> Result<Action, Blocked> {
         let posted = !request.kind.wants_response();
         let absent = slot.is_none() && entry.is_none();
@@ -261,15 +274,15 @@ impl Cache {
             return Err(Blocked::PassTable);
         }
         let down = self.pieces(access.words);
-        if let Some(index) = entry {
+        if let Some(mshr) = entry {
             if self.cut {
                 return Err(Blocked::LineBusy);
             }
-            if !self.mshrs.can_join(index) {
+            if !self.mshrs.can_join(mshr) {
                 return Err(Blocked::Merges);
             }
             self.queue_room(down)?;
-            return Ok(Action::Through(Through::Join(index)));
+            return Ok(Action::Through(Through::Join(mshr)));
         }
         if let Some(slot) = slot {
             self.miss_room(access, down)?;
@@ -293,14 +306,14 @@ impl Cache {
         request: &MemRequest,
         access: Access,
         slot: Option<Slot>,
-        entry: Option<u32>,
+        entry: Option<Id>,
     ) -> Result<PassEffect, Blocked> {
         if request.kind.wants_response() && self.passing.is_full() {
             return Err(Blocked::PassTable);
         }
         let dirty = slot.map_or(0, |slot| self.tags.state(slot).dirty);
-        if let Some(index) = entry {
-            let entry = self.mshrs.get(index).expect("the index came from the file");
+        if let Some(mshr) = entry {
+            let entry = self.mshrs.get(mshr).expect("the id came from the file");
             if entry.has_stores() || dirty != 0 || self.cut {
                 return Err(Blocked::LineBusy);
             }
@@ -427,12 +440,7 @@ impl Cache {
                 decision: MissDecision::default(),
             };
         }
-        let decision = self.policies.decide_miss(&LookUp {
-            request,
-            line: access.line,
-            words: access.words,
-            slot,
-        });
+        let decision = self.policies.decide_miss(&access.look_up(request, slot));
         Plan {
             words: wanted | self.sectors(decision.fetch & self.full) & !have,
             decision,
@@ -487,7 +495,7 @@ impl Cache {
         let slot = self.tags.victim_in(access.set).ok_or(Blocked::Ways)?;
         let dirty = self.tags.state(slot).dirty;
         let copy_back = if self.hands_down && self.tags.line(slot).is_some() {
-            self.spec.line_bytes / self.spec.below_line()
+            self.spec.cuts()
         } else {
             self.pieces(dirty)
         };

@@ -1,8 +1,9 @@
 //! What comes from below, and the answers it allows.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Context, Cycle};
+use warpweave_framework::{Context, Cycle, Id};
 
+use super::ids_below::Asked;
 use super::mshr_file::{Came, Entry};
 use super::policy::Fill;
 use super::tag_array::Slot;
@@ -14,13 +15,13 @@ use crate::memory::{MemResponse, RequestKind};
 pub(super) enum Return {
     /// Waiters of this MSHR, as far as what had come by then allows.
     Fill {
-        index: u32,
+        mshr: Id,
         /// The first answer leaves no earlier.
         ready: Cycle,
         came: Came,
     },
-    /// The request at this place of the table.
-    Passed(u32),
+    /// This request of the table.
+    Passed(Id),
 }
 
 impl Cache {
@@ -29,10 +30,9 @@ impl Cache {
         let Some(response) = self.down.response.pop(ctx) else {
             return;
         };
-        let taken = if response.id < self.spec.mshr_entries * self.units {
-            self.fill(&response, now)
-        } else {
-            self.acknowledge(&response, now)
+        let taken = match self.ids_below.asked(response.id) {
+            Asked::Miss(mshr, unit) => self.fill(mshr, unit, &response, now),
+            Asked::Passing(passing) => self.acknowledge(passing, &response, now),
         };
         if !taken {
             ctx.fail(format!(
@@ -42,11 +42,10 @@ impl Cache {
     }
 
     /// The line of an MSHR, or a part of it, has come. False when it was not asked for.
-    fn fill(&mut self, response: &MemResponse, now: Cycle) -> bool {
-        let (index, unit) = (response.id / self.units, response.id % self.units);
+    fn fill(&mut self, mshr: Id, unit: u32, response: &MemResponse, now: Cycle) -> bool {
         let address = response.line & !self.offset_mask;
         let words = response.words << ((response.line - address) / 4);
-        let Some(&entry) = self.mshrs.get(index) else {
+        let Some(&entry) = self.mshrs.get(mshr) else {
             return false;
         };
         let missing = entry.asked & !entry.came.words;
@@ -54,7 +53,7 @@ impl Cache {
         if entry.line & !self.offset_mask != address
             || came == 0
             || came.trailing_zeros() / self.unit_words != unit
-            || self.units == 1 && came != missing
+            || self.whole && came != missing
         {
             return false;
         }
@@ -62,8 +61,8 @@ impl Cache {
         if self.spec.banks.is_some() {
             self.occupy_bank(self.tags.set_of(entry.line), now);
         }
-        let slot = self.place_for(index, &entry, response.flags, came, now);
-        let entry = self.mshrs.entry_mut(index);
+        let slot = self.place_for(mshr, &entry, response.flags, came, now);
+        let entry = self.mshrs.entry_mut(mshr);
         entry.slot = slot;
         entry.came.words |= came;
         entry.came.filled_by = Some(response.level);
@@ -77,15 +76,15 @@ impl Cache {
         } else {
             self.stats.fills_not_installed += 1;
         }
-        self.allow_answers(index, now + Cycle::from(self.spec.fill_latency_cycles));
-        self.finish(index, now);
+        self.allow_answers(mshr, now + Cycle::from(self.spec.fill_latency_cycles));
+        self.finish(mshr, now);
         true
     }
 
     /// The place of a line that came: reserved, taken now, or none.
     fn place_for(
         &mut self,
-        index: u32,
+        mshr: Id,
         entry: &Entry,
         flags: u8,
         came: u32,
@@ -117,40 +116,39 @@ impl Cache {
                 .is_some_and(|slot| self.tags.state(slot).dirty != 0);
             let bound = dirty || entry.has_stores();
             if slot.is_some() && !bound && !self.policies.keeps(&event) {
-                self.mshrs.entry_mut(index).keep = false;
+                self.mshrs.entry_mut(mshr).keep = false;
                 if let Some(slot) = entry.slot {
                     self.tags.clear(slot);
                 }
                 slot = None;
                 event.slot = None;
             }
-            self.take_place(index, entry, slot, now);
+            self.take_place(mshr, entry, slot, now);
             self.policies.on_fill(&event);
             return slot;
         }
-        self.take_place(index, entry, slot, now);
+        self.take_place(mshr, entry, slot, now);
         slot
     }
 
     /// Puts a line into its place unless it has it already.
-    fn take_place(&mut self, index: u32, entry: &Entry, slot: Option<Slot>, now: Cycle) {
+    fn take_place(&mut self, mshr: Id, entry: &Entry, slot: Option<Slot>, now: Cycle) {
         if let (None, Some(slot)) = (entry.slot, slot) {
             self.evict(slot, now);
             self.tags.occupy(slot, entry.line);
-            self.tags.lock(slot, index);
+            self.tags.lock(slot, mshr);
         }
     }
 
     /// A request that was handed down, or a piece of it, is answered. False when it was not asked.
-    fn acknowledge(&mut self, response: &MemResponse, now: Cycle) -> bool {
-        let index = (response.id - self.spec.mshr_entries * self.units) / self.cuts;
+    fn acknowledge(&mut self, id: Id, response: &MemResponse, now: Cycle) -> bool {
         let ready = now + Cycle::from(self.spec.fill_latency_cycles);
         let mask = if self.cut {
             !self.offset_mask
         } else {
             u64::MAX
         };
-        let Some(passed) = self.passing.get_mut(index).filter(|passed| {
+        let Some(passed) = self.passing.get_mut(id).filter(|passed| {
             passed.outstanding > 0 && passed.request.line & mask == response.line & mask
         }) else {
             return false;
@@ -166,26 +164,26 @@ impl Cache {
             ..passed.request.answer(response.level)
         });
         if let Some(mshr) = passed.joined {
-            self.passing.remove(index);
+            self.passing.remove(id);
             let entry = self.mshrs.entry_mut(mshr);
             entry.came.acks += 1;
             entry.came.acked_by = Some(response.level);
             self.allow_answers(mshr, ready);
             self.finish(mshr, now);
         } else {
-            self.returns.push_back(Return::Passed(index));
+            self.returns.push_back(Return::Passed(id));
         }
         true
     }
 
     /// Queues a return that allows the answers of an MSHR as far as everything came by now, if it
     /// allows any.
-    pub(super) fn allow_answers(&mut self, index: u32, ready: Cycle) {
-        let came = self.mshrs.entry_mut(index).came;
-        let front = self.mshrs.front(index);
+    pub(super) fn allow_answers(&mut self, mshr: Id, ready: Cycle) {
+        let came = self.mshrs.entry_mut(mshr).came;
+        let front = self.mshrs.front(mshr);
         if front.is_some_and(|waiter| waiter.is_allowed(&came)) {
-            self.mshrs.entry_mut(index).returns += 1;
-            self.returns.push_back(Return::Fill { index, ready, came });
+            self.mshrs.entry_mut(mshr).returns += 1;
+            self.returns.push_back(Return::Fill { mshr, ready, came });
         }
     }
 
@@ -221,9 +219,9 @@ impl Cache {
     #[inline]
     fn return_turn(&self) -> Option<Cycle> {
         match *self.returns.front()? {
-            Return::Passed(index) => self.passing.get(index).map(|passed| passed.ready),
-            Return::Fill { index, ready, .. } => {
-                let front = self.mshrs.front(index);
+            Return::Passed(id) => self.passing.get(id).map(|passed| passed.ready),
+            Return::Fill { mshr, ready, .. } => {
+                let front = self.mshrs.front(mshr);
                 let atomic = front.is_some_and(|w| w.request.kind == RequestKind::Atomic);
                 let extra = if atomic {
                     self.spec.atomic_latency_cycles()
@@ -231,7 +229,7 @@ impl Cache {
                     0
                 };
                 // Hits may have come between this return and the request that it answers.
-                let ready = self.mshrs.get(index).map_or(ready, |e| ready.max(e.ready));
+                let ready = self.mshrs.get(mshr).map_or(ready, |e| ready.max(e.ready));
                 Some(ready + Cycle::from(extra))
             }
         }
@@ -239,15 +237,15 @@ impl Cache {
 
     /// Takes the next answer of the oldest return; none if that was a copy-back from above.
     fn take_answer(&mut self, now: Cycle) -> Option<MemResponse> {
-        let (index, came) = match *self.returns.front()? {
-            Return::Fill { index, came, .. } => (index, came),
-            Return::Passed(index) => {
+        let (mshr, came) = match *self.returns.front()? {
+            Return::Fill { mshr, came, .. } => (mshr, came),
+            Return::Passed(id) => {
                 self.returns.pop_front();
                 self.settle(now);
-                return self.passing.remove(index)?.answer;
+                return self.passing.remove(id)?.answer;
             }
         };
-        let waiter = self.mshrs.pop_front(index)?;
+        let waiter = self.mshrs.pop_front(mshr)?;
         let request = &waiter.request;
         if waiter.primary && request.kind == RequestKind::Read {
             self.stats.read_miss_latency.record(now - waiter.accepted);
@@ -269,29 +267,29 @@ impl Cache {
 
     /// Removes the oldest returns as long as they allow no answer.
     fn settle(&mut self, now: Cycle) {
-        while let Some(&Return::Fill { index, came, .. }) = self.returns.front() {
-            let front = self.mshrs.front(index);
+        while let Some(&Return::Fill { mshr, came, .. }) = self.returns.front() {
+            let front = self.mshrs.front(mshr);
             if front.is_some_and(|waiter| waiter.is_allowed(&came)) {
                 return;
             }
             self.returns.pop_front();
-            let entry = self.mshrs.entry_mut(index);
+            let entry = self.mshrs.entry_mut(mshr);
             entry.returns -= 1;
             if entry.returns == 0 {
                 // More may have come while nobody waited for it.
-                self.allow_answers(index, now);
+                self.allow_answers(mshr, now);
             }
-            self.finish(index, now);
+            self.finish(mshr, now);
         }
     }
 
     /// Gives back an MSHR when nothing more is to come or to be answered.
-    fn finish(&mut self, index: u32, now: Cycle) {
-        let entry = *self.mshrs.entry_mut(index);
-        if !entry.is_finished() {
+    fn finish(&mut self, mshr: Id, now: Cycle) {
+        if !self.mshrs.is_finished(mshr) {
             return;
         }
-        self.mshrs.release(index);
+        let entry = *self.mshrs.entry_mut(mshr);
+        self.mshrs.release(mshr);
         self.stats.mshrs.sub(now, 1);
         if let Some(slot) = entry.slot {
             self.tags.unlock(slot);

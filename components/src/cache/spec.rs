@@ -2,14 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{Id, SpecError};
 
 use super::policy::PolicySpec;
 use super::replacement::Replacement;
 use super::set_index::SetHash;
 use super::tag_array::Geometry;
 use crate::interleave::Interleave;
-use crate::memory::{LINE_BYTES_MAX, Level};
+use crate::memory::{Level, check_line_bytes};
 
 /// Most lines of one cache: about 0.8 GB of host memory.
 const LINES_MAX: u64 = 1 << 24;
@@ -22,8 +22,8 @@ const ENTRIES_MAX: u32 = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheSpec {
-    /// Level of the hierarchy, reported as supplier of hits. At L1, requests that bypass L1 pass
-    /// through.
+    /// Level of the hierarchy, reported as supplier of hits: `L1`, `L2` or `Named("…")`. At L1,
+    /// requests that bypass L1 pass through.
     pub level: CacheLevel,
     /// Capacity in bytes; a multiple of `line_bytes` × `ways`.
     pub size_bytes: u32,
@@ -99,13 +99,15 @@ pub struct CacheSpec {
     pub responses_per_cycle: u32,
 }
 
-/// The levels that this block can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The level that a cache is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CacheLevel {
     /// Next to a compute unit.
     L1,
     /// A slice at a memory partition.
     L2,
+    /// Another one, of this name.
+    Named(String),
 }
 
 /// When a miss takes its way.
@@ -202,11 +204,13 @@ pub struct VictimCacheSpec {
     pub latency_cycles: u32,
 }
 
-impl From<CacheLevel> for Level {
-    fn from(level: CacheLevel) -> Self {
-        match level {
-            CacheLevel::L1 => Self::L1,
-            CacheLevel::L2 => Self::L2,
+impl CacheLevel {
+    /// What its responses say; none if there are too many names.
+    pub(super) fn answers_as(&self) -> Option<Level> {
+        match self {
+            Self::L1 => Some(Level::L1),
+            Self::L2 => Some(Level::L2),
+            Self::Named(name) => Level::try_named(name),
         }
     }
 }
@@ -231,6 +235,16 @@ impl CacheSpec {
         below.min(self.line_bytes)
     }
 
+    /// Pieces into which a line is cut for the level below.
+    pub fn cuts(&self) -> u32 {
+        self.line_bytes / self.below_line()
+    }
+
+    /// Parts of a line that can be asked for separately.
+    pub fn units(&self) -> u32 {
+        self.line_bytes / self.sector().min(self.below_line())
+    }
+
     /// Whether a write to an absent line brings it in.
     pub fn allocates_writes(&self) -> bool {
         let usual = matches!(self.write, WritePolicy::WriteBack { .. });
@@ -253,6 +267,9 @@ impl CacheSpec {
     /// # Errors
     /// A value outside its range, or values that do not go together.
     pub fn check(&self) -> Result<Geometry, SpecError> {
+        SpecError::require(self.level.answers_as().is_some(), "level", || {
+            format!("at most {} levels have names", Level::NAMES_MAX)
+        })?;
         self.check_numbers()?;
         self.check_features()?;
         let parts = u64::from(self.parts());
@@ -328,7 +345,7 @@ impl CacheSpec {
                 )
             })?;
         }
-        let pieces = self.line_bytes / self.below_line();
+        let pieces = self.cuts();
         let through = self.write == WritePolicy::WriteThrough && self.allocates_writes();
         let (least, what) = if through {
             (3 * pieces, "a line to copy back, one to fetch, and a write")
@@ -345,6 +362,16 @@ impl CacheSpec {
                 )
             },
         )?;
+        let under_way = u64::from(self.mshr_entries) * u64::from(self.units())
+            + u64::from(self.pass_entries) * u64::from(pieces);
+        SpecError::require(under_way <= Id::PLACES_MAX as u64, "pass_entries", || {
+            format!(
+                "{} beside {} MSHRs makes {under_way} requests below; at most {} are supported",
+                self.pass_entries,
+                self.mshr_entries,
+                Id::PLACES_MAX
+            )
+        })?;
         let evicts = self.write == WritePolicy::WriteEvict;
         SpecError::require(
             !(evicts && self.write_allocate == Some(true)),
@@ -353,13 +380,10 @@ impl CacheSpec {
         )?;
         let forwards = self.atomics == AtomicPolicy::Forward;
         if let Some(halves) = &self.halves {
-            SpecError::require((2..=4).contains(&halves.count), "halves.count", || {
-                format!("{} parts are not 2 to 4", halves.count)
-            })?;
-            let by_slots = halves.by != HalfBy::WavefrontSlots { consecutive: 0 };
-            SpecError::require(by_slots, "halves.by.consecutive", || {
-                "at least one wavefront slot belongs to a part".to_owned()
-            })?;
+            SpecError::in_range("halves.count", halves.count, 2..=4)?;
+            if let HalfBy::WavefrontSlots { consecutive } = halves.by {
+                SpecError::in_range("halves.by.consecutive", consecutive, 1..)?;
+            }
             SpecError::require(evicts && forwards, "halves", || {
                 "parts need `write: WriteEvict` and `atomics: Forward`".to_owned()
             })?;
@@ -369,10 +393,7 @@ impl CacheSpec {
             })?;
         }
         if let Some(victims) = &self.victim_cache {
-            let range = 1..=ENTRIES_MAX;
-            SpecError::require(range.contains(&victims.lines), "victim_cache.lines", || {
-                format!("{} is not within 1 to {ENTRIES_MAX}", victims.lines)
-            })?;
+            SpecError::in_range("victim_cache.lines", victims.lines, 1..=ENTRIES_MAX)?;
             let clean = !matches!(self.write, WritePolicy::WriteBack { .. });
             SpecError::require(clean && forwards, "victim_cache", || {
                 "it takes clean lines only: no `WriteBack`, and `atomics: Forward`".to_owned()
@@ -382,16 +403,7 @@ impl CacheSpec {
     }
 
     fn check_numbers(&self) -> Result<(), SpecError> {
-        SpecError::require(
-            self.line_bytes.is_power_of_two() && (4..=LINE_BYTES_MAX).contains(&self.line_bytes),
-            "line_bytes",
-            || {
-                format!(
-                    "{} is not a power of two from 4 to {LINE_BYTES_MAX}",
-                    self.line_bytes
-                )
-            },
-        )?;
+        check_line_bytes("line_bytes", self.line_bytes)?;
         let counts = [
             ("ways", self.ways, 1),
             ("mshr_entries", self.mshr_entries, 1),
@@ -421,9 +433,7 @@ impl CacheSpec {
             ),
         ];
         for (field, value, least) in counts {
-            SpecError::require((least..=ENTRIES_MAX).contains(&value), field, || {
-                format!("{value} is not within {least} to {ENTRIES_MAX}")
-            })?;
+            SpecError::in_range(field, value, least..=ENTRIES_MAX)?;
         }
         let waiters = u64::from(self.mshr_entries) * u64::from(self.mshr_merges);
         SpecError::require(waiters <= WAITERS_MAX, "mshr_merges", || {

@@ -10,7 +10,7 @@
 //! so the same line in two parts is two lines to everybody who compares such addresses.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::State;
+use warpweave_framework::{Id, State};
 
 use super::replacement::{Policy, Replacement};
 use super::set_index::{SetHash, SetIndex};
@@ -46,7 +46,7 @@ impl Slot {
 }
 
 /// What is kept beside the tag of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineState {
     /// Words present.
     pub valid: u32,
@@ -54,28 +54,14 @@ pub struct LineState {
     pub dirty: u32,
     /// Highest write sequence known to be in the line.
     pub write_sequence: u32,
-    mshr: u32,
-}
-
-/// No MSHR.
-const NONE: u32 = u32::MAX;
-
-impl Default for LineState {
-    fn default() -> Self {
-        Self {
-            valid: 0,
-            dirty: 0,
-            write_sequence: 0,
-            mshr: NONE,
-        }
-    }
+    mshr: Option<Id>,
 }
 
 impl LineState {
     /// MSHR entry that fills or still answers for the line, which locks it.
     #[inline]
-    pub fn mshr(&self) -> Option<u32> {
-        (self.mshr != NONE).then_some(self.mshr)
+    pub fn mshr(&self) -> Option<Id> {
+        self.mshr
     }
 }
 
@@ -194,7 +180,7 @@ impl TagArray {
             let states = &self.content.states[base..];
             self.content
                 .policy
-                .victim(set, |way| states[way].mshr == NONE)
+                .victim(set, |way| states[way].mshr.is_none())
         };
         way.map(|way| Slot((base + way) as u32))
     }
@@ -234,24 +220,22 @@ impl TagArray {
 
     /// Keeps the line in `slot` from being chosen as victim on behalf of this MSHR.
     #[inline]
-    pub fn lock(&mut self, slot: Slot, mshr: u32) {
+    pub fn lock(&mut self, slot: Slot, mshr: Id) {
         let (set, _) = self.place(slot);
-        let before = &mut self.content.states[slot.index()].mshr;
-        if *before == NONE {
+        let before = self.content.states[slot.index()].mshr.replace(mshr);
+        if before.is_none() {
             self.content.sets[set].locked += 1;
         }
-        *before = mshr;
     }
 
     /// Lets the line in `slot` be chosen as victim again.
     #[inline]
     pub fn unlock(&mut self, slot: Slot) {
         let (set, _) = self.place(slot);
-        let before = &mut self.content.states[slot.index()].mshr;
-        if *before != NONE {
+        let before = self.content.states[slot.index()].mshr.take();
+        if before.is_some() {
             self.content.sets[set].locked -= 1;
         }
-        *before = NONE;
     }
 
     /// Empties `slot`.
@@ -272,7 +256,7 @@ impl TagArray {
     pub fn drop_clean(&mut self, mut dropped: impl FnMut(Slot, u64, LineState)) {
         for at in 0..self.content.tags.len() {
             let (tag, state) = (self.content.tags[at], self.content.states[at]);
-            if tag != EMPTY && state.dirty == 0 && state.mshr == NONE {
+            if tag != EMPTY && state.dirty == 0 && state.mshr.is_none() {
                 let slot = Slot(at as u32);
                 self.clear(slot);
                 dropped(slot, tag, state);
@@ -308,12 +292,12 @@ impl TagArray {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn array(sets: u32, ways: u32, replacement: Replacement) -> TagArray {
+    pub(in crate::cache) fn array(sets: u32, ways: u32, replacement: Replacement) -> TagArray {
         let geometry = Geometry {
             sets,
             ways,
@@ -409,9 +393,9 @@ mod tests {
         tags.access(128);
         let first = tags.find(0).unwrap();
         let second = tags.find(128).unwrap();
-        tags.lock(first, 0);
+        tags.lock(first, Id::from_bits(0));
         assert_eq!(tags.victim_in(0), Some(second));
-        tags.lock(second, 1);
+        tags.lock(second, Id::from_bits(1));
         assert_eq!(tags.victim_in(0), None);
         // The lock does not touch the order.
         tags.unlock(first);

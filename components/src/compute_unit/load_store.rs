@@ -6,14 +6,12 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Contents, Context, Cycle, State};
+use warpweave_framework::{Contents, Context, Cycle, Id, IdTable, State};
 use warpweave_trace::Lanes;
 
 use super::coalescer::Transaction;
 use super::spec::LoadStoreSpec;
 use crate::memory::{MemMaster, MemRequest, MemResponse, RequestKind, Source, transaction};
-
-const UNUSED: u32 = u32::MAX;
 
 /// One memory instruction in flight.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -51,7 +49,7 @@ impl Access {
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Queued {
     ready_at: Cycle,
-    access: u32,
+    access: Id,
     next: u32,
     lines: Vec<Transaction>,
 }
@@ -70,11 +68,9 @@ pub(super) struct LoadStoreUnit {
     queue: Box<[Queued]>,
     head: usize,
     length: usize,
-    accesses: Vec<Access>,
-    free_accesses: Vec<u32>,
-    /// Access and line of each request id; access [`UNUSED`] for ids not in use.
-    requests: Vec<(u32, u64)>,
-    free_requests: Vec<u32>,
+    accesses: IdTable<Access>,
+    /// Access and line of each request without an answer.
+    requests: IdTable<(Id, u64)>,
     outstanding_max: u32,
     requests_per_cycle: u32,
     write_sequence: u32,
@@ -89,10 +85,8 @@ impl LoadStoreUnit {
             queue: vec![Queued::default(); spec.queue_depth as usize].into(),
             head: 0,
             length: 0,
-            accesses: Vec::new(),
-            free_accesses: Vec::new(),
-            requests: Vec::new(),
-            free_requests: Vec::new(),
+            accesses: IdTable::default(),
+            requests: IdTable::default(),
             outstanding_max: spec.outstanding_max,
             requests_per_cycle: spec.requests_per_cycle,
             write_sequence: 0,
@@ -105,9 +99,7 @@ impl LoadStoreUnit {
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field_as("queue", self, Self::save_queue, Self::load_queue);
         state.field("accesses", &mut self.accesses);
-        state.field("free_accesses", &mut self.free_accesses);
         state.field("requests", &mut self.requests);
-        state.field("free_requests", &mut self.free_requests);
         state.field("write_sequence", &mut self.write_sequence);
         state.field("is_blocked", &mut self.is_blocked);
         state.field("counts", &mut self.counts);
@@ -162,13 +154,7 @@ impl LoadStoreUnit {
         access.remaining = queued.lines.len() as u32;
         queued.ready_at = ready_at;
         queued.next = 0;
-        queued.access = if let Some(index) = self.free_accesses.pop() {
-            self.accesses[index as usize] = access;
-            index
-        } else {
-            self.accesses.push(access);
-            self.accesses.len() as u32 - 1
-        };
+        queued.access = self.accesses.insert(access);
         self.counts.accesses += 1;
     }
 
@@ -207,14 +193,8 @@ impl LoadStoreUnit {
             self.head = (self.head + 1) % self.queue.len();
             self.length -= 1;
         }
-        let id = if let Some(id) = self.free_requests.pop() {
-            self.requests[id as usize] = (owner, line);
-            id
-        } else {
-            self.requests.push((owner, line));
-            self.requests.len() as u32 - 1
-        };
-        let access = &self.accesses[owner as usize];
+        let id = self.requests.insert((owner, line)).bits();
+        let access = &self.accesses[owner];
         match access.kind {
             RequestKind::Write => self.counts.writes += 1,
             RequestKind::Atomic => self.counts.atomics += 1,
@@ -243,8 +223,7 @@ impl LoadStoreUnit {
     /// An answer to nothing that was asked.
     #[inline]
     pub(super) fn receive(&mut self, response: &MemResponse) -> Result<Option<Access>, String> {
-        let place = self.requests.get_mut(response.id as usize);
-        let Some(&mut (owner, line)) = place.filter(|place| place.0 != UNUSED) else {
+        let Some((owner, line)) = self.requests.remove(Id::from_bits(response.id)) else {
             return Err(format!(
                 "a response has id {}, which no request in flight has",
                 response.id
@@ -256,35 +235,30 @@ impl LoadStoreUnit {
                 response.id, response.line
             ));
         }
-        self.requests[response.id as usize].0 = UNUSED;
-        self.free_requests.push(response.id);
-        let access = &mut self.accesses[owner as usize];
+        let access = &mut self.accesses[owner];
         access.remaining -= 1;
         if access.remaining > 0 {
             return Ok(None);
         }
-        self.free_accesses.push(owner);
-        Ok(Some(*access))
+        Ok(self.accesses.remove(owner))
     }
 
     /// Requests without an answer.
     #[inline]
     pub(super) fn outstanding(&self) -> u32 {
-        (self.requests.len() - self.free_requests.len()) as u32
+        self.requests.len() as u32
     }
 
     /// Shows every request that was sent and not answered.
     pub(super) fn show(&self, contents: &mut Contents<'_>) {
-        for (id, &(owner, line)) in self.requests.iter().enumerate() {
-            if owner != UNUSED {
-                let source = &self.accesses[owner as usize].source;
-                contents
-                    .thing("request", id as u64)
-                    .flow(Some(transaction(line, source)))
-                    .number("line", line)
-                    .number("wavefront", u64::from(source.wavefront_slot))
-                    .number("instruction", u64::from(source.pc));
-            }
+        for (id, &(owner, line)) in self.requests.iter() {
+            let source = &self.accesses[owner].source;
+            contents
+                .thing("request", id.place() as u64)
+                .flow(Some(transaction(line, source)))
+                .number("line", line)
+                .number("wavefront", u64::from(source.wavefront_slot))
+                .number("instruction", u64::from(source.pc));
         }
         let full = self.length > 0 && self.outstanding() >= self.outstanding_max;
         contents.blocked(if self.is_blocked {

@@ -28,6 +28,8 @@ impl BankConflicts {
     /// Cycles the access occupies the memory: the largest number of different words in one bank
     /// (equal words are broadcast), at least 1. For an `atomic` every lane counts, because equal
     /// words are updated one after the other.
+    // Inlined into the evaluation of the unit, its loop over the lanes has too few registers.
+    #[inline(never)]
     pub(super) fn cycles(&mut self, lanes: &Lanes, mask: u32, bytes: u32, atomic: bool) -> u32 {
         if !atomic && let Some(cycles) = self.regular(lanes.shape, mask, bytes) {
             return cycles;

@@ -176,51 +176,47 @@ pub struct PrivateMemorySpec {
 impl ComputeUnitSpec {
     /// Checks every number.
     pub(super) fn check(&self) -> Result<(), SpecError> {
-        within(
+        SpecError::in_range(
             "wavefront_slots",
             self.wavefront_slots,
-            1,
-            WAVEFRONT_SLOTS_MAX,
+            1..=WAVEFRONT_SLOTS_MAX,
         )?;
-        within("work_group_slots", self.work_group_slots, 1, 64)?;
-        within("registers", self.registers, 1, 1 << 24)?;
-        within("schedulers", self.schedulers, 1, 8)?;
-        within("start_latency", self.start_latency, 1, LATENCY_MAX)?;
-        within("constant_latency", self.constant_latency, 1, LATENCY_MAX)?;
+        SpecError::in_range("work_group_slots", self.work_group_slots, 1..=64)?;
+        SpecError::in_range("registers", self.registers, 1..=1 << 24)?;
+        SpecError::in_range("schedulers", self.schedulers, 1..=8)?;
+        SpecError::in_range("start_latency", self.start_latency, 1..=LATENCY_MAX)?;
+        SpecError::in_range("constant_latency", self.constant_latency, 1..=LATENCY_MAX)?;
         for &class in Class::ALL {
             let ClassTiming { latency, interval } = self.classes.of(class);
             let field = |part| format!("classes.{}.{part}", class.name());
-            within(&field("latency"), latency, 1, LATENCY_MAX)?;
-            within(&field("interval"), interval, 1, LATENCY_MAX)?;
+            SpecError::in_range(&field("latency"), latency, 1..=LATENCY_MAX)?;
+            SpecError::in_range(&field("interval"), interval, 1..=LATENCY_MAX)?;
         }
         let local = &self.local_memory;
-        within("local_memory.bytes", local.bytes, 0, 1 << 28)?;
-        within("local_memory.banks", local.banks, 1, 128)?;
-        within("local_memory.latency", local.latency, 1, LATENCY_MAX)?;
+        SpecError::in_range("local_memory.bytes", local.bytes, 0..=1 << 28)?;
+        SpecError::in_range("local_memory.banks", local.banks, 1..=128)?;
+        SpecError::in_range("local_memory.latency", local.latency, 1..=LATENCY_MAX)?;
         let unit = &self.load_store;
         SpecError::require(
             [32, 64, 128].contains(&unit.line_bytes),
             "load_store.line_bytes",
             || format!("{} is not 32, 64 or 128", unit.line_bytes),
         )?;
-        within("load_store.queue_depth", unit.queue_depth, 1, 1024)?;
-        within(
+        SpecError::in_range("load_store.queue_depth", unit.queue_depth, 1..=1024)?;
+        SpecError::in_range(
             "load_store.requests_per_cycle",
             unit.requests_per_cycle,
-            1,
-            32,
+            1..=32,
         )?;
-        within(
+        SpecError::in_range(
             "load_store.outstanding_max",
             unit.outstanding_max,
-            1,
-            1 << 16,
+            1..=1 << 16,
         )?;
-        within(
+        SpecError::in_range(
             "load_store.writeback_latency",
             unit.writeback_latency,
-            0,
-            LATENCY_MAX,
+            0..=LATENCY_MAX,
         )?;
         let private = &self.private_memory;
         SpecError::require(
@@ -253,10 +249,4 @@ impl ComputeUnitSpec {
         let number = u64::from(self.index) * u64::from(self.wavefront_slots) + u64::from(slot);
         number * 32 * u64::from(self.private_memory.bytes_per_thread)
     }
-}
-
-fn within(field: &str, value: u32, least: u32, most: u32) -> Result<(), SpecError> {
-    SpecError::require((least..=most).contains(&value), field, || {
-        format!("{value} is outside {least} to {most}")
-    })
 }

@@ -107,7 +107,7 @@
 //! let read = MemRequest::read(0, 0x1000, u32::MAX);
 //! requests.send_at(10, read);
 //! // All banks are closed: 1 + tRCDRD + tCL + BL.
-//! bench.expect_at(&responses, 10 + 27, &read.answer(Level::Dram));
+//! bench.expect_at(&responses, 10 + 27, &read.answer(Level::DRAM));
 //! # Ok::<(), warpweave_framework::SpecError>(())
 //! ```
 
@@ -336,7 +336,7 @@ impl GddrController {
                 return false;
             }
             let transaction = transactions.get(id);
-            let mut response = transaction.request.answer(Level::Dram);
+            let mut response = transaction.request.answer(Level::DRAM);
             response.write_sequence = transaction.write_sequence;
             up[port].response.send(ctx, response);
             transactions.end(id);

@@ -210,9 +210,7 @@ impl Kind for CoalescingChecker {
     type Spec = CoalescingCheckerSpec;
 
     fn build(spec: CoalescingCheckerSpec, _environment: &Environment) -> Result<Self, SpecError> {
-        SpecError::require((1..=4096).contains(&spec.up_ports), "up_ports", || {
-            format!("{} is outside 1..=4096", spec.up_ports)
-        })?;
+        SpecError::in_range("up_ports", spec.up_ports, 1..=4096)?;
         Ok(Self {
             up: (0..spec.up_ports).map(|_| MemSlave::default()).collect(),
             unit_up: (0..spec.up_ports).map(|_| MemMaster::default()).collect(),
@@ -353,10 +351,10 @@ mod tests {
         let behind = MemRequest::read(2, 128, 1);
         rules.injected(&behind).expect("behind the write");
         // A memory that has forgotten every number.
-        let mut early = tracked(1, 128).answer(Level::Dram);
+        let mut early = tracked(1, 128).answer(Level::DRAM);
         rules.returned(&mut early, false).expect("it waits");
         assert_eq!(early.write_sequence, 0);
-        let mut late = behind.answer(Level::Dram);
+        let mut late = behind.answer(Level::DRAM);
         let forgot = rules.clone().returned(&mut late, true).expect_err("stale");
         assert!(forgot.contains("after write 1"), "{forgot}");
         rules.returned(&mut late, false).expect("it waits");

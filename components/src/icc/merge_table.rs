@@ -1,9 +1,12 @@
 //! The merge table: reads of a cluster that are under way, and who wants their lines.
+//!
+//! Its entries are hardware: there are as many as the specification says, and one that was given
+//! back serves another line from the next cycle on. So they stand in a queue with that cycle.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, Id};
 
 /// No line: lines start at multiples of their size.
 const NO_LINE: u64 = u64::MAX;
@@ -33,7 +36,7 @@ pub(super) struct Entry {
     /// A write followed: nothing joins any more and the line is not kept.
     pub(super) closed: bool,
     /// Reads to answer, the one sent down first.
-    pub(super) readers: Vec<u32>,
+    pub(super) readers: Vec<Id>,
 }
 
 /// Fully associative table of lines under way.
@@ -82,14 +85,14 @@ impl MergeTable {
     }
 
     /// Adds a read of `unit` to an entry that [`Lookup::Merge`] named.
-    pub(super) fn merge(&mut self, at: usize, unit: u32, reader: u32) {
+    pub(super) fn merge(&mut self, at: usize, unit: u32, reader: Id) {
         let entry = &mut self.entries[at];
         entry.units |= 1 << unit;
         entry.readers.push(reader);
     }
 
     /// Takes a free entry, after [`Lookup::Free`].
-    pub(super) fn allocate(&mut self, line: u64, words: u32, unit: u32, reader: u32) {
+    pub(super) fn allocate(&mut self, line: u64, words: u32, unit: u32, reader: Id) {
         let (_, at) = self.free.pop_front().expect("the look-up found one free");
         self.lines[at as usize] = line;
         let entry = &mut self.entries[at as usize];
@@ -115,12 +118,7 @@ impl MergeTable {
 
     /// Ends the entry of `line`, whose place can be used from the cycle after `now` on. Its
     /// readers are moved into `readers`, which is empty.
-    pub(super) fn reply(
-        &mut self,
-        now: Cycle,
-        line: u64,
-        readers: &mut Vec<u32>,
-    ) -> Option<&Entry> {
+    pub(super) fn reply(&mut self, now: Cycle, line: u64, readers: &mut Vec<Id>) -> Option<&Entry> {
         let at = self.find(line)?;
         self.lines[at] = NO_LINE;
         self.free.push_back((now + 1, at as u32));
@@ -142,11 +140,11 @@ mod tests {
     fn an_entry_is_free_again_in_the_cycle_after_its_reply() {
         let mut table = MergeTable::new(1);
         assert_eq!(table.lookup(5, 0, 1), Lookup::Free);
-        table.allocate(0, 1, 0, 7);
+        table.allocate(0, 1, 0, Id::from_bits(7));
         assert_eq!(table.lookup(5, 128, 1), Lookup::Full);
         let mut readers = Vec::new();
         assert_eq!(table.reply(9, 0, &mut readers).map(|e| e.units), Some(1));
-        assert_eq!(readers, [7]);
+        assert_eq!(readers, [Id::from_bits(7)]);
         assert_eq!(table.lookup(9, 0, 1), Lookup::Full);
         assert_eq!(table.lookup(10, 0, 1), Lookup::Free);
         assert_eq!(table.len(), 0);
@@ -155,20 +153,20 @@ mod tests {
     #[test]
     fn a_unit_is_listed_once_however_often_it_asks() {
         let mut table = MergeTable::new(2);
-        table.allocate(0, 0b11, 3, 0);
+        table.allocate(0, 0b11, 3, Id::from_bits(0));
         let Lookup::Merge(at) = table.lookup(0, 0, 0b10) else {
             panic!("the line is under way");
         };
-        table.merge(at, 3, 1);
+        table.merge(at, 3, Id::from_bits(1));
         let mut readers = Vec::new();
         assert_eq!(table.reply(0, 0, &mut readers).map(|e| e.units), Some(8));
-        assert_eq!(readers, [0, 1]);
+        assert_eq!(readers, [0, 1].map(Id::from_bits));
     }
 
     #[test]
     fn words_that_were_not_asked_for_cannot_be_joined() {
         let mut table = MergeTable::new(2);
-        table.allocate(0, 0b01, 0, 0);
+        table.allocate(0, 0b01, 0, Id::from_bits(0));
         assert_eq!(table.lookup(0, 0, 0b11), Lookup::Partial);
         assert!(table.close(0));
         assert_eq!(table.lookup(0, 0, 0b01), Lookup::Closed);

@@ -16,6 +16,10 @@
 //! *untracked* and its response goes to it alone (or waits for an entry, `table_full: Wait`). A tracked response goes to every unit in the
 //! list of its entry, and the coalesced cache keeps the line if there were several.
 //!
+//! The way down is `lookups.rs`, the way up `delivery.rs`. `merge_table.rs` and `coalesced_cache.rs`
+//! are plain tables with tests of their own; `checker.rs` is a component that knows the rules and not
+//! the unit.
+//!
 //! **Writes**, atomics and copy-backs pass. They drop the line from the coalesced cache and close
 //! the entry of the line: later reads of it pass untracked, behind the write, and the line is not
 //! kept when it comes. So no read is answered with less than what its cluster wrote before it
@@ -53,31 +57,33 @@
 
 pub mod checker;
 mod coalesced_cache;
+mod delivery;
+mod lookups;
 mod merge_table;
-#[cfg(test)]
-mod mutants;
 mod spec;
 mod statistics;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State,
+    Component, Contents, Context, Cycle, Environment, IdTable, Kind, Next, Ports, SpecError, State,
     Statistics, Waits,
 };
 
 use self::coalesced_cache::CoalescedCache;
-use self::merge_table::{Lookup, MergeTable};
+use self::delivery::{Bus, Hit, Repeat};
+use self::lookups::Staged;
+use self::merge_table::MergeTable;
 pub use self::spec::{
     ADDRESS_BITS, BusPriority, CoalescedCacheSpec, CoalescedReplacement, Cost, Delivery, FillRule,
     IccSpec, OnWrite, TableFull,
 };
 use self::statistics::Counters;
 use crate::launch::{CacheControlMaster, CacheControlSlave};
-use crate::memory::{Level, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, flags};
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
 
 /// The component; see the module.
 pub struct IccUnit {
@@ -98,54 +104,10 @@ pub struct IccUnit {
     /// Further answers to units that have their copy of a line, oldest first.
     repeats: VecDeque<Repeat>,
     /// Requests that wait for responses.
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: IdTable<Slot>,
     /// Up port with the highest priority.
     first: u32,
     counters: Counters,
-}
-
-/// A request on its way through the look-ups.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Staged {
-    /// Cycle of its look-up in the merge table.
-    at: Cycle,
-    /// As it will leave.
-    request: MemRequest,
-    port: u32,
-}
-
-/// A hit in the coalesced cache.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Hit {
-    /// Cycle from which it can be delivered.
-    at: Cycle,
-    slot: u32,
-    write_sequence: u32,
-}
-
-/// A further answer to a unit that has got the line.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Repeat {
-    slot: u32,
-    line: Line,
-}
-
-/// What is known of the line that answers carry.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Line {
-    write_sequence: u32,
-    level: Option<Level>,
-}
-
-/// A line on its way to units.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Bus {
-    /// Who still waits for the line; the bus is free when empty.
-    readers: Vec<u32>,
-    line: Line,
-    /// Units that have taken it, one bit each.
-    delivered: u64,
 }
 
 /// Where a response belongs.
@@ -155,7 +117,6 @@ struct Slot {
     request: MemRequest,
     port: u32,
     taken: Cycle,
-    waits: bool,
 }
 
 /// What became of a stage in a cycle.
@@ -177,12 +138,6 @@ impl Kind for IccUnit {
 
     fn build(spec: IccSpec, _environment: &Environment) -> Result<Self, SpecError> {
         spec.check()?;
-        let slot = Slot {
-            request: MemRequest::read(0, 0, 0),
-            port: 0,
-            taken: 0,
-            waits: false,
-        };
         let units = 0..spec.up_ports;
         Ok(Self {
             up: units.clone().map(|_| MemSlave::default()).collect(),
@@ -202,8 +157,7 @@ impl Kind for IccUnit {
             hits: VecDeque::new(),
             bus: Bus::default(),
             repeats: VecDeque::new(),
-            slots: vec![slot; spec.outstanding as usize],
-            free: (0..spec.outstanding).rev().collect(),
+            slots: IdTable::default(),
             first: 0,
             counters: Counters::default(),
             spec,
@@ -251,7 +205,6 @@ impl Component for IccUnit {
         state.field("bus", &mut self.bus);
         state.field("repeats", &mut self.repeats);
         state.field("slots", &mut self.slots);
-        state.field("free", &mut self.free);
         state.field("first", &mut self.first);
         state.field("counters", &mut self.counters);
     }
@@ -263,7 +216,7 @@ impl Component for IccUnit {
     fn contents(&self, contents: &mut Contents<'_>) {
         contents.level("requests", self.requests.len() as u64);
         contents.level("responses", self.replies.len() as u64);
-        contents.level("unanswered", (self.slots.len() - self.free.len()) as u64);
+        contents.level("unanswered", self.slots.len() as u64);
         contents.level("merged_lines", self.table.len() as u64);
     }
 
@@ -278,7 +231,7 @@ impl Component for IccUnit {
         for (count, what) in inside.into_iter().filter(|(count, _)| *count > 0) {
             waits.inside(format!("{count} {what}"));
         }
-        let waiting = self.slots.len() - self.free.len();
+        let waiting = self.slots.len();
         if waiting > 0 {
             waits.on_port(
                 "down.response",
@@ -326,283 +279,6 @@ impl IccUnit {
         }
     }
 
-    fn take_reply(&mut self, ctx: &mut Context<'_>) {
-        if self.replies.len() >= self.spec.reply_cycles as usize {
-            return;
-        }
-        if let Some(reply) = self.down.response.pop(ctx) {
-            let at = ctx.cycle() + u64::from(self.spec.reply_cycles) - 1;
-            self.replies.push_back((at, reply));
-        }
-    }
-
-    /// Takes a request and probes the coalesced cache.
-    fn take_request(&mut self, ctx: &mut Context<'_>) {
-        let Some(port) = self.next_port(ctx) else {
-            return;
-        };
-        let now = ctx.cycle();
-        let mut request = self.up[port as usize]
-            .request
-            .pop(ctx)
-            .expect("next_port peeked");
-        self.first = (port + 1) % self.spec.up_ports;
-        let above = request;
-        request.id = u32::MAX;
-        // Of the units of this level only.
-        request.flags &= !flags::TRACKED;
-        if request.kind.wants_response() {
-            request.id = self.free.pop().expect("next_port asked for a slot");
-            self.slots[request.id as usize] = Slot {
-                request: above,
-                port,
-                taken: now,
-                waits: true,
-            };
-        }
-        self.counters.taken(&request, self.merges(&request));
-        if self.closes(&request)
-            && let Some(cache) = &mut self.cache
-        {
-            self.counters.cache_invalidated += u64::from(cache.invalidate(request.line));
-        }
-        if self.probes(&request) && self.probe(now, &request) {
-            return;
-        }
-        let at = now + u64::from(self.spec.request_delay());
-        self.requests.push_back(Staged { at, request, port });
-    }
-
-    /// Looks for the read in the coalesced cache; a hit is queued for the bus.
-    fn probe(&mut self, now: Cycle, request: &MemRequest) -> bool {
-        let (Some(cache), Some(spec)) = (&mut self.cache, &self.spec.coalesced_cache) else {
-            return false;
-        };
-        self.counters.cache_probes += 1;
-        let Some(at) = cache.probe(request.line, request.words) else {
-            return false;
-        };
-        self.counters.cache_hits += 1;
-        self.hits.push_back(Hit {
-            at: now + u64::from(spec.access_cycles),
-            slot: request.id,
-            write_sequence: cache.read(at, spec.replacement),
-        });
-        true
-    }
-
-    /// Whether the request is a read that the merge table deals with.
-    fn merges(&self, request: &MemRequest) -> bool {
-        request.kind == RequestKind::Read
-            && self.spec.global_end.is_none_or(|end| request.line < end)
-    }
-
-    /// Whether the request is a read that the coalesced cache may answer.
-    fn probes(&self, request: &MemRequest) -> bool {
-        let bypasses = request.flags & flags::BYPASS_L1 != 0;
-        let cache = self.spec.coalesced_cache.as_ref();
-        self.merges(request) && cache.is_some_and(|c| c.serve_bypassing || !bypasses)
-    }
-
-    /// The up port whose request is taken next, if one can be.
-    fn next_port(&self, ctx: &Context<'_>) -> Option<u32> {
-        let hits = self.spec.coalesced_cache.as_ref();
-        let hits_full = hits.is_some_and(|c| self.hits.len() >= c.hit_queue as usize);
-        if hits_full || self.requests.len() > self.spec.request_delay() as usize {
-            return None;
-        }
-        (self.first..self.spec.up_ports)
-            .chain(0..self.first)
-            .find(|port| {
-                let request = self.up[*port as usize].request.peek(ctx);
-                request.is_some_and(|r| !r.kind.wants_response() || !self.free.is_empty())
-            })
-    }
-
-    /// Looks the oldest request up in the merge table: it joins, or it leaves.
-    fn look_up(&mut self, ctx: &mut Context<'_>) -> Step {
-        let now = ctx.cycle();
-        let Some(staged) = self.requests.front().filter(|staged| staged.at <= now) else {
-            return Step::Idle;
-        };
-        let (mut request, port) = (staged.request, staged.port);
-        let found = self
-            .merges(&request)
-            .then(|| self.table.lookup(now, request.line, request.words));
-        if found == Some(Lookup::Full) && self.spec.table_full == TableFull::Wait {
-            return Step::NoEntry;
-        }
-        if let Some(Lookup::Merge(at)) = found {
-            self.table.merge(at, port, request.id);
-        } else {
-            if !self.down.request.can_send(ctx) {
-                return Step::Blocked;
-            }
-            if found == Some(Lookup::Free) {
-                self.table
-                    .allocate(request.line, request.words, port, request.id);
-                self.counters
-                    .table_occupancy
-                    .set(now, self.table.len() as u64);
-                request.flags |= flags::TRACKED;
-            }
-            if self.closes(&request) {
-                self.counters.entries_closed += u64::from(self.table.close(request.line));
-            }
-            self.down.request.send(ctx, request);
-        }
-        self.counters.looked_up(found);
-        self.requests.pop_front();
-        Step::Done
-    }
-
-    /// Moves a line to the units that wait for it.
-    fn deliver(&mut self, ctx: &mut Context<'_>) -> Step {
-        if self.bus.readers.is_empty() && !self.start_delivery(ctx) {
-            return Step::Idle;
-        }
-        let serial = self.spec.delivery == Delivery::Serial;
-        let mut readers = std::mem::take(&mut self.bus.readers);
-        let line = self.bus.line;
-        let (mut moved, mut stop) = (false, false);
-        readers.retain(|&slot| {
-            let unit = 1 << self.slots[slot as usize].port;
-            if self.bus.delivered & unit != 0 {
-                if !self.answer(ctx, slot, line) {
-                    self.repeats.push_back(Repeat { slot, line });
-                }
-                moved = true;
-                return false;
-            }
-            if stop {
-                return true;
-            }
-            let sent = self.answer(ctx, slot, line);
-            stop = serial;
-            moved |= sent;
-            self.bus.delivered |= if sent { unit } else { 0 };
-            !sent
-        });
-        self.bus.readers = readers;
-        match (self.bus.readers.is_empty(), moved) {
-            (true, _) => Step::Done,
-            (false, true) if serial => Step::Done,
-            (false, _) => Step::Blocked,
-        }
-    }
-
-    /// Answers units that asked for a line several times and have it.
-    fn repeat(&mut self, ctx: &mut Context<'_>) {
-        let mut repeats = std::mem::take(&mut self.repeats);
-        repeats.retain(|repeat| !self.answer(ctx, repeat.slot, repeat.line));
-        self.repeats = repeats;
-    }
-
-    /// Answers one request with this line; false if its wire has no room.
-    fn answer(&mut self, ctx: &mut Context<'_>, slot: u32, line: Line) -> bool {
-        let of = &mut self.slots[slot as usize];
-        let response = MemResponse {
-            write_sequence: line.write_sequence,
-            ..of.request
-                .answer(line.level.expect("a line on the bus has one"))
-        };
-        let wire = &mut self.up[of.port as usize].response;
-        if wire.try_send(ctx, response).is_err() {
-            return false;
-        }
-        of.waits = false;
-        let cycles = ctx.cycle() - of.taken;
-        self.counters.answered(&of.request, cycles);
-        self.free.push(slot);
-        true
-    }
-
-    /// Puts the next line on the bus, if one is ready.
-    fn start_delivery(&mut self, ctx: &mut Context<'_>) -> bool {
-        let now = ctx.cycle();
-        self.bus.delivered = 0;
-        let reply = self.replies.front().is_some_and(|(at, _)| *at <= now);
-        let hit = self.hits.front().is_some_and(|hit| hit.at <= now);
-        let priority = self.spec.coalesced_cache.as_ref().map(|c| c.priority);
-        if hit && (!reply || priority == Some(BusPriority::Hits)) {
-            let hit = self.hits.pop_front().expect("it is ready");
-            self.bus.readers.push(hit.slot);
-            self.bus.line = Line {
-                write_sequence: hit.write_sequence,
-                level: Some(Level::Coalesced),
-            };
-            return true;
-        }
-        if !reply {
-            return false;
-        }
-        let (_, reply) = self.replies.pop_front().expect("it is ready");
-        self.bus.line = Line {
-            write_sequence: reply.write_sequence,
-            level: Some(reply.level),
-        };
-        let known = if reply.flags & flags::TRACKED == 0 {
-            self.find_reader(&reply)
-        } else {
-            self.end_entry(now, &reply)
-        };
-        if !known {
-            ctx.fail(format!(
-                "down answered what nothing waits for: {reply:?}; {} lines are under way",
-                self.table.len()
-            ));
-        }
-        known
-    }
-
-    /// The one request that an untracked response belongs to.
-    fn find_reader(&mut self, reply: &MemResponse) -> bool {
-        let slot = self.slots.get(reply.id as usize);
-        let waits = slot.is_some_and(|s| s.waits && s.request.line == reply.line);
-        if waits {
-            self.bus.readers.push(reply.id);
-        }
-        waits
-    }
-
-    /// Every read that a tracked response belongs to; keeps the line if its entry says so.
-    fn end_entry(&mut self, now: Cycle, reply: &MemResponse) -> bool {
-        let Some(entry) = self.table.reply(now, reply.line, &mut self.bus.readers) else {
-            return false;
-        };
-        let (units, closed, words) = (entry.units, entry.closed, entry.words);
-        self.counters
-            .table_occupancy
-            .set(now, self.table.len() as u64);
-        self.counters.replied(units.count_ones());
-        let Some(spec) = &self.spec.coalesced_cache else {
-            return true;
-        };
-        let several = units.count_ones() > 1 || spec.fill == FillRule::All;
-        // A write between the two look-ups has dropped the line already and will close no entry.
-        let written =
-            |staged: &Staged| self.closes(&staged.request) && staged.request.line == reply.line;
-        if several
-            && !closed
-            && !self.requests.iter().any(written)
-            && let Some(cache) = &mut self.cache
-        {
-            self.counters.cache_fills += 1;
-            let evicted = cache.fill(reply.line, words, reply.write_sequence);
-            self.counters.cache_evicted += u64::from(evicted);
-        }
-        true
-    }
-
-    /// Whether the request ends what is known of its line.
-    fn closes(&self, request: &MemRequest) -> bool {
-        let writes = matches!(
-            request.kind,
-            RequestKind::Write | RequestKind::Atomic | RequestKind::CopyBack
-        );
-        writes && self.spec.on_write == OnWrite::Close
-    }
-
     fn next(&self, ctx: &Context<'_>, bus: Step, lookup: Step) -> Next {
         let now = ctx.cycle();
         let more_replies = self.replies.len() < self.spec.reply_cycles as usize
@@ -627,7 +303,7 @@ impl IccUnit {
             Some(cycle) => Next::Until(cycle),
             None if bus == Step::Blocked || lookup == Step::Blocked => Next::Credit,
             None if !self.repeats.is_empty() => Next::Credit,
-            None if self.free.len() < self.slots.len() => Next::Message,
+            None if !self.slots.is_empty() => Next::Message,
             None => Next::Idle,
         }
     }

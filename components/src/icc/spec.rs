@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
 pub use super::coalesced_cache::CoalescedReplacement;
-use crate::memory::LINE_BYTES_MAX;
+use crate::memory::check_line_bytes;
 
 /// Units of a cluster: one bit each in the lists of the merge table.
 const UP_PORTS_MAX: u32 = 64;
@@ -152,37 +152,27 @@ impl IccSpec {
     /// # Errors
     /// A value outside its range.
     pub fn check(&self) -> Result<(), SpecError> {
-        let range = |field: &str, value: u32, low: u32, high: u32| {
-            SpecError::require((low..=high).contains(&value), field, || {
-                format!("{value} is outside {low}..={high}")
-            })
-        };
-        range("up_ports", self.up_ports, 1, UP_PORTS_MAX)?;
-        SpecError::require(
-            self.line_bytes.is_power_of_two() && (4..=LINE_BYTES_MAX).contains(&self.line_bytes),
-            "line_bytes",
-            || {
-                format!(
-                    "{} is not a power of two from 4 to {LINE_BYTES_MAX}",
-                    self.line_bytes
-                )
-            },
-        )?;
-        range("table_entries", self.table_entries, 1, ENTRIES_MAX)?;
-        range("table_cycles", self.table_cycles, 0, CYCLES_MAX)?;
-        range("reply_cycles", self.reply_cycles, 1, CYCLES_MAX)?;
-        range("outstanding", self.outstanding, 1, ENTRIES_MAX)?;
+        let range = SpecError::in_range;
+        range("up_ports", self.up_ports, 1..=UP_PORTS_MAX)?;
+        check_line_bytes("line_bytes", self.line_bytes)?;
+        range("table_entries", self.table_entries, 1..=ENTRIES_MAX)?;
+        range("table_cycles", self.table_cycles, 0..=CYCLES_MAX)?;
+        range("reply_cycles", self.reply_cycles, 1..=CYCLES_MAX)?;
+        range("outstanding", self.outstanding, 1..=ENTRIES_MAX)?;
         let Some(cache) = &self.coalesced_cache else {
             return Ok(());
         };
-        range("coalesced_cache.lines", cache.lines, 1, ENTRIES_MAX)?;
+        range("coalesced_cache.lines", cache.lines, 1..=ENTRIES_MAX)?;
         range(
             "coalesced_cache.access_cycles",
             cache.access_cycles,
-            1,
-            CYCLES_MAX,
+            1..=CYCLES_MAX,
         )?;
-        range("coalesced_cache.hit_queue", cache.hit_queue, 1, ENTRIES_MAX)
+        range(
+            "coalesced_cache.hit_queue",
+            cache.hit_queue,
+            1..=ENTRIES_MAX,
+        )
     }
 }
 

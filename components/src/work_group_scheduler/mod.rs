@@ -15,6 +15,9 @@
 //! also units that still run other kernels, and the kernel is done when all have answered. With
 //! `keep_lines_beside_others` nothing is dropped while work-groups of other kernels are resident.
 //!
+//! One file per policy, behind the trait of `policy.rs`; `unit.rs` is the account of one compute
+//! unit, `invalidation.rs` the end of a kernel, `activity.rs` what the cycles are charged to.
+//!
 //! # Ports
 //!
 //! | Port                  | Direction | Message       | Back-pressure                            |
@@ -43,14 +46,17 @@
 //! Queues of work-groups per unit, priorities, preemption, dispatch pipelines (add latency to the
 //! wires).
 
+mod activity;
 mod demand;
 mod distributed;
 mod distributed_block;
 mod global_round_robin;
 mod greedy_clustering;
+mod invalidation;
 mod ordered;
 mod policy;
 mod pools;
+mod spec;
 mod two_level;
 mod unit;
 
@@ -60,51 +66,21 @@ pub(crate) mod tests;
 use std::collections::VecDeque;
 
 use fixedbitset::FixedBitSet;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Histogram, Kind, Level, Next, Ports, SpecError,
-    State, Statistics, Waits,
+    Component, Contents, Context, Environment, Histogram, Id, IdTable, Kind, Level, Next, Ports,
+    SpecError, State, Statistics, Waits,
 };
 use warpweave_trace::Program;
 
+use self::activity::{ACTIVITIES, Activity};
+use self::invalidation::Invalidation;
 pub use self::policy::WorkGroupPolicy;
 use self::policy::{Choice, Machine, Placement, Policy};
+pub use self::spec::WorkGroupSchedulerSpec;
 use self::unit::Unit;
 use crate::launch::{Completion, Dispatch, DispatchMaster, KernelDone, ReadySlave};
-use crate::occupancy::{Limiter, UnitLimits, WorkGroupNeeds};
-use crate::slab::{Place, Slab};
-
-/// Compute units a machine may have.
-const UNITS_MAX: u64 = 1 << 16;
-
-/// A work-group scheduler.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WorkGroupSchedulerSpec {
-    /// Clusters of compute units, at least 1.
-    pub clusters: u32,
-    /// Compute units per cluster, at least 1; the number of a unit is
-    /// `cluster × units_per_cluster + unit within the cluster`.
-    pub units_per_cluster: u32,
-    /// What every compute unit offers.
-    pub unit: UnitLimits,
-    /// Order in which work-groups are placed.
-    pub policy: WorkGroupPolicy,
-    /// Work-groups dispatched per cycle on the whole machine, at least 1; a unit gets at most one
-    /// per cycle.
-    pub dispatches_per_cycle: u32,
-    /// Kernels held at a time, from ready to done, at least 1.
-    pub kernel_slots: u32,
-    /// Whether the first-level caches are invalidated when a kernel has completed.
-    pub invalidate_at_kernel_end: bool,
-    /// Whether they keep their lines all the same while work-groups of another kernel are resident,
-    /// such as the parent of a kernel that ends: its reuse of what the child brought in would be
-    /// lost. Invalidated is when the last of them has completed. Source: `true` to compare
-    /// with the LASER paper, own choice.
-    #[serde(default)]
-    pub keep_lines_beside_others: bool,
-}
+use crate::occupancy::{Limiter, WorkGroupNeeds};
 
 /// What the program says of a kernel.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -122,62 +98,6 @@ struct Kernel {
     completed: u32,
 }
 
-/// A completed kernel whose lines the units are dropping.
-#[derive(Debug, Serialize, Deserialize)]
-struct Invalidation {
-    kernel: Place,
-    /// Units still to be told.
-    unsent: FixedBitSet,
-    /// Units that have not answered.
-    unanswered: FixedBitSet,
-}
-
-/// What dispatch did in a cycle; each has its share of the cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Activity {
-    NoWork,
-    Dispatching,
-    UnitBusy,
-    HeldBack,
-    WorkGroupSlots,
-    WavefrontSlots,
-    Registers,
-    LocalMemory,
-}
-
-/// Name and meaning of the cycles of each activity.
-const ACTIVITIES: [(&str, &str); 8] = [
-    ("cycles_no_work", "cycles without undispatched work-groups"),
-    (
-        "cycles_dispatching",
-        "cycles in which a work-group was dispatched",
-    ),
-    (
-        "stalled_on_unit",
-        "cycles in which the unit whose turn it was could not be sent a work-group",
-    ),
-    (
-        "stalled_on_policy",
-        "cycles in which units had room but the policy kept the work-groups for others",
-    ),
-    (
-        "stalled_on_work_group_slots",
-        "cycles in which no unit had room for a kernel bounded by work-group slots",
-    ),
-    (
-        "stalled_on_wavefront_slots",
-        "cycles in which no unit had room for a kernel bounded by wavefront slots",
-    ),
-    (
-        "stalled_on_registers",
-        "cycles in which no unit had room for a kernel bounded by registers",
-    ),
-    (
-        "stalled_on_local_memory",
-        "cycles in which no unit had room for a kernel bounded by local memory",
-    ),
-];
-
 /// Places work-groups on compute units; see the [module](self).
 pub struct WorkGroupScheduler {
     gmu: ReadySlave,
@@ -186,12 +106,12 @@ pub struct WorkGroupScheduler {
     shapes: Vec<Shape>,
     policy: Box<dyn Policy>,
     units: Vec<Unit>,
-    kernels: Slab<Kernel>,
+    kernels: IdTable<Kernel>,
     /// Kernels with undispatched work-groups, oldest first; the policy works on the first.
-    waiting: VecDeque<Place>,
+    waiting: VecDeque<Id>,
     invalidations: VecDeque<Invalidation>,
     /// Kernels to be reported to the GMU.
-    finished: VecDeque<Place>,
+    finished: VecDeque<Id>,
     /// Units sent something in this cycle.
     served: FixedBitSet,
     activity: Activity,
@@ -210,7 +130,7 @@ impl Kind for WorkGroupScheduler {
     type Spec = WorkGroupSchedulerSpec;
 
     fn build(spec: Self::Spec, environment: &Environment) -> Result<Self, SpecError> {
-        check(&spec)?;
+        spec.check()?;
         let program = environment.resource::<Program>().ok_or_else(|| {
             SpecError::at(
                 "",
@@ -234,7 +154,7 @@ impl Kind for WorkGroupScheduler {
             shapes: shapes.collect(),
             policy: spec.policy.build(machine),
             units: (0..units).map(|_| Unit::new(&spec.unit)).collect(),
-            kernels: Slab::default(),
+            kernels: IdTable::default(),
             waiting: VecDeque::new(),
             invalidations: VecDeque::new(),
             finished: VecDeque::new(),
@@ -250,31 +170,6 @@ impl Kind for WorkGroupScheduler {
             spec,
         })
     }
-}
-
-fn check(spec: &WorkGroupSchedulerSpec) -> Result<(), SpecError> {
-    let positive = |field, value: u32| {
-        SpecError::require(value > 0, field, || {
-            "at least 1 is needed, not 0".to_owned()
-        })
-    };
-    positive("clusters", spec.clusters)?;
-    positive("units_per_cluster", spec.units_per_cluster)?;
-    positive("dispatches_per_cycle", spec.dispatches_per_cycle)?;
-    positive("kernel_slots", spec.kernel_slots)?;
-    let units = u64::from(spec.clusters) * u64::from(spec.units_per_cluster);
-    SpecError::require(units <= UNITS_MAX, "clusters", || {
-        format!(
-            "{} clusters of {} units are {units} units; at most {UNITS_MAX} are supported",
-            spec.clusters, spec.units_per_cluster
-        )
-    })?;
-    SpecError::require(
-        spec.policy != WorkGroupPolicy::DistributedBlock || spec.unit.work_group_slots >= 2,
-        "policy",
-        || "DistributedBlock places pairs, but a unit has a single work-group slot".to_owned(),
-    )?;
-    spec.unit.check("unit")
 }
 
 impl Component for WorkGroupScheduler {
@@ -426,7 +321,7 @@ impl Component for WorkGroupScheduler {
 impl WorkGroupScheduler {
     /// Why work-groups of a kernel are not dispatched, or its end not reported.
     fn kernel_waits(&self, kernel: &Kernel) -> Option<&'static str> {
-        let is_this = |key: &Place| self.kernels[*key].number == kernel.number;
+        let is_this = |key: &Id| self.kernels[*key].number == kernel.number;
         if self.invalidations.iter().any(|i| is_this(&i.kernel)) {
             return Some("first-level caches drop their lines");
         }
@@ -493,59 +388,6 @@ impl WorkGroupScheduler {
             self.retire(key);
         }
         true
-    }
-
-    /// Every work-group of a kernel has completed.
-    fn retire(&mut self, kernel: Place) {
-        let keeps = self.spec.keep_lines_beside_others && self.resident.value() > 0;
-        if self.spec.invalidate_at_kernel_end && !keeps {
-            let mut units = FixedBitSet::with_capacity(self.units.len());
-            units.insert_range(..);
-            self.invalidations.push_back(Invalidation {
-                kernel,
-                unsent: units.clone(),
-                unanswered: units,
-            });
-        } else {
-            self.finished.push_back(kernel);
-        }
-    }
-
-    /// A unit has dropped its lines. False when it was not told to.
-    fn invalidated(&mut self, unit: usize, number: u32) -> bool {
-        let kernels = &self.kernels;
-        let asked = |invalidation: &Invalidation| {
-            kernels[invalidation.kernel].number == number
-                && invalidation.unanswered.contains(unit)
-                && !invalidation.unsent.contains(unit)
-        };
-        let Some(place) = self.invalidations.iter().position(asked) else {
-            return false;
-        };
-        let invalidation = &mut self.invalidations[place];
-        invalidation.unanswered.remove(unit);
-        if invalidation.unanswered.is_clear() {
-            self.finished.push_back(invalidation.kernel);
-            self.invalidations.remove(place);
-        }
-        true
-    }
-
-    fn send_invalidates(&mut self, ctx: &mut Context<'_>) {
-        for invalidation in &mut self.invalidations {
-            let kernel = self.kernels[invalidation.kernel].number;
-            let mut from = 0;
-            while let Some(unit) = invalidation.unsent.ones().find(|&unit| unit >= from) {
-                from = unit + 1;
-                let port = &mut self.ports[unit].dispatch;
-                if !self.served.contains(unit) && port.can_send(ctx) {
-                    port.send(ctx, Dispatch::Invalidate { kernel });
-                    self.served.insert(unit);
-                    invalidation.unsent.remove(unit);
-                    self.invalidates_sent += 1;
-                }
-            }
-        }
     }
 
     /// Reports kernels that are done. False when the way to the GMU is full.
@@ -619,7 +461,7 @@ impl WorkGroupScheduler {
     }
 
     /// The policy turns to a kernel.
-    fn begin(&mut self, key: Place) {
+    fn begin(&mut self, key: Id) {
         self.policy.begin(self.kernels[key].shape.work_groups);
         for unit in 0..self.units.len() {
             self.tell_policy(unit);
@@ -661,7 +503,7 @@ impl WorkGroupScheduler {
                 }
                 Choice::UnitBusy => Activity::UnitBusy,
                 Choice::HeldBack => Activity::HeldBack,
-                Choice::UnitsFull => full(self.kernels[key].limiter),
+                Choice::UnitsFull => Activity::full(self.kernels[key].limiter),
             };
             return if sent > 0 {
                 Activity::Dispatching
@@ -673,7 +515,7 @@ impl WorkGroupScheduler {
     }
 
     /// Dispatches a work-group of the kernel whose turn it is.
-    fn place(&mut self, ctx: &mut Context<'_>, key: Place, placement: Placement) {
+    fn place(&mut self, ctx: &mut Context<'_>, key: Id, placement: Placement) {
         let Placement { work_group, unit } = placement;
         let number = unit as usize;
         let kernel = &mut self.kernels[key];
@@ -708,14 +550,5 @@ impl WorkGroupScheduler {
             self.activities[activity as usize].set(cycle, 1);
             self.activity = activity;
         }
-    }
-}
-
-fn full(limiter: Limiter) -> Activity {
-    match limiter {
-        Limiter::WorkGroupSlots => Activity::WorkGroupSlots,
-        Limiter::WavefrontSlots => Activity::WavefrontSlots,
-        Limiter::Registers => Activity::Registers,
-        Limiter::LocalMemory => Activity::LocalMemory,
     }
 }

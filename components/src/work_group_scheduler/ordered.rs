@@ -1,17 +1,22 @@
-//! One order over the open contexts of all units, and one sequence of work-groups.
+//! Policies with one order over the open contexts of all units, and one sequence of work-groups.
 
 use std::collections::BTreeSet;
 
 use warpweave_framework::State;
 
-use super::policy::{Choice, Placement};
+use super::policy::{Choice, Machine, Placement, Policy};
 
 /// Rank of the next open context of a unit; lower goes first.
 pub(super) type Rank = (u32, u32, u32);
 
+/// The rank of the next context of a unit that holds so many work-groups: what makes the policy.
+pub(super) type RankOf = fn(machine: Machine, unit: u32, resident: u32) -> Rank;
+
 /// Places work-groups in linear order, each on the unit with the lowest rank.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ordered {
+    machine: Machine,
+    rank_of: RankOf,
     work_groups: u32,
     next: u32,
     /// Units with room.
@@ -21,17 +26,27 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    pub(super) fn begin(&mut self, work_groups: u32) {
+    pub(super) fn new(machine: Machine, rank_of: RankOf) -> Self {
+        Self {
+            machine,
+            rank_of,
+            work_groups: 0,
+            next: 0,
+            open: BTreeSet::new(),
+            ranks: vec![None; machine.units() as usize],
+        }
+    }
+}
+
+impl Policy for Ordered {
+    fn begin(&mut self, work_groups: u32) {
         self.work_groups = work_groups;
         self.next = 0;
     }
 
-    pub(super) fn update(&mut self, unit: u32, rank: Option<Rank>) {
-        let place = unit as usize;
-        if self.ranks.len() <= place {
-            self.ranks.resize(place + 1, None);
-        }
-        if let Some(before) = std::mem::replace(&mut self.ranks[place], rank) {
+    fn update(&mut self, unit: u32, resident: u32, room: u32) {
+        let rank = (room > 0).then(|| (self.rank_of)(self.machine, unit, resident));
+        if let Some(before) = std::mem::replace(&mut self.ranks[unit as usize], rank) {
             self.open.remove(&(before, unit));
         }
         if let Some(rank) = rank {
@@ -39,7 +54,7 @@ impl Ordered {
         }
     }
 
-    pub(super) fn choose(&self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice {
         debug_assert!(self.next < self.work_groups, "asked without work-groups");
         match self.open.first() {
             None => Choice::UnitsFull,
@@ -51,12 +66,11 @@ impl Ordered {
         }
     }
 
-    pub(super) fn placed(&mut self) {
+    fn placed(&mut self, _placement: Placement) {
         self.next += 1;
     }
 
-    /// Names what is remembered.
-    pub(super) fn state(&mut self, state: &mut State<'_>) {
+    fn state(&mut self, state: &mut State<'_>) {
         state.field("work_groups", &mut self.work_groups);
         state.field("next", &mut self.next);
         state.field("open", &mut self.open);

@@ -7,9 +7,8 @@ use warpweave_framework::State;
 use super::demand::DemandRoundRobin;
 use super::distributed::Distributed;
 use super::distributed_block::DistributedBlock;
-use super::global_round_robin::GlobalRoundRobin;
-use super::greedy_clustering::GreedyClustering;
-use super::two_level::TwoLevelRoundRobin;
+use super::ordered::Ordered;
+use super::{global_round_robin, greedy_clustering, two_level};
 
 /// Order in which work-groups are placed on compute units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,9 +96,9 @@ pub(super) enum Choice {
 impl WorkGroupPolicy {
     pub(super) fn build(self, machine: Machine) -> Box<dyn Policy> {
         match self {
-            Self::TwoLevelRoundRobin => Box::new(TwoLevelRoundRobin::new(machine)),
-            Self::GlobalRoundRobin => Box::new(GlobalRoundRobin::new()),
-            Self::GreedyClustering => Box::new(GreedyClustering::new(machine)),
+            Self::TwoLevelRoundRobin => Box::new(Ordered::new(machine, two_level::rank)),
+            Self::GlobalRoundRobin => Box::new(Ordered::new(machine, global_round_robin::rank)),
+            Self::GreedyClustering => Box::new(Ordered::new(machine, greedy_clustering::rank)),
             Self::Distributed => Box::new(Distributed::new(machine)),
             Self::DistributedBlock => Box::new(DistributedBlock::new(machine)),
             Self::DemandRoundRobin => Box::new(DemandRoundRobin::new(machine)),

@@ -2,9 +2,9 @@
 
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
+use warpweave_framework::Id;
 
 use crate::occupancy::{PARTITIONS_MAX, UnitLimits, WorkGroupNeeds};
-use crate::slab::Place;
 
 /// Free resources and residents of one compute unit.
 ///
@@ -25,7 +25,7 @@ pub(super) struct Unit {
 /// A work-group on a unit and what it holds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Resident {
-    pub(super) kernel: Place,
+    pub(super) kernel: Id,
     pub(super) work_group: u32,
     wavefronts: u32,
     local_bytes: u64,
@@ -77,7 +77,7 @@ impl Unit {
         &mut self,
         limits: &UnitLimits,
         needs: &WorkGroupNeeds,
-        kernel: Place,
+        kernel: Id,
         work_group: u32,
     ) -> u16 {
         assert!(
@@ -161,7 +161,7 @@ mod tests {
             local_bytes: 0,
         };
         let mut unit = Unit::new(&limits);
-        let start = |unit: &mut Unit| unit.start(&limits, &needs, Place::default(), 0);
+        let start = |unit: &mut Unit| unit.start(&limits, &needs, Id::default(), 0);
         let first: Vec<_> = (0..4).map(|_| start(&mut unit)).collect();
         assert_eq!(first, [0, 1, 2, 3]);
         unit.end(2);
@@ -185,7 +185,7 @@ mod tests {
             let expected = limits.occupancy(&needs).work_groups;
             let mut unit = Unit::new(&limits);
             for left in (0..expected).rev() {
-                unit.start(&limits, &needs, Place::default(), 0);
+                unit.start(&limits, &needs, Id::default(), 0);
                 prop_assert_eq!(unit.room(&limits, &needs), left);
             }
             prop_assert_eq!(unit.resident(), expected);

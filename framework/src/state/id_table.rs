@@ -47,6 +47,17 @@ impl Id {
         (self.0 & (Self::PLACES_MAX as u32 - 1)) as usize
     }
 
+    /// The id of this generation and another place: for a block that makes one range of ids out of
+    /// several tables, or several ids out of one value.
+    ///
+    /// # Panics
+    /// For a place from [`Id::PLACES_MAX`] on.
+    #[inline]
+    pub fn with_place(self, place: usize) -> Self {
+        assert!(place < Self::PLACES_MAX, "there is no place {place}");
+        Self(self.0 & !(Self::PLACES_MAX as u32 - 1) | place as u32)
+    }
+
     fn of(key: DefaultKey) -> Self {
         let (version, place) = parts(key);
         Self((version / 2 % GENERATIONS) << PLACE_BITS | place as u32)
@@ -81,7 +92,16 @@ pub struct IdTable<T> {
 struct Place<T> {
     /// Of the value, or of the last one.
     key: DefaultKey,
+    /// What the key says, at hand for look-ups.
+    id: Id,
     value: Option<T>,
+}
+
+impl<T> Place<T> {
+    fn new(key: DefaultKey, value: Option<T>) -> Self {
+        let id = Id::of(key);
+        Self { key, id, value }
+    }
 }
 
 impl<T> Default for IdTable<T> {
@@ -114,38 +134,36 @@ impl<T> IdTable<T> {
     pub fn insert(&mut self, value: T) -> Id {
         let key = self.places.insert(());
         let (_, place) = parts(key);
-        let value = Place {
-            key,
-            value: Some(value),
-        };
+        let taken = Place::new(key, Some(value));
+        let id = taken.id;
         if let Some(left) = self.values.get_mut(place) {
-            *left = value;
+            *left = taken;
         } else {
             assert!(place < Id::PLACES_MAX, "more values than there are ids");
-            self.values.push(value);
+            self.values.push(taken);
         }
-        Id::of(key)
+        id
     }
 
     /// The value of this id, if it is still there.
     #[inline]
     pub fn get(&self, id: Id) -> Option<&T> {
         let place = self.values.get(id.place())?;
-        place.value.as_ref().filter(|_| Id::of(place.key) == id)
+        place.value.as_ref().filter(|_| place.id == id)
     }
 
     /// As [`IdTable::get`], to change.
     #[inline]
     pub fn get_mut(&mut self, id: Id) -> Option<&mut T> {
         let place = self.values.get_mut(id.place())?;
-        place.value.as_mut().filter(|_| Id::of(place.key) == id)
+        place.value.as_mut().filter(|_| place.id == id)
     }
 
     /// Takes the value of this id out, if it is still there.
     #[inline]
     pub fn remove(&mut self, id: Id) -> Option<T> {
         let place = self.values.get_mut(id.place())?;
-        if Id::of(place.key) != id {
+        if place.id != id {
             return None;
         }
         let value = place.value.take()?;
@@ -168,7 +186,7 @@ impl<T> IdTable<T> {
     /// Every value with its id, in the order of places.
     pub fn iter(&self) -> impl Iterator<Item = (Id, &T)> {
         let values = self.values.iter();
-        values.filter_map(|place| Some((Id::of(place.key), place.value.as_ref()?)))
+        values.filter_map(|place| Some((place.id, place.value.as_ref()?)))
     }
 
     /// Every value, in the order of places.
@@ -216,7 +234,7 @@ struct Saved<T> {
 
 impl<T: Serialize> Serialize for IdTable<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let generation = |place: &Place<T>| Id::of(place.key).bits() >> PLACE_BITS;
+        let generation = |place: &Place<T>| place.id.bits() >> PLACE_BITS;
         // slotmap does not tell which place is next: a copy of its places does.
         let mut places = self.places.clone();
         let free = (places.len()..self.values.len()).map(|_| parts(places.insert(())).1);
@@ -254,7 +272,7 @@ impl<T> IdTable<T> {
                 table.places.remove(key);
                 key = table.places.insert(());
             }
-            table.values.push(Place { key, value });
+            table.values.push(Place::new(key, value));
         }
         if free.len() != empty {
             return Err("some places are neither taken nor free");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::SpecError;
 
 use super::{CachePolicy, Field, LookUp, MissDecision};
-use crate::memory::{LINE_BYTES_MAX, full_line};
+use crate::memory::{check_line_bytes, full_line};
 
 /// Misses fetch aligned groups of this many bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,14 +18,7 @@ pub struct FetchGranularity {
 
 impl FetchGranularity {
     pub(super) fn build(&self, _lines: usize) -> Result<Box<dyn CachePolicy>, SpecError> {
-        let range = 4..=LINE_BYTES_MAX;
-        let fits = self.bytes.is_power_of_two() && range.contains(&self.bytes);
-        SpecError::require(fits, "bytes", || {
-            format!(
-                "{} is not a power of two from 4 to {LINE_BYTES_MAX}",
-                self.bytes
-            )
-        })?;
+        check_line_bytes("bytes", self.bytes)?;
         Ok(Box::new(self.clone()))
     }
 }

@@ -36,15 +36,9 @@ impl ReuseBypass {
         SpecError::require(power, "entries", || {
             format!("{} is not a power of two up to {ENTRIES_MAX}", self.entries)
         })?;
-        SpecError::require(self.counter_max > 0, "counter_max", || {
-            "0 is no counter".into()
-        })?;
-        SpecError::require(self.sample > 0, "sample", || {
-            "0 of 0 lines is no sample".into()
-        })?;
-        SpecError::require(self.period_requests > 0, "period_requests", || {
-            "a period has at least one request".into()
-        })?;
+        SpecError::in_range("counter_max", self.counter_max, 1..)?;
+        SpecError::in_range("sample", self.sample, 1..)?;
+        SpecError::in_range("period_requests", self.period_requests, 1..)?;
         let learned = Learned {
             counters: vec![self.counter_max / 2; self.entries as usize],
             lines: vec![None; lines],

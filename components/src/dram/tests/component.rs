@@ -68,7 +68,7 @@ impl Bench {
     /// Sends the request to port 0 and expects its answer so many cycles later.
     fn expect(&mut self, cycle: Cycle, request: MemRequest, latency: Cycle) {
         self.requests[0].send_at(cycle, request);
-        let answer = request.answer(Level::Dram);
+        let answer = request.answer(Level::DRAM);
         self.bench
             .expect_at(&self.responses[0], cycle + latency, &answer);
     }
@@ -203,11 +203,11 @@ fn a_read_behind_a_waiting_write_is_answered_from_it_with_its_sequence() {
     bench.requests[0].send_at(11, read);
     let fresh = MemResponse {
         write_sequence: 41,
-        ..read.answer(Level::Dram)
+        ..read.answer(Level::DRAM)
     };
     bench
         .bench
-        .expect_at(&bench.responses[0], 11, &write.answer(Level::Dram));
+        .expect_at(&bench.responses[0], 11, &write.answer(Level::DRAM));
     bench.bench.expect_at(&bench.responses[0], 12, &fresh);
     assert_eq!(bench.counter("reads_forwarded"), 1);
     // Long after the write has gone to the devices the line is still known to be fresh.
@@ -224,11 +224,11 @@ fn a_write_does_not_overtake_a_read_of_its_line() {
     bench.requests[0].send_at(11, write);
     bench
         .bench
-        .expect_at(&bench.responses[0], 37, &read.answer(Level::Dram));
+        .expect_at(&bench.responses[0], 37, &read.answer(Level::DRAM));
     // Accepted when the read is finished, in cycle 37.
     bench
         .bench
-        .expect_at(&bench.responses[0], 38, &write.answer(Level::Dram));
+        .expect_at(&bench.responses[0], 38, &write.answer(Level::DRAM));
 }
 
 #[test]

@@ -231,7 +231,7 @@ impl Component for Memory {
         while let Some(request) = self.up.request.pop(ctx) {
             if request.kind.wants_response() {
                 self.answers
-                    .push_back((now + self.latency, request.answer(Level::Dram)));
+                    .push_back((now + self.latency, request.answer(Level::DRAM)));
             }
         }
         while let Some(&(due, response)) = self.answers.front() {

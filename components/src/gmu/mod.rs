@@ -37,20 +37,22 @@
 //!
 //! Launches from the device, priorities, preemption.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, Kind, Level, Next, Ports,
-    SpecError, State, Statistics, Waits,
+    Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, Kind, Level, Next,
+    Ports, SpecError, State, Statistics, Waits,
 };
 
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
-use crate::slab::{Place, Slab};
 
 /// Kernels that queues and pool may hold in all.
-const KERNELS_MAX: u64 = 1 << 20;
+const KERNELS_MAX: u64 = Id::PLACES_MAX as u64;
 
 /// A grid management unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -78,7 +80,7 @@ struct InFlight {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct WorkQueue {
     stream: u32,
-    kernels: VecDeque<Place>,
+    kernels: VecDeque<Id>,
 }
 
 /// Queues kernels and runs one per stream; see the [module](self).
@@ -86,11 +88,11 @@ pub struct Gmu {
     host: LaunchSlave,
     scheduler: ReadyMaster,
     spec: GmuSpec,
-    kernels: Slab<InFlight>,
+    kernels: IdTable<InFlight>,
     queues: Vec<WorkQueue>,
-    pool: VecDeque<Place>,
+    pool: VecDeque<Id>,
     /// Heads not yet sent, with the cycle from which they may be.
-    heads: VecDeque<(Cycle, Place)>,
+    heads: VecDeque<(Cycle, Id)>,
     accepted: u64,
     completed: u64,
     through_pool: u64,
@@ -110,12 +112,8 @@ impl Kind for Gmu {
     type Spec = GmuSpec;
 
     fn build(spec: GmuSpec, _environment: &Environment) -> Result<Self, SpecError> {
-        SpecError::require(spec.hardware_queues > 0, "hardware_queues", || {
-            "0 queues run no kernel; at least 1 is needed".to_owned()
-        })?;
-        SpecError::require(spec.queue_depth > 0, "queue_depth", || {
-            "a queue of depth 0 holds no kernel; at least 1 is needed".to_owned()
-        })?;
+        SpecError::in_range("hardware_queues", spec.hardware_queues, 1..)?;
+        SpecError::in_range("queue_depth", spec.queue_depth, 1..)?;
         let queued = u64::from(spec.hardware_queues).saturating_mul(u64::from(spec.queue_depth));
         let total = queued.saturating_add(u64::from(spec.pending_kernels));
         SpecError::require(total <= KERNELS_MAX, "", || {
@@ -129,7 +127,7 @@ impl Kind for Gmu {
         Ok(Self {
             host: LaunchSlave::default(),
             scheduler: ReadyMaster::default(),
-            kernels: Slab::default(),
+            kernels: IdTable::default(),
             queues: queues.collect(),
             pool: VecDeque::new(),
             heads: VecDeque::new(),
@@ -421,7 +419,7 @@ impl Gmu {
     }
 
     /// Puts a kernel into a queue, if one can take it.
-    fn enqueue(&mut self, cycle: Cycle, key: Place) -> bool {
+    fn enqueue(&mut self, cycle: Cycle, key: Id) -> bool {
         let stream = self.kernels[key].launch.stream;
         let Some(place) = self.queue_for(stream) else {
             return false;
@@ -437,7 +435,7 @@ impl Gmu {
         true
     }
 
-    fn becomes_head(&mut self, cycle: Cycle, key: Place) {
+    fn becomes_head(&mut self, cycle: Cycle, key: Id) {
         let from = cycle + Cycle::from(self.spec.dispatch_latency_cycles);
         self.heads.push_back((from, key));
     }
@@ -464,245 +462,6 @@ impl Gmu {
             Next::Idle
         } else {
             Next::Message
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use warpweave_framework::{Sink, Source, TestBench};
-
-    use super::*;
-    use crate::work_group_scheduler::tests::engines;
-
-    struct Bench {
-        bench: TestBench,
-        launch: Source<KernelLaunch>,
-        host_done: Sink<KernelDone>,
-        ready: Sink<KernelReady>,
-        done: Source<KernelDone>,
-    }
-
-    fn bench(hardware_queues: u32, queue_depth: u32, pending_kernels: u32) -> Bench {
-        let spec = GmuSpec {
-            hardware_queues,
-            queue_depth,
-            pending_kernels,
-            dispatch_latency_cycles: 3,
-        };
-        let mut bench = TestBench::new();
-        let gmu = Gmu::build(spec, &Environment::new("gmu", 0)).unwrap();
-        bench.add("gmu", gmu);
-        Bench {
-            launch: bench.source("gmu.host.launch"),
-            host_done: bench.sink("gmu.host.done"),
-            ready: bench.sink("gmu.scheduler.ready"),
-            done: bench.source("gmu.scheduler.done"),
-            bench,
-        }
-    }
-
-    impl Bench {
-        fn launch_at(&self, cycle: Cycle, kernel: u32, stream: u32) {
-            self.launch.send_at(cycle, KernelLaunch { kernel, stream });
-        }
-
-        fn done_at(&self, cycle: Cycle, kernel: u32) {
-            self.done.send_at(cycle, KernelDone { kernel });
-        }
-
-        fn ready_at(&mut self, cycle: Cycle, kernel: u32) {
-            let ready = self.ready.clone();
-            self.bench.expect_at(&ready, cycle, &KernelReady { kernel });
-        }
-    }
-
-    #[test]
-    fn a_launch_is_ready_after_the_dispatch_latency_and_done_passes_in_its_cycle() {
-        let mut b = bench(2, 4, 4);
-        b.launch_at(5, 0, 0);
-        b.ready_at(8, 0);
-        b.done_at(20, 0);
-        let done = b.host_done.clone();
-        b.bench.expect_at(&done, 20, &KernelDone { kernel: 0 });
-    }
-
-    #[test]
-    fn kernels_of_one_stream_run_one_after_the_other_and_streams_side_by_side() {
-        let mut b = bench(2, 4, 4);
-        b.launch_at(5, 0, 7);
-        b.launch_at(6, 1, 7);
-        b.launch_at(7, 2, 9);
-        b.ready_at(8, 0);
-        b.ready_at(10, 2);
-        let ready = b.ready.clone();
-        b.bench.expect_nothing(&ready, 10);
-        b.done_at(30, 0);
-        b.ready_at(33, 1);
-    }
-
-    #[test]
-    fn the_pool_is_served_first_come_first_served_when_a_queue_empties() {
-        let mut b = bench(1, 4, 4);
-        for (kernel, stream) in [(0, 0), (1, 1), (2, 2), (3, 1)] {
-            b.launch_at(5 + Cycle::from(kernel), kernel, stream);
-        }
-        b.ready_at(8, 0);
-        b.done_at(20, 0);
-        // Stream 1 takes the queue, its later kernel too, ahead of stream 2.
-        b.ready_at(23, 1);
-        b.done_at(30, 1);
-        b.ready_at(33, 3);
-        b.done_at(40, 3);
-        b.ready_at(43, 2);
-        let statistics = b.bench.statistics("gmu");
-        assert_eq!(statistics.counter("kernels_through_pool"), Some(3));
-        assert_eq!(statistics.counter("pooled_kernels_max"), Some(3));
-    }
-
-    #[test]
-    fn a_full_pool_holds_launches_back_and_counts_the_cycles() {
-        let mut b = bench(1, 1, 1);
-        for kernel in 0..3 {
-            b.launch_at(5, kernel, kernel);
-        }
-        b.ready_at(8, 0);
-        b.bench.step(11);
-        // Cycle 7 was the first in which the third launch was readable.
-        let statistics = b.bench.statistics("gmu");
-        assert_eq!(statistics.counter("kernels_accepted"), Some(2));
-        assert_eq!(statistics.counter("launch_stalls"), Some(1));
-        b.done_at(30, 0);
-        b.ready_at(33, 1);
-        let statistics = b.bench.statistics("gmu");
-        assert_eq!(statistics.counter("launch_stall_cycles"), Some(30 - 7));
-        assert_eq!(statistics.counter("kernels_accepted"), Some(3));
-    }
-
-    #[test]
-    fn a_full_queue_sends_its_stream_to_the_pool_in_order() {
-        let mut b = bench(2, 1, 4);
-        for kernel in 0..3 {
-            b.launch_at(5 + Cycle::from(kernel), kernel, 0);
-        }
-        b.ready_at(8, 0);
-        b.done_at(20, 0);
-        b.ready_at(23, 1);
-        b.done_at(30, 1);
-        b.ready_at(33, 2);
-    }
-
-    #[test]
-    #[should_panic(expected = "kernel 4, which does not run")]
-    fn completion_of_a_kernel_that_does_not_run_ends_the_run() {
-        let mut b = bench(1, 1, 1);
-        b.done_at(5, 4);
-        b.bench.step(10);
-    }
-
-    #[test]
-    fn queues_that_hold_no_kernel_are_refused() {
-        let spec = GmuSpec {
-            hardware_queues: 0,
-            queue_depth: 1,
-            pending_kernels: 0,
-            dispatch_latency_cycles: 0,
-        };
-        let error = Gmu::build(spec, &Environment::new("gmu", 0)).err().unwrap();
-        assert_eq!(error.field, "hardware_queues");
-    }
-
-    /// The rules over plain lists: which kernel runs when every launch has arrived.
-    struct Naive {
-        queues: Vec<Vec<(u32, u32)>>,
-        depth: usize,
-        pool: Vec<(u32, u32)>,
-    }
-
-    impl Naive {
-        fn settle(&mut self) {
-            let mut at = 0;
-            while at < self.pool.len() {
-                let (kernel, stream) = self.pool[at];
-                let own = self
-                    .queues
-                    .iter()
-                    .position(|q| q.first().is_some_and(|k| k.1 == stream));
-                let place = match own {
-                    Some(own) if self.queues[own].len() < self.depth => Some(own),
-                    Some(_) => None,
-                    None => self.queues.iter().position(Vec::is_empty),
-                };
-                match place {
-                    Some(place) => {
-                        self.queues[place].push((kernel, stream));
-                        self.pool.remove(at);
-                    }
-                    None => at += 1,
-                }
-            }
-        }
-
-        fn running(&self) -> Vec<u32> {
-            let mut running: Vec<u32> = self
-                .queues
-                .iter()
-                .filter_map(|q| q.first())
-                .map(|k| k.0)
-                .collect();
-            running.sort_unstable();
-            running
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-
-        #[test]
-        fn the_running_kernels_are_those_of_a_naive_model_however_the_engine_works(
-            streams in prop::collection::vec(0_u32..6, 1..24),
-            hardware_queues in 1_u32..5,
-            depth in 1_u32..4,
-            choices in prop::collection::vec(any::<prop::sample::Index>(), 24),
-        ) {
-            let mut results = Vec::new();
-            for options in engines() {
-                let mut b = bench(hardware_queues, depth, 24);
-                b.bench.set_options(options);
-                let mut naive = Naive {
-                    queues: vec![Vec::new(); hardware_queues as usize],
-                    depth: depth as usize,
-                    pool: Vec::new(),
-                };
-                for (kernel, &stream) in streams.iter().enumerate() {
-                    b.launch_at(1 + kernel as Cycle, kernel as u32, stream);
-                    naive.pool.push((kernel as u32, stream));
-                    naive.settle();
-                }
-                b.bench.step(60);
-                let mut trace = b.ready.take_all();
-                let mut running: Vec<u32> = trace.iter().map(|t| t.1.kernel).collect();
-                running.sort_unstable();
-                for (turn, choice) in choices[..streams.len()].iter().enumerate() {
-                    prop_assert_eq!(&running, &naive.running());
-                    let kernel = running.remove(choice.index(running.len()));
-                    for queue in &mut naive.queues {
-                        queue.retain(|k| k.0 != kernel);
-                    }
-                    naive.settle();
-                    b.done_at(62 + 20 * turn as Cycle, kernel);
-                    b.bench.step(20);
-                    let more = b.ready.take_all();
-                    running.extend(more.iter().map(|t| t.1.kernel));
-                    running.sort_unstable();
-                    trace.extend(more);
-                }
-                prop_assert!(running.is_empty());
-                results.push((trace, b.host_done.take_all(), b.bench.statistics("gmu")));
-            }
-            prop_assert_eq!(&results[0], &results[1]);
-            prop_assert_eq!(&results[0], &results[2]);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Lines of which parts are here and others under way: what is answered when, and how fresh.
 
-use super::tests::{Rig, l1};
 use super::*;
 
 /// Second level over lines of half the length: each miss is two reads below.
@@ -25,7 +24,7 @@ impl Rig {
         let low = self.below_at(12, RequestKind::Read, 0, LOW);
         let high = self.below_at(13, RequestKind::Read, 64, LOW);
         self.answer_at(20, &low);
-        self.above_at(23, 1, Level::Dram);
+        self.above_at(23, 1, Level::DRAM);
         high
     }
 
@@ -65,7 +64,7 @@ fn a_fill_is_not_answered_before_an_atomic_that_hit_its_line() {
     rig.request.send_at(31, MemRequest::read(3, 0, HIGH));
     rig.answer_at(40, &high);
     rig.above_at(30 + 5 + 20, 2, Level::L2);
-    rig.above_at(56, 3, Level::Dram);
+    rig.above_at(56, 3, Level::DRAM);
 }
 
 #[test]
@@ -76,7 +75,7 @@ fn a_read_of_the_rest_of_a_line_is_as_fresh_as_a_write_that_hit_it_before() {
     rig.above_at(35, 2, Level::L2);
     rig.request.send_at(40, MemRequest::read(3, 0, HIGH | 1));
     rig.answer_at(50, &high);
-    assert_eq!(rig.above_at(53, 3, Level::Dram).write_sequence, 7);
+    assert_eq!(rig.above_at(53, 3, Level::DRAM).write_sequence, 7);
 }
 
 #[test]
@@ -93,10 +92,10 @@ fn an_answer_tells_of_no_fill_that_came_after_its_own() {
     let write = rig.below_at(13, RequestKind::Write, 0, 1);
     let second = rig.below_at(14, RequestKind::Read, 0, 0xff00);
     // All three come while the first is not answered.
-    rig.answer_with(20, &first, Level::Dram, 0);
+    rig.answer_with(20, &first, Level::DRAM, 0);
     rig.answer_with(21, &write, Level::L2, 7);
     rig.answer_with(22, &second, Level::L2, 7);
-    let sequences = [(23, 1, Level::Dram), (24, 2, Level::L2), (25, 3, Level::L2)]
+    let sequences = [(23, 1, Level::DRAM), (24, 2, Level::L2), (25, 3, Level::L2)]
         .map(|(cycle, id, level)| rig.above_at(cycle, id, level).write_sequence);
     assert_eq!(sequences, [0, 7, 7]);
 }
@@ -112,8 +111,8 @@ fn a_read_that_joins_late_is_answered_from_the_fill_that_brought_its_words() {
     let low = rig.below_at(12, RequestKind::Read, 0, LOW);
     let high = rig.below_at(13, RequestKind::Read, 64, LOW);
     rig.answer_with(20, &low, Level::L2, 0);
-    rig.answer_with(22, &high, Level::Dram, 5);
+    rig.answer_with(22, &high, Level::DRAM, 5);
     rig.request.send_at(24, MemRequest::read(2, 0, HIGH));
     assert_eq!(rig.above_at(28, 1, Level::L2).write_sequence, 0);
-    assert_eq!(rig.above_at(30, 2, Level::Dram).write_sequence, 5);
+    assert_eq!(rig.above_at(30, 2, Level::DRAM).write_sequence, 5);
 }

@@ -6,9 +6,19 @@
 //!
 //! Timing models hold no data. A request names one line and the 4-byte words of it that it
 //! touches; payload integrity is checked through write-sequence tags, not contents.
+//!
+//! A response says which [`Level`] answered. That is an open set of names: a component of another
+//! crate answers as a level of its own, and every block between hands the name on as it came.
+
+mod level;
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports};
+use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports, SpecError};
+use warpweave_random::GAMMA;
+
+pub use self::level::Level;
 
 /// Bytes of the largest line the protocol can name: one bit per 4-byte word in a 32-bit mask.
 pub const LINE_BYTES_MAX: u32 = 128;
@@ -63,19 +73,6 @@ impl RequestKind {
             Self::CopyBack => "copy_back",
         }
     }
-}
-
-/// The level of the hierarchy that supplied the data of a response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Level {
-    /// The cache next to the compute unit.
-    L1,
-    /// The coalesced cache of a cluster.
-    Coalesced,
-    /// The cache slice at the memory partition.
-    L2,
-    /// Memory.
-    Dram,
 }
 
 /// Who caused a request. Carried unchanged through all hops of a request's life.
@@ -149,6 +146,11 @@ pub struct MemResponse {
     pub level: Level,
 }
 
+const _: () = assert!(
+    size_of::<MemResponse>() <= 40,
+    "responses stay small: they are moved often"
+);
+
 impl MemRequest {
     /// A read of these words.
     pub fn read(id: u32, line: u64, words: u32) -> Self {
@@ -187,23 +189,21 @@ impl MemRequest {
 
     /// Bytes of data the request carries.
     pub fn data_bytes(&self) -> u32 {
-        if self.kind.carries_data() {
-            self.words.count_ones() * 4
-        } else {
-            0
-        }
+        bytes_of(self.words, self.kind.carries_data())
     }
 }
 
 impl MemResponse {
     /// Bytes of data the response carries.
     pub fn data_bytes(&self) -> u32 {
-        if self.kind.returns_data() {
-            self.words.count_ones() * 4
-        } else {
-            0
-        }
+        bytes_of(self.words, self.kind.returns_data())
     }
+}
+
+/// Bytes of these words in a message that carries them or only names them.
+#[inline]
+fn bytes_of(words: u32, carried: bool) -> u32 {
+    if carried { words.count_ones() * 4 } else { 0 }
 }
 
 /// Ties together the messages of one access in a timeline. Requests do not carry an identity of
@@ -224,7 +224,7 @@ pub(crate) fn transaction(line: u64, source: &Source) -> u64 {
     ]
     .into_iter()
     .fold(line, |mixed, word| {
-        (mixed.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        (mixed.rotate_left(23) ^ word).wrapping_mul(GAMMA)
     })
 }
 
@@ -296,39 +296,18 @@ pub fn word_mask(offset: u32, bytes: u32) -> u32 {
     (u32::MAX >> (31 - (last - first))) << first
 }
 
+/// Fails unless `bytes` can be the length of a line, or of a part of one.
+///
+/// # Errors
+/// Another number than a power of two from 4 to [`LINE_BYTES_MAX`], at `field`.
+pub(crate) fn check_line_bytes(field: &str, bytes: u32) -> Result<(), SpecError> {
+    let fits = bytes.is_power_of_two() && (4..=LINE_BYTES_MAX).contains(&bytes);
+    SpecError::require(fits, field, || {
+        format!("{bytes} is not a power of two from 4 to {LINE_BYTES_MAX}")
+    })
+}
+
 /// The mask of all words of a line.
 pub fn full_line(line_bytes: u32) -> u32 {
     word_mask(0, line_bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn word_masks_cover_every_touched_word() {
-        assert_eq!(word_mask(0, 4), 1);
-        assert_eq!(word_mask(2, 4), 0b11);
-        assert_eq!(word_mask(124, 4), 1 << 31);
-        assert_eq!(full_line(128), u32::MAX);
-        assert_eq!(full_line(32), 0xff);
-    }
-
-    #[test]
-    fn packets_count_control_and_data() {
-        assert_eq!(MemRequest::read(0, 0, u32::MAX).wire_bytes(), 8);
-        assert_eq!(MemRequest::write(0, 0, u32::MAX).wire_bytes(), 136);
-        assert_eq!(
-            MemRequest::read(0, 0, u32::MAX)
-                .answer(Level::L2)
-                .wire_bytes(),
-            136
-        );
-        assert_eq!(
-            MemRequest::write(0, 0, u32::MAX)
-                .answer(Level::L2)
-                .wire_bytes(),
-            8
-        );
-    }
 }

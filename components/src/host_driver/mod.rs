@@ -33,6 +33,9 @@
 //! Asynchronous copies: a copy waits for all kernels, and the host for the copy. The traffic of a
 //! copy in device memory and caches. Time the host computes between commands.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
@@ -175,11 +178,7 @@ impl Kind for HostDriver {
     type Spec = HostDriverSpec;
 
     fn build(spec: HostDriverSpec, environment: &Environment) -> Result<Self, SpecError> {
-        SpecError::require(
-            spec.copy_bytes_per_cycle > 0,
-            "copy_bytes_per_cycle",
-            || "0 bytes per cycle never end a copy; at least 1 is needed".to_owned(),
-        )?;
+        SpecError::in_range("copy_bytes_per_cycle", spec.copy_bytes_per_cycle, 1..)?;
         let program = environment.resource::<Program>().ok_or_else(|| {
             SpecError::at(
                 "",
@@ -441,190 +440,5 @@ impl HostDriver {
             }
             self.activities[activity as usize].set(cycle, 1);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use warpweave_framework::{Outcome, Sink, Source, TestBench};
-
-    use super::*;
-    use crate::launch::KernelDone;
-    use crate::work_group_scheduler::tests::{engines, program};
-
-    const SPEC: HostDriverSpec = HostDriverSpec {
-        copy_latency_cycles: 10,
-        copy_bytes_per_cycle: 64,
-        launch_latency_cycles: 4,
-    };
-
-    struct Bench {
-        bench: TestBench,
-        times: Arc<KernelTimes>,
-        launch: Sink<KernelLaunch>,
-        done: Source<KernelDone>,
-    }
-
-    fn bench(commands: Vec<HostCommand>) -> Bench {
-        let times = Arc::new(KernelTimes::default());
-        let mut environment = Environment::new("host", 0);
-        environment.provide(Arc::new(program(&[(1, 1, 0, 0); 4], commands)));
-        environment.provide(times.clone());
-        let mut bench = TestBench::new();
-        bench.add("host", HostDriver::build(SPEC, &environment).unwrap());
-        Bench {
-            times,
-            launch: bench.sink("host.gmu.launch"),
-            done: bench.source("host.gmu.done"),
-            bench,
-        }
-    }
-
-    impl Bench {
-        fn launched_at(&mut self, cycle: Cycle, kernel: u32, stream: u32) {
-            let sink = self.launch.clone();
-            let launch = KernelLaunch { kernel, stream };
-            self.bench.expect_at(&sink, cycle, &launch);
-        }
-
-        fn done_at(&self, cycle: Cycle, kernel: u32) {
-            self.done.send_at(cycle, KernelDone { kernel });
-        }
-    }
-
-    fn to_device(bytes: u64) -> HostCommand {
-        HostCommand::CopyToDevice {
-            allocation: 0,
-            offset: 0,
-            bytes,
-        }
-    }
-
-    fn to_host(bytes: u64) -> HostCommand {
-        HostCommand::CopyToHost {
-            allocation: 0,
-            offset: 0,
-            bytes,
-        }
-    }
-
-    fn launch(kernel: u32, stream: u32) -> HostCommand {
-        HostCommand::Launch { kernel, stream }
-    }
-
-    #[test]
-    fn copies_launches_and_waits_take_the_stated_cycles() {
-        let mut b = bench(vec![
-            to_device(65),
-            launch(0, 0),
-            launch(1, 5),
-            HostCommand::Synchronize,
-            launch(2, 0),
-            to_host(64),
-        ]);
-        // 10 cycles and two of transfer, then launches every 4.
-        b.launched_at(12 + 4, 0, 0);
-        b.launched_at(12 + 8, 1, 5);
-        b.done_at(30, 1);
-        b.done_at(50, 0);
-        b.launched_at(50 + 4, 2, 0);
-        b.done_at(70, 2);
-        assert_eq!(b.bench.run_until_quiet(), Outcome::Done);
-        assert_eq!(b.bench.cycle(), 70 + 10 + 1);
-        let time = |kernel, launched, completed| KernelTime {
-            kernel,
-            launched,
-            completed,
-        };
-        assert_eq!(
-            b.times.to_vec(),
-            [time(1, 20, 30), time(0, 16, 50), time(2, 54, 70)]
-        );
-        let statistics = b.bench.statistics("host");
-        let counter = |name| statistics.counter(name).unwrap();
-        assert_eq!(counter("commands_completed"), 6);
-        assert_eq!(counter("first_launch_cycle"), 16);
-        assert_eq!(counter("last_completion_cycle"), 70);
-        assert_eq!(counter("copied_to_device"), 65);
-        assert_eq!(counter("copied_to_host"), 64);
-        assert_eq!(counter("copy_cycles"), 12 + 11);
-        assert_eq!(counter("launch_cycles"), 3 * 4);
-        assert_eq!(counter("wait_cycles"), (50 - 20) + (70 - 54));
-    }
-
-    #[test]
-    fn a_run_ends_with_its_last_kernel_without_a_final_wait() {
-        let mut b = bench(vec![launch(0, 0)]);
-        b.done_at(33, 0);
-        assert_eq!(b.bench.run_until_quiet(), Outcome::Done);
-        assert_eq!(b.bench.cycle(), 33);
-    }
-
-    #[test]
-    fn an_empty_program_ends_in_cycle_zero() {
-        let mut b = bench(Vec::new());
-        assert_eq!(b.bench.run_until_quiet(), Outcome::Done);
-        assert_eq!(b.bench.cycle(), 0);
-    }
-
-    #[test]
-    fn a_kernel_that_never_completes_is_a_deadlock_that_names_it() {
-        let mut b = bench(vec![launch(3, 0), HostCommand::Synchronize]);
-        let outcome = b.bench.run_until_quiet();
-        let Outcome::Deadlock(report) = outcome else {
-            panic!("{outcome:?}")
-        };
-        assert!(report.to_string().contains("kernels 3 have not completed"));
-    }
-
-    #[test]
-    fn a_launch_without_room_waits_and_counts_the_cycles() {
-        let results = engines().map(|options| {
-            let mut b = bench((0..4).map(|kernel| launch(kernel, 0)).collect());
-            b.bench.set_options(options);
-            b.launch.stall_until(40);
-            b.bench.step(60);
-            let launched = b.launch.take_all();
-            for kernel in 0..4 {
-                b.done_at(80, kernel);
-            }
-            assert_eq!(b.bench.run_until_quiet(), Outcome::Done);
-            (launched, b.times.to_vec(), b.bench.statistics("host"))
-        });
-        assert_eq!(results[0], results[1]);
-        assert_eq!(results[0], results[2]);
-        // The wire holds two; the third is ready in cycle 12, and its slot free in cycle 41.
-        let launches: Vec<_> = results[0].1.iter().map(|t| t.launched).collect();
-        assert_eq!(launches, [4, 8, 41, 45]);
-        assert_eq!(results[0].2.counter("launch_blocked_cycles"), Some(41 - 12));
-    }
-
-    #[test]
-    #[should_panic(expected = "completion of kernel 2, which is not in flight")]
-    fn completion_of_a_kernel_not_launched_ends_the_run() {
-        let mut b = bench(vec![launch(0, 0)]);
-        b.done_at(20, 2);
-        b.bench.step(30);
-    }
-
-    fn refused(spec: HostDriverSpec, commands: Vec<HostCommand>) -> SpecError {
-        let mut environment = Environment::new("host", 0);
-        environment.provide(Arc::new(program(&[(1, 1, 0, 0)], commands)));
-        HostDriver::build(spec, &environment).err().unwrap()
-    }
-
-    #[test]
-    fn what_cannot_run_is_refused_with_the_reason() {
-        let no_rate = HostDriverSpec {
-            copy_bytes_per_cycle: 0,
-            ..SPEC
-        };
-        assert_eq!(refused(no_rate, Vec::new()).field, "copy_bytes_per_cycle");
-        let twice = refused(SPEC, vec![launch(0, 0), launch(0, 1)]);
-        assert!(twice.message.contains("kernel 0 in commands 0 and 1"));
-        let unknown = refused(SPEC, vec![launch(7, 0)]);
-        assert!(unknown.message.contains("launches kernel 7"));
-        let none = HostDriver::build(SPEC, &Environment::new("host", 0));
-        assert!(none.err().unwrap().message.contains("needs a program"));
     }
 }

@@ -1,6 +1,5 @@
-//! Sectors, pieces, banks, victim cache, parts and write policies on a test bench: exact cycles.
+//! Sectors, pieces, banks, victim cache, parts and write policies: exact cycles.
 
-use super::tests::{ALL, Rig, l1};
 use super::*;
 
 fn sectored() -> CacheSpec {
@@ -20,13 +19,13 @@ fn a_miss_fetches_its_sectors_and_others_later_into_the_same_way() {
     rig.request.send_at(10, read(1, 0, 1));
     let first = rig.below_at(12, RequestKind::Read, 0, 0xff);
     rig.answer_at(20, &first);
-    rig.above_at(23, 1, Level::Dram);
+    rig.above_at(23, 1, Level::DRAM);
     rig.request.send_at(30, read(2, 0, 2));
     rig.above_at(35, 2, Level::L1);
     rig.request.send_at(40, read(3, 0, 0x1_0000));
     let second = rig.below_at(42, RequestKind::Read, 0, 0xff_0000);
     rig.answer_at(50, &second);
-    rig.above_at(53, 3, Level::Dram);
+    rig.above_at(53, 3, Level::DRAM);
     assert_eq!((rig.count("misses"), rig.count("partial_misses")), (2, 1));
     assert_eq!(rig.count("evictions"), 0);
     // One request for several sectors.
@@ -43,11 +42,11 @@ fn a_request_that_joins_asks_for_its_other_sectors_and_waits_for_its_own_only() 
     let first = rig.below_at(12, RequestKind::Read, 0, 0xff);
     let second = rig.below_at(13, RequestKind::Read, 0, 0xff00);
     rig.answer_at(20, &first);
-    rig.above_at(23, 1, Level::Dram);
+    rig.above_at(23, 1, Level::DRAM);
     rig.answer_at(30, &second);
-    rig.above_at(33, 2, Level::Dram);
+    rig.above_at(33, 2, Level::DRAM);
     // The third has its words, but leaves in its turn.
-    rig.above_at(34, 3, Level::Dram);
+    rig.above_at(34, 3, Level::DRAM);
     assert_eq!(
         (rig.count("hits_reserved"), rig.count("further_sectors")),
         (2, 1)
@@ -71,8 +70,8 @@ fn a_miss_over_shorter_lines_is_one_read_for_each_of_them() {
         rig.answer_at(30 + 10 * n, &pieces[piece]);
     }
     // The piece of the first came second, the last piece of the second fourth.
-    rig.above_at(43, 1, Level::Dram);
-    rig.above_at(63, 2, Level::Dram);
+    rig.above_at(43, 1, Level::DRAM);
+    rig.above_at(63, 2, Level::DRAM);
     assert_eq!((rig.count("fills"), rig.count("misses")), (4, 1));
 }
 
@@ -88,7 +87,7 @@ fn a_write_over_shorter_lines_is_acknowledged_when_all_its_pieces_are() {
     assert_ne!(first.id, second.id);
     rig.answer_at(20, &second);
     rig.answer_at(30, &first);
-    rig.above_at(33, 1, Level::Dram);
+    rig.above_at(33, 1, Level::DRAM);
 }
 
 #[test]
@@ -152,7 +151,7 @@ fn a_write_drops_the_line_from_the_victim_cache_too() {
         rig.write_at(start, 1, 0, 1);
         let write = rig.below_at(start + 2, RequestKind::Write, 0, 1);
         rig.answer_at(start + 10, &write);
-        rig.above_at(start + 13, 1, Level::Dram);
+        rig.above_at(start + 13, 1, Level::DRAM);
         rig.read_at(start + 20, 2, 0);
         rig.below_at(start + 22, RequestKind::Read, 0, ALL);
     }
@@ -169,7 +168,7 @@ fn a_write_that_goes_through_updates_the_line_and_later_reads_wait_for_it() {
     rig.read_at(start + 1, 2, 0);
     let write = rig.below_at(start + 2, RequestKind::Write, 0, 1);
     rig.answer_at(start + 20, &write);
-    rig.above_at(start + 23, 1, Level::Dram);
+    rig.above_at(start + 23, 1, Level::DRAM);
     rig.above_at(start + 24, 2, Level::L1);
     rig.read_at(start + 40, 3, 0);
     rig.above_at(start + 45, 3, Level::L1);
@@ -177,7 +176,7 @@ fn a_write_that_goes_through_updates_the_line_and_later_reads_wait_for_it() {
     rig.write_at(start + 60, 4, 128, 1);
     let write = rig.below_at(start + 62, RequestKind::Write, 128, 1);
     rig.answer_at(start + 70, &write);
-    rig.above_at(start + 73, 4, Level::Dram);
+    rig.above_at(start + 73, 4, Level::DRAM);
     rig.read_at(start + 80, 5, 128);
     rig.below_at(start + 82, RequestKind::Read, 128, ALL);
     assert_eq!(
@@ -198,7 +197,7 @@ fn a_write_through_cache_may_bring_in_the_lines_it_writes() {
     let write = rig.below_at(13, RequestKind::Write, 0, 1);
     rig.answer_at(20, &fetch);
     rig.answer_at(30, &write);
-    rig.above_at(33, 1, Level::Dram);
+    rig.above_at(33, 1, Level::DRAM);
     rig.read_at(40, 2, 0);
     rig.above_at(45, 2, Level::L1);
 }
@@ -215,7 +214,7 @@ fn a_write_back_cache_may_leave_absent_lines_to_the_level_below() {
     rig.write_at(10, 1, 0, 1);
     let write = rig.below_at(12, RequestKind::Write, 0, 1);
     rig.answer_at(20, &write);
-    rig.above_at(23, 1, Level::Dram);
+    rig.above_at(23, 1, Level::DRAM);
     let start = rig.warm(0);
     rig.write_at(start, 2, 0, 1);
     rig.above_at(start + 5, 2, Level::L1);
@@ -241,7 +240,7 @@ fn parts_keep_lines_of_their_own_and_a_write_drops_them_all() {
         rig.request.send_at(at, of(work_group, read(1, 0, 1)));
         let fetch = rig.below_at(at + 2, RequestKind::Read, 0, ALL);
         rig.answer_at(at + 10, &fetch);
-        rig.above_at(at + 13, 1, Level::Dram);
+        rig.above_at(at + 13, 1, Level::DRAM);
     }
     for (at, work_group) in [(110, 5), (120, 6)] {
         rig.request.send_at(at, of(work_group, read(2, 0, 1)));
@@ -250,89 +249,10 @@ fn parts_keep_lines_of_their_own_and_a_write_drops_them_all() {
     rig.request.send_at(130, of(6, MemRequest::write(3, 0, 1)));
     let write = rig.below_at(132, RequestKind::Write, 0, 1);
     rig.answer_at(140, &write);
-    rig.above_at(143, 3, Level::Dram);
+    rig.above_at(143, 3, Level::DRAM);
     assert_eq!(rig.count("write_evictions"), 2);
     for (at, work_group) in [(150, 5), (160, 6)] {
         rig.request.send_at(at, of(work_group, read(4, 0, 1)));
         rig.below_at(at + 2, RequestKind::Read, 0, ALL);
     }
-}
-
-#[test]
-fn features_that_do_not_go_together_are_refused_by_field() {
-    let halves = Some(Halves {
-        count: 2,
-        by: HalfBy::WorkGroup,
-    });
-    let back = WritePolicy::WriteBack {
-        partial: PartialWrite::WordMask,
-    };
-    let cases = [
-        (
-            "halves",
-            CacheSpec {
-                halves,
-                write: back,
-                ..l1()
-            },
-        ),
-        (
-            "halves",
-            CacheSpec {
-                halves,
-                level: CacheLevel::L2,
-                ..l1()
-            },
-        ),
-        (
-            "sector_bytes",
-            CacheSpec {
-                sector_bytes: Some(256),
-                ..l1()
-            },
-        ),
-        (
-            "below_line_bytes",
-            CacheSpec {
-                below_line_bytes: Some(24),
-                ..l1()
-            },
-        ),
-        (
-            "miss_queue_entries",
-            CacheSpec {
-                below_line_bytes: Some(32),
-                ..l1()
-            },
-        ),
-        (
-            "write_allocate",
-            CacheSpec {
-                write_allocate: Some(true),
-                ..l1()
-            },
-        ),
-        (
-            "set_hash",
-            CacheSpec {
-                set_hash: SetHash::Xor,
-                size_bytes: 768,
-                ..l1()
-            },
-        ),
-    ];
-    for (field, spec) in cases {
-        let error = Cache::new(spec).err().expect(field);
-        assert_eq!(error.field, field, "{}", error.message);
-    }
-    let three = CacheSpec {
-        size_bytes: 768,
-        ways: 3,
-        replacement: Replacement::PseudoLru,
-        ..l1()
-    };
-    assert_eq!(
-        Cache::new(three).err().expect("three ways").field,
-        "replacement"
-    );
 }

@@ -1,14 +1,12 @@
-//! Units that break one rule each: the checker notices every one.
+//! What makes a unit a broken one.
 
-use warpweave_framework::{Link, Outcome, Sink, TestBench};
+use warpweave_random::Dice;
 
-use super::checker::{CoalescingChecker, CoalescingCheckerSpec};
-use super::tests::{TaggedMemory, dense, scramble, spec, unit};
 use super::*;
 
 /// What goes wrong, at some of the messages that it can happen to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+pub(super) enum Fault {
     None,
     /// An answer is lost.
     Lost,
@@ -33,8 +31,9 @@ enum Fault {
 }
 
 /// Stands between the unit and the checker, and together with the unit is the broken one.
-struct Saboteur {
+pub(super) struct Saboteur {
     fault: Fault,
+    dice: Dice,
     up: Vec<MemSlave>,
     unit_up: Vec<MemMaster>,
     unit_down: MemSlave,
@@ -48,9 +47,10 @@ struct Saboteur {
 }
 
 impl Saboteur {
-    fn new(fault: Fault, ports: u32) -> Self {
+    pub(super) fn new(fault: Fault, ports: u32) -> Self {
         Self {
             fault,
+            dice: Dice::new(0, "faults"),
             up: (0..ports).map(|_| MemSlave::default()).collect(),
             unit_up: (0..ports).map(|_| MemMaster::default()).collect(),
             unit_down: MemSlave::default(),
@@ -65,7 +65,7 @@ impl Saboteur {
     fn strikes(&mut self, fault: Fault, can: bool) -> bool {
         let chance = fault == self.fault && can;
         self.chances += u64::from(chance);
-        chance && scramble(self.chances).is_multiple_of(4)
+        chance && self.dice.chance(self.chances, 4)
     }
 
     /// What becomes of an answer of the unit to `port`: who gets what.
@@ -161,98 +161,4 @@ impl Component for Saboteur {
         }
         Next::Busy
     }
-}
-
-/// How a run with this fault in this unit ended; answers missing at its end are a failure too.
-fn verdict(spec: IccSpec, fault: Fault) -> Result<(), String> {
-    let traffic = dense();
-    let mut bench = TestBench::new();
-    let up_ports = spec.up_ports;
-    bench.add("icc", unit(spec));
-    bench.add("saboteur", Saboteur::new(fault, up_ports));
-    // What the memory makes of numbers must not matter.
-    let checker = CoalescingCheckerSpec {
-        up_ports,
-        freshness: false,
-    };
-    let checker = CoalescingChecker::build(checker, &Environment::default());
-    bench.add("checker", checker.expect("a valid specification"));
-    let mut memory = TaggedMemory::new(traffic.seed, traffic.memory_stalls, traffic.slowest);
-    memory.forgets = true;
-    bench.add("memory", memory);
-    let mut wire = |a: String, b: String| {
-        let link = Link::latency(1).capacity(8);
-        bench.builder().connect(a, b, link);
-    };
-    for port in 0..up_ports {
-        wire(
-            format!("checker.unit_up[{port}]"),
-            format!("saboteur.up[{port}]"),
-        );
-        wire(
-            format!("saboteur.unit_up[{port}]"),
-            format!("icc.up[{port}]"),
-        );
-    }
-    wire("icc.down".to_owned(), "saboteur.unit_down".to_owned());
-    wire("saboteur.down".to_owned(), "checker.unit_down".to_owned());
-    wire("checker.down".to_owned(), "memory.up".to_owned());
-    let mut sinks: Vec<Sink<MemResponse>> = Vec::new();
-    for (port, requests) in traffic.requests.iter().enumerate() {
-        let source = bench.source(&format!("checker.up[{port}].request"));
-        for (id, &(cycle, line, kind, words, flags)) in requests.iter().enumerate() {
-            let read = MemRequest::read(id as u32, line * 128, words);
-            source.send_at(
-                1 + cycle,
-                MemRequest {
-                    kind,
-                    flags,
-                    ..read
-                },
-            );
-        }
-        sinks.push(bench.sink(&format!("checker.up[{port}].response")));
-    }
-    if let Outcome::Failed(message) = bench.run_for(6_000) {
-        return Err(message);
-    }
-    match bench.statistics("checker").counter("unanswered") {
-        Some(0) => Ok(()),
-        unanswered => Err(format!("{unanswered:?} requests have no answer")),
-    }
-}
-
-#[test]
-fn a_unit_without_fault_passes() {
-    assert_eq!(verdict(spec(), Fault::None), Ok(()));
-}
-
-#[test]
-fn every_broken_unit_is_noticed() {
-    for (fault, sign) in [
-        (Fault::Lost, "have no answer"),
-        (Fault::Twice, "waits for"),
-        (Fault::WrongUnit, "up["),
-        (Fault::FewerWords, "asked"),
-        (Fault::OtherLine, "asked"),
-        (Fault::Old, "of its cluster"),
-        (Fault::SecondTracked, "tracked"),
-        (Fault::OneReader, "no answer"),
-        (Fault::NoBit, ""),
-        (Fault::LateWrite, "of its cluster"),
-    ] {
-        let message = verdict(spec(), fault).expect_err("a rule is broken");
-        assert!(message.contains(sign), "{fault:?}: {message}");
-    }
-}
-
-/// The rule for writes, left out of the unit itself: a read joins a line older than the write.
-#[test]
-fn a_unit_that_ignores_writes_is_noticed() {
-    let spec = IccSpec {
-        on_write: OnWrite::Ignore,
-        ..spec()
-    };
-    let message = verdict(spec, Fault::None).expect_err("reads are stale");
-    assert!(message.contains("of its cluster"), "{message}");
 }

@@ -1,0 +1,106 @@
+//! Exclusion as a policy.
+
+use super::*;
+
+/// Exclusion as a policy: hits leave, clean victims go down; lines below are not kept.
+struct Exclusive;
+
+impl CachePolicy for Exclusive {
+    fn name(&self) -> &'static str {
+        "Exclusive"
+    }
+
+    fn owns(&self) -> &'static [Field] {
+        &[
+            Field::HandDown,
+            Field::Drop,
+            Field::ResponseFlags,
+            Field::RequestFlags,
+            Field::Keep,
+        ]
+    }
+
+    fn decide_miss(&self, _: &LookUp<'_>, decision: &mut MissDecision) {
+        decision.flags = 0x80;
+        // Not its field: without effect.
+        decision.insert = false;
+    }
+
+    fn decide_fill(&self, fill: &Fill, decision: &mut FillDecision) {
+        decision.keep = fill.source.pc != 13;
+    }
+
+    fn decide_evict(&self, _: &Eviction, decision: &mut EvictDecision) {
+        decision.hand_down = true;
+    }
+
+    fn decide_response(&self, hit: &LookUp<'_>, decision: &mut ResponseDecision) {
+        decision.drop = hit.request.source.pc == 2;
+        decision.flags = 0x40;
+    }
+}
+
+fn exclusive(spec: CacheSpec) -> Rig {
+    Rig::new(Cache::with_policies(spec, vec![Box::new(Exclusive)]).unwrap())
+}
+
+#[test]
+fn hits_leave_when_a_policy_drops_them() {
+    let mut rig = exclusive(l1());
+    rig.read(0, 1);
+    assert_eq!(rig.read(0, 1), (Level::L1, 0));
+    assert_eq!(rig.read(0, 2), (Level::L1, 0));
+    assert_eq!(rig.read(0, 1), (Level::L2, u32::MAX));
+}
+
+#[test]
+fn clean_victims_go_down_flagged_and_flags_ride_with_requests_and_responses() {
+    let mut rig = exclusive(l1());
+    for n in 0..2 {
+        rig.read(n * 256, 1);
+    }
+    let request = MemRequest::read(1, 512, 1);
+    rig.request.send(request);
+    let (_, victim) = rig.bench.receive(&rig.below.clone());
+    assert_eq!(
+        (victim.kind, victim.line, victim.flags, victim.words),
+        (RequestKind::CopyBack, 0, flags::CLEAN, u32::MAX)
+    );
+    let (_, fetch) = rig.bench.receive(&rig.below.clone());
+    assert_eq!(
+        (fetch.kind, fetch.line, fetch.flags),
+        (RequestKind::Read, 512, 0x80)
+    );
+    rig.answer.send(fetch.answer(Level::L2));
+    let (_, response) = rig.bench.receive(&rig.response.clone());
+    assert_eq!(response.flags, 0);
+    rig.request.send(request);
+    let (_, response) = rig.bench.receive(&rig.response.clone());
+    assert_eq!((response.level, response.flags), (Level::L1, 0x40));
+}
+
+#[test]
+fn a_line_refused_when_it_comes_gives_its_place_back() {
+    let mut rig = exclusive(l1());
+    assert_eq!(rig.read(0, 13), (Level::L2, u32::MAX));
+    assert_eq!(rig.read(0, 13), (Level::L2, u32::MAX));
+    assert_eq!(rig.count("fills_not_installed"), 2);
+}
+
+#[test]
+fn a_line_with_words_newer_than_below_keeps_its_place_whatever_a_policy_says() {
+    let spec = CacheSpec {
+        write: WritePolicy::WriteBack {
+            partial: PartialWrite::WordMask,
+        },
+        ..l1()
+    };
+    let mut rig = exclusive(spec);
+    rig.request.send(MemRequest::write(1, 0, 2));
+    rig.bench.receive(&rig.response.clone());
+    assert_eq!(rig.read(0, 13), (Level::L2, !2));
+    for n in 1..3 {
+        rig.read(n * 256, 1);
+    }
+    assert_eq!((rig.count("copy_backs"), rig.count("evictions")), (1, 1));
+}

@@ -1,0 +1,299 @@
+//! Random specifications, and random requests for them.
+
+use proptest::prelude::*;
+
+use crate::cache::policy::{FetchGranularity, PolicySpec, ReuseBypass, StaticBypass};
+use crate::cache::tests::l1;
+use crate::cache::*;
+
+/// A whole random case.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    pub(super) spec: CacheSpec,
+    /// A second level below the first.
+    pub(super) second: Option<CacheSpec>,
+    /// Gap in cycles before each request, and the request.
+    pub(super) requests: Vec<(u64, MemRequest)>,
+    pub(super) commands: Vec<Cycle>,
+    pub(super) stall: u32,
+    pub(super) seed: u64,
+    pub(super) delay_max: u64,
+}
+
+/// Bytes of a line above; the caches' own may be twice as long.
+const LINE: u32 = 32;
+/// Lines used by random requests; the flush uses others.
+const LINES: u64 = 12;
+
+fn policies() -> impl Strategy<Value = (WritePolicy, AllocatePolicy, AtomicPolicy, CacheLevel)> {
+    let write = prop_oneof![
+        Just(WritePolicy::WriteEvict),
+        Just(WritePolicy::WriteThrough),
+        Just(WritePolicy::WriteBack {
+            partial: PartialWrite::Fetch
+        }),
+        Just(WritePolicy::WriteBack {
+            partial: PartialWrite::WordMask
+        }),
+    ];
+    let allocate = prop_oneof![Just(AllocatePolicy::OnMiss), Just(AllocatePolicy::OnFill)];
+    let atomics = prop_oneof![
+        Just(AtomicPolicy::Forward),
+        (0u32..5).prop_map(|latency_cycles| AtomicPolicy::Execute { latency_cycles }),
+    ];
+    let level = prop_oneof![Just(CacheLevel::L1), Just(CacheLevel::L2)];
+    (write, allocate, atomics, level)
+}
+
+/// Everything optional.
+#[derive(Clone, Debug)]
+struct Features {
+    hash: SetHash,
+    halves: bool,
+    sector_bytes: Option<u32>,
+    below_line_bytes: Option<u32>,
+    banks: Option<Banks>,
+    victim_cache: Option<VictimCacheSpec>,
+    policy: u32,
+    write_allocate: Option<bool>,
+    replacement: Replacement,
+}
+
+fn features() -> impl Strategy<Value = Features> {
+    let hash = prop_oneof![
+        Just(SetHash::Modulo),
+        Just(SetHash::Xor),
+        Just(SetHash::Polynomial)
+    ];
+    let bytes = || prop_oneof![2 => Just(None), 1 => Just(Some(8)), 1 => Just(Some(16)), 1 => Just(Some(32))];
+    let banks = prop::option::of((1u32..4, 1u32..4, 1u32..4).prop_map(|b| Banks {
+        count: b.0,
+        busy_cycles: b.1,
+        requests_per_cycle: b.2,
+    }));
+    let victims =
+        prop::option::of(
+            (1u32..4, 0u32..3).prop_map(|(lines, latency_cycles)| VictimCacheSpec {
+                lines,
+                latency_cycles,
+            }),
+        );
+    let replacement = prop_oneof![
+        3 => Just(Replacement::Lru),
+        2 => Just(Replacement::Fifo),
+        1 => Just(Replacement::PseudoLru),
+        1 => Just(Replacement::BitPlru),
+        1 => any::<u64>().prop_map(|seed| Replacement::Random { seed }),
+        1 => Just(Replacement::Srrip),
+        1 => Just(Replacement::Lfu),
+    ];
+    let switches = (any::<bool>(), 0u32..6, any::<Option<bool>>());
+    (
+        hash,
+        bytes(),
+        bytes(),
+        banks,
+        victims,
+        replacement,
+        switches,
+    )
+        .prop_map(
+            |(hash, sector_bytes, below_line_bytes, banks, victim_cache, replacement, switches)| {
+                Features {
+                    hash,
+                    halves: switches.0,
+                    sector_bytes,
+                    below_line_bytes,
+                    banks,
+                    victim_cache,
+                    policy: switches.1,
+                    write_allocate: switches.2,
+                    replacement,
+                }
+            },
+        )
+}
+
+impl Features {
+    /// Puts into the specification what it can take.
+    fn add_to(self, spec: &mut CacheSpec) {
+        spec.sector_bytes = self.sector_bytes;
+        spec.below_line_bytes = self.below_line_bytes;
+        spec.banks = self.banks;
+        let evicts = spec.write == WritePolicy::WriteEvict;
+        if !(evicts && self.write_allocate == Some(true)) {
+            spec.write_allocate = self.write_allocate;
+        }
+        let pieces = spec.line_bytes / spec.below_line();
+        spec.miss_queue_entries = (spec.miss_queue_entries + 1) * pieces;
+        if self.replacement.refuses(spec.ways).is_none() {
+            spec.replacement = self.replacement;
+        }
+        let sets = spec.size_bytes / spec.line_bytes / spec.ways;
+        if sets.is_power_of_two() {
+            spec.set_hash = self.hash;
+        }
+        if keeps_no_dirty_lines(spec) {
+            spec.victim_cache = self.victim_cache;
+            if evicts && self.halves && spec.level == CacheLevel::L1 {
+                spec.size_bytes *= 2;
+                spec.halves = Some(Halves {
+                    count: 2,
+                    by: HalfBy::WorkGroup,
+                });
+            }
+        }
+        spec.policies = match self.policy {
+            1 => vec![PolicySpec::StaticBypass(StaticBypass { pcs: vec![1, 2] })],
+            2 => vec![PolicySpec::ReuseBypass(ReuseBypass {
+                entries: 4,
+                counter_max: 3,
+                threshold: 2,
+                sample: 3,
+                period_requests: 20,
+            })],
+            3 => vec![
+                PolicySpec::FetchGranularity(FetchGranularity { bytes: 16 }),
+                PolicySpec::StaticBypass(StaticBypass { pcs: vec![2] }),
+            ],
+            _ => Vec::new(),
+        };
+    }
+}
+
+/// Whether nothing in the cache is newer than below.
+pub(super) fn keeps_no_dirty_lines(spec: &CacheSpec) -> bool {
+    !matches!(spec.write, WritePolicy::WriteBack { .. }) && spec.atomics == AtomicPolicy::Forward
+}
+
+/// Whether the reads of [`flush`] displace every dirty line.
+pub(super) fn is_flushed(spec: &CacheSpec) -> bool {
+    let in_turn = matches!(spec.replacement, Replacement::Lru | Replacement::Fifo)
+        && spec.set_hash == SetHash::Modulo;
+    let bypasses = |p: &PolicySpec| matches!(p, PolicySpec::ReuseBypass(_));
+    keeps_no_dirty_lines(spec) || in_turn && !spec.policies.iter().any(bypasses)
+}
+
+fn spec() -> impl Strategy<Value = CacheSpec> {
+    let sizes = (1u32..4, 1u32..5, prop_oneof![Just(LINE), Just(2 * LINE)]);
+    let tables = (1u32..5, 1u32..4, 1u32..4, 2u32..5);
+    let times = (0u32..7, 0u32..4, 0u32..4, 1u32..3);
+    let features = prop_oneof![1 => Just(None), 3 => features().prop_map(Some)];
+    (policies(), sizes, tables, times, features).prop_map(
+        |(policies, sizes, tables, times, features)| {
+            let mut spec = CacheSpec {
+                level: policies.3,
+                size_bytes: sizes.0 * sizes.1 * sizes.2,
+                line_bytes: sizes.2,
+                ways: sizes.1,
+                allocate: policies.1,
+                write: policies.0,
+                atomics: policies.2,
+                mshr_entries: tables.0,
+                mshr_merges: tables.1,
+                pass_entries: tables.2,
+                miss_queue_entries: tables.3,
+                hit_latency_cycles: times.0,
+                miss_latency_cycles: times.1,
+                fill_latency_cycles: times.2,
+                responses_per_cycle: times.3,
+                ..l1()
+            };
+            if let Some(features) = features {
+                features.add_to(&mut spec);
+            }
+            spec
+        },
+    )
+}
+
+fn request() -> impl Strategy<Value = (u64, MemRequest)> {
+    let kind = prop_oneof![
+        6 => Just(RequestKind::Read),
+        3 => Just(RequestKind::Write),
+        2 => Just(RequestKind::Atomic),
+        1 => Just(RequestKind::Prefetch),
+        1 => Just(RequestKind::CopyBack),
+    ];
+    let gap = prop_oneof![4 => Just(0u64), 1 => 1u64..30];
+    let words = prop_oneof![1 => Just(0xffu32), 3 => 1u32..0x100];
+    (
+        kind,
+        gap,
+        0..LINES,
+        words,
+        0u32..8,
+        (0u16..3, 0u32..4, 0u32..4),
+    )
+        .prop_map(|(kind, gap, line, words, bypass, (unit, work_group, pc))| {
+            let mut request = MemRequest {
+                kind,
+                flags: if bypass == 0 { flags::BYPASS_L1 } else { 0 },
+                ..MemRequest::read(0, line * u64::from(LINE), words)
+            };
+            request.source.compute_unit = unit;
+            request.source.work_group = work_group;
+            request.source.pc = pc;
+            (gap, request)
+        })
+}
+
+pub(super) fn case() -> impl Strategy<Value = Case> {
+    (
+        (spec(), prop::option::of(spec())),
+        prop::collection::vec(request(), 1..120),
+        prop::collection::vec(1u64..400, 0..3),
+        0u32..14,
+        any::<u64>(),
+        1u64..60,
+    )
+        .prop_map(|(specs, mut requests, commands, stall, seed, delay_max)| {
+            number(&mut requests);
+            let (spec, mut second) = specs;
+            flush(&spec, &mut requests);
+            if let Some(second) = &mut second {
+                second.level = CacheLevel::L2;
+                if second.halves.take().is_some() {
+                    second.size_bytes /= 2;
+                }
+                // Lines of 8 bytes at least, so that pieces and sectors fit.
+                let line_bytes = spec.below_line();
+                second.size_bytes = second.size_bytes / second.line_bytes * line_bytes;
+                second.line_bytes = line_bytes;
+                second.sector_bytes = second.sector_bytes.map(|b| b.min(line_bytes));
+                second.below_line_bytes = None;
+                flush(second, &mut requests);
+            }
+            Case {
+                spec,
+                second,
+                requests,
+                commands,
+                stall,
+                seed,
+                delay_max,
+            }
+        })
+}
+
+/// Gives requests their ids and writes their sequence.
+fn number(requests: &mut [(u64, MemRequest)]) {
+    for (id, (_, request)) in (0u32..).zip(requests) {
+        request.id = id;
+        if request.kind.carries_data() {
+            request.write_sequence = id + 1;
+        }
+    }
+}
+
+/// Appends reads that displace every line.
+fn flush(spec: &CacheSpec, requests: &mut Vec<(u64, MemRequest)>) {
+    for line in 0..u64::from(spec.size_bytes / spec.line_bytes) {
+        let id = requests.len() as u32;
+        // All earlier lines have been answered by then, so that none is locked.
+        let gap = if line == 0 { 20_000 } else { 500 };
+        // Lines that follow each other visit all sets equally often; ids are never reused.
+        let line = (LINES + u64::from(id)) * u64::from(spec.line_bytes);
+        requests.push((gap, MemRequest::read(id, line, 1)));
+    }
+}

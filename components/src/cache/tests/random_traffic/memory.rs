@@ -1,0 +1,96 @@
+//! The level below.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use warpweave_random::Dice;
+
+use super::place;
+use crate::cache::*;
+
+/// What a line looks like below.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LineBelow {
+    /// Words that arrived with writes, atomics and copy-backs.
+    pub(super) written: u32,
+    pub(super) write_sequence: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) lines: BTreeMap<u64, LineBelow>,
+    pub(super) kinds: [u64; RequestKind::ALL.len()],
+    /// Due time of the last answer, by the line that the request named.
+    pub(super) answered: BTreeMap<u64, Cycle>,
+}
+
+/// The level below: takes requests in order, looks at the line at once, answers after a random
+/// delay; answers for one line stay in order, others overtake.
+pub(super) struct Memory {
+    pub(super) line_bytes: u32,
+    /// Bytes of the lines that requests are answered in order for.
+    pub(super) order_bytes: u32,
+    /// How long answers take, below `delay_max` cycles.
+    pub(super) delays: Dice,
+    pub(super) delay_max: u64,
+    /// Cycles in which no request is taken: one of three.
+    pub(super) stalls: Dice,
+    pub(super) record: Arc<Mutex<Record>>,
+    pub(super) pending: Vec<(Cycle, MemResponse)>,
+    pub(super) up: MemSlave,
+}
+
+impl Memory {
+    fn take(&mut self, request: &MemRequest, now: Cycle) {
+        let mut record = self.record.lock();
+        record.kinds[request.kind as usize] += 1;
+        let count = record.kinds.iter().sum();
+        let (line, words) = place(request, self.line_bytes);
+        let line = record.lines.entry(line).or_default();
+        if request.kind.carries_data() {
+            line.written |= words;
+            line.write_sequence = line.write_sequence.max(request.write_sequence);
+        }
+        if request.kind.wants_response() {
+            let answer = MemResponse {
+                write_sequence: line.write_sequence,
+                ..request.answer(Level::DRAM)
+            };
+            let due = now + 1 + self.delays.below(count, self.delay_max);
+            // Requests for one line of this level are answered in order, others in any.
+            let ordered = request.line & !u64::from(self.order_bytes - 1);
+            let last = record.answered.entry(ordered).or_default();
+            *last = due.max(*last + 1);
+            let due = *last;
+            let at = self.pending.partition_point(|&(other, _)| other <= due);
+            self.pending.insert(at, (due, answer));
+        }
+    }
+}
+
+impl Component for Memory {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("up", &mut self.up);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let now = ctx.cycle();
+        while let Some(&(due, response)) = self.pending.first() {
+            if due > now || self.up.response.try_send(ctx, response).is_err() {
+                break;
+            }
+            self.pending.remove(0);
+        }
+        if self.stalls.below(now, 3) != 0
+            && let Some(request) = self.up.request.pop(ctx)
+        {
+            self.take(&request, now);
+        }
+        if self.pending.is_empty() && self.up.request.peek(ctx).is_none() {
+            Next::Idle
+        } else {
+            Next::Until(now + 1)
+        }
+    }
+}

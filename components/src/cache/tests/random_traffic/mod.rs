@@ -1,0 +1,117 @@
+//! Random traffic through one or two caches of random shape ([`cases`]), against a [`memory`] that
+//! answers late and out of order between lines. Because every line's answers leave in the order of
+//! its requests, the write sequence of each answer is known exactly ([`checks`]). In the middle of
+//! everything a cache may be [`renewed`].
+
+mod cases;
+mod checks;
+mod memory;
+mod renewed;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use proptest::prelude::*;
+use warpweave_framework::{
+    EngineOptions, InstanceStatistics, Link, Order, Outcome as RunOutcome, TestBench, Width,
+};
+use warpweave_random::Dice;
+
+use self::cases::{Case, case};
+use self::checks::{check_answers, check_memory, check_statistics, compare};
+use self::memory::{Memory, Record};
+use self::renewed::Renewed;
+use crate::cache::*;
+use crate::launch::{CacheCommand, CacheCommandDone};
+
+/// Everything that must not depend on how the engine works.
+#[derive(Clone, Debug, PartialEq)]
+struct Observed {
+    responses: Vec<(Cycle, MemResponse)>,
+    invalidations: usize,
+    below: Record,
+    statistics: InstanceStatistics,
+}
+
+/// Line of this length that a request touches, and the words of it.
+fn place(request: &MemRequest, line_bytes: u32) -> (u64, u32) {
+    let line = request.line & !u64::from(line_bytes - 1);
+    (line, request.words << ((request.line - line) / 4))
+}
+
+fn observe(case: &Case, options: EngineOptions, renewed_at: Option<Cycle>) -> Observed {
+    let mut bench = TestBench::new();
+    bench.set_options(options);
+    let cache = Renewed {
+        cache: Cache::new(case.spec.clone()).unwrap(),
+        at: renewed_at,
+    };
+    bench.add("cache", cache);
+    let record = Arc::<Mutex<Record>>::default();
+    let memory = Memory {
+        line_bytes: case.spec.line_bytes,
+        order_bytes: match &case.second {
+            Some(second) => second.line_bytes,
+            None => case.spec.below_line(),
+        },
+        delays: Dice::new(case.seed, "delays"),
+        stalls: Dice::new(case.seed, "stalls"),
+        delay_max: case.delay_max,
+        record: record.clone(),
+        pending: Vec::new(),
+        up: MemSlave::default(),
+    };
+    bench.add("memory", memory);
+    if let Some(second) = &case.second {
+        bench.add("second", Cache::new(second.clone()).unwrap());
+        let builder = bench.builder();
+        builder.connect("cache.down", "second.up", Link::latency(1));
+        builder.connect("second.down", "memory.up", Link::latency(1));
+    } else {
+        let builder = bench.builder();
+        builder.connect("cache.down", "memory.up", Link::latency(1));
+    }
+    let requests = bench.source::<MemRequest>("cache.up.request");
+    let wide = Link::latency(1).width(Width::Messages(2)).capacity(4);
+    let responses = bench.sink_behind::<MemResponse>("cache.up.response", wide);
+    let commands = bench.source::<CacheCommand>("cache.control.command");
+    let done = bench.sink::<CacheCommandDone>("cache.control.done");
+    responses.stall_randomly(case.seed, case.stall);
+    let mut cycle = 1;
+    for (gap, request) in &case.requests {
+        cycle += gap;
+        requests.send_at(cycle, *request);
+    }
+    let mut at = 1;
+    for gap in &case.commands {
+        at += gap;
+        commands.send_at(at, CacheCommand::Invalidate);
+    }
+    assert_eq!(bench.run_until_quiet(), RunOutcome::Done);
+    let below = record.lock().clone();
+    Observed {
+        responses: responses.take_all(),
+        invalidations: done.take_all().len(),
+        below,
+        statistics: bench.statistics("cache"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn random_traffic_is_answered_once_in_order_and_fresh_however_the_engine_works(case in case()) {
+        let usual = observe(&case, EngineOptions::default(), None);
+        check_answers(&case, &usual);
+        check_memory(&case, &usual);
+        check_statistics(&case, &usual);
+        let awake = EngineOptions { sleeping: false, ..EngineOptions::default() };
+        compare(&observe(&case, awake, None), &usual);
+        let shuffled =
+            EngineOptions { order: Order::Shuffled { seed: case.seed }, ..EngineOptions::default() };
+        compare(&observe(&case, shuffled, None), &usual);
+        let renewed_at = Some(1 + case.seed % 300);
+        compare(&observe(&case, EngineOptions::default(), renewed_at), &usual);
+    }
+}

@@ -1,0 +1,427 @@
+//! The port of a cluster: the first-level caches of its compute units share one network port.
+//!
+//! ```text
+//!   up[0] ─►┐             injection buffer
+//!   up[1] ─►├ round robin ─►[ ▮▮▮▮ ]─► down.request
+//!   up[n] ─►┘  1 / cycle     request_cycles
+//!
+//!   up[k] ◄─ by id ◄─[ ▮▮▮▮ ]◄─ down.response
+//!     1 / cycle     response FIFO, response_cycles
+//! ```
+//!
+//! # Ports
+//! | name | bundle | back-pressure |
+//! |---|---|---|
+//! | `up[i]` | [`MemSlave`] | a request waits in its wire while others are served, the injection buffer is full or all `outstanding` entries wait for responses |
+//! | `down` | [`MemMaster`] | a response waits in its wire while the response FIFO is full |
+//!
+//! # Timing
+//! A request readable at `up[i]` in cycle `t`, with nothing before it, leaves at `down` in cycle
+//! `t + request_cycles`; a response readable at `down` in cycle `t` leaves at its up port in
+//! `t + response_cycles`. In each direction one message per cycle is taken and one leaves; with
+//! `broadcast`, the responses right behind it for the same line and sectors and other up ports leave
+//! with it, as far as they have passed the port and their up ports have room. What
+//! leaves a buffer in a cycle makes room for what is taken in that cycle, so full rate needs
+//! `injection_depth ≥ request_cycles` and `response_depth ≥ response_cycles`.
+//!
+//! Requests are taken round robin: the first up port after the one served last whose request can
+//! be taken. Copy-backs need no entry for a response and pass a full table; they are sent down
+//! with id [`u32::MAX`]. The response FIFO is one queue: a compute unit that takes no response
+//! blocks those behind it.
+//!
+//! # Not modelled
+//! The bus inside the cluster beyond one message per cycle; coalescing of requests of different
+//! compute units.
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{
+    Component, Contents, Context, Environment, Id, IdTable, Kind, Level as Lasting, Message, Next,
+    Ports, SpecError, State, Statistics, Waits,
+};
+
+use crate::building_blocks::DelayLine;
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind};
+
+/// Most up ports.
+const UP_PORTS_MAX: u32 = 1 << 12;
+
+/// Most entries of each buffer and of the table.
+const DEPTH_MAX: u32 = Id::PLACES_MAX as u32;
+
+/// Most cycles through the port.
+const CYCLES_MAX: u32 = 1 << 16;
+
+/// Most up ports of a response bus that reaches all at once.
+const BROADCAST_PORTS_MAX: u32 = 128;
+
+/// Whether one transfer can bring both responses.
+fn carries_the_same(a: &MemResponse, b: &MemResponse) -> bool {
+    let bytes = |r: &MemResponse| (r.line, r.words, r.level, r.write_sequence);
+    a.kind == RequestKind::Read && b.kind == RequestKind::Read && bytes(a) == bytes(b)
+}
+
+/// What a description says about a cluster port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterPortSpec {
+    /// Compute units of the cluster, 1 to 4096.
+    pub up_ports: u32,
+    /// Requests that the injection buffer holds. Source: 8, own choice.
+    pub injection_depth: u32,
+    /// Responses that the response FIFO holds. Source: 16, own choice.
+    pub response_depth: u32,
+    /// Cycles a request takes through the port, at least 1.
+    pub request_cycles: u32,
+    /// Cycles a response takes through the port, at least 1.
+    pub response_cycles: u32,
+    /// Requests of the cluster that may wait for their responses.
+    pub outstanding: u32,
+    /// The response bus reaches all compute units at once: responses that follow each other in the
+    /// FIFO and carry the same bytes of the same line to different compute units leave together.
+    /// Source: off in the ICC paper's baseline.
+    #[serde(default)]
+    pub broadcast: bool,
+}
+
+/// Where a response belongs.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Entry {
+    port: u32,
+    /// Id of the request as it came from above.
+    id: u32,
+    /// The response is in the FIFO.
+    is_answered: bool,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Counters {
+    requests: u64,
+    request_bytes: u64,
+    responses: u64,
+    response_bytes: u64,
+    /// Responses that left together with one before them.
+    shared_responses: u64,
+    /// Requests taken, per up port.
+    taken: Vec<u64>,
+    injection_occupancy: Lasting,
+    response_occupancy: Lasting,
+}
+
+/// The component; see the module.
+pub struct ClusterPort {
+    spec: ClusterPortSpec,
+    up: Vec<MemSlave>,
+    down: MemMaster,
+    injection: DelayLine<MemRequest>,
+    responses: DelayLine<MemResponse>,
+    /// Requests whose responses have not left.
+    entries: IdTable<Entry>,
+    /// Up port with the highest priority.
+    first: usize,
+    counters: Counters,
+}
+
+impl Kind for ClusterPort {
+    const NAME: &'static str = "ClusterPort";
+    const SUMMARY: &'static str = "One network port shared by the compute units of a cluster";
+    type Spec = ClusterPortSpec;
+
+    fn build(spec: ClusterPortSpec, _environment: &Environment) -> Result<Self, SpecError> {
+        let range = SpecError::in_range;
+        range("up_ports", spec.up_ports, 1..=UP_PORTS_MAX)?;
+        range("injection_depth", spec.injection_depth, 1..=DEPTH_MAX)?;
+        range("response_depth", spec.response_depth, 1..=DEPTH_MAX)?;
+        range("request_cycles", spec.request_cycles, 1..=CYCLES_MAX)?;
+        range("response_cycles", spec.response_cycles, 1..=CYCLES_MAX)?;
+        range("outstanding", spec.outstanding, 1..=DEPTH_MAX)?;
+        SpecError::require(
+            !spec.broadcast || spec.up_ports <= BROADCAST_PORTS_MAX,
+            "broadcast",
+            || format!("a bus reaches at most {BROADCAST_PORTS_MAX} up ports at once"),
+        )?;
+        Ok(Self {
+            up: (0..spec.up_ports).map(|_| MemSlave::default()).collect(),
+            down: MemMaster::default(),
+            injection: DelayLine::default(),
+            responses: DelayLine::default(),
+            entries: IdTable::default(),
+            first: 0,
+            counters: Counters {
+                taken: vec![0; spec.up_ports as usize],
+                ..Counters::default()
+            },
+            spec,
+        })
+    }
+}
+
+impl Component for ClusterPort {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundles("up", &mut self.up);
+        ports.bundle("down", &mut self.down);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        // Responses first: their departure frees entries that requests can take.
+        let response_blocked = !self.return_responses(ctx);
+        self.take_response(ctx);
+        let request_blocked = !self.inject(ctx);
+        self.take_request(ctx);
+        self.next(ctx, request_blocked, response_blocked)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("injection", &mut self.injection);
+        state.field("responses", &mut self.responses);
+        state.field("entries", &mut self.entries);
+        state.field("first", &mut self.first);
+        state.field("counters", &mut self.counters);
+    }
+
+    fn evaluation_cost(&self) -> u64 {
+        // About 470 instructions.
+        5
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let cycle = statistics.cycle();
+        let counters = &self.counters;
+        let count = [
+            (
+                "requests",
+                "requests",
+                "Requests sent down",
+                counters.requests,
+            ),
+            (
+                "request_bytes",
+                "bytes",
+                "Bytes of the requests sent down",
+                counters.request_bytes,
+            ),
+            (
+                "responses",
+                "responses",
+                "Responses sent up",
+                counters.responses,
+            ),
+            (
+                "response_bytes",
+                "bytes",
+                "Bytes of the responses sent up",
+                counters.response_bytes,
+            ),
+            (
+                "shared_responses",
+                "responses",
+                "Responses sent up together with one before them",
+                counters.shared_responses,
+            ),
+        ];
+        for (name, unit, meaning, value) in count {
+            statistics.counter(name, unit, meaning, value);
+        }
+        for (port, taken) in counters.taken.iter().enumerate() {
+            statistics.counter(
+                &format!("requests_taken[{port}]"),
+                "requests",
+                "Requests taken from this up port",
+                *taken,
+            );
+        }
+        statistics.gauge(
+            "injection_occupancy",
+            "requests",
+            "Mean number of requests in the injection buffer",
+            counters.injection_occupancy.mean(cycle),
+        );
+        statistics.gauge(
+            "response_occupancy",
+            "responses",
+            "Mean number of responses in the response FIFO",
+            counters.response_occupancy.mean(cycle),
+        );
+    }
+
+    fn contents(&self, contents: &mut Contents<'_>) {
+        contents.level("requests", self.injection.len() as u64);
+        contents.level("responses", self.responses.len() as u64);
+        contents.level("unanswered", self.entries.len() as u64);
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        if !self.injection.is_empty() {
+            waits.inside(format!(
+                "{} requests in the injection buffer",
+                self.injection.len()
+            ));
+        }
+        if !self.responses.is_empty() {
+            waits.inside(format!(
+                "{} responses in the response FIFO",
+                self.responses.len()
+            ));
+        }
+        if !self.entries.is_empty() {
+            let waiting = self.entries.len();
+            waits.on_port(
+                "down.response",
+                format!("{waiting} requests wait for their responses"),
+            );
+        }
+    }
+}
+
+impl ClusterPort {
+    /// Sends the oldest response up, and those that can share its transfer; false if its port had
+    /// no room.
+    fn return_responses(&mut self, ctx: &mut Context<'_>) -> bool {
+        let Some(first) = self.responses.ready(ctx.cycle()).copied() else {
+            return true;
+        };
+        let mut served = self.bit_of(&first);
+        if !self.return_response(ctx, first) {
+            return false;
+        }
+        while self.spec.broadcast
+            && let Some(next) = self.responses.ready(ctx.cycle()).copied()
+        {
+            let port = self.bit_of(&next);
+            if !carries_the_same(&first, &next) || served & port != 0 {
+                break;
+            }
+            served |= port;
+            if !self.return_response(ctx, next) {
+                return false;
+            }
+            self.counters.shared_responses += 1;
+        }
+        true
+    }
+
+    /// The up port of a response, one bit each as far as a bus reaches.
+    fn bit_of(&self, response: &MemResponse) -> u128 {
+        1 << (self.entries[Id::from_bits(response.id)].port % BROADCAST_PORTS_MAX)
+    }
+
+    /// Sends the oldest response up; false if its port had no room.
+    fn return_response(&mut self, ctx: &mut Context<'_>, response: MemResponse) -> bool {
+        let now = ctx.cycle();
+        let id = Id::from_bits(response.id);
+        let Entry {
+            port, id: above, ..
+        } = self.entries[id];
+        let response = MemResponse {
+            id: above,
+            ..response
+        };
+        let up = &mut self.up[port as usize].response;
+        if up.try_send(ctx, response).is_err() {
+            return false;
+        }
+        self.entries.remove(id);
+        self.responses.take(now);
+        self.counters.response_occupancy.sub(now, 1);
+        self.counters.responses += 1;
+        self.counters.response_bytes += u64::from(response.wire_bytes());
+        true
+    }
+
+    fn take_response(&mut self, ctx: &mut Context<'_>) {
+        if self.responses.len() >= self.spec.response_depth as usize {
+            return;
+        }
+        let Some(response) = self.down.response.pop(ctx) else {
+            return;
+        };
+        let entry = self.entries.get_mut(Id::from_bits(response.id));
+        let Some(entry) = entry.filter(|entry| !entry.is_answered) else {
+            ctx.fail(format!(
+                "down answered id {}, for which nothing waits: {response:?}",
+                response.id
+            ));
+            return;
+        };
+        entry.is_answered = true;
+        let at = ctx.cycle() + u64::from(self.spec.response_cycles);
+        self.responses.push(at, response);
+        self.counters.response_occupancy.add(ctx.cycle(), 1);
+    }
+
+    /// Sends the oldest request down; false if there was no room.
+    fn inject(&mut self, ctx: &mut Context<'_>) -> bool {
+        let now = ctx.cycle();
+        let Some(request) = self.injection.ready(now).copied() else {
+            return true;
+        };
+        if self.down.request.try_send(ctx, request).is_err() {
+            return false;
+        }
+        self.injection.take(now);
+        self.counters.injection_occupancy.sub(now, 1);
+        self.counters.requests += 1;
+        self.counters.request_bytes += u64::from(request.wire_bytes());
+        true
+    }
+
+    fn take_request(&mut self, ctx: &mut Context<'_>) {
+        let Some(port) = self.next_port(ctx) else {
+            return;
+        };
+        let mut request = self.up[port].request.pop(ctx).expect("next_port peeked");
+        self.first = (port + 1) % self.up.len();
+        request.id = if request.kind.wants_response() {
+            let entry = Entry {
+                port: port as u32,
+                id: request.id,
+                is_answered: false,
+            };
+            self.entries.insert(entry).bits()
+        } else {
+            u32::MAX
+        };
+        let at = ctx.cycle() + u64::from(self.spec.request_cycles);
+        self.injection.push(at, request);
+        self.counters.injection_occupancy.add(ctx.cycle(), 1);
+        self.counters.taken[port] += 1;
+    }
+
+    /// Whether there is an entry for another request.
+    fn has_entry(&self) -> bool {
+        self.entries.len() < self.spec.outstanding as usize
+    }
+
+    /// The up port whose request is taken next, if one can be.
+    fn next_port(&self, ctx: &Context<'_>) -> Option<usize> {
+        if self.injection.len() >= self.spec.injection_depth as usize {
+            return None;
+        }
+        let n = self.up.len();
+        (self.first..n).chain(0..self.first).find(|port| {
+            let request = self.up[*port].request.peek(ctx);
+            request.is_some_and(|r| !r.kind.wants_response() || self.has_entry())
+        })
+    }
+
+    fn next(&self, ctx: &Context<'_>, request_blocked: bool, response_blocked: bool) -> Next {
+        let now = ctx.cycle();
+        let more_responses = self.responses.len() < self.spec.response_depth as usize
+            && self.down.response.peek(ctx).is_some();
+        if more_responses || self.next_port(ctx).is_some() {
+            return Next::Busy;
+        }
+        let injection = self.injection.next().filter(|_| !request_blocked);
+        let response = self.responses.next().filter(|_| !response_blocked);
+        match injection.into_iter().chain(response).min() {
+            Some(cycle) if cycle <= now + 1 => Next::Busy,
+            Some(cycle) => Next::Until(cycle),
+            None if request_blocked || response_blocked => Next::Credit,
+            None if !self.entries.is_empty() => Next::Message,
+            None => Next::Idle,
+        }
+    }
+}

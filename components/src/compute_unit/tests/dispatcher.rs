@@ -1,0 +1,53 @@
+//! A work-group scheduler reduced to a list of free slots.
+
+use super::*;
+use crate::launch::DispatchMaster;
+
+/// Dispatches the work-groups of kernel 0, a given number at a time.
+pub(super) struct Dispatcher {
+    pub(super) down: DispatchMaster,
+    pub(super) work_groups: u32,
+    pub(super) next: u32,
+    pub(super) free: Vec<u16>,
+    pub(super) log: Log<Completion>,
+}
+
+impl Component for Dispatcher {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("down", &mut self.down);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("next", &mut self.next);
+        state.field("free", &mut self.free);
+        state.field(
+            "log",
+            &mut *self.log.lock().expect("nobody panics with the log"),
+        );
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        while let Some(completion) = self.down.completion.pop(ctx) {
+            if let Completion::WorkGroup { slot, .. } = completion {
+                self.free.push(slot);
+            }
+            let mut log = self.log.lock().expect("nobody panics with the log");
+            log.push((ctx.cycle(), completion));
+        }
+        while self.next < self.work_groups
+            && let Some(&slot) = self.free.last()
+        {
+            let start = Dispatch::Start {
+                kernel: 0,
+                work_group: self.next,
+                slot,
+            };
+            if self.down.dispatch.try_send(ctx, start).is_err() {
+                return Next::Credit;
+            }
+            self.free.pop();
+            self.next += 1;
+        }
+        Next::Message
+    }
+}

@@ -1,0 +1,204 @@
+//! Random kernels on random units: every instruction issues once, every slot is accounted for, and
+//! a unit saved in the middle goes on alike.
+
+use proptest::prelude::*;
+use warpweave_framework::{EngineOptions, InstanceStatistics, Link, Order};
+use warpweave_random::nth;
+
+use super::dispatcher::Dispatcher;
+use super::random_memory::RandomMemory;
+use super::*;
+use crate::launch::DispatchMaster;
+
+fn slots(statistics: &InstanceStatistics) -> u64 {
+    let counters = statistics.values.iter().filter_map(|s| match &s.value {
+        Value::Counter(n) if s.name.starts_with("slots_") => Some(*n),
+        _ => None,
+    });
+    counters.sum()
+}
+
+/// What a run gives back.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    completions: Vec<(Cycle, Completion)>,
+    requests: Vec<(Cycle, MemRequest)>,
+    statistics: InstanceStatistics,
+}
+
+const RUN_CYCLES: Cycle = 30_000;
+
+/// A unit that runs every work-group of a kernel, two at a time, in front of a random memory.
+fn bench(
+    spec: &ComputeUnitSpec,
+    kernel: &KernelTrace,
+    (seed, delay_max): (u64, u64),
+    (completions, requests): (&Log<Completion>, &Log<MemRequest>),
+) -> TestBench {
+    let mut bench = TestBench::new();
+    bench.add("cu", build(spec.clone(), vec![kernel.clone()]));
+    bench.add(
+        "memory",
+        RandomMemory::new(seed, delay_max, requests.clone()),
+    );
+    let dispatcher = Dispatcher {
+        down: DispatchMaster::default(),
+        work_groups: kernel.work_groups(),
+        next: 0,
+        free: vec![0, 1],
+        log: completions.clone(),
+    };
+    bench.add("dispatcher", dispatcher);
+    let builder = bench.builder();
+    builder.connect("cu.memory", "memory.up", Link::latency(1));
+    builder.connect("dispatcher.down", "cu.dispatch", Link::latency(1));
+    bench
+}
+
+fn run(
+    spec: &ComputeUnitSpec,
+    kernel: &KernelTrace,
+    memory: (u64, u64),
+    options: EngineOptions,
+) -> Seen {
+    let (completions, requests): (Log<Completion>, Log<MemRequest>) = Default::default();
+    let mut bench = bench(spec, kernel, memory, (&completions, &requests));
+    bench.set_options(options);
+    bench.step(RUN_CYCLES);
+    let statistics = bench.statistics("cu");
+    let take = |log: &mut Vec<_>| std::mem::take(log);
+    let completions = take(&mut completions.lock().expect("nobody panics with the log"));
+    let requests = std::mem::take(&mut *requests.lock().expect("nobody panics with the log"));
+    Seen {
+        completions,
+        requests,
+        statistics,
+    }
+}
+
+/// A step without barrier or exit.
+fn any_step() -> impl Strategy<Value = Step> {
+    let compute = proptest::sample::select(vec![
+        Class::IntAdd,
+        Class::IntAdd,
+        Class::FpMul,
+        Class::Special,
+        Class::Branch,
+        Class::Fence,
+    ]);
+    let compute = (compute, 0u16..6, 0u16..6).prop_map(|(class, write, read)| {
+        let writes: &[u16] = if matches!(class, Class::Branch | Class::Fence) {
+            &[]
+        } else {
+            &[write]
+        };
+        step(op(class, writes, &[read]))
+    });
+    let class =
+        proptest::sample::select(vec![Class::Load, Class::Load, Class::Store, Class::Atomic]);
+    let space = proptest::sample::select(vec![
+        Space::Global,
+        Space::Global,
+        Space::Shared,
+        Space::Local,
+        Space::Const,
+    ]);
+    let at = prop_oneof![
+        (0u64..4000).prop_map(|address| [address; LANES]),
+        (0u64..4000, 0u64..80).prop_map(|(base, step)| strided(base, step)),
+        (0u64..1000, any::<u64>()).prop_map(|(base, seed)| {
+            std::array::from_fn(|lane| base + nth(seed, lane as u64) % 3000)
+        }),
+    ];
+    let memory =
+        (class, space, at, 0u16..6, 0u16..6).prop_map(|(class, space, at, write, read)| {
+            let at = if space == Space::Local {
+                at.map(|offset| offset % 60)
+            } else {
+                at
+            };
+            let writes: &[u16] = if class == Class::Store { &[] } else { &[write] };
+            access(class, writes, &[read], space, at)
+        });
+    let mask = prop_oneof![Just(ALL), any::<u32>(), Just(0)];
+    (prop_oneof![2 => compute, 3 => memory], mask).prop_map(|(step, mask)| Step { mask, ..step })
+}
+
+/// Kernels whose wavefronts meet at the same barriers, unless they have exited before.
+fn any_kernel() -> impl Strategy<Value = KernelTrace> {
+    let phase = proptest::collection::vec(any_step(), 0..6);
+    let wavefront = proptest::collection::vec(phase, 1..4);
+    let wavefronts = proptest::collection::vec(wavefront, 1..5);
+    (wavefronts, 1u32..6).prop_map(|(wavefronts, work_groups)| {
+        let steps = |phases: Vec<Vec<Step>>| {
+            let mut steps = phases.join(&step(op(Class::Barrier, &[], &[])));
+            steps.push(exit());
+            steps
+        };
+        let wavefronts: Vec<_> = wavefronts.into_iter().map(steps).collect();
+        kernel(&wavefronts, work_groups, 1024)
+    })
+}
+
+fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
+    let policy = proptest::sample::select(vec![
+        WavefrontPolicy::Gto,
+        WavefrontPolicy::GtoLongLatency,
+        WavefrontPolicy::Lrr,
+    ]);
+    (policy, 1u32..4, 1u32..4, 1u32..5, 2u32..40, 0u32..3).prop_map(
+        |(policy, schedulers, interval, queue, outstanding, writeback)| {
+            let mut spec = spec();
+            spec.scheduler = policy;
+            spec.schedulers = schedulers;
+            spec.classes.special.interval = 2 * interval;
+            spec.classes.int_add.interval = interval;
+            spec.load_store.queue_depth = queue;
+            spec.load_store.outstanding_max = outstanding;
+            spec.load_store.requests_per_cycle = interval;
+            spec.load_store.writeback_latency = writeback;
+            spec
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn every_instruction_issues_once_and_every_slot_is_accounted_for(
+        spec in any_spec(), kernel in any_kernel(), seed in any::<u64>(), delay_max in 1u64..120,
+    ) {
+        let memory = (seed, delay_max);
+        let seen = run(&spec, &kernel, memory, EngineOptions::default());
+        let counter = |name: &str| seen.statistics.counter(name).expect("a counter of the unit");
+        prop_assert_eq!(seen.completions.len() as u32, kernel.work_groups());
+        prop_assert_eq!(counter("wavefront_instructions"), kernel.wavefront_instructions());
+        prop_assert_eq!(counter("thread_instructions"), kernel.thread_instructions());
+        prop_assert_eq!(counter("slots_issued"), kernel.wavefront_instructions());
+        prop_assert_eq!(slots(&seen.statistics), u64::from(spec.schedulers) * (RUN_CYCLES + 1));
+        let requests = ["read_requests", "write_requests", "atomic_requests"].map(counter);
+        prop_assert_eq!(requests.iter().sum::<u64>(), seen.requests.len() as u64);
+
+        let always_awake = EngineOptions { sleeping: false, ..EngineOptions::default() };
+        prop_assert_eq!(&run(&spec, &kernel, memory, always_awake), &seen);
+        let shuffled = EngineOptions {
+            order: Order::Shuffled { seed },
+            ..EngineOptions::default()
+        };
+        prop_assert_eq!(&run(&spec, &kernel, memory, shuffled), &seen);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn a_unit_saved_in_the_middle_goes_on_alike(
+        spec in any_spec(), kernel in any_kernel(), seed in any::<u64>(),
+        cuts in prop::collection::btree_set(0..1500u64, 3),
+    ) {
+        let build = || bench(&spec, &kernel, (seed, 60), (&Arc::default(), &Arc::default()));
+        TestBench::check_state(build, &cuts.into_iter().collect::<Vec<_>>(), 4000);
+    }
+}

@@ -1,0 +1,84 @@
+//! A memory out to break the unit.
+
+use std::collections::VecDeque;
+
+use warpweave_random::Dice;
+
+use super::*;
+use crate::memory::MemSlave;
+
+/// Answers each request once, after a random delay and in any order, and refuses requests for
+/// some stretches of time.
+pub(super) struct RandomMemory {
+    up: MemSlave,
+    /// Stretches of time in which no request is taken.
+    refusals: Dice,
+    delays: Dice,
+    delay_max: u64,
+    waiting: VecDeque<(Cycle, MemResponse)>,
+    log: Log<MemRequest>,
+    received: u64,
+}
+
+impl RandomMemory {
+    pub(super) fn new(seed: u64, delay_max: u64, log: Log<MemRequest>) -> Self {
+        Self {
+            up: MemSlave::default(),
+            refusals: Dice::new(seed, "refusals"),
+            delays: Dice::new(seed, "delays"),
+            delay_max,
+            waiting: VecDeque::new(),
+            log,
+            received: 0,
+        }
+    }
+
+    fn refuses(&self, cycle: Cycle) -> bool {
+        self.refusals.chance(cycle / 8, 4)
+    }
+}
+
+impl Component for RandomMemory {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("up", &mut self.up);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("waiting", &mut self.waiting);
+        state.field("received", &mut self.received);
+        state.field(
+            "log",
+            &mut *self.log.lock().expect("nobody panics with the log"),
+        );
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let now = ctx.cycle();
+        let mut next = Next::Message;
+        if self.up.request.peek(ctx).is_some() && self.refuses(now) {
+            next = Next::Until((now / 8 + 1) * 8);
+        } else {
+            while let Some(request) = self.up.request.pop(ctx) {
+                let due = now + 1 + self.delays.below(self.received, self.delay_max);
+                self.received += 1;
+                let place = self.waiting.partition_point(|(at, _)| *at <= due);
+                self.waiting.insert(place, (due, request.answer(Level::L2)));
+                let mut log = self.log.lock().expect("nobody panics with the log");
+                log.push((now, request));
+            }
+        }
+        while let Some(&(due, response)) = self.waiting.front() {
+            if due > now {
+                return match next {
+                    Next::Until(open) => Next::Until(open.min(due)),
+                    _ => Next::Until(due),
+                };
+            }
+            if self.up.response.try_send(ctx, response).is_err() {
+                break;
+            }
+            self.waiting.pop_front();
+        }
+        next
+    }
+}

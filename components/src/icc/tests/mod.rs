@@ -1,0 +1,56 @@
+//! The unit cycle by cycle ([`scripted`]), under random [`traffic`] in front of a memory that numbers
+//! lines ([`tagged_memory`]), and broken by a [`saboteur`] so that its checker must notice
+//! ([`mutants`]). In the middle of random traffic it may be [`reborn`].
+
+mod mutants;
+mod reborn;
+mod saboteur;
+mod scripted;
+mod tagged_memory;
+mod traffic;
+
+use warpweave_framework::{Link, Sink, TestBench};
+
+use super::*;
+use crate::memory::{Level, RequestKind, flags};
+
+const A: u64 = 0x1000;
+const B: u64 = 0x2000;
+const C: u64 = 0x3000;
+
+fn cache() -> CoalescedCacheSpec {
+    CoalescedCacheSpec {
+        lines: 24,
+        access_cycles: 1,
+        replacement: CoalescedReplacement::Lru,
+        fill: FillRule::Coalesced,
+        hit_queue: 4,
+        priority: BusPriority::Replies,
+        serve_bypassing: false,
+        invalidate_at_kernel_end: false,
+    }
+}
+
+pub(crate) fn spec() -> IccSpec {
+    IccSpec {
+        up_ports: 5,
+        line_bytes: 128,
+        table_entries: 2,
+        table_cycles: 1,
+        reply_cycles: 1,
+        delivery: Delivery::Broadcast,
+        outstanding: 32,
+        global_end: None,
+        table_full: TableFull::Untracked,
+        on_write: OnWrite::Close,
+        coalesced_cache: Some(cache()),
+    }
+}
+
+fn unit(spec: IccSpec) -> IccUnit {
+    IccUnit::build(spec, &Environment::default()).expect("a valid specification")
+}
+
+fn read(id: u32, line: u64) -> MemRequest {
+    MemRequest::read(id, line, u32::MAX)
+}

@@ -1,0 +1,37 @@
+//! A unit that goes on from its own checkpoints.
+
+use super::*;
+
+/// A unit that is saved and goes on as a new one loaded from that, at every `every`-th cycle in
+/// which it is evaluated.
+pub(super) struct Reborn {
+    pub(super) unit: IccUnit,
+    pub(super) every: Cycle,
+    pub(super) last: Cycle,
+}
+
+impl Component for Reborn {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        self.unit.ports(ports);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        if ctx.cycle() >= self.last + self.every {
+            self.last = ctx.cycle();
+            let bytes = State::save(|s| self.unit.state(s)).expect("plain data");
+            let mut new = unit(self.unit.spec.clone());
+            State::load(&bytes, |s| new.state(s)).expect("the same fields");
+            // The engine keeps channels itself.
+            new.up = std::mem::take(&mut self.unit.up);
+            new.down = std::mem::take(&mut self.unit.down);
+            new.control_up = std::mem::take(&mut self.unit.control_up);
+            new.control_down = std::mem::take(&mut self.unit.control_down);
+            self.unit = new;
+        }
+        self.unit.evaluate(ctx)
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.unit.statistics(statistics);
+    }
+}

@@ -1,0 +1,115 @@
+//! Names of the levels of the memory hierarchy.
+
+use std::fmt;
+use std::num::NonZeroU16;
+use std::sync::{PoisonError, RwLock};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The level of the hierarchy that supplied the data of a response: a name.
+///
+/// The set is open. A component that is a level of its own names it once, when it is built, and
+/// answers with that:
+///
+/// ```
+/// use warpweave_components::memory::{Level, MemRequest};
+///
+/// let level = Level::named("victim buffer");
+/// let response = MemRequest::read(7, 0x80, 1).answer(level);
+/// assert_eq!(response.level.name(), "victim buffer");
+/// assert_ne!(response.level, Level::L1);
+/// ```
+///
+/// In a message a name is a small number. Which one depends on who named a level first in this
+/// process, so nothing may depend on it: levels are saved and shown by their names, and have no
+/// order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Level(NonZeroU16);
+
+/// Names of the constants, in the order of their numbers.
+const KNOWN: [&str; 4] = ["L1", "Coalesced", "L2", "Dram"];
+
+/// Names of all other levels, in the order of their numbers.
+static OTHERS: RwLock<Vec<&'static str>> = RwLock::new(Vec::new());
+
+impl Level {
+    /// The cache next to the compute unit.
+    pub const L1: Self = Self::numbered(0);
+    /// The coalesced cache of a cluster.
+    pub const COALESCED: Self = Self::numbered(1);
+    /// The cache slice at the memory partition.
+    pub const L2: Self = Self::numbered(2);
+    /// Memory.
+    pub const DRAM: Self = Self::numbered(3);
+
+    /// Levels that may be named in one process.
+    pub const NAMES_MAX: usize = u16::MAX as usize;
+
+    const fn numbered(number: u16) -> Self {
+        Self(NonZeroU16::new(number + 1).expect("it is at least 1"))
+    }
+
+    /// The level of this name; equal names are the same level.
+    ///
+    /// # Panics
+    /// When [`Level::NAMES_MAX`] levels have other names.
+    pub fn named(name: &str) -> Self {
+        Self::try_named(name).expect("there are not that many levels")
+    }
+
+    /// As [`Level::named`], for names that a user may write: none when there are too many.
+    pub fn try_named(name: &str) -> Option<Self> {
+        let at = |names: &[&str]| names.iter().position(|known| *known == name);
+        if let Some(number) = at(&KNOWN) {
+            return Some(Self::numbered(number as u16));
+        }
+        let known = at(&OTHERS.read().unwrap_or_else(PoisonError::into_inner));
+        let number = known.or_else(|| {
+            let mut others = OTHERS.write().unwrap_or_else(PoisonError::into_inner);
+            // Another thread may have been faster.
+            at(&others).or_else(|| {
+                let room = KNOWN.len() + others.len() < Self::NAMES_MAX;
+                room.then(|| {
+                    others.push(Box::leak(name.into()));
+                    others.len() - 1
+                })
+            })
+        })?;
+        Some(Self::numbered((KNOWN.len() + number) as u16))
+    }
+
+    /// Its name, in messages and reports.
+    pub fn name(self) -> &'static str {
+        let number = usize::from(self.0.get()) - 1;
+        match KNOWN.get(number) {
+            Some(name) => name,
+            None => OTHERS.read().unwrap_or_else(PoisonError::into_inner)[number - KNOWN.len()],
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Level {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let full = || serde::de::Error::custom(format!("`{name}` is one name of a level too many"));
+        Self::try_named(&name).ok_or_else(full)
+    }
+}

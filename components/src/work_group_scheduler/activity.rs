@@ -1,0 +1,63 @@
+//! What dispatch is at: one activity at a time, each with its share of the cycles.
+
+use serde::{Deserialize, Serialize};
+
+use crate::occupancy::Limiter;
+
+/// What dispatch did in a cycle; each has its share of the cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Activity {
+    NoWork,
+    Dispatching,
+    UnitBusy,
+    HeldBack,
+    WorkGroupSlots,
+    WavefrontSlots,
+    Registers,
+    LocalMemory,
+}
+
+/// Name and meaning of the cycles of each activity.
+pub(super) const ACTIVITIES: [(&str, &str); 8] = [
+    ("cycles_no_work", "cycles without undispatched work-groups"),
+    (
+        "cycles_dispatching",
+        "cycles in which a work-group was dispatched",
+    ),
+    (
+        "stalled_on_unit",
+        "cycles in which the unit whose turn it was could not be sent a work-group",
+    ),
+    (
+        "stalled_on_policy",
+        "cycles in which units had room but the policy kept the work-groups for others",
+    ),
+    (
+        "stalled_on_work_group_slots",
+        "cycles in which no unit had room for a kernel bounded by work-group slots",
+    ),
+    (
+        "stalled_on_wavefront_slots",
+        "cycles in which no unit had room for a kernel bounded by wavefront slots",
+    ),
+    (
+        "stalled_on_registers",
+        "cycles in which no unit had room for a kernel bounded by registers",
+    ),
+    (
+        "stalled_on_local_memory",
+        "cycles in which no unit had room for a kernel bounded by local memory",
+    ),
+];
+
+impl Activity {
+    /// Nothing fits, bounded by this.
+    pub(super) fn full(limiter: Limiter) -> Self {
+        match limiter {
+            Limiter::WorkGroupSlots => Self::WorkGroupSlots,
+            Limiter::WavefrontSlots => Self::WavefrontSlots,
+            Limiter::Registers => Self::Registers,
+            Limiter::LocalMemory => Self::LocalMemory,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The end of a kernel: every unit drops its first-level lines before the kernel is done.
+
+use fixedbitset::FixedBitSet;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Context, Id};
+
+use super::WorkGroupScheduler;
+use crate::launch::Dispatch;
+
+/// A completed kernel whose lines the units are dropping.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Invalidation {
+    pub(super) kernel: Id,
+    /// Units still to be told.
+    pub(super) unsent: FixedBitSet,
+    /// Units that have not answered.
+    pub(super) unanswered: FixedBitSet,
+}
+
+impl WorkGroupScheduler {
+    /// Every work-group of a kernel has completed.
+    pub(super) fn retire(&mut self, kernel: Id) {
+        let keeps = self.spec.keep_lines_beside_others && self.resident.value() > 0;
+        if self.spec.invalidate_at_kernel_end && !keeps {
+            let mut units = FixedBitSet::with_capacity(self.units.len());
+            units.insert_range(..);
+            self.invalidations.push_back(Invalidation {
+                kernel,
+                unsent: units.clone(),
+                unanswered: units,
+            });
+        } else {
+            self.finished.push_back(kernel);
+        }
+    }
+
+    /// Tells units to drop their lines, as far as there is room.
+    pub(super) fn send_invalidates(&mut self, ctx: &mut Context<'_>) {
+        for invalidation in &mut self.invalidations {
+            let kernel = self.kernels[invalidation.kernel].number;
+            let mut from = 0;
+            while let Some(unit) = invalidation.unsent.ones().find(|&unit| unit >= from) {
+                from = unit + 1;
+                let port = &mut self.ports[unit].dispatch;
+                if !self.served.contains(unit) && port.can_send(ctx) {
+                    port.send(ctx, Dispatch::Invalidate { kernel });
+                    self.served.insert(unit);
+                    invalidation.unsent.remove(unit);
+                    self.invalidates_sent += 1;
+                }
+            }
+        }
+    }
+
+    /// A unit has dropped its lines. False when it was not told to.
+    pub(super) fn invalidated(&mut self, unit: usize, number: u32) -> bool {
+        let kernels = &self.kernels;
+        let asked = |invalidation: &Invalidation| {
+            kernels[invalidation.kernel].number == number
+                && invalidation.unanswered.contains(unit)
+                && !invalidation.unsent.contains(unit)
+        };
+        let Some(place) = self.invalidations.iter().position(asked) else {
+            return false;
+        };
+        let invalidation = &mut self.invalidations[place];
+        invalidation.unanswered.remove(unit);
+        if invalidation.unanswered.is_clear() {
+            self.finished.push_back(invalidation.kernel);
+            self.invalidations.remove(place);
+        }
+        true
+    }
+}

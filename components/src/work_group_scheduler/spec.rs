@@ -1,0 +1,62 @@
+//! What a description may set about a work-group scheduler.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::SpecError;
+
+use super::policy::WorkGroupPolicy;
+use crate::occupancy::UnitLimits;
+
+/// Compute units a machine may have.
+const UNITS_MAX: u64 = 1 << 16;
+
+/// A work-group scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkGroupSchedulerSpec {
+    /// Clusters of compute units, at least 1.
+    pub clusters: u32,
+    /// Compute units per cluster, at least 1; the number of a unit is
+    /// `cluster × units_per_cluster + unit within the cluster`.
+    pub units_per_cluster: u32,
+    /// What every compute unit offers.
+    pub unit: UnitLimits,
+    /// Order in which work-groups are placed.
+    pub policy: WorkGroupPolicy,
+    /// Work-groups dispatched per cycle on the whole machine, at least 1; a unit gets at most one
+    /// per cycle.
+    pub dispatches_per_cycle: u32,
+    /// Kernels held at a time, from ready to done, at least 1.
+    pub kernel_slots: u32,
+    /// Whether the first-level caches are invalidated when a kernel has completed.
+    pub invalidate_at_kernel_end: bool,
+    /// Whether they keep their lines all the same while work-groups of another kernel are resident,
+    /// such as the parent of a kernel that ends: its reuse of what the child brought in would be
+    /// lost. Invalidated is when the last of them has completed. Source: `true` to compare
+    /// with the LASER paper, own choice.
+    #[serde(default)]
+    pub keep_lines_beside_others: bool,
+}
+
+impl WorkGroupSchedulerSpec {
+    /// Checks every number.
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        SpecError::in_range("clusters", self.clusters, 1..)?;
+        SpecError::in_range("units_per_cluster", self.units_per_cluster, 1..)?;
+        SpecError::in_range("dispatches_per_cycle", self.dispatches_per_cycle, 1..)?;
+        SpecError::in_range("kernel_slots", self.kernel_slots, 1..)?;
+        let units = u64::from(self.clusters) * u64::from(self.units_per_cluster);
+        SpecError::require(units <= UNITS_MAX, "clusters", || {
+            format!(
+                "{} clusters of {} units are {units} units; at most {UNITS_MAX} are supported",
+                self.clusters, self.units_per_cluster
+            )
+        })?;
+        SpecError::require(
+            self.policy != WorkGroupPolicy::DistributedBlock || self.unit.work_group_slots >= 2,
+            "policy",
+            || "DistributedBlock places pairs, but a unit has a single work-group slot".to_owned(),
+        )?;
+        self.unit.check("unit")
+    }
+}

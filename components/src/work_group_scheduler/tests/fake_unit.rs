@@ -1,0 +1,99 @@
+//! A compute unit without instructions.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use warpweave_random::nth;
+
+use super::*;
+use crate::launch::DispatchSlave;
+
+pub(super) type Log = Arc<Mutex<Vec<(Cycle, u32, Dispatch)>>>;
+
+/// A compute unit that runs work-groups for pseudo-random times and holds the scheduler to its
+/// limits.
+pub(super) struct FakeUnit {
+    pub(super) scheduler: DispatchSlave,
+    pub(super) number: u32,
+    pub(super) seed: u64,
+    pub(super) shapes: Vec<KernelShape>,
+    pub(super) limits: UnitLimits,
+    pub(super) slots: Vec<Option<KernelShape>>,
+    /// Answers by time; the larger of a heap comes first, so times are negated.
+    pub(super) due: BinaryHeap<(Reverse<Cycle>, Reverse<u64>, [u32; 4])>,
+    pub(super) received: u64,
+    pub(super) log: Log,
+}
+
+const INVALIDATED: u32 = u32::MAX;
+
+impl FakeUnit {
+    fn receive(&mut self, cycle: Cycle, dispatch: Dispatch) {
+        self.received += 1;
+        self.log
+            .lock()
+            .unwrap()
+            .push((cycle, self.number, dispatch));
+        let answer = match dispatch {
+            Dispatch::Start {
+                kernel,
+                work_group,
+                slot,
+            } => {
+                let place = &mut self.slots[usize::from(slot)];
+                assert!(place.is_none(), "slot {slot} is taken");
+                *place = Some(self.shapes[kernel as usize]);
+                [kernel, work_group, u32::from(slot), 0]
+            }
+            Dispatch::Invalidate { kernel } => [kernel, 0, INVALIDATED, 0],
+        };
+        let resident = || self.slots.iter().flatten();
+        assert!(resident().map(|s| s.1).sum::<u32>() <= self.limits.wavefront_slots);
+        assert!(resident().map(|s| s.3).sum::<u32>() <= self.limits.local_memory_bytes);
+        let registers = |s: &KernelShape| u64::from(s.1) * self.limits.registers_per_wavefront(s.2);
+        assert!(resident().map(registers).sum::<u64>() <= u64::from(self.limits.registers));
+        let count = u64::from(self.number) << 32 | self.received;
+        let at = cycle + 1 + nth(self.seed, count) % 23;
+        self.due.push((Reverse(at), Reverse(self.received), answer));
+    }
+}
+
+impl Component for FakeUnit {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("scheduler", &mut self.scheduler);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.array("slots", &mut self.slots);
+        state.field("due", &mut self.due);
+        state.field("received", &mut self.received);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        while let Some(dispatch) = self.scheduler.dispatch.pop(ctx) {
+            self.receive(ctx.cycle(), dispatch);
+        }
+        while let Some(&(Reverse(at), _, [kernel, work_group, slot, _])) = self.due.peek() {
+            if at > ctx.cycle() {
+                return Next::Until(at);
+            }
+            let answer = if slot == INVALIDATED {
+                Completion::Invalidated { kernel }
+            } else {
+                Completion::WorkGroup {
+                    kernel,
+                    work_group,
+                    slot: slot as u16,
+                }
+            };
+            if self.scheduler.completion.try_send(ctx, answer).is_err() {
+                return Next::Credit;
+            }
+            if slot != INVALIDATED {
+                self.slots[slot as usize] = None;
+            }
+            self.due.pop();
+        }
+        Next::Message
+    }
+}

@@ -1,0 +1,228 @@
+//! The whole launch path: every work-group of random programs runs once, whatever the policy.
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use warpweave_framework::{InstanceStatistics, Outcome, Value};
+
+use super::fake_unit::{FakeUnit, Log};
+use super::*;
+use crate::gmu::{Gmu, GmuSpec};
+use crate::host_driver::{HostDriver, HostDriverSpec, KernelTime, KernelTimes};
+use crate::launch::DispatchSlave;
+
+struct Machinery {
+    kernels: Vec<KernelShape>,
+    commands: Vec<HostCommand>,
+    scheduler: WorkGroupSchedulerSpec,
+    gmu: GmuSpec,
+    seed: u64,
+}
+
+type Observed = (
+    Vec<(Cycle, u32, Dispatch)>,
+    Vec<KernelTime>,
+    Vec<InstanceStatistics>,
+);
+
+fn bench(machinery: &Machinery, times: &Arc<KernelTimes>, log: &Log) -> TestBench {
+    let mut environment = Environment::new("gpu", 0);
+    environment.provide(Arc::new(program(
+        &machinery.kernels,
+        machinery.commands.clone(),
+    )));
+    environment.provide(times.clone());
+    let mut bench = TestBench::new();
+    let host = HostDriverSpec {
+        copy_latency_cycles: 3,
+        copy_bytes_per_cycle: 64,
+        launch_latency_cycles: 1,
+    };
+    bench.add("host", HostDriver::build(host, &environment).unwrap());
+    bench.add(
+        "gmu",
+        Gmu::build(machinery.gmu.clone(), &environment).unwrap(),
+    );
+    let spec = &machinery.scheduler;
+    let scheduler = WorkGroupScheduler::build(spec.clone(), &environment).unwrap();
+    bench.add("scheduler", scheduler);
+    for number in 0..spec.clusters * spec.units_per_cluster {
+        let unit = FakeUnit {
+            scheduler: DispatchSlave::default(),
+            number,
+            seed: machinery.seed,
+            shapes: machinery.kernels.clone(),
+            limits: spec.unit,
+            slots: vec![None; spec.unit.work_group_slots as usize],
+            due: BinaryHeap::new(),
+            received: 0,
+            log: log.clone(),
+        };
+        bench.add(&format!("unit{number}"), unit);
+        // Too narrow for full rate, so that the scheduler meets back-pressure.
+        let link = Link::latency(2).capacity(1);
+        let port = format!("scheduler.units[{number}]");
+        bench
+            .builder()
+            .connect(&port, format!("unit{number}.scheduler"), link);
+    }
+    bench
+        .builder()
+        .connect("host.gmu", "gmu.host", Link::latency(1));
+    bench
+        .builder()
+        .connect("gmu.scheduler", "scheduler.gmu", Link::latency(1));
+    bench
+}
+
+fn run(machinery: &Machinery, options: EngineOptions) -> Observed {
+    let times = Arc::new(KernelTimes::default());
+    let log = Log::default();
+    let mut bench = bench(machinery, &times, &log);
+    bench.set_options(options);
+    let outcome = bench.run_until_quiet();
+    assert!(matches!(outcome, Outcome::Done), "{outcome:?}");
+    let mut log = std::mem::take(&mut *log.lock().unwrap());
+    log.sort_by_key(|&(cycle, unit, _)| (cycle, unit));
+    (log, times.to_vec(), bench.simulation().statistics())
+}
+
+fn stream_of(commands: &[HostCommand], number: u32) -> u32 {
+    let of = |command: &HostCommand| match *command {
+        HostCommand::Launch { kernel, stream } if kernel == number => Some(stream),
+        _ => None,
+    };
+    commands.iter().find_map(of).unwrap()
+}
+
+fn counter(statistics: &[InstanceStatistics], path: &str, name: &str) -> u64 {
+    let instance = statistics.iter().find(|s| s.path == path).unwrap();
+    match instance.get(name) {
+        Some(&Value::Counter(value)) => value,
+        other => panic!("{path}.{name} is {other:?}"),
+    }
+}
+
+fn shapes() -> impl Strategy<Value = Vec<KernelShape>> {
+    prop::collection::vec((1_u32..30, 1_u32..12, 0_u32..64, 0_u32..9000), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn every_work_group_runs_once_and_every_kernel_completes(
+        kernels in shapes(),
+        streams in prop::collection::vec(0_u32..4, 8),
+        waits in prop::collection::vec(0_u8..6, 8),
+        policy in 0_usize..6,
+        (clusters, units_per_cluster) in (1_u32..4, 1_u32..4),
+        (work_group_slots, register_partitions) in (2_u32..9, prop::sample::select(vec![1_u32, 4])),
+        (dispatches_per_cycle, kernel_slots) in (1_u32..5, 1_u32..4),
+        (hardware_queues, queue_depth, pending_kernels) in (1_u32..4, 1_u32..3, 0_u32..3),
+        (invalidate_at_kernel_end, keep_lines_beside_others) in (any::<bool>(), any::<bool>()),
+        seed in any::<u64>(),
+    ) {
+        let mut commands = Vec::new();
+        for kernel in 0..kernels.len() {
+            match waits[kernel] {
+                0 => commands.push(HostCommand::Synchronize),
+                1 => commands.push(HostCommand::CopyToHost { allocation: 0, offset: 0, bytes: 1000 }),
+                _ => {}
+            }
+            commands.push(HostCommand::Launch { kernel: kernel as u32, stream: streams[kernel] });
+        }
+        let unit = UnitLimits { work_group_slots, register_partitions, ..LIMITS };
+        let policy = POLICIES[policy];
+        // A pair needs room for two.
+        let pairs = policy == WorkGroupPolicy::DistributedBlock;
+        let fits = |&(_, wavefronts, registers_per_thread, local): &KernelShape| {
+            let needs = WorkGroupNeeds { wavefronts, registers_per_thread, local_bytes: u64::from(local) };
+            unit.occupancy(&needs).work_groups > u32::from(pairs)
+        };
+        prop_assume!(kernels.iter().all(fits));
+        let machinery = Machinery {
+            kernels,
+            commands,
+            scheduler: WorkGroupSchedulerSpec {
+                clusters,
+                units_per_cluster,
+                unit,
+                policy,
+                dispatches_per_cycle,
+                kernel_slots,
+                invalidate_at_kernel_end,
+                keep_lines_beside_others,
+            },
+            gmu: GmuSpec { hardware_queues, queue_depth, pending_kernels, dispatch_latency_cycles: 2 },
+            seed,
+        };
+        let [sleepy, awake, shuffled] = engines().map(|options| run(&machinery, options));
+        prop_assert_eq!(&sleepy, &awake);
+        prop_assert_eq!(&sleepy, &shuffled);
+        check_run(&machinery, &sleepy)?;
+        if seed.is_multiple_of(8) {
+            let build = || bench(&machinery, &Arc::default(), &Log::default());
+            TestBench::check_state(build, &[0, 7, 60, 300], 2000);
+        }
+    }
+}
+
+fn check_run(
+    machinery: &Machinery,
+    (log, times, statistics): &Observed,
+) -> Result<(), TestCaseError> {
+    let mut started = BTreeSet::new();
+    let mut first_start = BTreeMap::new();
+    let mut per_cycle = BTreeMap::new();
+    for &(cycle, _, dispatch) in log {
+        if let Dispatch::Start {
+            kernel, work_group, ..
+        } = dispatch
+        {
+            prop_assert!(started.insert((kernel, work_group)), "started twice");
+            first_start.entry(kernel).or_insert(cycle);
+            *per_cycle.entry(cycle).or_insert(0) += 1;
+        }
+    }
+    let all: u32 = machinery.kernels.iter().map(|k| k.0).sum();
+    prop_assert_eq!(started.len(), all as usize);
+    let most = per_cycle.values().max().copied().unwrap_or(0);
+    prop_assert!(most <= machinery.scheduler.dispatches_per_cycle);
+    let mut completed: Vec<u32> = times.iter().map(|t| t.kernel).collect();
+    completed.sort_unstable();
+    prop_assert_eq!(
+        completed,
+        (0..machinery.kernels.len() as u32).collect::<Vec<_>>()
+    );
+    for a in times {
+        for b in times {
+            let same = stream_of(&machinery.commands, a.kernel)
+                == stream_of(&machinery.commands, b.kernel);
+            if same && a.kernel < b.kernel {
+                // The later kernel of a stream starts after the earlier one is done.
+                prop_assert!(first_start[&b.kernel] > a.completed, "{a:?} {b:?}");
+            }
+        }
+    }
+    let count = |path, name| counter(statistics, path, name);
+    prop_assert_eq!(count("scheduler", "work_groups_dispatched"), u64::from(all));
+    prop_assert_eq!(count("scheduler", "work_groups_completed"), u64::from(all));
+    prop_assert_eq!(count("gmu", "kernels_completed"), times.len() as u64);
+    prop_assert_eq!(count("host", "kernels_completed"), times.len() as u64);
+    let activities = ACTIVITIES
+        .iter()
+        .map(|(name, _)| count("scheduler", name))
+        .sum::<u64>();
+    let host = [
+        "copy_cycles",
+        "launch_cycles",
+        "launch_blocked_cycles",
+        "wait_cycles",
+        "finished_cycles",
+    ];
+    prop_assert_eq!(
+        activities,
+        host.iter().map(|name| count("host", name)).sum::<u64>()
+    );
+    Ok(())
+}

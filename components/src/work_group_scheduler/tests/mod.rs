@@ -1,0 +1,113 @@
+//! Promises of the scheduler: its [`policies`] alone, the scheduler between [`scripted`] neighbours,
+//! and the whole [`launch_path`] with host driver and GMU in front and a [`fake_unit`] in place of
+//! each compute unit.
+
+mod fake_unit;
+mod launch_path;
+mod policies;
+mod scripted;
+
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+use warpweave_framework::{Cycle, EngineOptions, Link, Order, Sink, TestBench};
+use warpweave_trace::{
+    Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter, StreamWriter,
+};
+
+use super::*;
+use crate::occupancy::UnitLimits;
+
+/// Work-groups, wavefronts, registers per thread, local bytes.
+pub(crate) type KernelShape = (u32, u32, u32, u32);
+
+pub(crate) fn program(kernels: &[KernelShape], commands: Vec<HostCommand>) -> Program {
+    Program {
+        name: "test".to_owned(),
+        allocations: vec![warpweave_trace::Allocation {
+            name: "data".to_owned(),
+            base: 0,
+            bytes: 1 << 20,
+        }],
+        commands,
+        kernels: kernels
+            .iter()
+            .map(|&shape| Arc::new(kernel(shape)))
+            .collect(),
+        front_end: FrontEnd::default(),
+    }
+}
+
+fn kernel((work_groups, wavefronts, registers, local_bytes): KernelShape) -> KernelTrace {
+    let code = Arc::new(Code {
+        name: "nothing".to_owned(),
+        instructions: vec![Instruction::new("exit", Class::Exit)],
+        registers_per_thread: registers,
+        static_local_bytes: local_bytes,
+        ..Code::default()
+    });
+    let mut writer = KernelWriter::new(
+        code,
+        [work_groups, 1, 1],
+        [32 * wavefronts, 1, 1],
+        0,
+        Vec::new(),
+    )
+    .unwrap();
+    for work_group in 0..work_groups {
+        for wavefront in 0..wavefronts {
+            let mut stream = StreamWriter::new();
+            stream.step(0, u32::MAX);
+            writer
+                .finish_wavefront(work_group, wavefront, stream)
+                .unwrap();
+        }
+    }
+    writer.finish().unwrap()
+}
+
+/// The engine options under which results must be equal.
+pub(crate) fn engines() -> [EngineOptions; 3] {
+    [
+        EngineOptions::default(),
+        EngineOptions {
+            sleeping: false,
+            ..EngineOptions::default()
+        },
+        EngineOptions {
+            order: Order::Shuffled { seed: 7 },
+            ..EngineOptions::default()
+        },
+    ]
+}
+
+const POLICIES: [WorkGroupPolicy; 6] = [
+    WorkGroupPolicy::TwoLevelRoundRobin,
+    WorkGroupPolicy::GlobalRoundRobin,
+    WorkGroupPolicy::GreedyClustering,
+    WorkGroupPolicy::Distributed,
+    WorkGroupPolicy::DistributedBlock,
+    WorkGroupPolicy::DemandRoundRobin,
+];
+
+const LIMITS: UnitLimits = UnitLimits {
+    wavefront_slots: 48,
+    work_group_slots: 2,
+    registers: 32768,
+    register_partitions: 1,
+    register_granularity: 64,
+    local_memory_bytes: 16384,
+};
+
+fn spec(policy: WorkGroupPolicy) -> WorkGroupSchedulerSpec {
+    WorkGroupSchedulerSpec {
+        clusters: 2,
+        units_per_cluster: 2,
+        unit: LIMITS,
+        policy,
+        dispatches_per_cycle: 4,
+        kernel_slots: 4,
+        invalidate_at_kernel_end: true,
+        keep_lines_beside_others: false,
+    }
+}

@@ -1,0 +1,213 @@
+//! The scheduler between scripted neighbours.
+
+use warpweave_framework::Source;
+
+use super::*;
+use crate::launch::KernelReady;
+
+struct Scripted {
+    bench: TestBench,
+    ready: Source<KernelReady>,
+    done: Sink<KernelDone>,
+    completions: Vec<Source<Completion>>,
+    dispatches: Vec<Sink<Dispatch>>,
+}
+
+fn scripted(spec: WorkGroupSchedulerSpec, kernels: &[KernelShape]) -> Scripted {
+    let mut environment = Environment::new("dut", 0);
+    environment.provide(Arc::new(program(kernels, Vec::new())));
+    let units = spec.clusters * spec.units_per_cluster;
+    let mut bench = TestBench::new();
+    bench.add(
+        "dut",
+        WorkGroupScheduler::build(spec, &environment).unwrap(),
+    );
+    Scripted {
+        ready: bench.source("dut.gmu.ready"),
+        done: bench.sink("dut.gmu.done"),
+        completions: (0..units)
+            .map(|u| bench.source(&format!("dut.units[{u}].completion")))
+            .collect(),
+        dispatches: (0..units)
+            .map(|u| bench.sink(&format!("dut.units[{u}].dispatch")))
+            .collect(),
+        bench,
+    }
+}
+
+fn start(work_group: u32, slot: u16) -> Dispatch {
+    Dispatch::Start {
+        kernel: 0,
+        work_group,
+        slot,
+    }
+}
+
+fn ended(work_group: u32, slot: u16) -> Completion {
+    Completion::WorkGroup {
+        kernel: 0,
+        work_group,
+        slot,
+    }
+}
+
+#[test]
+fn dispatch_refill_invalidation_and_done_take_the_stated_cycles() {
+    let spec = WorkGroupSchedulerSpec {
+        clusters: 1,
+        ..spec(WorkGroupPolicy::GlobalRoundRobin)
+    };
+    let mut s = scripted(spec, &[(5, 1, 0, 0)]);
+    s.ready.send_at(5, KernelReady { kernel: 0 });
+    s.bench.expect_at(&s.dispatches[0], 5, &start(0, 0));
+    s.bench.expect_at(&s.dispatches[1], 5, &start(1, 0));
+    s.bench.expect_at(&s.dispatches[0], 6, &start(2, 1));
+    s.bench.expect_at(&s.dispatches[1], 6, &start(3, 1));
+    s.completions[1].send_at(20, ended(1, 0));
+    s.bench.expect_at(&s.dispatches[1], 20, &start(4, 0));
+    s.completions[0].send_at(30, ended(2, 1));
+    s.completions[0].send_at(31, ended(0, 0));
+    s.completions[1].send_at(32, ended(4, 0));
+    s.completions[1].send_at(40, ended(3, 1));
+    for unit in 0..2 {
+        s.bench
+            .expect_at(&s.dispatches[unit], 40, &Dispatch::Invalidate { kernel: 0 });
+    }
+    s.completions[0].send_at(50, Completion::Invalidated { kernel: 0 });
+    s.completions[1].send_at(60, Completion::Invalidated { kernel: 0 });
+    s.bench.expect_at(&s.done, 60, &KernelDone { kernel: 0 });
+    let statistics = s.bench.statistics("dut");
+    assert_eq!(statistics.counter("cycles_dispatching"), Some(3));
+    // Full from cycle 7 to 19; the kernel has no undispatched work-group after cycle 20.
+    assert_eq!(statistics.counter("stalled_on_work_group_slots"), Some(13));
+    assert_eq!(statistics.counter("invalidates_sent"), Some(2));
+}
+
+#[test]
+fn without_invalidation_the_kernel_is_done_with_its_last_work_group() {
+    let spec = WorkGroupSchedulerSpec {
+        invalidate_at_kernel_end: false,
+        ..spec(WorkGroupPolicy::TwoLevelRoundRobin)
+    };
+    let mut s = scripted(spec, &[(1, 1, 0, 0)]);
+    s.ready.send_at(3, KernelReady { kernel: 0 });
+    s.bench.expect_at(&s.dispatches[0], 3, &start(0, 0));
+    s.completions[0].send_at(9, ended(0, 0));
+    s.bench.expect_at(&s.done, 9, &KernelDone { kernel: 0 });
+}
+
+/// A child that ends before its parent does not cost the parent its lines.
+#[test]
+fn lines_stay_while_another_kernel_runs_if_so_described() {
+    let spec = WorkGroupSchedulerSpec {
+        clusters: 1,
+        units_per_cluster: 1,
+        keep_lines_beside_others: true,
+        ..spec(WorkGroupPolicy::GlobalRoundRobin)
+    };
+    let mut s = scripted(spec, &[(1, 1, 0, 0), (1, 1, 0, 0)]);
+    s.ready.send_at(3, KernelReady { kernel: 0 });
+    s.ready.send_at(4, KernelReady { kernel: 1 });
+    s.bench.expect_at(&s.dispatches[0], 3, &start(0, 0));
+    let child = Dispatch::Start {
+        kernel: 1,
+        work_group: 0,
+        slot: 1,
+    };
+    s.bench.expect_at(&s.dispatches[0], 4, &child);
+    let child_ended = Completion::WorkGroup {
+        kernel: 1,
+        work_group: 0,
+        slot: 1,
+    };
+    s.completions[0].send_at(20, child_ended);
+    s.bench.expect_at(&s.done, 20, &KernelDone { kernel: 1 });
+    s.completions[0].send_at(30, ended(0, 0));
+    s.bench
+        .expect_at(&s.dispatches[0], 30, &Dispatch::Invalidate { kernel: 0 });
+}
+
+#[test]
+fn no_more_work_groups_than_stated_are_dispatched_per_cycle() {
+    let spec = WorkGroupSchedulerSpec {
+        dispatches_per_cycle: 1,
+        ..spec(WorkGroupPolicy::GlobalRoundRobin)
+    };
+    let mut s = scripted(spec, &[(4, 1, 0, 0)]);
+    s.ready.send_at(5, KernelReady { kernel: 0 });
+    for unit in 0..4_u32 {
+        let sink = s.dispatches[unit as usize].clone();
+        s.bench
+            .expect_at(&sink, 5 + Cycle::from(unit), &start(unit, 0));
+    }
+}
+
+#[test]
+fn the_next_kernel_starts_when_the_oldest_has_nothing_left_to_dispatch() {
+    let mut s = scripted(
+        spec(WorkGroupPolicy::GlobalRoundRobin),
+        &[(6, 1, 0, 0), (2, 1, 0, 0)],
+    );
+    s.ready.send_at(5, KernelReady { kernel: 0 });
+    s.ready.send_at(6, KernelReady { kernel: 1 });
+    s.bench.step(10);
+    let second = |work_group| Dispatch::Start {
+        kernel: 1,
+        work_group,
+        slot: 1,
+    };
+    assert_eq!(
+        s.dispatches[0].take_all(),
+        [(5, start(0, 0)), (6, start(4, 1))]
+    );
+    assert_eq!(
+        s.dispatches[1].take_all(),
+        [(5, start(1, 0)), (6, start(5, 1))]
+    );
+    assert_eq!(
+        s.dispatches[2].take_all(),
+        [(5, start(2, 0)), (6, second(0))]
+    );
+    assert_eq!(
+        s.dispatches[3].take_all(),
+        [(5, start(3, 0)), (6, second(1))]
+    );
+}
+
+#[test]
+#[should_panic(
+    expected = "work-group of kernel 0 never fits a compute unit: it needs 49 wavefronts"
+)]
+fn a_work_group_that_never_fits_ends_the_run_with_the_numbers() {
+    let mut s = scripted(spec(WorkGroupPolicy::GlobalRoundRobin), &[(1, 49, 0, 0)]);
+    s.ready.send_at(5, KernelReady { kernel: 0 });
+    s.bench.step(10);
+}
+
+#[test]
+#[should_panic(expected = "holds only one of kernel 0, bounded by WavefrontSlots")]
+fn a_pair_that_never_fits_ends_the_run() {
+    let mut s = scripted(spec(WorkGroupPolicy::DistributedBlock), &[(2, 30, 0, 0)]);
+    s.ready.send_at(5, KernelReady { kernel: 0 });
+    s.bench.step(10);
+}
+
+#[test]
+#[should_panic(expected = "which it was not asked for")]
+fn a_completion_nobody_asked_for_ends_the_run() {
+    let mut s = scripted(spec(WorkGroupPolicy::GlobalRoundRobin), &[(1, 1, 0, 0)]);
+    s.completions[2].send_at(5, ended(0, 0));
+    s.bench.step(10);
+}
+
+#[test]
+fn a_machine_without_units_is_refused() {
+    let mut environment = Environment::new("dut", 0);
+    environment.provide(Arc::new(program(&[], Vec::new())));
+    let none = WorkGroupSchedulerSpec {
+        clusters: 0,
+        ..spec(WorkGroupPolicy::GlobalRoundRobin)
+    };
+    let error = WorkGroupScheduler::build(none, &environment).err().unwrap();
+    assert_eq!(error.field, "clusters");
+}
