@@ -4,8 +4,6 @@
 //!
 //! `UPDATE_PAGES=1 cargo test -p warpweave-systems --test component_pages` rewrites what differs.
 
-mod component_pages {
-    mod descriptions;
-    mod pages;
-    mod tables;
-}
+mod descriptions;
+mod pages;
+mod tables;
