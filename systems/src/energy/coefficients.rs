@@ -7,8 +7,8 @@ use warpweave_framework::{InstanceStatistics, Value};
 use warpweave_params::{Diagnostic, Diagnostics, Node, Span, from_node, name_hint, nearest};
 
 use super::quantity::{Joules, Watts};
-use crate::address::Pattern;
-use crate::system_file::{check_fields, expect_name, key_text, map_entries};
+use crate::elaboration::address::Pattern;
+use crate::elaboration::system_file::{check_fields, expect_name, key_text, map_entries};
 
 /// The coefficients of a machine.
 #[derive(Clone, Debug)]

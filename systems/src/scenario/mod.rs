@@ -29,10 +29,12 @@ use warpweave_params::{
     parse_from,
 };
 
-use crate::elaborate::InstanceOverride;
+use crate::elaboration::InstanceOverride;
+use crate::elaboration::system_file::{
+    SystemFile, check_fields, expect_name, key_text, map_entries,
+};
 use crate::energy::EnergyModel;
 use crate::host_program::{EmulationSpec, HostProgram};
-use crate::system_file::{SystemFile, check_fields, expect_name, key_text, map_entries};
 
 /// A scenario with its files read and checked one by one.
 pub struct Scenario {

@@ -1,5 +1,8 @@
 //! Running a scenario: emulate the program, build the machine, replay the program on it.
 
+mod checkpoint;
+mod state_log;
+
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +18,9 @@ use warpweave_framework::{
 use warpweave_params::Diagnostics;
 use warpweave_trace::{FrontEnd, Program};
 
-use crate::elaborate::{ElaboratedSystem, elaborate};
+pub use self::checkpoint::MachineCheckpointError;
+pub use self::state_log::{ReadLog, ReadLogError, StateLog};
+use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::{EnergyModel, EnergyReport};
 use crate::host_program::{ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};

@@ -10,8 +10,8 @@ use warpweave_framework::{
 };
 use warpweave_params::{Kind, Node, to_ron};
 
-use crate::run::Machine;
-use crate::state_log::{LogPosition, StateLog};
+use super::Machine;
+use super::state_log::{LogPosition, StateLog};
 
 /// Why a machine could not be saved or resumed.
 #[derive(Debug, Error)]

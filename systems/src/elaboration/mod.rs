@@ -1,5 +1,9 @@
 //! From a system file to a system of components: composites, repeats, wildcards, overrides.
 
+pub(crate) mod address;
+mod resolved;
+pub(crate) mod system_file;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_framework::{
@@ -10,9 +14,10 @@ use warpweave_params::{
     name_hint, resolve_expressions,
 };
 
-use crate::address::{Pattern, field_path_of};
-use crate::resolved::{ResolvedPart, ResolvedSystem};
-use crate::system_file::{Scope, SystemFile, WireSpec, key_text};
+use self::address::{Pattern, field_path_of};
+use self::resolved::ResolvedPart;
+pub use self::resolved::ResolvedSystem;
+use self::system_file::{Scope, SystemFile, WireSpec, key_text};
 
 /// Most instances a description may ask for; more is taken for a slip.
 const INSTANCES_MAX: usize = 4_000_000;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use warpweave_framework::{CheckpointError, StateHasher};
 
-use crate::run::Machine;
+use super::Machine;
 
 /// Hashes the state of a machine every so many core cycles.
 pub struct StateLog {
