@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_params::{Diagnostic, Node, from_named, name_hint, to_node};
+use warpweave_params::{Diagnostic, Diagnostics, Node, from_named, name_hint, to_node};
 
 use crate::component::Component;
 use crate::kind::{Environment, Kind, SpecError};
@@ -19,7 +19,7 @@ pub struct KindEntry {
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
-    build: fn(&Node, &Environment) -> Result<Built, Diagnostic>,
+    build: fn(&Node, &Environment) -> Result<Built, Diagnostics>,
     schema: fn() -> schemars::Schema,
 }
 
@@ -28,7 +28,7 @@ pub struct Built {
     /// The component.
     pub component: Box<dyn Component>,
     /// Writes a description that was built from with every default filled in.
-    pub resolve: fn(&Node) -> Result<Node, Diagnostic>,
+    pub resolve: fn(&Node) -> Result<Node, Diagnostics>,
 }
 
 /// One field of a specification, for reference pages.
@@ -87,15 +87,16 @@ impl Registry {
     /// # Errors
     /// A name that is no kind, a field that is unknown, missing or of the wrong type, a value the
     /// kind refuses; each with its place.
-    pub fn build(&self, node: &Node, environment: &Environment) -> Result<Built, Diagnostic> {
+    pub fn build(&self, node: &Node, environment: &Environment) -> Result<Built, Diagnostics> {
         let Some(name) = node.name() else {
             return Err(
                 Diagnostic::error("expected a component, `Kind(field: value, ...)`")
-                    .at(&node.head_span()),
+                    .at(&node.head_span())
+                    .into(),
             );
         };
         let Some(entry) = self.get(&name.text) else {
-            return Err(self.unknown(&name.text).at(&name.span));
+            return Err(self.unknown(&name.text).at(&name.span).into());
         };
         (entry.build)(node, environment)
     }
@@ -110,7 +111,7 @@ impl Registry {
     }
 }
 
-fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagnostic> {
+fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagnostics> {
     let spec: K::Spec = from_named(node, K::NAME)?;
     let component = K::build(spec, environment).map_err(|error| place(node, &error))?;
     Ok(Built {
@@ -119,13 +120,14 @@ fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagn
     })
 }
 
-fn resolve<K: Kind>(node: &Node) -> Result<Node, Diagnostic> {
+fn resolve<K: Kind>(node: &Node) -> Result<Node, Diagnostics> {
     let spec: K::Spec = from_named(node, K::NAME)?;
     to_node(&spec).map_err(|errors| {
         Diagnostic::error(format!(
             "the specification of {} cannot be written: {errors}",
             K::NAME
         ))
+        .into()
     })
 }
 

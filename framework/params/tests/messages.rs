@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use serde::Deserialize;
 use warpweave_params::{
-    Absent, Bandwidth, Bytes, Diagnostic, Duration, Frequency, Override, Source, from_named,
-    from_node, parse, repeated_paths, to_ron,
+    Absent, Bandwidth, Bytes, Diagnostic, Diagnostics, Duration, Frequency, Number, Override,
+    Placed, Source, from_named, from_node, parse, repeated_paths, to_ron,
 };
 
 #[derive(Debug, Deserialize, PartialEq)]
@@ -40,6 +40,13 @@ struct CacheSpec {
     label: String,
     #[serde(default)]
     on: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[allow(dead_code)] // What is refused is never looked at.
+enum Step {
+    Load(Placed<String>),
+    Set(Placed<Number>),
 }
 
 /// What a user reads for each text, one after another.
@@ -394,6 +401,112 @@ error: expected 2 elements, found 1 element
 }
 
 #[test]
+fn every_mistake_is_shown_and_what_follows_from_one_is_not() {
+    assert_snapshot!(refusals(&[
+        "Cache(size: 1, wayz: 2, on: 3, marks: {\"a\": x, \"b\": 4, \"c\": y}, labl: 5)",
+        "Cache(size: \"1 B\", ways: 400, nested: (size: \"1 B\", ways: 4, on: 2))",
+    ]), @r###"
+    error: unknown field `wayz` in Cache
+     --> a.ron:1:16
+      |
+    1 | Cache(size: 1, wayz: 2, on: 3, marks: {"a": x, "b": 4, "c": y}, labl: 5)
+      |                ^^^^
+      = hint: did you mean `ways`? fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
+
+    error: unknown field `labl` in Cache
+     --> a.ron:1:65
+      |
+    1 | Cache(size: 1, wayz: 2, on: 3, marks: {"a": x, "b": 4, "c": y}, labl: 5)
+      |                                                                 ^^^^
+      = hint: did you mean `label`? fields of Cache: size, ways, scheduler, marks, nested, grid, label, on
+
+    error: a size needs a unit, found `1`
+     --> a.ron:1:13
+      |
+    1 | Cache(size: 1, wayz: 2, on: 3, marks: {"a": x, "b": 4, "c": y}, labl: 5)
+      |             ^
+      = hint: write a size such as "48 KiB"; units: B, KiB, MiB, GiB, TiB
+
+    error: expected `true` or `false`, found integer `3`
+     --> a.ron:1:29
+      |
+    1 | Cache(size: 1, wayz: 2, on: 3, marks: {"a": x, "b": 4, "c": y}, labl: 5)
+      |                             ^
+
+    error: expected an integer from -2147483648 to 2147483647, found `x`
+     --> a.ron:1:45
+      |
+    1 | Cache(size: 1, wayz: 2, on: 3, marks: {"a": x, "b": 4, "c": y}, labl: 5)
+      |                                             ^
+
+    error: expected an integer from -2147483648 to 2147483647, found `y`
+     --> a.ron:1:61
+      |
+    1 | Cache(size: 1, wayz: 2, on: 3, marks: {"a": x, "b": 4, "c": y}, labl: 5)
+      |                                                             ^
+
+    error: integer `400` is out of range
+     --> a.ron:1:26
+      |
+    1 | Cache(size: "1 B", ways: 400, nested: (size: "1 B", ways: 4, on: 2))
+      |                          ^^^
+      = hint: the range is 0 to 255
+
+    error: expected `true` or `false`, found integer `2`
+     --> a.ron:1:66
+      |
+    1 | Cache(size: "1 B", ways: 400, nested: (size: "1 B", ways: 4, on: 2))
+      |                                                                  ^
+    "###);
+}
+
+#[test]
+fn what_a_name_takes_is_said_where_it_is_missing() {
+    let refuse = |text: &str| {
+        let node = parse(&Source::new("a.ron", text)).unwrap();
+        from_node::<Vec<Step>>(&node).unwrap_err().to_string()
+    };
+    assert_snapshot!(refuse("[Load, Load(\"a\", \"b\"), Load(name: \"a\"), Load(a), Set, Set(x)]"), @r###"
+    error: `Load` takes a string in parentheses
+     --> a.ron:1:2
+      |
+    1 | [Load, Load("a", "b"), Load(name: "a"), Load(a), Set, Set(x)]
+      |  ^^^^
+
+    error: `Load` takes a string in parentheses
+     --> a.ron:1:8
+      |
+    1 | [Load, Load("a", "b"), Load(name: "a"), Load(a), Set, Set(x)]
+      |        ^^^^
+
+    error: `Load` takes a string in parentheses
+     --> a.ron:1:24
+      |
+    1 | [Load, Load("a", "b"), Load(name: "a"), Load(a), Set, Set(x)]
+      |                        ^^^^
+
+    error: expected a string, found `a`
+     --> a.ron:1:46
+      |
+    1 | [Load, Load("a", "b"), Load(name: "a"), Load(a), Set, Set(x)]
+      |                                              ^
+      = hint: write "a" in quotes
+
+    error: expected a number or an expression such as "=n", found a name
+     --> a.ron:1:50
+      |
+    1 | [Load, Load("a", "b"), Load(name: "a"), Load(a), Set, Set(x)]
+      |                                                  ^^^
+
+    error: expected a number or an expression such as "=n", found a name
+     --> a.ron:1:59
+      |
+    1 | [Load, Load("a", "b"), Load(name: "a"), Load(a), Set, Set(x)]
+      |                                                           ^
+    "###);
+}
+
+#[test]
 fn duplicates_show_both_places_and_all_at_once() {
     assert_snapshot!(refusals(&[
         "Cache(\n    ways: 4,\n    marks: {\"a\": 1, \"a\": 2},\n    size: \"1 B\",\n    ways: 5,\n)",
@@ -477,7 +590,7 @@ fn nesting_is_limited_on_every_path() {
 #[test]
 fn quantities_say_which_units_they_take() {
     let mut shown = Vec::new();
-    let mut refuse = |error: Diagnostic| shown.push(error.to_string());
+    let mut refuse = |error: Diagnostics| shown.push(error.to_string());
     for text in [
         "48",
         "4.8",

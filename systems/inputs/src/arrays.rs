@@ -1,7 +1,9 @@
 //! Generators of plain arrays: the contents of buffers that are not graphs.
 
 use serde::{Deserialize, Serialize};
+use warpweave_params::{Diagnostic, Env};
 
+use crate::Value;
 use crate::error::InputError;
 use crate::random::Random;
 
@@ -37,6 +39,19 @@ pub enum ElementType {
     U32,
     /// IEEE 754 single precision.
     F32,
+}
+
+impl ElementType {
+    /// The bit pattern of an element; `what` begins a message.
+    ///
+    /// # Errors
+    /// The value is no number of this type.
+    pub fn bits(self, value: &Value, env: &Env, what: &str) -> Result<u32, Diagnostic> {
+        match self {
+            Self::U32 => Ok(value.integer(env, what, 0..=u32::MAX.into())? as u32),
+            Self::F32 => Ok(value.single(env, what)?.to_bits()),
+        }
+    }
 }
 
 impl ArrayGenerator {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use thiserror::Error;
+use warpweave_params::Diagnostic;
 
 use crate::csr::CsrError;
 
@@ -71,6 +72,35 @@ pub enum InputError {
         /// What is there.
         found: String,
     },
+    /// The file of words cannot be read.
+    #[error("{file}: cannot be read: {reason}")]
+    Words {
+        /// The file as the user named it.
+        file: String,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+    /// The file holds more words than an array may have.
+    #[error("{file}: has {bytes} bytes, at most {most} are possible")]
+    TooManyWords {
+        /// The file as the user named it.
+        file: String,
+        /// Its size.
+        bytes: u64,
+        /// The largest size.
+        most: u64,
+    },
+    /// The file ends in the middle of a word.
+    #[error(
+        "{file}: has {bytes} bytes, which is no multiple of 4\n\
+         hint: the file holds little-endian words of 4 bytes"
+    )]
+    PartOfAWord {
+        /// The file as the user named it.
+        file: String,
+        /// Its size.
+        bytes: u64,
+    },
     /// A description of a generator makes no sense.
     #[error("{generator} generator: `{field}` is {found}, expected {expected}")]
     Description {
@@ -86,4 +116,15 @@ pub enum InputError {
     /// Arrays do not form a graph.
     #[error(transparent)]
     Graph(#[from] CsrError),
+}
+
+/// The message, with its hint apart, to be put where the input was asked for.
+impl From<InputError> for Diagnostic {
+    fn from(error: InputError) -> Self {
+        let message = error.to_string();
+        match message.split_once("\nhint: ") {
+            Some((sentence, hint)) => Diagnostic::error(sentence).hint(hint),
+            None => Diagnostic::error(message),
+        }
+    }
 }

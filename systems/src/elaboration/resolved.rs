@@ -1,6 +1,6 @@
 //! The system as it was built, written as a flat system file.
 
-use warpweave_params::{Diagnostic, Field, Kind, Name, Node, Source, Span, Struct};
+use warpweave_params::{Diagnostics, Field, Kind, Name, Node, Source, Span, Struct};
 
 /// Every clock, part and wire of an elaborated system. Writing it out takes longer than building
 /// the system, so that happens on request.
@@ -18,7 +18,7 @@ pub(crate) struct ResolvedPart {
     pub(crate) kind: String,
     pub(crate) clock: String,
     pub(crate) description: Node,
-    pub(crate) resolve: fn(&Node) -> Result<Node, Diagnostic>,
+    pub(crate) resolve: fn(&Node) -> Result<Node, Diagnostics>,
 }
 
 impl ResolvedSystem {

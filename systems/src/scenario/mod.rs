@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use warpweave_inputs::reference::standard_references;
 use warpweave_params::{
     Absent, Diagnostic, Diagnostics, Node, Override, Source, Span, from_node, name_hint, parse,
     parse_from,
@@ -208,9 +209,15 @@ impl Scenario {
             override_params(&mut file, param_overrides, &mut problems);
             file
         });
+        let references = standard_references();
         let host = workload.as_ref().and_then(|(path, node)| {
             let folder = path.parent().unwrap_or(Path::new(""));
-            problems.take(HostProgram::from_node(node, folder, &workload_overrides))
+            problems.take(HostProgram::from_node(
+                node,
+                folder,
+                &workload_overrides,
+                &references,
+            ))
         });
         match (system, workload, system_file, host) {
             (Some((system_path, _)), Some((workload_path, _)), Some(system), Some(workload))
@@ -301,7 +308,7 @@ fn ensure_struct(node: &mut Node, field: &str) {
 fn optional<T: serde::de::DeserializeOwned>(
     node: &Node,
     field: &str,
-) -> Result<Option<T>, Diagnostic> {
+) -> Result<Option<T>, Diagnostics> {
     node.field(field).map(from_node).transpose()
 }
 

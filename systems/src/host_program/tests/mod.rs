@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use warpweave_inputs::ElementType;
+use warpweave_inputs::reference::{File, Values, standard_references};
+use warpweave_inputs::{ElementType, Value};
 use warpweave_params::{Node, Source, from_node, parse, parse_from};
 use warpweave_trace::HostCommand;
 
-use super::{
-    Commands, Contents, EmulationOrder, EmulationSpec, Executed, HostProgram, Launch, Reference,
-    Value,
-};
+use super::{Commands, Contents, EmulationOrder, EmulationSpec, Executed, HostProgram, Launch};
 
 /// A module without kernels.
 const EMPTY: &str = ".version 6.3\n.target sm_70\n.address_size 64\n";
@@ -32,7 +30,7 @@ fn overrides(sets: &[(&str, &str)]) -> BTreeMap<String, Node> {
 fn workload(file: &str, sets: &[(&str, &str)]) -> HostProgram {
     let source = Source::read(&folder().join(file)).unwrap();
     let node = parse(&source).unwrap();
-    HostProgram::from_node(&node, &folder(), &overrides(sets))
+    HostProgram::from_node(&node, &folder(), &overrides(sets), &standard_references())
         .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
@@ -237,8 +235,9 @@ fn refusal(piece: &str, replacement: &str) -> String {
 fn refusal_with(piece: &str, replacement: &str, sets: &[(&str, &str)]) -> String {
     assert!(SMALL.contains(piece), "{piece}");
     let source = Source::new("small.ron", SMALL.replacen(piece, replacement, 1));
-    let program =
-        parse(&source).and_then(|node| HostProgram::from_node(&node, &folder(), &overrides(sets)));
+    let program = parse(&source).and_then(|node| {
+        HostProgram::from_node(&node, &folder(), &overrides(sets), &standard_references())
+    });
     let message = match program {
         Err(problems) => problems.to_string(),
         Ok(program) => match program.execute(&EmulationSpec::default()) {
@@ -258,7 +257,7 @@ proptest! {
         let end = (start + length).min(SMALL.len());
         let text = format!("{}{}", &SMALL[..start], &SMALL[end..]);
         let program = parse(&Source::new("small.ron", text))
-            .and_then(|node| HostProgram::from_node(&node, &folder(), &BTreeMap::new()));
+            .and_then(|node| HostProgram::from_node(&node, &folder(), &BTreeMap::new(), &standard_references()));
         match program {
             Ok(program) => { let _ = program.execute(&EmulationSpec::default()); }
             Err(problems) => prop_assert!(problems.has_errors()),
@@ -276,7 +275,7 @@ fn loops_may_nest_and_see_both_counters() {
         .commands(Commands::new().repeat(2, "row", rows).copy_to_host("cells"))
         .expect(
             "cells",
-            Reference::Values([0, 1, 2, 10, 11, 12].map(Value::from).into()),
+            Values([0, 1, 2, 10, 11, 12].map(Value::from).into()),
         )
         .build()
         .unwrap();
@@ -350,8 +349,8 @@ fn words_are_read_from_files_in_little_endian_order() {
         .folder(folder.path())
         .buffer("a", contents)
         .commands(Commands::new().copy_to_device("a").copy_to_host("a"))
-        .expect("a", Reference::Values(vec![1.into(), 256.into()]))
-        .expect("a", Reference::File(PathBuf::from("in.bin").into()))
+        .expect("a", Values(vec![1.into(), 256.into()]))
+        .expect("a", File(PathBuf::from("in.bin").into()))
         .build()
         .unwrap();
     assert_eq!(
@@ -440,12 +439,12 @@ fn unknown_names_in_expressions_are_pointed_at() {
 #[test]
 fn unknown_commands_are_named_with_the_nearest() {
     assert_snapshot!(refusal(r#"CopyToHost("sum")"#, r#"CopyToHosts("sum")"#), @r#"
-    error: unknown command `CopyToHosts`
+    error: unknown variant `CopyToHosts` of Command
       --> small.ron:18:9
        |
     18 |         CopyToHosts("sum"),
        |         ^^^^^^^^^^^
-       = hint: did you mean `CopyToHost`? commands: CopyToDevice, CopyToHost, Write, Swap, Launch, Synchronize, Repeat, RepeatUntilZero
+       = hint: did you mean `CopyToHost`? variants: CopyToDevice, CopyToHost, Write, Swap, Launch, Synchronize, Repeat, RepeatUntilZero
     "#);
 }
 
@@ -469,7 +468,7 @@ fn missing_fields_are_named() {
        |
     14 |         Launch(
        |         ^^^^^^
-       = hint: add `block: ..`
+       = hint: add `block: ..`; fields of Launch: kernel, grid, block, dynamic_local_bytes, stream, arguments
     ");
 }
 
@@ -790,7 +789,7 @@ fn values_other_than_a_workload_are_refused() {
       |
     1 | System(
       | ^^^^^^
-      = hint: a workload file holds one `Workload(..)`
+      = hint: write `Workload(..)`, or leave the name out
     ");
 }
 
