@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::de::{self, Deserialize, Deserializer, EnumAccess, Visitor};
 
 use crate::expression::{Env, eval_index, resolve_expressions};
 use crate::node::{Kind, Node};
@@ -100,7 +100,7 @@ impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NumberVisitor;
 
-        impl Visitor<'_> for NumberVisitor {
+        impl<'de> Visitor<'de> for NumberVisitor {
             type Value = Number;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,6 +127,14 @@ impl<'de> Deserialize<'de> for Number {
                          hint: write \"={text}\""
                     ))),
                 }
+            }
+
+            fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Number, A::Error> {
+                let (name, _) = data.variant::<String>()?;
+                Err(de::Error::custom(format_args!(
+                    "expected a number or an expression, found `{name}`\n\
+                     hint: write \"={name}\""
+                )))
             }
         }
 

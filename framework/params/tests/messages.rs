@@ -492,17 +492,18 @@ fn what_a_name_takes_is_said_where_it_is_missing() {
       |                                              ^
       = hint: write "a" in quotes
 
-    error: expected a number or an expression such as "=n", found a name
+    error: `Set` takes a value in parentheses
      --> a.ron:1:50
       |
     1 | [Load, Load("a", "b"), Load(name: "a"), Load(a), Set, Set(x)]
       |                                                  ^^^
 
-    error: expected a number or an expression such as "=n", found a name
+    error: expected a number or an expression, found `x`
      --> a.ron:1:59
       |
     1 | [Load, Load("a", "b"), Load(name: "a"), Load(a), Set, Set(x)]
       |                                                           ^
+      = hint: write "=x"
     "###);
 }
 

@@ -281,6 +281,7 @@ impl<'de> de::Deserializer<'de> for NodeReader<'de, '_> {
             Kind::Struct(Struct { fields, .. }) => {
                 return self.fields(fields, "this struct", None, visitor);
             }
+            Kind::Name(_) if self.role == Role::Contents => return Err(self.wanted("a value")),
             // Only a type that asks for an enum can use the name; any other says what it wanted.
             Kind::Name(_) => visitor.visit_enum(Variant {
                 reader: self,
