@@ -19,6 +19,21 @@ impl<T> Entries<T> {
         self.list.iter()
     }
 
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The entry of this name.
+    pub fn get(&self, name: &str) -> Option<&(Placed<String>, T)> {
+        self.list.iter().find(|(known, _)| known.value == name)
+    }
+
+    /// The entry of this name, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut (Placed<String>, T)> {
+        self.list.iter_mut().find(|(known, _)| known.value == name)
+    }
+
     /// The names in order.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.list.iter().map(|(name, _)| name.value.as_str())

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use warpweave_params::{Diagnostic, Env, Span, eval_index};
+use warpweave_params::{Diagnostic, Env, Placed, eval_index};
 
 /// One piece of an address pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,12 +25,12 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Reads an address; `place` is where the whole text stands.
-    pub(crate) fn parse(text: &str, place: &Span) -> Result<Self, Diagnostic> {
+    /// Reads an address, which is `written` or a part of it.
+    pub(crate) fn parse(text: &str, written: &Placed<String>) -> Result<Self, Diagnostic> {
         let text = text.trim();
         let refuse = |what: &str| {
-            Diagnostic::error(format!("`{text}` is not an address: {what}"))
-                .at(place)
+            written
+                .error(format!("`{text}` is not an address: {what}"))
                 .hint("addresses look like `cluster[c].l1[i].up`")
         };
         if text.is_empty() {
@@ -84,7 +84,7 @@ impl Pattern {
     }
 
     /// Gives every expression its value; wildcards stay.
-    pub(crate) fn evaluate(&self, env: &Env, place: &Span) -> Result<Self, Diagnostic> {
+    pub(crate) fn evaluate(&self, env: &Env, written: &Placed<String>) -> Result<Self, Diagnostic> {
         let pieces = self
             .pieces
             .iter()
@@ -92,7 +92,7 @@ impl Pattern {
                 Piece::Index(expression) => {
                     let value = eval_index(expression, env).map_err(|error| {
                         let message = format!("in `[{expression}]`: {}", error.message);
-                        let diagnostic = Diagnostic::error(message).at(place);
+                        let diagnostic = written.error(message);
                         match error.hint {
                             Some(hint) => diagnostic.hint(hint),
                             None => diagnostic,
@@ -100,7 +100,7 @@ impl Pattern {
                     })?;
                     if value < 0 {
                         let message = format!("the index `[{expression}]` is negative: {value}");
-                        return Err(Diagnostic::error(message).at(place));
+                        return Err(written.error(message));
                     }
                     Ok(Piece::Index(value.to_string()))
                 }
@@ -179,15 +179,26 @@ pub(crate) fn field_path_of<'p>(pattern: &'p str, path: &str) -> Option<&'p str>
     }
 }
 
+/// `cluster[3].l1` becomes `cluster[*].l1`.
+pub(crate) fn any_index(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(open) = rest.find('[') {
+        let close = rest[open..].find(']').map_or(rest.len() - 1, |c| open + c);
+        pattern.push_str(&rest[..open]);
+        pattern.push_str("[*]");
+        rest = &rest[close + 1..];
+    }
+    pattern.push_str(rest);
+    pattern
+}
+
 #[cfg(test)]
 mod tests {
-    use warpweave_params::Source;
-
     use super::*;
 
     fn parse(text: &str) -> Result<Pattern, String> {
-        let source = Source::new("t", text);
-        Pattern::parse(text, &source.span(0, text.len())).map_err(|e| e.message)
+        Pattern::parse(text, &text.into()).map_err(|e| e.message)
     }
 
     #[test]
@@ -195,10 +206,8 @@ mod tests {
         let pattern = parse("dram[s % 6].up[s / 6]").unwrap();
         assert_eq!(pattern.variables().into_iter().collect::<Vec<_>>(), ["s"]);
         let env: Env = [("s", 8i64)].into_iter().collect();
-        let source = Source::new("t", "x");
-        let place = source.span(0, 1);
         assert_eq!(
-            pattern.evaluate(&env, &place).unwrap().text(),
+            pattern.evaluate(&env, &"x".into()).unwrap().text(),
             "dram[2].up[1]"
         );
     }

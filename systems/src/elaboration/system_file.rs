@@ -24,41 +24,63 @@
 //! )
 //! ```
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Link, Width};
-use warpweave_params::{Diagnostic, Diagnostics, Field, Node, Span, name_hint};
+use warpweave_params::{Diagnostic, Diagnostics, Entries, Node, Placed, from_named};
 
 /// A scope of parts and wires: the system itself or a module.
+#[derive(Deserialize)]
+#[serde(rename = "Module")]
 pub(crate) struct Scope {
     /// Clock of the parts that name none; the clock of the enclosing scope if absent.
-    pub(crate) clock: Option<Node>,
+    #[serde(default)]
+    pub(crate) clock: Option<Placed<String>>,
     /// Parameters with their defaults, in order.
-    pub(crate) params: Vec<(String, Node)>,
+    #[serde(default)]
+    pub(crate) params: Entries<Node>,
     /// Index variables and their counts.
-    pub(crate) repeats: Vec<(String, Node)>,
+    #[serde(default, rename = "for")]
+    pub(crate) repeats: Entries<Node>,
     /// Name and description of each part.
-    pub(crate) parts: Vec<(Node, Node)>,
+    #[serde(default)]
+    pub(crate) parts: Entries<Node>,
     /// Both ends and the terms of each wire.
-    pub(crate) wires: Vec<(Node, Node)>,
+    #[serde(default)]
+    pub(crate) wires: Entries<Node>,
     /// Port name and the inner address it stands for; modules only.
-    pub(crate) ports: Vec<(Node, Node)>,
+    #[serde(default)]
+    pub(crate) ports: Entries<Placed<String>>,
 }
 
 /// A system file.
 pub(crate) struct SystemFile {
     pub(crate) summary: String,
-    pub(crate) clocks: Vec<(String, Node)>,
-    pub(crate) core: Node,
-    pub(crate) modules: BTreeMap<String, Module>,
+    pub(crate) clocks: Entries<Node>,
+    pub(crate) core: Placed<String>,
+    /// Reusable composites.
+    pub(crate) modules: Entries<Scope>,
     pub(crate) scope: Scope,
 }
 
-/// A reusable composite.
-pub(crate) struct Module {
-    pub(crate) scope: Scope,
-    pub(crate) name_span: Span,
+/// What a system file holds: that of a scope, and what there is once only.
+#[derive(Deserialize)]
+struct System {
+    #[serde(default)]
+    summary: String,
+    clocks: Entries<Node>,
+    core: Placed<String>,
+    #[serde(default)]
+    modules: Entries<Scope>,
+    #[serde(default)]
+    clock: Option<Placed<String>>,
+    #[serde(default)]
+    params: Entries<Node>,
+    #[serde(default, rename = "for")]
+    repeats: Entries<Node>,
+    #[serde(default)]
+    parts: Entries<Node>,
+    #[serde(default)]
+    wires: Entries<Node>,
 }
 
 /// The terms of a wire in description files.
@@ -98,144 +120,29 @@ impl From<WireSpec> for Link {
     }
 }
 
-const SCOPE_FIELDS: [&str; 5] = ["clock", "params", "for", "parts", "wires"];
-
 impl SystemFile {
     /// Reads the tree of a system file.
     pub(crate) fn read(node: &Node) -> Result<Self, Diagnostics> {
-        let mut problems = Diagnostics::new();
-        expect_name(node, "System", &mut problems);
-        let known = [
-            &["summary", "clocks", "core", "modules"][..],
-            &SCOPE_FIELDS[..],
-        ]
-        .concat();
-        check_fields(node, "System", &known, &mut problems);
-        let clocks = text_map(node, "clocks", &mut problems);
-        if clocks.is_empty() {
-            let message = "a system needs at least one clock";
-            problems.push(
-                Diagnostic::error(message)
-                    .at(&node.head_span())
-                    .hint("add `clocks: { \"core\": \"1 GHz\" }`"),
-            );
+        let system: System = from_named(node, "System")?;
+        if system.clocks.is_empty() {
+            return Err(Diagnostic::error("a system needs at least one clock")
+                .at(&node.head_span())
+                .hint("add `clocks: { \"core\": \"1 GHz\" }`")
+                .into());
         }
-        let core = node.field("core").cloned();
-        if core.is_none() {
-            problems.push(
-                Diagnostic::error("missing field `core` in System")
-                    .at(&node.head_span())
-                    .hint("name the clock that counts the cycles of a report: `core: \"core\"`"),
-            );
-        }
-        let mut modules = BTreeMap::new();
-        for (key, value) in map_entries(node, "modules", &mut problems) {
-            let Some(name) = key_text(key, &mut problems) else {
-                continue;
-            };
-            expect_name(value, "Module", &mut problems);
-            let known = [&["ports"][..], &SCOPE_FIELDS[..]].concat();
-            check_fields(value, "Module", &known, &mut problems);
-            let scope = Scope::read(value, &mut problems);
-            modules.insert(
-                name.to_owned(),
-                Module {
-                    scope,
-                    name_span: key.span.clone(),
-                },
-            );
-        }
-        let scope = Scope::read(node, &mut problems);
-        let summary = node
-            .field("summary")
-            .and_then(Node::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        match core {
-            Some(core) if !problems.has_errors() => Ok(Self {
-                summary,
-                clocks,
-                core,
-                modules,
-                scope,
-            }),
-            _ => Err(problems),
-        }
+        Ok(Self {
+            summary: system.summary,
+            clocks: system.clocks,
+            core: system.core,
+            modules: system.modules,
+            scope: Scope {
+                clock: system.clock,
+                params: system.params,
+                repeats: system.repeats,
+                parts: system.parts,
+                wires: system.wires,
+                ports: Entries::default(),
+            },
+        })
     }
-}
-
-impl Scope {
-    fn read(node: &Node, problems: &mut Diagnostics) -> Self {
-        Self {
-            clock: node.field("clock").cloned(),
-            params: text_map(node, "params", problems),
-            repeats: text_map(node, "for", problems),
-            parts: map_entries(node, "parts", problems).to_vec(),
-            wires: map_entries(node, "wires", problems).to_vec(),
-            ports: map_entries(node, "ports", problems).to_vec(),
-        }
-    }
-}
-
-pub(crate) fn expect_name(node: &Node, name: &str, problems: &mut Diagnostics) {
-    match node.name() {
-        Some(found) if found.text == name => {}
-        Some(found) => problems.push(
-            Diagnostic::error(format!("expected `{name}(..)`, found `{}(..)`", found.text))
-                .at(&found.span),
-        ),
-        None => problems.push(
-            Diagnostic::error(format!("expected `{name}(..)`, found {}", node.describe()))
-                .at(&node.head_span()),
-        ),
-    }
-}
-
-pub(crate) fn check_fields(node: &Node, owner: &str, known: &[&str], problems: &mut Diagnostics) {
-    for Field { name, .. } in node.fields() {
-        if !known.contains(&name.text.as_str()) {
-            let hint = name_hint(
-                &name.text,
-                &format!("fields of {owner}"),
-                known.iter().copied(),
-            );
-            let message = format!("unknown field `{}` in {owner}", name.text);
-            problems.push(Diagnostic::error(message).at(&name.span).hint(hint));
-        }
-    }
-}
-
-pub(crate) fn map_entries<'n>(
-    node: &'n Node,
-    field: &str,
-    problems: &mut Diagnostics,
-) -> &'n [(Node, Node)] {
-    let Some(value) = node.field(field) else {
-        return &[];
-    };
-    if !matches!(value.kind, warpweave_params::Kind::Map(_)) {
-        let message = format!("`{field}` is a map, found {}", value.describe());
-        problems.push(
-            Diagnostic::error(message)
-                .at(&value.head_span())
-                .hint(format!("write `{field}: {{ \"name\": value }}`")),
-        );
-    }
-    value.entries()
-}
-
-fn text_map(node: &Node, field: &str, problems: &mut Diagnostics) -> Vec<(String, Node)> {
-    map_entries(node, field, problems)
-        .iter()
-        .filter_map(|(key, value)| Some((key_text(key, problems)?.to_owned(), value.clone())))
-        .collect()
-}
-
-pub(crate) fn key_text<'n>(key: &'n Node, problems: &mut Diagnostics) -> Option<&'n str> {
-    let text = key.as_str();
-    if text.is_none() {
-        let message = format!("expected a name in quotes, found {}", key.describe());
-        problems.push(Diagnostic::error(message).at(&key.head_span()));
-    }
-    text
 }
