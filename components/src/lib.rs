@@ -21,5 +21,6 @@ pub mod memory;
 pub mod occupancy;
 mod pass_through;
 pub mod reuse_monitor;
+pub mod roles;
 mod slab;
 pub mod work_group_scheduler;

@@ -197,7 +197,9 @@ pub use signal::{Signal, SignalValue};
 pub use simulation::{EngineOptions, Order, Outcome, RunLimits, Simulation};
 pub use state::{State, StateError};
 pub use state_hash::{PartedPlace, Parting, StateHasher};
-pub use statistics::{Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value};
+pub use statistics::{
+    Histogram, InstanceStatistics, Level, Role, Series, Statistic, Statistics, Value,
+};
 pub use tap::{Credit, PortAddress, Tap, TapError, Transit};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockSetError, Cycle, Frequency, Tick, TimeBase};

@@ -107,6 +107,7 @@ mod tests {
             name: name.into(),
             unit: "",
             meaning: "",
+            role: None,
             value,
         };
         InstanceStatistics {

@@ -1,62 +1,38 @@
 //! Running a scenario: emulate the program, build the machine, replay the program on it.
+//!
+//! A [`Machine`] is a system with its program loaded. `division.rs` divides it between threads,
+//! `results.rs` collects what it gave, `checkpoint.rs` saves it and `state_log.rs` hashes its state as
+//! it goes on.
 
 mod checkpoint;
+mod division;
+mod results;
 mod state_log;
 
-use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use warpweave_components::checkers::check_protocols;
-use warpweave_components::compute_unit::ComputeUnit;
 use warpweave_components::host_driver::KernelTimes;
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
-    EngineOptions, Environment, InstanceStatistics, Kind, Outcome, Reason, Registry, RunLimits,
-    Simulation, Tick, Value,
+    EngineOptions, Environment, Outcome, Registry, RunLimits, Simulation, Tick,
 };
 use warpweave_params::Diagnostics;
 use warpweave_trace::{FrontEnd, Program};
 
 pub use self::checkpoint::MachineCheckpointError;
+use self::division::DivisionPlan;
+pub use self::division::Threads;
+pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
-use crate::energy::{EnergyModel, EnergyReport};
+use crate::energy::EnergyModel;
 use crate::host_program::{ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};
 
 /// Core cycles between two looks at the progress.
 const SLICE_CYCLES: u64 = 16_384;
-
-/// Core cycles between two looks at whether to divide the work between threads anew.
-const LOOK_CYCLES: u64 = 1_024;
-
-/// Divisions of a run. Each is made when twice the work of the one before has been measured.
-const DIVISIONS: u32 = 10;
-
-/// Evaluations per instance that make the first measurement.
-const FIRST_EVALUATIONS: u64 = 64;
-
-/// Threads that evaluate the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Threads {
-    /// Divide the work among so many; on a machine with fewer cores each thread takes several shares.
-    Exactly(usize),
-    /// As many as are worth their meetings, at most so many.
-    UpTo(usize),
-    /// One, which takes the shares of so many in turn: to measure a division.
-    OneFor(usize),
-}
-
-/// When the work is divided anew.
-#[derive(Default)]
-struct DivisionPlan {
-    made: u32,
-    /// Core cycle of the next look.
-    next_look: u64,
-    /// Evaluations of which the next division takes account.
-    enough: u64,
-}
 
 /// A system with its program loaded.
 pub struct Machine {
@@ -83,115 +59,6 @@ pub struct Progress {
     pub kernels_done: usize,
     /// Launches of the program.
     pub kernels: usize,
-}
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Status {
-    /// The whole program ran.
-    Done,
-    /// Nothing could move any more, or nothing useful did; with the report.
-    Deadlock(String),
-    /// A limit of the scenario was reached.
-    Limit,
-    /// The program computed something else than expected.
-    Mismatch,
-    /// A component found the model violated; with its words.
-    Failed(String),
-    /// Stopped from outside.
-    Interrupted,
-}
-
-impl Status {
-    /// Name in reports.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Deadlock(_) => "deadlock",
-            Self::Limit => "limit",
-            Self::Mismatch => "mismatch",
-            Self::Failed(_) => "failed",
-            Self::Interrupted => "interrupted",
-        }
-    }
-
-    /// What there is to say beyond the name.
-    pub fn detail(&self) -> Option<&str> {
-        match self {
-            Self::Deadlock(text) | Self::Failed(text) => Some(text),
-            _ => None,
-        }
-    }
-}
-
-/// One launch of a kernel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KernelResult {
-    /// Number of the launch.
-    pub number: u32,
-    /// Name of the kernel.
-    pub name: String,
-    /// Work-groups in x, y, z.
-    pub grid: [u32; 3],
-    /// Threads of a work-group in x, y, z.
-    pub block: [u32; 3],
-    /// Core cycle of the launch, if it happened.
-    pub launched: Option<u64>,
-    /// Core cycle of the completion, if it happened.
-    pub completed: Option<u64>,
-    /// Wavefront instructions of the launch.
-    pub wavefront_instructions: u64,
-    /// Thread instructions of the launch.
-    pub thread_instructions: u64,
-}
-
-impl KernelResult {
-    /// Core cycles from launch to completion.
-    pub fn cycles(&self) -> Option<u64> {
-        Some(self.completed? - self.launched?)
-    }
-}
-
-/// What a simulation gave.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Simulated {
-    /// How it ended; [`Status::Mismatch`] is for the caller, who knows the checks.
-    pub status: Status,
-    /// Core cycles from the first launch to the last completion (or to the end of the run, when
-    /// launches are incomplete).
-    pub cycles: u64,
-    /// Simulated seconds of the whole run.
-    pub seconds: f64,
-    /// Wavefront instructions that compute units issued.
-    pub wavefront_instructions: u64,
-    /// Thread instructions that compute units issued.
-    pub thread_instructions: u64,
-    /// Part of the machine's wavefront slots that held a wavefront, over the whole run; `None`
-    /// without compute units.
-    pub occupancy: Option<f64>,
-    /// Every launch in order.
-    pub kernels: Vec<KernelResult>,
-    /// What the run cost; `None` without coefficients.
-    pub energy: Option<EnergyReport>,
-    /// Statistics of every instance.
-    pub statistics: Vec<InstanceStatistics>,
-    /// Per instance: path, kind, cycles by reason in the order of [`Reason::ALL`].
-    pub activity: Vec<(String, String, [u64; Reason::ALL.len()])>,
-    /// Name of the core clock.
-    pub core_clock: String,
-    /// Messages sent through channels.
-    pub messages: u64,
-}
-
-impl Simulated {
-    /// Wavefront instructions per core cycle.
-    pub fn ipc(&self) -> f64 {
-        if self.cycles == 0 {
-            0.0
-        } else {
-            self.wavefront_instructions as f64 / self.cycles as f64
-        }
-    }
 }
 
 impl Scenario {
@@ -284,50 +151,6 @@ impl Machine {
         &mut self.system.simulation
     }
 
-    /// Chooses how many threads evaluate; results do not depend on it.
-    pub fn set_threads(&mut self, threads: Threads) {
-        self.threads = Some(threads);
-    }
-
-    /// Divides the system between threads by the work that each part has done so far, if enough was
-    /// done since the last time.
-    fn divide_when_due(&mut self) {
-        let now = self.cycle();
-        if now < self.division.next_look {
-            return;
-        }
-        let simulation = &mut self.system.simulation;
-        let threads = match self.threads {
-            None => {
-                self.division.next_look = u64::MAX;
-                return;
-            }
-            Some(Threads::Exactly(threads) | Threads::OneFor(threads)) => threads,
-            Some(Threads::UpTo(threads)) => simulation.worthwhile_threads(threads),
-        };
-        self.division.next_look = now + LOOK_CYCLES;
-        let evaluations = simulation.evaluations();
-        if evaluations < self.division.enough {
-            return;
-        }
-        let first = FIRST_EVALUATIONS * simulation.instances().len() as u64;
-        self.division.enough = first.max(2 * evaluations);
-        self.division.made += 1;
-        if self.division.made == DIVISIONS {
-            self.division.next_look = u64::MAX;
-        }
-        // Threads that wait for each other's processor at every meeting only lose time.
-        let cores = match self.threads {
-            Some(Threads::OneFor(_)) => 1,
-            _ => std::thread::available_parallelism().map_or(1, NonZero::get),
-        };
-        let options = EngineOptions {
-            threads: threads.min(cores),
-            ..simulation.options()
-        };
-        simulation.set_options(options.divided_for(threads));
-    }
-
     /// Runs the program to its end, or to a limit. `progress` is called now and then; `interrupt`
     /// stops the run when it becomes true.
     pub fn simulate(
@@ -404,98 +227,5 @@ impl Machine {
         let core = self.system.simulation.clock(&self.system.core_clock);
         let core = core.expect("elaboration checked the core clock");
         self.system.simulation.time().period(core)
-    }
-
-    /// What the simulation gave up to now, if it ended with `status`.
-    pub fn results(&self, status: Status) -> Simulated {
-        self.collect(status, self.core_period())
-    }
-
-    fn collect(&self, status: Status, period: u64) -> Simulated {
-        let simulation = &self.system.simulation;
-        let now_cycle = simulation.now().0 / period;
-        let times = self.kernel_times.to_vec();
-        let kernels: Vec<_> = self
-            .program
-            .kernels
-            .iter()
-            .enumerate()
-            .map(|(number, kernel)| {
-                let time = times.iter().find(|t| t.kernel as usize == number);
-                let counts = kernel.counts();
-                KernelResult {
-                    number: number as u32,
-                    name: kernel.code.name.clone(),
-                    grid: kernel.grid,
-                    block: kernel.block,
-                    launched: time.map(|t| t.launched),
-                    completed: time.map(|t| t.completed),
-                    wavefront_instructions: counts.instructions,
-                    thread_instructions: counts.thread_instructions,
-                }
-            })
-            .collect();
-        let first = kernels.iter().filter_map(|k| k.launched).min();
-        let incomplete = kernels.iter().any(|k| k.completed.is_none());
-        let end = kernels
-            .iter()
-            .filter_map(|k| k.completed)
-            .max()
-            .filter(|_| !incomplete);
-        let statistics = simulation.statistics();
-        let sum = |name: &str| {
-            statistics
-                .iter()
-                .filter(|s| s.kind == ComputeUnit::NAME)
-                .filter_map(|s| s.counter(name))
-                .sum()
-        };
-        let (held, slots) = statistics
-            .iter()
-            .filter(|s| s.kind == ComputeUnit::NAME)
-            .filter_map(|s| match s.get("occupancy") {
-                Some(Value::Ratio { part, whole }) => Some((*part, *whole)),
-                _ => None,
-            })
-            .fold((0, 0), |(p, w), (part, whole)| (p + part, w + whole));
-        let wavefront_instructions: u64 = sum("wavefront_instructions");
-        let expected = self
-            .program
-            .kernels
-            .iter()
-            .map(|k| k.wavefront_instructions())
-            .sum::<u64>();
-        let status = if status == Status::Done && wavefront_instructions != expected {
-            Status::Failed(format!(
-                "the compute units issued {wavefront_instructions} wavefront instructions, the \
-                 program has {expected}: every work-group must run exactly once"
-            ))
-        } else {
-            status
-        };
-        let activity = simulation
-            .instances()
-            .enumerate()
-            .map(|(i, (path, kind))| (path.to_owned(), kind.to_owned(), simulation.activity(i)))
-            .collect();
-        let cycles = first.map_or(0, |f| end.unwrap_or(now_cycle) - f);
-        let energy = self.energy.as_ref().map(|energy| {
-            let seconds = simulation.time().seconds(Tick(cycles * period));
-            energy.report(&statistics, seconds)
-        });
-        Simulated {
-            status,
-            cycles,
-            energy,
-            seconds: simulation.time().seconds(simulation.now()),
-            wavefront_instructions,
-            thread_instructions: sum("thread_instructions"),
-            occupancy: (slots > 0).then(|| held as f64 / slots as f64),
-            kernels,
-            statistics,
-            activity,
-            core_clock: self.system.core_clock.clone(),
-            messages: simulation.messages(),
-        }
     }
 }
