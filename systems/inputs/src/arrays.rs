@@ -134,11 +134,7 @@ impl ArrayGenerator {
     }
 
     fn check_length(&self, length: usize) -> Result<(), InputError> {
-        if length > MAX_ELEMENTS {
-            let expected = format!("at most {MAX_ELEMENTS}");
-            return Err(self.wrong("length", length as f64, &expected));
-        }
-        Ok(())
+        InputError::in_range(self.name(), "length", length, ..=MAX_ELEMENTS)
     }
 
     /// A number that must be whole and from 0 to `most`.
@@ -159,17 +155,19 @@ impl ArrayGenerator {
         )
     }
 
-    fn wrong(&self, field: &'static str, found: f64, expected: &str) -> InputError {
-        let generator = match self {
+    fn name(&self) -> &'static str {
+        match self {
             ArrayGenerator::Iota => "Iota",
             ArrayGenerator::Constant(_) => "Constant",
             ArrayGenerator::Uniform { .. } => "Uniform",
-        };
+        }
+    }
+
+    fn wrong(&self, field: &'static str, found: f64, expected: &str) -> InputError {
         InputError::Description {
-            generator,
+            generator: self.name(),
             field,
-            found: found.to_string(),
-            expected: expected.to_string(),
+            problem: format!("{found}, expected {expected}"),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::ops::RangeBounds;
 
 use thiserror::Error;
-use warpweave_params::Diagnostic;
+use warpweave_params::{Diagnostic, out_of_range};
 
 use crate::csr::CsrError;
 
@@ -102,20 +103,37 @@ pub enum InputError {
         bytes: u64,
     },
     /// A description of a generator makes no sense.
-    #[error("{generator} generator: `{field}` is {found}, expected {expected}")]
+    #[error("{generator} generator: `{field}` is {problem}")]
     Description {
         /// The generator, by its name in workload files.
         generator: &'static str,
         /// The field at fault.
         field: &'static str,
-        /// Its value.
-        found: String,
-        /// What it may be.
-        expected: String,
+        /// Its value and what it may be.
+        problem: String,
     },
     /// Arrays do not form a graph.
     #[error(transparent)]
     Graph(#[from] CsrError),
+}
+
+impl InputError {
+    /// Fails unless a field of a generator's description lies in `range`.
+    pub(crate) fn in_range<T: PartialOrd + fmt::Display>(
+        generator: &'static str,
+        field: &'static str,
+        value: T,
+        range: impl RangeBounds<T>,
+    ) -> Result<(), Self> {
+        match out_of_range(&value, &range) {
+            Some(problem) => Err(Self::Description {
+                generator,
+                field,
+                problem,
+            }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The message, with its hint apart, to be put where the input was asked for.
