@@ -21,4 +21,5 @@ pub mod locality_probe;
 pub mod memory;
 pub mod occupancy;
 pub mod reuse_monitor;
+pub mod roles;
 pub mod work_group_scheduler;

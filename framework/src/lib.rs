@@ -170,7 +170,7 @@ pub use engine::{
 };
 pub use evaluation::{Context, Next};
 pub use observe::{
-    About, Contents, Histogram, InstanceStatistics, Level, Probe, ProbeSink, Reason, Sample,
+    About, Contents, Histogram, InstanceStatistics, Level, Probe, ProbeSink, Reason, Role, Sample,
     Series, Shape, Statistic, Statistics, Thing, Value, Wait, Waits,
 };
 pub use registry::{Built, Environment, FieldDoc, Kind, KindEntry, Registry, SpecError};

@@ -6,23 +6,18 @@
 //!                      └──────► machine ◄───────┘ ──► simulate ──► Simulated ──► report
 //! ```
 
-mod address;
-mod checkpoint;
-mod elaborate;
+mod elaboration;
 pub mod energy;
 pub mod host_program;
 mod registry;
 pub mod report;
-mod resolved;
 mod run;
 mod scenario;
-mod state_log;
-mod system_file;
 
-pub use checkpoint::MachineCheckpointError;
-pub use elaborate::ElaboratedSystem;
+pub use elaboration::{ElaboratedSystem, ResolvedSystem};
 pub use registry::standard_registry;
-pub use resolved::ResolvedSystem;
-pub use run::{KernelResult, Machine, Progress, Simulated, Status, Threads};
+pub use run::{
+    KernelResult, Machine, MachineCheckpointError, Progress, ReadLog, ReadLogError, Simulated,
+    StateLog, Status, Threads,
+};
 pub use scenario::{Limits, Scenario};
-pub use state_log::{ReadLog, ReadLogError, StateLog};

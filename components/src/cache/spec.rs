@@ -206,7 +206,7 @@ pub struct VictimCacheSpec {
 
 impl CacheLevel {
     /// What its responses say; none if there are too many names.
-    pub(super) fn answers_as(&self) -> Option<Level> {
+    pub fn answers_as(&self) -> Option<Level> {
         match self {
             Self::L1 => Some(Level::L1),
             Self::L2 => Some(Level::L2),

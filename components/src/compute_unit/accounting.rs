@@ -4,6 +4,8 @@ use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, Statistics};
 
+use crate::roles;
+
 /// What became of one cycle of one scheduler.
 ///
 /// A slot in which nothing issued is charged to the first reason in this order that any of the
@@ -120,7 +122,8 @@ impl Accounting {
             counts[*slot as usize] += slept;
         }
         for ((name, meaning), count) in NAMES.into_iter().zip(counts) {
-            statistics.counter(name, "slots", meaning, count);
+            let slots = statistics.role(roles::ISSUE_SLOTS);
+            slots.counter(name, "slots", meaning, count);
         }
     }
 }

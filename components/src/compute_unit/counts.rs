@@ -5,6 +5,7 @@ use warpweave_framework::{Histogram, Level, Statistics};
 use warpweave_trace::Class;
 
 use super::ComputeUnit;
+use crate::roles;
 
 /// Counters of a compute unit; slots and requests are counted where they are kept.
 #[derive(Default, Serialize, Deserialize)]
@@ -27,14 +28,14 @@ impl ComputeUnit {
         let unit = &self.load_store.counts;
         let count = "instructions";
         let meaning = "instructions issued, one per wavefront";
-        s.counter(
+        s.role(roles::WAVEFRONT_INSTRUCTIONS).counter(
             "wavefront_instructions",
             count,
             meaning,
             counts.wavefront_instructions,
         );
         let meaning = "instructions issued, one per active lane";
-        s.counter(
+        s.role(roles::THREAD_INSTRUCTIONS).counter(
             "thread_instructions",
             count,
             meaning,
@@ -54,7 +55,7 @@ impl ComputeUnit {
             meaning,
             counts.wavefronts.mean(cycle),
         );
-        s.ratio(
+        s.role(roles::OCCUPANCY).ratio(
             "occupancy",
             "part of the wavefront slots that held a wavefront, over all cycles",
             counts.wavefronts.integral(cycle),

@@ -30,10 +30,13 @@
 
 mod de;
 mod diagnostic;
+mod entries;
 mod expression;
 mod node;
+mod number;
 mod overrides;
 mod parse;
+mod placed;
 mod print;
 mod quantity;
 mod range;
@@ -42,10 +45,13 @@ mod suggest;
 
 pub use de::{from_named, from_node};
 pub use diagnostic::{Diagnostic, Diagnostics, Related, Severity};
+pub use entries::Entries;
 pub use expression::{Env, ExpressionError, eval_index, resolve_expressions};
 pub use node::{Field, Kind, Name, Node, Struct, Tuple};
+pub use number::Number;
 pub use overrides::{Absent, Override, repeated_paths};
 pub use parse::{NESTING_MAX, parse, parse_from};
+pub use placed::{OneOrMore, Placed};
 pub use print::{to_node, to_ron};
 pub use quantity::{Bandwidth, Bytes, Duration, Frequency, QuantityError, Ratio};
 pub use range::out_of_range;

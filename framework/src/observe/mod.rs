@@ -22,7 +22,9 @@ pub use contents::{Contents, Thing};
 pub use probe::{About, Probe, ProbeSink};
 pub use reason::Reason;
 pub use sample::{Sample, Shape};
-pub use statistics::{Histogram, InstanceStatistics, Level, Series, Statistic, Statistics, Value};
+pub use statistics::{
+    Histogram, InstanceStatistics, Level, Role, Series, Statistic, Statistics, Value,
+};
 pub use waits::{Wait, Waits};
 
 pub(crate) use contents::{Blocked, Shown, levels};

@@ -4,10 +4,30 @@
 //! [`Statistics`] with a name, a unit and a meaning. Quantities that last (occupancy, states) are
 //! kept as value-and-since ([`Level`]) and closed at the time of the report, so that a component
 //! that slept reports what one that stayed awake would.
+//!
+//! Whoever adds up what a whole system did asks for a [`Role`], not for kinds of components or names
+//! of theirs: a component says which of its statistics play one.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Cycle, Tick};
+
+/// What a statistic stands for beyond its component, such as the instructions that any kind of
+/// compute unit issued. The names are open: two roles are the same if their names are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Role(&'static str);
+
+impl Role {
+    /// The role of this name.
+    pub const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+}
 
 /// One collected statistic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,6 +38,9 @@ pub struct Statistic {
     pub unit: &'static str,
     /// What it says, in one sentence.
     pub meaning: &'static str,
+    /// What it stands for in the system, if anything.
+    #[serde(skip)]
+    pub role: Option<Role>,
     /// The value.
     pub value: Value,
 }
@@ -46,13 +69,20 @@ pub enum Value {
 pub struct Statistics<'a> {
     cycle: Cycle,
     now: Tick,
+    /// Role of the statistic reported next.
+    role: Option<Role>,
     list: &'a mut Vec<Statistic>,
 }
 
 impl<'a> Statistics<'a> {
     /// A collector for a component whose clock stands at `cycle`.
     pub fn new(cycle: Cycle, now: Tick, list: &'a mut Vec<Statistic>) -> Self {
-        Self { cycle, now, list }
+        Self {
+            cycle,
+            now,
+            role: None,
+            list,
+        }
     }
 
     /// Cycle of the component's clock up to which lasting quantities count (exclusive).
@@ -63,6 +93,12 @@ impl<'a> Statistics<'a> {
     /// Time of the report.
     pub fn now(&self) -> Tick {
         self.now
+    }
+
+    /// Gives the statistic reported next a role: `statistics.role(ROLE).counter(..)`.
+    pub fn role(&mut self, role: Role) -> &mut Self {
+        self.role = Some(role);
+        self
     }
 
     /// Reports a count.
@@ -111,6 +147,7 @@ impl<'a> Statistics<'a> {
             name: name.to_owned(),
             unit,
             meaning,
+            role: self.role.take(),
             value,
         });
     }
@@ -323,6 +360,12 @@ impl InstanceStatistics {
             .map(|s| &s.value)
     }
 
+    /// The values of the statistics that play a role, in the order reported.
+    pub fn playing(&self, role: Role) -> impl Iterator<Item = &Value> {
+        let playing = self.values.iter().filter(move |s| s.role == Some(role));
+        playing.map(|s| &s.value)
+    }
+
     /// The counter of this name.
     pub fn counter(&self, name: &str) -> Option<u64> {
         match self.get(name) {
@@ -335,6 +378,23 @@ impl InstanceStatistics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_role_is_played_by_what_is_reported_next() {
+        const ISSUED: Role = Role::new("issued");
+        let mut values = Vec::new();
+        let mut statistics = Statistics::new(0, Tick(0), &mut values);
+        statistics.role(ISSUED).counter("added", "", "", 2);
+        statistics.counter("idle", "", "", 5);
+        statistics.role(ISSUED).counter("multiplied", "", "", 3);
+        let instance = InstanceStatistics {
+            path: "unit".to_owned(),
+            kind: "Adder".to_owned(),
+            values,
+        };
+        let issued: Vec<_> = instance.playing(Role::new("issued")).collect();
+        assert_eq!(issued, [&Value::Counter(2), &Value::Counter(3)]);
+    }
 
     #[test]
     fn a_level_integrates_without_being_touched() {

@@ -16,7 +16,7 @@ pub use kind::{Environment, Kind, SpecError};
 
 use std::collections::BTreeMap;
 
-use warpweave_params::{Diagnostic, Node, from_named, name_hint, to_node};
+use warpweave_params::{Diagnostic, Diagnostics, Node, from_named, name_hint, to_node};
 
 use crate::component::Component;
 use crate::registry::fields::list_fields;
@@ -33,7 +33,7 @@ pub struct KindEntry {
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
-    build: fn(&Node, &Environment) -> Result<Built, Diagnostic>,
+    build: fn(&Node, &Environment) -> Result<Built, Diagnostics>,
     schema: fn() -> schemars::Schema,
 }
 
@@ -42,7 +42,7 @@ pub struct Built {
     /// The component.
     pub component: Box<dyn Component>,
     /// Writes a description that was built from with every default filled in.
-    pub resolve: fn(&Node) -> Result<Node, Diagnostic>,
+    pub resolve: fn(&Node) -> Result<Node, Diagnostics>,
 }
 
 impl Registry {
@@ -85,15 +85,16 @@ impl Registry {
     /// # Errors
     /// A name that is no kind, a field that is unknown, missing or of the wrong type, a value the
     /// kind refuses; each with its place.
-    pub fn build(&self, node: &Node, environment: &Environment) -> Result<Built, Diagnostic> {
+    pub fn build(&self, node: &Node, environment: &Environment) -> Result<Built, Diagnostics> {
         let Some(name) = node.name() else {
             return Err(
                 Diagnostic::error("expected a component, `Kind(field: value, ...)`")
-                    .at(&node.head_span()),
+                    .at(&node.head_span())
+                    .into(),
             );
         };
         let Some(entry) = self.get(&name.text) else {
-            return Err(self.unknown(&name.text).at(&name.span));
+            return Err(self.unknown(&name.text).at(&name.span).into());
         };
         (entry.build)(node, environment)
     }
@@ -108,7 +109,7 @@ impl Registry {
     }
 }
 
-fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagnostic> {
+fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagnostics> {
     let spec: K::Spec = from_named(node, K::NAME)?;
     let component = K::build(spec, environment).map_err(|error| place(node, &error))?;
     Ok(Built {
@@ -117,13 +118,14 @@ fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagn
     })
 }
 
-fn resolve<K: Kind>(node: &Node) -> Result<Node, Diagnostic> {
+fn resolve<K: Kind>(node: &Node) -> Result<Node, Diagnostics> {
     let spec: K::Spec = from_named(node, K::NAME)?;
     to_node(&spec).map_err(|errors| {
         Diagnostic::error(format!(
             "the specification of {} cannot be written: {errors}",
             K::NAME
         ))
+        .into()
     })
 }
 

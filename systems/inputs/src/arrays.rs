@@ -1,7 +1,9 @@
 //! Generators of plain arrays: the contents of buffers that are not graphs.
 
 use serde::{Deserialize, Serialize};
+use warpweave_params::{Diagnostic, Env};
 
+use crate::Value;
 use crate::error::InputError;
 use crate::random::Random;
 
@@ -37,6 +39,19 @@ pub enum ElementType {
     U32,
     /// IEEE 754 single precision.
     F32,
+}
+
+impl ElementType {
+    /// The bit pattern of an element; `what` begins a message.
+    ///
+    /// # Errors
+    /// The value is no number of this type.
+    pub fn bits(self, value: &Value, env: &Env, what: &str) -> Result<u32, Diagnostic> {
+        match self {
+            Self::U32 => Ok(value.integer(env, what, 0..=u32::MAX.into())? as u32),
+            Self::F32 => Ok(value.single(env, what)?.to_bits()),
+        }
+    }
 }
 
 impl ArrayGenerator {
@@ -119,11 +134,7 @@ impl ArrayGenerator {
     }
 
     fn check_length(&self, length: usize) -> Result<(), InputError> {
-        if length > MAX_ELEMENTS {
-            let expected = format!("at most {MAX_ELEMENTS}");
-            return Err(self.wrong("length", length as f64, &expected));
-        }
-        Ok(())
+        InputError::in_range(self.name(), "length", length, ..=MAX_ELEMENTS)
     }
 
     /// A number that must be whole and from 0 to `most`.
@@ -144,17 +155,19 @@ impl ArrayGenerator {
         )
     }
 
-    fn wrong(&self, field: &'static str, found: f64, expected: &str) -> InputError {
-        let generator = match self {
+    fn name(&self) -> &'static str {
+        match self {
             ArrayGenerator::Iota => "Iota",
             ArrayGenerator::Constant(_) => "Constant",
             ArrayGenerator::Uniform { .. } => "Uniform",
-        };
+        }
+    }
+
+    fn wrong(&self, field: &'static str, found: f64, expected: &str) -> InputError {
         InputError::Description {
-            generator,
+            generator: self.name(),
             field,
-            found: found.to_string(),
-            expected: expected.to_string(),
+            problem: format!("{found}, expected {expected}"),
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::ops::RangeBounds;
 
 use thiserror::Error;
+use warpweave_params::{Diagnostic, out_of_range};
 
 use crate::csr::CsrError;
 
@@ -71,19 +73,76 @@ pub enum InputError {
         /// What is there.
         found: String,
     },
+    /// The file of words cannot be read.
+    #[error("{file}: cannot be read: {reason}")]
+    Words {
+        /// The file as the user named it.
+        file: String,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+    /// The file holds more words than an array may have.
+    #[error("{file}: has {bytes} bytes, at most {most} are possible")]
+    TooManyWords {
+        /// The file as the user named it.
+        file: String,
+        /// Its size.
+        bytes: u64,
+        /// The largest size.
+        most: u64,
+    },
+    /// The file ends in the middle of a word.
+    #[error(
+        "{file}: has {bytes} bytes, which is no multiple of 4\n\
+         hint: the file holds little-endian words of 4 bytes"
+    )]
+    PartOfAWord {
+        /// The file as the user named it.
+        file: String,
+        /// Its size.
+        bytes: u64,
+    },
     /// A description of a generator makes no sense.
-    #[error("{generator} generator: `{field}` is {found}, expected {expected}")]
+    #[error("{generator} generator: `{field}` is {problem}")]
     Description {
         /// The generator, by its name in workload files.
         generator: &'static str,
         /// The field at fault.
         field: &'static str,
-        /// Its value.
-        found: String,
-        /// What it may be.
-        expected: String,
+        /// Its value and what it may be.
+        problem: String,
     },
     /// Arrays do not form a graph.
     #[error(transparent)]
     Graph(#[from] CsrError),
+}
+
+impl InputError {
+    /// Fails unless a field of a generator's description lies in `range`.
+    pub(crate) fn in_range<T: PartialOrd + fmt::Display>(
+        generator: &'static str,
+        field: &'static str,
+        value: T,
+        range: impl RangeBounds<T>,
+    ) -> Result<(), Self> {
+        match out_of_range(&value, &range) {
+            Some(problem) => Err(Self::Description {
+                generator,
+                field,
+                problem,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The message, with its hint apart, to be put where the input was asked for.
+impl From<InputError> for Diagnostic {
+    fn from(error: InputError) -> Self {
+        let message = error.to_string();
+        match message.split_once("\nhint: ") {
+            Some((sentence, hint)) => Diagnostic::error(sentence).hint(hint),
+            None => Diagnostic::error(message),
+        }
+    }
 }

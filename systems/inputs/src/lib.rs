@@ -7,7 +7,8 @@
 //!  iota, constant, uniform arrays (seeded) ----------------+
 //! ```
 //!
-//! [`GraphSource`] and [`ArrayGenerator`] are the descriptions a workload file holds; everything
+//! [`GraphSource`], [`ArrayGenerator`] and the kinds of [`reference::Reference`] are the descriptions a
+//! workload file holds; everything
 //! they produce depends on nothing but the description, bit for bit, on every machine and with
 //! every version of the random-number crate: only the core output of the PCG32 generator is used,
 //! distributions are our own, and tests pin the hash of every generator for seed 1.
@@ -16,10 +17,10 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use warpweave_inputs::{EdgeWeights, GraphSource, reference};
+//! use warpweave_inputs::{GraphSource, reference};
 //!
 //! let source = GraphSource::Grid { width: 3, height: 2 };
-//! let graph = source.build(Path::new("."), EdgeWeights::AsStored)?;
+//! let graph = source.build(Path::new("."))?;
 //! assert_eq!(graph.vertices(), 6);
 //! assert_eq!(reference::bfs_levels(&graph, 0), [0, 1, 2, 1, 2, 3]);
 //! # Ok::<(), warpweave_inputs::InputError>(())
@@ -36,12 +37,21 @@ pub mod reference;
 mod source;
 mod write;
 
+use warpweave_params::{Number, Placed};
+
 pub use arrays::{ArrayGenerator, ElementType, MAX_ELEMENTS};
 pub use csr::{Csr, CsrError, MAX_EDGES, MAX_VERTICES};
 pub use error::{InputError, Place};
 pub use generate::{RmatShape, grid, rmat, uniform, uniform_weights};
 pub use hash::{hash_f32s, hash_u32s};
 pub use random::Random;
-pub use read::{EntryValues, GraphFormat, parse_graph, read_graph};
+pub use read::{EntryValues, GraphFormat, parse_graph, read_graph, read_words};
 pub use source::{EdgeWeights, GraphSource};
 pub use write::{write_edge_list, write_matrix_market};
+
+/// The name of a buffer, graph, kernel or counter in a description.
+pub type Name = Placed<String>;
+
+/// A number in a description, or an integer expression over parameters, properties of graphs
+/// (`g_vertices`, `g_arcs`, `g_source`) and counters of loops.
+pub type Value = Placed<Number>;

@@ -54,6 +54,15 @@ pub enum GraphSource {
         /// Cells in y.
         height: u32,
     },
+    /// Another source with weights of its own.
+    #[serde(rename = "Graph")]
+    Weighted {
+        /// Where vertices and arcs come from.
+        source: Box<GraphSource>,
+        /// The weights the graph gets.
+        #[serde(default)]
+        weights: EdgeWeights,
+    },
 }
 
 /// The weights a graph gets.
@@ -81,7 +90,11 @@ impl GraphSource {
     ///
     /// # Errors
     /// A file that cannot be read or is damaged, or a description that makes no sense.
-    pub fn build(&self, folder: &Path, weights: EdgeWeights) -> Result<Csr, InputError> {
+    pub fn build(&self, folder: &Path) -> Result<Csr, InputError> {
+        self.build_weighted(folder, EdgeWeights::AsStored)
+    }
+
+    fn build_weighted(&self, folder: &Path, weights: EdgeWeights) -> Result<Csr, InputError> {
         let graph = match *self {
             GraphSource::File { ref path, format } => {
                 let values = match weights {
@@ -113,6 +126,16 @@ impl GraphSource {
                 seed,
             )?,
             GraphSource::Grid { width, height } => grid(width, height)?,
+            GraphSource::Weighted {
+                ref source,
+                weights: own,
+            } => {
+                let weights = match weights {
+                    EdgeWeights::AsStored => own,
+                    others => others,
+                };
+                return source.build_weighted(folder, weights);
+            }
         };
         match weights {
             EdgeWeights::AsStored | EdgeWeights::Without => Ok(graph),
@@ -143,9 +166,12 @@ mod tests {
     }
 
     fn build(source: &GraphSource, weights: EdgeWeights) -> Csr {
-        source
-            .build(Path::new(env!("CARGO_MANIFEST_DIR")), weights)
-            .unwrap()
+        let weighted = GraphSource::Weighted {
+            source: Box::new(source.clone()),
+            weights,
+        };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        weighted.build(folder).unwrap()
     }
 
     /// The default source, its degree, the vertices reached from there and the last level.
@@ -278,6 +304,16 @@ mod tests {
         );
         assert!(ron::from_str::<GraphSource>("Grid(width: 2, height: 2, depth: 2)").is_err());
         assert!(ron::from_str::<GraphSource>("Grid(width: 2)").is_err());
+        let weighted: GraphSource =
+            ron::from_str("Graph(source: Grid(width: 2, height: 2), weights: Without)").unwrap();
+        let expected = GraphSource::Weighted {
+            source: Box::new(GraphSource::Grid {
+                width: 2,
+                height: 2,
+            }),
+            weights: EdgeWeights::Without,
+        };
+        assert_eq!(weighted, expected);
         let array: crate::ArrayGenerator =
             ron::from_str("Uniform(seed: 1, low: 0, high: 256)").unwrap();
         let expected = crate::ArrayGenerator::Uniform {
@@ -296,10 +332,7 @@ mod tests {
             path: "absent.mtx".into(),
             format: GraphFormat::EdgeList,
         };
-        let text = source
-            .build(Path::new("here"), EdgeWeights::AsStored)
-            .unwrap_err()
-            .to_string();
+        let text = source.build(Path::new("here")).unwrap_err().to_string();
         assert!(
             text.starts_with("here/absent.mtx: cannot be opened: "),
             "{text}"

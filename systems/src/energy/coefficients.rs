@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny};
 use warpweave_framework::{InstanceStatistics, Value};
-use warpweave_params::{Diagnostic, Diagnostics, Node, Span, from_node, name_hint, nearest};
+use warpweave_params::{
+    Diagnostic, Diagnostics, Entries, Node, Placed, from_named, name_hint, nearest,
+};
 
 use super::quantity::{Joules, Watts};
-use crate::address::Pattern;
-use crate::system_file::{check_fields, expect_name, key_text, map_entries};
+use crate::elaboration::address::{Pattern, any_index};
 
 /// The coefficients of a machine.
 #[derive(Clone, Debug)]
@@ -22,11 +24,36 @@ pub struct EnergyModel {
 #[derive(Clone, Debug)]
 pub(super) struct ComponentEnergy {
     pub(super) pattern: Pattern,
-    pub(super) place: Span,
+    /// The pattern as written.
+    name: Placed<String>,
     /// The machine may be without it.
     optional: bool,
-    pub(super) events: Vec<(String, Span, EventEnergy)>,
+    pub(super) events: Entries<EventEnergy>,
     pub(super) idle: Option<StaticPower>,
+}
+
+/// A coefficient file.
+#[derive(Deserialize)]
+struct Energy {
+    /// For readers of the file.
+    #[serde(default, rename = "summary")]
+    _summary: IgnoredAny,
+    #[serde(default, rename = "static")]
+    machine: Option<StaticPower>,
+    #[serde(default)]
+    components: Entries<ComponentCoefficients>,
+}
+
+/// What a coefficient file says of the instances of a pattern.
+#[derive(Deserialize)]
+#[serde(rename = "a component's energy")]
+struct ComponentCoefficients {
+    #[serde(default)]
+    events: Entries<EventEnergy>,
+    #[serde(default, rename = "static")]
+    idle: Option<StaticPower>,
+    #[serde(default)]
+    optional: bool,
 }
 
 /// Energy of one event.
@@ -38,6 +65,7 @@ pub struct EventEnergy {
     /// What is counted: the unit of the statistic.
     pub per: String,
     /// Where the number comes from.
+    #[serde(deserialize_with = "source")]
     pub source: String,
 }
 
@@ -48,11 +76,9 @@ pub struct StaticPower {
     /// Power of each instance.
     pub power: Watts,
     /// Where the number comes from.
+    #[serde(deserialize_with = "source")]
     pub source: String,
 }
-
-const FIELDS: [&str; 3] = ["summary", "static", "components"];
-const COMPONENT_FIELDS: [&str; 3] = ["events", "static", "optional"];
 
 impl EnergyModel {
     /// Reads `Energy(static: (...), components: { "path[*]": (events: { "statistic": (...) },
@@ -61,17 +87,14 @@ impl EnergyModel {
     /// # Errors
     /// Everything that is not of this form, each with its place.
     pub fn read(node: &Node) -> Result<Self, Diagnostics> {
+        let file: Energy = from_named(node, "Energy")?;
         let mut problems = Diagnostics::new();
-        expect_name(node, "Energy", &mut problems);
-        check_fields(node, "Energy", &FIELDS, &mut problems);
-        let entries = map_entries(node, "components", &mut problems);
-        let mut components = Vec::new();
-        for (key, value) in entries {
-            components.extend(ComponentEnergy::read(key, value, &mut problems));
-        }
-        let machine = read_static(node, &mut problems);
+        let components = file.components.into_iter();
+        let components = components
+            .filter_map(|(name, read)| problems.take(ComponentEnergy::new(name, read)))
+            .collect();
         problems.into_result(Self {
-            machine,
+            machine: file.machine,
             components,
         })
     }
@@ -99,11 +122,11 @@ impl EnergyModel {
                     continue;
                 };
                 let message = format!("`{}` has coefficients twice", instance.path);
-                problems.push(
-                    Diagnostic::error(message)
-                        .at(&component.place)
-                        .related("first here", &other.place),
-                );
+                let mut problem = component.name.error(message);
+                if let Some(first) = &other.name.place {
+                    problem = problem.related("first here", first);
+                }
+                problems.push(problem);
                 break;
             }
         }
@@ -112,39 +135,24 @@ impl EnergyModel {
 }
 
 impl ComponentEnergy {
-    fn read(key: &Node, value: &Node, problems: &mut Diagnostics) -> Option<Self> {
-        let text = key_text(key, problems)?;
-        let pattern = problems.take(Pattern::parse(text, &key.span))?;
-        if let Some(name) = pattern.variables().first() {
-            let message = format!("`{name}` in `{text}` has no value here");
+    fn new(name: Placed<String>, read: ComponentCoefficients) -> Result<Self, Diagnostic> {
+        let text = &name.value;
+        let pattern = Pattern::parse(text, &name)?;
+        if let Some(variable) = pattern.variables().first() {
+            let message = format!("`{variable}` in `{text}` has no value here");
             let hint = "an index is a number, or `*` for all";
-            problems.push(Diagnostic::error(message).at(&key.span).hint(hint));
-            return None;
+            return Err(name.error(message).hint(hint));
         }
-        check_fields(value, "a component's energy", &COMPONENT_FIELDS, problems);
-        let mut events = Vec::new();
-        for (name, event) in map_entries(value, "events", problems) {
-            let read = problems.take(from_node::<EventEnergy>(event));
-            let (Some(text), Some(read)) = (key_text(name, problems), read) else {
-                continue;
-            };
-            require_source(&read.source, event, problems);
-            events.push((text.to_owned(), name.span.clone(), read));
-        }
-        let idle = read_static(value, problems);
-        let optional = value
-            .field("optional")
-            .and_then(|node| problems.take(from_node::<bool>(node)));
-        if events.is_empty() && idle.is_none() && !problems.has_errors() {
+        if read.events.is_empty() && read.idle.is_none() {
             let message = format!("`{text}` has neither events nor static power");
-            problems.push(Diagnostic::error(message).at(&key.span));
+            return Err(name.error(message));
         }
-        Some(Self {
+        Ok(Self {
             pattern,
-            place: key.span.clone(),
-            optional: optional.unwrap_or(false),
-            events,
-            idle,
+            name,
+            optional: read.optional,
+            events: read.events,
+            idle: read.idle,
         })
     }
 
@@ -166,12 +174,13 @@ impl ComponentEnergy {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`warpweave check` lists the components".to_owned(),
         };
-        Diagnostic::error(message).at(&self.place).hint(hint)
+        self.name.error(message).hint(hint)
     }
 
     fn check_events(&self, instance: &InstanceStatistics, problems: &mut Diagnostics) {
         let kind = &instance.kind;
-        for (name, place, event) in &self.events {
+        for (written, event) in &self.events {
+            let name = &written.value;
             let statistic = instance.values.iter().find(|s| s.name == *name);
             let counters = || {
                 let counters = instance.values.iter();
@@ -181,52 +190,34 @@ impl ComponentEnergy {
                 let message = format!("{kind} has no statistic `{name}`");
                 let known = counters().map(|s| s.name.as_str());
                 let hint = name_hint(name, &format!("counters of {kind}"), known);
-                problems.push(Diagnostic::error(message).at(place).hint(hint));
+                problems.push(written.error(message).hint(hint));
                 continue;
             };
             if !matches!(statistic.value, Value::Counter(_)) {
                 let message = format!("`{name}` of {kind} counts no events");
                 let known = counters().map(|s| s.name.as_str());
                 let hint = name_hint(name, &format!("counters of {kind}"), known);
-                problems.push(Diagnostic::error(message).at(place).hint(hint));
+                problems.push(written.error(message).hint(hint));
             } else if statistic.unit != event.per {
                 let message = format!(
                     "the energy is per `{}`, but `{name}` of {kind} counts {}",
                     event.per, statistic.unit
                 );
                 let hint = format!("write `per: \"{}\"` if that is meant", statistic.unit);
-                problems.push(Diagnostic::error(message).at(place).hint(hint));
+                problems.push(written.error(message).hint(hint));
             }
         }
     }
 }
 
-fn read_static(owner: &Node, problems: &mut Diagnostics) -> Option<StaticPower> {
-    let node = owner.field("static")?;
-    let power = problems.take(from_node::<StaticPower>(node))?;
-    require_source(&power.source, node, problems);
-    Some(power)
-}
-
-fn require_source(source: &str, node: &Node, problems: &mut Diagnostics) {
+/// Where a coefficient comes from, which no one may leave open.
+fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let source = String::deserialize(deserializer)?;
     if source.trim().is_empty() {
-        let place = node.field("source").map_or(&node.span, |s| &s.span);
-        problems.push(
-            Diagnostic::error("a coefficient says where it comes from")
-                .at(place)
-                .hint("name a paper, data sheet or tool; write PROPOSED for a guess"),
-        );
+        return Err(D::Error::custom(
+            "a coefficient says where it comes from\n\
+             hint: name a paper, data sheet or tool; write PROPOSED for a guess",
+        ));
     }
-}
-
-/// `cluster[3].l1` becomes `cluster[*].l1`.
-fn any_index(path: &str) -> String {
-    let mut parts = path.split('[');
-    let mut pattern = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let rest = part.split_once(']').map_or("", |(_, rest)| rest);
-        pattern.push_str("[*]");
-        pattern.push_str(rest);
-    }
-    pattern
+    Ok(source)
 }

@@ -126,10 +126,10 @@ impl coefficients::ComponentEnergy {
         let events: Vec<_> = self
             .events
             .iter()
-            .map(|(name, _, event)| {
-                let count = count(name);
+            .map(|(name, event)| {
+                let count = count(&name.value);
                 EventReport {
-                    event: name.clone(),
+                    event: name.value.clone(),
                     count,
                     energy_j: count as f64 * event.energy.0,
                 }

@@ -18,6 +18,7 @@ fn instance(path: &str, kind: &str, counters: &[(&str, &'static str, u64)]) -> I
         name: name.to_owned(),
         unit,
         meaning: "",
+        role: None,
         value: Value::Counter(value),
     };
     let mut values: Vec<_> = counters.iter().map(statistic).collect();
@@ -25,6 +26,7 @@ fn instance(path: &str, kind: &str, counters: &[(&str, &'static str, u64)]) -> I
         name: "hit_rate".to_owned(),
         unit: "",
         meaning: "",
+        role: None,
         value: Value::Ratio { part: 1, whole: 2 },
     });
     InstanceStatistics {

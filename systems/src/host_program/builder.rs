@@ -2,17 +2,15 @@
 
 use std::path::PathBuf;
 
-use warpweave_inputs::Csr;
-use warpweave_params::{Diagnostic, Diagnostics, Env, Source};
+use warpweave_inputs::reference::Answer;
+use warpweave_inputs::{Csr, Name, Value};
+use warpweave_params::{Diagnostic, Diagnostics, Env, Placed, Source, Span};
 use warpweave_ptx::Module;
 
+use super::HostProgram;
 use super::check;
-use super::description::{
-    BufferEntry, Command, Contents, Expectation, GraphEntry, GraphInput, Launch, Name, Placed,
-    Reference, Tolerance, Value,
-};
+use super::description::{Command, Contents, Expectation, GraphInput, Launch, Tolerance};
 use super::inputs::{self, Buffer};
-use super::{HostProgram, ModuleText};
 
 /// A host program in the making.
 #[derive(Clone, Debug)]
@@ -21,11 +19,19 @@ pub struct HostProgramBuilder {
     pub(super) summary: String,
     pub(super) module: Option<ModuleText>,
     pub(super) env: Env,
-    pub(super) graphs: Vec<GraphEntry>,
-    pub(super) buffers: Vec<BufferEntry>,
+    pub(super) graphs: Vec<(Name, GraphInput)>,
+    pub(super) buffers: Vec<(Name, Contents)>,
     pub(super) commands: Vec<Placed<Command>>,
     pub(super) expectations: Vec<Expectation>,
     pub(super) folder: PathBuf,
+}
+
+/// Text of a PTX module.
+#[derive(Clone, Debug)]
+pub(super) struct ModuleText {
+    pub(super) file: String,
+    pub(super) text: String,
+    pub(super) place: Option<Span>,
 }
 
 impl HostProgramBuilder {
@@ -67,19 +73,13 @@ impl HostProgramBuilder {
 
     /// Adds a graph.
     pub fn graph(mut self, name: impl Into<Name>, input: GraphInput) -> Self {
-        self.graphs.push(GraphEntry {
-            name: name.into(),
-            input,
-        });
+        self.graphs.push((name.into(), input));
         self
     }
 
     /// Adds a buffer; device memory is allocated in the order of these calls.
     pub fn buffer(mut self, name: impl Into<Name>, contents: Contents) -> Self {
-        self.buffers.push(BufferEntry {
-            name: name.into(),
-            contents,
-        });
+        self.buffers.push((name.into(), contents));
         self
     }
 
@@ -90,7 +90,7 @@ impl HostProgramBuilder {
     }
 
     /// Adds an expectation that holds bit for bit.
-    pub fn expect(self, buffer: impl Into<Name>, equals: Reference) -> Self {
+    pub fn expect(self, buffer: impl Into<Name>, equals: impl Into<Answer>) -> Self {
         self.expect_within(buffer, equals, Tolerance::Exact)
     }
 
@@ -98,13 +98,13 @@ impl HostProgramBuilder {
     pub fn expect_within(
         mut self,
         buffer: impl Into<Name>,
-        equals: Reference,
+        equals: impl Into<Answer>,
         tolerance: Tolerance,
     ) -> Self {
         self.expectations.push(Expectation {
             buffer: buffer.into(),
-            equals: equals.into(),
-            tolerance: tolerance.into(),
+            equals: equals.into().into(),
+            tolerance,
         });
         self
     }
@@ -118,16 +118,16 @@ impl HostProgramBuilder {
         let module = problems.take(parse_module(self.module.as_ref()));
         let mut env = self.env;
         let mut graphs: Vec<(String, Csr)> = Vec::new();
-        for entry in &self.graphs {
-            if let Some(graph) = problems.take(inputs::build_graph(entry, &self.folder)) {
-                problems.take(inputs::check_graph_name(&entry.name, &env, &graphs));
-                inputs::define_properties(&mut env, &entry.name.value, &graph);
-                graphs.push((entry.name.value.clone(), graph));
+        for (name, input) in self.graphs {
+            if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.folder)) {
+                problems.take(inputs::check_graph_name(&name, &env, &graphs));
+                inputs::define_properties(&mut env, &name.value, &graph);
+                graphs.push((name.value, graph));
             }
         }
         let mut buffers: Vec<Buffer> = Vec::new();
-        for entry in self.buffers {
-            let buffer = Buffer::new(entry, &graphs, &env, &self.folder);
+        for (name, contents) in self.buffers {
+            let buffer = Buffer::new(name, contents, &graphs, &env, &self.folder);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
                 buffers.push(buffer);

@@ -1,13 +1,13 @@
 //! What can be checked of a host program before it runs: names, sizes, arguments.
 
-use warpweave_params::{Diagnostic, Diagnostics, Env, name_hint};
+use warpweave_inputs::{Name, Value};
+use warpweave_params::{Diagnostic, Diagnostics, Env, Placed, name_hint};
 use warpweave_ptx::{Parameter, ScalarType};
 
 use super::HostProgram;
 use super::answers;
-use super::description::{Argument, Command, Launch, Name, Placed, ScalarKind, Value};
-use super::execute::{checked_index, shape};
-use super::number::{check_in_loops, error_at, integer};
+use super::description::{Argument, Command, Launch};
+use super::execute::{checked_index, kernel_argument, scalar, shape};
 
 /// Checks a program.
 pub(super) fn program(program: &HostProgram) -> Result<(), Diagnostics> {
@@ -76,7 +76,7 @@ impl Checker<'_> {
                     && self.program.buffers[index].length == 0
                 {
                     let message = format!("flag `{}` has no elements", flag.value);
-                    self.problems.push(error_at(flag.place.as_ref(), message));
+                    self.problems.push(flag.error(message));
                 }
                 self.whole(at_most, "the limit of rounds");
                 self.body(counter.as_ref(), body);
@@ -93,7 +93,7 @@ impl Checker<'_> {
                 "counter `{}` hides another value of that name",
                 counter.value
             );
-            let problem = error_at(counter.place.as_ref(), message).hint("choose another name");
+            let problem = counter.error(message).hint("choose another name");
             return self.problems.push(problem);
         }
         let outer = self.rounds.clone();
@@ -121,14 +121,13 @@ impl Checker<'_> {
             return;
         }
         for value in values {
-            let [first, second] = &self.rounds;
-            self.problems.take(check_in_loops(value, [first, second]));
+            self.problems.take(check_in_loops(value, &self.rounds));
         }
     }
 
     fn whole(&mut self, value: &Value, what: &str) {
         self.now_or_later(&[value], |env| {
-            integer(value, env, what, (0, i64::MAX.into()))
+            value.integer(env, what, 0..=i64::MAX.into())
         });
     }
 
@@ -139,7 +138,7 @@ impl Checker<'_> {
         let target = &self.program.buffers[target];
         self.now_or_later(&[index, value], |env| {
             checked_index(target, index, env)?;
-            super::number::element(value, env, "the value", target.element)
+            target.element.bits(value, env, "the value")
         });
     }
 
@@ -152,12 +151,12 @@ impl Checker<'_> {
         if first.bytes() != second.bytes() {
             let message = format!(
                 "`{}` of {} bytes cannot be swapped with `{}` of {} bytes",
-                first.name,
+                first.name.value,
                 first.bytes(),
-                second.name,
+                second.name.value,
                 second.bytes()
             );
-            self.problems.push(error_at(other.place.as_ref(), message));
+            self.problems.push(other.error(message));
         }
     }
 
@@ -171,13 +170,12 @@ impl Checker<'_> {
             .collect();
         self.now_or_later(&shape_values, |env| shape(launch, env));
         for argument in &launch.arguments {
-            match &argument.value {
-                Argument::Buffer(name) => {
-                    self.buffer(name);
-                }
-                Argument::Scalar(kind, value) => {
-                    self.now_or_later(&[value], |env| super::number::scalar(*kind, value, env));
-                }
+            let argument = &argument.value;
+            if let Argument::Buffer(name) = argument {
+                self.buffer(name);
+            }
+            if let Some((_, value)) = scalar(argument) {
+                self.now_or_later(&[value], |env| kernel_argument(argument, env, |_| Ok(0)));
             }
         }
         let Ok(kernel) = module.kernel(&launch.kernel.value) else {
@@ -189,8 +187,7 @@ impl Checker<'_> {
             let name = &launch.kernel.value;
             let message = format!("{} has no kernel `{name}`", module.file());
             let hint = name_hint(name, "kernels", names.iter().copied());
-            let place = launch.kernel.place.as_ref();
-            return self.problems.push(error_at(place, message).hint(hint));
+            return self.problems.push(launch.kernel.error(message).hint(hint));
         };
         let parameters = kernel.parameters();
         if parameters.len() != launch.arguments.len() {
@@ -202,14 +199,13 @@ impl Checker<'_> {
                 launch.arguments.len()
             );
             let hint = format!("the types in order: {}", types.join(", "));
-            let place = launch.kernel.place.as_ref();
-            return self.problems.push(error_at(place, message).hint(hint));
+            return self.problems.push(launch.kernel.error(message).hint(hint));
         }
         for (index, (argument, parameter)) in launch.arguments.iter().zip(parameters).enumerate() {
             if !fits(&argument.value, parameter) {
-                let given = match &argument.value {
-                    Argument::Buffer(_) => "the address of a buffer".to_owned(),
-                    Argument::Scalar(kind, _) => format!("of type {kind:?}"),
+                let given = match scalar(&argument.value) {
+                    None => "the address of a buffer".to_owned(),
+                    Some((ty, _)) => format!("of type {ty:?}"),
                 };
                 let message = format!(
                     "argument {} of kernel `{}` is {given}, but the parameter is of type {}",
@@ -217,8 +213,7 @@ impl Checker<'_> {
                     kernel.name(),
                     parameter.ty,
                 );
-                self.problems
-                    .push(error_at(argument.place.as_ref(), message));
+                self.problems.push(argument.error(message));
             }
         }
     }
@@ -232,8 +227,8 @@ impl Checker<'_> {
                 let name = &expectation.buffer.value;
                 let message = format!("buffer `{name}` is expected but never copied to the host");
                 let hint = format!("add CopyToHost(\"{name}\") to the commands");
-                let place = expectation.buffer.place.as_ref();
-                self.problems.push(error_at(place, message).hint(hint));
+                self.problems
+                    .push(expectation.buffer.error(message).hint(hint));
             }
             self.problems
                 .take(answers::check(self.program, expectation));
@@ -244,21 +239,21 @@ impl Checker<'_> {
 /// Whether an argument may be given for a parameter.
 fn fits(argument: &Argument, parameter: &Parameter) -> bool {
     let ty = parameter.ty;
-    let (bits, float) = match argument {
-        Argument::Buffer(_) => (64, false),
-        Argument::Scalar(kind, _) => match kind {
-            ScalarKind::U8 => (8, false),
-            ScalarKind::U16 => (16, false),
-            ScalarKind::U32 | ScalarKind::S32 => (32, false),
-            ScalarKind::U64 | ScalarKind::S64 => (64, false),
-            ScalarKind::F32 => (32, true),
-            ScalarKind::F64 => (64, true),
-        },
-    };
+    let given = scalar(argument).map_or(ScalarType::U64, |(ty, _)| ty);
     // Untyped parameters take anything of their size.
     let untyped = matches!(
         ty,
         ScalarType::B8 | ScalarType::B16 | ScalarType::B32 | ScalarType::B64
     );
-    parameter.bytes * 8 == bits && ty.bits() == bits && (untyped || ty.is_float() == float)
+    let same_size = parameter.bytes == given.bytes() && ty.bits() == given.bits();
+    same_size && (untyped || ty.is_float() == given.is_float())
+}
+
+/// Fails unless the expression has a value in a first or in a second round of the loops around.
+fn check_in_loops(value: &Value, rounds: &[Env; 2]) -> Result<(), Diagnostic> {
+    let first = value.evaluate(&rounds[0]);
+    if first.is_err() && value.evaluate(&rounds[1]).is_ok() {
+        return Ok(());
+    }
+    first.map(drop)
 }

@@ -1,33 +1,26 @@
-//! Graphs and buffers: what the host holds before the program runs.
+//! Graphs and buffers: what the host holds before the program runs, made from its description.
 
 use std::path::Path;
 
-use warpweave_inputs::{Csr, ElementType, InputError, MAX_ELEMENTS};
-use warpweave_params::{Diagnostic, Env, Span};
+use warpweave_inputs::reference::Layout;
+use warpweave_inputs::{Csr, ElementType, MAX_ELEMENTS, Name, Value, read_words};
+use warpweave_params::{Diagnostic, Env};
 
-use super::description::{BufferEntry, Contents, GraphEntry, GraphInput, Name};
-use super::number::{self, error_at, integer};
+use super::description::{Contents, GraphInput};
 use super::{DEVICE_BYTES_MAX, unknown};
 
 /// Bytes of an element.
 pub(super) const ELEMENT_BYTES: u64 = 4;
 
 /// Builds a graph.
-pub(super) fn build_graph(entry: &GraphEntry, folder: &Path) -> Result<Csr, Diagnostic> {
-    match &entry.input {
-        GraphInput::Ready(graph) => Ok(graph.clone()),
-        GraphInput::Source { source, weights } => source
-            .build(folder, *weights)
-            .map_err(|error| input_error(entry.name.place.as_ref(), &error)),
-    }
-}
-
-/// An error of the inputs as a message at the place that asked for them.
-fn input_error(place: Option<&Span>, error: &InputError) -> Diagnostic {
-    let message = error.to_string();
-    match message.split_once("\nhint: ") {
-        Some((sentence, hint)) => error_at(place, sentence).hint(hint),
-        None => error_at(place, message),
+pub(super) fn build_graph(
+    name: &Name,
+    input: GraphInput,
+    folder: &Path,
+) -> Result<Csr, Diagnostic> {
+    match input {
+        GraphInput::Ready(graph) => Ok(graph),
+        GraphInput::Source(source) => source.build(folder).map_err(|error| name.blame(error)),
     }
 }
 
@@ -46,18 +39,14 @@ pub(super) fn check_graph_name(
     env: &Env,
     earlier: &[(String, Csr)],
 ) -> Result<(), Diagnostic> {
-    let place = name.place.as_ref();
     if earlier.iter().any(|(earlier, _)| *earlier == name.value) {
-        return Err(error_at(
-            place,
-            format!("there are two graphs `{}`", name.value),
-        ));
+        return Err(name.error(format!("there are two graphs `{}`", name.value)));
     }
     for property in ["vertices", "arcs", "source"] {
         let property = format!("{}_{property}", name.value);
         if env.get(&property).is_some() {
             let message = format!("graph `{}` hides the parameter `{property}`", name.value);
-            return Err(error_at(place, message).hint("rename one of the two"));
+            return Err(name.error(message).hint("rename one of the two"));
         }
     }
     Ok(())
@@ -77,8 +66,7 @@ pub(super) fn find_graph<'g>(
 /// A buffer whose size is known.
 #[derive(Debug)]
 pub(super) struct Buffer {
-    pub(super) name: String,
-    pub(super) place: Option<Span>,
+    pub(super) name: Name,
     pub(super) element: ElementType,
     /// Number of elements.
     pub(super) length: usize,
@@ -99,80 +87,87 @@ enum Initial {
 impl Buffer {
     /// Finds out the size of a buffer and checks its description.
     pub(super) fn new(
-        entry: BufferEntry,
+        name: Name,
+        contents: Contents,
         graphs: &[(String, Csr)],
         env: &Env,
         folder: &Path,
     ) -> Result<Self, Diagnostic> {
-        let place = entry.name.place.clone();
-        let length_of = |length| {
-            let range = (0, MAX_ELEMENTS as i128);
-            integer(
-                length,
-                env,
-                &format!("the length of buffer `{}`", entry.name.value),
-                range,
-            )
+        let length_of = |length: &Value| {
+            let what = format!("the length of buffer `{}`", name.value);
+            let length = length.integer(env, &what, 0..=MAX_ELEMENTS as i128)?;
+            Ok::<_, Diagnostic>(length as usize)
         };
-        let (element, length, initial) = match entry.contents {
-            Contents::RowOffsets(ref name) => {
-                let length = find_graph(graphs, name)?.row_offsets().len();
-                (ElementType::U32, length, Initial::Described(entry.contents))
+        let (element, length, initial) = match contents {
+            Contents::RowOffsets(ref graph) => {
+                let length = find_graph(graphs, graph)?.row_offsets().len();
+                (ElementType::U32, length, Initial::Described(contents))
             }
-            Contents::Columns(ref name) => {
-                let length = find_graph(graphs, name)?.columns().len();
-                (ElementType::U32, length, Initial::Described(entry.contents))
+            Contents::Columns(ref graph) => {
+                let length = find_graph(graphs, graph)?.columns().len();
+                (ElementType::U32, length, Initial::Described(contents))
             }
-            Contents::Weights(ref name) => {
-                let Some(weights) = find_graph(graphs, name)?.weights() else {
-                    let message = format!("graph `{}` has no weights", name.value);
-                    return Err(error_at(name.place.as_ref(), message).hint(
+            Contents::Weights(ref graph) => {
+                let Some(weights) = find_graph(graphs, graph)?.weights() else {
+                    let message = format!("graph `{}` has no weights", graph.value);
+                    return Err(graph.error(message).hint(
                         "give it some: Graph(source: .., weights: Uniform(low: 1, high: 100, \
                          seed: 1))",
                     ));
                 };
-                (
-                    ElementType::U32,
-                    weights.len(),
-                    Initial::Described(entry.contents),
-                )
+                let length = weights.len();
+                (ElementType::U32, length, Initial::Described(contents))
             }
             Contents::Constant {
                 element,
                 ref length,
                 ref value,
             } => {
-                let word = number::element(value, env, "the value", element)?;
-                (element, length_of(length)? as usize, Initial::Filled(word))
+                let word = element.bits(value, env, "the value")?;
+                (element, length_of(length)?, Initial::Filled(word))
             }
             Contents::Zero {
                 element,
                 ref length,
-            } => (element, length_of(length)? as usize, Initial::Filled(0)),
+            } => (element, length_of(length)?, Initial::Filled(0)),
             Contents::Generated {
                 element,
                 ref length,
                 ref generator,
             } => {
-                let length = length_of(length)? as usize;
+                let length = length_of(length)?;
                 // Of no elements: whether the description makes sense.
                 let tried = generator.words(element, 0);
-                tried.map_err(|error| input_error(place.as_ref(), &error))?;
-                (element, length, Initial::Described(entry.contents))
+                tried.map_err(|error| name.blame(error))?;
+                (element, length, Initial::Described(contents))
             }
             Contents::File { element, ref path } => {
-                let words = read_words(&folder.join(&path.value), path.place.as_ref())?;
+                let words = read_words(&folder.join(&path.value));
+                let words = words.map_err(|error| path.blame(error))?;
+                (element, words.len(), Initial::Words(words))
+            }
+            Contents::Values { element, values } => {
+                let words = values
+                    .iter()
+                    .map(|value| element.bits(value, env, "the value"));
+                let words = words.collect::<Result<Vec<_>, _>>()?;
                 (element, words.len(), Initial::Words(words))
             }
             Contents::Words { element, words } => (element, words.len(), Initial::Words(words)),
         };
         Ok(Self {
-            name: entry.name.value,
-            place,
+            name,
             element,
             length,
             initial,
         })
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        Layout {
+            element: self.element,
+            length: self.length,
+        }
     }
 
     /// Size on the device.
@@ -198,10 +193,11 @@ impl Buffer {
                 element, generator, ..
             } => generator
                 .words(*element, self.length)
-                .map_err(|error| input_error(self.place.as_ref(), &error)),
+                .map_err(|error| self.name.blame(error)),
             Contents::Constant { .. }
             | Contents::Zero { .. }
             | Contents::File { .. }
+            | Contents::Values { .. }
             | Contents::Words { .. } => unreachable!("turned into words when the buffer was made"),
         }
     }
@@ -209,43 +205,21 @@ impl Buffer {
 
 /// Refuses a second buffer of a name and more memory than a device has.
 pub(super) fn check_buffer(buffer: &Buffer, earlier: &[Buffer]) -> Result<(), Diagnostic> {
-    let place = buffer.place.as_ref();
-    if earlier.iter().any(|earlier| earlier.name == buffer.name) {
-        return Err(error_at(
-            place,
-            format!("there are two buffers `{}`", buffer.name),
-        ));
+    let name = &buffer.name;
+    if earlier
+        .iter()
+        .any(|earlier| earlier.name.value == name.value)
+    {
+        return Err(name.error(format!("there are two buffers `{}`", name.value)));
     }
     let before: u64 = earlier.iter().map(Buffer::bytes).sum();
     if before + buffer.bytes() > DEVICE_BYTES_MAX && before <= DEVICE_BYTES_MAX {
         let message = format!(
             "buffer `{}` of {} bytes does not fit: {before} of {DEVICE_BYTES_MAX} bytes are taken",
-            buffer.name,
+            name.value,
             buffer.bytes()
         );
-        return Err(error_at(place, message).hint("make the buffers smaller"));
+        return Err(name.error(message).hint("make the buffers smaller"));
     }
     Ok(())
-}
-
-/// Little-endian words of a file.
-pub(super) fn read_words(path: &Path, place: Option<&Span>) -> Result<Vec<u32>, Diagnostic> {
-    let refuse = |problem: String| error_at(place, format!("{}: {problem}", path.display()));
-    let size =
-        std::fs::metadata(path).map_err(|reason| refuse(format!("cannot be read: {reason}")));
-    let size = size?.len();
-    if size > MAX_ELEMENTS as u64 * ELEMENT_BYTES {
-        let most = MAX_ELEMENTS as u64 * ELEMENT_BYTES;
-        return Err(refuse(format!(
-            "has {size} bytes, at most {most} are possible"
-        )));
-    }
-    let bytes =
-        std::fs::read(path).map_err(|reason| refuse(format!("cannot be read: {reason}")))?;
-    let (words, rest) = bytes.as_chunks::<4>();
-    if !rest.is_empty() {
-        let message = format!("has {} bytes, which is no multiple of 4", bytes.len());
-        return Err(refuse(message).hint("the file holds little-endian words of 4 bytes"));
-    }
-    Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
 }

@@ -42,9 +42,9 @@
 //! The same in Rust:
 //!
 //! ```
-//! use warpweave_inputs::{ArrayGenerator, ElementType::F32};
+//! use warpweave_inputs::{ArrayGenerator, ElementType::F32, reference::VectorAdd};
 //! use warpweave_systems::host_program::{
-//!     Commands, Contents, EmulationSpec, HostProgram, Launch, Reference, ScalarKind,
+//!     Argument, Commands, Contents, EmulationSpec, HostProgram, Launch,
 //! };
 //!
 //! # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios/workloads");
@@ -67,17 +67,22 @@
 //!                     .buffer("a")
 //!                     .buffer("b")
 //!                     .buffer("sum")
-//!                     .scalar(ScalarKind::U32, "=n"),
+//!                     .scalar(Argument::U32, "=n"),
 //!             )
 //!             .copy_to_host("sum"),
 //!     )
-//!     .expect("sum", Reference::VectorAdd { a: "a".into(), b: "b".into() })
+//!     .expect("sum", VectorAdd { a: "a".into(), b: "b".into() })
 //!     .build()?;
 //! let executed = program.execute(&EmulationSpec::default())?;
 //! assert_eq!(executed.verified, Some(true));
 //! assert_eq!(executed.program.kernels[0].grid, [4, 1, 1]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! `description/` is what a program is made of, `read.rs` reads it from a file and `builder.rs` takes
+//! it from Rust code; `inputs.rs` makes the graphs and buffers, `check.rs` finds what cannot work before
+//! anything runs, `execute/` runs it, `answers.rs` and `compare.rs` judge what it left behind.
+//! [References](warpweave_inputs::reference) are found by name in an open list.
 //!
 //! # Not modelled
 //! Elements of other sizes than four bytes, copies of parts of buffers, copies that overlap with
@@ -91,31 +96,23 @@ mod compare;
 mod description;
 mod emulation;
 mod execute;
-mod fields;
 mod inputs;
-mod number;
 mod params;
 mod read;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use warpweave_inputs::Csr;
-use warpweave_params::{Diagnostic, Diagnostics, Env, Node, Span, name_hint};
+use warpweave_inputs::reference::{Inputs, Layout};
+use warpweave_inputs::{Csr, Name};
+use warpweave_params::{Diagnostic, Env, Placed, name_hint};
 use warpweave_ptx::Module;
 
-use fields::{Fields, expected, text};
 use inputs::Buffer;
-use number::error_at;
-use params::Params;
 
 pub use builder::{Commands, HostProgramBuilder};
-pub use description::{
-    Argument, BufferEntry, Command, Contents, Expectation, GraphEntry, GraphInput, Launch, Name,
-    Number, Placed, Reference, ScalarKind, Tolerance, Value,
-};
+pub use description::{Argument, Command, Contents, Expectation, GraphInput, Launch, Tolerance};
 pub use emulation::{EmulationOrder, EmulationSpec};
 pub use execute::{CheckResult, ExecuteError, Executed};
 
@@ -144,73 +141,6 @@ impl HostProgram {
         HostProgramBuilder::new(name)
     }
 
-    /// Reads a workload file. Relative paths in it start at `folder`; `overrides` replace
-    /// parameters by name. The program is named after the file.
-    ///
-    /// # Errors
-    /// Everything wrong with the file, its module or its inputs, each with its place.
-    pub fn from_node(
-        node: &Node,
-        folder: &Path,
-        overrides: &BTreeMap<String, Node>,
-    ) -> Result<Self, Diagnostics> {
-        if let Some(name) = node.name().filter(|name| name.text != "Workload") {
-            return Err(expected(node, "Workload")
-                .at(&name.span)
-                .hint("a workload file holds one `Workload(..)`")
-                .into());
-        }
-        let params = Params::read(node.field("params"), overrides)?;
-        let mut node = node.clone();
-        params.insert_values(&mut node);
-        let fields = Fields::of(&node, "Workload", &read::WORKLOAD)?;
-
-        let stem = Path::new(node.span.source.name()).file_stem();
-        let stem = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        let mut builder = HostProgramBuilder::new(stem).folder(folder);
-        builder.env = params.env;
-        let mut problems = Diagnostics::new();
-        if let Some(node) = fields.optional("summary") {
-            builder.summary = problems
-                .take(text(node))
-                .map(|t| t.value)
-                .unwrap_or_default();
-        }
-        builder.module = problems.take(read_module(&fields, folder));
-
-        // Buffers may use properties of graphs, so graphs are built first.
-        let mut env = builder.env.clone();
-        if let Some(node) = fields.optional("graphs") {
-            builder.graphs = problems.take(read::graphs(node, &env)).unwrap_or_default();
-        }
-        for entry in &mut builder.graphs {
-            match inputs::build_graph(entry, folder) {
-                Ok(graph) => {
-                    inputs::define_properties(&mut env, &entry.name.value, &graph);
-                    entry.input = GraphInput::Ready(graph);
-                }
-                Err(problem) => problems.push(problem),
-            }
-        }
-        if problems.has_errors() {
-            // Everything below would complain about names of graphs that could not be built.
-            return Err(problems);
-        }
-        if let Some(node) = fields.optional("buffers") {
-            builder.buffers = problems.take(read::buffers(node, &env)).unwrap_or_default();
-        }
-        if let Some(list) = problems.take(fields.items("commands")) {
-            builder.commands = problems.take(read::commands(list)).unwrap_or_default();
-        }
-        if fields.optional("expect").is_some()
-            && let Some(list) = problems.take(fields.items("expect"))
-        {
-            builder.expectations = problems.take(read::expectations(list)).unwrap_or_default();
-        }
-        problems.into_result(())?;
-        builder.build()
-    }
-
     /// Name for people.
     pub fn name(&self) -> &str {
         &self.name
@@ -223,18 +153,37 @@ impl HostProgram {
 
     /// Names of the buffers, in the order of their allocation.
     pub fn buffers(&self) -> impl Iterator<Item = &str> + Clone {
-        self.buffers.iter().map(|buffer| buffer.name.as_str())
+        self.buffers.iter().map(|buffer| buffer.name.value.as_str())
     }
 
     fn buffer(&self, name: &Name) -> Result<usize, Diagnostic> {
         self.buffers
             .iter()
-            .position(|buffer| buffer.name == name.value)
+            .position(|buffer| buffer.name.value == name.value)
             .ok_or_else(|| unknown("buffer", name, self.buffers()))
+    }
+}
+
+/// What references of the host may look at.
+impl Inputs for HostProgram {
+    fn layout(&self, buffer: &Name) -> Result<Layout, Diagnostic> {
+        Ok(self.buffers[self.buffer(buffer)?].layout())
+    }
+
+    fn contents(&self, buffer: &Name) -> Result<Vec<u32>, Diagnostic> {
+        self.buffers[self.buffer(buffer)?].initial(&self.graphs)
     }
 
     fn graph(&self, name: &Name) -> Result<&Csr, Diagnostic> {
         inputs::find_graph(&self.graphs, name)
+    }
+
+    fn env(&self) -> &Env {
+        &self.env
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
     }
 }
 
@@ -244,34 +193,6 @@ fn unknown<'a>(
     name: &Name,
     valid: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Diagnostic {
-    error_at(
-        name.place.as_ref(),
-        format!("unknown {what} `{}`", name.value),
-    )
-    .hint(name_hint(&name.value, &format!("{what}s"), valid))
-}
-
-/// Text of a PTX module.
-#[derive(Clone, Debug)]
-struct ModuleText {
-    file: String,
-    text: String,
-    place: Option<Span>,
-}
-
-fn read_module(fields: &Fields<'_>, folder: &Path) -> Result<ModuleText, Diagnostic> {
-    let name = fields.name("module")?;
-    let path = folder.join(&name.value);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(ModuleText {
-            file: path.display().to_string(),
-            text,
-            place: name.place,
-        }),
-        Err(reason) => {
-            let message = format!("cannot read the module {}: {reason}", path.display());
-            Err(error_at(name.place.as_ref(), message)
-                .hint("paths in a workload start at the folder of its file"))
-        }
-    }
+    name.error(format!("unknown {what} `{}`", name.value))
+        .hint(name_hint(&name.value, &format!("{what}s"), valid))
 }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
+use warpweave_inputs::Name;
 use warpweave_params::{
-    Diagnostic, Diagnostics, Env, Kind, Node, from_node, name_hint, resolve_expressions,
+    Diagnostic, Diagnostics, Entries, Env, Kind, Node, from_node, name_hint, resolve_expressions,
 };
-
-use super::description::Name;
-use super::fields::entries;
 
 /// The parameters with their values after overrides.
 #[derive(Default)]
@@ -19,27 +18,26 @@ pub(super) struct Params {
 }
 
 impl Params {
-    /// Reads the map of parameters; an override replaces the value of the parameter it names.
+    /// Gives the declared parameters their values; an override replaces the value of the one it
+    /// names.
     pub(super) fn read(
-        map: Option<&Node>,
+        declared: &Entries<Node>,
         overrides: &BTreeMap<String, Node>,
     ) -> Result<Self, Diagnostics> {
         let mut problems = Diagnostics::new();
-        let declared = map.map_or_else(|| Ok(Vec::new()), entries)?;
         let mut params = Self::default();
-        for (name, default) in &declared {
+        for (name, default) in declared {
             let replacement = overrides.get(&name.value);
             if let Err(error) = params.define(name, default, replacement) {
                 problems.take::<()>(Err(error));
             }
         }
         for (name, value) in overrides {
-            if !declared.iter().any(|(declared, _)| declared.value == *name) {
-                let names = declared.iter().map(|(name, _)| name.value.as_str());
+            if !declared.names().any(|declared| declared == name) {
                 problems.push(
                     Diagnostic::error(format!("the workload has no parameter `{name}`"))
                         .at(&value.span)
-                        .hint(name_hint(name, "parameters", names)),
+                        .hint(name_hint(name, "parameters", declared.names())),
                 );
             }
         }
@@ -85,8 +83,34 @@ impl Params {
         resolve_expressions(node, &self.env)
     }
 
+    /// Reads a part of the file; left out, it is empty.
+    pub(super) fn part<T: DeserializeOwned + Default>(
+        &self,
+        node: Option<Node>,
+    ) -> Result<T, Diagnostics> {
+        let Some(mut node) = node else {
+            return Ok(T::default());
+        };
+        self.insert_values(&mut node);
+        from_node(&node)
+    }
+
+    /// Reads a part of the file in which every expression has its value by now.
+    pub(super) fn evaluated_part<T: DeserializeOwned + Default>(
+        &self,
+        node: Option<Node>,
+        env: &Env,
+    ) -> Result<T, Diagnostics> {
+        let Some(mut node) = node else {
+            return Ok(T::default());
+        };
+        self.insert_values(&mut node);
+        resolve_expressions(&mut node, env)?;
+        from_node(&node)
+    }
+
     /// Puts parameters that are no integers where `"=name"` stands.
-    pub(super) fn insert_values(&self, node: &mut Node) {
+    fn insert_values(&self, node: &mut Node) {
         node.walk_mut(&mut |node| {
             let name = node.as_str().and_then(|text| text.strip_prefix('='));
             if let Some(value) = name.and_then(|name| self.values.get(name.trim())) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::groups::pattern_of;
+use crate::elaboration::address::any_index;
 use crate::energy::EnergyReport;
 
 /// Totals, then a line per component.
@@ -42,7 +42,7 @@ pub(super) fn write_energy(out: &mut String, energy: &EnergyReport) -> fmt::Resu
             component.share * 100.0
         )?;
     }
-    let mut without: Vec<String> = energy.without.iter().map(|p| pattern_of(p)).collect();
+    let mut without: Vec<String> = energy.without.iter().map(|p| any_index(p)).collect();
     without.dedup();
     if !without.is_empty() {
         writeln!(out, "  without coefficients: {}", without.join(", "))?;

@@ -2,6 +2,8 @@
 
 use warpweave_framework::{Histogram, InstanceStatistics, Value};
 
+use crate::elaboration::address::any_index;
+
 /// Instances of one kind whose paths are equal but for their indices.
 pub(super) struct Group {
     /// Path with `[*]` for every index.
@@ -63,7 +65,7 @@ impl Sum {
 pub(super) fn group(statistics: &[InstanceStatistics]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for instance in statistics {
-        let pattern = pattern_of(&instance.path);
+        let pattern = any_index(&instance.path);
         let at = groups
             .iter()
             .position(|g| g.pattern == pattern && g.kind == instance.kind)
@@ -94,20 +96,6 @@ pub(super) fn group(statistics: &[InstanceStatistics]) -> Vec<Group> {
     groups
 }
 
-/// `cluster[3].l1` becomes `cluster[*].l1`.
-pub(super) fn pattern_of(path: &str) -> String {
-    let mut pattern = String::with_capacity(path.len());
-    let mut rest = path;
-    while let Some(open) = rest.find('[') {
-        let close = rest[open..].find(']').map_or(rest.len() - 1, |c| open + c);
-        pattern.push_str(&rest[..open]);
-        pattern.push_str("[*]");
-        rest = &rest[close + 1..];
-    }
-    pattern.push_str(rest);
-    pattern
-}
-
 #[cfg(test)]
 mod tests {
     use warpweave_framework::Statistic;
@@ -119,6 +107,7 @@ mod tests {
             name: name.into(),
             unit: "",
             meaning: "",
+            role: None,
             value,
         };
         InstanceStatistics {

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use warpweave_framework::{InstanceStatistics, Value};
+use warpweave_components::roles;
+use warpweave_framework::InstanceStatistics;
 
 use super::energy::write_energy;
 use super::groups::{Group, Sum, group};
@@ -11,7 +12,7 @@ use crate::run::KernelResult;
 
 /// Launches listed one by one; more are summed up per kernel.
 const LAUNCHES_SHOWN: usize = 12;
-/// Prefix of the statistics that say where issue slots went.
+/// What the names of statistics that say where issue slots went may begin with.
 const SLOTS: &str = "slots_";
 
 impl Report {
@@ -157,19 +158,25 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
 
 /// Where the issue slots of each compute unit went, in percent.
 fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Result {
-    let units: Vec<_> = statistics
-        .iter()
-        .filter(|i| i.values.iter().any(|s| s.name.starts_with(SLOTS)))
-        .collect();
-    let Some(first) = units.first() else {
+    let mut names: Vec<&str> = Vec::new();
+    let mut units = Vec::new();
+    for instance in statistics {
+        let values = instance.values.iter();
+        let mut slots = values
+            .filter(|s| s.role == Some(roles::ISSUE_SLOTS))
+            .peekable();
+        if slots.peek().is_some() {
+            units.push(instance);
+        }
+        for slot in slots {
+            if !names.contains(&slot.name.as_str()) {
+                names.push(&slot.name);
+            }
+        }
+    }
+    if units.is_empty() {
         return Ok(());
-    };
-    let names: Vec<&str> = first
-        .values
-        .iter()
-        .filter(|s| s.name.starts_with(SLOTS) && matches!(s.value, Value::Counter(_)))
-        .map(|s| s.name.as_str())
-        .collect();
+    }
     writeln!(out, "\nissue slots of each compute unit, percent")?;
     // Two spaces at least between the columns, whatever the names.
     let shown: Vec<&str> = names.iter().map(|n| n.trim_start_matches(SLOTS)).collect();

@@ -4,22 +4,27 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 use warpweave_framework::{EngineOptions, InstanceStatistics, Order, Value};
+use warpweave_random::nth;
 use warpweave_systems::Simulated;
 
 use super::harness::{
     REGISTERS, Step, histogram, kernel, named, program, run_with, scenario_of_text, scenarios, sum,
 };
 
-/// Draws for one case (splitmix64).
-struct Draws(u64);
+/// Draws for one case.
+struct Draws {
+    seed: u64,
+    made: u64,
+}
 
 impl Draws {
+    fn new(seed: u64) -> Self {
+        Self { seed, made: 0 }
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.made += 1;
+        nth(self.seed, self.made - 1)
     }
 
     fn within(&mut self, low: u64, high: u64) -> u64 {
@@ -323,7 +328,7 @@ fn little(simulated: &Simulated, cycles: u64) {
 }
 
 fn case(seed: u64) {
-    let mut draws = Draws(seed);
+    let mut draws = Draws::new(seed);
     let (text, sets, shape) = system(&mut draws);
     let sets: Vec<_> = sets.iter().map(String::as_str).collect();
     let scenario = scenario_of_text(&text, "vector_add.ron", &sets);
@@ -345,7 +350,7 @@ fn case(seed: u64) {
     let kernels = (0..draws.within(1, 2)).map(|number| {
         kernel(groups, wavefronts, |group, wavefront| {
             let own = number << 32 | u64::from(group) << 16 | u64::from(wavefront);
-            steps(&mut Draws(base ^ own))
+            steps(&mut Draws::new(base ^ own))
         })
     });
     // Copy-backs are posted; computation at the end gives the last ones time to arrive.

@@ -14,8 +14,7 @@ pub fn grid(width: u32, height: u32) -> Result<Csr, InputError> {
         return Err(InputError::Description {
             generator: "Grid",
             field: "width` x `height",
-            found: format!("{width} x {height}"),
-            expected: format!("from 1 to {MAX_VERTICES} cells"),
+            problem: format!("{width} x {height}, expected 1 to {MAX_VERTICES} cells"),
         });
     }
     let mut arcs = Vec::with_capacity(cells as usize * 4);

@@ -1,6 +1,8 @@
 //! R-MAT: recursive matrix graphs with heavy-tailed degrees (Chakrabarti, Zhan and Faloutsos, SDM
 //! 2004).
 
+use warpweave_params::out_of_range;
+
 use crate::csr::{Csr, MAX_EDGES, MAX_VERTICES};
 use crate::error::InputError;
 use crate::random::Random;
@@ -61,39 +63,24 @@ pub fn rmat(shape: RmatShape, seed: u64) -> Result<Csr, InputError> {
 
 /// Vertices and arcs to draw of a shape that makes sense.
 fn check(shape: &RmatShape) -> Result<(u32, u32), InputError> {
-    let wrong = |field, found: String, expected: String| {
-        Err(InputError::Description {
-            generator: "Rmat",
-            field,
-            found,
-            expected,
-        })
-    };
-    let most = MAX_VERTICES.ilog2();
-    if shape.scale > most {
-        return wrong("scale", shape.scale.to_string(), format!("at most {most}"));
-    }
+    InputError::in_range("Rmat", "scale", shape.scale, ..=MAX_VERTICES.ilog2())?;
     let vertices = 1_u32 << shape.scale;
-    let draws = u64::from(vertices) * u64::from(shape.edge_factor);
-    if draws > u64::from(MAX_EDGES) {
-        let expected = format!(
-            "at most {} with scale {}",
-            MAX_EDGES / vertices,
-            shape.scale
-        );
-        return wrong("edge_factor", shape.edge_factor.to_string(), expected);
+    if let Some(words) = out_of_range(&shape.edge_factor, &(..=MAX_EDGES / vertices)) {
+        return Err(InputError::Description {
+            generator: "Rmat",
+            field: "edge_factor",
+            problem: format!("{words} with scale {}", shape.scale),
+        });
     }
     for (field, value) in [("a", shape.a), ("b", shape.b), ("c", shape.c)] {
-        if !(0.0..=1.0).contains(&value) {
-            return wrong(field, value.to_string(), "a probability from 0 to 1".into());
-        }
+        InputError::in_range("Rmat", field, value, 0.0..=1.0)?;
     }
     let sum = shape.a + shape.b + shape.c;
     // Decimal fractions that sum to 1 on paper may exceed it by a rounding error.
     if sum > 1.0 + 1e-9 {
-        return wrong("a` + `b` + `c", sum.to_string(), "at most 1".into());
+        InputError::in_range("Rmat", "a` + `b` + `c", sum, ..=1.0)?;
     }
-    Ok((vertices, draws as u32))
+    Ok((vertices, vertices * shape.edge_factor))
 }
 
 #[cfg(test)]

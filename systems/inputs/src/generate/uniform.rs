@@ -1,5 +1,7 @@
 //! Uniform random directed graph, the Erdos-Renyi model G(n, m).
 
+use warpweave_params::out_of_range;
+
 use crate::csr::{Csr, MAX_EDGES, MAX_VERTICES};
 use crate::error::InputError;
 use crate::random::Random;
@@ -10,26 +12,15 @@ use crate::random::Random;
 /// # Errors
 /// More vertices than [`MAX_VERTICES`], more arcs than [`MAX_EDGES`] or than such a graph can have.
 pub fn uniform(vertices: u32, edges: u32, seed: u64) -> Result<Csr, InputError> {
-    let wrong = |field, found: u32, expected| InputError::Description {
-        generator: "Uniform",
-        field,
-        found: found.to_string(),
-        expected,
-    };
-    if vertices > MAX_VERTICES {
-        return Err(wrong(
-            "vertices",
-            vertices,
-            format!("at most {MAX_VERTICES}"),
-        ));
-    }
+    InputError::in_range("Uniform", "vertices", vertices, ..=MAX_VERTICES)?;
     let possible = u64::from(vertices) * u64::from(vertices.saturating_sub(1));
-    if u64::from(edges) > possible.min(u64::from(MAX_EDGES)) {
-        let expected = format!(
-            "at most {} ({vertices} vertices, no loops, no parallel arcs)",
-            possible.min(u64::from(MAX_EDGES))
-        );
-        return Err(wrong("edges", edges, expected));
+    let most = possible.min(u64::from(MAX_EDGES));
+    if let Some(words) = out_of_range(&u64::from(edges), &(..=most)) {
+        return Err(InputError::Description {
+            generator: "Uniform",
+            field: "edges",
+            problem: format!("{words} ({vertices} vertices, no loops, no parallel arcs)"),
+        });
     }
 
     // Arc number i leaves vertex i / (n - 1) for one of the n - 1 others.

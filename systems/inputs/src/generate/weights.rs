@@ -16,8 +16,9 @@ pub fn uniform_weights(graph: Csr, low: u32, high: u32, seed: u64) -> Result<Csr
         return Err(InputError::Description {
             generator: "Uniform weight",
             field: "low",
-            found: low.to_string(),
-            expected: format!("below `high`, which is {high} and itself never drawn"),
+            problem: format!(
+                "{low}, expected below `high`, which is {high} and itself never drawn"
+            ),
         });
     }
     let span = u64::from(high - low);

@@ -1,8 +1,9 @@
-//! Readers of graph files, plain or gzip-compressed.
+//! Readers of graph files, plain or gzip-compressed, and of files of words.
 
 mod edge_list;
 mod lines;
 mod matrix_market;
+mod words;
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::csr::Csr;
 use crate::error::{InputError, Place};
 use lines::Lines;
+pub use words::read_words;
 
 /// The format of a graph file. Compression is not part of it: gzip is recognised by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,8 +2,35 @@
 
 use std::collections::VecDeque;
 
-use super::UNREACHED;
+use serde::Deserialize;
+use warpweave_params::Diagnostic;
+
+use super::{Question, Reference, Shape, UNREACHED};
 use crate::csr::Csr;
+use crate::{Name, Value};
+
+/// Breadth-first levels, [`UNREACHED`] for vertices out of reach.
+#[derive(Debug, Deserialize)]
+pub struct BfsLevels {
+    /// The graph.
+    pub graph: Name,
+    /// The vertex of level 0.
+    pub source: Value,
+}
+
+impl Reference for BfsLevels {
+    const NAME: &'static str = "BfsLevels";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        let (graph, _) = question.search(&self.graph, &self.source)?;
+        Ok(Shape::u32s(graph.vertices() as usize))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        let (graph, source) = question.search(&self.graph, &self.source)?;
+        Ok(bfs_levels(graph, source))
+    }
+}
 
 /// The number of arcs on the shortest path from `source` to each vertex, [`UNREACHED`] if there is
 /// no path.

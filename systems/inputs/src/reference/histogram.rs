@@ -1,5 +1,29 @@
 //! Histogram with 256 bins.
 
+use serde::Deserialize;
+use warpweave_params::Diagnostic;
+
+use super::{Question, Reference, Shape};
+use crate::Name;
+use crate::arrays::ElementType::U32;
+
+/// Counts of the values 0 to 254 and of all above.
+#[derive(Debug, Deserialize)]
+pub struct Histogram(pub Name);
+
+impl Reference for Histogram {
+    const NAME: &'static str = "Histogram";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        question.length(&self.0, U32)?;
+        Ok(Shape::u32s(HISTOGRAM_BINS))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        Ok(histogram(&question.u32s(&self.0)?).to_vec())
+    }
+}
+
 /// Bins of the histogram.
 pub const HISTOGRAM_BINS: usize = 256;
 

@@ -1,5 +1,46 @@
 //! Product of square row-major matrices.
 
+use serde::Deserialize;
+use warpweave_params::Diagnostic;
+
+use super::{Question, Reference, Shape, bits};
+use crate::arrays::ElementType::F32;
+use crate::{Name, Value};
+
+/// Product of square row-major matrices, as [`matrix_multiply`] gives it.
+#[derive(Debug, Deserialize)]
+pub struct MatrixMultiply {
+    /// Left matrix.
+    pub a: Name,
+    /// Right matrix.
+    pub b: Name,
+    /// Rows of a matrix.
+    pub n: Value,
+}
+
+impl MatrixMultiply {
+    fn rows(&self, question: &Question<'_>) -> Result<usize, Diagnostic> {
+        question.count(&self.n, "the number of rows", 0)
+    }
+}
+
+impl Reference for MatrixMultiply {
+    const NAME: &'static str = "MatrixMultiply";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        let n = self.rows(question)?;
+        for matrix in [&self.a, &self.b] {
+            question.expect_length(matrix, F32, n * n)?;
+        }
+        Ok(Shape::f32s(n * n))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        let (a, b) = (question.f32s(&self.a)?, question.f32s(&self.b)?);
+        Ok(bits(&matrix_multiply(&a, &b, self.rows(question)?)))
+    }
+}
+
 /// `a * b` in single precision: for each element the products are rounded and added one by one with
 /// the inner index ascending, starting at +0. The tiled kernels give the same bits.
 ///

@@ -1,26 +1,123 @@
-//! Host reference algorithms: what the kernels must compute.
+//! Right answers, computed on the host: what the kernels must leave behind.
 //!
-//! Written for plainness and by other algorithms than the kernels where there is a choice (a queue
-//! for breadth-first search, a heap for shortest paths). Single-precision results are exact where
-//! the order of the operations is part of the kernel's contract; fused multiply-add is never used.
+//! ```text
+//!  BfsLevels(graph: "g", source: 0) --References--> Answer --shape, words--> what a buffer must hold
+//!                                                     |
+//!                            Question: buffers and graphs of the program, by name
+//! ```
+//!
+//! A reference is one file: its parameters as a description writes them ([`Reference`]) and the
+//! algorithm. `registry.rs` finds it by name, `question.rs` is what it may ask of the program whose
+//! results it judges. A new one is a file here, or a type of another crate, and a line that
+//! registers it: in [`standard_references`], or with [`References::register`].
+//!
+//! The algorithms are written for plainness and are others than those of the kernels where there is
+//! a choice (a queue for breadth-first search, a heap for shortest paths). Single-precision results
+//! are exact where the order of the operations is part of the kernel's contract; fused multiply-add
+//! is never used.
 
 mod bfs;
 mod connectivity;
+mod given;
 mod histogram;
 mod matrix;
+mod question;
+mod registry;
 mod sssp;
 mod stencil;
 mod sum;
+#[cfg(test)]
+mod tests;
 mod vector;
 
-pub use bfs::bfs_levels;
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use warpweave_params::Diagnostic;
+
+use crate::arrays::ElementType;
+
+pub use bfs::{BfsLevels, bfs_levels};
 pub use connectivity::{components, is_connected, reachable};
-pub use histogram::{HISTOGRAM_BINS, histogram};
-pub use matrix::{matrix_multiply, matrix_multiply_f64};
-pub use sssp::sssp_distances;
-pub use stencil::{StencilWeights, stencil_2d};
-pub use sum::{sum_f32_by_blocks, sum_f64, sum_u32};
-pub use vector::vector_add;
+pub use given::{Constant, File, Values};
+pub use histogram::{HISTOGRAM_BINS, Histogram, histogram};
+pub use matrix::{MatrixMultiply, matrix_multiply, matrix_multiply_f64};
+pub use question::{Inputs, Layout, Question};
+pub use registry::{Answer, References};
+pub use sssp::{ShortestPaths, sssp_distances};
+pub use stencil::{Stencil2d, StencilWeights, stencil_2d};
+pub use sum::{SumF32, SumF32ByBlocks, SumU32, sum_f32_by_blocks, sum_f64, sum_u32};
+pub use vector::{VectorAdd, vector_add};
 
 /// Level or distance of a vertex that no path reaches.
 pub const UNREACHED: u32 = u32::MAX;
+
+/// A right answer that a description can name. Its fields are the parameters there; buffers named
+/// in them stand for their contents before the program runs.
+pub trait Reference: DeserializeOwned + fmt::Debug + Send + Sync + 'static {
+    /// Name in description files and reports, such as `BfsLevels`.
+    const NAME: &'static str;
+
+    /// Checks the parameters; tells what the answer looks like.
+    ///
+    /// # Errors
+    /// What is wrong with the parameters, with its place.
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic>;
+
+    /// The answer as 32-bit patterns. Asked only when [`Reference::shape`] has found nothing wrong.
+    ///
+    /// # Errors
+    /// An input that has changed since.
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic>;
+}
+
+/// What an answer looks like, as far as the reference decides it; the rest is as in the buffer under
+/// test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Type of the elements.
+    pub element: Option<ElementType>,
+    /// Number of elements.
+    pub length: Option<usize>,
+}
+
+impl Shape {
+    /// So many integers.
+    pub fn u32s(length: usize) -> Self {
+        Self {
+            element: Some(ElementType::U32),
+            length: Some(length),
+        }
+    }
+
+    /// So many numbers in single precision.
+    pub fn f32s(length: usize) -> Self {
+        Self {
+            element: Some(ElementType::F32),
+            length: Some(length),
+        }
+    }
+}
+
+/// Every reference of this crate, by the name that descriptions use.
+pub fn standard_references() -> References {
+    let mut references = References::new();
+    references.register::<BfsLevels>();
+    references.register::<Constant>();
+    references.register::<File>();
+    references.register::<Histogram>();
+    references.register::<MatrixMultiply>();
+    references.register::<ShortestPaths>();
+    references.register::<Stencil2d>();
+    references.register::<SumF32>();
+    references.register::<SumF32ByBlocks>();
+    references.register::<SumU32>();
+    references.register::<Values>();
+    references.register::<VectorAdd>();
+    references
+}
+
+/// Bit patterns of numbers in single precision.
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}

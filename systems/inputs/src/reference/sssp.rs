@@ -3,8 +3,35 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::UNREACHED;
+use serde::Deserialize;
+use warpweave_params::Diagnostic;
+
+use super::{Question, Reference, Shape, UNREACHED};
 use crate::csr::Csr;
+use crate::{Name, Value};
+
+/// Lengths of shortest paths, [`UNREACHED`] for vertices out of reach.
+#[derive(Debug, Deserialize)]
+pub struct ShortestPaths {
+    /// The graph; without weights every arc has length 1.
+    pub graph: Name,
+    /// The vertex of distance 0.
+    pub source: Value,
+}
+
+impl Reference for ShortestPaths {
+    const NAME: &'static str = "ShortestPaths";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        let (graph, _) = question.search(&self.graph, &self.source)?;
+        Ok(Shape::u32s(graph.vertices() as usize))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        let (graph, source) = question.search(&self.graph, &self.source)?;
+        Ok(sssp_distances(graph, source))
+    }
+}
 
 /// The least sum of weights on a path from `source` to each vertex, [`UNREACHED`] if there is no
 /// path or every path sums to 2^32 - 1 or more. A graph without weights has weight 1 everywhere.

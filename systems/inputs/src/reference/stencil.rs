@@ -1,4 +1,73 @@
-//! One step of a 5-point stencil.
+//! Steps of a 5-point stencil.
+
+use serde::Deserialize;
+use warpweave_params::Diagnostic;
+
+use super::{Question, Reference, Shape, bits};
+use crate::arrays::ElementType::F32;
+use crate::{Name, Value};
+
+/// Steps of a five-point stencil, as [`stencil_2d`] makes them.
+#[derive(Debug, Deserialize)]
+pub struct Stencil2d {
+    /// The cells before the first step.
+    pub input: Name,
+    /// Cells in a row.
+    pub width: Value,
+    /// Number of steps.
+    #[serde(default = "one")]
+    pub steps: Value,
+    /// Factor of the cell itself.
+    pub centre: Value,
+    /// Factor of the sum of the four neighbours.
+    pub neighbour: Value,
+}
+
+fn one() -> Value {
+    1.into()
+}
+
+impl Stencil2d {
+    fn columns(&self, question: &Question<'_>) -> Result<usize, Diagnostic> {
+        question.count(&self.width, "the width", 1)
+    }
+
+    fn step_count(&self, question: &Question<'_>) -> Result<usize, Diagnostic> {
+        question.count(&self.steps, "the number of steps", 0)
+    }
+
+    fn weights(&self, question: &Question<'_>) -> Result<StencilWeights, Diagnostic> {
+        Ok(StencilWeights {
+            centre: question.single(&self.centre, "a factor")?,
+            neighbour: question.single(&self.neighbour, "a factor")?,
+        })
+    }
+}
+
+impl Reference for Stencil2d {
+    const NAME: &'static str = "Stencil2d";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        let cells = question.length(&self.input, F32)?;
+        let columns = self.columns(question)?;
+        self.step_count(question)?;
+        self.weights(question)?;
+        if !cells.is_multiple_of(columns) {
+            let message = format!("{cells} cells do not fill rows of {columns}");
+            return Err(self.width.error(message));
+        }
+        Ok(Shape::f32s(cells))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        let (columns, weights) = (self.columns(question)?, self.weights(question)?);
+        let mut cells = question.f32s(&self.input)?;
+        for _ in 0..self.step_count(question)? {
+            cells = stencil_2d(&cells, columns, weights);
+        }
+        Ok(bits(&cells))
+    }
+}
 
 /// Factors of a 5-point stencil.
 #[derive(Debug, Clone, Copy, PartialEq)]

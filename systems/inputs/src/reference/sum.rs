@@ -1,5 +1,78 @@
 //! Sums.
 
+use serde::Deserialize;
+use warpweave_params::Diagnostic;
+
+use super::{Question, Reference, Shape, bits};
+use crate::arrays::ElementType::{F32, U32};
+use crate::{Name, Value};
+
+/// One integer: the sum modulo 2^32.
+#[derive(Debug, Deserialize)]
+pub struct SumU32(pub Name);
+
+impl Reference for SumU32 {
+    const NAME: &'static str = "SumU32";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        question.length(&self.0, U32)?;
+        Ok(Shape::u32s(1))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        Ok(vec![sum_u32(&question.u32s(&self.0)?)])
+    }
+}
+
+/// One number: the sum in double precision, rounded; to be met within a tolerance.
+#[derive(Debug, Deserialize)]
+pub struct SumF32(pub Name);
+
+impl Reference for SumF32 {
+    const NAME: &'static str = "SumF32";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        question.length(&self.0, F32)?;
+        Ok(Shape::f32s(1))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        Ok(bits(&[sum_f64(&question.f32s(&self.0)?) as f32]))
+    }
+}
+
+/// The sum of each work-group of the kernel `reduction_f32`, bit for bit.
+#[derive(Debug, Deserialize)]
+pub struct SumF32ByBlocks {
+    /// The addends.
+    pub values: Name,
+    /// Number of work-groups.
+    pub blocks: Value,
+}
+
+impl SumF32ByBlocks {
+    fn block_count(&self, question: &Question<'_>) -> Result<usize, Diagnostic> {
+        question.count(&self.blocks, "the number of blocks", 1)
+    }
+}
+
+impl Reference for SumF32ByBlocks {
+    const NAME: &'static str = "SumF32ByBlocks";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        question.length(&self.values, F32)?;
+        Ok(Shape::f32s(self.block_count(question)?))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        let blocks = self.block_count(question)?;
+        Ok(bits(&sum_f32_by_blocks(
+            &question.f32s(&self.values)?,
+            blocks,
+        )))
+    }
+}
+
 /// The sum modulo 2^32.
 pub fn sum_u32(values: &[u32]) -> u32 {
     values.iter().fold(0, |sum, &value| sum.wrapping_add(value))

@@ -1,5 +1,36 @@
 //! Element-wise addition.
 
+use serde::Deserialize;
+use warpweave_params::Diagnostic;
+
+use super::{Question, Reference, Shape, bits};
+use crate::Name;
+use crate::arrays::ElementType::F32;
+
+/// Element-wise sum.
+#[derive(Debug, Deserialize)]
+pub struct VectorAdd {
+    /// One addend.
+    pub a: Name,
+    /// The other.
+    pub b: Name,
+}
+
+impl Reference for VectorAdd {
+    const NAME: &'static str = "VectorAdd";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        let length = question.length(&self.a, F32)?;
+        question.expect_length(&self.b, F32, length)?;
+        Ok(Shape::f32s(length))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        let (a, b) = (question.f32s(&self.a)?, question.f32s(&self.b)?);
+        Ok(bits(&vector_add(&a, &b)))
+    }
+}
+
 /// `a[i] + b[i]` in single precision.
 ///
 /// # Panics

@@ -161,22 +161,11 @@ impl Machine<'_> {
             return Err(Fault::at(lane, FaultKind::Misaligned { address, bytes }));
         }
         if address > u64::from(size) || u64::from(size) - address < u64::from(bytes) {
-            let kind = match region {
-                Region::Shared => FaultKind::OutsideShared {
-                    address,
-                    bytes,
-                    size,
-                },
-                Region::Param => FaultKind::OutsideArguments {
-                    address,
-                    bytes,
-                    size,
-                },
-                _ => FaultKind::OutsideLocal {
-                    address,
-                    bytes,
-                    size,
-                },
+            let kind = FaultKind::Outside {
+                region,
+                address,
+                bytes,
+                size,
             };
             return Err(Fault::at(lane, kind));
         }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::exec::Machine;
 use crate::module::UnknownKernel;
+use crate::ops::Region;
 use crate::types::ScalarType;
 
 /// Where in the program, and which thread.
@@ -154,14 +155,30 @@ impl From<warpweave_trace::TraceError> for EmulationError {
 /// What went wrong in the current instruction.
 #[derive(Debug)]
 pub(super) enum FaultKind {
-    Misaligned { address: u64, bytes: u32 },
-    OutsideDevice { address: u64, bytes: u32 },
-    OutsideShared { address: u64, bytes: u32, size: u32 },
-    OutsideLocal { address: u64, bytes: u32, size: u32 },
-    OutsideArguments { address: u64, bytes: u32, size: u32 },
-    ReadOnly { address: u64 },
-    NoSuchSpace { address: u64 },
-    BarrierNumber { number: u32 },
+    Misaligned {
+        address: u64,
+        bytes: u32,
+    },
+    OutsideDevice {
+        address: u64,
+        bytes: u32,
+    },
+    /// Of a memory of `size` bytes that starts at zero.
+    Outside {
+        region: Region,
+        address: u64,
+        bytes: u32,
+        size: u32,
+    },
+    ReadOnly {
+        address: u64,
+    },
+    NoSuchSpace {
+        address: u64,
+    },
+    BarrierNumber {
+        number: u32,
+    },
     Trap,
     CallDepth,
 }
@@ -210,39 +227,23 @@ impl Fault {
                     nearest(address)
                 ),
             ),
-            FaultKind::OutsideShared {
+            FaultKind::Outside {
+                region,
                 address,
                 bytes,
                 size,
-            } => (
-                address,
-                format!(
-                    "{bytes}-byte access to work-group address {address:#x} is outside the \
-                     {size} bytes of the work-group"
-                ),
-            ),
-            FaultKind::OutsideLocal {
-                address,
-                bytes,
-                size,
-            } => (
-                address,
-                format!(
-                    "{bytes}-byte access to private address {address:#x} is outside the {size} \
-                     bytes of the thread"
-                ),
-            ),
-            FaultKind::OutsideArguments {
-                address,
-                bytes,
-                size,
-            } => (
-                address,
-                format!(
-                    "{bytes}-byte access to parameter offset {address:#x} is outside the {size} \
-                     bytes of arguments"
-                ),
-            ),
+            } => {
+                let (place, whole) = match region {
+                    Region::Shared => ("work-group address", "the work-group"),
+                    Region::Param => ("parameter offset", "arguments"),
+                    _ => ("private address", "the thread"),
+                };
+                let problem = format!(
+                    "{bytes}-byte access to {place} {address:#x} is outside the {size} bytes of \
+                     {whole}"
+                );
+                (address, problem)
+            }
             FaultKind::ReadOnly { address } => {
                 (address, format!("write to parameter offset {address:#x}"))
             }

@@ -191,13 +191,7 @@ impl Encoder<'_, '_> {
 
     pub(crate) fn atomic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let returns = form.base == "atom";
-        while form
-            .take_one(|name| QUIET.contains(&name).then_some(()))
-            .is_some()
-        {}
-        let space = form
-            .take_one(StateSpace::from_name)
-            .unwrap_or(StateSpace::Generic);
+        let space = space(form);
         let names = [
             "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec",
         ];
@@ -265,15 +259,19 @@ fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
     })
 }
 
-/// Space, elements and type; hints that do not matter functionally are consumed.
-fn memory_form(form: &mut Form<'_>) -> Encoded<(StateSpace, usize, ScalarType)> {
+/// The space an opcode names; hints that do not matter functionally are consumed.
+fn space(form: &mut Form<'_>) -> StateSpace {
     while form
         .take_one(|name| QUIET.contains(&name).then_some(()))
         .is_some()
     {}
-    let space = form
-        .take_one(StateSpace::from_name)
-        .unwrap_or(StateSpace::Generic);
+    form.take_one(StateSpace::from_name)
+        .unwrap_or(StateSpace::Generic)
+}
+
+/// Space, elements and type.
+fn memory_form(form: &mut Form<'_>) -> Encoded<(StateSpace, usize, ScalarType)> {
+    let space = space(form);
     let count = form.take_one(|name| match name {
         "v2" => Some(2),
         "v4" => Some(4),

@@ -1,0 +1,379 @@
+//! Integer instructions (PTX ISA, "Integer Arithmetic", "Logic and Shift"): which operation an
+//! instruction becomes here, what it computes in `functions.rs`.
+
+mod functions;
+
+use self::functions::{
+    MUL_WIDE_S16, MUL_WIDE_S32, MUL_WIDE_U16, MUL_WIDE_U32, binary16, binary32, binary64, mad24,
+    mad32, s16_wide, s32_wide, s64_high, shift_by16, shift_by32, shift_by64, shift16, shift32,
+    shift64, u32_wide, u64_high,
+};
+use crate::lower::bits::{dot_product, funnel, permute};
+use crate::lower::encode::{Encoded, Encoder, Form};
+use crate::lower::names::Value;
+use crate::ops::{
+    Carry, CarryKind, Constant, Logic, Op, Pred, Ternary32, Ternary64, TernaryWide, Unary32,
+    Unary64, lanes,
+};
+use crate::types::ScalarType;
+
+impl Encoder<'_, '_> {
+    pub(crate) fn integer(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        match form.base {
+            "shl" | "shr" => self.shift(form),
+            "and" | "or" | "xor" | "not" if form.has("pred") => self.predicate_logic(form),
+            "abs" | "neg" | "not" | "cnot" | "brev" => self.integer_unary(form),
+            "clz" | "popc" | "bfind" => self.bit_count(form),
+            "mad" | "mad24" | "sad" | "prmt" | "shf" | "dp4a" => self.integer_ternary(form),
+            "bfe" | "bfi" | "lop3" | "bmsk" => self.bit_field(form),
+            _ => self.integer_binary(form),
+        }
+    }
+
+    fn integer_binary(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let part = multiply_part(form);
+        let saturate = form.take("sat");
+        let ty = form.take_type()?;
+        form.count(3)?;
+        let [d, a, b] = [&form.operands[0], &form.operands[1], &form.operands[2]];
+        if saturate && ty != ScalarType::S32 {
+            return Err(form.unsupported("`.sat` needs .s32"));
+        }
+        if form.base == "mul" && part == "wide" {
+            let (a, b) = (self.word(a, ty)?, self.word(b, ty)?);
+            return match ty.bits() {
+                16 => {
+                    let d = self.destination(d, ScalarType::B32)?;
+                    let f = if ty.is_signed() {
+                        MUL_WIDE_S16
+                    } else {
+                        MUL_WIDE_U16
+                    };
+                    Ok(Op::Binary32 { f, d, a, b })
+                }
+                32 => {
+                    let d = self.destination(d, ScalarType::B64)?;
+                    let f = if ty.is_signed() {
+                        MUL_WIDE_S32
+                    } else {
+                        MUL_WIDE_U32
+                    };
+                    Ok(Op::BinaryWide { f, d, a, b })
+                }
+                _ => Err(form.unsupported("`.wide` needs a 16- or 32-bit type")),
+            };
+        }
+        let name = match (form.base, part, saturate) {
+            ("mul", "hi", _) => "mul.hi",
+            ("mul24", "hi", _) => "mul24.hi",
+            ("add", _, true) => "add.sat",
+            ("sub", _, true) => "sub.sat",
+            (base, _, _) => base,
+        };
+        let (d, a, b) = (
+            self.destination(d, ty)?,
+            self.source(a, ty)?,
+            self.source(b, ty)?,
+        );
+        let none = || form.unsupported("no such type for this instruction");
+        Ok(match ty.bits() {
+            64 => Op::Binary64 {
+                f: binary64(name, ty.is_signed()).ok_or_else(none)?,
+                d,
+                a,
+                b,
+            },
+            32 => Op::Binary32 {
+                f: binary32(name, ty.is_signed()).ok_or_else(none)?,
+                d,
+                a,
+                b,
+            },
+            16 => Op::Binary32 {
+                f: binary16(name, ty.is_signed()).ok_or_else(none)?,
+                d,
+                a,
+                b,
+            },
+            _ => return Err(none()),
+        })
+    }
+
+    fn shift(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let ty = form.take_type()?;
+        form.count(3)?;
+        let left = form.base == "shl";
+        let signed = ty.is_signed();
+        let d = self.destination(&form.operands[0], ty)?;
+        let a = self.source(&form.operands[1], ty)?;
+        let amount = &form.operands[2];
+        if let Value::Integer(by) = amount.value {
+            // Amounts beyond the width clamp to it.
+            let by = by.min(64) as u32;
+            return Ok(match ty.bits() {
+                64 => Op::ShiftBy64 {
+                    f: shift_by64(left, signed),
+                    d,
+                    a,
+                    by: by.min(64),
+                },
+                32 => Op::ShiftBy32 {
+                    f: shift_by32(left, signed),
+                    d,
+                    a,
+                    by: by.min(32),
+                },
+                16 => Op::ShiftBy32 {
+                    f: shift_by16(left, signed),
+                    d,
+                    a,
+                    by: by.min(16),
+                },
+                _ => return Err(form.unsupported("no such type for a shift")),
+            });
+        }
+        let b = self.word(amount, ScalarType::U32)?;
+        Ok(match ty.bits() {
+            64 => Op::Shift64 {
+                f: shift64(left, signed),
+                d,
+                a,
+                b,
+            },
+            32 => Op::Binary32 {
+                f: shift32(left, signed),
+                d,
+                a,
+                b,
+            },
+            16 => Op::Binary32 {
+                f: shift16(left, signed),
+                d,
+                a,
+                b,
+            },
+            _ => return Err(form.unsupported("no such type for a shift")),
+        })
+    }
+
+    fn predicate_logic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        form.take("pred");
+        form.count(if form.base == "not" { 2 } else { 3 })?;
+        let d = self.predicate_destination(&form.operands[0])?;
+        if form.base == "not" {
+            let a = self.predicate(&form.operands[1])?;
+            let a = Pred(a.0 ^ Pred::NEGATED);
+            return Ok(Op::Predicate {
+                logic: Logic::First,
+                d,
+                a,
+                b: a,
+            });
+        }
+        let logic = match form.base {
+            "and" => Logic::And,
+            "or" => Logic::Or,
+            _ => Logic::Xor,
+        };
+        let (a, b) = (
+            self.predicate(&form.operands[1])?,
+            self.predicate(&form.operands[2])?,
+        );
+        Ok(Op::Predicate { logic, d, a, b })
+    }
+
+    fn integer_unary(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let ty = form.take_type()?;
+        form.count(2)?;
+        let d = self.destination(&form.operands[0], ty)?;
+        let a = self.source(&form.operands[1], ty)?;
+        let none = || form.unsupported("no such type for this instruction");
+        if ty.bits() == 64 {
+            let f: Unary64 = match form.base {
+                "abs" => lanes!(|a: u64| -> u64 { (a as i64).wrapping_abs() as u64 }),
+                "neg" => lanes!(|a: u64| -> u64 { a.wrapping_neg() }),
+                "not" => lanes!(|a: u64| -> u64 { !a }),
+                "cnot" => lanes!(|a: u64| -> u64 { u64::from(a == 0) }),
+                _ => lanes!(|a: u64| -> u64 { a.reverse_bits() }),
+            };
+            return Ok(Op::Unary64 { f, d, a });
+        }
+        let f: Unary32 = match (form.base, ty.bits()) {
+            ("abs", 32) => lanes!(|a: u32| -> u32 { (a as i32).wrapping_abs() as u32 }),
+            ("neg", 32) => lanes!(|a: u32| -> u32 { a.wrapping_neg() }),
+            ("not", 32) => lanes!(|a: u32| -> u32 { !a }),
+            ("brev", 32) => lanes!(|a: u32| -> u32 { a.reverse_bits() }),
+            ("cnot", 16 | 32) => lanes!(|a: u32| -> u32 { u32::from(a == 0) }),
+            ("abs", 16) => {
+                lanes!(|a: u32| -> u32 { u32::from((a as i16).wrapping_abs() as u16) })
+            }
+            ("neg", 16) => lanes!(|a: u32| -> u32 { a.wrapping_neg() & 0xffff }),
+            ("not", 16) => lanes!(|a: u32| -> u32 { !a & 0xffff }),
+            _ => return Err(none()),
+        };
+        Ok(Op::Unary32 { f, d, a })
+    }
+
+    fn integer_ternary(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let part = multiply_part(form);
+        let prmt_mode = if form.base == "prmt" {
+            prmt_mode(form)
+        } else {
+            ""
+        };
+        let (left, wrap) = match form.base {
+            "shf" => (
+                form.take("l") || !form.take("r"),
+                form.take("wrap") || !form.take("clamp"),
+            ),
+            _ => (false, false),
+        };
+        let ty = form.take_type()?;
+        let second = if form.base == "dp4a" {
+            form.take_type()?
+        } else {
+            ty
+        };
+        form.count(4)?;
+        let [d, a, b, c] = [
+            &form.operands[0],
+            &form.operands[1],
+            &form.operands[2],
+            &form.operands[3],
+        ];
+        if form.base == "mad" && part == "wide" {
+            let (a, b) = (self.word(a, ty)?, self.word(b, ty)?);
+            return match ty.bits() {
+                16 => {
+                    let d = self.destination(d, ScalarType::B32)?;
+                    let c = self.word(c, ScalarType::B32)?;
+                    let f: Ternary32 = if ty.is_signed() {
+                        lanes!(|a: u32, b: u32, c: u32| -> u32 { s16_wide(a, b).wrapping_add(c) })
+                    } else {
+                        lanes!(|a: u32, b: u32, c: u32| -> u32 { (a * b).wrapping_add(c) })
+                    };
+                    Ok(Op::Ternary32 { f, d, a, b, c })
+                }
+                32 => {
+                    let d = self.destination(d, ScalarType::B64)?;
+                    let c = self.double(c, ScalarType::B64)?;
+                    let f: TernaryWide = if ty.is_signed() {
+                        lanes!(|a: u32, b: u32, c: u64| -> u64 { s32_wide(a, b).wrapping_add(c) })
+                    } else {
+                        lanes!(|a: u32, b: u32, c: u64| -> u64 { u32_wide(a, b).wrapping_add(c) })
+                    };
+                    Ok(Op::TernaryWide { f, d, a, b, c })
+                }
+                _ => Err(form.unsupported("`.wide` needs a 16- or 32-bit type")),
+            };
+        }
+        let d = self.destination(d, ty)?;
+        let (a, b, c) = (
+            self.source(a, ty)?,
+            self.source(b, ty)?,
+            self.source(c, ty)?,
+        );
+        let signed = ty.is_signed();
+        let none = || form.unsupported("no such form of this instruction");
+        if ty.bits() == 64 {
+            let f: Ternary64 = match (form.base, part, signed) {
+                ("mad", "lo", _) => {
+                    lanes!(|a: u64, b: u64, c: u64| -> u64 { a.wrapping_mul(b).wrapping_add(c) })
+                }
+                ("mad", "hi", false) => {
+                    lanes!(|a: u64, b: u64, c: u64| -> u64 { u64_high(a, b).wrapping_add(c) })
+                }
+                ("mad", "hi", true) => {
+                    lanes!(|a: u64, b: u64, c: u64| -> u64 { s64_high(a, b).wrapping_add(c) })
+                }
+                ("sad", _, false) => {
+                    lanes!(|a: u64, b: u64, c: u64| -> u64 { a.abs_diff(b).wrapping_add(c) })
+                }
+                ("sad", _, true) => lanes!(|a: u64, b: u64, c: u64| -> u64 {
+                    (a as i64).abs_diff(b as i64).wrapping_add(c)
+                }),
+                _ => return Err(none()),
+            };
+            return Ok(Op::Ternary64 { f, d, a, b, c });
+        }
+        let f: Ternary32 = match (form.base, ty.bits()) {
+            ("prmt", 32) => permute(prmt_mode),
+            ("shf", 32) => funnel(left, wrap),
+            ("dp4a", 32) => dot_product(signed, second.is_signed()),
+            ("mad", 32) => mad32(part, signed).ok_or_else(none)?,
+            ("mad24", 32) => mad24(part, signed).ok_or_else(none)?,
+            ("sad", 32) if signed => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                (a as i32).abs_diff(b as i32).wrapping_add(c)
+            }),
+            ("sad", 32) => {
+                lanes!(|a: u32, b: u32, c: u32| -> u32 { a.abs_diff(b).wrapping_add(c) })
+            }
+            ("mad", 16) if part == "lo" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                a.wrapping_mul(b).wrapping_add(c) & 0xffff
+            }),
+            ("sad", 16) if signed => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                u32::from((a as i16).abs_diff(b as i16)).wrapping_add(c) & 0xffff
+            }),
+            ("sad", 16) => {
+                lanes!(|a: u32, b: u32, c: u32| -> u32 { a.abs_diff(b).wrapping_add(c) & 0xffff })
+            }
+            _ => return Err(none()),
+        };
+        Ok(Op::Ternary32 { f, d, a, b, c })
+    }
+
+    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
+    pub(crate) fn carry(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let gives = form.take("cc");
+        let part = multiply_part(form);
+        let ty = form.take_type()?;
+        let (kind, takes) = match (form.base, part) {
+            ("add", _) => (CarryKind::Add, false),
+            ("addc", _) => (CarryKind::Add, true),
+            ("sub", _) => (CarryKind::Sub, false),
+            ("subc", _) => (CarryKind::Sub, true),
+            ("mad" | "madc", "lo") => (CarryKind::MadLo, form.base == "madc"),
+            ("mad" | "madc", "hi") => (CarryKind::MadHi, form.base == "madc"),
+            _ => return Err(form.unsupported("no such form with a carry")),
+        };
+        let is_mad = matches!(kind, CarryKind::MadLo | CarryKind::MadHi);
+        form.count(if is_mad { 4 } else { 3 })?;
+        if !matches!(ty.bits(), 32 | 64) || ty.is_float() {
+            return Err(form.unsupported("carries need a 32- or 64-bit integer type"));
+        }
+        let d = self.destination(&form.operands[0], ty)?;
+        let (a, b) = (
+            self.source(&form.operands[1], ty)?,
+            self.source(&form.operands[2], ty)?,
+        );
+        let c = match form.operands.get(3) {
+            Some(operand) => self.source(operand, ty)?,
+            None if ty.bits() == 64 => self.constant64(Constant::Value(0)),
+            None => self.constant32(Constant::Value(0)),
+        };
+        let (wide, signed) = (ty.bits() == 64, ty.is_signed());
+        self.tables.carries.push(Carry {
+            kind,
+            wide,
+            signed,
+            takes,
+            gives,
+            d,
+            a,
+            b,
+            c,
+        });
+        Ok(Op::Carry(self.tables.carries.len() as u32 - 1))
+    }
+}
+
+fn multiply_part(form: &mut Form<'_>) -> &'static str {
+    form.take_one(|name| ["lo", "hi", "wide"].into_iter().find(|&part| part == name))
+        .unwrap_or("lo")
+}
+
+fn prmt_mode(form: &mut Form<'_>) -> &'static str {
+    let modes = ["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
+    form.take_one(|name| modes.into_iter().find(|&mode| mode == name))
+        .unwrap_or("")
+}

@@ -1,0 +1,484 @@
+//! Resolution of one function: flattens its scopes into one list of instructions.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Base, Body, Formal, FrameVariable, ModuleNames, Operand, Register, Resolved, Symbol, Value,
+    align_up, argument_offsets,
+};
+use crate::alloc::Effects;
+use crate::ast::{self, OperandKind, Statement, Variable};
+use crate::cfg::Flow;
+use crate::diagnostics::{Complaint, Span};
+use crate::lower::opcodes;
+use crate::lower::special;
+use crate::types::{ScalarType, StateSpace};
+
+#[derive(Default)]
+struct Scope<'a> {
+    names: BTreeMap<&'a str, Binding>,
+    /// `.reg .b32 %r<n>`: prefix, first register, count.
+    ranges: Vec<(&'a str, u32, u64)>,
+}
+
+#[derive(Clone, Copy)]
+enum Binding {
+    Register(u32),
+    Label(usize),
+    Symbol(Symbol),
+}
+
+/// Resolves one function with a body.
+pub(crate) fn resolve<'a>(
+    function: &ast::Function<'a>,
+    statements: &[Statement<'a>],
+    module: &mut ModuleNames<'a>,
+) -> Result<Body<'a>, Vec<Complaint>> {
+    let mut resolver = Resolver {
+        module,
+        body: Body::default(),
+        scopes: vec![Scope::default()],
+        label_places: Vec::new(),
+        complaints: Vec::new(),
+    };
+    resolver.formals(function);
+    resolver.scope(statements);
+    resolver.finish(function)
+}
+
+struct Resolver<'m, 'a> {
+    module: &'m mut ModuleNames<'a>,
+    body: Body<'a>,
+    scopes: Vec<Scope<'a>>,
+    /// Instruction each label stands before.
+    label_places: Vec<usize>,
+    complaints: Vec<Complaint>,
+}
+
+impl<'a> Resolver<'_, 'a> {
+    fn formals(&mut self, function: &ast::Function<'a>) {
+        if function.is_entry {
+            for (parameter, offset) in function
+                .parameters
+                .iter()
+                .zip(argument_offsets(&function.parameters))
+            {
+                self.bind(
+                    parameter.name,
+                    Binding::Symbol(Symbol::Argument(offset)),
+                    parameter.span,
+                );
+            }
+            return;
+        }
+        for parameter in &function.returns {
+            let formal = self.formal(parameter);
+            self.body.returns.push(formal);
+        }
+        for parameter in &function.parameters {
+            let formal = self.formal(parameter);
+            self.body.parameters.push(formal);
+        }
+    }
+
+    fn formal(&mut self, parameter: &Variable<'a>) -> Formal {
+        if parameter.space == StateSpace::Register {
+            let register = self.register(parameter.ty);
+            self.bind(parameter.name, Binding::Register(register), parameter.span);
+            return Formal::Register(register);
+        }
+        Formal::Memory(self.frame_variable(parameter))
+    }
+
+    fn register(&mut self, ty: ScalarType) -> u32 {
+        self.body.registers.push(Register { ty });
+        self.body.registers.len() as u32 - 1
+    }
+
+    fn frame_variable(&mut self, variable: &Variable<'a>) -> usize {
+        self.body.frame.push(FrameVariable {
+            bytes: variable.bytes(0) as u32,
+            align: variable.alignment(),
+            is_local: variable.space == StateSpace::Local,
+            offset: 0,
+        });
+        let index = self.body.frame.len() - 1;
+        self.bind(
+            variable.name,
+            Binding::Symbol(Symbol::Frame(index)),
+            variable.span,
+        );
+        index
+    }
+
+    fn bind(&mut self, name: &'a str, binding: Binding, span: Span) {
+        let scope = self.scopes.last_mut().expect("a function has a scope");
+        if name != "_" && scope.names.insert(name, binding).is_some() {
+            let message = format!("`{name}` is declared twice in this scope");
+            self.complaints.push(Complaint::new(span, message));
+        }
+    }
+
+    fn scope(&mut self, statements: &[Statement<'a>]) {
+        for statement in statements {
+            if let Statement::Label { name, span } = *statement {
+                self.label_places.push(usize::MAX);
+                self.bind(name, Binding::Label(self.label_places.len() - 1), span);
+            }
+        }
+        for statement in statements {
+            match statement {
+                Statement::Variable(variable) => self.variable(variable),
+                Statement::Label { name, .. } => {
+                    if let Some(Binding::Label(label)) = self.lookup(name) {
+                        self.label_places[label] = self.body.instructions.len();
+                    }
+                }
+                Statement::Block(inner) => {
+                    self.scopes.push(Scope::default());
+                    self.scope(inner);
+                    self.scopes.pop();
+                }
+                Statement::Instruction(instruction) => match self.instruction(instruction) {
+                    Ok(resolved) => {
+                        self.effects(&resolved);
+                        self.body.instructions.push(resolved);
+                    }
+                    Err(complaint) => self.complaints.push(complaint),
+                },
+            }
+        }
+    }
+
+    fn variable(&mut self, variable: &Variable<'a>) {
+        match variable.space {
+            StateSpace::Register => {
+                if variable.vector != 1 || !variable.extents.is_empty() {
+                    let message = "vector registers are not supported; use scalars";
+                    self.complaints.push(Complaint::new(variable.span, message));
+                    return;
+                }
+                let count = variable.range.unwrap_or(1);
+                if count > 1 << 20 {
+                    let message = "more than a million registers";
+                    self.complaints.push(Complaint::new(variable.span, message));
+                    return;
+                }
+                let first = self.body.registers.len() as u32;
+                for _ in 0..count {
+                    self.register(variable.ty);
+                }
+                if variable.range.is_some() {
+                    let scope = self.scopes.last_mut().expect("a function has a scope");
+                    scope.ranges.push((variable.name, first, count));
+                } else {
+                    self.bind(variable.name, Binding::Register(first), variable.span);
+                }
+            }
+            StateSpace::Local | StateSpace::Param => {
+                self.frame_variable(variable);
+            }
+            _ => {
+                let symbol = self.module.declare(variable);
+                if let Symbol::Shared(number) = symbol {
+                    self.body.shared.push(number);
+                }
+                self.bind(variable.name, Binding::Symbol(symbol), variable.span);
+            }
+        }
+    }
+
+    fn lookup(&self, name: &str) -> Option<Binding> {
+        for scope in self.scopes.iter().rev() {
+            if let Some(&binding) = scope.names.get(name) {
+                return Some(binding);
+            }
+            for &(prefix, first, count) in &scope.ranges {
+                let Some(digits) = name.strip_prefix(prefix) else {
+                    continue;
+                };
+                if digits.len() > 1 && digits.starts_with('0') {
+                    continue;
+                }
+                if let Ok(number) = digits.parse::<u64>()
+                    && number < count
+                {
+                    return Some(Binding::Register(first + number as u32));
+                }
+            }
+        }
+        None
+    }
+
+    fn unknown(&self, name: &str, span: Span) -> Complaint {
+        let what = if name.starts_with('%') {
+            "register"
+        } else {
+            "name"
+        };
+        let mut names: Vec<String> = Vec::new();
+        for scope in self.scopes.iter().rev() {
+            names.extend(scope.names.keys().map(|&known| known.to_owned()));
+            for &(prefix, _, count) in &scope.ranges {
+                let last = count.saturating_sub(1);
+                if name.starts_with(prefix) {
+                    let hint = format!("`{prefix}<{count}>` declares {prefix}0 to {prefix}{last}");
+                    return Complaint::new(span, format!("unknown {what} `{name}`")).hint(hint);
+                }
+                names.push(format!("{prefix}{last}"));
+            }
+        }
+        names.extend(self.module.symbols.keys().map(|&known| known.to_owned()));
+        names.extend(self.module.functions.keys().map(|&known| known.to_owned()));
+        Complaint::new(span, format!("unknown {what} `{name}`"))
+            .nearest(name, names.iter().map(String::as_str))
+    }
+
+    fn name(&mut self, name: &str, span: Span) -> Result<Value, Complaint> {
+        if name == "_" {
+            return Ok(Value::Nowhere);
+        }
+        if let Some(binding) = self.lookup(name) {
+            return Ok(match binding {
+                Binding::Register(register) => Value::Register(register),
+                Binding::Label(label) => Value::Label(label),
+                Binding::Symbol(symbol) => Value::Symbol(symbol, 0),
+            });
+        }
+        if name == "WARP_SZ" {
+            return Ok(Value::Integer(32));
+        }
+        if let Some(found) = special::find(name) {
+            return found
+                .map(Value::Special)
+                .map_err(|why| Complaint::new(span, why));
+        }
+        if let Some(&symbol) = self.module.symbols.get(name) {
+            if let Symbol::Shared(number) = symbol {
+                self.body.shared.push(number);
+            }
+            return Ok(Value::Symbol(symbol, 0));
+        }
+        match self.module.functions.get(name) {
+            Some(&function) => Ok(Value::Function(function)),
+            None => Err(self.unknown(name, span)),
+        }
+    }
+
+    fn operand(&mut self, operand: &ast::Operand<'a>) -> Result<Operand, Complaint> {
+        let span = operand.span;
+        let value = match &operand.kind {
+            OperandKind::Name(name) => self.name(name, span)?,
+            OperandKind::Offset(name, offset) => match self.name(name, span)? {
+                Value::Symbol(symbol, _) => Value::Symbol(symbol, *offset),
+                _ => return Err(Complaint::new(span, "only a variable takes an offset here")),
+            },
+            OperandKind::Integer(value) => Value::Integer(*value),
+            OperandKind::Single(bits) => Value::Single(*bits),
+            OperandKind::Double(bits) => Value::Double(*bits),
+            OperandKind::Not(name) => match self.name(name, span)? {
+                Value::Register(register) => Value::Not(register),
+                _ => return Err(Complaint::new(span, "`!` takes a predicate register")),
+            },
+            OperandKind::Address { extra: true, .. } => {
+                return Err(Complaint::new(
+                    span,
+                    "texture and surface coordinates are not supported",
+                ));
+            }
+            OperandKind::Address { base, offset, .. } => {
+                let base = match base {
+                    None => Base::Absolute,
+                    Some(name) => match self.name(name, span)? {
+                        Value::Register(register) => Base::Register(register),
+                        Value::Symbol(symbol, _) => Base::Symbol(symbol),
+                        _ => {
+                            let message = "an address starts with a register or a variable";
+                            return Err(Complaint::new(span, message));
+                        }
+                    },
+                };
+                Value::Address(base, *offset)
+            }
+            OperandKind::Vector(list) => Value::Vector(self.operands(list)?),
+            OperandKind::List(list) => Value::List(self.operands(list)?),
+            OperandKind::Pair(first, second) => Value::Pair(
+                Box::new(self.operand(first)?),
+                Box::new(self.operand(second)?),
+            ),
+        };
+        Ok(Operand { span, value })
+    }
+
+    fn operands(&mut self, list: &[ast::Operand<'a>]) -> Result<Vec<Operand>, Complaint> {
+        list.iter().map(|operand| self.operand(operand)).collect()
+    }
+
+    fn instruction(
+        &mut self,
+        instruction: &ast::Instruction<'a>,
+    ) -> Result<Resolved<'a>, Complaint> {
+        opcodes::check(instruction.opcode, instruction.opcode_span)?;
+        let guard = match instruction.guard {
+            None => None,
+            Some(guard) => match self.name(guard.name, guard.span)? {
+                Value::Register(register)
+                    if self.body.registers[register as usize].ty == ScalarType::Pred =>
+                {
+                    Some((register, guard.negated))
+                }
+                _ => {
+                    let message = format!("`{}` is not a predicate register", guard.name);
+                    return Err(Complaint::new(guard.span, message));
+                }
+            },
+        };
+        // The prototype of an indirect call is a label of a directive, not a name of ours.
+        let base = opcodes::base(instruction.opcode);
+        let operands = &instruction.operands;
+        let direct = base == "call"
+            && operands.iter().any(|operand| match operand.kind {
+                OperandKind::Name(name) => self.module.functions.contains_key(name),
+                _ => false,
+            });
+        if base == "call" && !direct {
+            let message = "indirect calls and calls of undeclared functions are not supported";
+            return Err(Complaint::new(instruction.span, message));
+        }
+        Ok(Resolved {
+            span: instruction.span,
+            opcode: instruction.opcode,
+            opcode_span: instruction.opcode_span,
+            guard,
+            operands: self.operands(operands)?,
+        })
+    }
+
+    /// Registers read and written, and where control goes.
+    fn effects(&mut self, resolved: &Resolved<'a>) {
+        let mut effects = Effects {
+            guarded: resolved.guard.is_some(),
+            ..Effects::default()
+        };
+        effects
+            .reads
+            .extend(resolved.guard.map(|(register, _)| register));
+        let base = opcodes::base(resolved.opcode);
+        let is_call = base == "call";
+        let writes_first = opcodes::writes_first(resolved.opcode);
+        for (at, operand) in resolved.operands.iter().enumerate() {
+            let written = if is_call {
+                at == 0 && resolved.operands.len() > 1 && matches!(operand.value, Value::List(_))
+            } else {
+                at == 0 && writes_first
+            };
+            collect(&operand.value, written, &mut effects);
+            if let (true, &Value::Function(callee)) = (is_call, &operand.value) {
+                self.body.calls.push(callee);
+            }
+        }
+        let conditional = effects.guarded;
+        let flow = match base {
+            "bra" => match resolved.operands.first().map(|operand| &operand.value) {
+                Some(&Value::Label(label)) => Flow::Branch {
+                    target: label,
+                    conditional,
+                },
+                _ => Flow::Next,
+            },
+            "ret" | "exit" | "trap" => Flow::Leave { conditional },
+            _ => Flow::Next,
+        };
+        self.body.effects.push(effects);
+        self.body.flows.push(flow);
+    }
+
+    fn finish(mut self, function: &ast::Function<'a>) -> Result<Body<'a>, Vec<Complaint>> {
+        let end = self.body.instructions.len();
+        let open_end = match self.body.flows.last() {
+            None | Some(Flow::Next) => true,
+            Some(Flow::Branch { conditional, .. } | Flow::Leave { conditional }) => *conditional,
+        };
+        if open_end || self.label_places.contains(&end) {
+            // Control may run off the end; assemblers put a return there.
+            let span = function.span;
+            self.body.instructions.push(Resolved {
+                span,
+                opcode: "ret",
+                opcode_span: span,
+                guard: None,
+                operands: Vec::new(),
+            });
+            self.body.effects.push(Effects::default());
+            self.body.flows.push(Flow::Leave { conditional: false });
+        }
+        for flow in &mut self.body.flows {
+            if let Flow::Branch { target, .. } = flow {
+                *target = self.label_places[*target];
+            }
+        }
+        for instruction in &mut self.body.instructions {
+            for operand in &mut instruction.operands {
+                if let Value::Label(label) = &mut operand.value {
+                    *label = self.label_places[*label];
+                }
+            }
+        }
+        // What a function returns in registers is read when it leaves.
+        let returned: Vec<u32> = self
+            .body
+            .returns
+            .iter()
+            .filter_map(|formal| match formal {
+                Formal::Register(register) => Some(*register),
+                Formal::Memory(_) => None,
+            })
+            .collect();
+        for (flow, effects) in self.body.flows.iter().zip(&mut self.body.effects) {
+            if matches!(flow, Flow::Leave { .. }) {
+                effects.reads.extend(&returned);
+            }
+        }
+        self.lay_out_frame();
+        self.body.shared.sort_unstable();
+        self.body.shared.dedup();
+        if self.complaints.is_empty() {
+            Ok(self.body)
+        } else {
+            Err(self.complaints)
+        }
+    }
+
+    fn lay_out_frame(&mut self) {
+        let mut at = 0;
+        for locals in [true, false] {
+            for variable in self.body.frame.iter_mut().filter(|v| v.is_local == locals) {
+                variable.offset = align_up(at, variable.align);
+                at = variable.offset + variable.bytes;
+            }
+            if locals {
+                self.body.local_bytes = at;
+            }
+        }
+        self.body.frame_bytes = align_up(at, 16);
+    }
+}
+
+fn collect(value: &Value, written: bool, effects: &mut Effects) {
+    match value {
+        Value::Register(register) if written => effects.writes.push(*register),
+        Value::Register(register)
+        | Value::Not(register)
+        | Value::Address(Base::Register(register), _) => effects.reads.push(*register),
+        Value::Vector(list) | Value::List(list) => {
+            for operand in list {
+                collect(&operand.value, written, effects);
+            }
+        }
+        Value::Pair(first, second) => {
+            collect(&first.value, written, effects);
+            collect(&second.value, written, effects);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,87 @@
+//! Functions over all 32 lanes.
+//!
+//! They compute all lanes whatever the mask says; the result is blended into the destination
+//! afterwards. They are therefore total: no input makes them panic.
+
+/// One 32-bit value per lane. Narrower values are kept zero-extended.
+pub(crate) type Lanes32 = [u32; 32];
+/// One 64-bit value per lane.
+pub(crate) type Lanes64 = [u64; 32];
+
+pub(crate) type Unary32 = fn(&Lanes32, &mut Lanes32);
+pub(crate) type Unary64 = fn(&Lanes64, &mut Lanes64);
+pub(crate) type Widen = fn(&Lanes32, &mut Lanes64);
+pub(crate) type Narrow = fn(&Lanes64, &mut Lanes32);
+pub(crate) type Binary32 = fn(&Lanes32, &Lanes32, &mut Lanes32);
+pub(crate) type Binary64 = fn(&Lanes64, &Lanes64, &mut Lanes64);
+pub(crate) type BinaryWide = fn(&Lanes32, &Lanes32, &mut Lanes64);
+pub(crate) type Shift64 = fn(&Lanes64, &Lanes32, &mut Lanes64);
+pub(crate) type ShiftBy32 = fn(&Lanes32, u32, &mut Lanes32);
+pub(crate) type ShiftBy64 = fn(&Lanes64, u32, &mut Lanes64);
+pub(crate) type Ternary32 = fn(&Lanes32, &Lanes32, &Lanes32, &mut Lanes32);
+pub(crate) type Ternary64 = fn(&Lanes64, &Lanes64, &Lanes64, &mut Lanes64);
+pub(crate) type TernaryWide = fn(&Lanes32, &Lanes32, &Lanes64, &mut Lanes64);
+pub(crate) type Extract64 = fn(&Lanes64, &Lanes32, &Lanes32, &mut Lanes64);
+pub(crate) type Insert32 = fn(&Lanes32, &Lanes32, &Lanes32, &Lanes32, &mut Lanes32);
+pub(crate) type Insert64 = fn(&Lanes64, &Lanes64, &Lanes32, &Lanes32, &mut Lanes64);
+pub(crate) type Compare32 = fn(&Lanes32, &Lanes32) -> u32;
+pub(crate) type Compare64 = fn(&Lanes64, &Lanes64) -> u32;
+
+/// Builds a function over lanes from an expression over one lane.
+macro_rules! lanes {
+    (|$a:ident: $ta:ty| -> $r:ty $body:block) => {{
+        #[allow(clippy::needless_range_loop)] // One index runs over all arrays.
+        fn run(x: &[$ta; 32], out: &mut [$r; 32]) {
+            for i in 0..32 {
+                let $a = x[i];
+                out[i] = $body;
+            }
+        }
+        run as fn(&[$ta; 32], &mut [$r; 32])
+    }};
+    (|$a:ident: $ta:ty, $b:ident: $tb:ty| -> $r:ty $body:block) => {{
+        fn run(x: &[$ta; 32], y: &[$tb; 32], out: &mut [$r; 32]) {
+            for i in 0..32 {
+                let ($a, $b) = (x[i], y[i]);
+                out[i] = $body;
+            }
+        }
+        run as fn(&[$ta; 32], &[$tb; 32], &mut [$r; 32])
+    }};
+    (|$a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty| -> $r:ty $body:block) => {{
+        fn run(x: &[$ta; 32], y: &[$tb; 32], z: &[$tc; 32], out: &mut [$r; 32]) {
+            for i in 0..32 {
+                let ($a, $b, $c) = (x[i], y[i], z[i]);
+                out[i] = $body;
+            }
+        }
+        run as fn(&[$ta; 32], &[$tb; 32], &[$tc; 32], &mut [$r; 32])
+    }};
+    (|$a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty, $d:ident: $td:ty|
+     -> $r:ty $body:block) => {{
+        fn run(x: &[$ta; 32], y: &[$tb; 32], z: &[$tc; 32], w: &[$td; 32], out: &mut [$r; 32]) {
+            for i in 0..32 {
+                let ($a, $b, $c, $d) = (x[i], y[i], z[i], w[i]);
+                out[i] = $body;
+            }
+        }
+        run as fn(&[$ta; 32], &[$tb; 32], &[$tc; 32], &[$td; 32], &mut [$r; 32])
+    }};
+}
+pub(crate) use lanes;
+
+/// Builds a comparison: bit `i` of the result is the outcome of lane `i`.
+macro_rules! compare {
+    (|$a:ident, $b:ident: $t:ty| $body:expr) => {{
+        fn run(x: &[$t; 32], y: &[$t; 32]) -> u32 {
+            let mut mask = 0;
+            for i in 0..32 {
+                let ($a, $b) = (x[i], y[i]);
+                mask |= if $body { 1u32 << i } else { 0 };
+            }
+            mask
+        }
+        run as fn(&[$t; 32], &[$t; 32]) -> u32
+    }};
+}
+pub(crate) use compare;

@@ -1,0 +1,85 @@
+//! Accesses to memory.
+
+use super::Src;
+
+/// Where an access goes, as far as the opcode says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Region {
+    Global,
+    Const,
+    Shared,
+    /// Private memory and parameters of functions: offsets into the frame or, from a register,
+    /// into the thread's private memory.
+    Local,
+    /// The kernel's arguments.
+    Param,
+    Generic,
+}
+
+/// Address operand of a memory instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address {
+    pub(crate) region: Region,
+    /// Base in a 64-bit slot, else in a 32-bit one.
+    pub(crate) wide: bool,
+    pub(crate) base: Src,
+    pub(crate) offset: i64,
+    /// Add the start of the current frame.
+    pub(crate) in_frame: bool,
+}
+
+/// A load or store of up to four elements per lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) address: Address,
+    /// Bytes of one element.
+    pub(crate) bytes: u32,
+    pub(crate) signed: bool,
+    pub(crate) count: usize,
+    /// The registers are 64 bits wide.
+    pub(crate) wide: bool,
+    /// The registers are 16 bits wide.
+    pub(crate) short: bool,
+    pub(crate) registers: [u16; 4],
+    pub(crate) sources: [Src; 4],
+    /// Parameter passing between functions: hardware does it in registers, so the trace shows a
+    /// step without addresses.
+    pub(crate) silent: bool,
+}
+
+impl Access {
+    /// One element that fills its register: the common case, for which there are short loops.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.count == 1 && !self.short && self.bytes == if self.wide { 8 } else { 4 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomicKind {
+    Add,
+    AddF32,
+    AddF64,
+    MinU,
+    MinS,
+    MaxU,
+    MaxS,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    CompareSwap,
+    Increment,
+    Decrement,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Atomic {
+    pub(crate) kind: AtomicKind,
+    pub(crate) address: Address,
+    /// 4 or 8.
+    pub(crate) bytes: u32,
+    /// Destination or [`NO_REGISTER`](super::NO_REGISTER).
+    pub(crate) d: u16,
+    pub(crate) b: Src,
+    pub(crate) c: Src,
+}

@@ -1,0 +1,213 @@
+//! From a system file to a system of components: composites, repeats, wildcards, overrides.
+//!
+//! ```text
+//!  system.ron --system_file.rs--> SystemFile --scope.rs--> names, counts --parts.rs--> components
+//!                                                               |
+//!                                       overrides.rs            +--------wires.rs---> channels
+//! ```
+//!
+//! `address.rs` are the addresses of parts and ports, `resolved.rs` is the system as built. Errors of
+//! the framework, who knows no files, get their places back here.
+
+pub(crate) mod address;
+mod overrides;
+mod parts;
+mod resolved;
+mod scope;
+pub(crate) mod system_file;
+mod wires;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpweave_framework::{
+    ClockId, ElaborationErrors, Environment, Frequency, Origin, Registry, Simulation, SystemBuilder,
+};
+use warpweave_params::{Diagnostic, Diagnostics, Node, Placed, Span, from_node, name_hint};
+
+pub(crate) use self::overrides::InstanceOverride;
+use self::resolved::ResolvedPart;
+pub use self::resolved::ResolvedSystem;
+use self::scope::{At, Names};
+use self::system_file::SystemFile;
+
+/// Most instances a description may ask for; more is taken for a slip.
+const INSTANCES_MAX: usize = 4_000_000;
+
+/// Problems shown at one place of a description.
+const PROBLEMS_AT_A_PLACE: usize = 2;
+
+/// A system ready to run, with what reports need to know about it.
+pub struct ElaboratedSystem {
+    /// The simulation at time zero.
+    pub simulation: Simulation,
+    /// The system as built.
+    pub resolved: ResolvedSystem,
+    /// Name of the clock that counts the cycles of a report.
+    pub core_clock: String,
+    /// One sentence.
+    pub summary: String,
+    /// Things that are legal but look unintended.
+    pub warnings: Diagnostics,
+}
+
+/// Builds the system that `file` describes.
+///
+/// # Errors
+/// Everything wrong with it, each with its place.
+pub(crate) fn elaborate(
+    file: &SystemFile,
+    registry: &Registry,
+    environment: &Environment,
+    overrides: &[InstanceOverride],
+) -> Result<ElaboratedSystem, Diagnostics> {
+    let elaborator = Elaborator {
+        file,
+        registry,
+        environment,
+        overrides,
+        used: vec![false; overrides.len()],
+        builder: SystemBuilder::new(),
+        clocks: BTreeMap::new(),
+        places: Vec::new(),
+        problems: Diagnostics::new(),
+        aliases: BTreeMap::new(),
+        addresses: Vec::new(),
+        known_addresses: BTreeSet::new(),
+        instances: BTreeSet::new(),
+        resolved_parts: Vec::new(),
+        resolved_wires: Vec::new(),
+        modules_used: BTreeSet::new(),
+    };
+    elaborator.run()
+}
+
+struct Elaborator<'a> {
+    file: &'a SystemFile,
+    registry: &'a Registry,
+    environment: &'a Environment,
+    overrides: &'a [InstanceOverride],
+    used: Vec<bool>,
+    builder: SystemBuilder,
+    clocks: BTreeMap<String, ClockId>,
+    /// Places by [`Origin`] number.
+    places: Vec<Option<Span>>,
+    problems: Diagnostics,
+    /// Ports of modules: full outer address to full inner address.
+    aliases: BTreeMap<String, String>,
+    /// Every address a wire can name, in the order of declaration.
+    addresses: Vec<String>,
+    /// The same, to look one up.
+    known_addresses: BTreeSet<String>,
+    /// Paths of component and module instances.
+    instances: BTreeSet<String>,
+    resolved_parts: Vec<ResolvedPart>,
+    resolved_wires: Vec<(String, Node)>,
+    modules_used: BTreeSet<&'a str>,
+}
+
+impl<'a> Elaborator<'a> {
+    fn run(mut self) -> Result<ElaboratedSystem, Diagnostics> {
+        let file = self.file;
+        self.read_clocks();
+        self.check_clock(&file.core);
+        for (name, _) in &file.modules {
+            if self.registry.get(&name.value).is_some() {
+                let message = format!("`{}` is the name of a component kind already", name.value);
+                self.problems.push(name.error(message));
+            }
+        }
+        let at = At {
+            prefix: String::new(),
+            clock: file.core.value.clone(),
+            stack: Vec::new(),
+        };
+        self.scope(&file.scope, &at, &Names::default(), &[]);
+        self.check_overrides();
+        if self.problems.has_errors() {
+            return Err(self.problems);
+        }
+        let simulation = std::mem::take(&mut self.builder)
+            .elaborate()
+            .map_err(|errors| self.locate(errors))?;
+        for warning in simulation.warnings() {
+            self.problems.push(Diagnostic::warning(warning));
+        }
+        for (name, _) in &file.modules {
+            if !self.modules_used.contains(name.value.as_str()) {
+                let message = format!("module `{}` is never used", name.value);
+                self.problems.push(name.blame(Diagnostic::warning(message)));
+            }
+        }
+        let clocks = file.clocks.iter();
+        Ok(ElaboratedSystem {
+            simulation,
+            resolved: ResolvedSystem {
+                summary: file.summary.clone(),
+                core: file.core.value.clone(),
+                clocks: clocks
+                    .map(|(name, node)| (name.value.clone(), node.clone()))
+                    .collect(),
+                parts: self.resolved_parts,
+                wires: self.resolved_wires,
+            },
+            core_clock: file.core.value.clone(),
+            summary: file.summary.clone(),
+            warnings: self.problems,
+        })
+    }
+
+    fn read_clocks(&mut self) {
+        for (name, node) in &self.file.clocks {
+            if let Some(frequency) = self.problems.take(from_node::<Frequency>(node)) {
+                let clock = self.builder.clock(&name.value, frequency);
+                self.clocks.insert(name.value.clone(), clock);
+            }
+        }
+    }
+
+    /// Whether there is a clock of this name; if not, the problem is recorded.
+    fn check_clock(&mut self, name: &Placed<String>) -> bool {
+        let clocks = &self.file.clocks;
+        let known = clocks.get(&name.value).is_some();
+        if !known {
+            let message = format!("there is no clock `{}`", name.value);
+            let hint = name_hint(&name.value, "clocks", clocks.names());
+            self.problems.push(name.error(message).hint(hint));
+        }
+        known
+    }
+
+    /// The number under which errors of the framework name a place.
+    fn origin(&mut self, place: &Placed<String>) -> Origin {
+        self.places.push(place.place.clone());
+        Origin(self.places.len() as u32 - 1)
+    }
+
+    /// Puts what the framework complains of where it was written.
+    fn locate(&self, errors: ElaborationErrors) -> Diagnostics {
+        let mut problems = Diagnostics::new();
+        let mut at_place: BTreeMap<(String, u32), usize> = BTreeMap::new();
+        for error in errors.0 {
+            let origin = error
+                .origin
+                .and_then(|Origin(number)| self.places[number as usize].clone());
+            if let Some(place) = &origin {
+                // A repeated part or wire has the same problem every time.
+                let place = (place.source.name().to_owned(), place.start);
+                let shown = at_place.entry(place).or_default();
+                *shown += 1;
+                if *shown > PROBLEMS_AT_A_PLACE {
+                    continue;
+                }
+            }
+            // Without an origin it is the clocks that do not go together.
+            let clocks = || self.file.clocks.iter().next().map(|(_, c)| c.span.clone());
+            problems.push(Diagnostic {
+                place: origin.or_else(clocks),
+                hint: error.hint,
+                ..Diagnostic::error(error.message)
+            });
+        }
+        problems
+    }
+}

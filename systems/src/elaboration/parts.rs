@@ -1,0 +1,207 @@
+//! Parts: the instances of components and modules.
+
+use warpweave_framework::connectable_names;
+use warpweave_params::{Diagnostic, Kind, Name, Node, Placed, Struct, from_node, name_hint};
+
+use super::address::Pattern;
+use super::resolved::ResolvedPart;
+use super::scope::{At, Names};
+use super::system_file::Scope;
+use super::{Elaborator, INSTANCES_MAX};
+
+/// Names by which overrides call something else.
+const RESERVED: [&str; 6] = [
+    "workload",
+    "params",
+    "limits",
+    "emulation",
+    "seed",
+    "energy",
+];
+
+impl<'a> Elaborator<'a> {
+    /// Makes every instance that an address names.
+    pub(super) fn part(
+        &mut self,
+        key: &Placed<String>,
+        value: &'a Node,
+        at: &At<'a>,
+        names: &Names,
+        counts: &[(&str, i64)],
+    ) {
+        let Some(pattern) = self.problems.take(Pattern::parse(&key.value, key)) else {
+            return;
+        };
+        if pattern.has_wildcard() {
+            let message = format!(
+                "`{}` names a part; `[*]` is for wires and overrides",
+                key.value
+            );
+            let problem = key.error(message).hint("repeat it with `for`");
+            return self.problems.push(problem);
+        }
+        for names in names.assignments(&pattern.variables(), counts) {
+            if self.instances.len() >= INSTANCES_MAX {
+                let message = format!("the system has more than {INSTANCES_MAX} parts");
+                return self.problems.push(key.error(message));
+            }
+            let evaluated = pattern.evaluate(&names.integers, key);
+            let Some(name) = self.problems.take(evaluated) else {
+                return;
+            };
+            let path = format!("{}{}", at.prefix, name.text());
+            let errors_before = self.problems.len();
+            self.instance(path, key, value, at, &names);
+            if self.problems.len() > errors_before {
+                // The other repetitions would say the same.
+                return;
+            }
+        }
+    }
+
+    fn instance(
+        &mut self,
+        path: String,
+        key: &Placed<String>,
+        value: &Node,
+        at: &At<'a>,
+        names: &Names,
+    ) {
+        if RESERVED.contains(&path.as_str()) {
+            let message = format!("a part cannot be called `{path}`: overrides use that name");
+            return self.problems.push(key.error(message));
+        }
+        if !self.instances.insert(path.clone()) {
+            let message = format!("two parts are called `{path}`");
+            return self.problems.push(key.error(message));
+        }
+        let mut node = value.clone();
+        if self.problems.take(names.resolve(&mut node)).is_none() {
+            return;
+        }
+        let Some(kind) = node.name().cloned() else {
+            let message = format!("expected a component or module, found {}", node.describe());
+            let problem = Diagnostic::error(message).at(&node.head_span());
+            return self
+                .problems
+                .push(problem.hint("write `Kind(field: value, ...)`"));
+        };
+        // A bare `Kind` is a kind without fields.
+        if matches!(node.kind, Kind::Name(_)) {
+            node.kind = Kind::Struct(Struct {
+                name: Some(kind.clone()),
+                fields: Vec::new(),
+            });
+        }
+        match self.file.modules.get(&kind.text) {
+            Some((name, module)) => {
+                let module = (name.value.as_str(), module);
+                self.module(&path, &kind, node, module, at, names);
+            }
+            None => self.component(path, key, node, at),
+        }
+    }
+
+    /// Expands a module under `path`.
+    fn module(
+        &mut self,
+        path: &str,
+        kind: &Name,
+        mut node: Node,
+        (name, scope): (&'a str, &'a Scope),
+        at: &At<'a>,
+        names: &Names,
+    ) {
+        self.modules_used.insert(name);
+        if at.stack.contains(&name) {
+            let chain = [&at.stack[..], &[name]].concat().join(" -> ");
+            let message = format!("module `{name}` contains itself: {chain}");
+            return self
+                .problems
+                .push(Diagnostic::error(message).at(&kind.span));
+        }
+        if !self.override_fields(path, &mut node, Some(scope)) {
+            return;
+        }
+        for field in node.fields() {
+            let given = &field.name.text;
+            if scope.params.get(given).is_none() {
+                let hint = name_hint(
+                    given,
+                    &format!("parameters of {name}"),
+                    scope.params.names(),
+                );
+                let message = format!("module {name} has no parameter `{given}`");
+                let problem = Diagnostic::error(message).at(&field.name.span);
+                return self.problems.push(problem.hint(hint));
+            }
+        }
+        let mut stack = at.stack.clone();
+        stack.push(name);
+        let inner = At {
+            prefix: format!("{path}."),
+            clock: at.clock.clone(),
+            stack,
+        };
+        self.scope(scope, &inner, names, node.fields());
+    }
+
+    fn component(&mut self, path: String, key: &Placed<String>, mut node: Node, at: &At<'a>) {
+        if !self.override_fields(&path, &mut node, None) {
+            return;
+        }
+        let clock_name = match take_field(&mut node, "clock") {
+            Some(clock) => {
+                let clock = self.problems.take(from_node::<Placed<String>>(&clock));
+                match clock {
+                    Some(clock) if self.check_clock(&clock) => clock.value,
+                    _ => return,
+                }
+            }
+            None => at.clock.clone(),
+        };
+        let Some(clock_id) = self.clocks.get(&clock_name).copied() else {
+            return;
+        };
+        if let Some(name) = node.name()
+            && self.registry.get(&name.text).is_none()
+        {
+            let kinds = self.registry.kinds().map(|kind| kind.name);
+            let known: Vec<_> = self.file.modules.names().chain(kinds).collect();
+            let hint = name_hint(&name.text, "modules and component kinds", known);
+            let message = format!("there is no module or component kind `{}`", name.text);
+            let problem = Diagnostic::error(message).at(&name.span);
+            return self.problems.push(problem.hint(hint));
+        }
+        let environment = self.environment.for_instance(&path);
+        let built = self.registry.build(&node, &environment);
+        let Some(mut built) = self.problems.take(built) else {
+            return;
+        };
+        for name in connectable_names(&mut *built.component) {
+            self.add_address(format!("{path}.{name}"));
+        }
+        let kind = node.name().map_or(String::new(), |name| name.text.clone());
+        let origin = self.origin(key);
+        self.builder
+            .add_boxed(path.clone(), &kind, clock_id, built.component, Some(origin));
+        self.resolved_parts.push(ResolvedPart {
+            path,
+            kind,
+            clock: clock_name,
+            description: node,
+            resolve: built.resolve,
+        });
+    }
+}
+
+fn take_field(node: &mut Node, name: &str) -> Option<Node> {
+    let Kind::Struct(value) = &mut node.kind else {
+        return None;
+    };
+    let at = value
+        .fields
+        .iter()
+        .position(|field| field.name.text == name)?;
+    Some(value.fields.remove(at).value)
+}

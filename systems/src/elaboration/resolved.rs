@@ -1,0 +1,98 @@
+//! The system as it was built, written as a flat system file.
+
+use warpweave_params::{Diagnostics, Field, Kind, Name, Node, Source, Span, Struct};
+
+/// Every clock, part and wire of an elaborated system. Writing it out takes longer than building
+/// the system, so that happens on request.
+pub struct ResolvedSystem {
+    pub(crate) summary: String,
+    pub(crate) core: String,
+    pub(crate) clocks: Vec<(String, Node)>,
+    pub(crate) parts: Vec<ResolvedPart>,
+    pub(crate) wires: Vec<(String, Node)>,
+}
+
+/// A component instance and the description it was built from.
+pub(crate) struct ResolvedPart {
+    pub(crate) path: String,
+    pub(crate) kind: String,
+    pub(crate) clock: String,
+    pub(crate) description: Node,
+    pub(crate) resolve: fn(&Node) -> Result<Node, Diagnostics>,
+}
+
+impl ResolvedSystem {
+    /// The system with every part, wire and default written out; itself a system file.
+    pub fn to_node(&self) -> Node {
+        let blank = Source::new("<resolved>", "").span(0, 0);
+        let parts = self
+            .parts
+            .iter()
+            .map(|part| (part.path.clone(), part.to_node()))
+            .collect();
+        let fields = vec![
+            field("summary", text(&self.summary, &blank), &blank),
+            field("clocks", map(self.clocks.clone(), &blank), &blank),
+            field("core", text(&self.core, &blank), &blank),
+            field("parts", map(parts, &blank), &blank),
+            field("wires", map(self.wires.clone(), &blank), &blank),
+        ];
+        structure("System", fields, &blank)
+    }
+}
+
+impl ResolvedSystem {
+    /// Path, kind and specification, with every default, of each part.
+    pub(crate) fn specifications(&self) -> impl Iterator<Item = (String, String, Node)> {
+        self.parts.iter().map(|part| {
+            let resolved = (part.resolve)(&part.description)
+                .expect("the component was built from this description");
+            (part.path.clone(), part.kind.clone(), resolved)
+        })
+    }
+}
+
+impl ResolvedPart {
+    fn to_node(&self) -> Node {
+        let resolved = (self.resolve)(&self.description)
+            .expect("the component was built from this description");
+        let span = resolved.span.clone();
+        let mut fields = match resolved.kind {
+            Kind::Struct(value) => value.fields,
+            // A kind without fields.
+            _ => Vec::new(),
+        };
+        fields.push(field("clock", text(&self.clock, &span), &span));
+        structure(&self.kind, fields, &span)
+    }
+}
+
+fn text(value: &str, span: &Span) -> Node {
+    Node::new(Kind::Text(value.to_owned()), span.clone())
+}
+
+fn map(entries: Vec<(String, Node)>, span: &Span) -> Node {
+    let entries = entries
+        .into_iter()
+        .map(|(key, value)| (text(&key, span), value))
+        .collect();
+    Node::new(Kind::Map(entries), span.clone())
+}
+
+fn field(name: &str, value: Node, span: &Span) -> Field {
+    Field {
+        name: Name {
+            text: name.to_owned(),
+            span: span.clone(),
+        },
+        value,
+    }
+}
+
+fn structure(name: &str, fields: Vec<Field>, span: &Span) -> Node {
+    let name = Some(Name {
+        text: name.to_owned(),
+        span: span.clone(),
+    });
+    Node::new(Kind::Struct(Struct { name, fields }), span.clone())
+}

@@ -1,0 +1,148 @@
+//! System files: clocks, parameters, modules, parts and wires, as written.
+//!
+//! ```ron
+//! System(
+//!     clocks: { "core": "1.4 GHz", "dram": "924 MHz" },
+//!     core: "core",                       // the clock that counts the cycles of a report
+//!     params: { "units": 4 },
+//!     modules: {
+//!         "Cluster": Module(
+//!             params: { "ways": 4 },      // defaults; `Cluster(ways: 8)` overrides
+//!             ports: { "noc": "l1.down" },
+//!             parts: { "l1": Cache(ways: "=ways", ...) },
+//!         ),
+//!     },
+//!     for: { "i": "=units" },             // `[i]` below runs over 0, 1, 2, 3
+//!     parts: {
+//!         "cluster[i]": Cluster(ways: 8),
+//!         "dram": Gddr5(clock: "dram", ...),
+//!     },
+//!     wires: {
+//!         "cluster[i].noc <-> crossbar.up[i]": (latency: 1),
+//!         "crossbar.down[*] <-> l2[*].up": (latency: 1),
+//!     },
+//! )
+//! ```
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Link, Width};
+use warpweave_params::{Diagnostic, Diagnostics, Entries, Node, Placed, from_named};
+
+/// A scope of parts and wires: the system itself or a module.
+#[derive(Deserialize)]
+#[serde(rename = "Module")]
+pub(crate) struct Scope {
+    /// Clock of the parts that name none; the clock of the enclosing scope if absent.
+    #[serde(default)]
+    pub(crate) clock: Option<Placed<String>>,
+    /// Parameters with their defaults, in order.
+    #[serde(default)]
+    pub(crate) params: Entries<Node>,
+    /// Index variables and their counts.
+    #[serde(default, rename = "for")]
+    pub(crate) repeats: Entries<Node>,
+    /// Name and description of each part.
+    #[serde(default)]
+    pub(crate) parts: Entries<Node>,
+    /// Both ends and the terms of each wire.
+    #[serde(default)]
+    pub(crate) wires: Entries<Node>,
+    /// Port name and the inner address it stands for; modules only.
+    #[serde(default)]
+    pub(crate) ports: Entries<Placed<String>>,
+}
+
+/// A system file.
+pub(crate) struct SystemFile {
+    pub(crate) summary: String,
+    pub(crate) clocks: Entries<Node>,
+    pub(crate) core: Placed<String>,
+    /// Reusable composites.
+    pub(crate) modules: Entries<Scope>,
+    pub(crate) scope: Scope,
+}
+
+/// What a system file holds: that of a scope, and what there is once only.
+#[derive(Deserialize)]
+struct System {
+    #[serde(default)]
+    summary: String,
+    clocks: Entries<Node>,
+    core: Placed<String>,
+    #[serde(default)]
+    modules: Entries<Scope>,
+    #[serde(default)]
+    clock: Option<Placed<String>>,
+    #[serde(default)]
+    params: Entries<Node>,
+    #[serde(default, rename = "for")]
+    repeats: Entries<Node>,
+    #[serde(default)]
+    parts: Entries<Node>,
+    #[serde(default)]
+    wires: Entries<Node>,
+}
+
+/// The terms of a wire in description files.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WireSpec {
+    latency: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    credit_latency: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    capacity: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    width: Option<WidthSpec>,
+}
+
+/// Width of a wire in description files.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum WidthSpec {
+    /// Messages per cycle.
+    Messages(u32),
+    /// Bytes per cycle.
+    Bytes(u32),
+}
+
+impl From<WireSpec> for Link {
+    fn from(spec: WireSpec) -> Self {
+        Self {
+            latency: spec.latency,
+            credit_latency: spec.credit_latency.unwrap_or(spec.latency),
+            capacity: spec.capacity,
+            width: match spec.width {
+                None => Width::Messages(1),
+                Some(WidthSpec::Messages(n)) => Width::Messages(n),
+                Some(WidthSpec::Bytes(n)) => Width::Bytes(n),
+            },
+        }
+    }
+}
+
+impl SystemFile {
+    /// Reads the tree of a system file.
+    pub(crate) fn read(node: &Node) -> Result<Self, Diagnostics> {
+        let system: System = from_named(node, "System")?;
+        if system.clocks.is_empty() {
+            return Err(Diagnostic::error("a system needs at least one clock")
+                .at(&node.head_span())
+                .hint("add `clocks: { \"core\": \"1 GHz\" }`")
+                .into());
+        }
+        Ok(Self {
+            summary: system.summary,
+            clocks: system.clocks,
+            core: system.core,
+            modules: system.modules,
+            scope: Scope {
+                clock: system.clock,
+                params: system.params,
+                repeats: system.repeats,
+                parts: system.parts,
+                wires: system.wires,
+                ports: Entries::default(),
+            },
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! Wires, and the ports of modules that they may end at.
+
+use std::collections::BTreeSet;
+
+use warpweave_framework::Link;
+use warpweave_params::{Node, Placed, from_node, nearest};
+
+use super::Elaborator;
+use super::address::Pattern;
+use super::scope::{At, Names};
+use super::system_file::WireSpec;
+
+impl Elaborator<'_> {
+    /// Makes the ports of a module that `outer` names stand for those that `inner` names.
+    pub(super) fn port(
+        &mut self,
+        outer: &Placed<String>,
+        inner: &Placed<String>,
+        at: &At<'_>,
+        names: &Names,
+        counts: &[(&str, i64)],
+    ) {
+        let patterns = (
+            self.problems.take(Pattern::parse(&outer.value, outer)),
+            self.problems.take(Pattern::parse(&inner.value, inner)),
+        );
+        let (Some(outer_pattern), Some(inner_pattern)) = patterns else {
+            return;
+        };
+        for names in names.assignments(&outer_pattern.variables(), counts) {
+            let ends = (
+                self.problems
+                    .take(outer_pattern.evaluate(&names.integers, outer)),
+                self.problems
+                    .take(inner_pattern.evaluate(&names.integers, inner)),
+            );
+            let (Some(outer_name), Some(inner_name)) = ends else {
+                return;
+            };
+            let from = format!("{}{}", at.prefix, outer_name.text());
+            let to = format!("{}{}", at.prefix, inner_name.text());
+            if !self.known_addresses.contains(&to) {
+                return self.unknown_address(&inner_name.text(), &at.prefix, inner);
+            }
+            self.add_address(from.clone());
+            self.aliases.insert(from, to);
+        }
+    }
+
+    pub(super) fn add_address(&mut self, address: String) {
+        self.known_addresses.insert(address.clone());
+        self.addresses.push(address);
+    }
+
+    fn unknown_address(&mut self, name: &str, prefix: &str, written: &Placed<String>) {
+        let known = self.addresses.iter().filter_map(|a| a.strip_prefix(prefix));
+        let hint = match nearest(name, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "ports are named `part.port`".to_owned(),
+        };
+        let problem = written.error(format!("`{name}` names no port"));
+        self.problems.push(problem.hint(hint));
+    }
+
+    /// Makes every wire that a pair of addresses names.
+    pub(super) fn wire(
+        &mut self,
+        ends: &Placed<String>,
+        terms: &Node,
+        at: &At<'_>,
+        names: &Names,
+        counts: &[(&str, i64)],
+    ) {
+        let Some((left, right)) = ends.value.split_once("<->") else {
+            let problem = ends.error(format!("`{}` does not say what it joins", ends.value));
+            return self
+                .problems
+                .push(problem.hint("write `part.port <-> part.port`"));
+        };
+        let patterns = (
+            self.problems.take(Pattern::parse(left, ends)),
+            self.problems.take(Pattern::parse(right, ends)),
+        );
+        let (Some(left), Some(right)) = patterns else {
+            return;
+        };
+        let used: BTreeSet<_> = left
+            .variables()
+            .union(&right.variables())
+            .cloned()
+            .collect();
+        for names in names.assignments(&used, counts) {
+            let mut terms = terms.clone();
+            if self.problems.take(names.resolve(&mut terms)).is_none() {
+                return;
+            }
+            let Some(spec) = self.problems.take(from_node::<WireSpec>(&terms)) else {
+                return;
+            };
+            let pair = (
+                self.problems.take(left.evaluate(&names.integers, ends)),
+                self.problems.take(right.evaluate(&names.integers, ends)),
+            );
+            let (Some(left), Some(right)) = pair else {
+                return;
+            };
+            let (lefts, rights) = (
+                self.expand(&left, &at.prefix),
+                self.expand(&right, &at.prefix),
+            );
+            if lefts.len() != rights.len() || lefts.is_empty() {
+                let problem = ends.error(format!(
+                    "`{}` names {} ports and `{}` names {}",
+                    left.text(),
+                    lefts.len(),
+                    right.text(),
+                    rights.len()
+                ));
+                let hint = "wildcards are joined one to one, in the order of their indices";
+                return self.problems.push(problem.hint(hint));
+            }
+            for (a, b) in lefts.into_iter().zip(rights) {
+                self.connect(&a, &b, spec, ends, &terms);
+            }
+        }
+    }
+
+    /// The full addresses that a pattern names; without wildcards the address itself, known or not.
+    fn expand(&self, pattern: &Pattern, prefix: &str) -> Vec<String> {
+        if !pattern.has_wildcard() {
+            return vec![format!("{prefix}{}", pattern.text())];
+        }
+        let mut found: Vec<(Vec<u64>, &String)> = self
+            .addresses
+            .iter()
+            .filter_map(|a| Some((pattern.matches(a.strip_prefix(prefix)?)?, a)))
+            .collect();
+        found.sort();
+        found
+            .into_iter()
+            .map(|(_, address)| address.clone())
+            .collect()
+    }
+
+    fn connect(&mut self, a: &str, b: &str, spec: WireSpec, ends: &Placed<String>, terms: &Node) {
+        let inner = |address: &str| {
+            let mut address = address.to_owned();
+            while let Some(next) = self.aliases.get(&address) {
+                address.clone_from(next);
+            }
+            address
+        };
+        let (a, b) = (inner(a), inner(b));
+        let origin = self.origin(ends);
+        self.builder
+            .connect_from(&a, &b, Link::from(spec), Some(origin));
+        self.resolved_wires
+            .push((format!("{a} <-> {b}"), terms.clone()));
+    }
+}

@@ -1,0 +1,39 @@
+//! What a buffer must hold when a program has ended.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Unexpected};
+use warpweave_inputs::Name;
+use warpweave_inputs::reference::Answer;
+use warpweave_params::Placed;
+
+/// What a buffer must hold on the host when the program has ended.
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    /// The buffer; it must have been copied to the host.
+    pub buffer: Name,
+    /// The right answer.
+    pub equals: Placed<Answer>,
+    /// How near the answer must come.
+    pub tolerance: Tolerance,
+}
+
+/// How near an answer must come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+pub enum Tolerance {
+    /// Bit for bit.
+    #[default]
+    Exact,
+    /// Within this fraction of the expected value.
+    Relative(#[serde(deserialize_with = "distance")] f64),
+    /// Within this distance of the expected value.
+    Absolute(#[serde(deserialize_with = "distance")] f64),
+}
+
+fn distance<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if number.is_finite() && number >= 0.0 {
+        return Ok(number);
+    }
+    let found = Unexpected::Float(number);
+    Err(D::Error::invalid_value(found, &"a tolerance of at least 0"))
+}

@@ -1,0 +1,313 @@
+//! The host in the middle of a program.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use warpweave_inputs::{Name, Value};
+use warpweave_params::{Diagnostic, Env, Placed};
+use warpweave_ptx::{DeviceMemory, EmulationOptions, LaunchConfig};
+use warpweave_trace::{Allocation, HostCommand, KernelTrace};
+
+use super::launch::{Shape, kernel_argument, shape};
+use super::{CheckResult, ExecuteError};
+use crate::host_program::HostProgram;
+use crate::host_program::answers;
+use crate::host_program::compare::compare;
+use crate::host_program::description::{Command, Expectation, Launch};
+use crate::host_program::inputs::{Buffer, ELEMENT_BYTES};
+
+/// Commands and rounds of loops a program may execute: more is a runaway loop.
+const STEPS_MAX: u64 = 1 << 22;
+
+/// A host and its device.
+pub(super) struct Host<'p> {
+    program: &'p HostProgram,
+    options: EmulationOptions,
+    memory: DeviceMemory,
+    /// Parameters and counters of the loops around.
+    env: Env,
+    /// The allocation each buffer points to.
+    pointers: Vec<usize>,
+    /// Device address of each allocation made for a buffer.
+    bases: Vec<u64>,
+    /// What was copied back, by buffer.
+    pub(super) images: BTreeMap<usize, Vec<u32>>,
+    pub(super) trace: Vec<HostCommand>,
+    pub(super) kernels: Vec<Arc<KernelTrace>>,
+    /// Whether something was launched since the host last waited.
+    running: bool,
+    steps: u64,
+}
+
+impl<'p> Host<'p> {
+    pub(super) fn new(program: &'p HostProgram, options: EmulationOptions) -> Self {
+        let mut memory = DeviceMemory::new();
+        let allocate = |buffer: &Buffer| memory.allocate(buffer.name.value.clone(), buffer.bytes());
+        let bases: Vec<u64> = program.buffers.iter().map(allocate).collect();
+        Self {
+            program,
+            options,
+            memory,
+            env: program.env.clone(),
+            pointers: (0..bases.len()).collect(),
+            bases,
+            images: BTreeMap::new(),
+            trace: Vec::new(),
+            kernels: Vec::new(),
+            running: false,
+            steps: 0,
+        }
+    }
+
+    /// Goes through the whole program.
+    pub(super) fn run(&mut self) -> Result<(), ExecuteError> {
+        self.commands(&self.program.commands)?;
+        self.wait();
+        Ok(())
+    }
+
+    /// Buffers first, then variables of the module.
+    pub(super) fn allocations(&self) -> Vec<Allocation> {
+        let convert = |allocation: &warpweave_ptx::Allocation| Allocation {
+            name: allocation.name.clone(),
+            base: allocation.base,
+            bytes: allocation.bytes,
+        };
+        self.memory.allocations().iter().map(convert).collect()
+    }
+
+    fn commands(&mut self, commands: &[Placed<Command>]) -> Result<(), ExecuteError> {
+        for command in commands {
+            self.step(command)?;
+            self.command(command)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a command or round, so that no loop runs forever.
+    fn step(&mut self, command: &Placed<Command>) -> Result<(), Diagnostic> {
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            let message = format!("stopped after {STEPS_MAX} host commands and rounds of loops");
+            let hint = "let the loops run fewer rounds";
+            return Err(command.error(message).hint(hint));
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &Placed<Command>) -> Result<(), ExecuteError> {
+        match &command.value {
+            Command::CopyToDevice(name) => self.copy_to_device(name)?,
+            Command::CopyToHost(name) => {
+                let buffer = self.program.buffer(name)?;
+                let length = self.program.buffers[buffer].length;
+                let words = self.read(buffer, length as u64 * ELEMENT_BYTES);
+                self.images.insert(buffer, words);
+            }
+            Command::Write {
+                buffer,
+                index,
+                value,
+            } => self.write(buffer, index, value)?,
+            Command::Swap(one, other) => {
+                let (one, other) = (self.program.buffer(one)?, self.program.buffer(other)?);
+                self.pointers.swap(one, other);
+            }
+            Command::Launch(launch) => self.launch(launch, command)?,
+            Command::Synchronize => {
+                self.trace.push(HostCommand::Synchronize);
+                self.running = false;
+            }
+            Command::Repeat {
+                times,
+                counter,
+                body,
+            } => {
+                let rounds = 0..=i64::MAX.into();
+                let times = times.integer(&self.env, "the number of rounds", rounds)?;
+                for round in 0..times as i64 {
+                    self.round(counter.as_ref(), round, command)?;
+                    self.commands(body)?;
+                }
+            }
+            Command::RepeatUntilZero {
+                flag,
+                counter,
+                at_most,
+                body,
+            } => {
+                let rounds = 0..=i64::MAX.into();
+                let at_most = at_most.integer(&self.env, "the limit of rounds", rounds)?;
+                let buffer = self.program.buffer(flag)?;
+                let mut rounds = 0..at_most as i64;
+                loop {
+                    let Some(round) = rounds.next() else {
+                        let message = format!(
+                            "`{}` is still not zero after {at_most} rounds, the limit of this loop",
+                            flag.value
+                        );
+                        return Err(command
+                            .error(message)
+                            .hint("raise `at_most`, or look for what keeps the flag set")
+                            .into());
+                    };
+                    self.round(counter.as_ref(), round, command)?;
+                    self.commands(body)?;
+                    if self.read(buffer, ELEMENT_BYTES) == [0] {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn round(
+        &mut self,
+        counter: Option<&Name>,
+        round: i64,
+        command: &Placed<Command>,
+    ) -> Result<(), Diagnostic> {
+        if let Some(counter) = counter {
+            self.env.set(&counter.value, round);
+        }
+        self.step(command)
+    }
+
+    /// Waits if anything may still run.
+    fn wait(&mut self) {
+        if std::mem::take(&mut self.running) {
+            self.trace.push(HostCommand::Synchronize);
+        }
+    }
+
+    fn copy_to_device(&mut self, name: &Name) -> Result<(), Diagnostic> {
+        let buffer = self.program.buffer(name)?;
+        if let Some(words) = self.images.remove(&buffer) {
+            self.store(buffer, 0, &words);
+            self.images.insert(buffer, words);
+        } else {
+            let words = self.program.buffers[buffer].initial(&self.program.graphs)?;
+            self.store(buffer, 0, &words);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, name: &Name, index: &Value, value: &Value) -> Result<(), Diagnostic> {
+        let buffer = self.program.buffer(name)?;
+        let target = &self.program.buffers[buffer];
+        let index = checked_index(target, index, &self.env)?;
+        let word = target.element.bits(value, &self.env, "the value")?;
+        self.store(buffer, index as u64 * ELEMENT_BYTES, &[word]);
+        Ok(())
+    }
+
+    /// Copies words to where a buffer points, after all that was launched.
+    fn store(&mut self, buffer: usize, offset: u64, words: &[u32]) {
+        self.wait();
+        let allocation = self.pointers[buffer];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.memory
+            .write(self.bases[allocation] + offset, &bytes)
+            .expect("buffers that swap have equal sizes and indices are checked");
+        self.trace.push(HostCommand::CopyToDevice {
+            allocation: allocation as u32,
+            offset,
+            bytes: bytes.len() as u64,
+        });
+    }
+
+    /// Copies the first bytes from where a buffer points, after all that was launched.
+    fn read(&mut self, buffer: usize, bytes: u64) -> Vec<u32> {
+        self.wait();
+        let allocation = self.pointers[buffer];
+        let data = self
+            .memory
+            .read(self.bases[allocation], bytes)
+            .expect("buffers that swap have equal sizes");
+        let (words, _) = data.as_chunks::<4>();
+        let words = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let allocation = allocation as u32;
+        self.trace.push(HostCommand::CopyToHost {
+            allocation,
+            offset: 0,
+            bytes,
+        });
+        words
+    }
+
+    fn launch(&mut self, launch: &Launch, command: &Placed<Command>) -> Result<(), ExecuteError> {
+        let Shape {
+            grid,
+            block,
+            dynamic_local_bytes,
+            stream,
+        } = shape(launch, &self.env)?;
+        let address = |name: &Name| Ok(self.bases[self.pointers[self.program.buffer(name)?]]);
+        let arguments = launch
+            .arguments
+            .iter()
+            .map(|argument| kernel_argument(&argument.value, &self.env, address))
+            .collect::<Result<Vec<_>, Diagnostic>>()?;
+        let config = LaunchConfig {
+            grid,
+            block,
+            dynamic_local_bytes,
+            args: &arguments,
+        };
+        let module = &self.program.module;
+        let result = warpweave_ptx::launch(
+            module,
+            &launch.kernel.value,
+            config,
+            &mut self.memory,
+            &self.options,
+        );
+        let trace = result.map_err(|source| {
+            let number = self.kernels.len();
+            let message = command.error(format!("launch {number} failed: {source}"));
+            ExecuteError::Launch {
+                message: Box::new(message),
+                source: Box::new(source),
+            }
+        })?;
+        let kernel = self.kernels.len() as u32;
+        self.kernels.push(Arc::new(trace));
+        self.trace.push(HostCommand::Launch { kernel, stream });
+        self.running = true;
+        Ok(())
+    }
+
+    /// How the buffer of an expectation compares.
+    pub(super) fn check(&self, expectation: &Expectation) -> Result<CheckResult, Diagnostic> {
+        let index = self.program.buffer(&expectation.buffer)?;
+        let target = &self.program.buffers[index];
+        let expected = answers::words(self.program, expectation)?;
+        let (passed, detail) = match self.images.get(&index) {
+            Some(found) => compare(target.element, found, &expected, expectation.tolerance),
+            None => (
+                false,
+                "never copied to the host: its copy is in a loop of no rounds".to_owned(),
+            ),
+        };
+        Ok(CheckResult {
+            buffer: target.name.value.clone(),
+            reference: expectation.equals.value.name().to_owned(),
+            passed,
+            detail,
+        })
+    }
+}
+
+/// The number of an element inside a buffer.
+pub(in crate::host_program) fn checked_index(
+    buffer: &Buffer,
+    index: &Value,
+    env: &Env,
+) -> Result<usize, Diagnostic> {
+    let what = format!(
+        "the index into buffer `{}` of {} elements",
+        buffer.name.value, buffer.length
+    );
+    Ok(index.integer(env, &what, 0..=buffer.length as i128 - 1)? as usize)
+}

@@ -1,0 +1,107 @@
+//! The numbers of a launch.
+
+use warpweave_inputs::{Name, Value};
+use warpweave_params::{Diagnostic, Env};
+use warpweave_ptx::{KernelArgument, ScalarType};
+
+use crate::host_program::description::{Argument, Launch};
+
+/// Work-groups a launch may have.
+const WORK_GROUPS_MAX: u64 = 1 << 24;
+/// Threads a work-group may have, along an axis and altogether.
+const THREADS_MAX: i128 = 1024;
+
+/// The shape of a launch, and where its work-groups go.
+pub(in crate::host_program) struct Shape {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) dynamic_local_bytes: u32,
+    pub(super) stream: u32,
+}
+
+/// Finds the shape of a launch and checks it against what hardware can do.
+pub(in crate::host_program) fn shape(launch: &Launch, env: &Env) -> Result<Shape, Diagnostic> {
+    let axes = |values: &[Value], what: &str, most: i128| -> Result<[u32; 3], Diagnostic> {
+        let mut axes = [1; 3];
+        if values.len() > 3 {
+            let message = format!("{what} has {} axes, at most 3 are possible", values.len());
+            return Err(launch.kernel.error(message));
+        }
+        for ((axis, value), letter) in axes.iter_mut().zip(values).zip(["x", "y", "z"]) {
+            *axis = value.integer(env, &format!("{what} along {letter}"), 1..=most)? as u32;
+        }
+        Ok(axes)
+    };
+    let grid = axes(&launch.grid, "the grid", u32::MAX.into())?;
+    let groups = grid
+        .iter()
+        .try_fold(1_u64, |product, &axis| product.checked_mul(axis.into()));
+    if groups.is_none_or(|groups| groups > WORK_GROUPS_MAX) {
+        let message = format!("a grid of {grid:?} has more than {WORK_GROUPS_MAX} work-groups");
+        return Err(at_first(&launch.grid, message).hint("let each work-group do more"));
+    }
+    let block = axes(&launch.block, "the block", THREADS_MAX)?;
+    let threads: u64 = block.iter().map(|&axis| u64::from(axis)).product();
+    if i128::from(threads) > THREADS_MAX {
+        let message = format!("a block of {block:?} has {threads} threads, at most {THREADS_MAX}");
+        return Err(at_first(&launch.block, format!("{message} are possible")));
+    }
+    let count = |value: &Value, what| value.integer(env, what, 0..=u32::MAX.into());
+    Ok(Shape {
+        grid,
+        block,
+        dynamic_local_bytes: count(&launch.dynamic_local_bytes, "the local memory in bytes")?
+            as u32,
+        stream: count(&launch.stream, "the stream")? as u32,
+    })
+}
+
+fn at_first(axes: &[Value], message: String) -> Diagnostic {
+    match axes.first() {
+        Some(axis) => axis.error(message),
+        None => Diagnostic::error(message),
+    }
+}
+
+/// The type of an argument that is a number, and the number.
+pub(in crate::host_program) fn scalar(argument: &Argument) -> Option<(ScalarType, &Value)> {
+    Some(match argument {
+        Argument::Buffer(_) => return None,
+        Argument::U8(value) => (ScalarType::U8, value),
+        Argument::U16(value) => (ScalarType::U16, value),
+        Argument::U32(value) => (ScalarType::U32, value),
+        Argument::U64(value) => (ScalarType::U64, value),
+        Argument::S32(value) => (ScalarType::S32, value),
+        Argument::S64(value) => (ScalarType::S64, value),
+        Argument::F32(value) => (ScalarType::F32, value),
+        Argument::F64(value) => (ScalarType::F64, value),
+    })
+}
+
+/// What a kernel gets for an argument, where buffers are at `address`.
+pub(in crate::host_program) fn kernel_argument(
+    argument: &Argument,
+    env: &Env,
+    address: impl FnOnce(&Name) -> Result<u64, Diagnostic>,
+) -> Result<KernelArgument, Diagnostic> {
+    let what = || {
+        let ty = scalar(argument).map_or(ScalarType::U64, |(ty, _)| ty);
+        format!("an argument of type {ty:?}")
+    };
+    let within = |value: &Value, min: i128, max: i128| value.integer(env, &what(), min..=max);
+    Ok(match argument {
+        Argument::Buffer(name) => KernelArgument::Pointer(address(name)?),
+        Argument::U8(n) => KernelArgument::U8(within(n, 0, u8::MAX.into())? as u8),
+        Argument::U16(n) => KernelArgument::U16(within(n, 0, u16::MAX.into())? as u16),
+        Argument::U32(n) => KernelArgument::U32(within(n, 0, u32::MAX.into())? as u32),
+        Argument::U64(n) => KernelArgument::U64(within(n, 0, u64::MAX.into())? as u64),
+        Argument::S32(n) => {
+            KernelArgument::S32(within(n, i32::MIN.into(), i32::MAX.into())? as i32)
+        }
+        Argument::S64(n) => {
+            KernelArgument::S64(within(n, i64::MIN.into(), i64::MAX.into())? as i64)
+        }
+        Argument::F32(x) => KernelArgument::F32(x.single(env, &what())?),
+        Argument::F64(x) => KernelArgument::F64(x.float(env)?),
+    })
+}

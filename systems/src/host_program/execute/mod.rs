@@ -1,0 +1,117 @@
+//! Executes a host program on the emulator and records what it did.
+//!
+//! `host.rs` goes through the commands, `launch.rs` finds the numbers of a launch. What the commands
+//! are and whether they fit together is settled before (`../description/`, `../check.rs`).
+
+mod host;
+mod launch;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use warpweave_params::Diagnostic;
+use warpweave_ptx::EmulationError;
+use warpweave_trace::{Program, TraceError};
+
+use self::host::Host;
+pub(super) use self::host::checked_index;
+pub(super) use self::launch::{kernel_argument, scalar, shape};
+use super::HostProgram;
+use super::emulation::EmulationSpec;
+
+/// What executing a host program gave.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    /// What the program did.
+    pub program: Arc<Program>,
+    /// Each expectation in order.
+    pub checks: Vec<CheckResult>,
+    /// Whether all expectations were met; `None` if there are none.
+    pub verified: Option<bool>,
+    /// Names of the kernels launched, each once, in the order of their first launch.
+    pub kernels: Vec<String>,
+    /// Bit patterns of the buffers copied to the host, by name, as last copied.
+    pub outputs: BTreeMap<String, Vec<u32>>,
+}
+
+/// How a buffer compares with a reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckResult {
+    /// The buffer.
+    pub buffer: String,
+    /// Name of the reference.
+    pub reference: String,
+    /// Whether the buffer is as expected.
+    pub passed: bool,
+    /// How well it compares, or the first differences.
+    pub detail: String,
+}
+
+/// Why a host program could not be executed to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecuteError {
+    /// The description asks for something impossible.
+    #[error("{0}")]
+    Description(Box<Diagnostic>),
+    /// A launch failed; the message names the place of the launch and of the instruction.
+    #[error("{message}")]
+    Launch {
+        /// The message.
+        message: Box<Diagnostic>,
+        /// What the emulator said.
+        source: Box<EmulationError>,
+    },
+    /// The trace contradicts itself.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+impl From<Diagnostic> for ExecuteError {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::Description(Box::new(diagnostic))
+    }
+}
+
+impl HostProgram {
+    /// Executes the program from freshly initialised memory.
+    ///
+    /// # Errors
+    /// [`ExecuteError`]; an expectation that is not met is no error but a result.
+    pub fn execute(&self, emulation: &EmulationSpec) -> Result<Executed, ExecuteError> {
+        let mut host = Host::new(self, emulation.options());
+        host.run()?;
+        let checks = self
+            .expectations
+            .iter()
+            .map(|expectation| host.check(expectation))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut kernels: Vec<String> = Vec::new();
+        for kernel in &host.kernels {
+            if !kernels.contains(&kernel.code.name) {
+                kernels.push(kernel.code.name.clone());
+            }
+        }
+        let allocations = host.allocations();
+        let outputs = host.images.into_iter();
+        let outputs = outputs
+            .map(|(at, words)| (self.buffers[at].name.value.clone(), words))
+            .collect();
+        let program = Program {
+            name: self.name.clone(),
+            allocations,
+            commands: host.trace,
+            kernels: host.kernels,
+            front_end: emulation.front_end(),
+        };
+        program.check()?;
+        let verified = (!checks.is_empty()).then(|| checks.iter().all(|check| check.passed));
+        Ok(Executed {
+            program: Arc::new(program),
+            checks,
+            verified,
+            kernels,
+            outputs,
+        })
+    }
+}

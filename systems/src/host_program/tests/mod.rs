@@ -1,0 +1,48 @@
+//! Programs as a whole: `workloads.rs` those of the repository, `programs.rs` small ones made in Rust,
+//! `refusals.rs` what is said of files that are wrong.
+
+mod programs;
+mod refusals;
+mod workloads;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use warpweave_inputs::reference::standard_references;
+use warpweave_params::{Diagnostics, Node, Source, parse, parse_from};
+
+use super::{EmulationOrder, EmulationSpec, Executed, HostProgram};
+
+/// A module without kernels.
+const EMPTY: &str = ".version 6.3\n.target sm_70\n.address_size 64\n";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/workloads")
+}
+
+fn overrides(sets: &[(&str, &str)]) -> BTreeMap<String, Node> {
+    let read = |&(name, text): &(&str, &str)| {
+        let source = Source::new(format!("--set workload.{name}"), text);
+        (name.to_owned(), parse_from(&source, 0).unwrap())
+    };
+    sets.iter().map(read).collect()
+}
+
+fn execute(program: &HostProgram, order: EmulationOrder) -> Executed {
+    let spec = EmulationSpec {
+        order,
+        resident_work_groups: 7,
+        quantum: 5,
+        ..Default::default()
+    };
+    program
+        .execute(&spec)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The program of a workload file in the folder of them all.
+fn read(source: &Arc<Source>, sets: &[(&str, &str)]) -> Result<HostProgram, Diagnostics> {
+    let node = parse(source)?;
+    HostProgram::from_node(&node, &folder(), &overrides(sets), &standard_references())
+}

@@ -1,0 +1,158 @@
+//! Checkpoints of a machine: the state of its system, and what it was built from, so that a file
+//! of another machine or program is refused naming the field that differs.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use warpweave_framework::{
+    Checkpoint, CheckpointError, Description, Difference, FileError, Parting, Subject, Tick,
+};
+use warpweave_params::{Kind, Node, to_ron};
+
+use super::Machine;
+use super::state_log::{LogPosition, StateLog};
+
+/// Why a machine could not be saved or resumed.
+#[derive(Debug, Error)]
+pub enum MachineCheckpointError {
+    /// The state of the system.
+    #[error(transparent)]
+    State(#[from] CheckpointError),
+    /// The file.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// What a file of a machine keeps beside the state of its system.
+#[derive(Serialize, Deserialize)]
+struct Beside {
+    patience: Option<u64>,
+    log: Option<LogPosition>,
+}
+
+impl Machine {
+    /// Writes everything needed to go on from here to `path`, whole or not at all. Returns the
+    /// size of the file.
+    ///
+    /// # Errors
+    /// When a component cannot be saved or the file not be written.
+    pub fn write_checkpoint(
+        &mut self,
+        path: &Path,
+        log: Option<&StateLog>,
+    ) -> Result<u64, MachineCheckpointError> {
+        let mut checkpoint = self.system.simulation.save()?;
+        checkpoint.details = self.description();
+        let beside = Beside {
+            patience: self.patience,
+            log: log.map(StateLog::position),
+        };
+        Ok(checkpoint.write(path, &beside)?)
+    }
+
+    /// Whether the machine can be saved at all.
+    ///
+    /// # Errors
+    /// The component that cannot.
+    pub fn check_checkpoint(&mut self) -> Result<(), CheckpointError> {
+        self.system.simulation.save().map(drop)
+    }
+
+    /// Whether another machine is built from the same program, seed and specifications.
+    ///
+    /// # Errors
+    /// The first difference, with `self` in the place of the checkpoint.
+    pub fn same_description(&self, other: &Self) -> Result<(), Difference> {
+        self.description().compare(&other.description())
+    }
+
+    /// Lets this machine and another of the same parts run on side by side until their states
+    /// differ; looks no further than core cycle `last`. The core cycle of the edge that parted
+    /// them is absent when they differ already.
+    ///
+    /// # Errors
+    /// When a component cannot be saved, or the machines consist of different parts.
+    pub fn parting(
+        &mut self,
+        other: &mut Self,
+        last: u64,
+    ) -> Result<Option<(Option<u64>, Parting)>, CheckpointError> {
+        let period = self.core_period();
+        let until = Tick(last.saturating_mul(period));
+        let (a, b) = (&mut self.system.simulation, &mut other.system.simulation);
+        let parting = Parting::find(a, b, until)?;
+        Ok(parting.map(|parting| (parting.tick.map(|tick| tick.0 / period), parting)))
+    }
+
+    /// Goes on from the checkpoint at `path` instead of from the start, and a state log with it.
+    ///
+    /// # Errors
+    /// When the file is no usable checkpoint, or one of another machine, program or seed.
+    pub fn resume(
+        &mut self,
+        path: &Path,
+        log: Option<&mut StateLog>,
+    ) -> Result<(), MachineCheckpointError> {
+        let (checkpoint, beside) = Checkpoint::read::<Beside>(path)?;
+        let details = checkpoint.details.compare(&self.description());
+        details.map_err(CheckpointError::OtherSystem)?;
+        self.system.simulation.load(&checkpoint)?;
+        self.patience = beside.patience;
+        if let Some(log) = log {
+            log.resume(beside.log.as_ref());
+        }
+        Ok(())
+    }
+
+    /// What the machine is built from: program, seed, and the specification of every part.
+    fn description(&self) -> Description {
+        let run = Subject {
+            name: "run".to_owned(),
+            kind: "scenario".to_owned(),
+            fields: vec![
+                ("seed".to_owned(), self.seed.to_string()),
+                ("program".to_owned(), self.program.name.clone()),
+                ("trace_hash".to_owned(), self.program.hash().to_string()),
+            ],
+        };
+        let parts = self.system.resolved.specifications();
+        let parts = parts.map(|(name, kind, specification)| {
+            let mut fields = Vec::new();
+            flatten(&specification, "", &mut fields);
+            Subject { name, kind, fields }
+        });
+        Description {
+            subjects: std::iter::once(run).chain(parts).collect(),
+        }
+    }
+}
+
+/// The single values of a specification with their paths.
+fn flatten(node: &Node, path: &str, fields: &mut Vec<(String, String)>) {
+    let join = |name: &str| {
+        if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}.{name}")
+        }
+    };
+    match &node.kind {
+        Kind::Struct(value) => {
+            if !path.is_empty()
+                && let Some(name) = &value.name
+            {
+                fields.push((path.to_owned(), name.text.clone()));
+            }
+            for field in &value.fields {
+                flatten(&field.value, &join(&field.name.text), fields);
+            }
+        }
+        Kind::Map(entries) => {
+            for (key, value) in entries {
+                flatten(value, &join(to_ron(key).trim()), fields);
+            }
+        }
+        _ => fields.push((path.to_owned(), to_ron(node).trim().to_owned())),
+    }
+}

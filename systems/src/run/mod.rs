@@ -1,0 +1,231 @@
+//! Running a scenario: emulate the program, build the machine, replay the program on it.
+//!
+//! A [`Machine`] is a system with its program loaded. `division.rs` divides it between threads,
+//! `results.rs` collects what it gave, `checkpoint.rs` saves it and `state_log.rs` hashes its state as
+//! it goes on.
+
+mod checkpoint;
+mod division;
+mod results;
+mod state_log;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use warpweave_components::checkers::check_protocols;
+use warpweave_components::host_driver::KernelTimes;
+use warpweave_framework::verify::Checks;
+use warpweave_framework::{
+    EngineOptions, Environment, Outcome, Registry, RunLimits, Simulation, Tick,
+};
+use warpweave_params::Diagnostics;
+use warpweave_trace::{FrontEnd, Program};
+
+pub use self::checkpoint::MachineCheckpointError;
+use self::division::DivisionPlan;
+pub use self::division::Threads;
+pub use self::results::{KernelResult, Simulated, Status};
+pub use self::state_log::{ReadLog, ReadLogError, StateLog};
+use crate::elaboration::{ElaboratedSystem, elaborate};
+use crate::energy::EnergyModel;
+use crate::host_program::{ExecuteError, Executed};
+use crate::scenario::{Limits, Scenario};
+
+/// Core cycles between two looks at the progress.
+const SLICE_CYCLES: u64 = 16_384;
+
+/// A system with its program loaded.
+pub struct Machine {
+    pub(crate) system: ElaboratedSystem,
+    pub(crate) program: Arc<Program>,
+    kernel_times: Arc<KernelTimes>,
+    pub(crate) limits: Limits,
+    pub(crate) seed: u64,
+    /// Ticks without a message after which a run counts as stuck, once they were extended.
+    pub(crate) patience: Option<u64>,
+    energy: Option<EnergyModel>,
+    /// Checkers on the wires, where asked for.
+    checks: Checks,
+    threads: Option<Threads>,
+    division: DivisionPlan,
+}
+
+/// How far a simulation has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Core cycles simulated.
+    pub cycle: u64,
+    /// Launches completed.
+    pub kernels_done: usize,
+    /// Launches of the program.
+    pub kernels: usize,
+}
+
+impl Scenario {
+    /// Runs the program functionally.
+    ///
+    /// # Errors
+    /// A program that cannot be run: bad accesses, endless loops, missing inputs.
+    pub fn emulate(&self) -> Result<Executed, ExecuteError> {
+        self.workload.execute(&self.emulation)
+    }
+
+    /// Builds the system and loads `program`.
+    ///
+    /// # Errors
+    /// Everything wrong with the system, each with its place.
+    pub fn machine(
+        &self,
+        registry: &Registry,
+        program: &Arc<Program>,
+    ) -> Result<Machine, Diagnostics> {
+        let kernel_times = Arc::new(KernelTimes::default());
+        let mut environment = Environment::new("", self.seed);
+        environment.provide(Arc::clone(program));
+        environment.provide(Arc::clone(&kernel_times));
+        let system = elaborate(&self.system, registry, &environment, &self.overrides)?;
+        if let Some(energy) = &self.energy {
+            energy.check(&system.simulation.statistics())?;
+        }
+        let mut machine = Machine {
+            system,
+            program: Arc::clone(program),
+            kernel_times,
+            limits: self.limits,
+            seed: self.seed,
+            patience: None,
+            energy: self.energy.clone(),
+            checks: Checks::new(),
+            threads: None,
+            division: DivisionPlan::default(),
+        };
+        if self.checks {
+            machine.check_protocols();
+        }
+        Ok(machine)
+    }
+
+    /// Builds the system without a program, to see whether it can be built.
+    ///
+    /// # Errors
+    /// As [`Scenario::machine`].
+    pub fn check(&self, registry: &Registry) -> Result<Machine, Diagnostics> {
+        let program = Program {
+            name: String::new(),
+            allocations: Vec::new(),
+            commands: Vec::new(),
+            kernels: Vec::new(),
+            front_end: FrontEnd::default(),
+        };
+        self.machine(registry, &Arc::new(program))
+    }
+}
+
+impl Machine {
+    /// The system as built.
+    pub fn system(&self) -> &ElaboratedSystem {
+        &self.system
+    }
+
+    /// Puts checkers on every memory and launch wire; returns how many. A violation fails the run.
+    pub fn check_protocols(&mut self) -> usize {
+        if self.checks.is_empty() {
+            self.checks = check_protocols(&mut self.system.simulation)
+                .expect("ports of the protocols come in bundles");
+        }
+        self.checks.len()
+    }
+
+    /// Messages that checkers have seen.
+    pub fn messages_checked(&self) -> u64 {
+        self.checks.seen()
+    }
+
+    /// Chooses how the engine works; results do not depend on it.
+    pub fn set_options(&mut self, options: EngineOptions) {
+        self.system.simulation.set_options(options);
+    }
+
+    /// The simulation itself, to be watched or stepped from outside.
+    pub fn simulation_mut(&mut self) -> &mut Simulation {
+        &mut self.system.simulation
+    }
+
+    /// Runs the program to its end, or to a limit. `progress` is called now and then; `interrupt`
+    /// stops the run when it becomes true.
+    pub fn simulate(
+        &mut self,
+        interrupt: &Arc<AtomicBool>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Simulated {
+        loop {
+            let slice = self.cycle().saturating_add(SLICE_CYCLES);
+            let status = self.advance(slice, interrupt);
+            progress(self.progress());
+            if let Some(status) = status {
+                return self.results(status);
+            }
+        }
+    }
+
+    /// Core cycles evaluated so far, or 0 before the first.
+    pub fn cycle(&self) -> u64 {
+        self.system.simulation.now().0 / self.core_period()
+    }
+
+    /// How far the simulation has come.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            cycle: self.cycle(),
+            kernels_done: self.kernel_times.to_vec().len(),
+            kernels: self.program.kernels.len(),
+        }
+    }
+
+    /// Runs on until core cycle `cycle` has been evaluated; returns how the run ended if it ended
+    /// before. In how many pieces a run advances never changes its results.
+    pub fn advance(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {
+        let period = self.core_period();
+        let ticks = |cycles: u64| cycles.saturating_mul(period);
+        let last = self.limits.cycles.map_or(u64::MAX, ticks);
+        let target = last.min(ticks(cycle));
+        loop {
+            self.divide_when_due();
+            let patience = self.patience.unwrap_or(ticks(self.limits.silent_cycles));
+            let until = target.min(ticks(self.division.next_look));
+            let outcome = self.system.simulation.run(&RunLimits {
+                until: Some(Tick(until)),
+                silence: Some(patience),
+                interrupt: Some(Arc::clone(interrupt)),
+            });
+            return match outcome {
+                Outcome::Limit if until == last => Some(Status::Limit),
+                Outcome::Limit if until < target => continue,
+                Outcome::Limit => None,
+                Outcome::Done => {
+                    let checked = self.checks.finish();
+                    Some(checked.map_or_else(Status::Failed, |()| Status::Done))
+                }
+                // Nobody waits for anybody: a long copy or computation, not a standstill.
+                Outcome::Livelock(report)
+                    if report.waits.is_empty() && report.occupied.is_empty() =>
+                {
+                    self.patience = Some(patience.saturating_mul(2));
+                    continue;
+                }
+                Outcome::Deadlock(report) | Outcome::Livelock(report) => {
+                    Some(Status::Deadlock(report.to_string()))
+                }
+                Outcome::Failed(message) => Some(Status::Failed(message)),
+                Outcome::Interrupted => Some(Status::Interrupted),
+            };
+        }
+    }
+
+    /// Ticks per cycle of the core clock.
+    pub fn core_period(&self) -> u64 {
+        let core = self.system.simulation.clock(&self.system.core_clock);
+        let core = core.expect("elaboration checked the core clock");
+        self.system.simulation.time().period(core)
+    }
+}

@@ -1,0 +1,220 @@
+//! What a run gave, collected from a machine by the roles that statistics of its parts play.
+
+use warpweave_components::roles;
+use warpweave_framework::{InstanceStatistics, Reason, Role, Tick, Value};
+
+use super::Machine;
+use crate::energy::EnergyReport;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Status {
+    /// The whole program ran.
+    Done,
+    /// Nothing could move any more, or nothing useful did; with the report.
+    Deadlock(String),
+    /// A limit of the scenario was reached.
+    Limit,
+    /// The program computed something else than expected.
+    Mismatch,
+    /// A component found the model violated; with its words.
+    Failed(String),
+    /// Stopped from outside.
+    Interrupted,
+}
+
+impl Status {
+    /// Name in reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Deadlock(_) => "deadlock",
+            Self::Limit => "limit",
+            Self::Mismatch => "mismatch",
+            Self::Failed(_) => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// What there is to say beyond the name.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Self::Deadlock(text) | Self::Failed(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// One launch of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelResult {
+    /// Number of the launch.
+    pub number: u32,
+    /// Name of the kernel.
+    pub name: String,
+    /// Work-groups in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a work-group in x, y, z.
+    pub block: [u32; 3],
+    /// Core cycle of the launch, if it happened.
+    pub launched: Option<u64>,
+    /// Core cycle of the completion, if it happened.
+    pub completed: Option<u64>,
+    /// Wavefront instructions of the launch.
+    pub wavefront_instructions: u64,
+    /// Thread instructions of the launch.
+    pub thread_instructions: u64,
+}
+
+impl KernelResult {
+    /// Core cycles from launch to completion.
+    pub fn cycles(&self) -> Option<u64> {
+        Some(self.completed? - self.launched?)
+    }
+}
+
+/// What a simulation gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulated {
+    /// How it ended; [`Status::Mismatch`] is for the caller, who knows the checks.
+    pub status: Status,
+    /// Core cycles from the first launch to the last completion (or to the end of the run, when
+    /// launches are incomplete).
+    pub cycles: u64,
+    /// Simulated seconds of the whole run.
+    pub seconds: f64,
+    /// Wavefront instructions issued; see [`roles::WAVEFRONT_INSTRUCTIONS`].
+    pub wavefront_instructions: u64,
+    /// Thread instructions issued.
+    pub thread_instructions: u64,
+    /// Part of the machine's wavefront slots that held a wavefront, over the whole run; `None` where
+    /// nothing reports any.
+    pub occupancy: Option<f64>,
+    /// Every launch in order.
+    pub kernels: Vec<KernelResult>,
+    /// What the run cost; `None` without coefficients.
+    pub energy: Option<EnergyReport>,
+    /// Statistics of every instance.
+    pub statistics: Vec<InstanceStatistics>,
+    /// Per instance: path, kind, cycles by reason in the order of [`Reason::ALL`].
+    pub activity: Vec<(String, String, [u64; Reason::ALL.len()])>,
+    /// Name of the core clock.
+    pub core_clock: String,
+    /// Messages sent through channels.
+    pub messages: u64,
+}
+
+impl Simulated {
+    /// Wavefront instructions per core cycle.
+    pub fn ipc(&self) -> f64 {
+        if self.cycles == 0 {
+            0.0
+        } else {
+            self.wavefront_instructions as f64 / self.cycles as f64
+        }
+    }
+}
+
+impl Machine {
+    /// What the simulation gave up to now, if it ended with `status`.
+    pub fn results(&self, status: Status) -> Simulated {
+        let simulation = &self.system.simulation;
+        let period = self.core_period();
+        let kernels = self.kernel_results();
+        let cycles = self.kernel_cycles(&kernels);
+        let statistics = simulation.statistics();
+        let activity = simulation
+            .instances()
+            .enumerate()
+            .map(|(i, (path, kind))| (path.to_owned(), kind.to_owned(), simulation.activity(i)))
+            .collect();
+        let energy = self.energy.as_ref().map(|energy| {
+            let seconds = simulation.time().seconds(Tick(cycles * period));
+            energy.report(&statistics, seconds)
+        });
+        Simulated {
+            status: self.checked(status, &statistics),
+            cycles,
+            energy,
+            seconds: simulation.time().seconds(simulation.now()),
+            wavefront_instructions: sum(&statistics, roles::WAVEFRONT_INSTRUCTIONS),
+            thread_instructions: sum(&statistics, roles::THREAD_INSTRUCTIONS),
+            occupancy: share(&statistics, roles::OCCUPANCY),
+            kernels,
+            statistics,
+            activity,
+            core_clock: self.system.core_clock.clone(),
+            messages: simulation.messages(),
+        }
+    }
+
+    /// A run is not done before every instruction of the program was issued, and once only.
+    fn checked(&self, status: Status, statistics: &[InstanceStatistics]) -> Status {
+        let kernels = self.program.kernels.iter();
+        let expected: u64 = kernels.map(|k| k.wavefront_instructions()).sum();
+        let issued = sum(statistics, roles::WAVEFRONT_INSTRUCTIONS);
+        if status != Status::Done || issued == expected {
+            return status;
+        }
+        Status::Failed(format!(
+            "the compute units issued {issued} wavefront instructions, the program has \
+             {expected}: every work-group must run exactly once"
+        ))
+    }
+
+    fn kernel_results(&self) -> Vec<KernelResult> {
+        let times = self.kernel_times.to_vec();
+        let kernels = self.program.kernels.iter().enumerate();
+        kernels
+            .map(|(number, kernel)| {
+                let time = times.iter().find(|t| t.kernel as usize == number);
+                let counts = kernel.counts();
+                KernelResult {
+                    number: number as u32,
+                    name: kernel.code.name.clone(),
+                    grid: kernel.grid,
+                    block: kernel.block,
+                    launched: time.map(|t| t.launched),
+                    completed: time.map(|t| t.completed),
+                    wavefront_instructions: counts.instructions,
+                    thread_instructions: counts.thread_instructions,
+                }
+            })
+            .collect()
+    }
+
+    /// Core cycles from the first launch to the last completion, or to now when one is missing.
+    fn kernel_cycles(&self, kernels: &[KernelResult]) -> u64 {
+        let Some(first) = kernels.iter().filter_map(|k| k.launched).min() else {
+            return 0;
+        };
+        let completions: Option<Vec<u64>> = kernels.iter().map(|k| k.completed).collect();
+        let last = completions.and_then(|all| all.into_iter().max());
+        last.unwrap_or_else(|| self.cycle()) - first
+    }
+}
+
+/// The sum of the counters that play a role.
+fn sum(statistics: &[InstanceStatistics], role: Role) -> u64 {
+    let values = statistics
+        .iter()
+        .flat_map(|instance| instance.playing(role));
+    let counts = values.map(|value| match value {
+        Value::Counter(count) => *count,
+        _ => 0,
+    });
+    counts.sum()
+}
+
+/// The parts of the ratios that play a role over their wholes, if there are any.
+fn share(statistics: &[InstanceStatistics], role: Role) -> Option<f64> {
+    let values = statistics
+        .iter()
+        .flat_map(|instance| instance.playing(role));
+    let ratios = values.filter_map(|value| match value {
+        Value::Ratio { part, whole } => Some((*part, *whole)),
+        _ => None,
+    });
+    let (part, whole) = ratios.fold((0, 0), |(p, w), (part, whole)| (p + part, w + whole));
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

@@ -1,0 +1,183 @@
+//! Scenario files: a system, a workload, overrides and limits.
+//!
+//! ```ron
+//! Scenario(
+//!     summary: "BFS on a real graph",
+//!     system: "systems/gtx480.ron",          // relative to this file
+//!     workload: "workloads/bfs.ron",
+//!     seed: 1,
+//!     overrides: { "unit[*].l1.ways": 8, "params.channels": 4, "workload.block": 128 },
+//!     limits: (cycles: 50000000),
+//!     energy: "energy/gtx480.ron",           // optional: what events and time cost
+//!     checks: true,                          // protocol checkers on every wire; absent: none
+//!     emulation: (order: Linear, ...),
+//! )
+//! ```
+//!
+//! An override path is an instance path with wildcards and a field path, `params.` and a parameter
+//! of the system, or `workload.` and a parameter of the workload; on the command line also
+//! `seed`, `energy`, `limits.…` and `emulation.…` of the scenario itself. Overrides of the command line come
+//! after those of the file.
+//!
+//! `files.rs` reads the files that a scenario names, `overrides.rs` sorts the overrides out.
+
+mod files;
+mod overrides;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use warpweave_inputs::reference::standard_references;
+use warpweave_params::{Diagnostics, Entries, Node, Placed, from_named};
+
+use self::files::{read_named, read_scenario};
+use self::overrides::{Overrides, RawOverride};
+use crate::elaboration::InstanceOverride;
+use crate::elaboration::system_file::SystemFile;
+use crate::energy::EnergyModel;
+use crate::host_program::{EmulationSpec, HostProgram};
+
+/// A scenario with its files read and checked one by one.
+pub struct Scenario {
+    /// Path of the scenario file, as given.
+    pub path: PathBuf,
+    /// Text of the scenario file.
+    pub text: String,
+    /// One sentence.
+    pub summary: String,
+    /// Path of the system file.
+    pub system_path: PathBuf,
+    /// Path of the workload file.
+    pub workload_path: PathBuf,
+    /// Seed of everything random in the system.
+    pub seed: u64,
+    /// When to give up.
+    pub limits: Limits,
+    /// How the program is emulated.
+    pub emulation: EmulationSpec,
+    /// What events and time cost; `None`: energy is not reported.
+    pub energy: Option<EnergyModel>,
+    /// Whether protocol checkers watch every memory and launch wire.
+    pub checks: bool,
+    /// Overrides of the command line, as given.
+    pub sets: Vec<String>,
+    pub(crate) system: SystemFile,
+    pub(crate) workload: HostProgram,
+    pub(crate) overrides: Vec<InstanceOverride>,
+}
+
+/// When to give up a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Core cycles; absent: none.
+    #[serde(default)]
+    pub cycles: Option<u64>,
+    /// Core cycles without any message after which the run counts as stuck.
+    #[serde(default = "Limits::default_silence")]
+    pub silent_cycles: u64,
+}
+
+impl Limits {
+    fn default_silence() -> u64 {
+        1_000_000
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            cycles: None,
+            silent_cycles: Self::default_silence(),
+        }
+    }
+}
+
+/// A scenario file.
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    summary: String,
+    system: Placed<PathBuf>,
+    workload: Placed<PathBuf>,
+    #[serde(default = "File::default_seed")]
+    seed: u64,
+    #[serde(default)]
+    overrides: Entries<Node>,
+    #[serde(default)]
+    limits: Limits,
+    #[serde(default)]
+    emulation: EmulationSpec,
+    #[serde(default)]
+    energy: Option<Placed<PathBuf>>,
+    #[serde(default)]
+    checks: bool,
+}
+
+impl File {
+    fn default_seed() -> u64 {
+        1
+    }
+}
+
+impl Scenario {
+    /// Reads the scenario at `path`, the files it names, and the overrides `sets` (`path=value`).
+    ///
+    /// # Errors
+    /// Everything wrong with any of them, each with its place.
+    pub fn load(path: &Path, sets: &[String]) -> Result<Self, Diagnostics> {
+        let (source, mut node) = read_scenario(path)?;
+        let mut problems = Diagnostics::new();
+        let from_sets = overrides::of_command_line(sets, &mut node, &mut problems);
+        let file = problems.take(from_named::<File>(&node, "Scenario"));
+        let Some(file) = file else {
+            return Err(problems);
+        };
+        let from_file = file.overrides.into_iter().map(RawOverride::of_entry);
+        let overrides = Overrides::sort_out(from_file.chain(from_sets));
+
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut part = |name: &Placed<PathBuf>| {
+            let path = folder.join(&name.value);
+            let read = read_named(&path, name);
+            (path, problems.take(read))
+        };
+        let (system_path, system) = part(&file.system);
+        let (workload_path, workload) = part(&file.workload);
+        let energy = file.energy.as_ref().map(|name| part(name).1);
+
+        let system = system.and_then(|node| {
+            let mut system = problems.take(SystemFile::read(&node))?;
+            overrides::set_params(&mut system, overrides.params, &mut problems);
+            Some(system)
+        });
+        let workload = workload.and_then(|node| {
+            let folder = workload_path.parent().unwrap_or(Path::new(""));
+            let references = standard_references();
+            let read = HostProgram::from_node(&node, folder, &overrides.workload, &references);
+            problems.take(read)
+        });
+        let energy = energy
+            .flatten()
+            .and_then(|node| problems.take(EnergyModel::read(&node)));
+        match (system, workload) {
+            (Some(system), Some(workload)) if !problems.has_errors() => Ok(Self {
+                path: path.to_owned(),
+                text: source.text().to_owned(),
+                summary: file.summary,
+                system_path,
+                workload_path,
+                seed: file.seed,
+                limits: file.limits,
+                emulation: file.emulation,
+                energy,
+                checks: file.checks,
+                sets: sets.to_vec(),
+                system,
+                workload,
+                overrides: overrides.instances,
+            }),
+            _ => Err(problems),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Overrides: where they come from, and what they are for.
+
+use std::collections::BTreeMap;
+
+use warpweave_params::{
+    Absent, Diagnostic, Diagnostics, Field, Kind, Name, Node, Override, Placed, Source, Span,
+    Struct, name_hint, parse_from,
+};
+
+use crate::elaboration::InstanceOverride;
+use crate::elaboration::system_file::SystemFile;
+
+/// An override before it is known what it addresses.
+pub(super) struct RawOverride {
+    path: String,
+    place: Span,
+    value: Node,
+}
+
+/// Overrides by what they address, in the order given.
+#[derive(Default)]
+pub(super) struct Overrides {
+    /// Parameters of the system.
+    pub(super) params: Vec<(Placed<String>, Node)>,
+    /// Parameters of the workload.
+    pub(super) workload: BTreeMap<String, Node>,
+    /// Fields of instances.
+    pub(super) instances: Vec<InstanceOverride>,
+}
+
+impl RawOverride {
+    /// One of a scenario file.
+    pub(super) fn of_entry((path, value): (Placed<String>, Node)) -> Self {
+        Self {
+            path: path.value,
+            place: path.place.unwrap_or_else(|| value.span.clone()),
+            value,
+        }
+    }
+
+    /// `path=value` of the command line; the equals sign of the override is the first one.
+    fn of_set(text: &str) -> Result<Self, Diagnostics> {
+        let source = Source::new(format!("--set {text}"), text);
+        let Some(equals) = text.find('=').filter(|at| !text[..*at].trim().is_empty()) else {
+            let place = source.span(0, text.len());
+            return Err(Diagnostic::error("an override is `path=value`")
+                .at(&place)
+                .hint("such as `l1.ways=8` or `cluster[*].cu[0].scheduler=Gto`")
+                .into());
+        };
+        let value = parse_from(&source, equals + 1)?;
+        let path = text[..equals].trim().to_owned();
+        Ok(Self {
+            path,
+            place: source.span(0, equals),
+            value,
+        })
+    }
+
+    /// Whether it sets something of the scenario itself.
+    fn is_of_scenario(&self) -> bool {
+        matches!(
+            self.path.split('.').next(),
+            Some("seed" | "limits" | "emulation" | "energy")
+        )
+    }
+}
+
+impl Overrides {
+    pub(super) fn sort_out(all: impl Iterator<Item = RawOverride>) -> Self {
+        let mut sorted = Self::default();
+        for RawOverride { path, place, value } in all {
+            if let Some(name) = path.strip_prefix("workload.") {
+                let value = Node::new(value.kind, place);
+                sorted.workload.insert(name.to_owned(), value);
+            } else if let Some(name) = path.strip_prefix("params.") {
+                let name = Placed::at(name.to_owned(), &place);
+                sorted.params.push((name, value));
+            } else {
+                let replacement = InstanceOverride { path, place, value };
+                sorted.instances.push(replacement);
+            }
+        }
+        sorted
+    }
+}
+
+/// Reads the overrides of the command line. Those of the scenario itself are applied to it at once,
+/// the others come back.
+pub(super) fn of_command_line(
+    sets: &[String],
+    scenario: &mut Node,
+    problems: &mut Diagnostics,
+) -> Vec<RawOverride> {
+    let mut read = Vec::new();
+    for set in sets {
+        read.extend(problems.take(RawOverride::of_set(set)));
+    }
+    refuse_repeats(&read, problems);
+    let (own, others): (Vec<_>, Vec<_>) = read.into_iter().partition(RawOverride::is_of_scenario);
+    for RawOverride { path, place, value } in own {
+        let applied = Override::of_value(&path, &place, value).and_then(|replacement| {
+            ensure_struct(scenario, path.split('.').next().unwrap_or_default());
+            let applied = replacement.apply(scenario, Absent::Insert);
+            applied.map_err(Diagnostics::from)
+        });
+        problems.take(applied);
+    }
+    others
+}
+
+/// Gives parameters of the system other defaults.
+pub(super) fn set_params(
+    file: &mut SystemFile,
+    params: Vec<(Placed<String>, Node)>,
+    problems: &mut Diagnostics,
+) {
+    for (name, value) in params {
+        let declared = &mut file.scope.params;
+        if let Some((_, default)) = declared.get_mut(&name.value) {
+            *default = value;
+            continue;
+        }
+        let hint = name_hint(&name.value, "parameters of the system", declared.names());
+        let message = format!("the system has no parameter `{}`", name.value);
+        problems.push(name.error(message).hint(hint));
+    }
+}
+
+fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
+    let mut first: BTreeMap<String, &Span> = BTreeMap::new();
+    for o in overrides {
+        let plain: String = o.path.chars().filter(|c| !c.is_whitespace()).collect();
+        if let Some(earlier) = first.get(&plain) {
+            problems.push(
+                Diagnostic::error(format!("`{plain}` is set twice"))
+                    .at(&o.place)
+                    .related("first set here", earlier)
+                    .hint("keep one of the two"),
+            );
+        } else {
+            first.insert(plain, &o.place);
+        }
+    }
+}
+
+/// Adds an empty `field: ()` to a struct that leaves it out, so that parts of it can be set.
+fn ensure_struct(node: &mut Node, field: &str) {
+    if matches!(field, "seed" | "energy") || node.field(field).is_some() {
+        return;
+    }
+    let span = node.head_span();
+    if let Kind::Struct(value) = &mut node.kind {
+        value.fields.push(Field {
+            name: Name {
+                text: field.to_owned(),
+                span: span.clone(),
+            },
+            value: Node::new(
+                Kind::Struct(Struct {
+                    name: None,
+                    fields: Vec::new(),
+                }),
+                span,
+            ),
+        });
+    }
+}

@@ -1,0 +1,11 @@
+//! The machines compute what their description says: latencies add up to the cycle, bandwidths
+//! reach what queues and timing allow, and what enters a component leaves it.
+
+mod bandwidth;
+mod coalescing;
+mod conservation;
+mod energy;
+mod harness;
+mod issue_rate;
+mod latency;
+mod vector_add;
