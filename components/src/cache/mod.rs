@@ -279,7 +279,7 @@ impl Cache {
             + spec.banks.map_or(1, |banks| banks.requests_per_cycle) as usize;
         let in_flight = (spec.mshr_entries + spec.pass_entries) as usize;
         Ok(Self {
-            level: spec.level.into(),
+            level: (&spec.level).into(),
             full: full_line(spec.line_bytes),
             sector_words: full_line(spec.sector()),
             offset_mask: u64::from(spec.line_bytes) - 1,

@@ -13,6 +13,21 @@ use super::victim_cache::Victim;
 use super::{Cache, is_clean, modifies, stores};
 use crate::memory::{MemRequest, MemResponse, RequestKind, flags};
 
+/// A request that was accepted.
+#[derive(Clone, Copy, Debug)]
+struct Accepted<'a> {
+    request: &'a MemRequest,
+    access: Access,
+    now: Cycle,
+}
+
+impl<'a> Accepted<'a> {
+    /// What policies hear of it.
+    fn look_up(&self, slot: Option<Slot>) -> LookUp<'a> {
+        self.access.look_up(self.request, slot)
+    }
+}
+
 /// How a request joins an MSHR.
 #[derive(Clone, Copy, Debug)]
 struct Role {
@@ -43,24 +58,29 @@ impl Cache {
         action: Action,
         now: Cycle,
     ) {
+        let accepted = &Accepted {
+            request,
+            access,
+            now,
+        };
         let kind = request.kind;
         if self.spec.banks.is_some() {
             self.occupy_bank(access.set, now);
         }
         if !self.policies.is_empty() && !matches!(action, Action::Pass(_) | Action::Ignore) {
-            self.tell_access(request, access, action);
+            self.tell_access(accepted, action);
         }
         match action {
             Action::Hit(slot) => {
                 self.stats.count(kind, Outcome::Hit);
                 self.tags.touch(slot);
-                self.answer_hit(request, access, slot, 0, now);
+                self.answer_hit(accepted, slot, 0);
             }
             Action::WriteNew(slot) => {
                 self.stats.count(kind, Outcome::Miss);
                 self.evict(slot, now);
                 self.tags.occupy(slot, access.line);
-                self.answer_hit(request, access, slot, 0, now);
+                self.answer_hit(accepted, slot, 0);
             }
             Action::Join(mshr, wanted) => {
                 self.stats.count(kind, Outcome::HitReserved);
@@ -72,22 +92,22 @@ impl Cache {
                     self.ask(mshr, request, wanted, 0, now);
                 }
                 let role = Role::joins(wanted);
-                self.join(mshr, request, access, now, role);
+                self.join(mshr, accepted, role);
             }
             Action::FetchRest(slot, plan) => {
                 self.stats.count(kind, Outcome::Miss);
                 self.stats.partial_misses += 1;
                 self.tags.touch(slot);
-                self.fetch(request, access, Some(slot), plan, now);
+                self.fetch(accepted, Some(slot), plan);
             }
             Action::Fetch(slot, plan) => {
                 self.stats.count(kind, Outcome::Miss);
                 self.reserve(slot, access, now);
-                self.fetch(request, access, slot, plan, now);
+                self.fetch(accepted, slot, plan);
             }
-            Action::Restore(slot, plan) => self.restore(request, access, slot, plan, now),
-            Action::Through(through) => self.store_through(request, access, through, now),
-            Action::Pass(effect) => self.pass(request, access, effect, now),
+            Action::Restore(slot, plan) => self.restore(accepted, slot, plan),
+            Action::Through(through) => self.store_through(accepted, through),
+            Action::Pass(effect) => self.pass(accepted, effect),
             Action::Ignore => self.stats.count(kind, Outcome::Hit),
         }
     }
@@ -99,14 +119,10 @@ impl Cache {
         }
     }
 
-    fn tell_access(&mut self, request: &MemRequest, access: Access, action: Action) {
-        let slot = self.tags.find_in(access.set, access.line);
-        let event = LookUp {
-            request,
-            line: access.line,
-            words: access.words,
-            slot,
-        };
+    fn tell_access(&mut self, accepted: &Accepted<'_>, action: Action) {
+        let Access { set, line, .. } = accepted.access;
+        let slot = self.tags.find_in(set, line);
+        let event = accepted.look_up(slot);
         self.policies
             .on_access(&event, matches!(action, Action::Hit(_)));
         if let Action::Fetch(_, plan)
@@ -121,14 +137,12 @@ impl Cache {
     /// Serves a request from its line, `extra` cycles later than usual, and puts the answer into the
     /// hit pipeline.
     #[inline]
-    fn answer_hit(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        slot: Slot,
-        extra: u32,
-        now: Cycle,
-    ) {
+    fn answer_hit(&mut self, accepted: &Accepted<'_>, slot: Slot, extra: u32) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let state = self.tags.state_mut(slot);
         if modifies(request.kind) {
             state.valid |= access.words;
@@ -149,7 +163,7 @@ impl Cache {
             ..request.answer(self.level)
         };
         if !self.policies.is_empty() {
-            self.tell_response(request, access, slot, &mut response);
+            self.tell_response(accepted, slot, &mut response);
         }
         let turn = now + Cycle::from(self.latency(request.kind) + extra);
         self.last_hit = self.last_hit.max(turn);
@@ -169,25 +183,14 @@ impl Cache {
     }
 
     /// Lets the policies see, and add to, the answer of a hit.
-    fn tell_response(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        slot: Slot,
-        response: &mut MemResponse,
-    ) {
-        let event = LookUp {
-            request,
-            line: access.line,
-            words: access.words,
-            slot: Some(slot),
-        };
+    fn tell_response(&mut self, accepted: &Accepted<'_>, slot: Slot, response: &mut MemResponse) {
+        let event = accepted.look_up(Some(slot));
         let decision = self.policies.decide_response(&event);
         response.flags |= decision.flags;
-        self.policies.on_response(request);
+        self.policies.on_response(accepted.request);
         let state = *self.tags.state(slot);
         if decision.drop && state.dirty == 0 && state.mshr().is_none() {
-            self.tell_eviction(slot, access.line, Cause::Dropped);
+            self.tell_eviction(slot, accepted.access.line, Cause::Dropped);
             self.tags.clear(slot);
         }
     }
@@ -316,14 +319,12 @@ impl Cache {
     }
 
     /// Swaps the line of a request with the one in `slot`, and answers from it or fetches the rest.
-    fn restore(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        slot: Slot,
-        plan: Plan,
-        now: Cycle,
-    ) {
+    fn restore(&mut self, accepted: &Accepted<'_>, slot: Slot, plan: Plan) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let victims = self.victims.as_mut().expect("the line was seen there");
         let back = victims.take(access.line).expect("the line was seen there");
         self.reserve(Some(slot), access, now);
@@ -331,29 +332,21 @@ impl Cache {
         self.stats.victim_hits += 1;
         if plan.words == 0 {
             self.stats.count(request.kind, Outcome::Hit);
-            self.answer_hit(
-                request,
-                access,
-                slot,
-                self.spec.victim_latency_cycles(),
-                now,
-            );
+            self.answer_hit(accepted, slot, self.spec.victim_latency_cycles());
         } else {
             self.stats.count(request.kind, Outcome::Miss);
             self.stats.partial_misses += 1;
-            self.fetch(request, access, Some(slot), plan, now);
+            self.fetch(accepted, Some(slot), plan);
         }
     }
 
     /// Opens an MSHR for the line. Its answers leave no earlier than a hit accepted now would.
-    fn open(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        slot: Option<Slot>,
-        plan: Plan,
-        now: Cycle,
-    ) -> Id {
+    fn open(&mut self, accepted: &Accepted<'_>, slot: Option<Slot>, plan: Plan) -> Id {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let mshr = self.mshrs.allocate(access.line);
         self.stats.mshrs.add(now, 1);
         let ready = self
@@ -375,20 +368,13 @@ impl Cache {
     }
 
     /// Opens an MSHR for the line and asks for what is missing of it.
-    fn fetch(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        slot: Option<Slot>,
-        plan: Plan,
-        now: Cycle,
-    ) {
-        let mshr = self.open(request, access, slot, plan, now);
+    fn fetch(&mut self, accepted: &Accepted<'_>, slot: Option<Slot>, plan: Plan) {
+        let mshr = self.open(accepted, slot, plan);
         let role = Role {
             primary: true,
             ..Role::joins(plan.words)
         };
-        self.join(mshr, request, access, now, role);
+        self.join(mshr, accepted, role);
     }
 
     /// Asks the level below for words of the line of an MSHR.
@@ -412,7 +398,12 @@ impl Cache {
     }
 
     /// Adds a request to those that wait for a line, or for its earlier waiters to be answered.
-    fn join(&mut self, mshr: Id, request: &MemRequest, access: Access, now: Cycle, role: Role) {
+    fn join(&mut self, mshr: Id, accepted: &Accepted<'_>, role: Role) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let through = role.needs_ack != 0;
         let entry = self.mshrs.entry_mut(mshr);
         let present = entry.slot.map_or(0, |slot| self.tags.state(slot).valid) | entry.stored;
@@ -455,23 +446,22 @@ impl Cache {
     }
 
     /// Stores into a line that stays here, and hands the store down.
-    fn store_through(
-        &mut self,
-        request: &MemRequest,
-        access: Access,
-        through: Through,
-        now: Cycle,
-    ) {
+    fn store_through(&mut self, accepted: &Accepted<'_>, through: Through) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let (mshr, primary, outcome) = match through {
             Through::Join(mshr) => (mshr, false, Outcome::HitReserved),
             Through::Hit(slot) => {
                 self.tags.touch(slot);
-                let mshr = self.open(request, access, Some(slot), Plan::default(), now);
+                let mshr = self.open(accepted, Some(slot), Plan::default());
                 (mshr, false, Outcome::Hit)
             }
             Through::Fetch(slot, plan) => {
                 self.reserve(slot, access, now);
-                let mshr = self.open(request, access, slot, plan, now);
+                let mshr = self.open(accepted, slot, plan);
                 (mshr, true, Outcome::Miss)
             }
         };
@@ -483,12 +473,17 @@ impl Cache {
             asked: 0,
             needs_ack: entry.acks_asked,
         };
-        self.join(mshr, request, access, now, role);
-        self.hand_on(request, access, Some(mshr), now);
+        self.join(mshr, accepted, role);
+        self.hand_on(accepted, Some(mshr));
     }
 
     /// Hands a request down.
-    fn pass(&mut self, request: &MemRequest, access: Access, effect: PassEffect, now: Cycle) {
+    fn pass(&mut self, accepted: &Accepted<'_>, effect: PassEffect) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let writes = stores(request.kind)
             && (self.spec.write == WritePolicy::WriteEvict || !self.bypasses(request));
         let outcome = match effect {
@@ -519,7 +514,7 @@ impl Cache {
         if let Some(victims) = &mut self.victims {
             victims.take(access.line);
         }
-        self.hand_on(request, access, None, now);
+        self.hand_on(accepted, None);
     }
 
     /// Drops the copy of a line; what is newer than below goes there first.
@@ -544,7 +539,12 @@ impl Cache {
     }
 
     /// Queues a request as it is, with the id of its place among the passing ones.
-    fn hand_on(&mut self, request: &MemRequest, access: Access, joined: Option<Id>, now: Cycle) {
+    fn hand_on(&mut self, accepted: &Accepted<'_>, joined: Option<Id>) {
+        let Accepted {
+            request,
+            access,
+            now,
+        } = *accepted;
         let outstanding = self.pieces(access.words).max(1);
         let id = if request.kind.wants_response() {
             let ready = self

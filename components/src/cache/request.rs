@@ -18,6 +18,19 @@ pub(super) struct Access {
     pub(super) words: u32,
 }
 
+impl Access {
+    /// What policies hear of the request whose access this is.
+    #[inline]
+    pub(super) fn look_up(self, request: &MemRequest, slot: Option<Slot>) -> LookUp<'_> {
+        LookUp {
+            request,
+            line: self.line,
+            words: self.words,
+            slot,
+        }
+    }
+}
+
 /// What is to be done with a request whose resources are there.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
@@ -427,12 +440,7 @@ impl Cache {
                 decision: MissDecision::default(),
             };
         }
-        let decision = self.policies.decide_miss(&LookUp {
-            request,
-            line: access.line,
-            words: access.words,
-            slot,
-        });
+        let decision = self.policies.decide_miss(&access.look_up(request, slot));
         Plan {
             words: wanted | self.sectors(decision.fetch & self.full) & !have,
             decision,

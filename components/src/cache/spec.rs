@@ -22,8 +22,8 @@ const ENTRIES_MAX: u32 = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheSpec {
-    /// Level of the hierarchy, reported as supplier of hits. At L1, requests that bypass L1 pass
-    /// through.
+    /// Level of the hierarchy, reported as supplier of hits: `L1`, `L2` or `Named("…")`. At L1,
+    /// requests that bypass L1 pass through.
     pub level: CacheLevel,
     /// Capacity in bytes; a multiple of `line_bytes` × `ways`.
     pub size_bytes: u32,
@@ -97,13 +97,15 @@ pub struct CacheSpec {
     pub responses_per_cycle: u32,
 }
 
-/// The levels that this block can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The level that a cache is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CacheLevel {
     /// Next to a compute unit.
     L1,
     /// A slice at a memory partition.
     L2,
+    /// Another one, of this name.
+    Named(String),
 }
 
 /// When a miss takes its way.
@@ -200,11 +202,12 @@ pub struct VictimCacheSpec {
     pub latency_cycles: u32,
 }
 
-impl From<CacheLevel> for Level {
-    fn from(level: CacheLevel) -> Self {
+impl From<&CacheLevel> for Level {
+    fn from(level: &CacheLevel) -> Self {
         match level {
             CacheLevel::L1 => Self::L1,
             CacheLevel::L2 => Self::L2,
+            CacheLevel::Named(name) => Self::named(name),
         }
     }
 }
@@ -261,6 +264,11 @@ impl CacheSpec {
     /// # Errors
     /// A value outside its range, or values that do not go together.
     pub fn check(&self) -> Result<Geometry, SpecError> {
+        if let CacheLevel::Named(name) = &self.level {
+            SpecError::require(Level::try_named(name).is_some(), "level", || {
+                format!("at most {} levels have names", Level::NAMES_MAX)
+            })?;
+        }
         self.check_numbers()?;
         self.check_features()?;
         let parts = u64::from(self.parts());

@@ -54,11 +54,11 @@ impl Level {
     /// # Panics
     /// When [`Level::NAMES_MAX`] levels have other names.
     pub fn named(name: &str) -> Self {
-        Self::find_or_add(name).expect("there are not that many levels")
+        Self::try_named(name).expect("there are not that many levels")
     }
 
-    /// The level of this name, none if there are too many names.
-    fn find_or_add(name: &str) -> Option<Self> {
+    /// As [`Level::named`], for names that a user may write: none when there are too many.
+    pub fn try_named(name: &str) -> Option<Self> {
         let at = |names: &[&str]| names.iter().position(|known| *known == name);
         if let Some(number) = at(&KNOWN) {
             return Some(Self::numbered(number as u16));
@@ -110,6 +110,6 @@ impl<'de> Deserialize<'de> for Level {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         let full = || serde::de::Error::custom(format!("`{name}` is one name of a level too many"));
-        Self::find_or_add(&name).ok_or_else(full)
+        Self::try_named(&name).ok_or_else(full)
     }
 }

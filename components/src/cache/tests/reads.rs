@@ -21,6 +21,15 @@ fn a_miss_pays_miss_latency_down_and_fill_latency_up_and_a_hit_its_own() {
 }
 
 #[test]
+fn a_cache_of_another_level_answers_by_its_name() {
+    let level = CacheLevel::Named("L1.5".to_owned());
+    let mut rig = Rig::new(CacheSpec { level, ..l1() });
+    let start = rig.warm(0);
+    rig.read_at(start, 1, 0);
+    rig.above_at(start + 5, 1, Level::named("L1.5"));
+}
+
+#[test]
 fn hits_follow_each_other_every_cycle() {
     let mut rig = Rig::new(l1());
     let start = rig.warm(0);

@@ -80,7 +80,7 @@ impl Bench {
             sent: Vec::with_capacity(trace.len()),
             answers: vec![(0, false); trace.len()],
             answered: 0,
-            own_level: self.cache.level.into(),
+            own_level: (&self.cache.level).into(),
             result: result.clone(),
             down: MemMaster::default(),
         };
