@@ -60,7 +60,8 @@ impl Id {
 
     fn of(key: DefaultKey) -> Self {
         let (version, place) = parts(key);
-        Self(version / 2 % GENERATIONS << PLACE_BITS | place as u32)
+        let generation = version / 2 % GENERATIONS;
+        Self(generation << PLACE_BITS | place as u32)
     }
 }
 
@@ -136,12 +137,11 @@ impl<T> IdTable<T> {
         let (_, place) = parts(key);
         let taken = Place::new(key, Some(value));
         let id = taken.id;
-        match self.values.get_mut(place) {
-            Some(left) => *left = taken,
-            None => {
-                assert!(place < Id::PLACES_MAX, "more values than there are ids");
-                self.values.push(taken);
-            }
+        if let Some(left) = self.values.get_mut(place) {
+            *left = taken;
+        } else {
+            assert!(place < Id::PLACES_MAX, "more values than there are ids");
+            self.values.push(taken);
         }
         id
     }
