@@ -10,6 +10,11 @@
 //!                                    down.request    down.response
 //! ```
 //!
+//! `request.rs` decides about a request, `perform.rs` carries that out, `returns.rs` deals with what
+//! comes from below, and `control.rs` with invalidations. `tag_array.rs` (with `set_index.rs` and
+//! `replacement/`), `mshr_file.rs`, `pass_table.rs` and `victim_cache.rs` are plain data with tests of
+//! their own, `ids_below.rs` names what waits for an answer. `policy/` holds the hooks of policies.
+//!
 //! # Ports
 //! | name | direction | message | back-pressure means |
 //! |---|---|---|---|
