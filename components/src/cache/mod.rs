@@ -10,6 +10,11 @@
 //!                                    down.request    down.response
 //! ```
 //!
+//! `request.rs` decides about a request, `perform.rs` carries that out, `returns.rs` deals with what
+//! comes from below, and `control.rs` with invalidations. `tag_array.rs` (with `set_index.rs` and
+//! `replacement/`), `mshr_file.rs`, `pass_table.rs` and `victim_cache.rs` are plain data with tests of
+//! their own, `ids_below.rs` names what waits for an answer. `policy/` holds the hooks of policies.
+//!
 //! # Ports
 //! | name | direction | message | back-pressure means |
 //! |---|---|---|---|
@@ -279,10 +284,7 @@ impl Cache {
             + spec.banks.map_or(1, |banks| banks.requests_per_cycle) as usize;
         let in_flight = (spec.mshr_entries + spec.pass_entries) as usize;
         Ok(Self {
-            level: spec
-                .level
-                .answers_as()
-                .expect("the specification was checked"),
+            level: (&spec.level).into(),
             full: full_line(spec.line_bytes),
             sector_words: full_line(spec.sector()),
             offset_mask: u64::from(spec.line_bytes) - 1,

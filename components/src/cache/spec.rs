@@ -204,13 +204,12 @@ pub struct VictimCacheSpec {
     pub latency_cycles: u32,
 }
 
-impl CacheLevel {
-    /// What its responses say; none if there are too many names.
-    pub fn answers_as(&self) -> Option<Level> {
-        match self {
-            Self::L1 => Some(Level::L1),
-            Self::L2 => Some(Level::L2),
-            Self::Named(name) => Level::try_named(name),
+impl From<&CacheLevel> for Level {
+    fn from(level: &CacheLevel) -> Self {
+        match level {
+            CacheLevel::L1 => Self::L1,
+            CacheLevel::L2 => Self::L2,
+            CacheLevel::Named(name) => Self::named(name),
         }
     }
 }
@@ -267,9 +266,11 @@ impl CacheSpec {
     /// # Errors
     /// A value outside its range, or values that do not go together.
     pub fn check(&self) -> Result<Geometry, SpecError> {
-        SpecError::require(self.level.answers_as().is_some(), "level", || {
-            format!("at most {} levels have names", Level::NAMES_MAX)
-        })?;
+        if let CacheLevel::Named(name) = &self.level {
+            SpecError::require(Level::try_named(name).is_some(), "level", || {
+                format!("at most {} levels have names", Level::NAMES_MAX)
+            })?;
+        }
         self.check_numbers()?;
         self.check_features()?;
         let parts = u64::from(self.parts());

@@ -1,7 +1,9 @@
 //! The port cycle by cycle, and under traffic that stalls at random.
 
 use proptest::prelude::*;
-use warpweave_framework::{Cycle, EngineOptions, InstanceStatistics, Link, Order, Sink, TestBench};
+use warpweave_framework::{
+    Cycle, EngineOptions, InstanceStatistics, Link, Order, Sink, Source, TestBench,
+};
 
 use super::*;
 use crate::building_blocks::{EchoMemory, EchoMemorySpec};
@@ -175,28 +177,8 @@ fn a_broadcast_brings_one_line_to_several_units_in_one_cycle() {
     }
 }
 
-#[test]
-#[should_panic(expected = "answered id 7, for which nothing waits")]
-fn an_answer_to_nothing_is_reported() {
-    let mut bench = TestBench::new();
-    bench.add(
-        "port",
-        port(ClusterPortSpec {
-            up_ports: 1,
-            ..spec()
-        }),
-    );
-    bench.source::<MemRequest>("port.up[0].request");
-    bench.sink::<MemRequest>("port.down.request");
-    bench.sink::<MemResponse>("port.up[0].response");
-    let answers = bench.source("port.down.response");
-    answers.send_at(3, MemRequest::read(7, 0, 1).answer(Level::L2));
-    bench.step(10);
-}
-
-#[test]
-#[should_panic(expected = "answered id 0, for which nothing waits")]
-fn a_second_answer_is_reported() {
+/// A port of one unit, with scripted neighbours that take everything.
+fn one_unit() -> (TestBench, Source<MemRequest>, Source<MemResponse>) {
     let mut bench = TestBench::new();
     bench.add(
         "port",
@@ -206,9 +188,24 @@ fn a_second_answer_is_reported() {
         }),
     );
     let requests = bench.source("port.up[0].request");
+    let answers = bench.source("port.down.response");
     bench.sink::<MemRequest>("port.down.request");
     bench.sink::<MemResponse>("port.up[0].response");
-    let answers = bench.source("port.down.response");
+    (bench, requests, answers)
+}
+
+#[test]
+#[should_panic(expected = "answered id 7, for which nothing waits")]
+fn an_answer_to_nothing_is_reported() {
+    let (mut bench, _requests, answers) = one_unit();
+    answers.send_at(3, MemRequest::read(7, 0, 1).answer(Level::L2));
+    bench.step(10);
+}
+
+#[test]
+#[should_panic(expected = "answered id 0, for which nothing waits")]
+fn a_second_answer_is_reported() {
+    let (mut bench, requests, answers) = one_unit();
     let read = MemRequest::read(0, 0, 1);
     requests.send_at(3, read);
     for cycle in [10, 30] {

@@ -14,6 +14,11 @@
 //! What the wavefronts execute is fixed by the trace (`warpweave_trace::Program`, a resource of
 //! the environment); this block decides when.
 //!
+//! `work_group.rs` and `wavefront.rs` hold who is resident. `issue.rs`, with `scheduler.rs` and
+//! `scoreboard.rs`, decides who issues; `memory_access.rs` hands an access to `load_store.rs`, through
+//! `coalescer.rs`, or to `local_memory.rs`; `wheel.rs` files results by their cycle. What is shown
+//! and saved stands in `accounting.rs`, `counts.rs`, `contents.rs` and `snapshot.rs`.
+//!
 //! # Ports
 //!
 //! | Name | Direction | Message | Back-pressure |

@@ -60,7 +60,8 @@ impl Id {
 
     fn of(key: DefaultKey) -> Self {
         let (version, place) = parts(key);
-        Self((version / 2 % GENERATIONS) << PLACE_BITS | place as u32)
+        let generation = version / 2 % GENERATIONS;
+        Self(generation << PLACE_BITS | place as u32)
     }
 }
 

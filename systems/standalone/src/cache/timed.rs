@@ -74,14 +74,13 @@ impl Bench {
         let failed = StandaloneError::Request;
         let cache = Cache::new(self.cache.clone())
             .map_err(|e| failed(format!("cache.{}: {}", e.field, e.message)))?;
-        let own_level = self.cache.level.answers_as();
         let result = Arc::new(OnceLock::new());
         let requester = Requester {
             requests: requests(trace, self.cache.line_bytes),
             sent: Vec::with_capacity(trace.len()),
             answers: vec![(0, false); trace.len()],
             answered: 0,
-            own_level: own_level.expect("the cache was built with it"),
+            own_level: (&self.cache.level).into(),
             result: result.clone(),
             down: MemMaster::default(),
         };
