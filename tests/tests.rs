@@ -12,5 +12,10 @@ mod docs;
 mod errors;
 mod harness;
 mod mutations;
+mod new;
 mod recordings;
 mod workloads;
+
+/// The component that `warpweave new` writes, with its tests.
+#[path = "../tools/cli/templates/program/src/throttle.rs"]
+mod throttle;

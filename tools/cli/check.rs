@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use warpweave_framework::Simulation;
-use warpweave_systems::{Scenario, standard_registry};
+use warpweave_framework::{Registry, Simulation};
+use warpweave_systems::Scenario;
 
 use crate::outcome::{CommandResult, shown, to_stderr, to_stdout};
 
@@ -13,6 +13,7 @@ use crate::outcome::{CommandResult, shown, to_stderr, to_stdout};
 const WIRES_SHOWN: usize = 4;
 
 pub(crate) fn check(
+    registry: &Registry,
     path: &Path,
     sets: &[String],
     resolved: bool,
@@ -20,7 +21,7 @@ pub(crate) fn check(
     quiet: bool,
 ) -> CommandResult {
     let scenario = Scenario::load(path, sets)?;
-    let mut machine = scenario.check(&standard_registry())?;
+    let mut machine = scenario.check(registry)?;
     let system = machine.system();
     if !system.warnings.is_empty() && !quiet {
         to_stderr(&shown(&system.warnings));

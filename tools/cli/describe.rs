@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use warpweave_systems::standard_registry;
+use warpweave_framework::Registry;
 
 use crate::outcome::{CommandResult, to_stdout};
 
-pub(crate) fn describe(name: &str) -> CommandResult {
-    let registry = standard_registry();
+pub(crate) fn describe(registry: &Registry, name: &str) -> CommandResult {
     let Some(kind) = registry.get(name) else {
         return Err(registry.unknown(name).into());
     };

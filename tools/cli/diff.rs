@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
-use warpweave_framework::Difference;
-use warpweave_systems::{Machine, ReadLog, Scenario, StateLog, standard_registry};
+use warpweave_framework::{Difference, Registry};
+use warpweave_systems::{Machine, ReadLog, Scenario, StateLog};
 
 use crate::outcome::{CommandResult, Failure, to_stderr, to_stdout};
 
@@ -32,7 +32,7 @@ struct Recorded {
     log: ReadLog,
 }
 
-pub(crate) fn diff(a: &Path, b: &Path, quiet: bool) -> CommandResult {
+pub(crate) fn diff(registry: &Registry, a: &Path, b: &Path, quiet: bool) -> CommandResult {
     let runs = [Recorded::read(a)?, Recorded::read(b)?];
     let [of_a, of_b] = &runs;
     if of_a.every != of_b.every {
@@ -58,7 +58,7 @@ pub(crate) fn diff(a: &Path, b: &Path, quiet: bool) -> CommandResult {
     if !quiet {
         to_stderr("repeating both runs to find where they part");
     }
-    let [mut one, mut two] = [of_a.machine()?, of_b.machine()?];
+    let [mut one, mut two] = [of_a.machine(registry)?, of_b.machine(registry)?];
     if let Err(difference) = one.same_description(&two) {
         text.push_str("the runs are not of the same machine: ");
         text.push_str(&told(&difference));
@@ -107,7 +107,7 @@ impl Recorded {
     }
 
     /// The machine of the run before its first cycle.
-    fn machine(&self) -> Result<Machine, Failure> {
+    fn machine(&self, registry: &Registry) -> Result<Machine, Failure> {
         let Manifest {
             command,
             trace_hash,
@@ -134,7 +134,7 @@ impl Recorded {
                 "the program of {folder} is no longer the one that was run: its files have changed"
             )));
         }
-        Ok(scenario.machine(&standard_registry(), &program)?)
+        Ok(scenario.machine(registry, &program)?)
     }
 
     /// Runs up to `cycle`, comparing with the recorded hashes on the way.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::SIGUSR1;
 use warpweave_systems::{Machine, MachineCheckpointError, Progress, StateLog, Status};
 
-use crate::CheckpointArguments;
+use crate::cli::CheckpointArguments;
 use crate::outcome::{Failure, to_stderr};
 
 /// Core cycles between two looks at signals and the progress.

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use warpweave_framework::Registry;
 use warpweave_params::{Node, Source, parse};
-use warpweave_systems::{Scenario, standard_registry};
+use warpweave_systems::Scenario;
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
 
@@ -24,20 +25,20 @@ pub(crate) enum What {
     Stats,
 }
 
-pub(crate) fn list(what: What, folder: &Path) -> CommandResult {
+pub(crate) fn list(registry: &Registry, what: What, folder: &Path) -> CommandResult {
     let text = match what {
-        What::Components => components(),
+        What::Components => components(registry),
         What::Systems => files(&folder.join("systems"), "System")?,
         What::Workloads => files(&folder.join("workloads"), "Workload")?,
-        What::Stats => stats(&folder.join("quickstart.ron"))?,
+        What::Stats => stats(registry, &folder.join("quickstart.ron"))?,
     };
     to_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn components() -> String {
+fn components(registry: &Registry) -> String {
     let mut text = String::new();
-    for kind in standard_registry().kinds() {
+    for kind in registry.kinds() {
         let _ = writeln!(
             text,
             "{:<20} {}",
@@ -75,8 +76,8 @@ fn files(folder: &Path, sort: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn stats(scenario: &Path) -> Result<String, Failure> {
-    let machine = Scenario::load(scenario, &[])?.check(&standard_registry())?;
+fn stats(registry: &Registry, scenario: &Path) -> Result<String, Failure> {
+    let machine = Scenario::load(scenario, &[])?.check(registry)?;
     let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for instance in machine.system().simulation.statistics() {
         kinds.entry(instance.kind).or_insert_with(|| {

@@ -11,6 +11,9 @@ use warpweave_params::{Diagnostic, Diagnostics};
 use warpweave_systems::Status;
 use warpweave_systems::host_program::ExecuteError;
 
+/// Exit code of a run that a signal ended.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Why a command could not do its work.
 pub(crate) enum Failure {
     /// Something the user wrote.
@@ -107,7 +110,7 @@ pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {
 pub(crate) fn code_of(status: &Status) -> ExitCode {
     match status {
         Status::Done => ExitCode::SUCCESS,
-        Status::Interrupted => ExitCode::from(130),
+        Status::Interrupted => ExitCode::from(INTERRUPTED),
         Status::Deadlock(_) | Status::Limit | Status::Mismatch | Status::Failed(_) => {
             ExitCode::from(1)
         }

@@ -9,6 +9,7 @@ use warpweave_systems::report::{Host, Report, SCHEMA_VERSION};
 use warpweave_systems::{Machine, Scenario, StateLog};
 use warpweave_trace::Program;
 
+use crate::cli::program_name;
 use crate::outcome::Failure;
 
 /// The file that marks a folder as holding finished results; written last.
@@ -86,11 +87,7 @@ impl Results {
         report: &Report,
         log: Option<&StateLog>,
     ) -> Result<(), Failure> {
-        let mut command = vec![
-            "warpweave".to_owned(),
-            "run".to_owned(),
-            report.scenario.clone(),
-        ];
+        let mut command = vec![program_name(), "run".to_owned(), report.scenario.clone()];
         for set in &scenario.sets {
             command.extend(["--set".to_owned(), set.clone()]);
         }

@@ -3,23 +3,26 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use tracing::{info, warn};
+use warpweave_framework::Registry;
 use warpweave_systems::report::{Host, Report};
-use warpweave_systems::{Scenario, Status, standard_registry};
+use warpweave_systems::{Scenario, Status};
 
+use crate::cli::{Format, RunArguments};
 use crate::drive::Drive;
 use crate::host::{Stopwatch, peak_rss_bytes};
-use crate::outcome::{CommandResult, Failure, code_of, shown, to_stderr, to_stdout};
+use crate::outcome::{CommandResult, Failure, INTERRUPTED, code_of, shown, to_stderr, to_stdout};
 use crate::progress::Bar;
+use crate::recordings;
 use crate::results::Results;
-use crate::{Format, RunArguments, recordings};
 
-pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
+pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) -> CommandResult {
     let whole = Stopwatch::start();
     let results = arguments.out.as_deref().map(Results::claim).transpose()?;
     let interrupt = watch_for_interrupts()?;
     let scenario = Scenario::load(&arguments.scenario, &arguments.sets)?;
-    let registry = standard_registry();
     let bar = Bar::new(quiet);
 
     bar.phase("emulating the program");
@@ -34,7 +37,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     );
 
     bar.phase("building the system");
-    let mut machine = scenario.machine(&registry, &executed.program)?;
+    let mut machine = scenario.machine(registry, &executed.program)?;
     if !machine.system().warnings.is_empty() && !quiet {
         to_stderr(&shown(&machine.system().warnings));
     }
@@ -48,7 +51,7 @@ pub(crate) fn run(arguments: &RunArguments, quiet: bool) -> CommandResult {
     machine.set_threads(arguments.threads);
     arguments.recordings.start(&mut machine)?;
     let simulation = Stopwatch::start();
-    interrupt.simulating.store(true, Ordering::Relaxed);
+    interrupt.nothing_to_report.store(false, Ordering::Relaxed);
     info!("simulating");
     let status = drive.run_to_the_end(&mut machine, &interrupt.wanted, &mut |p| bar.show(p))?;
     let simulated = machine.results(status);
@@ -130,28 +133,36 @@ fn why_not_done(report: &Report) -> String {
     }
 }
 
-/// What Ctrl-C and SIGTERM ask for.
+/// What Ctrl-C, SIGTERM and SIGHUP ask for.
 struct Interrupt {
     /// The simulation is to stop and report.
     wanted: Arc<AtomicBool>,
-    /// There is a simulation to stop.
-    simulating: AtomicBool,
+    /// There is no simulation to stop.
+    nothing_to_report: Arc<AtomicBool>,
 }
 
 /// Before the simulation there is nothing to report: a signal ends the program at once, as does a
 /// second one later.
-fn watch_for_interrupts() -> Result<Arc<Interrupt>, Failure> {
-    let interrupt = Arc::new(Interrupt {
+fn watch_for_interrupts() -> Result<Interrupt, Failure> {
+    let interrupt = Interrupt {
         wanted: Arc::new(AtomicBool::new(false)),
-        simulating: AtomicBool::new(false),
-    });
-    let seen = Arc::clone(&interrupt);
-    ctrlc::set_handler(move || {
-        let second = seen.wanted.swap(true, Ordering::Relaxed);
-        if second || !seen.simulating.load(Ordering::Relaxed) {
-            std::process::exit(130);
+        nothing_to_report: Arc::new(AtomicBool::new(true)),
+    };
+    let Interrupt {
+        wanted,
+        nothing_to_report,
+    } = &interrupt;
+    let listen = |signal| {
+        // What is registered first happens first: only a second signal finds the wish expressed.
+        for end_at_once in [nothing_to_report, wanted] {
+            let code = i32::from(INTERRUPTED);
+            flag::register_conditional_shutdown(signal, code, Arc::clone(end_at_once))?;
         }
-    })
-    .map_err(|error| Failure::Machine(format!("cannot listen for interrupts: {error}")))?;
+        flag::register(signal, Arc::clone(wanted))
+    };
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        listen(signal)
+            .map_err(|error| Failure::Machine(format!("cannot listen for interrupts: {error}")))?;
+    }
     Ok(interrupt)
 }

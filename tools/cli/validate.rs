@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use warpweave_standalone::{StandaloneError, cache, dram, noc};
 
-use crate::Format;
+use crate::cli::Format;
 use crate::outcome::{CommandResult, Failure, to_stdout};
 
 /// Which component to compare.

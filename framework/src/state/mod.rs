@@ -177,8 +177,10 @@ impl State<'_> {
             Mode::Hash(bytes) => put(bytes, value),
             Mode::List(fields) => {
                 // Maps with keys other than text have no such form: show their bytes.
-                let shown = serde_json::to_value(&*value)
-                    .or_else(|_| serde_json::to_value(postcard::to_stdvec(value).ok()));
+                let shown = serde_json::to_value(&*value).or_else(|_| {
+                    let mut bytes = Vec::new();
+                    serde_json::to_value(put(&mut bytes, value).is_ok().then_some(bytes))
+                });
                 fields.push((format!("{}{name}", self.path), shown.unwrap_or_default()));
                 Ok(())
             }

@@ -12,7 +12,7 @@ use warpweave_standalone::cache::{
 };
 use warpweave_standalone::{StandaloneError, write_rows};
 
-use crate::Format;
+use crate::cli::Format;
 use crate::host::Stopwatch;
 use crate::outcome::{CommandResult, Failure, to_stdout};
 use crate::validate::failed;

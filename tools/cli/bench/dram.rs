@@ -9,7 +9,7 @@ use warpweave_standalone::dram::{
 };
 use warpweave_standalone::write_rows;
 
-use crate::Format;
+use crate::cli::Format;
 use crate::host::Stopwatch;
 use crate::outcome::{CommandResult, Failure, to_stdout};
 use crate::validate::failed;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use warpweave_standalone::noc;
 
-use crate::Format;
+use crate::cli::Format;
 use crate::host::Stopwatch;
 use crate::outcome::{CommandResult, to_stdout};
 use crate::validate::failed;

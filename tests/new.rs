@@ -1,0 +1,176 @@
+//! What `warpweave new` writes compiles, passes its tests and runs, in a crate of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::harness::{Bench, Ended};
+
+/// What the program printed, after it ended well.
+fn told(ended: Ended) -> String {
+    assert_eq!(ended.code, 0, "{}{}", ended.err, ended.out);
+    ended.out
+}
+
+#[test]
+fn a_component_is_one_file_and_two_lines() {
+    let bench = Bench::new();
+    let told = told(bench.warpweave(&["new", "component", "write-counter"]));
+    insta::assert_snapshot!(told, @r"
+    ./write_counter.rs holds the component WriteCounter and its tests. Two lines add it to a program:
+
+        mod write_counter;
+        registry.register::<write_counter::WriteCounter>();
+    ");
+    let file = bench.read("write_counter.rs");
+    assert!(file.contains("impl Kind for WriteCounter"), "{file}");
+    assert!(!file.contains("Throttle"), "{file}");
+}
+
+#[test]
+fn nothing_that_is_there_is_overwritten() {
+    let bench = Bench::new();
+    bench.write("write_counter.rs", "mine");
+    bench.write("my-gpu/mine", "mine");
+    let component = bench.warpweave(&["new", "component", "WriteCounter"]);
+    let program = bench.warpweave(&["new", "program", "my-gpu"]);
+    insta::assert_snapshot!(component.refusal() + &program.refusal(), @r"
+    exit 2
+    error: ./write_counter.rs exists already
+    hint: choose another name or folder
+    exit 2
+    error: ./my-gpu exists already
+    hint: choose another name or folder
+    ");
+    assert_eq!(bench.read("write_counter.rs"), "mine");
+    assert!(!bench.path("my-gpu/Cargo.toml").exists());
+}
+
+#[test]
+fn names_that_cannot_be_compiled_are_refused() {
+    let bench = Bench::new();
+    let refusal = |words: &[&str]| bench.warpweave(&[&["new"], words].concat()).refusal();
+    let refusals = [
+        refusal(&["component", "9-lives"]),
+        refusal(&["component", "Match"]),
+        refusal(&["component", "Cache"]),
+        refusal(&["component", "context"]),
+        refusal(&["program", "serde"]),
+        refusal(&["program", "my-gpu", "--warpweave", "systems"]),
+    ];
+    insta::assert_snapshot!(refusals.concat(), @r"
+    exit 2
+    error: `9-lives` is no name
+    hint: a letter first, then letters, digits, `_` or `-`, of ASCII
+    exit 2
+    error: `match` is a word of Rust
+    hint: choose another name
+    exit 2
+    error: there is a component kind `Cache` already
+    hint: `warpweave list components` names those there are
+    exit 2
+    error: the file of a component uses the name `Context` for something else
+    hint: choose another name
+    exit 2
+    error: `serde` is a crate that the program uses
+    hint: choose another name
+    exit 2
+    error: systems does not hold Warpweave's sources: Cargo.toml: No such file or directory (os error 2)
+    hint: name their folder with --warpweave PATH
+    ");
+}
+
+#[test]
+fn the_page_shows_the_program_that_is_written() {
+    let bench = Bench::new();
+    told(bench.warpweave(&["new", "program", "my-gpu"]));
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/extend.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains(&bench.read("my-gpu/src/main.rs")), "{page}");
+}
+
+/// A crate outside this workspace. What it is built from is compiled into this workspace's folder
+/// for build outputs, so that little is compiled a second time, and nothing when it is there already.
+struct Outside {
+    folder: PathBuf,
+    target: PathBuf,
+}
+
+impl Outside {
+    fn cargo(&self, arguments: &[&str]) -> String {
+        let output = Command::new(env!("CARGO"))
+            .args(arguments)
+            .args(["--offline", "--quiet"])
+            .current_dir(&self.folder)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .stdin(Stdio::null())
+            .output();
+        told(Ended::of(&output.unwrap()))
+    }
+
+    fn program(&self, arguments: &[&str]) -> String {
+        let output = Command::new(self.target.join("debug/my-gpu"))
+            .args(arguments)
+            .current_dir(&self.folder)
+            .env_remove("WARPWEAVE_LOG")
+            .stdin(Stdio::null())
+            .output();
+        told(Ended::of(&output.unwrap()))
+    }
+}
+
+#[test]
+fn a_new_program_with_one_more_component_passes_its_tests_and_runs() {
+    let bench = Bench::new();
+    told(bench.warpweave(&["new", "program", "my-gpu"]));
+    let said = told(bench.warpweave(&["new", "component", "Valve", "--out", "my-gpu/src"]));
+    let (modules, rest) = said.split_once("    mod ").unwrap();
+    assert!(modules.contains("my-gpu/src/valve.rs"), "{modules}");
+    let (module, register) = rest.split_once('\n').unwrap();
+    let known = "registry.register::<throttle::Throttle>();\n";
+    let bench = bench
+        .edit(
+            "my-gpu/src/main.rs",
+            "mod throttle;",
+            &format!("mod throttle;\nmod {module}"),
+        )
+        .edit("my-gpu/src/main.rs", known, &format!("{known}{register}"));
+
+    let outside = Outside {
+        folder: bench.path("my-gpu"),
+        target: Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."),
+    };
+    let tests = outside.cargo(&["test"]);
+    assert_eq!(tests.matches("4 passed").count(), 1, "{tests}");
+    outside.cargo(&["build"]);
+
+    let kinds = outside.program(&["list", "components"]);
+    for kind in ["Cache ", "Throttle ", "Valve "] {
+        assert!(kinds.contains(kind), "{kinds}");
+    }
+    let valve = outside.program(&["describe", "Valve"]);
+    assert!(valve.contains("interval_cycles (integer)"), "{valve}");
+    let version = outside.program(&["--version"]);
+    assert!(version.starts_with("my-gpu (warpweave "), "{version}");
+
+    let scenario = "scenarios/quickstart.ron";
+    let parts = outside.program(&["check", scenario]);
+    assert!(parts.contains("1 Throttle"), "{parts}");
+    let report = outside.program(&["run", scenario, "--quiet", "--out", "results"]);
+    assert!(report.contains("throttle (Throttle)"), "{report}");
+    let manifest = bench.read("my-gpu/results/manifest.json");
+    assert!(manifest.contains("\"my-gpu\""), "{manifest}");
+    let checked = outside.program(&["run", scenario, "--quiet", "--check"]);
+    assert_eq!(checked, report);
+    outside.program(&["run", scenario, "--quiet", "--record", "run.vcd"]);
+    let waves = bench.read("my-gpu/run.vcd");
+    assert!(
+        waves.contains("$scope module throttle"),
+        "no throttle in the recording"
+    );
+
+    // The other component takes the place of the first from a description alone.
+    let bench = bench.edit("my-gpu/scenarios/systems/small.ron", "Throttle(", "Valve(");
+    let report = outside.program(&["run", scenario, "--quiet"]);
+    assert!(report.contains("throttle (Valve)"), "{report}");
+    drop(bench);
+}

@@ -1,0 +1,248 @@
+//! The command line: its arguments, and which command they are for.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
+use warpweave_framework::Registry;
+use warpweave_systems::Threads;
+
+use crate::{bench, check, describe, diff, list, new, recordings, run, trace, validate};
+
+/// The program of this repository; others carry its version beside their name.
+const OWN_NAME: &str = "warpweave";
+
+/// Full GPU systems from description files, on a deterministic event kernel.
+#[derive(Parser)]
+#[command(version, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Say less: no progress, no notes.
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Say more; twice for details.
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    verbose: u8,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a scenario: emulate its program, replay it on its system, verify, report.
+    Run(RunArguments),
+    /// Find the first cycle and component at which two runs part.
+    Diff {
+        /// Results folder of a run with `--state-hash`.
+        a: PathBuf,
+        /// Results folder of another.
+        b: PathBuf,
+    },
+    /// Read and build everything a scenario names, without running it.
+    Check {
+        /// Scenario file.
+        scenario: PathBuf,
+        /// Override, `path=value`; may be repeated.
+        #[arg(long = "set", value_name = "PATH=VALUE")]
+        sets: Vec<String>,
+        /// Print the system as built instead of a summary.
+        #[arg(long)]
+        resolved: bool,
+        /// Threads between which to show how the system would be divided.
+        #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        threads: u16,
+    },
+    /// List what there is.
+    List {
+        /// What to list.
+        what: list::What,
+        /// Folder of description files.
+        #[arg(long, default_value = "scenarios")]
+        folder: PathBuf,
+    },
+    /// Explain a component kind: what it is and what its description may set.
+    Describe {
+        /// Name of the kind.
+        kind: String,
+    },
+    /// Record, summarise or print program traces.
+    #[command(subcommand)]
+    Trace(trace::TraceCommand),
+    /// Drive one component with a request trace and report what it did.
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
+    /// Compare a component with the reference data of trusted simulators.
+    Validate(validate::Arguments),
+    /// Write a component, or a program with component kinds of its own, to start from.
+    #[command(subcommand)]
+    New(new::NewCommand),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RunArguments {
+    /// Scenario file.
+    pub(crate) scenario: PathBuf,
+    /// Override, `path=value`; may be repeated.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Write report, manifest and the resolved system into this folder, which must not hold
+    /// results yet.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Watch every memory and launch wire with protocol checkers; a violation fails the run.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Form of the report on standard output.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Shares of the work, each on a thread as far as there are cores: a number, or `auto` for as
+    /// many of the machine's cores as pay.
+    /// Results do not depend on it.
+    #[arg(long, value_name = "N|auto", default_value = "1", value_parser = threads)]
+    pub(crate) threads: Threads,
+    #[command(flatten)]
+    pub(crate) checkpoints: CheckpointArguments,
+    #[command(flatten)]
+    pub(crate) recordings: recordings::Arguments,
+}
+
+/// Saving, resuming and hashing a run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Checkpoints and state hashes")]
+pub(crate) struct CheckpointArguments {
+    /// Save the run to this file when asked to: at the cycles below, on SIGUSR1, and on Ctrl-C.
+    /// `{cycle}` in the name stands for the core cycle; without it the last one stays.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Save after these core cycles.
+    #[arg(
+        long,
+        value_name = "CYCLE",
+        value_delimiter = ',',
+        requires = "checkpoint"
+    )]
+    pub(crate) checkpoint_at: Vec<u64>,
+    /// Save every so many core cycles.
+    #[arg(long, value_name = "CYCLES", requires = "checkpoint",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) checkpoint_every: Option<u64>,
+    /// Go on from this checkpoint of the same scenario.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<PathBuf>,
+    /// Hash the state of every component every so many core cycles, for `warpweave diff`.
+    #[arg(long, value_name = "CYCLES", requires = "out",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) state_hash: Option<u64>,
+}
+
+fn threads(text: &str) -> Result<Threads, String> {
+    if text == "auto" {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        return Ok(Threads::UpTo(cores));
+    }
+    match text.parse() {
+        Ok(threads @ 1..=THREADS_MAX) => Ok(Threads::Exactly(threads)),
+        _ => Err(format!(
+            "expected `auto` or a number from 1 to {THREADS_MAX}"
+        )),
+    }
+}
+
+/// More threads than any machine this is for has cores.
+const THREADS_MAX: usize = 1024;
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A page for people.
+    Text,
+    /// One object for machines.
+    Json,
+}
+
+/// Does what the command line asks for, with the component kinds of `registry`, and returns the
+/// program's exit code: `warpweave --help` and the README say what there is.
+///
+/// It is all that the `main` of a program with component kinds of its own has to call:
+///
+/// ```ignore
+#[doc = include_str!("templates/program/src/main.rs")]
+/// ```
+///
+/// The process ends at once after `--help` and `--version`, and after a command line that cannot
+/// be understood.
+pub fn main(registry: Registry) -> ExitCode {
+    let arguments = Arguments::read(&program_name());
+    log_to_stderr(&arguments);
+    let quiet = arguments.quiet;
+    let result = match &arguments.command {
+        Command::Run(run) => run::run(&registry, run, quiet),
+        Command::Diff { a, b } => diff::diff(&registry, a, b, quiet),
+        Command::Check {
+            scenario,
+            sets,
+            resolved,
+            threads,
+        } => {
+            let threads = (*threads).into();
+            check::check(&registry, scenario, sets, *resolved, threads, quiet)
+        }
+        Command::List { what, folder } => list::list(&registry, *what, folder),
+        Command::Describe { kind } => describe::describe(&registry, kind),
+        Command::Trace(command) => trace::trace(command),
+        Command::Bench(command) => bench::bench(command),
+        Command::Validate(arguments) => validate::validate(arguments),
+        Command::New(command) => new::new(&registry, command),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+impl Arguments {
+    /// The arguments of this process; ends it if they ask for help or cannot be understood.
+    fn read(program: &str) -> Self {
+        let mut command = Self::command();
+        if program != OWN_NAME {
+            command = command.display_name(program).version(concat!(
+                "(warpweave ",
+                env!("CARGO_PKG_VERSION"),
+                ")"
+            ));
+        }
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// The name by which this program was started, without folder and ending.
+pub(crate) fn program_name() -> String {
+    let started_as = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&started_as).file_stem().unwrap_or_default();
+    if name.is_empty() {
+        OWN_NAME.to_owned()
+    } else {
+        name.to_string_lossy().into_owned()
+    }
+}
+
+/// Writes the log to standard error: what `WARPWEAVE_LOG` asks for (`info`,
+/// `warpweave_systems=debug`), or else as much as the arguments say.
+fn log_to_stderr(arguments: &Arguments) {
+    let level = match (arguments.quiet, arguments.verbose) {
+        (true, _) => LevelFilter::ERROR,
+        (_, 0) => LevelFilter::WARN,
+        (_, 1) => LevelFilter::INFO,
+        _ => LevelFilter::DEBUG,
+    };
+    let wanted = std::env::var("WARPWEAVE_LOG").ok();
+    let filter = wanted.and_then(|wanted| wanted.parse().ok());
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .without_time()
+        .with_target(false);
+    tracing_subscriber::registry()
+        .with(filter.unwrap_or_else(|| Targets::new().with_default(level)))
+        .with(lines)
+        .init();
+}

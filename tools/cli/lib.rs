@@ -1,0 +1,31 @@
+//! Warpweave as one dependency: the program, and the libraries that a component is written with.
+//!
+//! A program of your own has component kinds that Warpweave does not know; with them it can do
+//! everything that the `warpweave` program does. See [`cli::main`], and `docs/extend.md` for the
+//! whole way.
+//!
+//! The files beside this one are the program: `cli.rs` reads the command line, a file per command
+//! does the work, `outcome.rs` alone decides on exit codes, `host.rs` alone reads clocks.
+
+mod bench;
+mod check;
+pub mod cli;
+mod describe;
+mod diff;
+mod drive;
+mod host;
+mod list;
+mod new;
+mod outcome;
+mod progress;
+mod recordings;
+mod results;
+mod run;
+mod trace;
+mod validate;
+
+pub use warpweave_components as components;
+pub use warpweave_framework as framework;
+pub use warpweave_params as params;
+pub use warpweave_systems as systems;
+pub use warpweave_systems::standard_registry;

@@ -1,0 +1,92 @@
+//! `warpweave new program`.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf, absolute};
+
+use super::component::TEMPLATE;
+use super::name::check_program;
+use super::{exists, write_new};
+use crate::outcome::Failure;
+
+/// Paths in the crate and texts. The workload is one of Warpweave's own.
+const FILES: [(&str, &str); 9] = [
+    (
+        "Cargo.toml",
+        include_str!("../templates/program/Cargo.toml"),
+    ),
+    ("README.md", include_str!("../templates/program/README.md")),
+    (".gitignore", "/target\n"),
+    (
+        "src/main.rs",
+        include_str!("../templates/program/src/main.rs"),
+    ),
+    ("src/throttle.rs", TEMPLATE),
+    (
+        "scenarios/quickstart.ron",
+        include_str!("../templates/program/scenarios/quickstart.ron"),
+    ),
+    (
+        "scenarios/systems/small.ron",
+        include_str!("../templates/program/scenarios/systems/small.ron"),
+    ),
+    (
+        "scenarios/workloads/vector_add.ron",
+        include_str!("../../../scenarios/workloads/vector_add.ron"),
+    ),
+    (
+        "scenarios/workloads/cuda/vector_add.ptx",
+        include_str!("../../../scenarios/workloads/cuda/vector_add.ptx"),
+    ),
+];
+
+/// Stands for the crate's name in the template.
+const NAME: &str = "new-program";
+/// Stands for the folder of Warpweave's sources, seen from the template's folder.
+const SOURCES: &str = "\"../../../..\"";
+
+/// Makes the crate's folder in the folder `out`; returns what to do with it.
+pub(super) fn write(name: &str, out: &Path, warpweave: &Path) -> Result<String, Failure> {
+    check_program(name).map_err(Failure::InputText)?;
+    let sources = sources(warpweave)?;
+    let folder = out.join(name);
+    fs::create_dir(&folder).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => exists(&folder),
+        _ => Failure::writing(&folder, &error),
+    })?;
+    let path = format!("{:?}", sources.display().to_string());
+    for (file, text) in FILES {
+        let file = folder.join(file);
+        let above = file.parent().unwrap_or(&folder);
+        fs::create_dir_all(above).map_err(|error| Failure::writing(above, &error))?;
+        write_new(&file, &text.replace(NAME, name).replace(SOURCES, &path))?;
+    }
+    // The versions that Warpweave is tested with; cargo drops what the program does not need.
+    let lock = fs::read_to_string(sources.join("Cargo.lock"));
+    if let Ok(lock) = lock {
+        write_new(&folder.join("Cargo.lock"), &lock)?;
+    }
+    Ok(format!(
+        "{} holds a program with the component Throttle:\n\n    cd {}\n    cargo test\n    cargo \
+         run --release -- run scenarios/quickstart.ron\n",
+        folder.display(),
+        folder.display()
+    ))
+}
+
+/// The folder of Warpweave's sources as an absolute path, if it is one.
+fn sources(folder: &Path) -> Result<PathBuf, Failure> {
+    let no_sources = |problem: &str| {
+        Failure::InputText(format!(
+            "{} does not hold Warpweave's sources: {problem}\nhint: name their folder with \
+             --warpweave PATH",
+            folder.display()
+        ))
+    };
+    let manifest = fs::read_to_string(folder.join("Cargo.toml"))
+        .map_err(|error| no_sources(&format!("Cargo.toml: {error}")))?;
+    if !manifest.lines().any(|line| line == "name = \"warpweave\"") {
+        return Err(no_sources("its Cargo.toml is that of another crate"));
+    }
+    absolute(folder).map_err(|error| no_sources(&error.to_string()))
+}

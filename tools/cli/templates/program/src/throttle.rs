@@ -1,0 +1,160 @@
+//! Passes memory requests on, at most one every `interval_cycles` cycles.
+//!
+//! ```text
+//!   up.request  ──►[ opens every `interval_cycles` ]──► down.request
+//!   up.response ◄────────────────────────────────────── down.response
+//! ```
+//!
+//! # Ports
+//! | name | bundle | back-pressure |
+//! |---|---|---|
+//! | `up` | [`MemSlave`] | requests wait in their wire until the next one may pass and `down` has room |
+//! | `down` | [`MemMaster`] | responses wait in their wire until `up` has room |
+//!
+//! # Timing
+//! A request leaves in the cycle in which it is readable, but no earlier than `interval_cycles`
+//! after the one before it. A response leaves in the cycle in which it is readable.
+//!
+//! # Not modelled
+//! Any work on what passes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave::components::memory::{MemMaster, MemSlave};
+use warpweave::framework::{
+    Component, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State, Statistics,
+};
+
+/// What a description may set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ThrottleSpec {
+    /// Cycles from one request to the next, 1 to 65536.
+    pub interval_cycles: u32,
+}
+
+/// The component; see the top of the file.
+pub struct Throttle {
+    spec: ThrottleSpec,
+    up: MemSlave,
+    down: MemMaster,
+    /// The next request may pass from this cycle on.
+    open_from: Cycle,
+    requests: u64,
+    responses: u64,
+}
+
+impl Kind for Throttle {
+    const NAME: &'static str = "Throttle";
+    const SUMMARY: &'static str = "Passes memory requests on at a bounded rate";
+    type Spec = ThrottleSpec;
+
+    fn build(spec: ThrottleSpec, _environment: &Environment) -> Result<Self, SpecError> {
+        SpecError::in_range("interval_cycles", spec.interval_cycles, 1..=1 << 16)?;
+        Ok(Self {
+            spec,
+            up: MemSlave::default(),
+            down: MemMaster::default(),
+            open_from: 0,
+            requests: 0,
+            responses: 0,
+        })
+    }
+}
+
+impl Component for Throttle {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.bundle("up", &mut self.up);
+        ports.bundle("down", &mut self.down);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let blocked = self.pass_responses(ctx);
+        if self.up.request.peek(ctx).is_none() {
+            return if blocked { Next::Credit } else { Next::Message };
+        }
+        if ctx.cycle() < self.open_from {
+            return Next::Until(self.open_from);
+        }
+        if !self.down.request.can_send(ctx) {
+            return Next::Credit;
+        }
+        if let Some(request) = self.up.request.pop(ctx) {
+            self.down.request.send(ctx, request);
+            self.requests += 1;
+            self.open_from = ctx.cycle() + Cycle::from(self.spec.interval_cycles);
+        }
+        Next::Until(self.open_from)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("open_from", &mut self.open_from);
+        state.tally("requests", &mut self.requests);
+        state.tally("responses", &mut self.responses);
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        for (name, meaning, count) in [
+            ("requests", "Requests passed on", self.requests),
+            ("responses", "Responses passed on", self.responses),
+        ] {
+            statistics.counter(name, name, meaning, count);
+        }
+    }
+}
+
+impl Throttle {
+    /// Passes on what responses there are; says whether one stayed because `up` has no room.
+    fn pass_responses(&mut self, ctx: &mut Context<'_>) -> bool {
+        while self.down.response.peek(ctx).is_some() {
+            if !self.up.response.can_send(ctx) {
+                return true;
+            }
+            if let Some(response) = self.down.response.pop(ctx) {
+                self.up.response.send(ctx, response);
+                self.responses += 1;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave::components::memory::{Level, MemRequest, MemResponse};
+    use warpweave::framework::TestBench;
+
+    use super::*;
+
+    fn build(interval_cycles: u32) -> Result<Throttle, SpecError> {
+        Throttle::build(ThrottleSpec { interval_cycles }, &Environment::default())
+    }
+
+    #[test]
+    fn requests_leave_one_interval_apart_and_responses_at_once() {
+        let mut bench = TestBench::new();
+        bench.add("dut", build(4).unwrap());
+        let requests = bench.source("dut.up.request");
+        let below = bench.sink::<MemRequest>("dut.down.request");
+        let answers = bench.source("dut.down.response");
+        let above = bench.sink::<MemResponse>("dut.up.response");
+        let read = |id| MemRequest::read(id, 128, 1);
+        for (cycle, id) in [(10, 1), (11, 2), (30, 3)] {
+            requests.send_at(cycle, read(id));
+        }
+        answers.send_at(20, read(1).answer(Level::Dram));
+        bench.expect_at(&below, 10, &read(1));
+        bench.expect_at(&below, 14, &read(2));
+        bench.expect_at(&above, 20, &read(1).answer(Level::Dram));
+        bench.expect_at(&below, 30, &read(3));
+        let statistics = bench.statistics("dut");
+        assert_eq!(statistics.counter("requests"), Some(3));
+        assert_eq!(statistics.counter("responses"), Some(1));
+    }
+
+    #[test]
+    fn an_interval_of_zero_is_refused() {
+        let error = build(0).err().unwrap();
+        assert_eq!(error.field, "interval_cycles");
+    }
+}
