@@ -1,8 +1,9 @@
-//! Instructions per unit of the framework against a stored table.
+//! Instructions per unit of the kernel's workloads and of whole systems against a stored table.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::{env, fs};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, fs, thread};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,50 +11,138 @@ use warpweave_bench::{Implementation, Workload};
 
 use crate::callgrind;
 use crate::rounds::one_run;
+use crate::system::{self, SCENARIOS};
 
-/// By how much a count may exceed the table: a change of compiler or library within it is no
-/// regression.
-pub(crate) const TOLERANCE: f64 = 0.03;
+/// By how much the count of a kernel's workload may exceed the table, in percent: a change of
+/// compiler or library within it is no regression.
+const KERNEL_TOLERANCE: f64 = 3.0;
+/// The same for whole systems, whose many parts even such changes out.
+const SYSTEM_TOLERANCE: f64 = 1.0;
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
+    /// A workload of the kernel by name, or the file of a scenario.
     workload: String,
-    /// Per unit of the workload.
+    /// Per unit of the workload; of a scenario, per wavefront instruction.
     instructions: f64,
+    /// By how much a count may exceed `instructions`.
+    tolerance_percent: f64,
 }
 
-/// Counts the workloads of the table, in runs that are `shorter` times shorter, and compares. Returns the comparison and whether all of it
-/// holds.
-///
-/// # Errors
-/// A table that cannot be read, or a count that failed, as text.
-pub(crate) fn check(table: &Path, shorter: u64) -> Result<(String, bool), String> {
-    let rows = read(table)?;
-    let mut counts = Vec::new();
-    for row in &rows {
-        counts.push(count(workload(&row.workload, table)?, shorter)?);
+/// What a row counts.
+#[derive(Clone, Debug)]
+enum Subject {
+    Kernel(Workload),
+    /// A run of this scenario, from start to end.
+    System(String),
+}
+
+/// How to count.
+pub(crate) struct Gate {
+    /// The `warpweave` program that runs scenarios.
+    pub(crate) program: PathBuf,
+    /// Times that the runs of kernel workloads are shorter.
+    pub(crate) shorter: u64,
+}
+
+impl Gate {
+    /// The program beside this one.
+    ///
+    /// # Errors
+    /// This program's path is unknown; as text.
+    pub(crate) fn program_beside() -> Result<PathBuf, String> {
+        let name = format!("warpweave{}", env::consts::EXE_SUFFIX);
+        Ok(own_path()?.with_file_name(name))
     }
-    Ok(judge(&rows, &counts))
-}
 
-/// Counts all workloads and writes the table.
-///
-/// # Errors
-/// What could not be counted or written, as text.
-pub(crate) fn write(table: &Path) -> Result<String, String> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for workload in Workload::ALL {
-        let row = Row {
-            workload: workload.name().to_owned(),
-            instructions: (count(workload, 1)? * 10.0).round() / 10.0,
+    /// Counts what the table names and compares. Returns the comparison and whether all of it
+    /// holds.
+    ///
+    /// # Errors
+    /// A table that cannot be read, or a count that failed, as text.
+    pub(crate) fn check(&self, table: &Path) -> Result<(String, bool), String> {
+        let rows = read(table)?;
+        let subjects: Result<Vec<_>, String> = rows
+            .iter()
+            .map(|row| subject(&row.workload, table))
+            .collect();
+        Ok(judge(&rows, &self.count_all(&subjects?)?))
+    }
+
+    /// Counts everything and writes the table.
+    ///
+    /// # Errors
+    /// What could not be counted or written, as text.
+    pub(crate) fn write(&self, table: &Path) -> Result<String, String> {
+        let kernel = Workload::ALL.into_iter().map(Subject::Kernel);
+        let systems = SCENARIOS.map(|path| Subject::System(path.to_owned()));
+        let subjects: Vec<_> = kernel.chain(systems).collect();
+        let counts = self.count_all(&subjects)?;
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        for (subject, count) in subjects.into_iter().zip(counts) {
+            let (workload, tolerance_percent) = match subject {
+                Subject::Kernel(workload) => (workload.name().to_owned(), KERNEL_TOLERANCE),
+                Subject::System(scenario) => (scenario, SYSTEM_TOLERANCE),
+            };
+            let row = Row {
+                workload,
+                instructions: (count * 10.0).round() / 10.0,
+                tolerance_percent,
+            };
+            writer.serialize(row).map_err(|e| e.to_string())?;
+        }
+        let bytes = writer.into_inner().map_err(|e| e.to_string())?;
+        fs::write(table, &bytes).map_err(|e| format!("{}: {e}", table.display()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The count of each subject. As many are counted at once as there are cores: a count does
+    /// not depend on what runs beside it.
+    fn count_all(&self, subjects: &[Subject]) -> Result<Vec<f64>, String> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut counts = Vec::new();
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some(subject) = subjects.get(place) else {
+                    return counts;
+                };
+                counts.push((place, self.count(subject)));
+            }
         };
-        writer.serialize(row).map_err(|e| e.to_string())?;
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let mut counts: Vec<_> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+            let counts = workers.into_iter().map(|worker| worker.join());
+            counts
+                .flat_map(|counts| counts.expect("counting does not panic"))
+                .collect()
+        });
+        counts.sort_by_key(|(place, _)| *place);
+        counts.into_iter().map(|(_, count)| count).collect()
     }
-    let bytes = writer.into_inner().map_err(|e| e.to_string())?;
-    fs::write(table, &bytes).map_err(|e| format!("{}: {e}", table.display()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+
+    fn count(&self, subject: &Subject) -> Result<f64, String> {
+        match subject {
+            Subject::Kernel(workload) => {
+                let program = own_path()?;
+                let (by, sizes) = (Implementation::Warpweave, workload.counting_sizes());
+                let command = |length| one_run(&program, *workload, by, sizes, length);
+                callgrind::per_unit(command, workload.counting_lengths(self.shorter))
+                    .map_err(|e| format!("{}: {e}", workload.name()))
+            }
+            Subject::System(scenario) => {
+                system::instructions_per_wavefront_instruction(&self.program, scenario)
+                    .map_err(|e| format!("{scenario}: {e}"))
+            }
+        }
+    }
+}
+
+fn own_path() -> Result<PathBuf, String> {
+    env::current_exe().map_err(|e| format!("this program's path: {e}"))
 }
 
 fn read(table: &Path) -> Result<Vec<Row>, String> {
@@ -70,45 +159,41 @@ fn read(table: &Path) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn workload(name: &str, table: &Path) -> Result<Workload, String> {
-    let mut all = Workload::ALL.into_iter();
-    all.find(|w| w.name() == name).ok_or_else(|| {
+fn subject(name: &str, table: &Path) -> Result<Subject, String> {
+    if Path::new(name)
+        .extension()
+        .is_some_and(|ending| ending == "ron")
+    {
+        return Ok(Subject::System(name.to_owned()));
+    }
+    let workload = Workload::ALL.into_iter().find(|w| w.name() == name);
+    workload.map(Subject::Kernel).ok_or_else(|| {
         let known: Vec<&str> = Workload::ALL.into_iter().map(Workload::name).collect();
         format!(
-            "{}: no workload is called {name}\nhint: {}",
+            "{}: no workload is called {name}\nhint: {}, or a scenario's file",
             table.display(),
             known.join(", ")
         )
     })
 }
 
-fn count(workload: Workload, shorter: u64) -> Result<f64, String> {
-    let program = env::current_exe().map_err(|e| format!("this program's path: {e}"))?;
-    let (by, sizes) = (Implementation::Warpweave, workload.counting_sizes());
-    let command = |length| one_run(&program, workload, by, sizes, length);
-    callgrind::per_unit(command, workload.counting_lengths(shorter))
-        .map_err(|e| format!("{}: {e}", workload.name()))
-}
-
 fn judge(rows: &[Row], counts: &[f64]) -> (String, bool) {
     let mut text = String::new();
     let mut holds = true;
     for (row, count) in rows.iter().zip(counts) {
-        let change = count / row.instructions - 1.0;
-        let verdict = if change > TOLERANCE {
+        let change = (count / row.instructions - 1.0) * 100.0;
+        let verdict = if change > row.tolerance_percent {
             holds = false;
             "MORE THAN ALLOWED"
-        } else if change < -TOLERANCE {
+        } else if change < -row.tolerance_percent {
             "fewer: write the table anew to keep it"
         } else {
             "as before"
         };
         let _ = writeln!(
             text,
-            "{:12} {count:>8.1} instructions, table {:>8.1}, {:>+6.1} %  {verdict}",
-            row.workload,
-            row.instructions,
-            change * 100.0
+            "{:33} {count:>8.1} instructions, table {:>8.1}, {change:>+6.1} % of {:+} %  {verdict}",
+            row.workload, row.instructions, row.tolerance_percent
         );
     }
     (text, holds)
@@ -122,6 +207,7 @@ mod tests {
         [Row {
             workload: "ring".to_owned(),
             instructions,
+            tolerance_percent: 3.0,
         }]
     }
 
@@ -130,7 +216,7 @@ mod tests {
         let (text, holds) = judge(&row(100.0), &[103.5]);
         assert!(!holds);
         assert!(text.contains("103.5"), "{text}");
-        assert!(text.contains("+3.5 %"), "{text}");
+        assert!(text.contains("+3.5 % of +3 %"), "{text}");
     }
 
     #[test]

@@ -21,11 +21,9 @@ mod callgrind;
 mod gate;
 #[cfg(feature = "peers")]
 mod nexosim_peer;
-#[cfg(feature = "systems")]
 mod parallel;
 mod report;
 mod rounds;
-#[cfg(feature = "systems")]
 mod system;
 mod systemc;
 
@@ -35,6 +33,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use warpweave_bench::{Implementation, Sample, Workload};
+
+use crate::gate::Gate;
 
 use crate::rounds::Plan;
 
@@ -76,7 +76,8 @@ enum Command {
         #[arg(long = "size", value_name = "SIZE")]
         sizes: Vec<u64>,
     },
-    /// Count instructions per unit and fail where there are more than the table says.
+    /// Count instructions per unit, for scenarios per wavefront instruction, and fail where there
+    /// are more than the table allows.
     Gate {
         /// The table.
         #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.csv"))]
@@ -84,12 +85,16 @@ enum Command {
         /// Write the table instead.
         #[arg(long, conflicts_with = "shorter")]
         write: bool,
-        /// Make all runs this many times shorter; the counts are less exact.
+        /// The `warpweave` that runs the table's scenarios; the one beside this program, if none
+        /// is named.
+        #[arg(long, value_name = "PATH")]
+        program: Option<PathBuf>,
+        /// Make the runs of the kernel's workloads this many times shorter; the counts are less
+        /// exact.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         shorter: u64,
     },
     /// Measure how evenly divisions spread the work of a scenario.
-    #[cfg(feature = "systems")]
     Parallel {
         /// `[REPEATS SCENARIO [PATH=VALUE ...]]` by time, `instructions [EVERY SCENARIO
         /// [PATH=VALUE ...]]` by instructions; two scenarios of the repository, if none is named.
@@ -97,7 +102,6 @@ enum Command {
         words: Vec<String>,
     },
     /// Measure the speed of whole systems.
-    #[cfg(feature = "systems")]
     System {
         /// Scenario file; two of the repository, if none is named.
         scenario: Option<String>,
@@ -155,10 +159,18 @@ fn run(command: Command) -> Result<ExitCode, String> {
             println!("{}", one(workload, by, sizes, units)?.line());
         }
         Command::Gate {
-            table, write: true, ..
-        } => print!("{}", gate::write(&table)?),
-        Command::Gate { table, shorter, .. } => {
-            let (text, holds) = gate::check(&table, shorter)?;
+            table,
+            write,
+            program,
+            shorter,
+        } => {
+            let program = program.map_or_else(Gate::program_beside, Ok)?;
+            let gate = Gate { program, shorter };
+            if write {
+                print!("{}", gate.write(&table)?);
+                return Ok(ExitCode::SUCCESS);
+            }
+            let (text, holds) = gate.check(&table)?;
             print!("{text}");
             if !holds {
                 eprintln!(
@@ -169,14 +181,12 @@ fn run(command: Command) -> Result<ExitCode, String> {
                 return Ok(ExitCode::FAILURE);
             }
         }
-        #[cfg(feature = "systems")]
         Command::Parallel { words } => {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             for table in parallel::command(&words)? {
                 println!("{table}");
             }
         }
-        #[cfg(feature = "systems")]
         Command::System { scenario, sets } => match scenario {
             Some(path) => println!("{}", system::measure(&path, &sets)?),
             None => {

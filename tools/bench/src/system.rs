@@ -1,13 +1,18 @@
-//! Whole systems: a scenario emulated and simulated, in wavefront instructions per CPU second.
+//! Whole systems: a scenario emulated and simulated, in wavefront instructions per CPU second and in
+//! instructions of the host per wavefront instruction.
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cpu_time::ProcessTime;
+use serde::Deserialize;
 use warpweave_systems::{Scenario, standard_registry};
 
-/// What `system` measures when no scenario is named.
+use crate::callgrind;
+
+/// What `system` measures when no scenario is named, and the table of instructions counts.
 pub(crate) const SCENARIOS: [&str; 2] =
     ["scenarios/matrix_multiply_60.ron", "scenarios/bfs_60.ron"];
 
@@ -39,4 +44,34 @@ pub(crate) fn measure(path: &str, sets: &[String]) -> Result<String, String> {
         machine.system().simulation.evaluations() as f64 / instructions,
         simulated.messages as f64 / instructions,
     ))
+}
+
+/// Instructions that `warpweave run` needs for a scenario, from the start of `program` to its end,
+/// divided by the wavefront instructions that its report tells.
+///
+/// # Errors
+/// A program that is not there, a run that failed; as text.
+pub(crate) fn instructions_per_wavefront_instruction(
+    program: &Path,
+    scenario: &str,
+) -> Result<f64, String> {
+    #[derive(Deserialize)]
+    struct Report {
+        wavefront_instructions: u64,
+    }
+    let run = || {
+        let mut command = Command::new(program);
+        command.args(["run", scenario, "--quiet"]);
+        command
+    };
+    let output = run().args(["--format", "json"]).output().map_err(|e| {
+        let program = program.display();
+        format!("{program}: {e}\nhint: cargo build --release, or name the program with --program")
+    })?;
+    let report: Report = serde_json::from_slice(&output.stdout).map_err(|e| {
+        let log = String::from_utf8_lossy(&output.stderr);
+        format!("the report of {}: {e}\n{log}", program.display())
+    })?;
+    let (instructions, _) = callgrind::count(&run())?;
+    Ok(instructions as f64 / report.wavefront_instructions as f64)
 }

@@ -1,6 +1,7 @@
 //! The program as it is called: its JSON, and its gate.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -47,7 +48,7 @@ fn the_gate_fails_on_a_table_that_is_too_low_and_passes_on_one_that_is_not() {
     let gate = |instructions: &str| {
         fs::write(
             &table,
-            format!("workload,instructions\nsignals,{instructions}\n"),
+            format!("workload,instructions,tolerance_percent\nsignals,{instructions},3\n"),
         )
         .unwrap();
         bench(&[
@@ -71,6 +72,47 @@ fn the_gate_fails_on_a_table_that_is_too_low_and_passes_on_one_that_is_not() {
     assert!(gate("1000000.0").status.success());
 }
 
+/// A program that says what the report of a run says, and else does next to nothing.
+#[cfg(unix)]
+fn program_of_wavefront_instructions(folder: &Path, count: u64) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let program = folder.join("warpweave");
+    let report = format!("{{ \"wavefront_instructions\": {count} }}");
+    fs::write(&program, format!("#!/bin/sh\necho '{report}'\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[cfg(unix)]
+#[test]
+fn a_whole_system_is_counted_per_wavefront_instruction() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table.csv");
+    let rows = "workload,instructions,tolerance_percent\nscenarios/bfs_60.ron,1000.0,1\n";
+    fs::write(&table, rows).unwrap();
+    let gate = |program: &Path| {
+        let (table, program) = (table.to_str().unwrap(), program.to_str().unwrap());
+        bench(&["gate", "--table", table, "--program", program])
+    };
+    let none = gate(&folder.path().join("none"));
+    let errors = String::from_utf8_lossy(&none.stderr);
+    assert_eq!(none.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("--program"), "{errors}");
+    if !has_valgrind() {
+        return;
+    }
+    let verdict = |count| {
+        let output = gate(&program_of_wavefront_instructions(folder.path(), count));
+        output.status.code()
+    };
+    assert_eq!(
+        verdict(1),
+        Some(1),
+        "a shell needs more than 1000 instructions"
+    );
+    assert_eq!(verdict(1_000_000_000), Some(0));
+}
+
 #[test]
 fn a_table_that_cannot_be_used_is_told_with_a_next_step() {
     let folder = tempfile::tempdir().unwrap();
@@ -78,8 +120,9 @@ fn a_table_that_cannot_be_used_is_told_with_a_next_step() {
     let gate = || bench(&["gate", "--table", table.to_str().unwrap()]);
     for text in [
         "",
-        "workload,instructions\n",
-        "workload,instructions\nrung,1.0\n",
+        "workload,instructions,tolerance_percent\n",
+        "workload,instructions\nring,1.0\n",
+        "workload,instructions,tolerance_percent\nrung,1.0,3\n",
     ] {
         fs::write(&table, text).unwrap();
         let output = gate();
@@ -92,7 +135,7 @@ fn a_table_that_cannot_be_used_is_told_with_a_next_step() {
 }
 
 #[test]
-fn every_workload_of_the_stored_table_is_there_once() {
+fn the_stored_table_has_every_workload_and_the_whole_systems_once() {
     let table = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.csv"));
     let table = table.expect("the table is stored");
     let names: Vec<&str> = table
@@ -108,6 +151,8 @@ fn every_workload_of_the_stored_table_is_there_once() {
         "crossing",
         "signals",
         "elaboration",
+        "scenarios/matrix_multiply_60.ron",
+        "scenarios/bfs_60.ron",
     ];
     assert_eq!(names, all);
 }
