@@ -164,7 +164,8 @@ fn run(sets: &[&str]) -> Simulated {
     let workload =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/workloads/vector_add.ron");
     let scenario = format!(
-        "Scenario(system: \"system.ron\", workload: {workload:?}, overrides: {{ \"workload.n\": 1000 }})"
+        "Scenario(system: \"system.ron\", workload: \"{}\", overrides: {{ \"workload.n\": 1000 }})",
+        workload.display()
     );
     let path = folder.path().join("scenario.ron");
     std::fs::write(folder.path().join("system.ron"), SYSTEM).expect("the folder can be written");

@@ -105,7 +105,7 @@ struct Elaborator<'a> {
     modules_used: BTreeSet<&'a str>,
 }
 
-impl<'a> Elaborator<'a> {
+impl Elaborator<'_> {
     fn run(mut self) -> Result<ElaboratedSystem, Diagnostics> {
         let file = self.file;
         self.read_clocks();

@@ -48,7 +48,7 @@ struct CacheSpec {
 fn refusals(texts: &[&str]) -> String {
     let refusal = |text: &&str| {
         let read = parse(&Source::new("a.ron", *text))
-            .and_then(|node| Ok(from_named::<CacheSpec>(&node, "Cache")?));
+            .and_then(|node| from_named::<CacheSpec>(&node, "Cache"));
         read.expect_err(text).to_string()
     };
     texts.iter().map(refusal).collect::<Vec<_>>().join("\n\n")

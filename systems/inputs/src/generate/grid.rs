@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(
             text,
             "Grid generator: `width` x `height` is 4294967295 x 4294967295, \
-             expected from 1 to 67108864 cells"
+             expected 1 to 67108864 cells"
         );
     }
 

@@ -157,7 +157,7 @@ mod tests {
                 a: f64::NAN,
                 ..GRAPH500
             }),
-            "Rmat generator: `a` is NaN, expected a probability from 0 to 1"
+            "Rmat generator: `a` is NaN, expected 0 to 1"
         );
         assert_eq!(
             error(RmatShape {

@@ -137,6 +137,17 @@ fn what_is_no_reference_is_answered_with_the_nearest() {
 }
 
 #[test]
+fn the_page_of_description_files_names_every_reference() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/description-files.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, table) = page.split_once("| reference | fields |").unwrap();
+    for name in standard_references().names() {
+        let (alone, applied) = (format!("`{name}`"), format!("`{name}("));
+        assert!(table.contains(&alone) || table.contains(&applied), "{name}");
+    }
+}
+
+#[test]
 #[should_panic(expected = "the reference `SumU32` is registered twice")]
 fn a_name_stands_for_one_reference() {
     standard_references().register::<SumU32>();
