@@ -51,6 +51,13 @@ fn specifications_are_refused_with_the_field_at_fault() {
         ),
         (
             CacheSpec {
+                pass_entries: 1 << 20,
+                ..l1()
+            },
+            "pass_entries",
+        ),
+        (
+            CacheSpec {
                 size_bytes: 1 << 31,
                 line_bytes: 4,
                 ways: 1,

@@ -28,13 +28,13 @@ use warpweave::framework::{
 /// What a description may set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ThrottleSpec {
+pub(crate) struct ThrottleSpec {
     /// Cycles from one request to the next, 1 to 65536.
-    pub interval_cycles: u32,
+    interval_cycles: u32,
 }
 
 /// The component; see the top of the file.
-pub struct Throttle {
+pub(crate) struct Throttle {
     spec: ThrottleSpec,
     up: MemSlave,
     down: MemMaster,
