@@ -9,6 +9,7 @@ use warpweave_framework::{
     Level, Link, Next, Observed, Order, OutPort, Outcome, Ports, Probe, Published, RunLimits,
     Simulation, State, Statistics, SystemBuilder, Tick, Width,
 };
+use warpweave_random::mix;
 
 use crate::parts::Log;
 
@@ -82,12 +83,6 @@ struct Node {
     log: Log<Entry>,
 }
 
-/// A message is `identity << 8 | hops left`.
-fn mix(message: u64) -> u64 {
-    let z = message.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z ^ z >> 29
-}
-
 impl Node {
     fn note(&self, ctx: &Context<'_>, did: Did) {
         self.log.push(Entry {
@@ -116,6 +111,7 @@ impl Node {
 
     fn deliver(&mut self, ctx: &mut Context<'_>) {
         while let Some(&(ready, since, message)) = self.held.front() {
+            // A message is `identity << 8 | hops left`.
             let port = (mix(message) % self.outputs.len().max(1) as u64) as usize;
             if ready > ctx.cycle() || self.outputs[port].try_send(ctx, message).is_err() {
                 return;

@@ -115,7 +115,7 @@ impl Gate {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let mut counts: Vec<_> = thread::scope(|scope| {
             let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-            let counts = workers.into_iter().map(|worker| worker.join());
+            let counts = workers.into_iter().map(thread::ScopedJoinHandle::join);
             counts
                 .flat_map(|counts| counts.expect("counting does not panic"))
                 .collect()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::ValueEnum;
+use warpweave_random::{GAMMA, mix};
 
 /// What is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -245,11 +246,9 @@ pub struct Tally(Arc<AtomicU64>);
 impl Tally {
     /// Adds what the part at `place` computed; parts may come in any order.
     pub fn add(&self, place: u64, value: u64) {
-        // SplitMix64's finaliser (Steele, Lea and Flood 2014) keeps places and values apart.
-        let mut z = value ^ (place + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        self.0.fetch_add(z ^ (z >> 31), Ordering::Relaxed);
+        // Mixing keeps places and values apart.
+        let mixed = mix(value ^ (place + 1).wrapping_mul(GAMMA));
+        self.0.fetch_add(mixed, Ordering::Relaxed);
     }
 
     /// What was added so far.

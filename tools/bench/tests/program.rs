@@ -78,8 +78,8 @@ fn program_of_wavefront_instructions(folder: &Path, count: u64) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let program = folder.join("warpweave");
     let report = format!("{{ \"wavefront_instructions\": {count} }}");
-    fs::write(&program, format!("#!/bin/sh\necho '{report}'\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&program, format!("#!/bin/sh\necho '{report}'\n")).expect("the folder is writable");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it was just written");
     program
 }
 

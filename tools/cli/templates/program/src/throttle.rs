@@ -142,10 +142,10 @@ mod tests {
         for (cycle, id) in [(10, 1), (11, 2), (30, 3)] {
             requests.send_at(cycle, read(id));
         }
-        answers.send_at(20, read(1).answer(Level::Dram));
+        answers.send_at(20, read(1).answer(Level::DRAM));
         bench.expect_at(&below, 10, &read(1));
         bench.expect_at(&below, 14, &read(2));
-        bench.expect_at(&above, 20, &read(1).answer(Level::Dram));
+        bench.expect_at(&above, 20, &read(1).answer(Level::DRAM));
         bench.expect_at(&below, 30, &read(3));
         let statistics = bench.statistics("dut");
         assert_eq!(statistics.counter("requests"), Some(3));
