@@ -167,7 +167,9 @@ impl<'a> Elaborator<'a> {
             && self.registry.get(&name.text).is_none()
         {
             let kinds = self.registry.kinds().map(|kind| kind.name);
-            let known: Vec<_> = self.file.modules.names().chain(kinds).collect();
+            let mut known: Vec<_> = self.file.modules.names().collect();
+            known.sort_unstable();
+            known.extend(kinds);
             let hint = name_hint(&name.text, "modules and component kinds", known);
             let message = format!("there is no module or component kind `{}`", name.text);
             let problem = Diagnostic::error(message).at(&name.span);
