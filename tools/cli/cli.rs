@@ -165,7 +165,7 @@ pub(crate) enum Format {
 ///
 /// It is all that the `main` of a program with component kinds of its own has to call:
 ///
-/// ```ignore
+/// ```text
 #[doc = include_str!("templates/program/src/main.rs")]
 /// ```
 ///

@@ -36,6 +36,9 @@ pub(super) struct Wheel {
     heads: Box<[u32]>,
     occupied: Box<[u64]>,
     entries: Vec<Entry>,
+    /// The entries that are not in use are one more list. No number of an entry leaves the wheel, so
+    /// a table that checks ids would find nothing; it takes 1.0 % more instructions of a whole matrix
+    /// multiply and 0.8 % of a breadth-first search (`scenarios/*_60.ron`).
     free: u32,
 }
 

@@ -85,7 +85,8 @@ impl Due {
 
 pub(super) struct Pool {
     cells: Vec<u32>,
-    /// Where the first free block starts; the others follow by their links.
+    /// Where the first free block starts; the others follow by their links. Blocks have no ids that
+    /// somebody could keep: an item's place is a cell.
     free: u32,
     /// An empty list that keeps its memory.
     spare: Vec<u32>,
