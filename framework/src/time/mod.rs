@@ -3,7 +3,7 @@
 //! A tick is `1 / L` seconds, where `L` is the least common multiple of all clock frequencies of
 //! a system, so every edge of every clock falls on an integer tick (1.4 GHz beside 924 MHz
 //! included). [`TimeBase::new`] computes `L` in 128-bit arithmetic and refuses sets of clocks for
-//! which 64-bit ticks would not last. Everything else stands on this room; it stands on nothing.
+//! which 64-bit ticks would not last. Everything else here stands on this room.
 
 pub use warpweave_params::Frequency;
 

@@ -104,6 +104,29 @@ fn a_room_uses_only_those_below_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What `super::` names stays in the folder, so that the paths from the root tell everything.
+#[test]
+fn no_folder_is_left_by_way_of_its_parent() {
+    let mut folders = vec![sources()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let code = product_code(&fs::read_to_string(&path).unwrap());
+            let at_the_top = folder == sources() || path.ends_with("mod.rs");
+            let upward = if at_the_top {
+                "super::"
+            } else {
+                "super::super"
+            };
+            assert!(!code.contains(upward), "{}: {upward}", path.display());
+        }
+    }
+}
+
 /// Within a folder, too, the folders in it use each other one way.
 #[test]
 fn no_folder_is_part_of_a_circle() {

@@ -279,7 +279,6 @@ impl Simulation {
         DeadlockReport::of(self)
     }
 
-    /// What instance `number` said it waits for.
     /// What instance `number` waits for.
     pub fn reason(&self, number: usize) -> Reason {
         self.slot(number).activity.reason()
