@@ -134,7 +134,7 @@
 //! | `world` | events, signals and processes beside the components |
 //! | `engine` | from parts and wires to a run, on one thread or many |
 //! | `checkpoint` | saving, resuming, state hashes |
-//! | `registry` | component kinds by name |
+//! | `registry` | kinds of components and of policies by name |
 //! | `test_bench` | scripted senders and recording receivers around a device |
 //! | `verify` | checkers, injectors, contracts |
 //!
@@ -162,7 +162,7 @@ pub use checkpoint::{
     Checkpoint, CheckpointError, Description, Difference, FileError, PartedPlace, Parting,
     StateHasher, Subject,
 };
-pub use component::Component;
+pub use component::{Component, Facts, Unfit};
 pub use engine::{
     DeadlockReport, Division, ElaborationError, ElaborationErrors, EngineOptions, Order, Origin,
     Outcome, PortAddress, RunLimits, RunStep, Simulation, SystemBuilder, TapError, WaitEdge,
@@ -173,7 +173,10 @@ pub use observe::{
     About, Contents, Histogram, InstanceStatistics, Level, Probe, ProbeSink, Reason, Role, Sample,
     Series, Shape, Statistic, Statistics, Thing, Value, Wait, Waits,
 };
-pub use registry::{Built, Environment, FieldDoc, Kind, KindEntry, Registry, SpecError};
+pub use registry::{
+    Built, Environment, FieldDoc, Kind, KindEntry, NoFields, Policy, PolicyContext, PolicyEntry,
+    PolicyKind, PolicyRole, Preset, Registry, SpecError, field_at,
+};
 pub use state::{Id, IdTable, State, StateError};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockId, ClockSetError, Cycle, Frequency, Tick, TimeBase};

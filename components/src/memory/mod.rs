@@ -10,6 +10,7 @@
 //! A response says which [`Level`] answered. That is an open set of names: a component of another
 //! crate answers as a level of its own, and every block between hands the name on as it came.
 
+mod event;
 mod level;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports, SpecError};
 use warpweave_random::GAMMA;
 
+pub use self::event::CacheEvent;
 pub use self::level::Level;
 
 /// Bytes of the largest line the protocol can name: one bit per 4-byte word in a 32-bit mask.

@@ -52,7 +52,7 @@ pub use number::Number;
 pub use overrides::{Absent, Override, repeated_paths};
 pub use parse::{NESTING_MAX, parse, parse_from};
 pub use placed::{OneOrMore, Placed};
-pub use print::{to_node, to_ron};
+pub use print::{labelled_tree, serialize_tree, to_node, to_node_with, to_ron};
 pub use quantity::{Bandwidth, Bytes, Duration, Frequency, QuantityError, Ratio};
 pub use range::out_of_range;
 pub use source::{Position, Source, Span};

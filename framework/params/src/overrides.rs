@@ -189,6 +189,14 @@ enum Found<'n> {
 
 /// Follows one step of a path.
 fn find<'n>(node: &'n mut Node, step: &Step, insert: bool) -> Result<Found<'n>, Diagnostic> {
+    // A name that stands for its defaults, such as `Ccws`: reading it later refuses a field that it
+    // does not have, at the override.
+    if let (Kind::Name(name), Key::Name(_), true) = (&node.kind, &step.key, insert) {
+        node.kind = Kind::Struct(Struct {
+            name: Some(name.clone()),
+            fields: Vec::new(),
+        });
+    }
     let described = node.describe();
     let owner = node
         .name()

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::node::{Kind, Name, Node, Struct, Tuple};
 use crate::source::Source;
@@ -31,12 +31,58 @@ pub(crate) fn to_ron_line(node: &Node) -> String {
 /// # Errors
 /// When the value has a part that RON cannot express, such as bytes.
 pub fn to_node<T: Serialize + ?Sized>(value: &T) -> Result<Node, Diagnostics> {
+    to_node_with(value, &mut |_, tree| Ok(tree))
+}
+
+/// As [`to_node`]; every part that [`serialize_tree`] wrote goes through `part` with its label.
+///
+/// # Errors
+/// As [`to_node`], and those of `part`.
+pub fn to_node_with<T: Serialize + ?Sized>(
+    value: &T,
+    part: &mut dyn FnMut(&str, Node) -> Result<Node, Diagnostics>,
+) -> Result<Node, Diagnostics> {
     let options = ron::Options::default();
     let config = ron::ser::PrettyConfig::new().struct_names(true);
     let text = options
         .to_string_pretty(value, config)
         .map_err(|error| crate::Diagnostic::error(format!("cannot be written as RON: {error}")))?;
-    parse(&Source::new("<value>", text))
+    let mut node = parse(&Source::new("<value>", text))?;
+    let mut problems = Diagnostics::new();
+    node.walk_mut(&mut |node| {
+        let Some((label, tree)) = node.as_str().and_then(labelled_tree) else {
+            return;
+        };
+        let found = parse(&Source::new("<value>", tree)).and_then(|tree| part(label, tree));
+        if let Some(found) = problems.take(found) {
+            node.kind = found.kind;
+        }
+    });
+    problems.into_result(node)
+}
+
+/// Begins a text that stands for a tree: no other text of a description has this character.
+const TREE_MARK: char = '\u{1}';
+
+/// Writes a tree as a part of a typed value. serde has no trees, so it travels as a marked text, which
+/// [`to_node`] and [`to_node_with`] take for what it stands for.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize_tree<S: Serializer>(
+    label: &str,
+    tree: &Node,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&format!(
+        "{TREE_MARK}{label}{TREE_MARK}{}",
+        to_ron_line(tree)
+    ))
+}
+
+/// Label and text of a tree that [`serialize_tree`] wrote.
+pub fn labelled_tree(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix(TREE_MARK)?.split_once(TREE_MARK)
 }
 
 fn pretty(out: &mut String, node: &Node, depth: usize) {

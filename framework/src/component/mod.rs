@@ -4,6 +4,10 @@
 //! it waits for), [`crate::state`] and [`crate::observe`]. How description files name components is
 //! [`crate::registry`]'s; who evaluates them, [`crate::engine`]'s.
 
+mod facts;
+
+pub use facts::{Facts, Unfit};
+
 use crate::channel::Ports;
 use crate::evaluation::{Context, Next};
 use crate::observe::{Contents, Statistics, Waits};
@@ -38,6 +42,27 @@ pub trait Component: Send {
     /// Reports the component's statistics. Time-varying values are evaluated in closed form at
     /// [`Statistics::cycle`], so that a sleeping component reports what an awake one would.
     fn statistics(&self, _statistics: &mut Statistics<'_>) {}
+
+    /// States what the component at the other end of the wire at `port` may rely on. Called at
+    /// elaboration for every wire, by the full name of the port, such as `up[2].request`.
+    fn facts(&self, _port: &str, _facts: &mut Facts) {}
+
+    /// Is told what the component at the other end of the wire at `port` states. Called at
+    /// elaboration for every wire whose other end states anything, before [`Component::elaborated`].
+    ///
+    /// # Errors
+    /// A fact that does not fit the specification.
+    fn learn(&mut self, _port: &str, _facts: &Facts) -> Result<(), Unfit> {
+        Ok(())
+    }
+
+    /// Called once, when every wire is connected and every fact is told.
+    ///
+    /// # Errors
+    /// An optional port or a fact that this component cannot do without, being specified as it is.
+    fn elaborated(&mut self) -> Result<(), Unfit> {
+        Ok(())
+    }
 
     /// Work of one evaluation on the host compared with others, roughly in hundreds of
     /// instructions; for dividing a system evenly between threads. Results do not depend on it.

@@ -1,5 +1,9 @@
 //! The fields of a specification, in words of description files.
 
+use warpweave_params::labelled_tree;
+
+use super::policy::ROLE_OF_FIELD;
+
 /// One field of a specification, for reference pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldDoc {
@@ -14,6 +18,8 @@ pub struct FieldDoc {
     pub default: Option<String>,
     /// What it means.
     pub doc: String,
+    /// Name of the role, of a field that holds a policy or a list of them.
+    pub role: Option<String>,
 }
 
 pub(super) type Json = serde_json::Value;
@@ -57,6 +63,7 @@ pub(super) fn list_fields(
                 .and_then(Json::as_str)
                 .unwrap_or_default()
                 .replace('\n', " "),
+            role: role_of(root, field),
         });
         if depth < DEPTH_MAX {
             let inner = format!("{prefix}{name}.");
@@ -88,6 +95,17 @@ fn list_variants(root: &Json, node: &Json, prefix: &str, fields: &mut Vec<FieldD
     }
 }
 
+/// The role of a field that holds a policy, an optional one, or a list of them.
+fn role_of(root: &Json, field: &Json) -> Option<String> {
+    let target = follow(root, field);
+    if let Some(role) = target.get(ROLE_OF_FIELD).and_then(Json::as_str) {
+        return Some(role.to_owned());
+    }
+    let choices = target.get("anyOf").and_then(Json::as_array);
+    let inner = choices.into_iter().flatten().chain(target.get("items"));
+    inner.filter_map(|choice| role_of(root, choice)).next()
+}
+
 fn kind_in_words(root: &Json, field: &Json) -> String {
     let target = follow(root, field);
     if let Some(choices) = target.get("oneOf").or_else(|| target.get("anyOf")) {
@@ -106,7 +124,10 @@ fn kind_in_words(root: &Json, field: &Json) -> String {
 fn default_in_words(value: &Json) -> Option<String> {
     match value {
         Json::Null => None,
-        Json::String(variant) => Some(variant.clone()),
+        Json::String(text) => {
+            let text = labelled_tree(text).map_or(text.as_str(), |(_, tree)| tree);
+            Some(text.to_owned())
+        }
         Json::Object(fields) => {
             let fields: Vec<String> = fields
                 .iter()
@@ -122,6 +143,12 @@ fn default_in_words(value: &Json) -> Option<String> {
 }
 
 fn choice_in_words(root: &Json, choice: &Json) -> String {
+    if let Some(role) = follow(root, choice)
+        .get(ROLE_OF_FIELD)
+        .and_then(Json::as_str)
+    {
+        return role.to_owned();
+    }
     if let Some(value) = choice.get("const").and_then(Json::as_str) {
         return value.to_owned();
     }
@@ -146,7 +173,10 @@ fn choice_in_words(root: &Json, choice: &Json) -> String {
         return title.to_owned();
     }
     match target.get("type") {
-        Some(Json::String(kind)) if kind == "array" => "list".to_owned(),
+        Some(Json::String(kind)) if kind == "array" => match role_of(root, target) {
+            Some(role) => format!("list of {role}"),
+            None => "list".to_owned(),
+        },
         Some(Json::String(kind)) if kind == "null" => "None".to_owned(),
         Some(Json::String(kind)) => target
             .get("format")

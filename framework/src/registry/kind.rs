@@ -10,9 +10,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
-use warpweave_params::out_of_range;
+use warpweave_params::{Diagnostics, out_of_range};
 use warpweave_random::{FNV_START, fnv1a};
 
+use super::{Preset, Registry};
 use crate::component::Component;
 
 /// A component that can be built from a description.
@@ -21,6 +22,8 @@ pub trait Kind: Component + Sized + 'static {
     const NAME: &'static str;
     /// One sentence for lists.
     const SUMMARY: &'static str;
+    /// Descriptions that come with the kind.
+    const PRESETS: &'static [Preset] = &[];
     /// What a description may set. Doc comments of the fields become the reference page.
     type Spec: DeserializeOwned + Serialize + JsonSchema;
 
@@ -40,6 +43,8 @@ pub struct SpecError {
     pub field: String,
     /// What is wrong and what would be right, with the numbers.
     pub message: String,
+    /// The same with places of its own, as a policy inside the specification finds it.
+    pub(super) problems: Option<Box<Diagnostics>>,
 }
 
 impl SpecError {
@@ -48,6 +53,17 @@ impl SpecError {
         Self {
             field: field.into(),
             message: message.into(),
+            problems: None,
+        }
+    }
+
+    /// What is wrong with the part of the specification at `field`, which knows its places.
+    pub(super) fn placed(field: &str, problems: Diagnostics) -> Self {
+        let message = problems.iter().next().map(|first| first.message.clone());
+        Self {
+            field: field.to_owned(),
+            message: message.unwrap_or_default(),
+            problems: Some(Box::new(problems)),
         }
     }
 
@@ -88,6 +104,7 @@ impl SpecError {
 pub struct Environment {
     path: String,
     seed: u64,
+    registry: Option<Registry>,
     resources: BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>,
 }
 
@@ -97,6 +114,7 @@ impl Environment {
         Self {
             path: path.into(),
             seed,
+            registry: None,
             resources: BTreeMap::new(),
         }
     }
@@ -107,6 +125,19 @@ impl Environment {
             path: path.into(),
             ..self.clone()
         }
+    }
+
+    /// The same with the registry that names of policies are looked up in.
+    pub(super) fn with_registry(&self, registry: &Registry) -> Self {
+        Self {
+            registry: Some(registry.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// The registry that builds from this environment, if one does.
+    pub fn registry(&self) -> Option<&Registry> {
+        self.registry.as_ref()
     }
 
     /// Adds an immutable value that components may share, such as the program to run. One value

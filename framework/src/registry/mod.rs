@@ -1,38 +1,57 @@
-//! The open registry of component kinds: what description files may name.
+//! The open registry of kinds of components and of policies: what description files may name.
 //!
 //! | file | holds |
 //! |---|---|
-//! | this one | kinds by name; from a description to a component |
+//! | this one | kinds by name, policies by role and name; from a description to a component |
 //! | `kind` | what a kind must say, and what its builder is given |
+//! | `policy` | what a role and a policy must say; fields of specifications that hold a policy |
+//! | `preset` | descriptions that come with a kind |
 //! | `fields` | the fields of a specification, in words of description files |
 //!
 //! It makes components ([`crate::component`]) one at a time; wiring them is [`crate::engine`]'s.
 
 mod fields;
 mod kind;
+mod policy;
+mod preset;
 
 pub use fields::FieldDoc;
 pub use kind::{Environment, Kind, SpecError};
+pub use policy::{NoFields, Policy, PolicyContext, PolicyEntry, PolicyKind, PolicyRole};
+pub use preset::Preset;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use warpweave_params::{Diagnostic, Diagnostics, Node, from_named, name_hint, to_node};
+use warpweave_params::{Diagnostic, Diagnostics, Node, from_named, name_hint, to_node_with};
 
 use crate::component::Component;
 use crate::registry::fields::list_fields;
 
-/// Component kinds by name.
-#[derive(Default)]
+/// Component kinds by name, policies by role and name. A clone shares what it holds.
+#[derive(Clone, Default)]
 pub struct Registry {
-    kinds: BTreeMap<&'static str, KindEntry>,
+    kinds: Arc<BTreeMap<&'static str, KindEntry>>,
+    /// Summary and policies of each role.
+    roles: Arc<BTreeMap<&'static str, RoleEntry>>,
+}
+
+/// One role.
+#[derive(Clone)]
+struct RoleEntry {
+    summary: &'static str,
+    policies: BTreeMap<&'static str, PolicyEntry>,
 }
 
 /// One registered kind.
+#[derive(Clone)]
 pub struct KindEntry {
     /// Name in description files.
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
+    /// Descriptions that come with it.
+    pub presets: &'static [Preset],
     build: fn(&Node, &Environment) -> Result<Built, Diagnostics>,
     schema: fn() -> schemars::Schema,
 }
@@ -42,7 +61,7 @@ pub struct Built {
     /// The component.
     pub component: Box<dyn Component>,
     /// Writes a description that was built from with every default filled in.
-    pub resolve: fn(&Node) -> Result<Node, Diagnostics>,
+    pub resolve: fn(&Registry, &Node) -> Result<Node, Diagnostics>,
 }
 
 impl Registry {
@@ -59,15 +78,92 @@ impl Registry {
         let entry = KindEntry {
             name: K::NAME,
             summary: K::SUMMARY,
+            presets: K::PRESETS,
             build: build::<K>,
             schema: || schemars::schema_for!(K::Spec),
         };
-        let before = self.kinds.insert(K::NAME, entry);
+        let before = Arc::make_mut(&mut self.kinds).insert(K::NAME, entry);
         assert!(
             before.is_none(),
             "the kind `{}` is registered twice",
             K::NAME
         );
+    }
+
+    /// Adds a policy to its role.
+    ///
+    /// # Panics
+    /// When another policy of the role and this name was added before: a mistake of the program, not
+    /// of its user.
+    pub fn register_policy<P: PolicyKind>(&mut self) {
+        let role = Arc::make_mut(&mut self.roles)
+            .entry(P::Role::NAME)
+            .or_insert_with(|| RoleEntry {
+                summary: P::Role::SUMMARY,
+                policies: BTreeMap::new(),
+            });
+        let before = role.policies.insert(P::NAME, PolicyEntry::of::<P>());
+        assert!(
+            before.is_none(),
+            "the policy `{}` of role {} is registered twice",
+            P::NAME,
+            P::Role::NAME
+        );
+    }
+
+    /// Name and summary of every role that has a policy, in the order of their names.
+    pub fn roles(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.roles.iter().map(|(name, role)| (*name, role.summary))
+    }
+
+    /// The policies of a role in the order of their names; none of an unknown role.
+    pub fn policies(&self, role: &str) -> impl Iterator<Item = &PolicyEntry> {
+        let role = self.roles.get(role).into_iter();
+        role.flat_map(|role| role.policies.values())
+    }
+
+    /// The policy of this role and name.
+    pub fn policy(&self, role: &str, name: &str) -> Option<&PolicyEntry> {
+        self.roles.get(role)?.policies.get(name)
+    }
+
+    /// The policy that `node` names in a role.
+    ///
+    /// # Errors
+    /// Something else than a name, or the name of no policy of the role, with the nearest.
+    pub fn policy_named(&self, role: &str, node: &Node) -> Result<&PolicyEntry, Diagnostic> {
+        let known: Vec<_> = self.policies(role).map(|policy| policy.name).collect();
+        let Some(name) = node.name() else {
+            let message = format!("expected a {role}, found {}", node.describe());
+            let place = node.head_span();
+            let hint = match node.as_str().filter(|text| known.contains(text)) {
+                Some(text) => format!("write `{text}` without quotes"),
+                None => format!("policies of this role: {}", known.join(", ")),
+            };
+            return Err(Diagnostic::error(message).at(&place).hint(hint));
+        };
+        self.policy(role, &name.text).ok_or_else(|| {
+            Diagnostic::error(format!("there is no {role} `{}`", name.text))
+                .at(&name.span)
+                .hint(name_hint(&name.text, "policies of this role", known))
+        })
+    }
+
+    fn policy_builder<R: PolicyRole>(
+        &self,
+        node: &Node,
+    ) -> Result<fn(&Node, &PolicyContext<'_, R>) -> Result<R::Policy, Diagnostics>, Diagnostics>
+    {
+        let entry = self.policy_named(R::NAME, node)?;
+        entry.builder::<R>().ok_or_else(|| {
+            let message = format!("two different roles are called {}", R::NAME);
+            Diagnostic::error(message).at(&node.head_span()).into()
+        })
+    }
+
+    /// A policy's description with every default filled in.
+    fn resolve_policy(&self, role: &str, node: &Node) -> Result<Node, Diagnostics> {
+        self.policy_named(role, node)?.resolve(self, node)
     }
 
     /// The kinds in the order of their names.
@@ -96,7 +192,7 @@ impl Registry {
         let Some(entry) = self.get(&name.text) else {
             return Err(self.unknown(&name.text).at(&name.span).into());
         };
-        (entry.build)(node, environment)
+        (entry.build)(node, &environment.with_registry(self))
     }
 
     /// The error that `name` is no kind, with the nearest that is.
@@ -111,16 +207,19 @@ impl Registry {
 
 fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagnostics> {
     let spec: K::Spec = from_named(node, K::NAME)?;
-    let component = K::build(spec, environment).map_err(|error| place(node, &error))?;
+    let component = K::build(spec, environment).map_err(|error| place(node, error))?;
     Ok(Built {
         component: Box::new(component),
         resolve: resolve::<K>,
     })
 }
 
-fn resolve<K: Kind>(node: &Node) -> Result<Node, Diagnostics> {
+fn resolve<K: Kind>(registry: &Registry, node: &Node) -> Result<Node, Diagnostics> {
     let spec: K::Spec = from_named(node, K::NAME)?;
-    to_node(&spec).map_err(|errors| {
+    to_node_with(&spec, &mut |role, part| {
+        registry.resolve_policy(role, &part)
+    })
+    .map_err(|errors| {
         Diagnostic::error(format!(
             "the specification of {} cannot be written: {errors}",
             K::NAME
@@ -130,21 +229,38 @@ fn resolve<K: Kind>(node: &Node) -> Result<Node, Diagnostics> {
 }
 
 /// Puts a refused value at the place of its field, or of the nearest enclosing value.
-fn place(node: &Node, error: &SpecError) -> Diagnostic {
-    let mut at = node;
-    for segment in error.field.split('.').filter(|s| !s.is_empty()) {
-        let name = segment.split('[').next().unwrap_or(segment);
-        match at.field(name) {
-            Some(inner) => at = inner,
-            None => break,
-        }
+fn place(node: &Node, error: SpecError) -> Diagnostics {
+    if let Some(problems) = error.problems {
+        return *problems;
     }
     let message = if error.field.is_empty() {
-        error.message.clone()
+        error.message
     } else {
         format!("{}: {}", error.field, error.message)
     };
-    Diagnostic::error(message).at(&at.head_span())
+    Diagnostic::error(message)
+        .at(&field_at(node, &error.field).head_span())
+        .into()
+}
+
+/// The value of the field at a path such as `timing.tras` or `policies[1]`, or the nearest enclosing
+/// value that is written.
+pub fn field_at<'n>(node: &'n Node, path: &str) -> &'n Node {
+    let mut at = node;
+    for segment in path.split('.').filter(|s| !s.is_empty()) {
+        let name = segment.split('[').next().unwrap_or(segment);
+        let Some(inner) = at.field(name) else {
+            break;
+        };
+        at = inner;
+        let index = segment
+            .split_once('[')
+            .and_then(|(_, rest)| rest.strip_suffix(']')?.parse::<usize>().ok());
+        if let Some(item) = index.and_then(|index| at.items().get(index)) {
+            at = item;
+        }
+    }
+    at
 }
 
 impl KindEntry {
@@ -218,7 +334,7 @@ mod tests {
     fn a_kind_is_built_by_name_with_defaults_filled_in() {
         let text = "Buffer(depth: 4)";
         let node = parse(&Source::new("system.ron", text)).unwrap();
-        let resolved = (build(text).unwrap().resolve)(&node).unwrap();
+        let resolved = (build(text).unwrap().resolve)(&Registry::new(), &node).unwrap();
         let delay = resolved
             .field("timing")
             .and_then(|t| t.field("delay_cycles"));

@@ -211,10 +211,12 @@ impl State<'_> {
         self.path.truncate(length);
     }
 
-    /// Says that this component cannot be saved, and why.
+    /// Says that this component, or the part of it under visit, cannot be saved, and why.
     pub fn refuse(&mut self, why: &str) {
+        let part = self.path.trim_end_matches('.');
+        let colon = if part.is_empty() { "" } else { ": " };
         self.error
-            .get_or_insert_with(|| StateError::Refused(why.to_owned()));
+            .get_or_insert_with(|| StateError::Refused(format!("{part}{colon}{why}")));
     }
 
     fn finish(self) -> Result<(), StateError> {

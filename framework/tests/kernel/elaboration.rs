@@ -2,7 +2,8 @@
 
 use insta::assert_snapshot;
 use warpweave_framework::{
-    Bundle, Component, Context, Frequency, InPort, Link, Next, OutPort, Ports, SystemBuilder, Width,
+    Bundle, Component, Context, Facts, Frequency, InPort, Link, Next, OutPort, Ports,
+    SystemBuilder, Unfit, Width,
 };
 
 use crate::parts::{Drain, Flood, Refuser, Scripted, one_clock};
@@ -216,4 +217,84 @@ fn a_bundle_joins_only_a_bundle_of_the_same_parts() {
     `a.mem` is a bundle (2 in all) and `l1.input` is one port (1)
       hint: wire like to like
     ");
+}
+
+/// Says how many messages it takes, and wants to know how many come.
+struct Talker {
+    output: OutPort<u64>,
+    input: InPort<u64>,
+    takes: Option<Takes>,
+    told: Option<u32>,
+}
+
+/// Messages a component takes at most.
+#[derive(Clone, Copy)]
+struct Takes(u32);
+
+impl Talker {
+    fn new(takes: Option<u32>) -> Self {
+        Self {
+            output: OutPort::default(),
+            input: InPort::default(),
+            takes: takes.map(Takes),
+            told: None,
+        }
+    }
+}
+
+impl Component for Talker {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.output("output", &mut self.output);
+        ports.optional(|ports| ports.input("input", &mut self.input));
+    }
+
+    fn evaluate(&mut self, _ctx: &mut Context<'_>) -> Next {
+        Next::Idle
+    }
+
+    fn facts(&self, port: &str, facts: &mut Facts) {
+        if let Some(takes) = self.takes.filter(|_| port == "input") {
+            facts.publish(takes);
+        }
+    }
+
+    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
+        assert_eq!(port, "output");
+        let Some(&Takes(count)) = facts.get() else {
+            return Ok(());
+        };
+        self.told = Some(count);
+        if count == 0 {
+            return Err(Unfit::at("rate", "the other end takes nothing"));
+        }
+        Ok(())
+    }
+
+    fn elaborated(&mut self) -> Result<(), Unfit> {
+        match self.told {
+            Some(_) => Ok(()),
+            None => Err(Unfit::at("", "nobody said how much `output` takes")),
+        }
+    }
+}
+
+/// Two talkers, each wired to the other.
+fn talkers(takes: [Option<u32>; 2]) -> SystemBuilder {
+    let (mut builder, clock) = one_clock();
+    builder.add("a", clock, Talker::new(takes[0]));
+    builder.add("b", clock, Talker::new(takes[1]));
+    builder.connect("a.output", "b.input", Link::latency(1));
+    builder.connect("a.input", "b.output", Link::latency(1));
+    builder
+}
+
+#[test]
+fn each_end_of_a_wire_is_told_what_the_other_states() {
+    assert_eq!(errors(talkers([Some(1), Some(2)])), "elaborates");
+}
+
+#[test]
+fn a_component_may_refuse_what_it_is_told_and_what_it_is_not() {
+    assert_snapshot!(errors(talkers([Some(1), Some(0)])), @"`a` (Talker): rate: the other end takes nothing");
+    assert_snapshot!(errors(talkers([None, Some(2)])), @"`b` (Talker): nobody said how much `output` takes");
 }

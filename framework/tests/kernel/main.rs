@@ -13,6 +13,7 @@ mod layers;
 mod new_process;
 mod parallel;
 mod parts;
+mod policies;
 mod processes;
 mod queues;
 mod random_systems;

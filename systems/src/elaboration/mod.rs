@@ -142,6 +142,7 @@ impl Elaborator<'_> {
         Ok(ElaboratedSystem {
             simulation,
             resolved: ResolvedSystem {
+                registry: self.registry.clone(),
                 summary: file.summary.clone(),
                 core: file.core.value.clone(),
                 clocks: clocks

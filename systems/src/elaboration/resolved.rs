@@ -1,10 +1,13 @@
 //! The system as it was built, written as a flat system file.
 
+use warpweave_framework::Registry;
 use warpweave_params::{Diagnostics, Field, Kind, Name, Node, Source, Span, Struct};
 
 /// Every clock, part and wire of an elaborated system. Writing it out takes longer than building
 /// the system, so that happens on request.
 pub struct ResolvedSystem {
+    /// What the parts were built with.
+    pub(crate) registry: Registry,
     pub(crate) summary: String,
     pub(crate) core: String,
     pub(crate) clocks: Vec<(String, Node)>,
@@ -18,7 +21,7 @@ pub(crate) struct ResolvedPart {
     pub(crate) kind: String,
     pub(crate) clock: String,
     pub(crate) description: Node,
-    pub(crate) resolve: fn(&Node) -> Result<Node, Diagnostics>,
+    pub(crate) resolve: fn(&Registry, &Node) -> Result<Node, Diagnostics>,
 }
 
 impl ResolvedSystem {
@@ -28,7 +31,7 @@ impl ResolvedSystem {
         let parts = self
             .parts
             .iter()
-            .map(|part| (part.path.clone(), part.to_node()))
+            .map(|part| (part.path.clone(), part.to_node(&self.registry)))
             .collect();
         let fields = vec![
             field("summary", text(&self.summary, &blank), &blank),
@@ -45,7 +48,7 @@ impl ResolvedSystem {
     /// Path, kind and specification, with every default, of each part.
     pub(crate) fn specifications(&self) -> impl Iterator<Item = (String, String, Node)> {
         self.parts.iter().map(|part| {
-            let resolved = (part.resolve)(&part.description)
+            let resolved = (part.resolve)(&self.registry, &part.description)
                 .expect("the component was built from this description");
             (part.path.clone(), part.kind.clone(), resolved)
         })
@@ -53,8 +56,8 @@ impl ResolvedSystem {
 }
 
 impl ResolvedPart {
-    fn to_node(&self) -> Node {
-        let resolved = (self.resolve)(&self.description)
+    fn to_node(&self, registry: &Registry) -> Node {
+        let resolved = (self.resolve)(registry, &self.description)
             .expect("the component was built from this description");
         let span = resolved.span.clone();
         let mut fields = match resolved.kind {

@@ -148,6 +148,7 @@ mod tests {
             required: true,
             default: None,
             doc: doc.to_owned(),
+            role: None,
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 use warpweave_params::nearest;
 
 use crate::channel::{ChannelTerms, Direction, End, Link, Ports, Width};
-use crate::component::Component;
+use crate::component::{Component, Facts, Unfit};
 use crate::engine::elaboration::builder::{NewInstance, NewWire, SystemBuilder};
 use crate::engine::elaboration::error::{ElaborationError, ElaborationErrors, Origin};
 use crate::engine::partition::Place;
@@ -71,8 +71,11 @@ impl Elaboration {
         self.list_ports();
         self.resolve_wires();
         self.find_unconnected();
+        if self.errors.is_empty() {
+            self.tell_facts();
+        }
         match time {
-            Ok(time) if self.errors.is_empty() => Ok(self.bind(time)),
+            Ok(time) if self.errors.is_empty() => self.bind(time),
             _ => Err(ElaborationErrors(self.errors)),
         }
     }
@@ -82,6 +85,25 @@ impl Elaboration {
             message,
             hint,
             origin,
+            field: String::new(),
+        });
+    }
+
+    /// A component refuses what it is wired to.
+    fn unfit(&mut self, instance: usize, Unfit { field, message }: Unfit) {
+        let NewInstance {
+            path, kind, origin, ..
+        } = &self.instances[instance];
+        let at = if field.is_empty() {
+            String::new()
+        } else {
+            format!("{field}: ")
+        };
+        self.errors.push(ElaborationError {
+            message: format!("`{path}` ({kind}): {at}{message}"),
+            hint: None,
+            origin: *origin,
+            field,
         });
     }
 
@@ -356,7 +378,27 @@ impl Elaboration {
         }
     }
 
-    fn bind(mut self, time: TimeBase) -> Simulation {
+    /// Tells each end of every wire what the other one states.
+    fn tell_facts(&mut self) {
+        for number in 0..self.channels.len() {
+            let Channel { from, to, .. } = self.channels[number];
+            for (speaker, listener) in [(from, to), (to, from)] {
+                let mut facts = Facts::new();
+                let port = &self.port(speaker).name;
+                self.instances[speaker.0].component.facts(port, &mut facts);
+                if facts.is_empty() {
+                    continue;
+                }
+                let port = &self.ports[listener.0][listener.1].name;
+                let learnt = self.instances[listener.0].component.learn(port, &facts);
+                if let Err(problem) = learnt {
+                    self.unfit(listener.0, problem);
+                }
+            }
+        }
+    }
+
+    fn bind(mut self, time: TimeBase) -> Result<Simulation, ElaborationErrors> {
         let mut targets = Vec::with_capacity(self.instances.len());
         let mut sizes = vec![0u32; self.clocks.len()];
         for instance in &self.instances {
@@ -420,6 +462,14 @@ impl Elaboration {
                 ordinal += 1;
             }));
         }
+        for i in 0..self.instances.len() {
+            if let Err(problem) = self.instances[i].component.elaborated() {
+                self.unfit(i, problem);
+            }
+        }
+        if !self.errors.is_empty() {
+            return Err(ElaborationErrors(self.errors));
+        }
         let mut components: Vec<Vec<Box<dyn Component>>> = Vec::new();
         components.resize_with(self.clocks.len(), Vec::new);
         let mut instances = Vec::with_capacity(self.instances.len());
@@ -438,7 +488,9 @@ impl Elaboration {
         if let Some(world) = &self.world {
             world.set_periods((0..components.len()).map(|d| time.period(d)).collect());
         }
-        Simulation::new(time, names, components, instances, infos, self.world)
+        Ok(Simulation::new(
+            time, names, components, instances, infos, self.world,
+        ))
     }
 }
 

@@ -18,6 +18,8 @@ pub struct ElaborationError {
     pub hint: Option<String>,
     /// Where the offending part was described.
     pub origin: Option<Origin>,
+    /// Field of that part's specification at fault, as a path within it; empty for the whole.
+    pub field: String,
 }
 
 /// Everything wrong with a system, found in one pass.
