@@ -175,7 +175,7 @@ pub use observe::{
 };
 pub use registry::{
     Built, Environment, FieldDoc, Kind, KindEntry, NoFields, Policy, PolicyContext, PolicyEntry,
-    PolicyKind, PolicyRole, Preset, Registry, SpecError, field_at,
+    PolicyKind, PolicyRole, Preset, Registry, SpecError, WithoutEffect, field_at,
 };
 pub use state::{Id, IdTable, State, StateError};
 pub use test_bench::{Sink, Source, TestBench};

@@ -6,6 +6,7 @@
 //!                      └──────► machine ◄───────┘ ──► simulate ──► Simulated ──► report
 //! ```
 
+pub mod conform;
 mod elaboration;
 pub mod energy;
 pub mod host_program;

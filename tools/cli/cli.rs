@@ -9,7 +9,7 @@ use tracing_subscriber::prelude::*;
 use warpweave_framework::Registry;
 use warpweave_systems::Threads;
 
-use crate::{bench, check, describe, diff, list, new, recordings, run, trace, validate};
+use crate::{bench, check, conform, describe, diff, list, new, recordings, run, trace, validate};
 
 /// The program of this repository; others carry its version beside their name.
 const OWN_NAME: &str = "warpweave";
@@ -61,11 +61,15 @@ enum Command {
         #[arg(long, default_value = "scenarios")]
         folder: PathBuf,
     },
-    /// Explain a component kind: what it is and what its description may set.
+    /// Explain a component kind or a policy: what it is and what its description may set.
     Describe {
-        /// Name of the kind.
+        /// Name of the kind; of a policy `ROLE/NAME`, or `NAME` where one role alone has it.
         kind: String,
     },
+    /// Check that a policy keeps what every policy promises, on generated machines and programs.
+    ///
+    /// Every promise that is broken leaves the simplest scenario that shows it; the exit code is then 1.
+    Conform(conform::Arguments),
     /// Record, summarise or print program traces.
     #[command(subcommand)]
     Trace(trace::TraceCommand),
@@ -189,6 +193,7 @@ pub fn main(registry: Registry) -> ExitCode {
         }
         Command::List { what, folder } => list::list(&registry, *what, folder),
         Command::Describe { kind } => describe::describe(&registry, kind),
+        Command::Conform(arguments) => conform::conform(&registry, arguments),
         Command::Trace(command) => trace::trace(command),
         Command::Bench(command) => bench::bench(command),
         Command::Validate(arguments) => validate::validate(arguments),

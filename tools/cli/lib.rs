@@ -10,6 +10,7 @@
 mod bench;
 mod check;
 pub mod cli;
+mod conform;
 mod describe;
 mod diff;
 mod drive;
@@ -17,6 +18,7 @@ mod host;
 mod list;
 mod new;
 mod outcome;
+mod policies;
 mod progress;
 mod recordings;
 mod results;

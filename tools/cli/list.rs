@@ -11,12 +11,15 @@ use warpweave_params::{Node, Source, parse};
 use warpweave_systems::Scenario;
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
+use crate::policies;
 
 /// What can be listed.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum What {
     /// Component kinds.
     Components,
+    /// Policies of every role.
+    Policies,
     /// System files.
     Systems,
     /// Workload files.
@@ -28,6 +31,7 @@ pub(crate) enum What {
 pub(crate) fn list(registry: &Registry, what: What, folder: &Path) -> CommandResult {
     let text = match what {
         What::Components => components(registry),
+        What::Policies => policies::list(registry),
         What::Systems => files(&folder.join("systems"), "System")?,
         What::Workloads => files(&folder.join("workloads"), "Workload")?,
         What::Stats => stats(registry, &folder.join("quickstart.ron"))?,

@@ -102,8 +102,8 @@ fn role_of(root: &Json, field: &Json) -> Option<String> {
         return Some(role.to_owned());
     }
     let choices = target.get("anyOf").and_then(Json::as_array);
-    let inner = choices.into_iter().flatten().chain(target.get("items"));
-    inner.filter_map(|choice| role_of(root, choice)).next()
+    let mut inner = choices.into_iter().flatten().chain(target.get("items"));
+    inner.find_map(|choice| role_of(root, choice))
 }
 
 fn kind_in_words(root: &Json, field: &Json) -> String {

@@ -17,7 +17,9 @@ mod preset;
 
 pub use fields::FieldDoc;
 pub use kind::{Environment, Kind, SpecError};
-pub use policy::{NoFields, Policy, PolicyContext, PolicyEntry, PolicyKind, PolicyRole};
+pub use policy::{
+    NoFields, Policy, PolicyContext, PolicyEntry, PolicyKind, PolicyRole, WithoutEffect,
+};
 pub use preset::Preset;
 
 use std::collections::BTreeMap;

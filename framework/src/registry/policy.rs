@@ -51,6 +51,8 @@ pub trait PolicyKind: 'static {
     const NAME: &'static str;
     /// One sentence for lists.
     const SUMMARY: &'static str;
+    /// How it is told to decide nothing, if it can be.
+    const WITHOUT_EFFECT: Option<WithoutEffect> = None;
     /// What a description may set; [`NoFields`] for nothing. Doc comments of the fields become the
     /// reference page.
     type Spec: DeserializeOwned + Serialize + JsonSchema;
@@ -64,6 +66,17 @@ pub trait PolicyKind: 'static {
         spec: Self::Spec,
         context: &PolicyContext<'_, Self::Role>,
     ) -> Result<<Self::Role as PolicyRole>::Policy, SpecError>;
+}
+
+/// A specification under which a policy decides nothing of its own, by which it can be shown that the
+/// policy changes what it says and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WithoutEffect {
+    /// Its description, such as `Ccws(k_throttle: 0)`.
+    pub ron: &'static str,
+    /// The description of the policy of the role that then decides; empty for none, in a role whose
+    /// policies come in lists.
+    pub like: &'static str,
 }
 
 /// What the builder of a policy may use beside its specification.
@@ -237,6 +250,8 @@ pub struct PolicyEntry {
     pub name: &'static str,
     /// One sentence.
     pub summary: &'static str,
+    /// How it is told to decide nothing, if it can be.
+    pub without_effect: Option<WithoutEffect>,
     schema: fn() -> schemars::Schema,
     /// A [`Builder`] of the role.
     builder: Arc<dyn Any + Send + Sync>,
@@ -249,6 +264,7 @@ impl PolicyEntry {
             role: P::Role::NAME,
             name: P::NAME,
             summary: P::SUMMARY,
+            without_effect: P::WITHOUT_EFFECT,
             schema: || schemars::schema_for!(P::Spec),
             builder: Arc::new(Builder::<P::Role>(build::<P>)),
             resolve: |registry, node| {

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use warpweave_systems::{Scenario, standard_registry};
 
 use super::shared_rows::covers;
-use super::tables::{any_index, names, parameters, reported_names, statistics};
+use super::tables::{any_index, names, parameters, policies, reported_names, statistics};
 
 const END: &str = "<!-- end -->";
 
@@ -87,23 +87,27 @@ fn expect(path: &str, marker: &str, table: &str) -> Result<(), String> {
 }
 
 #[test]
-fn every_kind_has_its_tables_on_one_page_as_the_code_has_them() {
-    let pages = pages();
+fn every_kind_and_role_has_its_tables_on_one_page_as_the_code_has_them() {
+    let (pages, registry) = (pages(), standard_registry());
+    let mut tables = Vec::new();
+    for kind in registry.kinds() {
+        let name = kind.name;
+        tables.push((format!("<!-- parameters: {name} -->"), parameters(kind)));
+        tables.push((format!("<!-- statistics: {name} -->"), statistics(name)));
+    }
+    for (role, _) in registry.roles() {
+        let marker = format!("<!-- policies: {role} -->");
+        tables.push((marker, policies(&registry, role)));
+    }
     let mut problems = Vec::new();
-    for kind in standard_registry().kinds() {
-        for (sort, table) in [
-            ("parameters", parameters(kind)),
-            ("statistics", statistics(kind.name)),
-        ] {
-            let marker = format!("<!-- {sort}: {} -->", kind.name);
-            let holders: Vec<_> = pages
-                .iter()
-                .filter(|(_, text)| text.contains(&marker))
-                .collect();
-            match holders[..] {
-                [(path, _)] => problems.extend(expect(path, &marker, &table).err()),
-                ref other => problems.push(format!("{} pages have {marker}", other.len())),
-            }
+    for (marker, table) in tables {
+        let holders: Vec<_> = pages
+            .iter()
+            .filter(|(_, text)| text.contains(&marker))
+            .collect();
+        match holders[..] {
+            [(path, _)] => problems.extend(expect(path, &marker, &table).err()),
+            ref other => problems.push(format!("{} pages have {marker}", other.len())),
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
@@ -127,15 +131,19 @@ fn every_field_and_every_statistic_has_one_row() {
 
 #[test]
 fn every_default_that_is_a_choice_says_where_it_comes_from() {
-    for kind in standard_registry().kinds() {
-        for field in kind.fields() {
+    let registry = standard_registry();
+    let policies = registry
+        .roles()
+        .flat_map(|(role, _)| registry.policies(role));
+    let kinds = registry.kinds().map(|kind| (kind.name, kind.fields()));
+    for (name, fields) in kinds.chain(policies.map(|policy| (policy.name, policy.fields()))) {
+        for field in fields {
             let default = field.default.as_deref();
             let choice = !field.required && !["[]", ""].contains(&default.unwrap_or_default());
             let sourced = field.doc.contains("Source: ");
             assert!(
                 sourced || !choice,
-                "{}.{}: its default {:?} has no source; end its doc comment with `Source: ...`",
-                kind.name,
+                "{name}.{}: its default {:?} has no source; end its doc comment with `Source: ...`",
                 field.name,
                 field.default
             );

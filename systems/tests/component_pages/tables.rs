@@ -89,6 +89,31 @@ pub(super) fn parameters(kind: &KindEntry) -> String {
     text
 }
 
+/// The policies of a role: each with its meaning, then its fields.
+pub(super) fn policies(registry: &Registry, role: &str) -> String {
+    let mut text = "| policy | default | meaning |\n|---|---|---|\n".to_owned();
+    for policy in registry.policies(role) {
+        let name = policy.name;
+        let _ = writeln!(text, "| `{name}` | | {} |", cell(policy.summary));
+        let fields = policy.fields();
+        for (field, told) in shared_rows::fields(&fields) {
+            let Parameter {
+                name: field,
+                default,
+                meaning,
+                source,
+            } = Parameter::new(field, told);
+            let source = if source.is_empty() {
+                source
+            } else {
+                format!(". {SOURCE}{source}")
+            };
+            let _ = writeln!(text, "| `{name}.{field}` | {default} | {meaning}{source} |");
+        }
+    }
+    text
+}
+
 /// A line of a table with the cells that there are.
 fn line(cells: [Option<String>; 4]) -> String {
     let cells: Vec<String> = cells.into_iter().flatten().collect();

@@ -1,0 +1,227 @@
+//! Generated machines and programs, as the files of a scenario.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::place::Place;
+
+/// The program's only kernel; what it does its arguments say.
+const KERNEL: &str = include_str!("work.ptx");
+
+/// A machine and a program. Smaller numbers make a simpler case.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    clusters: u32,
+    units_per_cluster: u32,
+    wavefront_slots: u32,
+    work_group_slots: u32,
+    schedulers: u32,
+    l1_sets: u32,
+    l1_ways: u32,
+    l2_sets: u32,
+    mshr_entries: u32,
+    slices: u32,
+    queues: u32,
+    at: Levels,
+    seed: u32,
+    launches: Vec<Launch>,
+}
+
+/// Caches that get the policy, where the place is in a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Levels {
+    First,
+    Second,
+    Both,
+}
+
+#[derive(Clone, Debug)]
+struct Launch {
+    work_groups: u32,
+    wavefronts: u32,
+    stream: u32,
+    rounds: u32,
+    stride: u32,
+    step: u32,
+    fork: u32,
+    sync: bool,
+}
+
+/// Words of the input array, a power of two.
+const WORDS: u32 = 4096;
+/// Most wavefronts of a work-group; twice as many fit on every unit.
+const WAVEFRONTS_MAX: u32 = 4;
+const WORK_GROUPS_MAX: u32 = 12;
+
+impl Case {
+    /// Every case there is, the simplest first.
+    pub(super) fn any() -> impl Strategy<Value = Self> {
+        let machine = (
+            (1u32..=2, 1u32..=2, select(vec![8u32, 16, 48]), 2u32..=6),
+            (1u32..=2, select(vec![1u32, 2, 8]), select(vec![1u32, 2, 4])),
+            (
+                select(vec![1u32, 4, 16]),
+                2u32..=6,
+                1u32..=3,
+                1u32..=3,
+                select(vec![Levels::First, Levels::Second, Levels::Both]),
+            ),
+            0u32..1000,
+        );
+        let launches = prop::collection::vec(Launch::any(), 1..5);
+        (machine, launches).prop_map(|(machine, launches)| {
+            let (grid, unit, memory, seed) = machine;
+            Self {
+                clusters: grid.0,
+                units_per_cluster: grid.1,
+                wavefront_slots: grid.2,
+                work_group_slots: grid.3,
+                schedulers: unit.0,
+                l1_sets: unit.1,
+                l1_ways: unit.2,
+                l2_sets: memory.0,
+                mshr_entries: memory.1,
+                slices: memory.2,
+                queues: memory.3,
+                at: memory.4,
+                seed,
+                launches,
+            }
+        })
+    }
+
+    /// Writes the scenario with `policy` in `place` into a folder that exists; an empty policy is none
+    /// in a list.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(super) fn write(&self, folder: &Path, place: Place, policy: &str) -> io::Result<()> {
+        for (name, text) in [
+            ("scenario.ron", self.scenario()),
+            ("system.ron", self.system(place, policy)),
+            ("workload.ron", self.workload()),
+            ("work.ptx", KERNEL.to_owned()),
+        ] {
+            std::fs::write(folder.join(name), text)?;
+        }
+        Ok(())
+    }
+
+    fn scenario(&self) -> String {
+        let seed = self.seed;
+        format!(
+            "Scenario(\n    summary: \"a generated machine and program\",\n    system: \
+             \"system.ron\",\n    workload: \"workload.ron\",\n    seed: {seed},\n    checks: \
+             true,\n)\n"
+        )
+    }
+
+    /// What stands in a place: the policy, where it belongs, or what usually does.
+    fn system(&self, place: Place, policy: &str) -> String {
+        let chosen = |here: Place, level: Option<Levels>| {
+            let level_fits = level.is_none_or(|level| self.at == level || self.at == Levels::Both);
+            let text = if here == place && level_fits {
+                policy
+            } else {
+                here.usual()
+            };
+            if here.is_list() && text.is_empty() {
+                "[]".to_owned()
+            } else if here.is_list() {
+                format!("[{text}]")
+            } else {
+                text.to_owned()
+            }
+        };
+        let mut text = include_str!("system.ron").to_owned();
+        let numbers = [
+            ("CLUSTERS", self.clusters),
+            ("UNITS_PER_CLUSTER", self.units_per_cluster),
+            ("WAVEFRONT_SLOTS", self.wavefront_slots),
+            ("WORK_GROUP_SLOTS", self.work_group_slots),
+            ("SCHEDULERS", self.schedulers),
+            ("L1_BYTES", self.l1_sets * self.l1_ways * 128),
+            ("L1_WAYS", self.l1_ways),
+            ("L2_BYTES", self.l2_sets * 4 * 128),
+            ("MSHR_ENTRIES", self.mshr_entries),
+            ("SLICES", self.slices),
+            ("QUEUES", self.queues),
+        ];
+        for (name, value) in numbers {
+            text = text.replace(&format!("@{name}@"), &value.to_string());
+        }
+        for (name, here, level) in [
+            ("WAVEFRONT_SCHEDULER", Place::WavefrontScheduler, None),
+            ("PLACEMENT", Place::Placement, None),
+            ("KERNEL_ORDER", Place::KernelOrder, None),
+            ("L1_POLICIES", Place::CachePolicy, Some(Levels::First)),
+            ("L2_POLICIES", Place::CachePolicy, Some(Levels::Second)),
+            ("L1_REPLACEMENT", Place::Replacement, Some(Levels::First)),
+            ("L2_REPLACEMENT", Place::Replacement, Some(Levels::Second)),
+            ("L1_PREFETCHERS", Place::Prefetcher, Some(Levels::First)),
+            ("L2_PREFETCHERS", Place::Prefetcher, Some(Levels::Second)),
+            ("REQUEST_ORDER", Place::RequestOrder, None),
+            ("ARBITER", Place::Arbiter, None),
+        ] {
+            text = text.replace(&format!("@{name}@"), &chosen(here, level));
+        }
+        text
+    }
+
+    fn workload(&self) -> String {
+        let mut commands = String::new();
+        for launch in &self.launches {
+            launch.write(&mut commands);
+        }
+        let threads = WORK_GROUPS_MAX * WAVEFRONTS_MAX * 32;
+        format!(
+            "Workload(\n    summary: \"generated launches of one kernel\",\n    module: \
+             \"work.ptx\",\n    buffers: {{\n        \"in\": Generated(element: U32, length: \
+             {WORDS}, generator: Iota),\n        \"out\": Zero(element: U32, length: \
+             {threads}),\n        \"counter\": Zero(element: U32, length: 1),\n    }},\n    commands: \
+             [\n        CopyToDevice(\"in\"),\n{commands}        CopyToHost(\"out\"),\n    ],\n)\n"
+        )
+    }
+}
+
+impl Launch {
+    fn any() -> impl Strategy<Value = Self> {
+        (
+            (1..=WORK_GROUPS_MAX, 1..=WAVEFRONTS_MAX, 0u32..4, 0u32..=6),
+            (
+                select(vec![0u32, 1, 2, 8, 33]),
+                select(vec![0u32, 1, 32, 257]),
+                select(vec![u32::MAX, 0, 1, 32]),
+                any::<bool>(),
+            ),
+        )
+            .prop_map(|(shape, accesses)| Self {
+                work_groups: shape.0,
+                wavefronts: shape.1,
+                stream: shape.2,
+                rounds: shape.3,
+                stride: accesses.0,
+                step: accesses.1,
+                fork: accesses.2,
+                sync: accesses.3,
+            })
+    }
+
+    fn write(&self, commands: &mut String) {
+        let (mask, sync) = (WORDS - 1, u32::from(self.sync));
+        let numbers = [self.rounds, self.stride, self.step, mask, self.fork, sync];
+        let numbers = numbers.map(|number| format!(", U32({number})")).concat();
+        let _ = writeln!(
+            commands,
+            "        Launch(\n            kernel: \"work\", grid: {}, block: {}, stream: {},\n            \
+             arguments: [Buffer(\"in\"), Buffer(\"out\"), Buffer(\"counter\"){numbers}],\n        ),",
+            self.work_groups,
+            self.wavefronts * 32,
+            self.stream,
+        );
+    }
+}

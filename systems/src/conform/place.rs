@@ -1,0 +1,61 @@
+//! Places of a generated machine that a policy can fill.
+
+/// A place, one for every role of Warpweave's own blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    WavefrontScheduler,
+    Placement,
+    KernelOrder,
+    CachePolicy,
+    Replacement,
+    Prefetcher,
+    RequestOrder,
+    Arbiter,
+}
+
+/// Each place with its role and what usually stands there; nothing in a list.
+const PLACES: [(Place, &str, &str); 8] = [
+    (Place::WavefrontScheduler, "wavefront_scheduler", "Gto"),
+    (
+        Place::Placement,
+        "work_group_placement",
+        "TwoLevelRoundRobin",
+    ),
+    (Place::KernelOrder, "kernel_order", "Fcfs"),
+    (Place::CachePolicy, "cache_policy", ""),
+    (Place::Replacement, "replacement", "Lru"),
+    (Place::Prefetcher, "prefetcher", ""),
+    (Place::RequestOrder, "request_order", "FrFcfs"),
+    (Place::Arbiter, "arbiter", "Islip(iterations: 1)"),
+];
+
+impl Place {
+    /// The place of a role, if a generated machine has one.
+    pub(super) fn of(role: &str) -> Option<Self> {
+        let found = PLACES.iter().find(|(_, name, _)| *name == role);
+        found.map(|(place, ..)| *place)
+    }
+
+    /// What usually stands there.
+    pub(super) fn usual(self) -> &'static str {
+        PLACES[self as usize].2
+    }
+
+    /// Whether any number of policies may stand there.
+    pub(super) fn is_list(self) -> bool {
+        self.usual().is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_is_where_its_number_says() {
+        for (number, (place, role, _)) in PLACES.iter().enumerate() {
+            assert_eq!(*place as usize, number);
+            assert_eq!(Place::of(role), Some(*place));
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What every policy promises, and how a case shows that it does not keep it.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use warpweave_framework::{EngineOptions, Order, Registry};
+use warpweave_params::Diagnostics;
+use warpweave_trace::Program;
+
+use crate::run::{Machine, Simulated, Status};
+use crate::scenario::Scenario;
+
+/// How often the cycles of the role's usual policy a run may take, and cycles beyond that.
+pub(super) const STARVED_AFTER: (u64, u64) = (20, 20_000);
+
+/// A promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Every work-group runs exactly once, and no protocol is broken.
+    Once,
+    /// Nothing waits for ever: a run ends within [`STARVED_AFTER`].
+    NoStarvation,
+    /// The same machine gives the same results every time.
+    Repeatable,
+    /// Results depend neither on the order in which components are evaluated nor on which of them
+    /// sleep.
+    AnyOrder,
+    /// Results do not depend on the number of threads.
+    AnyThreads,
+    /// A run that is saved and resumed gives the results of one that is not.
+    Checkpoints,
+    /// Told to decide nothing, it changes nothing.
+    WithoutEffect,
+}
+
+impl Promise {
+    /// Every promise, in the order in which they are checked: a later one needs those before.
+    pub const ALL: [Self; 7] = [
+        Self::Once,
+        Self::NoStarvation,
+        Self::Repeatable,
+        Self::AnyOrder,
+        Self::AnyThreads,
+        Self::Checkpoints,
+        Self::WithoutEffect,
+    ];
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Once => "every work-group runs exactly once and no protocol is broken",
+            Self::NoStarvation => "nothing waits for ever",
+            Self::Repeatable => "the same run gives the same results",
+            Self::AnyOrder => "results do not depend on the order of evaluation or on sleep",
+            Self::AnyThreads => "results do not depend on the number of threads",
+            Self::Checkpoints => "a run that is saved and resumed gives the same results",
+            Self::WithoutEffect => "told to decide nothing, it changes nothing",
+        })
+    }
+}
+
+/// Why a case says nothing about a promise, or that it is broken.
+#[derive(Clone, Debug)]
+pub(super) enum Verdict {
+    Kept,
+    /// The machine cannot be built with the policy.
+    Refused(Diagnostics),
+    Broken(String),
+}
+
+/// A scenario, its program, and how long a run of it may take.
+pub(super) struct Trial<'a> {
+    pub(super) registry: &'a Registry,
+    pub(super) scenario: Scenario,
+    pub(super) program: Arc<Program>,
+}
+
+impl<'a> Trial<'a> {
+    /// Reads and emulates the scenario in this file, with these overrides.
+    pub(super) fn load(
+        registry: &'a Registry,
+        path: &Path,
+        sets: &[String],
+    ) -> Result<Self, Diagnostics> {
+        let scenario = Scenario::load(path, sets)?;
+        let executed = scenario
+            .emulate()
+            .map_err(|error| warpweave_params::Diagnostic::error(error.to_string()))?;
+        Ok(Self {
+            registry,
+            scenario,
+            program: executed.program,
+        })
+    }
+
+    fn machine(&self, options: EngineOptions) -> Result<Machine, Diagnostics> {
+        let mut machine = self.scenario.machine(self.registry, &self.program)?;
+        machine.set_options(options);
+        Ok(machine)
+    }
+
+    /// Runs to the end or for so many core cycles.
+    fn run(&self, options: EngineOptions, limit: Option<u64>) -> Result<Simulated, Diagnostics> {
+        let mut machine = self.machine(options)?;
+        Ok(finish(&mut machine, limit))
+    }
+
+    /// Core cycles that a run may take, this being a trial of what usually decides.
+    pub(super) fn bound(&self) -> Result<u64, Diagnostics> {
+        let usual = self.run(EngineOptions::default(), None)?;
+        Ok(usual.cycles * STARVED_AFTER.0 + STARVED_AFTER.1)
+    }
+
+    /// Whether a promise is kept here; `bound` is the most core cycles that a run may take, `without`
+    /// the same with what the policy is like when it is told to decide nothing, and so told.
+    pub(super) fn check(
+        &self,
+        promise: Promise,
+        bound: u64,
+        without: Option<(&Trial<'_>, &Trial<'_>)>,
+    ) -> Verdict {
+        let checked = catch_unwind(AssertUnwindSafe(|| self.try_check(promise, bound, without)));
+        match checked {
+            Ok(Ok(None)) => Verdict::Kept,
+            Ok(Ok(Some(broken))) => Verdict::Broken(broken),
+            Ok(Err(problems)) => Verdict::Refused(problems),
+            Err(panic) => {
+                let said = panic.downcast_ref::<String>().map(String::as_str);
+                let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+                Verdict::Broken(format!("it panics: {}", said.unwrap_or("without a word")))
+            }
+        }
+    }
+
+    fn try_check(
+        &self,
+        promise: Promise,
+        bound: u64,
+        without: Option<(&Trial<'_>, &Trial<'_>)>,
+    ) -> Result<Option<String>, Diagnostics> {
+        let plain = EngineOptions::default();
+        let first = self.run(plain, Some(bound))?;
+        let ended = match (&first.status, promise) {
+            (Status::Done, _) => true,
+            (Status::Limit | Status::Deadlock(_), Promise::NoStarvation) => {
+                return Ok(Some(format!(
+                    "{}; {bound} cycles were allowed",
+                    told(&first)
+                )));
+            }
+            (Status::Limit | Status::Deadlock(_), _) => false,
+            (_, Promise::Once) => return Ok(Some(told(&first))),
+            _ => false,
+        };
+        if !ended {
+            // Another promise says so.
+            return Ok(None);
+        }
+        let differs = |how: &str, other: &Simulated| difference(&first, other, how);
+        Ok(match promise {
+            Promise::Once | Promise::NoStarvation => None,
+            Promise::Repeatable => differs("run again", &self.run(plain, Some(bound))?),
+            Promise::AnyOrder => {
+                let mut found = None;
+                for seed in [1, 2, 3] {
+                    let order = Order::Shuffled { seed };
+                    let other = self.run(EngineOptions { order, ..plain }, Some(bound))?;
+                    found = found.or_else(|| differs("evaluated in another order", &other));
+                }
+                let awake = EngineOptions {
+                    sleeping: false,
+                    ..plain
+                };
+                let awake = self.run(awake, Some(bound))?;
+                found.or_else(|| differs("kept awake", &awake))
+            }
+            Promise::AnyThreads => {
+                let mut found = None;
+                for threads in 2..=8 {
+                    let other = self.run(plain.divided_for(threads), Some(bound))?;
+                    let how = format!("on {threads} threads");
+                    found = found.or_else(|| differs(&how, &other));
+                }
+                found
+            }
+            Promise::Checkpoints => self.parted_by_checkpoint(&first, bound)?,
+            Promise::WithoutEffect => match without {
+                None => None,
+                Some((usual, without)) => {
+                    let usual = usual.run(plain, None)?;
+                    let without = without.run(plain, Some(bound))?;
+                    let times = |run: &Simulated| run.kernels.clone();
+                    (times(&usual) != times(&without)).then(|| {
+                        format!(
+                            "told to decide nothing it takes {} cycles, and without it {}",
+                            without.cycles, usual.cycles
+                        )
+                    })
+                }
+            },
+        })
+    }
+
+    /// Saves at a quarter, a half and three quarters of the run and goes on from there in a machine
+    /// of its own.
+    fn parted_by_checkpoint(
+        &self,
+        first: &Simulated,
+        bound: u64,
+    ) -> Result<Option<String>, Diagnostics> {
+        let mut before = self.machine(EngineOptions::default())?;
+        let end = first.kernels.iter().filter_map(|k| k.completed).max();
+        let end = end.unwrap_or(first.cycles);
+        for quarter in 1..=3 {
+            let cycle = end * quarter / 4;
+            let never = Arc::new(AtomicBool::new(false));
+            before.advance(cycle, &never);
+            let simulation = before.simulation_mut();
+            let saved = match simulation.save() {
+                Ok(saved) => saved,
+                Err(error) => return Ok(Some(error.to_string())),
+            };
+            let mut resumed = self.machine(EngineOptions::default())?;
+            if let Err(error) = resumed.simulation_mut().load(&saved) {
+                return Ok(Some(format!("saved after cycle {cycle}, but {error}")));
+            }
+            let resumed = finish(&mut resumed, Some(bound));
+            let how = format!("resumed after cycle {cycle}");
+            if let Some(found) = difference(first, &resumed, &how) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn finish(machine: &mut Machine, limit: Option<u64>) -> Simulated {
+    let never = Arc::new(AtomicBool::new(false));
+    let status = machine.advance(limit.unwrap_or(u64::MAX), &never);
+    machine.results(status.unwrap_or(Status::Limit))
+}
+
+fn told(run: &Simulated) -> String {
+    match run.status.detail() {
+        Some(detail) => format!("the run ends as {}: {detail}", run.status.name()),
+        None => format!(
+            "the run ends as {} after {} cycles",
+            run.status.name(),
+            run.cycles
+        ),
+    }
+}
+
+/// What two runs give differently, in words.
+fn difference(first: &Simulated, other: &Simulated, how: &str) -> Option<String> {
+    if first == other {
+        return None;
+    }
+    if first.status != other.status {
+        return Some(format!("{how}, {}", told(other)));
+    }
+    if first.cycles != other.cycles {
+        return Some(format!(
+            "{how} it takes {} cycles instead of {}",
+            other.cycles, first.cycles
+        ));
+    }
+    let pairs = first.statistics.iter().zip(&other.statistics);
+    for (a, b) in pairs {
+        for (x, y) in a.values.iter().zip(&b.values) {
+            if x != y {
+                return Some(format!("{how} the statistic {}.{} differs", a.path, x.name));
+            }
+        }
+    }
+    Some(format!("{how} it gives other results"))
+}

@@ -1,0 +1,97 @@
+//! `warpweave conform`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use warpweave_framework::{PolicyEntry, Registry};
+use warpweave_systems::conform::{At, ConformError, Conformance, Finding, Promise};
+
+use crate::outcome::{CommandResult, Failure, to_stdout};
+use crate::policies;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The policy: `ROLE/NAME`, or `NAME` where one role alone has it.
+    policy: String,
+    /// Its fields, as between the parentheses of a description: `base_score: 80`.
+    #[arg(long, value_name = "FIELDS", default_value = "")]
+    fields: String,
+    /// Machines and programs to generate.
+    #[arg(long, value_name = "N", default_value = "24", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    cases: u32,
+    /// Seed of what is generated.
+    #[arg(long, default_value = "1")]
+    seed: u64,
+    /// Folder for the scenarios that show broken promises; it must not exist. `conform-NAME` if
+    /// absent.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Try the policy in this scenario instead of generated ones; a role of your own needs that.
+    #[arg(long, value_name = "FILE", requires = "place")]
+    scenario: Option<PathBuf>,
+    /// Path of the override that puts the policy into the scenario, such as `unit[*].cu.scheduler`.
+    #[arg(long, value_name = "PATH", requires = "scenario")]
+    place: Option<String>,
+}
+
+pub(crate) fn conform(registry: &Registry, arguments: &Arguments) -> CommandResult {
+    let policy = policies::find(registry, &arguments.policy)?;
+    let PolicyEntry { role, name, .. } = policy;
+    let description = if arguments.fields.trim().is_empty() {
+        (*name).to_owned()
+    } else {
+        format!("{name}({})", arguments.fields)
+    };
+    let out = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("conform-{name}")));
+    if out.exists() {
+        return Err(Failure::InputText(format!(
+            "{} exists already\nhint: name another folder with --out DIR",
+            out.display()
+        )));
+    }
+    let at = arguments.scenario.clone().zip(arguments.place.clone());
+    let conformance = Conformance {
+        registry,
+        policy,
+        description,
+        at: at.map(|(scenario, path)| At { scenario, path }),
+        cases: arguments.cases,
+        seed: arguments.seed,
+        out,
+    };
+    to_stdout(&format!("{role}/{name}\n"))?;
+    // A policy that panics breaks a promise; the finding says with which words.
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut broken = false;
+    for promise in Promise::ALL {
+        let finding = conformance.check(promise).map_err(failure)?;
+        let line = match finding {
+            Finding::Kept { tried, refused: 0 } => format!("  kept    {promise} ({tried} cases)\n"),
+            Finding::Kept { tried, refused } => {
+                format!("  kept    {promise} ({tried} cases, {refused} of them refused)\n")
+            }
+            Finding::NotAsked => format!("  -       {promise}: it cannot be told\n"),
+            Finding::Broken { what, scenario } => {
+                broken = true;
+                let what = what.replace('\n', "\n          ");
+                let scenario = scenario.display();
+                format!("  BROKEN  {promise}\n          {what}\n          see {scenario}\n")
+            }
+        };
+        to_stdout(&line)?;
+    }
+    Ok(ExitCode::from(u8::from(broken)))
+}
+
+fn failure(error: ConformError) -> Failure {
+    match error {
+        ConformError::Refused(problems) => Failure::Input(problems),
+        ConformError::File { .. } => Failure::Machine(error.to_string()),
+        ConformError::NoPlace(_) => Failure::InputText(format!(
+            "{error}\nhint: name a scenario with --scenario FILE and the place in it with --place PATH"
+        )),
+    }
+}
