@@ -3,6 +3,7 @@
 //! One file (or folder) per block; all memory-side blocks speak [`memory`], the launch path speaks
 //! [`launch`]. What authors of other components can use is in [`building_blocks`].
 
+pub mod artefact;
 pub mod bloom;
 pub mod building_blocks;
 pub mod cache;

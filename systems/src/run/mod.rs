@@ -12,6 +12,7 @@ mod state_log;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
 use warpweave_components::host_driver::KernelTimes;
 use warpweave_framework::verify::Checks;
@@ -79,8 +80,23 @@ impl Scenario {
         registry: &Registry,
         program: &Arc<Program>,
     ) -> Result<Machine, Diagnostics> {
+        self.machine_with(registry, program, Artefacts::of(Arc::clone(program)))
+    }
+
+    /// As [`Scenario::machine`], with what analyses of the program found out for the policies that
+    /// ask for it.
+    ///
+    /// # Errors
+    /// As [`Scenario::machine`]; a policy whose artefact is absent or of another program.
+    pub fn machine_with(
+        &self,
+        registry: &Registry,
+        program: &Arc<Program>,
+        artefacts: Artefacts,
+    ) -> Result<Machine, Diagnostics> {
         let kernel_times = Arc::new(KernelTimes::default());
         let mut environment = Environment::new("", self.seed);
+        environment.provide(Arc::new(artefacts));
         environment.provide(Arc::clone(program));
         environment.provide(Arc::clone(&kernel_times));
         let system = elaborate(&self.system, registry, &environment, &self.overrides)?;

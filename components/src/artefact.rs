@@ -1,0 +1,162 @@
+//! Artefacts: what an analysis found out about a program before it runs, for policies that are fed by
+//! it, such as which kernels share lines.
+//!
+//! They are one resource of the environment. Each is of one program trace, and a policy gets it only
+//! for the program that runs.
+//!
+//! ```text
+//!   analysis ──► Artefacts::add(trace, value) ──► environment.provide(artefacts)
+//!                                                        │
+//!                        policy's build:  artefact::<Profile>(environment, "a reuse profile")
+//! ```
+
+use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use warpweave_framework::{Environment, SpecError};
+use warpweave_trace::{ContentHash, Program};
+
+/// The artefacts of a run, at most one per type.
+pub struct Artefacts {
+    program: Arc<Program>,
+    /// Of the program; computed when it is first asked for.
+    hash: OnceLock<ContentHash>,
+    by_type: BTreeMap<TypeId, Artefact>,
+}
+
+struct Artefact {
+    /// Hash of the trace that was analysed.
+    trace: ContentHash,
+    value: Arc<dyn Any + Send + Sync>,
+}
+
+impl Artefacts {
+    /// None yet, for a run of this program.
+    pub fn of(program: Arc<Program>) -> Self {
+        Self {
+            program,
+            hash: OnceLock::new(),
+            by_type: BTreeMap::new(),
+        }
+    }
+
+    /// Adds what an analysis of the trace with this hash found; an earlier artefact of the type gives
+    /// way.
+    pub fn add<T: Any + Send + Sync>(&mut self, trace: ContentHash, value: T) {
+        let value = Arc::new(value);
+        self.by_type
+            .insert(TypeId::of::<T>(), Artefact { trace, value });
+    }
+
+    fn get<T: Any + Send + Sync>(&self, what: &str) -> Result<Arc<T>, SpecError> {
+        let Some(Artefact { trace, value }) = self.by_type.get(&TypeId::of::<T>()) else {
+            return Err(absent(what));
+        };
+        let own = self.hash.get_or_init(|| self.program.hash());
+        SpecError::require(trace == own, "", || {
+            format!(
+                "{what} is needed of this program, trace {own}; the one given is of trace {trace}"
+            )
+        })?;
+        Ok(Arc::clone(value)
+            .downcast()
+            .expect("artefacts are kept by their types"))
+    }
+}
+
+fn absent(what: &str) -> SpecError {
+    SpecError::at("", format!("{what} is needed, and none was given"))
+}
+
+/// The artefact of this type; `what` names it in messages, such as "a reuse profile".
+///
+/// # Errors
+/// No such artefact, or one of another program's trace.
+pub fn artefact<T: Any + Send + Sync>(
+    environment: &Environment,
+    what: &str,
+) -> Result<Arc<T>, SpecError> {
+    match environment.resource::<Artefacts>() {
+        Some(artefacts) => artefacts.get(what),
+        None => Err(absent(what)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_framework::{NoFields, Policy, PolicyContext, PolicyKind, PolicyRole};
+    use warpweave_trace::FrontEnd;
+
+    use super::*;
+
+    fn program(name: &str) -> Arc<Program> {
+        Arc::new(Program {
+            name: name.to_owned(),
+            allocations: Vec::new(),
+            commands: Vec::new(),
+            kernels: Vec::new(),
+            front_end: FrontEnd::default(),
+        })
+    }
+
+    /// Kernels by how often they are run.
+    struct Favourites(u32);
+
+    struct Order;
+
+    impl PolicyRole for Order {
+        const NAME: &'static str = "order";
+        const SUMMARY: &'static str = "Which kernel is first";
+        type Policy = u32;
+        type Site = ();
+    }
+
+    struct Profiled;
+
+    impl PolicyKind for Profiled {
+        type Role = Order;
+        const NAME: &'static str = "Profiled";
+        const SUMMARY: &'static str = "The favourite";
+        type Spec = NoFields;
+        fn build(_: NoFields, context: &PolicyContext<'_, Order>) -> Result<u32, SpecError> {
+            Ok(artefact::<Favourites>(context.environment, "a list of favourites")?.0)
+        }
+    }
+
+    /// What a component says whose `order` is the profiled one.
+    fn built(artefacts: Option<Artefacts>) -> Result<u32, String> {
+        let mut environment = Environment::new("gmu", 1);
+        if let Some(artefacts) = artefacts {
+            environment.provide(Arc::new(artefacts));
+        }
+        let policy = Policy::<Order>::plain::<Profiled>();
+        let built = policy.build("order", &environment, &(), 0);
+        built.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_policy_gets_the_artefact_of_the_program_that_runs() {
+        let program = program("this");
+        let mut artefacts = Artefacts::of(Arc::clone(&program));
+        artefacts.add(program.hash(), Favourites(7));
+        assert_eq!(built(Some(artefacts)), Ok(7));
+    }
+
+    #[test]
+    fn an_absent_artefact_and_one_of_another_trace_are_refused() {
+        let none = "a list of favourites is needed, and none was given".to_owned();
+        assert_eq!(built(None), Err(none.clone()));
+        let mut artefacts = Artefacts::of(program("this"));
+        artefacts.add(program("that").hash(), 7_u32);
+        assert_eq!(built(Some(artefacts)), Err(none));
+        let mut artefacts = Artefacts::of(program("this"));
+        artefacts.add(program("that").hash(), Favourites(7));
+        let error = built(Some(artefacts)).unwrap_err();
+        let (this, that) = (program("this").hash(), program("that").hash());
+        assert!(
+            error.contains(&this.to_string()) && error.contains(&that.to_string()),
+            "{error}"
+        );
+    }
+}
