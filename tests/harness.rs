@@ -139,3 +139,57 @@ impl Bench {
         self.warpweave(&arguments)
     }
 }
+
+/// What the program printed, after it ended well.
+pub(crate) fn told(ended: Ended) -> String {
+    assert_eq!(ended.code, 0, "{}{}", ended.err, ended.out);
+    ended.out
+}
+
+/// A crate outside this workspace. What it is built from is compiled into this workspace's folder
+/// for build outputs, so that little is compiled a second time, and nothing when it is there already.
+pub(crate) struct Outside {
+    folder: PathBuf,
+    name: &'static str,
+    target: PathBuf,
+}
+
+impl Outside {
+    /// The crate of this name in a folder.
+    pub(crate) fn at(folder: PathBuf, name: &'static str) -> Self {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+        Self {
+            folder,
+            name,
+            target,
+        }
+    }
+
+    pub(crate) fn cargo(&self, arguments: &[&str]) -> String {
+        let output = Command::new(env!("CARGO"))
+            .args(arguments)
+            .args(["--offline", "--quiet"])
+            .current_dir(&self.folder)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .stdin(Stdio::null())
+            .output();
+        told(Ended::of(&output.unwrap()))
+    }
+
+    /// Runs the crate's program in its folder.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+        let output = Command::new(self.target.join("debug").join(self.name))
+            .args(arguments)
+            .current_dir(&self.folder)
+            .env_remove("WARPWEAVE_LOG")
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .output();
+        Ended::of(&output.unwrap())
+    }
+
+    /// What the crate's program prints when it ends well.
+    pub(crate) fn program(&self, arguments: &[&str]) -> String {
+        told(self.run(arguments))
+    }
+}

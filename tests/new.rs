@@ -1,15 +1,8 @@
 //! What `warpweave new` writes compiles, passes its tests and runs, in a crate of its own.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
-use crate::harness::{Bench, Ended};
-
-/// What the program printed, after it ended well.
-fn told(ended: Ended) -> String {
-    assert_eq!(ended.code, 0, "{}{}", ended.err, ended.out);
-    ended.out
-}
+use crate::harness::{Bench, Outside, told};
 
 #[test]
 fn a_component_is_one_file_and_two_lines() {
@@ -88,36 +81,6 @@ fn the_page_shows_the_program_that_is_written() {
     assert!(page.contains(&bench.read("my-gpu/src/main.rs")), "{page}");
 }
 
-/// A crate outside this workspace. What it is built from is compiled into this workspace's folder
-/// for build outputs, so that little is compiled a second time, and nothing when it is there already.
-struct Outside {
-    folder: PathBuf,
-    target: PathBuf,
-}
-
-impl Outside {
-    fn cargo(&self, arguments: &[&str]) -> String {
-        let output = Command::new(env!("CARGO"))
-            .args(arguments)
-            .args(["--offline", "--quiet"])
-            .current_dir(&self.folder)
-            .env("CARGO_TARGET_DIR", &self.target)
-            .stdin(Stdio::null())
-            .output();
-        told(Ended::of(&output.unwrap()))
-    }
-
-    fn program(&self, arguments: &[&str]) -> String {
-        let output = Command::new(self.target.join("debug/my-gpu"))
-            .args(arguments)
-            .current_dir(&self.folder)
-            .env_remove("WARPWEAVE_LOG")
-            .stdin(Stdio::null())
-            .output();
-        told(Ended::of(&output.unwrap()))
-    }
-}
-
 #[test]
 fn a_new_program_with_one_more_component_passes_its_tests_and_runs() {
     let bench = Bench::new();
@@ -135,10 +98,7 @@ fn a_new_program_with_one_more_component_passes_its_tests_and_runs() {
         )
         .edit("my-gpu/src/main.rs", known, &format!("{known}{register}"));
 
-    let outside = Outside {
-        folder: bench.path("my-gpu"),
-        target: Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."),
-    };
+    let outside = Outside::at(bench.path("my-gpu"), "my-gpu");
     let tests = outside.cargo(&["test"]);
     assert_eq!(tests.matches("4 passed").count(), 1, "{tests}");
     outside.cargo(&["build"]);
