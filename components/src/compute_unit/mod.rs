@@ -89,7 +89,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State,
+    Component, Contents, Context, Cycle, Environment, Facts, Kind, Next, Ports, SpecError, State,
     Statistics, Waits,
 };
 use warpweave_trace::{Class, Program};
@@ -258,6 +258,12 @@ impl Component for ComputeUnit {
 
     fn state(&mut self, state: &mut State<'_>) {
         self.name_state(state);
+    }
+
+    fn facts(&self, port: &str, facts: &mut Facts) {
+        if port.starts_with("dispatch.") {
+            facts.publish(self.spec.facts());
+        }
     }
 
     fn evaluation_cost(&self) -> u64 {

@@ -59,7 +59,8 @@ impl ComputeUnit {
     fn start(&mut self, kernel: u32, work_group: u32, slot: u16, now: Cycle) -> Result<(), String> {
         let trace = self.check_start(kernel, work_group, slot)?;
         let wavefronts = trace.wavefronts_per_work_group();
-        let registers = registers_of(&trace);
+        // No more than are free, which was checked.
+        let registers = self.registers_of(&trace) as u32;
         let mut group = WorkGroup {
             is_resident: true,
             kernel,
@@ -140,8 +141,8 @@ impl ComputeUnit {
                 "it needs {wavefronts} wavefront slots and {free} are free"
             ));
         }
-        let registers = registers_of(trace);
-        let free = self.spec.registers - self.registers_used;
+        let registers = self.registers_of(trace);
+        let free = u64::from(self.spec.registers - self.registers_used);
         if registers > free {
             return refuse(format!(
                 "it needs {registers} registers and {free} are free"
@@ -155,6 +156,14 @@ impl ComputeUnit {
             ));
         }
         Ok(trace.clone())
+    }
+
+    /// Registers that a work-group of this kernel occupies.
+    fn registers_of(&self, kernel: &KernelTrace) -> u64 {
+        let limits = self.spec.facts().limits();
+        limits
+            .registers_per_wavefront(kernel.registers_per_thread())
+            .saturating_mul(u64::from(kernel.wavefronts_per_work_group()))
     }
 
     /// A wavefront waits at the barrier of its work-group.
@@ -233,10 +242,4 @@ impl ComputeUnit {
             self.completions.pop_front();
         }
     }
-}
-
-/// Registers that a work-group occupies.
-fn registers_of(kernel: &KernelTrace) -> u32 {
-    let per_wavefront = kernel.registers_per_thread().saturating_mul(32);
-    per_wavefront.saturating_mul(kernel.wavefronts_per_work_group())
 }

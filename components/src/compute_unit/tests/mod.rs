@@ -36,6 +36,8 @@ fn spec() -> ComputeUnitSpec {
         wavefront_slots: 8,
         work_group_slots: 4,
         registers: 16384,
+        register_partitions: None,
+        register_granularity: None,
         schedulers: 1,
         scheduler: WavefrontPolicy::Gto,
         start_latency: 2,
