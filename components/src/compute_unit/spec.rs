@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{Policy, SpecError};
 use warpweave_trace::Class;
 
-use super::scheduler::WavefrontPolicy;
+use super::scheduler::{Gto, SchedulerSite, WavefrontScheduling};
 use crate::occupancy::{PARTITIONS_MAX, UnitFacts};
 use crate::reuse_monitor::ReuseMonitorSpec;
 
@@ -36,8 +36,10 @@ pub struct ComputeUnitSpec {
     /// Wavefront schedulers, 1 to 8; slot `s` belongs to scheduler `s mod schedulers`. Each issues
     /// at most one instruction per cycle.
     pub schedulers: u32,
-    /// How a scheduler chooses among wavefronts that can issue.
-    pub scheduler: WavefrontPolicy,
+    /// How each scheduler chooses among wavefronts that can issue; absent: `Gto`, which most studies
+    /// compare with.
+    #[serde(default = "Policy::plain::<Gto>")]
+    pub scheduler: Policy<WavefrontScheduling>,
     /// Cycles from a dispatch message to the first issue of its wavefronts, at least 1.
     pub start_latency: u32,
     /// Latency and initiation interval per instruction class.
@@ -268,6 +270,19 @@ impl ComputeUnitSpec {
                 )
             },
         )
+    }
+
+    /// What the unit tells the policy of one of its schedulers.
+    pub(super) fn site(&self, scheduler: u32) -> SchedulerSite {
+        let slots = (scheduler..self.wavefront_slots).step_by(self.schedulers as usize);
+        SchedulerSite {
+            unit: self.index,
+            scheduler,
+            schedulers: self.schedulers,
+            slots: slots.fold(0, |mask, slot| mask | 1 << slot),
+            wavefront_slots: self.wavefront_slots,
+            work_group_slots: self.work_group_slots,
+        }
     }
 
     /// What the unit tells its work-group scheduler.

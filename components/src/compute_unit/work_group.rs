@@ -8,6 +8,7 @@ use warpweave_trace::KernelTrace;
 
 use super::ComputeUnit;
 use super::invalidation::Invalidation;
+use super::scheduler::Arrival;
 use super::wavefront::Wavefront;
 use super::wheel::Event;
 use crate::launch::{Completion, Dispatch};
@@ -90,6 +91,16 @@ impl ComputeUnit {
             let event = Event::Resume { slot: free as u8 };
             self.wheel
                 .push(now, u64::from(self.spec.start_latency), event);
+            if self.is_open() {
+                let arrival = Arrival {
+                    slot: free,
+                    work_group_slot: usize::from(slot),
+                    kernel,
+                    work_group,
+                    wavefront: number,
+                };
+                self.tell_arrival(&arrival, now);
+            }
         }
         self.registers_used += registers;
         self.local_bytes_used += group.local_bytes;
@@ -198,6 +209,9 @@ impl ComputeUnit {
         let bit = 1_u64 << slot;
         self.masks.fetched &= !bit;
         self.masks.ended |= bit;
+        if self.is_open() {
+            self.tell_leave(slot, now);
+        }
         let group = usize::from(self.wavefronts[slot].work_group);
         self.work_groups[group].alive -= 1;
         self.release_barrier(group, now);
@@ -218,7 +232,7 @@ impl ComputeUnit {
         self.masks.present &= !group.slots;
         self.masks.ended &= !group.slots;
         for issuer in &mut self.issuers {
-            issuer.scheduler.forget(group.slots);
+            issuer.turn.forget(group.slots);
         }
         self.registers_used -= group.registers;
         self.local_bytes_used -= group.local_bytes;
