@@ -7,6 +7,7 @@ pub mod artefact;
 pub mod bloom;
 pub mod building_blocks;
 pub mod cache;
+pub mod ccws;
 pub mod checkers;
 pub mod clock_crossing;
 pub mod cluster_port;

@@ -35,6 +35,40 @@ pub struct UnitLimits {
     pub local_memory_bytes: u32,
 }
 
+/// What a compute unit tells its work-group scheduler that it offers: [`UnitLimits`], as far as the
+/// unit knows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitFacts {
+    /// Wavefronts of 32 threads resident at a time.
+    pub wavefront_slots: u32,
+    /// Work-groups resident at a time.
+    pub work_group_slots: u32,
+    /// 32-bit registers of the whole register file.
+    pub registers: u32,
+    /// Equal partitions of the register file; none where the unit leaves them to the scheduler.
+    pub register_partitions: Option<u32>,
+    /// 32-bit registers that are allocated to a wavefront at once; none where the unit leaves that to
+    /// the scheduler.
+    pub register_granularity: Option<u32>,
+    /// Local memory for work-groups, bytes.
+    pub local_memory_bytes: u32,
+}
+
+impl UnitFacts {
+    /// The limits, with one partition and single registers where the unit does not say: the most that
+    /// it can be asked to hold.
+    pub fn limits(&self) -> UnitLimits {
+        UnitLimits {
+            wavefront_slots: self.wavefront_slots,
+            work_group_slots: self.work_group_slots,
+            registers: self.registers,
+            register_partitions: self.register_partitions.unwrap_or(1),
+            register_granularity: self.register_granularity.unwrap_or(1),
+            local_memory_bytes: self.local_memory_bytes,
+        }
+    }
+}
+
 /// What one work-group of a kernel needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkGroupNeeds {

@@ -1,14 +1,23 @@
-//! The component kinds that come with Warpweave.
+//! The component kinds and policies that come with Warpweave.
 
 use warpweave_components::{
-    cache::Cache, clock_crossing::ClockCrossing, cluster_port::ClusterPort,
-    compute_unit::ComputeUnit, crossbar::Crossbar, dram::GddrController, gmu::Gmu,
-    host_driver::HostDriver, icc::IccUnit, icc::checker::CoalescingChecker,
-    locality_probe::LocalityProbe, work_group_scheduler::WorkGroupScheduler,
+    cache::Cache,
+    ccws,
+    clock_crossing::ClockCrossing,
+    cluster_port::ClusterPort,
+    compute_unit::{self, ComputeUnit},
+    crossbar::Crossbar,
+    dram::GddrController,
+    gmu::Gmu,
+    host_driver::HostDriver,
+    icc::IccUnit,
+    icc::checker::CoalescingChecker,
+    locality_probe::LocalityProbe,
+    work_group_scheduler::WorkGroupScheduler,
 };
 use warpweave_framework::Registry;
 
-/// Every kind of this repository; programs that use Warpweave as a library add their own.
+/// Every kind and policy of this repository; programs that use Warpweave as a library add their own.
 pub fn standard_registry() -> Registry {
     let mut registry = Registry::new();
     registry.register::<Cache>();
@@ -23,5 +32,7 @@ pub fn standard_registry() -> Registry {
     registry.register::<IccUnit>();
     registry.register::<LocalityProbe>();
     registry.register::<WorkGroupScheduler>();
+    ccws::register_policies(&mut registry);
+    compute_unit::register_policies(&mut registry);
     registry
 }

@@ -11,21 +11,33 @@ use crate::roles;
 /// A slot in which nothing issued is charged to the first reason in this order that any of the
 /// scheduler's wavefronts has: the reason nearest to issuing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Slot {
+pub enum IssueSlot {
+    /// An instruction issued.
     Issued,
+    /// A wavefront could issue but for the initiation interval of its class.
     PipeBusy,
+    /// A wavefront could issue, but the local memory serves bank conflicts.
     LocalMemoryBusy,
+    /// A wavefront could issue, but the load/store queue is full.
     LoadStoreFull,
+    /// A wavefront is held back by the policy of the scheduler alone, or by that and a busy unit.
+    HeldBack,
+    /// A wait for a result of an execution unit, local or constant memory.
     Scoreboard,
+    /// A wait for load data, or of a fence for stores.
     Memory,
+    /// The latency of a start, branch, fence, exit or barrier release.
     Control,
+    /// Every wavefront left waits at a barrier.
     Barrier,
+    /// Every wavefront left has ended and its work-group has not.
     Ended,
+    /// The scheduler has no wavefront.
     NoWavefront,
 }
 
 /// Name and meaning of each, in order.
-const NAMES: [(&str, &str); 10] = [
+const NAMES: [(&str, &str); 11] = [
     ("slots_issued", "issue slots that issued an instruction"),
     (
         "slots_pipe_busy",
@@ -38,6 +50,10 @@ const NAMES: [(&str, &str); 10] = [
     (
         "slots_load_store_full",
         "issue slots lost because a wavefront could issue but the load/store queue is full",
+    ),
+    (
+        "slots_held_back",
+        "issue slots lost because the scheduler held back a wavefront that waited for nothing of its own",
     ),
     (
         "slots_scoreboard",
@@ -71,7 +87,7 @@ pub(super) struct Accounting {
     /// Cycles below this one are charged.
     charged_to: Cycle,
     /// Per scheduler what the cycles of a sleep are charged to.
-    asleep: ArrayVec<Slot, 8>,
+    asleep: ArrayVec<IssueSlot, 8>,
 }
 
 impl Accounting {
@@ -79,7 +95,7 @@ impl Accounting {
         Self {
             counts: [0; NAMES.len()],
             charged_to: 0,
-            asleep: (0..schedulers).map(|_| Slot::NoWavefront).collect(),
+            asleep: (0..schedulers).map(|_| IssueSlot::NoWavefront).collect(),
         }
     }
 
@@ -98,13 +114,13 @@ impl Accounting {
 
     /// Charges one slot of the cycle under way.
     #[inline]
-    pub(super) fn charge(&mut self, slot: Slot) {
+    pub(super) fn charge(&mut self, slot: IssueSlot) {
         self.counts[slot as usize] += 1;
     }
 
     /// What the cycles after this one are charged to until the next evaluation.
     #[inline]
-    pub(super) fn sleep(&mut self, scheduler: usize, slot: Slot) {
+    pub(super) fn sleep(&mut self, scheduler: usize, slot: IssueSlot) {
         self.asleep[scheduler] = slot;
     }
 
@@ -115,13 +131,22 @@ impl Accounting {
         state.tally("asleep", &mut self.asleep);
     }
 
-    pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
+    /// The first cycle that is not charged.
+    pub(super) fn charged_to(&self) -> Cycle {
+        self.charged_to
+    }
+
+    /// Reports the counts; those of wavefronts held back only where a policy may do so.
+    pub(super) fn report(&self, is_open: bool, statistics: &mut Statistics<'_>) {
         let mut counts = self.counts;
         let slept = statistics.cycle().saturating_sub(self.charged_to);
         for slot in &self.asleep {
             counts[*slot as usize] += slept;
         }
-        for ((name, meaning), count) in NAMES.into_iter().zip(counts) {
+        for (slot, ((name, meaning), count)) in NAMES.into_iter().zip(counts).enumerate() {
+            if slot == IssueSlot::HeldBack as usize && !is_open {
+                continue;
+            }
             let slots = statistics.role(roles::ISSUE_SLOTS);
             slots.counter(name, "slots", meaning, count);
         }

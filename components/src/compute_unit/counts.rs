@@ -46,7 +46,7 @@ impl ComputeUnit {
             let name = format!("instructions_{}", class.name());
             s.counter(&name, count, meaning, counts.per_class[class.index()]);
         }
-        self.accounting.report(s);
+        self.accounting.report(self.is_open(), s);
         let cycle = s.cycle();
         let meaning = "mean number of resident wavefronts";
         s.gauge(
@@ -114,5 +114,6 @@ impl ComputeUnit {
         if let Some(monitor) = &self.reuse_monitor {
             monitor.report(s);
         }
+        self.report_open(s);
     }
 }

@@ -4,13 +4,15 @@ use warpweave_framework::{Context, Cycle, Next, State};
 use warpweave_trace::Class;
 
 use super::ComputeUnit;
-use super::accounting::Slot;
+use super::accounting::IssueSlot;
 use super::instruction::{Action, NO_PIPE};
-use super::scheduler::WavefrontScheduler;
+use super::scheduler::Turn;
 
 /// A scheduler and the pipes behind it.
 pub(super) struct Issuer {
-    pub(super) scheduler: WavefrontScheduler,
+    /// Slots that belong to this scheduler.
+    pub(super) slots: u64,
+    pub(super) turn: Turn,
     /// Pipes that may be busy, and the first cycle in which each takes an instruction again.
     pub(super) busy: u32,
     pub(super) free_at: [Cycle; Class::COUNT],
@@ -18,7 +20,7 @@ pub(super) struct Issuer {
 
 impl Issuer {
     pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("last", self.scheduler.last_mut());
+        self.turn.state(state);
         state.array("free_at", &mut self.free_at);
         // Which pipes may be busy is brought up to date by evaluations: the superset of those
         // ever used serves as well.
@@ -40,8 +42,9 @@ impl Issuer {
 }
 
 impl ComputeUnit {
+    /// Lets every scheduler issue; `OPEN` where their policies are not built in.
     #[inline]
-    pub(super) fn issue(&mut self, now: Cycle) {
+    pub(super) fn issue<const OPEN: bool>(&mut self, now: Cycle) {
         let schedulers = self.issuers.len();
         // A rotating first place shares the local memory and the load/store queue fairly.
         let mut scheduler = match schedulers {
@@ -54,18 +57,27 @@ impl ComputeUnit {
             if issuer.busy != 0 {
                 issuer.free_pipes(now);
             }
-            let candidates = self.masks.open() & self.eligible(scheduler);
+            let eligible = self.eligible::<OPEN>(scheduler, now);
+            let candidates = self.masks.open() & eligible;
             let ready = if candidates == 0 {
                 0
             } else {
                 candidates & !self.occupied_units(scheduler, now).all()
             };
             let slot = if ready == 0 {
-                self.lost_slot(scheduler, now)
+                let why = self.lost_slot::<OPEN>(scheduler, eligible, now);
+                if OPEN {
+                    self.tell_stall(scheduler, why, now);
+                }
+                why
             } else {
-                let wavefront = self.issuers[scheduler].scheduler.pick(ready, &self.ages);
+                let wavefront = if OPEN {
+                    self.pick_open(scheduler, ready, now)
+                } else {
+                    self.issuers[scheduler].turn.pick(ready, &self.ages)
+                };
                 self.issue_from(wavefront, scheduler, now);
-                Slot::Issued
+                IssueSlot::Issued
             };
             self.accounting.charge(slot);
             scheduler += 1;
@@ -75,13 +87,17 @@ impl ComputeUnit {
         }
     }
 
-    /// The slots among which a scheduler may choose: its own, or the last one alone while a policy
-    /// that waits out short stalls holds on to it.
+    /// The slots among which a scheduler may choose: its own but for those that its policy holds
+    /// back, or the last one alone while a built-in policy that waits out short stalls holds on to
+    /// it.
     #[inline]
-    fn eligible(&self, scheduler: usize) -> u64 {
-        let scheduler = &self.issuers[scheduler].scheduler;
-        let Some(last) = scheduler.held() else {
-            return scheduler.slots;
+    fn eligible<const OPEN: bool>(&self, scheduler: usize, now: Cycle) -> u64 {
+        let issuer = &self.issuers[scheduler];
+        if OPEN {
+            return issuer.slots & !self.held_back(scheduler, now);
+        }
+        let Some(last) = issuer.turn.held() else {
+            return issuer.slots;
         };
         let masks = &self.masks;
         let mut short = masks.open();
@@ -90,7 +106,7 @@ impl ComputeUnit {
         }
         short |= masks.paused | masks.fetched & masks.hazard & !masks.hazard_memory;
         if last & short == 0 {
-            scheduler.slots
+            issuer.slots
         } else {
             last
         }
@@ -118,35 +134,49 @@ impl ComputeUnit {
         occupied
     }
 
-    /// Why a scheduler without a ready wavefront issues nothing in cycle `now`; see [`Slot`].
+    /// Why a scheduler without a ready wavefront among those `eligible` issues nothing in cycle
+    /// `now`; see [`IssueSlot`].
     #[inline]
-    fn lost_slot(&self, scheduler: usize, now: Cycle) -> Slot {
+    fn lost_slot<const OPEN: bool>(
+        &self,
+        scheduler: usize,
+        eligible: u64,
+        now: Cycle,
+    ) -> IssueSlot {
         let masks = &self.masks;
-        let mine = masks.present & self.eligible(scheduler);
+        let held_back = if OPEN {
+            self.issuers[scheduler].slots & !eligible
+        } else {
+            0
+        };
+        let mine = masks.present & (eligible | held_back);
         if mine == 0 {
-            return Slot::NoWavefront;
+            return IssueSlot::NoWavefront;
         }
-        let open = mine & masks.open();
+        let open = mine & masks.open() & !held_back;
         if open != 0 {
             let occupied = self.occupied_units(scheduler, now);
             return if open & occupied.pipe != 0 {
-                Slot::PipeBusy
+                IssueSlot::PipeBusy
             } else if open & occupied.local_memory != 0 {
-                Slot::LocalMemoryBusy
+                IssueSlot::LocalMemoryBusy
             } else {
-                Slot::LoadStoreFull
+                IssueSlot::LoadStoreFull
             };
         }
+        if held_back != 0 {
+            return IssueSlot::HeldBack;
+        }
         if mine & masks.hazard & !masks.hazard_memory != 0 {
-            Slot::Scoreboard
+            IssueSlot::Scoreboard
         } else if mine & (masks.hazard | masks.fence) != 0 {
-            Slot::Memory
+            IssueSlot::Memory
         } else if mine & masks.paused != 0 {
-            Slot::Control
+            IssueSlot::Control
         } else if mine & masks.barrier != 0 {
-            Slot::Barrier
+            IssueSlot::Barrier
         } else {
-            Slot::Ended
+            IssueSlot::Ended
         }
     }
 
@@ -203,10 +233,10 @@ impl ComputeUnit {
 
     /// What the unit waits for, and to what the cycles until then are charged.
     #[inline]
-    pub(super) fn next(&mut self, ctx: &mut Context<'_>, now: Cycle) -> Next {
+    pub(super) fn next<const OPEN: bool>(&mut self, ctx: &mut Context<'_>, now: Cycle) -> Next {
         let mut wake = Cycle::MAX;
         for scheduler in 0..self.issuers.len() {
-            let candidates = self.masks.open() & self.eligible(scheduler);
+            let candidates = self.masks.open() & self.eligible::<OPEN>(scheduler, now + 1);
             if candidates == 0 {
                 continue;
             }
@@ -218,8 +248,11 @@ impl ComputeUnit {
                 wake = wake.min(self.local_memory_free_at);
             }
             if candidates & occupied.pipe != 0 {
-                wake = wake.min(self.next_free_pipe(scheduler, now));
+                wake = wake.min(self.next_free_pipe(scheduler, candidates, now));
             }
+        }
+        if OPEN && let Some(cycle) = self.wakes_open(now) {
+            wake = wake.min(cycle);
         }
         if let Some(cycle) = self.load_store.next_send(now) {
             wake = wake.min(cycle);
@@ -234,7 +267,11 @@ impl ComputeUnit {
             return Next::Busy;
         }
         for scheduler in 0..self.issuers.len() {
-            let slot = self.lost_slot(scheduler, now + 1);
+            let eligible = self.eligible::<OPEN>(scheduler, now + 1);
+            let slot = self.lost_slot::<OPEN>(scheduler, eligible, now + 1);
+            if OPEN && self.is_news(scheduler, slot) {
+                return Next::Busy;
+            }
             self.accounting.sleep(scheduler, slot);
         }
         if wake < Cycle::MAX {
@@ -249,15 +286,14 @@ impl ComputeUnit {
     }
 
     /// The first cycle after `now` in which a pipe of the scheduler that a candidate needs is free.
-    fn next_free_pipe(&self, scheduler: usize, now: Cycle) -> Cycle {
+    fn next_free_pipe(&self, scheduler: usize, candidates: u64, now: Cycle) -> Cycle {
         let issuer = &self.issuers[scheduler];
         let mut first = Cycle::MAX;
         let mut busy = issuer.busy;
         while busy != 0 {
             let pipe = busy.trailing_zeros() as usize;
             busy &= busy - 1;
-            let needed =
-                self.next_of_pipe[pipe] & self.masks.open() & self.eligible(scheduler) != 0;
+            let needed = self.next_of_pipe[pipe] & candidates != 0;
             if needed && issuer.free_at[pipe] > now {
                 first = first.min(issuer.free_at[pipe]);
             }

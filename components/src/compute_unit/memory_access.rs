@@ -115,6 +115,9 @@ impl ComputeUnit {
         let slot = usize::from(access.source.wavefront_slot);
         if access.kind != RequestKind::Write {
             self.counts.load_latency.record(now - access.issued);
+            if self.is_open() {
+                self.tell_response(slot, now);
+            }
         }
         if access.kind != RequestKind::Read {
             let wavefront = &mut self.wavefronts[slot];

@@ -4,7 +4,7 @@
 //!  dispatch ──► work-group slots ──► wavefronts (next record of each, scoreboard)
 //!                                        │ bit masks: open, waiting, at a barrier, ended
 //!                        ┌───────────────┼───────────────┐
-//!                   scheduler 0     scheduler 1    ... (GTO or LRR, one issue per cycle each)
+//!                   scheduler 0     scheduler 1    ... (a policy and one issue per cycle each)
 //!                        └───────┬───────┴───────┬───────┘
 //!            execution latencies │ local memory  │ coalescer ──► load/store queue ──► memory
 //!                  (event wheel) │ (banks)       │                    responses ◄────┘
@@ -14,8 +14,9 @@
 //! What the wavefronts execute is fixed by the trace (`warpweave_trace::Program`, a resource of
 //! the environment); this block decides when.
 //!
-//! `work_group.rs` and `wavefront.rs` hold who is resident. `issue.rs`, with `scheduler.rs` and
-//! `scoreboard.rs`, decides who issues; `memory_access.rs` hands an access to `load_store.rs`, through
+//! `work_group.rs` and `wavefront.rs` hold who is resident. `issue.rs`, with `scoreboard.rs`, finds
+//! who can issue, and a policy of `scheduler/` (asked by way of `open.rs` if it is not built in) who
+//! does; `memory_access.rs` hands an access to `load_store.rs`, through
 //! `coalescer.rs`, or to `local_memory.rs`; `wheel.rs` files results by their cycle. What is shown
 //! and saved stands in `accounting.rs`, `counts.rs`, `contents.rs` and `snapshot.rs`.
 //!
@@ -29,10 +30,11 @@
 //! | `memory.response` | in | [`MemResponse`](crate::memory::MemResponse) | always taken |
 //! | `cache_control.command` | out, optional | [`CacheCommand`] | the command waits |
 //! | `cache_control.done` | in, optional | [`CacheCommandDone`] | always taken |
+//! | `locality` | in, optional | [`CacheEvent`] | always taken |
 //!
 //! # Timing
 //!
-//! Within a cycle: results and responses arrive, a dispatch is taken, requests leave, then each
+//! Within a cycle: results, responses and cache events arrive, a dispatch is taken, requests leave, then each
 //! scheduler issues at most one instruction, then completions leave. Which scheduler is first in a
 //! cycle rotates. `T` stands for the entry of [`ClassTimings`] of the instruction.
 //!
@@ -77,7 +79,8 @@ mod issue;
 mod load_store;
 mod local_memory;
 mod memory_access;
-mod scheduler;
+mod open;
+pub mod scheduler;
 mod scoreboard;
 mod snapshot;
 mod spec;
@@ -89,20 +92,22 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State,
-    Statistics, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, Ports, SpecError,
+    State, Statistics, Unfit, Waits,
 };
 use warpweave_trace::{Class, Program};
 
 use self::accounting::Accounting;
+pub use self::accounting::IssueSlot;
 use self::counts::Counts;
 use self::instruction::DecodedProgram;
 use self::invalidation::Invalidation;
 use self::issue::Issuer;
 use self::load_store::LoadStoreUnit;
 use self::local_memory::BankConflicts;
-pub use self::scheduler::WavefrontPolicy;
-use self::scheduler::{Ages, WavefrontScheduler};
+use self::open::OpenScheduler;
+pub use self::scheduler::register_policies;
+use self::scheduler::{Ages, Turn, WavefrontPolicy};
 pub use self::spec::{
     ClassTiming, ClassTimings, ComputeUnitSpec, LoadStoreSpec, LocalMemorySpec, PrivateMemorySpec,
 };
@@ -112,7 +117,7 @@ use self::work_group::WorkGroup;
 #[cfg(doc)]
 use crate::launch::{CacheCommand, CacheCommandDone, Dispatch};
 use crate::launch::{CacheControlMaster, Completion, DispatchSlave};
-use crate::memory::MemMaster;
+use crate::memory::{CacheEvent, MemMaster};
 use crate::reuse_monitor::ReuseMonitor;
 
 /// A compute unit.
@@ -120,6 +125,7 @@ pub struct ComputeUnit {
     dispatch: DispatchSlave,
     memory: MemMaster,
     cache_control: CacheControlMaster,
+    locality: InPort<CacheEvent>,
     spec: ComputeUnitSpec,
     program: Arc<Program>,
     decoded: DecodedProgram,
@@ -130,6 +136,8 @@ pub struct ComputeUnit {
     masks: Masks,
     ages: Ages,
     issuers: Box<[Issuer]>,
+    /// Policies of the schedulers, if they are not built in; none otherwise.
+    open: Vec<OpenScheduler>,
     /// Per class with an interval above 1: wavefronts whose next instruction is of it.
     next_of_pipe: [u64; Class::COUNT],
     wheel: Wheel,
@@ -172,7 +180,30 @@ impl Kind for ComputeUnit {
                 })
             })
             .transpose()?;
-        Ok(Self::new(spec, program, reuse_monitor))
+        let mut built_in = Vec::new();
+        let mut open = Vec::new();
+        for scheduler in 0..spec.schedulers {
+            let site = spec.site(scheduler);
+            match spec
+                .scheduler
+                .build("scheduler", environment, &site, scheduler)?
+            {
+                WavefrontPolicy::BuiltIn(way) => built_in.push(way),
+                WavefrontPolicy::Open(policy) => open.push(OpenScheduler::new(policy)),
+            }
+        }
+        SpecError::require(built_in.is_empty() || open.is_empty(), "scheduler", || {
+            format!(
+                "{} builds in some schedulers of the unit and not others; it must treat all alike",
+                spec.scheduler.name()
+            )
+        })?;
+        let mut unit = Self::new(spec, program, reuse_monitor);
+        for (issuer, way) in unit.issuers.iter_mut().zip(built_in) {
+            issuer.turn = Turn::new(way);
+        }
+        unit.open = open;
+        Ok(unit)
     }
 }
 
@@ -193,12 +224,9 @@ impl ComputeUnit {
                 spec.local_memory.latency + conflicts_max,
             ])
             .max();
-        let slots_of = |scheduler: u32| {
-            let slots = (scheduler..spec.wavefront_slots).step_by(spec.schedulers as usize);
-            slots.fold(0, |mask, slot| mask | 1_u64 << slot)
-        };
         let issuer = |scheduler| Issuer {
-            scheduler: WavefrontScheduler::new(spec.scheduler, slots_of(scheduler)),
+            slots: spec.site(scheduler).slots,
+            turn: Turn::default(),
             busy: 0,
             free_at: [0; Class::COUNT],
         };
@@ -206,12 +234,14 @@ impl ComputeUnit {
             dispatch: DispatchSlave::default(),
             memory: MemMaster::default(),
             cache_control: CacheControlMaster::default(),
+            locality: InPort::new(),
             decoded,
             wavefronts: Vec::with_capacity(spec.wavefront_slots as usize),
             work_groups: vec![WorkGroup::default(); spec.work_group_slots as usize].into(),
             masks: Masks::default(),
             ages: Ages::new(),
             issuers: (0..spec.schedulers).map(issuer).collect(),
+            open: Vec::new(),
             next_of_pipe: [0; Class::COUNT],
             wheel: Wheel::new(u64::from(horizon.unwrap_or(1))),
             load_store: LoadStoreUnit::new(&spec.load_store),
@@ -235,7 +265,10 @@ impl Component for ComputeUnit {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("dispatch", &mut self.dispatch);
         ports.bundle("memory", &mut self.memory);
-        ports.optional(|ports| ports.bundle("cache_control", &mut self.cache_control));
+        ports.optional(|ports| {
+            ports.bundle("cache_control", &mut self.cache_control);
+            ports.input("locality", &mut self.locality);
+        });
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
@@ -243,21 +276,42 @@ impl Component for ComputeUnit {
         self.accounting.catch_up(now);
         self.take_events(now);
         self.take_responses(ctx, now);
+        if self.locality.is_connected() {
+            self.take_cache_events(ctx, now);
+        }
         if self.invalidation.is_some() {
             self.carry_out_invalidation(ctx);
         }
         self.take_dispatch(ctx, now);
         self.send_requests(ctx);
-        self.issue(now);
+        if self.is_open() {
+            self.issue::<true>(now);
+        } else {
+            self.issue::<false>(now);
+        }
         self.send_completions(ctx);
         if let Some(failure) = self.failure.take() {
             ctx.fail(failure);
         }
-        self.next(ctx, now)
+        if self.is_open() {
+            self.next::<true>(ctx, now)
+        } else {
+            self.next::<false>(ctx, now)
+        }
     }
 
     fn state(&mut self, state: &mut State<'_>) {
         self.name_state(state);
+    }
+
+    fn facts(&self, port: &str, facts: &mut Facts) {
+        if port.starts_with("dispatch.") {
+            facts.publish(self.spec.facts());
+        }
+    }
+
+    fn elaborated(&mut self) -> Result<(), Unfit> {
+        self.check_cache_events()
     }
 
     fn evaluation_cost(&self) -> u64 {
@@ -292,6 +346,7 @@ impl Component for ComputeUnit {
                 ));
             }
         }
+        self.waits_open(waits);
         if self.invalidation.is_some_and(|i| i.is_commanded) {
             waits.on_port(
                 "cache_control.done",

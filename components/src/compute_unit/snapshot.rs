@@ -31,6 +31,9 @@ impl ComputeUnit {
         for (number, issuer) in self.issuers.iter_mut().enumerate() {
             state.part(&format!("schedulers[{number}]"), |state| {
                 issuer.state(state);
+                if let Some(open) = self.open.get_mut(number) {
+                    open.state(self.spec.scheduler.name(), state);
+                }
             });
         }
         state.array("next_of_pipe", &mut self.next_of_pipe);

@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{Policy, SpecError};
 use warpweave_trace::Class;
 
-use super::scheduler::WavefrontPolicy;
+use super::scheduler::{Gto, SchedulerSite, WavefrontScheduling};
+use crate::occupancy::{PARTITIONS_MAX, UnitFacts};
 use crate::reuse_monitor::ReuseMonitorSpec;
 
 /// Wavefront slots a unit can have at most: one bit of a mask each.
@@ -25,11 +26,20 @@ pub struct ComputeUnitSpec {
     pub work_group_slots: u32,
     /// 32-bit registers of the register file.
     pub registers: u32,
+    /// Equal partitions of the register file, 1 to 8; absent: what the work-group scheduler states.
+    #[serde(default)]
+    pub register_partitions: Option<u32>,
+    /// Registers are allocated to a wavefront in multiples of this many 32-bit registers; absent: what
+    /// the work-group scheduler states.
+    #[serde(default)]
+    pub register_granularity: Option<u32>,
     /// Wavefront schedulers, 1 to 8; slot `s` belongs to scheduler `s mod schedulers`. Each issues
     /// at most one instruction per cycle.
     pub schedulers: u32,
-    /// How a scheduler chooses among wavefronts that can issue.
-    pub scheduler: WavefrontPolicy,
+    /// How each scheduler chooses among wavefronts that can issue; absent: `Gto`, which most studies
+    /// compare with.
+    #[serde(default = "Policy::plain::<Gto>")]
+    pub scheduler: Policy<WavefrontScheduling>,
     /// Cycles from a dispatch message to the first issue of its wavefronts, at least 1.
     pub start_latency: u32,
     /// Latency and initiation interval per instruction class.
@@ -183,6 +193,24 @@ impl ComputeUnitSpec {
         )?;
         SpecError::in_range("work_group_slots", self.work_group_slots, 1..=64)?;
         SpecError::in_range("registers", self.registers, 1..=1 << 24)?;
+        let limits = self.facts().limits();
+        let partitions = limits.register_partitions;
+        SpecError::in_range("register_partitions", partitions, 1..=PARTITIONS_MAX as u32)?;
+        SpecError::in_range(
+            "register_granularity",
+            limits.register_granularity,
+            1..=1 << 16,
+        )?;
+        SpecError::require(
+            self.registers.is_multiple_of(partitions),
+            "registers",
+            || {
+                format!(
+                    "{} registers do not divide into {partitions} partitions",
+                    self.registers
+                )
+            },
+        )?;
         SpecError::in_range("schedulers", self.schedulers, 1..=8)?;
         SpecError::in_range("start_latency", self.start_latency, 1..=LATENCY_MAX)?;
         SpecError::in_range("constant_latency", self.constant_latency, 1..=LATENCY_MAX)?;
@@ -242,6 +270,31 @@ impl ComputeUnitSpec {
                 )
             },
         )
+    }
+
+    /// What the unit tells the policy of one of its schedulers.
+    pub(super) fn site(&self, scheduler: u32) -> SchedulerSite {
+        let slots = (scheduler..self.wavefront_slots).step_by(self.schedulers as usize);
+        SchedulerSite {
+            unit: self.index,
+            scheduler,
+            schedulers: self.schedulers,
+            slots: slots.fold(0, |mask, slot| mask | 1 << slot),
+            wavefront_slots: self.wavefront_slots,
+            work_group_slots: self.work_group_slots,
+        }
+    }
+
+    /// What the unit tells its work-group scheduler.
+    pub(super) fn facts(&self) -> UnitFacts {
+        UnitFacts {
+            wavefront_slots: self.wavefront_slots,
+            work_group_slots: self.work_group_slots,
+            registers: self.registers,
+            register_partitions: self.register_partitions,
+            register_granularity: self.register_granularity,
+            local_memory_bytes: self.local_memory.bytes,
+        }
     }
 
     /// Bytes from the first private region of the machine to that of wavefront slot `slot`.

@@ -8,6 +8,7 @@ use warpweave_trace::KernelTrace;
 
 use super::ComputeUnit;
 use super::invalidation::Invalidation;
+use super::scheduler::Arrival;
 use super::wavefront::Wavefront;
 use super::wheel::Event;
 use crate::launch::{Completion, Dispatch};
@@ -59,7 +60,8 @@ impl ComputeUnit {
     fn start(&mut self, kernel: u32, work_group: u32, slot: u16, now: Cycle) -> Result<(), String> {
         let trace = self.check_start(kernel, work_group, slot)?;
         let wavefronts = trace.wavefronts_per_work_group();
-        let registers = registers_of(&trace);
+        // No more than are free, which was checked.
+        let registers = self.registers_of(&trace) as u32;
         let mut group = WorkGroup {
             is_resident: true,
             kernel,
@@ -89,6 +91,16 @@ impl ComputeUnit {
             let event = Event::Resume { slot: free as u8 };
             self.wheel
                 .push(now, u64::from(self.spec.start_latency), event);
+            if self.is_open() {
+                let arrival = Arrival {
+                    slot: free,
+                    work_group_slot: usize::from(slot),
+                    kernel,
+                    work_group,
+                    wavefront: number,
+                };
+                self.tell_arrival(&arrival, now);
+            }
         }
         self.registers_used += registers;
         self.local_bytes_used += group.local_bytes;
@@ -140,8 +152,8 @@ impl ComputeUnit {
                 "it needs {wavefronts} wavefront slots and {free} are free"
             ));
         }
-        let registers = registers_of(trace);
-        let free = self.spec.registers - self.registers_used;
+        let registers = self.registers_of(trace);
+        let free = u64::from(self.spec.registers - self.registers_used);
         if registers > free {
             return refuse(format!(
                 "it needs {registers} registers and {free} are free"
@@ -155,6 +167,14 @@ impl ComputeUnit {
             ));
         }
         Ok(trace.clone())
+    }
+
+    /// Registers that a work-group of this kernel occupies.
+    fn registers_of(&self, kernel: &KernelTrace) -> u64 {
+        let limits = self.spec.facts().limits();
+        limits
+            .registers_per_wavefront(kernel.registers_per_thread())
+            .saturating_mul(u64::from(kernel.wavefronts_per_work_group()))
     }
 
     /// A wavefront waits at the barrier of its work-group.
@@ -189,6 +209,9 @@ impl ComputeUnit {
         let bit = 1_u64 << slot;
         self.masks.fetched &= !bit;
         self.masks.ended |= bit;
+        if self.is_open() {
+            self.tell_leave(slot, now);
+        }
         let group = usize::from(self.wavefronts[slot].work_group);
         self.work_groups[group].alive -= 1;
         self.release_barrier(group, now);
@@ -209,7 +232,7 @@ impl ComputeUnit {
         self.masks.present &= !group.slots;
         self.masks.ended &= !group.slots;
         for issuer in &mut self.issuers {
-            issuer.scheduler.forget(group.slots);
+            issuer.turn.forget(group.slots);
         }
         self.registers_used -= group.registers;
         self.local_bytes_used -= group.local_bytes;
@@ -233,10 +256,4 @@ impl ComputeUnit {
             self.completions.pop_front();
         }
     }
-}
-
-/// Registers that a work-group occupies.
-fn registers_of(kernel: &KernelTrace) -> u32 {
-    let per_wavefront = kernel.registers_per_thread().saturating_mul(32);
-    per_wavefront.saturating_mul(kernel.wavefronts_per_work_group())
 }

@@ -114,7 +114,7 @@ fn greedy_for_long_latencies_sits_out_short_stalls_only() {
         step(op(Class::Exit, &[], &[1])),
     ];
     let mut long = spec();
-    long.scheduler = WavefrontPolicy::GtoLongLatency;
+    long.scheduler = Policy::plain::<GtoLongLatency>();
     // One wavefront issues in 3, 7 and 11 and ends in 12, the other in 12, 16 and 20.
     Bench::completes_at(long.clone(), &[chain.clone(), chain.clone()], 21);
     // Any stall loses the slot: the wavefronts alternate.

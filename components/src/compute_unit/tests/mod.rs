@@ -1,22 +1,24 @@
-//! The compute unit as a component, with scripted surroundings: [`issue`], [`memory`] and
-//! [`work_groups`]; and [`random_kernels`] in front of a [`random_memory`].
+//! The compute unit as a component, with scripted surroundings: [`issue`], [`memory`],
+//! [`work_groups`] and [`open_schedulers`]; and [`random_kernels`] in front of a [`random_memory`].
 //!
 //! With a dispatch for cycle 1 and the start latency of 2, the first instruction issues in cycle 3.
 
 mod dispatcher;
 mod issue;
 mod memory;
+mod open_schedulers;
 mod random_kernels;
 mod random_memory;
 mod work_groups;
 
 use std::sync::Mutex;
 
-use warpweave_framework::{Sink, Source as BenchSource, TestBench, Value};
+use warpweave_framework::{Policy, Sink, Source as BenchSource, TestBench, Value};
 use warpweave_trace::{
     Code, FrontEnd, Instruction, KernelTrace, KernelWriter, LANES, RegisterSet, Space, StreamWriter,
 };
 
+use super::scheduler::{Gto, GtoLongLatency, Lrr, OldestFirst, TwoLevel, TwoLevelSpec};
 use super::*;
 use crate::launch::Dispatch;
 use crate::memory::{Level, MemRequest, MemResponse, RequestKind, Source};
@@ -36,8 +38,10 @@ fn spec() -> ComputeUnitSpec {
         wavefront_slots: 8,
         work_group_slots: 4,
         registers: 16384,
+        register_partitions: None,
+        register_granularity: None,
         schedulers: 1,
-        scheduler: WavefrontPolicy::Gto,
+        scheduler: Policy::plain::<Gto>(),
         start_latency: 2,
         classes,
         local_memory: LocalMemorySpec {

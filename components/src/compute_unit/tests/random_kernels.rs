@@ -6,6 +6,7 @@ use warpweave_framework::{EngineOptions, InstanceStatistics, Link, Order};
 use warpweave_random::nth;
 
 use super::dispatcher::Dispatcher;
+use super::open_schedulers::Capricious;
 use super::random_memory::RandomMemory;
 use super::*;
 use crate::launch::DispatchMaster;
@@ -142,9 +143,12 @@ fn any_kernel() -> impl Strategy<Value = KernelTrace> {
 
 fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
     let policy = proptest::sample::select(vec![
-        WavefrontPolicy::Gto,
-        WavefrontPolicy::GtoLongLatency,
-        WavefrontPolicy::Lrr,
+        Policy::plain::<Gto>(),
+        Policy::plain::<GtoLongLatency>(),
+        Policy::plain::<Lrr>(),
+        Policy::plain::<OldestFirst>(),
+        Policy::of::<TwoLevel>(&TwoLevelSpec { group_size: 2 }),
+        Policy::plain::<Capricious>(),
     ]);
     (policy, 1u32..4, 1u32..4, 1u32..5, 2u32..40, 0u32..3).prop_map(
         |(policy, schedulers, interval, queue, outstanding, writeback)| {

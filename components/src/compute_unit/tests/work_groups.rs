@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::launch::{CacheCommand, CacheCommandDone};
+use crate::occupancy::{UnitFacts, UnitLimits};
 
 #[test]
 fn two_work_groups_share_the_unit_and_free_it_again() {
@@ -131,4 +132,40 @@ fn a_unit_without_a_program_or_with_odd_numbers_is_refused() {
     let mut odd = spec();
     odd.load_store.line_bytes = 96;
     assert_eq!(refusal(odd, &environment).0, "load_store.line_bytes");
+}
+
+#[test]
+#[should_panic(expected = "needs 1536 registers and 1000 are free")]
+fn registers_are_allocated_in_the_granules_stated() {
+    let mut spec = spec();
+    spec.registers = 1000;
+    spec.register_granularity = Some(768);
+    let steps = vec![exit()];
+    let mut bench = Bench::new(spec, vec![kernel(&vec![steps; 2], 1, 0)]);
+    bench.start_at(1, 0, 0, 0);
+    bench.bench.step(5);
+}
+
+#[test]
+fn the_unit_tells_its_scheduler_what_it_offers_and_nobody_else() {
+    let mut spec = spec();
+    spec.register_granularity = Some(256);
+    let unit = build(spec, vec![kernel(&[vec![exit()]], 1, 0)]);
+    let told = |port| {
+        let mut facts = Facts::new();
+        unit.facts(port, &mut facts);
+        facts.get::<UnitFacts>().copied()
+    };
+    let facts = told("dispatch.dispatch").expect("a unit states its limits");
+    assert_eq!(facts.register_partitions, None);
+    let limits = UnitLimits {
+        wavefront_slots: 8,
+        work_group_slots: 4,
+        registers: 16384,
+        register_partitions: 1,
+        register_granularity: 256,
+        local_memory_bytes: 4096,
+    };
+    assert_eq!(facts.limits(), limits);
+    assert_eq!(told("memory.request"), None);
 }

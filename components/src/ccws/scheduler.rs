@@ -1,0 +1,145 @@
+//! The wavefront scheduler.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, PolicyContext, PolicyKind, SpecError, State, Statistics};
+
+use super::LOST_LOCALITY;
+use super::scores::Scores;
+use crate::compute_unit::scheduler::{
+    Arrival, HeldBack, Issue, SchedulerSite, SchedulerView, WavefrontPolicy, WavefrontScheduler,
+    WavefrontScheduling,
+};
+use crate::memory::CacheEvent;
+
+/// Settings of [`Ccws`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CcwsSpec {
+    /// Score of a wavefront that loses no locality, 1 to 1048576: how many cycles of decay a
+    /// wavefront counts. Source: Rogers et al., MICRO 2012.
+    #[serde(default = "base_score")]
+    pub base_score: u32,
+    /// How strongly lost locality throttles (`K_throttle`), 1 to 1048576. Source: Rogers et al.,
+    /// MICRO 2012.
+    #[serde(default = "throttle")]
+    pub throttle: u32,
+}
+
+fn base_score() -> u32 {
+    100
+}
+
+fn throttle() -> u32 {
+    8
+}
+
+impl Default for CcwsSpec {
+    fn default() -> Self {
+        Self {
+            base_score: base_score(),
+            throttle: throttle(),
+        }
+    }
+}
+
+/// Cache-conscious wavefront scheduling; see the module. Each scheduler of a unit knows the scores
+/// of all its wavefronts, and among those permitted goes greedy, then oldest.
+pub struct Ccws {
+    slots: u64,
+    /// Bit of the slot that issued last; 0 when it is gone.
+    last: u64,
+    scores: Scores,
+    /// Losses of wavefronts of this scheduler.
+    losses: u64,
+}
+
+impl Ccws {
+    fn new(spec: CcwsSpec, site: &SchedulerSite) -> Self {
+        let slots = site.wavefront_slots as usize;
+        Self {
+            slots: site.slots,
+            last: 0,
+            scores: Scores::new(spec.base_score.into(), spec.throttle.into(), slots),
+            losses: 0,
+        }
+    }
+}
+
+impl PolicyKind for Ccws {
+    type Role = WavefrontScheduling;
+    const NAME: &'static str = "Ccws";
+    const SUMMARY: &'static str = "Keeps wavefronts from issuing loads while others lose locality in the first-level cache, which \
+         tells it (CcwsVictimTags); else greedy, then oldest";
+    type Spec = CcwsSpec;
+
+    fn build(
+        spec: CcwsSpec,
+        context: &PolicyContext<'_, WavefrontScheduling>,
+    ) -> Result<WavefrontPolicy, SpecError> {
+        SpecError::in_range("base_score", spec.base_score, 1..=1 << 20)?;
+        SpecError::in_range("throttle", spec.throttle, 1..=1 << 20)?;
+        Ok(WavefrontPolicy::open(Self::new(spec, context.site)))
+    }
+}
+
+impl WavefrontScheduler for Ccws {
+    fn needs_cache_events(&self) -> bool {
+        true
+    }
+
+    fn arrive(&mut self, arrival: &Arrival, _view: &SchedulerView<'_>) {
+        self.scores.arrive(arrival.slot);
+    }
+
+    fn leave(&mut self, slot: usize, _view: &SchedulerView<'_>) {
+        self.scores.leave(slot);
+        self.last &= !(1 << slot);
+    }
+
+    fn event(&mut self, event: &CacheEvent, view: &SchedulerView<'_>) {
+        let slot = usize::from(event.wavefront_slot);
+        if event.topic != LOST_LOCALITY
+            || view.present.checked_shr(slot as u32).unwrap_or(0) & 1 == 0
+        {
+            return;
+        }
+        self.losses += self.slots >> slot & 1;
+        self.scores.lose(slot, view.instructions, view.now);
+    }
+
+    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
+        HeldBack::loads(self.scores.blocked(view.now, view.ages))
+    }
+
+    fn wakes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
+        let wish = self.slots & view.open & view.next_is_access;
+        if wish == 0 {
+            return None;
+        }
+        self.scores.changes_at(view.now, view.ages)
+    }
+
+    fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize {
+        if ready & self.last == 0 {
+            view.ages.oldest(ready)
+        } else {
+            self.last.trailing_zeros() as usize
+        }
+    }
+
+    fn issued(&mut self, issue: &Issue, _view: &SchedulerView<'_>) {
+        self.last = 1 << issue.slot;
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("last", &mut self.last);
+        state.field("losses_here", &mut self.losses);
+        self.scores.state(state);
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let meaning = "misses on lines that the same wavefront lost shortly before";
+        statistics.counter("lost_locality", "misses", meaning, self.losses);
+    }
+}

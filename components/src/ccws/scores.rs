@@ -1,0 +1,237 @@
+//! Lost-locality scores, in closed form.
+
+use std::cmp::Reverse;
+
+use arrayvec::ArrayVec;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, State};
+
+use crate::compute_unit::scheduler::Ages;
+
+/// Scores of the wavefronts of one unit. A score is the base or more; above the base it falls by one
+/// a cycle.
+pub(super) struct Scores {
+    base: u64,
+    /// The factor K of the score of a loss.
+    throttle: u64,
+    /// Wavefronts that have not ended.
+    active: u64,
+    losses: u64,
+    /// Per slot the score at its last loss.
+    peaks: Vec<Peak>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Peak {
+    score: u64,
+    since: Cycle,
+}
+
+impl Scores {
+    pub(super) fn new(base: u64, throttle: u64, slots: usize) -> Self {
+        Self {
+            base,
+            throttle,
+            active: 0,
+            losses: 0,
+            peaks: vec![Peak::default(); slots],
+        }
+    }
+
+    pub(super) fn arrive(&mut self, slot: usize) {
+        self.active |= 1 << slot;
+        self.peaks[slot] = Peak::default();
+    }
+
+    pub(super) fn leave(&mut self, slot: usize) {
+        self.active &= !(1 << slot);
+        self.peaks[slot] = Peak::default();
+    }
+
+    /// What the scores of all active wavefronts may add up to for all to issue loads.
+    fn cutoff(&self) -> u64 {
+        u64::from(self.active.count_ones()) * self.base
+    }
+
+    /// Score of a loss: what share of its instructions lose locality, times K, of the cutoff.
+    fn of_loss(&self, instructions: u64) -> u64 {
+        let product = u128::from(self.losses) * u128::from(self.throttle * self.cutoff());
+        u64::try_from(product / u128::from(instructions.max(1))).unwrap_or(u64::MAX)
+    }
+
+    /// A wavefront has lost locality; the unit has issued so many instructions.
+    pub(super) fn lose(&mut self, slot: usize, instructions: u64, now: Cycle) {
+        self.losses += 1;
+        // A wavefront that has ended has no score, but its losses tell how the program fares.
+        if self.active >> slot & 1 != 0 {
+            let score = self.score(slot, now).max(self.of_loss(instructions));
+            self.peaks[slot] = Peak { score, since: now };
+        }
+    }
+
+    /// The score of a wavefront in cycle `now`.
+    pub(super) fn score(&self, slot: usize, now: Cycle) -> u64 {
+        let Peak { score, since } = self.peaks[slot];
+        self.base.max(score.saturating_sub(now - since))
+    }
+
+    /// Active wavefronts with their scores, highest first; of equals the oldest first.
+    fn in_order(&self, now: Cycle, ages: &Ages) -> ArrayVec<(u64, usize), 64> {
+        let mut order = ArrayVec::new();
+        let mut rest = self.active;
+        while rest != 0 {
+            let slot = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            order.push((self.score(slot, now), slot));
+        }
+        let age = |slot| (ages.older(slot) & self.active).count_ones();
+        order.sort_unstable_by_key(|&(score, slot)| (Reverse(score), age(slot)));
+        order
+    }
+
+    /// Wavefronts that may not issue loads: those at which the sum of the scores, taken in order,
+    /// exceeds the cutoff. The first always may, or a score above the cutoff would stop the unit.
+    pub(super) fn blocked(&self, now: Cycle, ages: &Ages) -> u64 {
+        let (mut sum, mut blocked) = (0_u64, 0);
+        for (place, (score, slot)) in self.in_order(now, ages).into_iter().enumerate() {
+            sum = sum.saturating_add(score);
+            if place > 0 && sum > self.cutoff() {
+                blocked |= 1 << slot;
+            }
+        }
+        blocked
+    }
+
+    /// A cycle after `now` up to which [`Scores::blocked`] stays as it is, if nothing is lost,
+    /// arrives or leaves; none while nobody is blocked.
+    ///
+    /// All scores above the base fall alike and stand first in the order, so the order stays until
+    /// the lowest of them reaches the base, and the sums fall by as many of them as they contain.
+    pub(super) fn changes_at(&self, now: Cycle, ages: &Ages) -> Option<Cycle> {
+        let order = self.in_order(now, ages);
+        let falling = order.iter().take_while(|(score, _)| *score > self.base);
+        let (falling, lowest) = falling.fold((0, 0), |(n, _), (score, _)| (n + 1, *score));
+        let mut sum = 0_u64;
+        for (place, (score, _)) in order.iter().enumerate() {
+            sum = sum.saturating_add(*score);
+            if place > 0 && sum > self.cutoff() {
+                let in_sum = falling.min(place as u64 + 1);
+                let fits_in = (sum - self.cutoff()).div_ceil(in_sum);
+                return Some(now.saturating_add(fits_in.min(lowest - self.base)));
+            }
+        }
+        None
+    }
+
+    /// Names what was lost when, and who is there.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("active", &mut self.active);
+        state.field("losses", &mut self.losses);
+        state.array("peaks", &mut self.peaks);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Wavefronts in slots 0 to `n - 1`, the lowest the oldest.
+    fn active(n: usize) -> (Scores, Ages) {
+        let (mut scores, mut ages) = (Scores::new(100, 8, 64), Ages::new());
+        for slot in 0..n {
+            scores.arrive(slot);
+            ages.arrive(slot, (1 << slot) - 1);
+        }
+        (scores, ages)
+    }
+
+    #[test]
+    fn bas_m13_a_wavefronts_at_the_base_may_all_issue_loads() {
+        let (scores, ages) = active(4);
+        assert_eq!(scores.cutoff(), 400);
+        assert_eq!(scores.blocked(0, &ages), 0);
+        assert_eq!(scores.changes_at(0, &ages), None);
+    }
+
+    #[test]
+    fn bas_m13_b_wavefronts_beyond_the_cutoff_are_blocked() {
+        let (mut scores, ages) = active(4);
+        scores.peaks[0] = Peak {
+            score: 250,
+            since: 0,
+        };
+        // Sums 250, 350, 450, 550.
+        assert_eq!(scores.blocked(0, &ages), 0b1100);
+        // In 50 cycles the third sum is 400.
+        assert_eq!(scores.changes_at(0, &ages), Some(50));
+        assert_eq!(scores.blocked(49, &ages), 0b1100);
+        assert_eq!(scores.blocked(50, &ages), 0b1000);
+        assert_eq!(scores.blocked(150, &ages), 0);
+    }
+
+    #[test]
+    fn bas_m13_c_the_score_of_a_loss_decays_to_the_base() {
+        let (mut scores, _) = active(4);
+        scores.losses = 9;
+        scores.lose(1, 1000, 7);
+        assert_eq!(scores.of_loss(1000), 32);
+        assert_eq!(scores.score(1, 7), 100);
+        scores.losses = 99;
+        scores.lose(1, 1000, 7);
+        assert_eq!(scores.of_loss(1000), 320);
+        let at = |cycle| scores.score(1, cycle);
+        assert_eq!([7, 8, 226, 227, 228].map(at), [320, 319, 101, 100, 100]);
+    }
+
+    #[test]
+    fn an_end_takes_the_score_out_and_lowers_the_cutoff() {
+        let (mut scores, ages) = active(4);
+        scores.peaks[0].score = 250;
+        scores.leave(0);
+        assert_eq!((scores.cutoff(), scores.blocked(0, &ages)), (300, 0));
+        // Its last accesses may still be found lost.
+        scores.lose(0, 1, 5);
+        assert_eq!((scores.losses, scores.score(0, 5)), (1, 100));
+    }
+
+    #[test]
+    fn the_highest_score_may_always_issue_loads_and_of_equals_the_oldest_come_first() {
+        let (mut scores, mut ages) = active(4);
+        scores.peaks[3].score = 1000;
+        assert_eq!(scores.blocked(0, &ages), 0b0111);
+        scores.peaks[3].score = 300;
+        assert_eq!(scores.blocked(0, &ages), 0b0110);
+        // Slot 0 is given away: now slot 1 holds the oldest of the rest.
+        ages.arrive(0, 0b1110);
+        assert_eq!(scores.blocked(0, &ages), 0b0101);
+    }
+
+    proptest! {
+        #[test]
+        fn who_is_blocked_changes_in_no_cycle_but_those_foretold(
+            peaks in proptest::collection::vec((prop_oneof![Just(0_u64), 100_u64..700], 0_u64..50), 1..12),
+            ages in Just((0..12_usize).collect::<Vec<_>>()).prop_shuffle(),
+        ) {
+            let (mut scores, mut order) = (Scores::new(100, 8, 64), Ages::new());
+            for slot in ages.into_iter().filter(|slot| *slot < peaks.len()) {
+                order.arrive(slot, scores.active);
+                scores.arrive(slot);
+                let (score, since) = peaks[slot];
+                scores.peaks[slot] = Peak { score, since };
+            }
+            let mut foretold = scores.changes_at(50, &order);
+            for now in 51..900 {
+                let blocked = scores.blocked(now, &order);
+                if foretold == Some(now) {
+                    foretold = scores.changes_at(now, &order);
+                } else {
+                    prop_assert_eq!(blocked, scores.blocked(now - 1, &order), "cycle {}", now);
+                }
+                prop_assert!(foretold.is_none_or(|cycle| cycle > now));
+            }
+            prop_assert_eq!(foretold, None);
+        }
+    }
+}

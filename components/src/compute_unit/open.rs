@@ -1,0 +1,215 @@
+//! Schedulers whose policies are not built in: what they are told and asked.
+//!
+//! A unit with built-in policies has none of these and does not come here but to find that out.
+
+use warpweave_framework::{Context, Cycle, State, Statistics, Unfit, Value, Waits};
+use warpweave_trace::Class;
+
+use super::ComputeUnit;
+use super::accounting::IssueSlot;
+use super::instruction::Action;
+use super::scheduler::{Arrival, HeldBack, Issue, SchedulerView, WavefrontScheduler};
+use crate::memory::RequestKind;
+
+/// The policy of one scheduler.
+pub(super) struct OpenScheduler {
+    policy: Box<dyn WavefrontScheduler>,
+    /// Why it issues nothing, as it was told last; none after an issue.
+    told: Option<IssueSlot>,
+}
+
+impl OpenScheduler {
+    pub(super) fn new(policy: Box<dyn WavefrontScheduler>) -> Self {
+        Self { policy, told: None }
+    }
+
+    pub(super) fn state(&mut self, name: &str, state: &mut State<'_>) {
+        state.field("told", &mut self.told);
+        state.part(name, |state| self.policy.state(state));
+    }
+}
+
+impl ComputeUnit {
+    /// Whether the schedulers have policies that are not built in.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Shows every policy the unit as it stands, and tells or asks it something.
+    fn tell(&mut self, now: Cycle, tell: impl Fn(&mut dyn WavefrontScheduler, &SchedulerView<'_>)) {
+        let mut open = std::mem::take(&mut self.open);
+        let view = self.view(now);
+        for scheduler in &mut open {
+            tell(&mut *scheduler.policy, &view);
+        }
+        self.open = open;
+    }
+
+    /// What a policy may know, for a cycle that is under way or about to come.
+    fn view(&self, now: Cycle) -> SchedulerView<'_> {
+        let masks = &self.masks;
+        SchedulerView {
+            now,
+            present: masks.present,
+            open: masks.open(),
+            waits_for_memory: masks.hazard & masks.hazard_memory | masks.fence,
+            waits_for_result: masks.hazard & !masks.hazard_memory,
+            waits_for_control: masks.paused,
+            at_barrier: masks.barrier,
+            ended: masks.ended,
+            next_is_access: masks.next_load_store,
+            load_store_is_full: self.load_store.is_full(),
+            instructions: self.counts.wavefront_instructions,
+            ages: &self.ages,
+        }
+    }
+
+    pub(super) fn tell_arrival(&mut self, arrival: &Arrival, now: Cycle) {
+        self.tell(now, |policy, view| policy.arrive(arrival, view));
+    }
+
+    pub(super) fn tell_leave(&mut self, slot: usize, now: Cycle) {
+        self.tell(now, |policy, view| policy.leave(slot, view));
+    }
+
+    pub(super) fn tell_response(&mut self, slot: usize, now: Cycle) {
+        self.tell(now, |policy, view| policy.response(slot, view));
+    }
+
+    /// Takes what the first-level cache tells; built-in policies do not want to know.
+    pub(super) fn take_cache_events(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+        while let Some(event) = self.locality.pop(ctx) {
+            self.tell(now, |policy, view| policy.event(&event, view));
+        }
+    }
+
+    /// Wavefronts that could issue in cycle `now` but for the policy of their scheduler.
+    pub(super) fn held_back(&self, scheduler: usize, now: Cycle) -> u64 {
+        let HeldBack { wholly, loads } = self.open[scheduler].policy.held_back(&self.view(now));
+        let mut held = wholly;
+        let mut accesses = loads & !wholly & self.masks.open() & self.masks.next_load_store;
+        while accesses != 0 {
+            let slot = accesses.trailing_zeros() as usize;
+            accesses &= accesses - 1;
+            let wavefront = &self.wavefronts[slot];
+            let next = (wavefront.code + wavefront.record.pc) as usize;
+            if self.decoded.instructions[next].action == Action::Memory(RequestKind::Read) {
+                held |= 1 << slot;
+            }
+        }
+        held & self.masks.open()
+    }
+
+    /// Lets the policy choose, and tells it that what it chose issues.
+    pub(super) fn pick_open(&mut self, scheduler: usize, ready: u64, now: Cycle) -> usize {
+        let view = self.view(now);
+        let mut slot = self.open[scheduler].policy.pick(ready, &view);
+        if slot >= u64::BITS as usize || ready >> slot & 1 == 0 {
+            self.fail(format!(
+                "scheduler {scheduler} ({}) of compute unit {} picked wavefront slot {slot}, which \
+                 is not among those that can issue ({ready:#b})",
+                self.spec.scheduler.name(),
+                self.spec.index
+            ));
+            slot = ready.trailing_zeros() as usize;
+        }
+        let wavefront = &self.wavefronts[slot];
+        let record = wavefront.record;
+        let decoded = &self.decoded.instructions[(wavefront.code + record.pc) as usize];
+        let issue = Issue {
+            slot,
+            class: Class::ALL[usize::from(decoded.class)],
+            pc: record.pc,
+            is_access: self.masks.next_load_store >> slot & 1 != 0,
+            continues: record.continues,
+        };
+        let mut open = std::mem::take(&mut self.open);
+        open[scheduler].policy.issued(&issue, &self.view(now));
+        open[scheduler].told = None;
+        self.open = open;
+        slot
+    }
+
+    /// Tells the policy why nothing issues, unless it knows.
+    pub(super) fn tell_stall(&mut self, scheduler: usize, why: IssueSlot, now: Cycle) {
+        if self.open[scheduler].told == Some(why) {
+            return;
+        }
+        let mut open = std::mem::take(&mut self.open);
+        open[scheduler].policy.stalled(why, &self.view(now));
+        open[scheduler].told = Some(why);
+        self.open = open;
+    }
+
+    /// Whether the policy is to be told that nothing issues because of `why`.
+    pub(super) fn is_news(&self, scheduler: usize, why: IssueSlot) -> bool {
+        self.open[scheduler].told != Some(why)
+    }
+
+    /// The first cycle after `now` in which a policy may change its mind with time; everything is
+    /// asked about the cycle after `now`, in which the unit would sleep.
+    pub(super) fn wakes_open(&self, now: Cycle) -> Option<Cycle> {
+        let view = self.view(now + 1);
+        let wakes = |scheduler: &OpenScheduler| scheduler.policy.wakes(&view);
+        let first = self.open.iter().filter_map(wakes).min()?;
+        Some(first.max(now + 2))
+    }
+
+    /// Whether policies that need to know what the first-level cache sees can.
+    pub(super) fn check_cache_events(&self) -> Result<(), Unfit> {
+        let needs = |scheduler: &OpenScheduler| scheduler.policy.needs_cache_events();
+        if self.locality.is_connected() || !self.open.iter().any(needs) {
+            return Ok(());
+        }
+        let message = format!(
+            "{} goes by what the first-level cache tells, but the port `locality` is not connected; \
+             wire it to that of the cache, such as `l1.locality -> cu.locality`",
+            self.spec.scheduler.name()
+        );
+        Err(Unfit::at("scheduler", message))
+    }
+
+    pub(super) fn report_open(&self, statistics: &mut Statistics<'_>) {
+        for (number, scheduler) in self.open.iter().enumerate() {
+            if self.open.len() == 1 {
+                scheduler.policy.statistics(statistics);
+                continue;
+            }
+            let mut own = Vec::new();
+            let (cycle, now) = (statistics.cycle(), statistics.now());
+            scheduler
+                .policy
+                .statistics(&mut Statistics::new(cycle, now, &mut own));
+            for statistic in own {
+                let name = format!("scheduler{number}_{}", statistic.name);
+                let (unit, meaning) = (statistic.unit, statistic.meaning);
+                if let Some(role) = statistic.role {
+                    statistics.role(role);
+                }
+                match statistic.value {
+                    Value::Counter(n) => statistics.counter(&name, unit, meaning, n),
+                    Value::Gauge(n) => statistics.gauge(&name, unit, meaning, n),
+                    Value::Ratio { part, whole } => statistics.ratio(&name, meaning, part, whole),
+                    Value::Histogram(h) => statistics.histogram(&name, unit, meaning, &h),
+                    Value::Series(s) => statistics.series(&name, unit, meaning, &s),
+                }
+            }
+        }
+    }
+
+    /// Wavefronts that nothing but a policy keeps from issuing.
+    pub(super) fn waits_open(&self, waits: &mut Waits<'_>) {
+        for scheduler in 0..self.open.len() {
+            let mine = self.masks.present & self.issuers[scheduler].slots;
+            let held = mine & self.held_back(scheduler, self.accounting.charged_to());
+            if held != 0 {
+                waits.inside(format!(
+                    "{} wavefronts are held back by scheduler {scheduler} ({})",
+                    held.count_ones(),
+                    self.spec.scheduler.name()
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Who has been resident for longer.
+
+use warpweave_framework::State;
+
+use crate::compute_unit::spec::WAVEFRONT_SLOTS_MAX;
+
+/// The order of arrival: per slot the mask of older slots.
+pub struct Ages {
+    older: [u64; WAVEFRONT_SLOTS_MAX as usize],
+}
+
+impl Default for Ages {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Ages {
+    /// Nobody has arrived.
+    pub fn new() -> Self {
+        Self {
+            older: [0; WAVEFRONT_SLOTS_MAX as usize],
+        }
+    }
+
+    /// A wavefront takes `slot` and is younger than those `present`.
+    pub fn arrive(&mut self, slot: usize, present: u64) {
+        for older in &mut self.older {
+            *older &= !(1 << slot);
+        }
+        self.older[slot] = present & !(1 << slot);
+    }
+
+    /// Slots whose wavefronts have been there for longer than that of `slot`; of slots that are
+    /// free, some.
+    #[inline]
+    pub fn older(&self, slot: usize) -> u64 {
+        self.older[slot]
+    }
+
+    /// Names the order.
+    pub(in crate::compute_unit) fn state(&mut self, state: &mut State<'_>) {
+        state.array("older", &mut self.older);
+    }
+
+    /// The oldest of `among`, which is not empty.
+    #[inline]
+    pub fn oldest(&self, among: u64) -> usize {
+        let mut slot = among.trailing_zeros() as usize;
+        loop {
+            let older = among & self.older[slot];
+            if older == 0 {
+                return slot;
+            }
+            slot = older.trailing_zeros() as usize;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn age_is_by_arrival_and_not_by_slot() {
+        let mut ages = Ages::new();
+        for (slot, present) in [(2, 0), (0, 0b100), (1, 0b101)] {
+            ages.arrive(slot, present);
+        }
+        assert_eq!(ages.oldest(0b111), 2);
+        assert_eq!(ages.oldest(0b011), 0);
+        // Slot 2 is taken by a new wavefront.
+        ages.arrive(2, 0b011);
+        assert_eq!(ages.oldest(0b111), 0);
+        assert_eq!(ages.oldest(0b110), 1);
+        assert_eq!(ages.older(2), 0b011);
+    }
+}

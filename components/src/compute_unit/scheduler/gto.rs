@@ -1,0 +1,25 @@
+//! Greedy, then oldest.
+
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
+
+use super::{BuiltIn, WavefrontPolicy, WavefrontScheduling};
+
+/// Greedy, then oldest: the wavefront that issued last as long as it can, then the one that has been
+/// resident for longest (ties: lowest slot). Any stall loses the turn.
+///
+/// Source: Rogers et al., "Cache-Conscious Wavefront Scheduling", MICRO 2012, as in GPGPU-Sim.
+pub struct Gto;
+
+impl PolicyKind for Gto {
+    type Role = WavefrontScheduling;
+    const NAME: &'static str = "Gto";
+    const SUMMARY: &'static str = "The wavefront that issued last as long as it can, then the oldest; any stall loses the turn";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        _: &PolicyContext<'_, WavefrontScheduling>,
+    ) -> Result<WavefrontPolicy, SpecError> {
+        Ok(WavefrontPolicy::BuiltIn(BuiltIn::Gto))
+    }
+}

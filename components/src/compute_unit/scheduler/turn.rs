@@ -1,0 +1,130 @@
+//! The built-in ways of choosing.
+
+use warpweave_framework::State;
+
+use super::Ages;
+
+/// A way of choosing that the compute unit knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BuiltIn {
+    /// See [`Gto`](super::Gto).
+    #[default]
+    Gto,
+    /// See [`GtoLongLatency`](super::GtoLongLatency).
+    GtoLongLatency,
+    /// See [`Lrr`](super::Lrr).
+    Lrr,
+}
+
+/// Whose turn it is at a scheduler with a built-in policy. That of a scheduler with another policy
+/// is not asked.
+#[derive(Default)]
+pub(in crate::compute_unit) struct Turn {
+    way: BuiltIn,
+    /// Bit of the slot that issued last; 0 before the first issue.
+    last: u64,
+}
+
+impl Turn {
+    pub(in crate::compute_unit) fn new(way: BuiltIn) -> Self {
+        Self { way, last: 0 }
+    }
+
+    /// Chooses among `ready`, which is not empty.
+    #[inline]
+    pub(in crate::compute_unit) fn pick(&mut self, ready: u64, ages: &Ages) -> usize {
+        let slot = match self.way {
+            BuiltIn::Gto | BuiltIn::GtoLongLatency => {
+                if ready & self.last == 0 {
+                    ages.oldest(ready)
+                } else {
+                    self.last.trailing_zeros() as usize
+                }
+            }
+            BuiltIn::Lrr => next_in_turn(ready, self.last),
+        };
+        self.last = 1 << slot;
+        slot
+    }
+
+    /// Bit of the slot that issued last, if the policy stays with it over short stalls.
+    #[inline]
+    pub(in crate::compute_unit) fn held(&self) -> Option<u64> {
+        (self.way == BuiltIn::GtoLongLatency && self.last != 0).then_some(self.last)
+    }
+
+    /// The wavefronts of these slots are gone: their successors are not favoured.
+    pub(in crate::compute_unit) fn forget(&mut self, slots: u64) {
+        if self.way != BuiltIn::Lrr {
+            self.last &= !slots;
+        }
+    }
+
+    /// Names who issued last.
+    pub(in crate::compute_unit) fn state(&mut self, state: &mut State<'_>) {
+        state.field("last", &mut self.last);
+    }
+}
+
+/// The first of `ready`, which is not empty, above the slot whose bit is `last` (0: none); the lowest
+/// where there is none above.
+#[inline]
+pub(super) fn next_in_turn(ready: u64, last: u64) -> usize {
+    // Slots above the last one; with none before, or none above, the lowest.
+    let above = ready & !(last | last.wrapping_sub(1));
+    let from = if above == 0 { ready } else { above };
+    from.trailing_zeros() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: u64 = 1;
+    const B: u64 = 2;
+    const C: u64 = 4;
+
+    fn ages(order: &[usize]) -> Ages {
+        let mut ages = Ages::new();
+        let mut present = 0;
+        for &slot in order {
+            ages.arrive(slot, present);
+            present |= 1 << slot;
+        }
+        ages
+    }
+
+    /// Greedy-then-oldest test vector: A stalls at issue 3 and returns at issue 6; B keeps the
+    /// slot; when B stalls at its fifth issue the next is A, not C.
+    #[test]
+    fn gto_stays_with_one_wavefront_and_then_takes_the_oldest() {
+        let ages = ages(&[0, 1, 2]);
+        let mut turn = Turn::new(BuiltIn::Gto);
+        let ready = |issue: usize| match issue {
+            3..=5 => B | C,
+            8.. => A | C,
+            _ => A | B | C,
+        };
+        let order: Vec<_> = (0..10).map(|i| turn.pick(ready(i), &ages)).collect();
+        assert_eq!(order, [0, 0, 0, 1, 1, 1, 1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_new_wavefront_does_not_inherit_the_greedy_slot() {
+        let ages = ages(&[0, 1, 2]);
+        let mut turn = Turn::new(BuiltIn::Gto);
+        assert_eq!(turn.pick(C, &ages), 2);
+        turn.forget(C);
+        assert_eq!(turn.pick(A | B | C, &ages), 0);
+    }
+
+    #[test]
+    fn lrr_serves_ready_wavefronts_in_turn() {
+        let ages = ages(&[2, 1, 0, 63]);
+        let mut turn = Turn::new(BuiltIn::Lrr);
+        let all = A | B | C | 1 << 63;
+        let picks = [all, all, A | C, all, all, all, B];
+        let order: Vec<_> = picks.iter().map(|&r| turn.pick(r, &ages)).collect();
+        assert_eq!(order, [0, 1, 2, 63, 0, 1, 1]);
+    }
+}

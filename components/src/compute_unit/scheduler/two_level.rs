@@ -1,0 +1,191 @@
+//! Two-level round robin over groups of wavefronts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
+
+use super::turn::next_in_turn;
+use super::{
+    HeldBack, Issue, SchedulerSite, SchedulerView, WavefrontPolicy, WavefrontScheduler,
+    WavefrontScheduling,
+};
+
+/// Settings of [`TwoLevel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TwoLevelSpec {
+    /// Wavefront slots of a group, 1 to 64: as many consecutive ones of the scheduler. Source:
+    /// Narasiman et al., MICRO 2011.
+    #[serde(default = "eight")]
+    pub group_size: u32,
+}
+
+fn eight() -> u32 {
+    8
+}
+
+impl Default for TwoLevelSpec {
+    fn default() -> Self {
+        Self {
+            group_size: eight(),
+        }
+    }
+}
+
+/// Two-level round robin: wavefronts of one group at a time issue, in turn; the next group follows
+/// when every wavefront of the group waits for something that takes long: memory, a fence or a
+/// barrier. Groups then reach their loads at different times.
+///
+/// The group changes with the first instruction of the next one: if a wavefront of the group comes
+/// back before, the group goes on.
+///
+/// Source: Narasiman et al., "Improving GPU Performance via Large Warps and Two-Level Warp
+/// Scheduling", MICRO 2011.
+pub struct TwoLevel {
+    slots: u64,
+    /// Slots of each group, and the bit of the one that issued last.
+    groups: Vec<Group>,
+    active: usize,
+}
+
+struct Group {
+    slots: u64,
+    last: u64,
+}
+
+impl TwoLevel {
+    fn new(group_size: u32, site: &SchedulerSite) -> Self {
+        let mut groups = Vec::new();
+        let mut rest = site.slots;
+        while rest != 0 {
+            let mut slots = 0;
+            for _ in 0..group_size.min(rest.count_ones()) {
+                slots |= rest & rest.wrapping_neg();
+                rest &= rest - 1;
+            }
+            groups.push(Group { slots, last: 0 });
+        }
+        Self {
+            slots: site.slots,
+            groups,
+            active: 0,
+        }
+    }
+
+    /// The group whose turn it is: the active one, or the first after it that does not wait as a
+    /// whole.
+    fn current(&self, view: &SchedulerView<'_>) -> usize {
+        let goes_on = view.present & !(view.waits_for_memory | view.at_barrier | view.ended);
+        let from_active = (self.active..self.groups.len()).chain(0..self.active);
+        from_active
+            .into_iter()
+            .find(|&group| self.groups[group].slots & goes_on != 0)
+            .unwrap_or(self.active)
+    }
+}
+
+impl PolicyKind for TwoLevel {
+    type Role = WavefrontScheduling;
+    const NAME: &'static str = "TwoLevel";
+    const SUMMARY: &'static str = "Round robin inside one group of wavefronts until all of it waits for long, then the next group";
+    type Spec = TwoLevelSpec;
+
+    fn build(
+        spec: TwoLevelSpec,
+        context: &PolicyContext<'_, WavefrontScheduling>,
+    ) -> Result<WavefrontPolicy, SpecError> {
+        SpecError::in_range("group_size", spec.group_size, 1..=64)?;
+        Ok(WavefrontPolicy::open(Self::new(
+            spec.group_size,
+            context.site,
+        )))
+    }
+}
+
+impl WavefrontScheduler for TwoLevel {
+    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
+        match self.groups.get(self.current(view)) {
+            Some(group) => HeldBack::wholly(self.slots & !group.slots),
+            // A scheduler beyond the last slot.
+            None => HeldBack::default(),
+        }
+    }
+
+    fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize {
+        next_in_turn(ready, self.groups[self.current(view)].last)
+    }
+
+    fn issued(&mut self, issue: &Issue, view: &SchedulerView<'_>) {
+        self.active = self.current(view);
+        self.groups[self.active].last = 1 << issue.slot;
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("active", &mut self.active);
+        for (number, group) in self.groups.iter_mut().enumerate() {
+            state.field(&format!("last[{number}]"), &mut group.last);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Ages;
+    use super::*;
+
+    /// Two groups of two: slots 0, 2 and 4, 6.
+    fn two_groups() -> TwoLevel {
+        TwoLevel::new(
+            2,
+            &SchedulerSite {
+                unit: 0,
+                scheduler: 0,
+                schedulers: 2,
+                slots: 0b0101_0101,
+                wavefront_slots: 8,
+                work_group_slots: 1,
+            },
+        )
+    }
+
+    /// Lets the policy issue with these wavefronts waiting for memory.
+    fn issue(policy: &mut TwoLevel, waits_for_memory: u64) -> usize {
+        let ages = Ages::new();
+        let view = SchedulerView {
+            open: 0b0101_0101 & !waits_for_memory,
+            waits_for_memory,
+            ..SchedulerView::new(0, 0b0101_0101, &ages)
+        };
+        let slot = policy.pick(view.open & !policy.held_back(&view).wholly, &view);
+        let issue = Issue {
+            slot,
+            class: warpweave_trace::Class::IntAdd,
+            pc: 0,
+            is_access: false,
+            continues: false,
+        };
+        policy.issued(&issue, &view);
+        slot
+    }
+
+    #[test]
+    fn bas_m12_one_group_issues_in_turn_until_all_of_it_waits_for_memory() {
+        let mut policy = two_groups();
+        let waits = [0, 0, 0, 1 << 2, 1 << 2, 0b101, 0b101, 0b101, 0, 0];
+        let order = waits.map(|waits| issue(&mut policy, waits));
+        assert_eq!(order, [0, 2, 0, 0, 0, 4, 6, 4, 6, 4]);
+        // Groups are visited in turn, and each goes on where it was.
+        assert_eq!(issue(&mut policy, 0b101_0000), 2);
+    }
+
+    #[test]
+    fn a_group_at_a_barrier_gives_way() {
+        let (policy, ages) = (two_groups(), Ages::new());
+        let view = SchedulerView {
+            at_barrier: 1,
+            ended: 1 << 2,
+            ..SchedulerView::new(0, 0b0101_0101, &ages)
+        };
+        assert_eq!(policy.held_back(&view), HeldBack::wholly(0b101));
+    }
+}
