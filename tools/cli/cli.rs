@@ -78,7 +78,7 @@ enum Command {
     Bench(bench::BenchCommand),
     /// Compare a component with the reference data of trusted simulators.
     Validate(validate::Arguments),
-    /// Write a component, or a program with component kinds of its own, to start from.
+    /// Write a component, a policy, or a program with kinds of its own, to start from.
     #[command(subcommand)]
     New(new::NewCommand),
 }

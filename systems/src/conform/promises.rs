@@ -21,7 +21,7 @@ pub(super) const STARVED_AFTER: (u64, u64) = (20, 20_000);
 pub enum Promise {
     /// Every work-group runs exactly once, and no protocol is broken.
     Once,
-    /// Nothing waits for ever: a run ends within [`STARVED_AFTER`].
+    /// Nothing waits for ever: a run ends within `STARVED_AFTER`.
     NoStarvation,
     /// The same machine gives the same results every time.
     Repeatable,

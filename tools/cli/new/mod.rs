@@ -1,10 +1,12 @@
 //! `warpweave new`: templates to start from.
 //!
-//! `name.rs` says which names fit, `component.rs` and `program.rs` write. The templates are files in
-//! `templates/program/`, a crate whose component the tests of this repository compile and run.
+//! `name.rs` says which names fit, `component.rs`, `policy.rs` and `program.rs` write. The templates are
+//! files in `templates/program/`, a crate whose component the tests of this repository compile and
+//! run, and the policies of `tests/third-party/`.
 
 mod component;
 mod name;
+mod policy;
 mod program;
 
 use std::fs::File;
@@ -32,6 +34,18 @@ pub(crate) enum NewCommand {
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
+    /// Write the file of a policy: specification, decisions, state, tests.
+    Policy {
+        /// Name of the policy in description files, such as `TwoOldest`; the file is then
+        /// `two_oldest.rs`.
+        name: String,
+        /// Its role, as `warpweave list policies` names it.
+        #[arg(long, default_value = "wavefront_scheduler")]
+        role: String,
+        /// Folder of the file.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
+    },
     /// Write a crate: a program with all of Warpweave's commands and a component of its own, the
     /// component's tests, and a scenario that uses it.
     ///
@@ -52,6 +66,7 @@ pub(crate) enum NewCommand {
 pub(crate) fn new(registry: &Registry, command: &NewCommand) -> CommandResult {
     let told = match command {
         NewCommand::Component { name, out } => component::write(registry, name, out)?,
+        NewCommand::Policy { name, role, out } => policy::write(registry, name, role, out)?,
         NewCommand::Program {
             name,
             out,

@@ -1,0 +1,194 @@
+//! Policies that each break one promise, to show that it is found.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave::components::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
+use warpweave::components::compute_unit::{
+    HeldBack, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
+};
+use warpweave::components::work_group_scheduler::{
+    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, WorkGroupPlacement,
+};
+use warpweave::framework::{
+    NoFields, PolicyContext, PolicyKind, SpecError, State, WithoutEffect,
+};
+
+/// Places the first work-group again and again.
+pub(crate) struct Repeats {
+    unit: u32,
+    room: bool,
+}
+
+impl PolicyKind for Repeats {
+    type Role = WorkGroupPlacement;
+    const NAME: &'static str = "Repeats";
+    const SUMMARY: &'static str = "Broken: places a work-group twice";
+    type Spec = NoFields;
+
+    fn build(
+        _spec: NoFields,
+        _context: &PolicyContext<'_, WorkGroupPlacement>,
+    ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
+        Ok(OldestFirst::boxed(Self {
+            unit: 0,
+            room: false,
+        }))
+    }
+}
+
+impl OneKernelPolicy for Repeats {
+    fn begin(&mut self, _kernel: Kernel<'_>) {}
+
+    fn update(&mut self, unit: u32, _resident: u32, room: u32) {
+        if unit == self.unit {
+            self.room = room > 0;
+        }
+    }
+
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+        if !self.room {
+            return Choice::UnitsFull;
+        }
+        if !sendable(self.unit) {
+            return Choice::UnitBusy;
+        }
+        Choice::Place(Assignment {
+            work_group: 0,
+            unit: self.unit,
+        })
+    }
+
+    fn placed(&mut self, _placed: Assignment) {}
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("room", &mut self.room);
+    }
+}
+
+/// What the scheduler below does wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+enum Fault {
+    /// Keeps the oldest wavefront from issuing for ever.
+    Starves,
+    /// Chooses by a number that all runs of the process share.
+    Remembers,
+    /// Counts how often it is asked.
+    Counts,
+    /// Chooses by the thread that it runs on.
+    Threads,
+    /// Leaves out of its state what it chooses by.
+    Forgets,
+    /// Does not name its state.
+    Hides,
+    /// Panics.
+    Panics,
+    /// Decides although it is told not to.
+    Meddles,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BrokenSpec {
+    /// What it does wrong.
+    fault: Fault,
+}
+
+/// A wavefront scheduler that takes turns, and does one thing wrong.
+pub(crate) struct Broken {
+    fault: Fault,
+    turn: u64,
+    asked: AtomicU64,
+}
+
+/// Instructions that all runs of this process have issued.
+static EVER_ISSUED: AtomicU64 = AtomicU64::new(0);
+
+impl PolicyKind for Broken {
+    type Role = WavefrontScheduling;
+    const NAME: &'static str = "Broken";
+    const SUMMARY: &'static str = "Broken: does one thing wrong";
+    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+        ron: "Broken(fault: Meddles)",
+        like: "Gto",
+    });
+    type Spec = BrokenSpec;
+
+    fn build(
+        spec: BrokenSpec,
+        _context: &PolicyContext<'_, WavefrontScheduling>,
+    ) -> Result<WavefrontPolicy, SpecError> {
+        Ok(WavefrontPolicy::open(Self {
+            fault: spec.fault,
+            turn: 0,
+            asked: AtomicU64::new(0),
+        }))
+    }
+}
+
+impl WavefrontScheduler for Broken {
+    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.fault == Fault::Starves && view.present != 0 {
+            return HeldBack::wholly(1 << view.ages.oldest(view.present));
+        }
+        HeldBack::default()
+    }
+
+    fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize {
+        assert!(self.fault != Fault::Panics || view.now < 200, "it is late");
+        let number = match self.fault {
+            Fault::Remembers => EVER_ISSUED.fetch_add(1, Ordering::Relaxed),
+            Fault::Counts => self.asked.load(Ordering::Relaxed),
+            Fault::Threads => {
+                let name = std::thread::current().name().map_or(0, str::len);
+                self.turn + name as u64
+            }
+            _ => self.turn,
+        };
+        let ready: Vec<usize> = (0..64).filter(|slot| ready >> slot & 1 == 1).collect();
+        ready[number as usize % ready.len()]
+    }
+
+    fn issued(&mut self, _issue: &Issue, _view: &SchedulerView<'_>) {
+        self.turn += 1;
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        match self.fault {
+            Fault::Forgets => {}
+            Fault::Hides => state.refuse("it does not name its state"),
+            _ => state.field("turn", &mut self.turn),
+        }
+    }
+}
+
+/// Chooses a way that there is not.
+pub(crate) struct Nowhere;
+
+impl PolicyKind for Nowhere {
+    type Role = Replacement;
+    const NAME: &'static str = "Nowhere";
+    const SUMMARY: &'static str = "Broken: chooses a way that there is not";
+    type Spec = NoFields;
+
+    fn build(
+        _spec: NoFields,
+        context: &PolicyContext<'_, Replacement>,
+    ) -> Result<AnyReplacement, SpecError> {
+        Ok(AnyReplacement::open::<Self>(Self, context))
+    }
+}
+
+impl ReplacementPolicy for Nowhere {
+    fn used(&mut self, _set: usize, _way: usize) {}
+
+    fn installed(&mut self, _set: usize, _way: usize) {}
+
+    fn victim(&self, _set: usize, _may_leave: &dyn Fn(usize) -> bool) -> Option<usize> {
+        Some(usize::MAX)
+    }
+
+    fn state(&mut self, _state: &mut State<'_>) {}
+}

@@ -1,0 +1,38 @@
+//! A prefetcher: the line before and the line after one that misses.
+
+use warpweave::components::cache::policy::{LookUp, MissDecision};
+use warpweave::components::cache::prefetcher::{Prefetcher, Prefetching, Wanted};
+use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+
+/// The policy; see the top of the file.
+pub(crate) struct BackAndForth {
+    line_bytes: u64,
+}
+
+impl PolicyKind for BackAndForth {
+    type Role = Prefetching;
+    const NAME: &'static str = "BackAndForth";
+    const SUMMARY: &'static str = "The line before and the line after one that misses";
+    type Spec = NoFields;
+
+    fn build(
+        _spec: NoFields,
+        context: &PolicyContext<'_, Prefetching>,
+    ) -> Result<Box<dyn Prefetcher>, SpecError> {
+        Ok(Box::new(Self {
+            line_bytes: u64::from(context.site.line_bytes),
+        }))
+    }
+}
+
+impl Prefetcher for BackAndForth {
+    fn on_miss(&mut self, miss: &LookUp<'_>, _decision: MissDecision, wanted: &mut Wanted<'_>) {
+        if let Some(before) = miss.line.checked_sub(self.line_bytes) {
+            wanted.fetch(before);
+        }
+        wanted.fetch(miss.line + self.line_bytes);
+    }
+
+    /// There is none.
+    fn state(&mut self, _state: &mut State<'_>) {}
+}

@@ -1,0 +1,96 @@
+//! A wavefront scheduler: the wavefront that came last issues first, for at most some instructions in
+//! a row.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave::components::compute_unit::{
+    Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
+};
+use warpweave::framework::{PolicyContext, PolicyKind, SpecError, State};
+
+/// What a description may set.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct YoungestSpec {
+    /// Instructions in a row of one wavefront while another could issue, 1 to 1000. Source: own
+    /// choice.
+    #[serde(default = "sixteen")]
+    patience: u32,
+}
+
+fn sixteen() -> u32 {
+    16
+}
+
+/// The policy; see the top of the file.
+pub(crate) struct Youngest {
+    patience: u32,
+    /// Slot that issued last, and how often in a row.
+    last: usize,
+    in_a_row: u32,
+}
+
+impl PolicyKind for Youngest {
+    type Role = WavefrontScheduling;
+    const NAME: &'static str = "Youngest";
+    const SUMMARY: &'static str = "The wavefront that came last, for some instructions in a row";
+    type Spec = YoungestSpec;
+
+    fn build(
+        spec: YoungestSpec,
+        _context: &PolicyContext<'_, WavefrontScheduling>,
+    ) -> Result<WavefrontPolicy, SpecError> {
+        SpecError::in_range("patience", spec.patience, 1..=1000)?;
+        Ok(WavefrontPolicy::open(Self {
+            patience: spec.patience,
+            last: 0,
+            in_a_row: 0,
+        }))
+    }
+}
+
+impl WavefrontScheduler for Youngest {
+    fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize {
+        let others = ready & !(1 << self.last);
+        let among = if self.in_a_row >= self.patience && others != 0 { others } else { ready };
+        // All others of them are older.
+        let is_youngest = |slot: &usize| {
+            let bit = 1 << slot;
+            among & bit != 0 && view.ages.older(*slot) & among == among & !bit
+        };
+        (0..64).find(is_youngest).unwrap_or(self.last)
+    }
+
+    fn issued(&mut self, issue: &Issue, _view: &SchedulerView<'_>) {
+        self.in_a_row = if issue.slot == self.last { self.in_a_row + 1 } else { 1 };
+        self.last = issue.slot;
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("last", &mut self.last);
+        state.field("in_a_row", &mut self.in_a_row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave::components::compute_unit::Ages;
+
+    use super::*;
+
+    #[test]
+    fn the_youngest_issues_until_its_patience_ends() {
+        let mut ages = Ages::new();
+        ages.arrive(3, 0);
+        ages.arrive(1, 1 << 3);
+        let view = SchedulerView::new(0, 0b1010, &ages);
+        let policy = |last, in_a_row| Youngest {
+            patience: 4,
+            last,
+            in_a_row,
+        };
+        assert_eq!(policy(3, 1).pick(0b1010, &view), 1);
+        assert_eq!(policy(1, 4).pick(0b1010, &view), 3);
+        assert_eq!(policy(1, 4).pick(0b0010, &view), 1);
+    }
+}
