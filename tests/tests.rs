@@ -14,6 +14,7 @@ mod harness;
 mod mutations;
 mod new;
 mod recordings;
+mod third_party;
 mod workloads;
 
 /// The component that `warpweave new` writes, with its tests.
