@@ -86,7 +86,7 @@ impl Cache {
         &mut self,
         mshr: Id,
         entry: &Entry,
-        flags: u8,
+        flags: u16,
         came: u32,
         now: Cycle,
     ) -> Option<Slot> {
@@ -97,6 +97,9 @@ impl Cache {
         }
         if !self.policies.is_empty() {
             let mut event = Fill {
+                prefetched: false,
+                set,
+                global_set: self.site.global_set(entry.line, set),
                 line: entry.line,
                 words: came,
                 first: entry.came.words == 0
@@ -124,7 +127,7 @@ impl Cache {
                 event.slot = None;
             }
             self.take_place(mshr, entry, slot, now);
-            self.policies.on_fill(&event);
+            self.policies.on_fill(&event, now);
             return slot;
         }
         self.take_place(mshr, entry, slot, now);
@@ -135,7 +138,7 @@ impl Cache {
     fn take_place(&mut self, mshr: Id, entry: &Entry, slot: Option<Slot>, now: Cycle) {
         if let (None, Some(slot)) = (entry.slot, slot) {
             self.evict(slot, now);
-            self.tags.occupy(slot, entry.line);
+            self.occupy(slot, entry.line, entry.source);
             self.tags.lock(slot, mshr);
         }
     }
@@ -256,7 +259,7 @@ impl Cache {
             came.filled_by
         };
         if !self.policies.is_empty() {
-            self.policies.on_response(request);
+            self.policies.on_response(request, now);
         }
         self.settle(now);
         request.kind.wants_response().then(|| MemResponse {
@@ -295,7 +298,7 @@ impl Cache {
             self.tags.unlock(slot);
         } else {
             let sequence = entry.write_sequence.max(entry.came.write_sequence);
-            self.copy_back(entry.line, entry.dirty, sequence, now);
+            self.copy_back(entry.line, entry.dirty, sequence, entry.source, now);
         }
     }
 }

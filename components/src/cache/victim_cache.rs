@@ -5,14 +5,16 @@ use warpweave_framework::State;
 
 use super::replacement::Replacement;
 use super::set_index::SetHash;
-use super::tag_array::{Geometry, LineState, TagArray};
+use super::tag_array::{Geometry, LineState, Slot, TagArray};
+use crate::memory::Source;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct VictimCache {
     tags: TagArray,
-    /// Per place: whether the line is sent down when it leaves.
-    hand_down: Vec<bool>,
+    /// Per place: flags with which the line is sent down when it leaves, if it is, and who brought it
+    /// in.
+    kept: Vec<(Option<u16>, Source)>,
 }
 
 /// A line with what was in it.
@@ -22,8 +24,10 @@ pub struct Victim {
     pub line: u64,
     /// What was in it; it is clean.
     pub state: LineState,
-    /// Whether it is sent down when it leaves.
-    pub hand_down: bool,
+    /// Flags with which it is sent down when it leaves, if it is.
+    pub hand_down: Option<u16>,
+    /// Who brought it in.
+    pub owner: Source,
 }
 
 impl VictimCache {
@@ -39,7 +43,7 @@ impl VictimCache {
         };
         Self {
             tags: TagArray::new(geometry, Replacement::Lru),
-            hand_down: vec![false; lines as usize],
+            kept: vec![(None, Source::default()); lines as usize],
         }
     }
 
@@ -56,11 +60,7 @@ impl VictimCache {
     /// Takes the line out, if it is here.
     pub fn take(&mut self, line: u64) -> Option<Victim> {
         let slot = self.tags.find(line)?;
-        let victim = Victim {
-            line,
-            state: *self.tags.state(slot),
-            hand_down: self.hand_down[slot.index()],
-        };
+        let victim = self.victim(slot, line);
         self.tags.clear(slot);
         Some(victim)
     }
@@ -68,15 +68,21 @@ impl VictimCache {
     /// Puts a line in that is not here and returns the one that leaves for it, if any.
     pub fn insert(&mut self, victim: Victim) -> Option<Victim> {
         let slot = self.tags.victim_in(0).expect("no line here is locked");
-        let displaced = self.tags.line(slot).map(|line| Victim {
-            line,
-            state: *self.tags.state(slot),
-            hand_down: self.hand_down[slot.index()],
-        });
+        let displaced = self.tags.line(slot).map(|line| self.victim(slot, line));
         self.tags.occupy(slot, victim.line);
         *self.tags.state_mut(slot) = victim.state;
-        self.hand_down[slot.index()] = victim.hand_down;
+        self.kept[slot.index()] = (victim.hand_down, victim.owner);
         displaced
+    }
+
+    fn victim(&self, slot: Slot, line: u64) -> Victim {
+        let (hand_down, owner) = self.kept[slot.index()];
+        Victim {
+            line,
+            state: *self.tags.state(slot),
+            hand_down,
+            owner,
+        }
     }
 
     /// Drops all lines and returns how many.
@@ -89,7 +95,7 @@ impl VictimCache {
     /// Names the state for checkpoints.
     pub fn state_fields(&mut self, state: &mut State<'_>) {
         state.part("tags", |state| self.tags.state_fields(state));
-        state.field("hand_down", &mut self.hand_down);
+        state.array("kept", &mut self.kept);
     }
 }
 
@@ -101,7 +107,11 @@ mod tests {
         Victim {
             line,
             state: LineState::default(),
-            hand_down: line == 256,
+            hand_down: (line == 256).then_some(4),
+            owner: Source {
+                pc: line as u32,
+                ..Source::default()
+            },
         }
     }
 
