@@ -372,7 +372,7 @@ impl HostDriver {
             Some(HostCommand::Launch { kernel, stream }) => {
                 self.enter(cycle, Activity::Launch);
                 let at = cycle + Cycle::from(self.spec.launch_latency_cycles);
-                self.step = Step::Launching(at, KernelLaunch { kernel, stream });
+                self.step = Step::Launching(at, KernelLaunch::plain(kernel, stream));
             }
             Some(HostCommand::CopyToDevice { bytes, .. }) => {
                 self.counts.bytes_to_device += bytes;
