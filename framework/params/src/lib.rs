@@ -46,7 +46,9 @@ mod suggest;
 pub use de::{from_named, from_node};
 pub use diagnostic::{Diagnostic, Diagnostics, Related, Severity};
 pub use entries::Entries;
-pub use expression::{Env, ExpressionError, eval_index, resolve_expressions};
+pub use expression::{
+    Env, ExpressionError, eval, eval_index, is_expression, is_keyword, resolve_expressions,
+};
 pub use node::{Field, Kind, Name, Node, Struct, Tuple};
 pub use number::Number;
 pub use overrides::{Absent, Override, repeated_paths};
