@@ -32,6 +32,7 @@ mod de;
 mod diagnostic;
 mod entries;
 mod expression;
+mod merge;
 mod node;
 mod number;
 mod overrides;
@@ -49,6 +50,7 @@ pub use entries::Entries;
 pub use expression::{
     Env, ExpressionError, eval, eval_index, is_expression, is_keyword, resolve_expressions,
 };
+pub use merge::same_key;
 pub use node::{Field, Kind, Name, Node, Struct, Tuple};
 pub use number::Number;
 pub use overrides::{Absent, Override, repeated_paths};

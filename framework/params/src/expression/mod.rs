@@ -52,6 +52,11 @@ impl Env {
         self.values.insert(name.into(), value);
     }
 
+    /// Whether a value has this name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
     /// All names in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.values.keys().map(String::as_str)
