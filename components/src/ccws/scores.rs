@@ -6,7 +6,7 @@ use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
-use crate::compute_unit::scheduler::Ages;
+use crate::compute_unit::Ages;
 
 /// Scores of the wavefronts of one unit. A score is the base or more; above the base it falls by one
 /// a cycle.

@@ -5,10 +5,9 @@
 use warpweave_framework::{Context, Cycle, State, Statistics, Unfit, Value, Waits};
 use warpweave_trace::Class;
 
-use super::ComputeUnit;
 use super::accounting::IssueSlot;
 use super::instruction::Action;
-use super::scheduler::{Arrival, HeldBack, Issue, SchedulerView, WavefrontScheduler};
+use super::{Arrival, ComputeUnit, HeldBack, Issue, SchedulerView, WavefrontScheduler};
 use crate::memory::RequestKind;
 
 /// The policy of one scheduler.

@@ -4,10 +4,6 @@
 use warpweave_framework::{NoFields, Outcome, PolicyContext, PolicyKind, Statistics};
 use warpweave_random::mix;
 
-use super::scheduler::{
-    Arrival, HeldBack, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler,
-    WavefrontScheduling,
-};
 use super::*;
 
 macro_rules! policy {
