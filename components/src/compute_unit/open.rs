@@ -163,7 +163,7 @@ impl ComputeUnit {
         }
         let message = format!(
             "{} goes by what the first-level cache tells, but the port `locality` is not connected; \
-             wire it to that of the cache, such as `l1.locality -> cu.locality`",
+             wire it to that of the cache, such as `\"cu.locality <-> l1.locality\": (latency: 1)`",
             self.spec.scheduler.name()
         );
         Err(Unfit::at("scheduler", message))

@@ -170,7 +170,8 @@ pub struct Arrival {
     pub slot: usize,
     /// Work-group slot of its work-group.
     pub work_group_slot: usize,
-    /// Number of the launch in the program.
+    /// Number of the launch in the program, whose [`kernels`](warpweave_trace::Program::kernels) say
+    /// what it is and how it relates to others.
     pub kernel: u32,
     /// Number of the work-group in the grid.
     pub work_group: u32,

@@ -179,6 +179,37 @@ mod tests {
     }
 
     #[test]
+    fn bas_m12_a_group_of_eight_goes_on_while_one_of_it_does_not_wait_for_memory() {
+        let site = SchedulerSite {
+            unit: 0,
+            scheduler: 0,
+            schedulers: 1,
+            slots: 0xFF_FFFF,
+            wavefront_slots: 24,
+            work_group_slots: 1,
+        };
+        let (policy, ages) = (
+            TwoLevel::new(TwoLevelSpec::default().group_size, &site),
+            Ages::new(),
+        );
+        let may_issue = |waits_for_memory, waits_for_result| {
+            let view = SchedulerView {
+                waits_for_memory,
+                waits_for_result,
+                ..SchedulerView::new(0, 0xFF_FFFF, &ages)
+            };
+            0xFF_FFFF & !policy.held_back(&view).wholly
+        };
+        assert_eq!(may_issue(0, 0), 0xFF);
+        // The last one waits for a result, which does not take long: nobody issues instead.
+        assert_eq!(may_issue(0x7F, 0x80), 0xFF);
+        assert_eq!(may_issue(0xFF, 0), 0xFF00);
+        // The next group that does not wait; if all wait, the same one.
+        assert_eq!(may_issue(0xFFFF, 0), 0xFF_0000);
+        assert_eq!(may_issue(0xFF_FFFF, 0), 0xFF);
+    }
+
+    #[test]
     fn a_group_at_a_barrier_gives_way() {
         let (policy, ages) = (two_groups(), Ages::new());
         let view = SchedulerView {
