@@ -211,7 +211,7 @@ fn mixed_request(dice: Dice, kinds: &[RequestKind], compute_unit: u16, n: u64) -
         kind: kinds[pick(2, kinds.len() as u64) as usize],
         source: Source {
             compute_unit,
-            wavefront_slot: pick(3, 4) as u16,
+            wavefront_slot: pick(3, 4) as u8,
             ..Source::default()
         },
         ..MemRequest::read(n as u32, line, words)

@@ -190,7 +190,7 @@ pub use self::victim_cache::{Victim, VictimCache};
 use crate::launch::CacheCommand;
 use crate::launch::CacheControlSlave;
 use crate::memory::{
-    Level, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, flags, full_line,
+    Level, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, Source, flags, full_line,
 };
 
 /// A cache; see the module.
@@ -215,6 +215,8 @@ pub struct Cache {
     allocates_writes: bool,
     hands_down: bool,
     tags: TagArray,
+    /// Per place: who brought its line in.
+    owners: Vec<Source>,
     victims: Option<VictimCache>,
     policies: PolicyChain,
     mshrs: MshrFile,
@@ -279,6 +281,7 @@ impl Cache {
 
     fn build_with(spec: CacheSpec, policies: PolicyChain) -> Result<Self, SpecError> {
         let geometry = spec.check()?;
+        let lines = (spec.size_bytes / spec.line_bytes) as usize;
         let hits_max = (spec.hit_latency_cycles + spec.atomic_latency_cycles()) as usize
             + spec.victim_latency_cycles() as usize
             + spec.banks.map_or(1, |banks| banks.requests_per_cycle) as usize;
@@ -296,6 +299,7 @@ impl Cache {
             allocates_writes: spec.allocates_writes(),
             hands_down: policies.hands_down(),
             tags: TagArray::new(geometry, spec.replacement),
+            owners: vec![Source::default(); lines],
             victims: spec.victim_cache.map(|v| VictimCache::new(v.lines)),
             policies,
             mshrs: MshrFile::new(spec.mshr_entries, spec.mshr_merges),
@@ -385,6 +389,7 @@ impl Component for Cache {
 
     fn state(&mut self, state: &mut State<'_>) {
         state.part("tags", |state| self.tags.state_fields(state));
+        state.array("owners", &mut self.owners);
         if let Some(victims) = &mut self.victims {
             state.part("victims", |state| victims.state_fields(state));
         }

@@ -126,6 +126,7 @@ const NEW: Entry = Entry {
         pc: 0,
         compute_unit: 0,
         wavefront_slot: 0,
+        work_group_slot: 0,
     },
     write_sequence: 0,
     ready: 0,

@@ -11,7 +11,7 @@ use super::statistics::Outcome;
 use super::tag_array::{LineState, Slot};
 use super::victim_cache::Victim;
 use super::{Cache, is_clean, modifies, stores};
-use crate::memory::{MemRequest, MemResponse, RequestKind, flags};
+use crate::memory::{MemRequest, MemResponse, RequestKind, Source, flags};
 
 /// A request that was accepted.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ impl Cache {
             Action::WriteNew(slot) => {
                 self.stats.count(kind, Outcome::Miss);
                 self.evict(slot, now);
-                self.tags.occupy(slot, access.line);
+                self.occupy(slot, access.line, request.source);
                 self.answer_hit(accepted, slot, 0);
             }
             Action::Join(mshr, wanted) => {
@@ -102,7 +102,7 @@ impl Cache {
             }
             Action::Fetch(slot, plan) => {
                 self.stats.count(kind, Outcome::Miss);
-                self.reserve(slot, access, now);
+                self.reserve(slot, accepted);
                 self.fetch(accepted, slot, plan);
             }
             Action::Restore(slot, plan) => self.restore(accepted, slot, plan),
@@ -228,6 +228,7 @@ impl Cache {
             line,
             state: *self.tags.state(slot),
             hand_down: self.hand_down(slot, line),
+            owner: self.owners[slot.index()],
         };
         self.tell_eviction(slot, line, Cause::Replaced);
         match &mut self.victims {
@@ -258,12 +259,13 @@ impl Cache {
             write_sequence,
             ..
         } = victim.state;
-        self.copy_back(victim.line, dirty, write_sequence, now);
+        self.copy_back(victim.line, dirty, write_sequence, victim.owner, now);
         if victim.hand_down && dirty == 0 && valid != 0 {
             self.stats.handed_down += 1;
             let request = MemRequest {
                 kind: RequestKind::CopyBack,
                 flags: flags::CLEAN,
+                source: victim.owner,
                 write_sequence,
                 ..MemRequest::read(0, victim.line & !self.offset_mask, valid)
             };
@@ -271,11 +273,19 @@ impl Cache {
         }
     }
 
-    pub(super) fn copy_back(&mut self, line: u64, words: u32, write_sequence: u32, now: Cycle) {
+    pub(super) fn copy_back(
+        &mut self,
+        line: u64,
+        words: u32,
+        write_sequence: u32,
+        owner: Source,
+        now: Cycle,
+    ) {
         if words != 0 {
             self.stats.copy_backs += 1;
             let request = MemRequest {
                 kind: RequestKind::CopyBack,
+                source: owner,
                 write_sequence,
                 ..MemRequest::read(0, line & !self.offset_mask, words)
             };
@@ -310,11 +320,18 @@ impl Cache {
         }
     }
 
+    /// Puts a line into a place that was made free.
+    #[inline]
+    pub(super) fn occupy(&mut self, slot: Slot, line: u64, owner: Source) {
+        self.tags.occupy(slot, line);
+        self.owners[slot.index()] = owner;
+    }
+
     /// Gives a place, if there is one, to the line of a request.
-    fn reserve(&mut self, slot: Option<Slot>, access: Access, now: Cycle) {
+    fn reserve(&mut self, slot: Option<Slot>, accepted: &Accepted<'_>) {
         if let Some(slot) = slot {
-            self.evict(slot, now);
-            self.tags.occupy(slot, access.line);
+            self.evict(slot, accepted.now);
+            self.occupy(slot, accepted.access.line, accepted.request.source);
         }
     }
 
@@ -327,7 +344,8 @@ impl Cache {
         } = *accepted;
         let victims = self.victims.as_mut().expect("the line was seen there");
         let back = victims.take(access.line).expect("the line was seen there");
-        self.reserve(Some(slot), access, now);
+        self.evict(slot, now);
+        self.occupy(slot, access.line, back.owner);
         *self.tags.state_mut(slot) = back.state;
         self.stats.victim_hits += 1;
         if plan.words == 0 {
@@ -378,7 +396,7 @@ impl Cache {
     }
 
     /// Asks the level below for words of the line of an MSHR.
-    fn ask(&mut self, mshr: Id, request: &MemRequest, words: u32, flags: u8, now: Cycle) {
+    fn ask(&mut self, mshr: Id, request: &MemRequest, words: u32, flags: u16, now: Cycle) {
         let kind = match request.kind {
             RequestKind::Prefetch => RequestKind::Prefetch,
             _ => RequestKind::Read,
@@ -447,11 +465,6 @@ impl Cache {
 
     /// Stores into a line that stays here, and hands the store down.
     fn store_through(&mut self, accepted: &Accepted<'_>, through: Through) {
-        let Accepted {
-            request,
-            access,
-            now,
-        } = *accepted;
         let (mshr, primary, outcome) = match through {
             Through::Join(mshr) => (mshr, false, Outcome::HitReserved),
             Through::Hit(slot) => {
@@ -460,12 +473,12 @@ impl Cache {
                 (mshr, false, Outcome::Hit)
             }
             Through::Fetch(slot, plan) => {
-                self.reserve(slot, access, now);
+                self.reserve(slot, accepted);
                 let mshr = self.open(accepted, slot, plan);
                 (mshr, true, Outcome::Miss)
             }
         };
-        self.stats.count(request.kind, outcome);
+        self.stats.count(accepted.request.kind, outcome);
         let entry = self.mshrs.entry_mut(mshr);
         entry.acks_asked += 1;
         let role = Role {
@@ -522,7 +535,8 @@ impl Cache {
         let state = *self.tags.state(slot);
         self.stats.write_evictions += 1;
         self.tell_eviction(slot, line, Cause::Passed);
-        self.copy_back(line, state.dirty, state.write_sequence, now);
+        let owner = self.owners[slot.index()];
+        self.copy_back(line, state.dirty, state.write_sequence, owner, now);
         self.tags.clear(slot);
     }
 

@@ -123,8 +123,9 @@ impl Cache {
                 let number = match halves.by {
                     HalfBy::WorkGroup => request.source.work_group,
                     HalfBy::WavefrontSlots { consecutive } => {
-                        u32::from(request.source.wavefront_slot / consecutive)
+                        u32::from(request.source.wavefront_slot) / u32::from(consecutive)
                     }
+                    HalfBy::WorkGroupSlots => u32::from(request.source.work_group_slot),
                 };
                 address | u64::from(number % halves.count)
             }

@@ -86,7 +86,7 @@ impl Cache {
         &mut self,
         mshr: Id,
         entry: &Entry,
-        flags: u8,
+        flags: u16,
         came: u32,
         now: Cycle,
     ) -> Option<Slot> {
@@ -135,7 +135,7 @@ impl Cache {
     fn take_place(&mut self, mshr: Id, entry: &Entry, slot: Option<Slot>, now: Cycle) {
         if let (None, Some(slot)) = (entry.slot, slot) {
             self.evict(slot, now);
-            self.tags.occupy(slot, entry.line);
+            self.occupy(slot, entry.line, entry.source);
             self.tags.lock(slot, mshr);
         }
     }
@@ -295,7 +295,7 @@ impl Cache {
             self.tags.unlock(slot);
         } else {
             let sequence = entry.write_sequence.max(entry.came.write_sequence);
-            self.copy_back(entry.line, entry.dirty, sequence, now);
+            self.copy_back(entry.line, entry.dirty, sequence, entry.source, now);
         }
     }
 }

@@ -178,6 +178,8 @@ pub enum HalfBy {
         /// Consecutive slots of one part.
         consecutive: u16,
     },
+    /// Work-group slot of the compute unit, modulo the number of parts.
+    WorkGroupSlots,
 }
 
 /// Banks of tags and data. The bank of a request is its set modulo the number of banks. Every

@@ -5,14 +5,15 @@ use warpweave_framework::State;
 
 use super::replacement::Replacement;
 use super::set_index::SetHash;
-use super::tag_array::{Geometry, LineState, TagArray};
+use super::tag_array::{Geometry, LineState, Slot, TagArray};
+use crate::memory::Source;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct VictimCache {
     tags: TagArray,
-    /// Per place: whether the line is sent down when it leaves.
-    hand_down: Vec<bool>,
+    /// Per place: whether the line is sent down when it leaves, and who brought it in.
+    kept: Vec<(bool, Source)>,
 }
 
 /// A line with what was in it.
@@ -24,6 +25,8 @@ pub struct Victim {
     pub state: LineState,
     /// Whether it is sent down when it leaves.
     pub hand_down: bool,
+    /// Who brought it in.
+    pub owner: Source,
 }
 
 impl VictimCache {
@@ -39,7 +42,7 @@ impl VictimCache {
         };
         Self {
             tags: TagArray::new(geometry, Replacement::Lru),
-            hand_down: vec![false; lines as usize],
+            kept: vec![(false, Source::default()); lines as usize],
         }
     }
 
@@ -56,11 +59,7 @@ impl VictimCache {
     /// Takes the line out, if it is here.
     pub fn take(&mut self, line: u64) -> Option<Victim> {
         let slot = self.tags.find(line)?;
-        let victim = Victim {
-            line,
-            state: *self.tags.state(slot),
-            hand_down: self.hand_down[slot.index()],
-        };
+        let victim = self.victim(slot, line);
         self.tags.clear(slot);
         Some(victim)
     }
@@ -68,15 +67,21 @@ impl VictimCache {
     /// Puts a line in that is not here and returns the one that leaves for it, if any.
     pub fn insert(&mut self, victim: Victim) -> Option<Victim> {
         let slot = self.tags.victim_in(0).expect("no line here is locked");
-        let displaced = self.tags.line(slot).map(|line| Victim {
-            line,
-            state: *self.tags.state(slot),
-            hand_down: self.hand_down[slot.index()],
-        });
+        let displaced = self.tags.line(slot).map(|line| self.victim(slot, line));
         self.tags.occupy(slot, victim.line);
         *self.tags.state_mut(slot) = victim.state;
-        self.hand_down[slot.index()] = victim.hand_down;
+        self.kept[slot.index()] = (victim.hand_down, victim.owner);
         displaced
+    }
+
+    fn victim(&self, slot: Slot, line: u64) -> Victim {
+        let (hand_down, owner) = self.kept[slot.index()];
+        Victim {
+            line,
+            state: *self.tags.state(slot),
+            hand_down,
+            owner,
+        }
     }
 
     /// Drops all lines and returns how many.
@@ -89,7 +94,7 @@ impl VictimCache {
     /// Names the state for checkpoints.
     pub fn state_fields(&mut self, state: &mut State<'_>) {
         state.part("tags", |state| self.tags.state_fields(state));
-        state.field("hand_down", &mut self.hand_down);
+        state.array("kept", &mut self.kept);
     }
 }
 
@@ -102,6 +107,10 @@ mod tests {
             line,
             state: LineState::default(),
             hand_down: line == 256,
+            owner: Source {
+                pc: line as u32,
+                ..Source::default()
+            },
         }
     }
 

@@ -43,7 +43,7 @@ pub(super) struct Decoded {
     /// Bytes per lane, at least 1.
     pub(super) bytes: u8,
     /// Policy bits of requests.
-    pub(super) flags: u8,
+    pub(super) flags: u16,
     /// Exit: the wavefront ends after the latency if nothing follows.
     pub(super) ends: bool,
 }

@@ -21,7 +21,7 @@ pub(super) struct Access {
     pub(super) instruction: u32,
     pub(super) issued: Cycle,
     pub(super) kind: RequestKind,
-    pub(super) flags: u8,
+    pub(super) flags: u16,
     /// Requests without an answer, sent or not.
     remaining: u32,
 }
@@ -32,7 +32,7 @@ impl Access {
         instruction: u32,
         issued: Cycle,
         kind: RequestKind,
-        flags: u8,
+        flags: u16,
     ) -> Self {
         Self {
             source,

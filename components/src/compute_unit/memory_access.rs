@@ -58,7 +58,8 @@ impl ComputeUnit {
             work_group: self.work_groups[usize::from(wavefront.work_group)].work_group,
             pc: record.pc,
             compute_unit: self.spec.index,
-            wavefront_slot: slot as u16,
+            wavefront_slot: slot as u8,
+            work_group_slot: wavefront.work_group,
         };
         let access = Access::new(source, index, now, kind, decoded.flags);
         let ready_at = now + u64::from(decoded.latency);

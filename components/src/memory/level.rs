@@ -1,7 +1,7 @@
 //! Names of the levels of the memory hierarchy.
 
 use std::fmt;
-use std::num::NonZeroU16;
+use std::num::NonZeroU8;
 use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -24,7 +24,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// process, so nothing may depend on it: levels are saved and shown by their names, and have no
 /// order.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Level(NonZeroU16);
+pub struct Level(NonZeroU8);
 
 /// Names of the constants, in the order of their numbers.
 const KNOWN: [&str; 4] = ["L1", "Coalesced", "L2", "Dram"];
@@ -43,10 +43,10 @@ impl Level {
     pub const DRAM: Self = Self::numbered(3);
 
     /// Levels that may be named in one process.
-    pub const NAMES_MAX: usize = u16::MAX as usize;
+    pub const NAMES_MAX: usize = u8::MAX as usize;
 
-    const fn numbered(number: u16) -> Self {
-        Self(NonZeroU16::new(number + 1).expect("it is at least 1"))
+    const fn numbered(number: u8) -> Self {
+        Self(NonZeroU8::new(number + 1).expect("it is at least 1"))
     }
 
     /// The level of this name; equal names are the same level.
@@ -61,7 +61,7 @@ impl Level {
     pub fn try_named(name: &str) -> Option<Self> {
         let at = |names: &[&str]| names.iter().position(|known| *known == name);
         if let Some(number) = at(&KNOWN) {
-            return Some(Self::numbered(number as u16));
+            return Some(Self::numbered(number as u8));
         }
         let known = at(&OTHERS.read().unwrap_or_else(PoisonError::into_inner));
         let number = known.or_else(|| {
@@ -75,7 +75,7 @@ impl Level {
                 })
             })
         })?;
-        Some(Self::numbered((KNOWN.len() + number) as u16))
+        Some(Self::numbered((KNOWN.len() + number) as u8))
     }
 
     /// Its name, in messages and reports.

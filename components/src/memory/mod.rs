@@ -78,6 +78,10 @@ impl RequestKind {
 }
 
 /// Who caused a request. Carried unchanged through all hops of a request's life.
+///
+/// That of a copy-back is who brought the line into the cache that it leaves: by the request whose
+/// miss fetched it, or, where nothing was fetched, by the store or copy-back that made it. A later
+/// use by somebody else does not change it. So below a cache of one compute unit it names that unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Source {
     /// Number of the launch in the program trace.
@@ -89,7 +93,9 @@ pub struct Source {
     /// Compute unit, counted over the whole machine.
     pub compute_unit: u16,
     /// Wavefront slot within the compute unit.
-    pub wavefront_slot: u16,
+    pub wavefront_slot: u8,
+    /// Work-group slot within the compute unit.
+    pub work_group_slot: u8,
 }
 
 /// A request for part of one line.
@@ -109,21 +115,22 @@ pub struct MemRequest {
     /// What is asked.
     pub kind: RequestKind,
     /// Policy bits, see [`flags`].
-    pub flags: u8,
+    pub flags: u16,
 }
 
-/// Bits of [`MemRequest::flags`].
+/// Bits of [`MemRequest::flags`]. Bits from 8 up are for policies, which agree on them; no block sets
+/// or looks at those.
 pub mod flags {
     /// The request must not be served from, or allocate in, a first-level cache.
-    pub const BYPASS_L1: u8 = 1;
+    pub const BYPASS_L1: u16 = 1;
     /// Of a copy-back: memory has these data too, so they may be dropped.
-    pub const CLEAN: u8 = 2;
+    pub const CLEAN: u16 = 2;
     /// A merge table has an entry for this read, which its response looks up (ICC paper, 6.2).
-    pub const TRACKED: u8 = 4;
+    pub const TRACKED: u16 = 4;
 }
 
 const _: () = assert!(
-    size_of::<MemRequest>() <= 48,
+    size_of::<MemRequest>() <= 40,
     "requests stay small: they are moved often"
 );
 
@@ -143,7 +150,7 @@ pub struct MemResponse {
     /// Kind of the request answered.
     pub kind: RequestKind,
     /// As in the request.
-    pub flags: u8,
+    pub flags: u16,
     /// Who supplied the data.
     pub level: Level,
 }
@@ -218,6 +225,7 @@ pub(crate) fn transaction(line: u64, source: &Source) -> u64 {
         pc,
         compute_unit,
         wavefront_slot,
+        work_group_slot: _,
     } = *source;
     let slot = u64::from(compute_unit) << 16 | u64::from(wavefront_slot);
     [

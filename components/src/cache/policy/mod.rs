@@ -72,7 +72,7 @@ pub struct MissDecision {
     /// Words to fetch beyond the sectors asked for; whole sectors are fetched.
     pub fetch: u32,
     /// Flags added to the fetch.
-    pub flags: u8,
+    pub flags: u16,
 }
 
 impl Default for MissDecision {
@@ -97,7 +97,7 @@ pub struct Fill {
     /// Who caused the fetch.
     pub source: Source,
     /// Flags of the response.
-    pub flags: u8,
+    pub flags: u16,
     /// Its place, reserved or to be taken; none if it has none.
     pub slot: Option<Slot>,
     /// The line that leaves that place for it, if it is full and was not reserved.
@@ -157,7 +157,7 @@ pub struct ResponseDecision {
     /// A line that is clean leaves.
     pub drop: bool,
     /// Flags added to the response.
-    pub flags: u8,
+    pub flags: u16,
 }
 
 /// A policy in a chain; see the module.

@@ -18,6 +18,7 @@ fn a_load_sends_after_its_latency_and_wakes_its_reader_after_the_writeback() {
         pc: 0,
         compute_unit: 7,
         wavefront_slot: 0,
+        work_group_slot: 2,
     };
     let request = |id, line, words| MemRequest {
         source,

@@ -12,7 +12,7 @@ use crate::icc::checker::{CoalescingChecker, CoalescingCheckerSpec};
 #[derive(Clone, Debug)]
 pub(super) struct Traffic {
     /// Per port: cycle, line, kind, words, flags.
-    pub(super) requests: Vec<Vec<(Cycle, u64, RequestKind, u32, u8)>>,
+    pub(super) requests: Vec<Vec<(Cycle, u64, RequestKind, u32, u16)>>,
     pub(super) seed: u64,
     pub(super) memory_stalls: u32,
     unit_stalls: u32,
