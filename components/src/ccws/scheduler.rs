@@ -19,11 +19,11 @@ use crate::memory::CacheEvent;
 #[serde(deny_unknown_fields)]
 pub struct CcwsSpec {
     /// Score of a wavefront that loses no locality, 1 to 1048576: how many cycles of decay a
-    /// wavefront counts. Source: Rogers et al., MICRO 2012.
+    /// wavefront counts. Source: CCWS paper.
     #[serde(default = "base_score")]
     pub base_score: u32,
-    /// How strongly lost locality throttles, 0 to 1048576; with 0 nobody is kept back. Source: Rogers
-    /// et al., MICRO 2012.
+    /// How strongly lost locality throttles, 0 to 1048576; with 0 nobody is kept back. Source: CCWS
+    /// paper.
     #[serde(default = "k_throttle")]
     pub k_throttle: u32,
 }

@@ -101,7 +101,7 @@ mod tests {
     fn of(wavefront_slot: u8, work_group: u32) -> Source {
         Source {
             work_group,
-            wavefront_slot: wavefront_slot.into(),
+            wavefront_slot,
             ..Source::default()
         }
     }

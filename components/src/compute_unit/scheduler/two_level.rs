@@ -15,7 +15,7 @@ use super::{
 #[serde(deny_unknown_fields)]
 pub struct TwoLevelSpec {
     /// Wavefront slots of a group, 1 to 64: as many consecutive ones of the scheduler. Source:
-    /// Narasiman et al., MICRO 2011.
+    /// two-level paper.
     #[serde(default = "eight")]
     pub group_size: u32,
 }
@@ -39,8 +39,7 @@ impl Default for TwoLevelSpec {
 /// The group changes with the first instruction of the next one: if a wavefront of the group comes
 /// back before, the group goes on.
 ///
-/// Source: Narasiman et al., "Improving GPU Performance via Large Warps and Two-Level Warp
-/// Scheduling", MICRO 2011.
+/// Source: the two-level paper.
 pub struct TwoLevel {
     slots: u64,
     /// Slots of each group, and the bit of the one that issued last.
