@@ -26,7 +26,6 @@ mod victim_tags;
 use warpweave_framework::Registry;
 
 pub use self::scheduler::{Ccws, CcwsSpec};
-pub use self::victim_tags::VictimTags;
 
 /// [`CacheEvent::topic`](crate::memory::CacheEvent::topic) of a miss on a line that the wavefront
 /// lost shortly before.

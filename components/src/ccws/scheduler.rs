@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, PolicyContext, PolicyKind, SpecError, State, Statistics};
+use warpweave_framework::{
+    Cycle, PolicyContext, PolicyKind, SpecError, State, Statistics, WithoutEffect,
+};
 
 use super::LOST_LOCALITY;
 use super::scores::Scores;
-use crate::compute_unit::scheduler::{
+use crate::compute_unit::{
     Arrival, HeldBack, Issue, SchedulerSite, SchedulerView, WavefrontPolicy, WavefrontScheduler,
     WavefrontScheduling,
 };
@@ -17,20 +19,20 @@ use crate::memory::CacheEvent;
 #[serde(deny_unknown_fields)]
 pub struct CcwsSpec {
     /// Score of a wavefront that loses no locality, 1 to 1048576: how many cycles of decay a
-    /// wavefront counts. Source: Rogers et al., MICRO 2012.
+    /// wavefront counts. Source: CCWS paper.
     #[serde(default = "base_score")]
     pub base_score: u32,
-    /// How strongly lost locality throttles (`K_throttle`), 1 to 1048576. Source: Rogers et al.,
-    /// MICRO 2012.
-    #[serde(default = "throttle")]
-    pub throttle: u32,
+    /// How strongly lost locality throttles, 0 to 1048576; with 0 nobody is kept back. Source: CCWS
+    /// paper.
+    #[serde(default = "k_throttle")]
+    pub k_throttle: u32,
 }
 
 fn base_score() -> u32 {
     100
 }
 
-fn throttle() -> u32 {
+fn k_throttle() -> u32 {
     8
 }
 
@@ -38,7 +40,7 @@ impl Default for CcwsSpec {
     fn default() -> Self {
         Self {
             base_score: base_score(),
-            throttle: throttle(),
+            k_throttle: k_throttle(),
         }
     }
 }
@@ -60,7 +62,7 @@ impl Ccws {
         Self {
             slots: site.slots,
             last: 0,
-            scores: Scores::new(spec.base_score.into(), spec.throttle.into(), slots),
+            scores: Scores::new(spec.base_score.into(), spec.k_throttle.into(), slots),
             losses: 0,
         }
     }
@@ -69,8 +71,12 @@ impl Ccws {
 impl PolicyKind for Ccws {
     type Role = WavefrontScheduling;
     const NAME: &'static str = "Ccws";
-    const SUMMARY: &'static str = "Keeps wavefronts from issuing loads while others lose locality in the first-level cache, which \
-         tells it (CcwsVictimTags); else greedy, then oldest";
+    const SUMMARY: &'static str = "Keeps wavefronts from issuing loads while others lose locality in the first-level cache, whose \
+         policy CcwsVictimTags tells it; else greedy, then oldest";
+    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+        ron: "Ccws(k_throttle: 0)",
+        like: "Gto",
+    });
     type Spec = CcwsSpec;
 
     fn build(
@@ -78,7 +84,7 @@ impl PolicyKind for Ccws {
         context: &PolicyContext<'_, WavefrontScheduling>,
     ) -> Result<WavefrontPolicy, SpecError> {
         SpecError::in_range("base_score", spec.base_score, 1..=1 << 20)?;
-        SpecError::in_range("throttle", spec.throttle, 1..=1 << 20)?;
+        SpecError::in_range("k_throttle", spec.k_throttle, 0..=1 << 20)?;
         Ok(WavefrontPolicy::open(Self::new(spec, context.site)))
     }
 }

@@ -6,7 +6,7 @@ use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
-use crate::compute_unit::scheduler::Ages;
+use crate::compute_unit::Ages;
 
 /// Scores of the wavefronts of one unit. A score is the base or more; above the base it falls by one
 /// a cycle.
@@ -19,6 +19,8 @@ pub(super) struct Scores {
     losses: u64,
     /// Per slot the score at its last loss.
     peaks: Vec<Peak>,
+    /// From this cycle on all scores are the base, unless one rises before.
+    quiet_from: Cycle,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -35,6 +37,7 @@ impl Scores {
             active: 0,
             losses: 0,
             peaks: vec![Peak::default(); slots],
+            quiet_from: 0,
         }
     }
 
@@ -65,8 +68,14 @@ impl Scores {
         // A wavefront that has ended has no score, but its losses tell how the program fares.
         if self.active >> slot & 1 != 0 {
             let score = self.score(slot, now).max(self.of_loss(instructions));
-            self.peaks[slot] = Peak { score, since: now };
+            self.set(slot, score, now);
         }
+    }
+
+    fn set(&mut self, slot: usize, score: u64, now: Cycle) {
+        self.peaks[slot] = Peak { score, since: now };
+        let falls_for = score.saturating_sub(self.base);
+        self.quiet_from = self.quiet_from.max(now.saturating_add(falls_for));
     }
 
     /// The score of a wavefront in cycle `now`.
@@ -92,6 +101,10 @@ impl Scores {
     /// Wavefronts that may not issue loads: those at which the sum of the scores, taken in order,
     /// exceeds the cutoff. The first always may, or a score above the cutoff would stop the unit.
     pub(super) fn blocked(&self, now: Cycle, ages: &Ages) -> u64 {
+        if now >= self.quiet_from {
+            // The base of all is the cutoff.
+            return 0;
+        }
         let (mut sum, mut blocked) = (0_u64, 0);
         for (place, (score, slot)) in self.in_order(now, ages).into_iter().enumerate() {
             sum = sum.saturating_add(score);
@@ -108,6 +121,9 @@ impl Scores {
     /// All scores above the base fall alike and stand first in the order, so the order stays until
     /// the lowest of them reaches the base, and the sums fall by as many of them as they contain.
     pub(super) fn changes_at(&self, now: Cycle, ages: &Ages) -> Option<Cycle> {
+        if now >= self.quiet_from {
+            return None;
+        }
         let order = self.in_order(now, ages);
         let falling = order.iter().take_while(|(score, _)| *score > self.base);
         let (falling, lowest) = falling.fold((0, 0), |(n, _), (score, _)| (n + 1, *score));
@@ -128,6 +144,7 @@ impl Scores {
         state.field("active", &mut self.active);
         state.field("losses", &mut self.losses);
         state.array("peaks", &mut self.peaks);
+        state.field("quiet_from", &mut self.quiet_from);
     }
 }
 
@@ -158,10 +175,7 @@ mod tests {
     #[test]
     fn bas_m13_b_wavefronts_beyond_the_cutoff_are_blocked() {
         let (mut scores, ages) = active(4);
-        scores.peaks[0] = Peak {
-            score: 250,
-            since: 0,
-        };
+        scores.set(0, 250, 0);
         // Sums 250, 350, 450, 550.
         assert_eq!(scores.blocked(0, &ages), 0b1100);
         // In 50 cycles the third sum is 400.
@@ -188,7 +202,7 @@ mod tests {
     #[test]
     fn an_end_takes_the_score_out_and_lowers_the_cutoff() {
         let (mut scores, ages) = active(4);
-        scores.peaks[0].score = 250;
+        scores.set(0, 250, 0);
         scores.leave(0);
         assert_eq!((scores.cutoff(), scores.blocked(0, &ages)), (300, 0));
         // Its last accesses may still be found lost.
@@ -199,9 +213,9 @@ mod tests {
     #[test]
     fn the_highest_score_may_always_issue_loads_and_of_equals_the_oldest_come_first() {
         let (mut scores, mut ages) = active(4);
-        scores.peaks[3].score = 1000;
+        scores.set(3, 1000, 0);
         assert_eq!(scores.blocked(0, &ages), 0b0111);
-        scores.peaks[3].score = 300;
+        scores.set(3, 300, 0);
         assert_eq!(scores.blocked(0, &ages), 0b0110);
         // Slot 0 is given away: now slot 1 holds the oldest of the rest.
         ages.arrive(0, 0b1110);
@@ -219,7 +233,7 @@ mod tests {
                 order.arrive(slot, scores.active);
                 scores.arrive(slot);
                 let (score, since) = peaks[slot];
-                scores.peaks[slot] = Peak { score, since };
+                scores.set(slot, score, since);
             }
             let mut foretold = scores.changes_at(50, &order);
             for now in 51..900 {

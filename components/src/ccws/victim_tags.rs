@@ -1,124 +1,160 @@
 //! Victim tags: which lines each wavefront lost last.
 
+use serde::{Deserialize, Serialize};
 use warpweave_framework::{SpecError, State};
 
-/// Per wavefront a small set-associative array of tags without data; least recently lost first out.
-#[derive(Clone, Debug)]
-pub struct VictimTags {
+use crate::memory::Source;
+
+/// Per wavefront slot a small set-associative array of tags without data; least recently lost first
+/// out. A wavefront that takes over a slot begins with none.
+pub(super) struct VictimTags {
     sets: usize,
     ways: usize,
     line_bytes: u64,
-    /// Lines per set, wavefront after wavefront; the one lost last stands first.
-    lost: Vec<Vec<u64>>,
+    /// By wavefront slot; grows to the slots that were ever seen.
+    slots: Vec<Lost>,
+}
+
+/// What the wavefront in a slot has lost.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Lost {
+    /// The wavefront, by kernel and work-group: no other one of them is in the slot after it.
+    wavefront: Option<(u32, u32)>,
+    /// By set; the line lost last stands first.
+    sets: Vec<Vec<u64>>,
 }
 
 impl VictimTags {
-    /// Tags of `entries` lines of `line_bytes` for each of `wavefronts`, in sets of `ways`.
+    /// Tags of `entries` lines of `line_bytes` for each wavefront, in sets of `ways`.
     ///
     /// # Errors
     /// `entries` or `ways` out of range, or not a whole number of sets.
-    pub fn new(
-        wavefronts: usize,
-        entries: u32,
-        ways: u32,
-        line_bytes: u32,
-    ) -> Result<Self, SpecError> {
+    pub(super) fn new(entries: u32, ways: u32, line_bytes: u32) -> Result<Self, SpecError> {
         SpecError::in_range("entries", entries, 1..=1024)?;
         SpecError::in_range("ways", ways, 1..=entries)?;
         SpecError::require(entries.is_multiple_of(ways), "ways", || {
             format!("{entries} entries do not divide into sets of {ways}")
         })?;
-        let sets = (entries / ways) as usize;
         Ok(Self {
-            sets,
+            sets: (entries / ways) as usize,
             ways: ways as usize,
             line_bytes: u64::from(line_bytes.max(1)),
-            lost: vec![Vec::new(); sets * wavefronts],
+            slots: Vec::new(),
         })
     }
 
-    fn set(&mut self, wavefront: usize, line: u64) -> &mut Vec<u64> {
-        let set = (line / self.line_bytes % self.sets as u64) as usize;
-        &mut self.lost[wavefront * self.sets + set]
+    fn set_of(&self, line: u64) -> usize {
+        (line / self.line_bytes % self.sets as u64) as usize
     }
 
-    /// The wavefront has lost a line.
-    pub fn insert(&mut self, wavefront: usize, line: u64) {
-        let ways = self.ways;
-        let set = self.set(wavefront, line);
+    /// A line leaves that this wavefront brought in. That of a wavefront which has left the slot, and
+    /// of one that never missed, is nobody's loss.
+    pub(super) fn lose(&mut self, owner: &Source, line: u64) {
+        let (set, ways) = (self.set_of(line), self.ways);
+        let lost = self.slots.get_mut(usize::from(owner.wavefront_slot));
+        let Some(lost) = lost.filter(|lost| lost.wavefront == wavefront(owner)) else {
+            return;
+        };
+        let set = &mut lost.sets[set];
         set.retain(|known| *known != line);
         set.insert(0, line);
         set.truncate(ways);
     }
 
-    /// The wavefront gets a line: whether it had lost it. The tag goes.
-    pub fn take(&mut self, wavefront: usize, line: u64) -> bool {
-        let set = self.set(wavefront, line);
+    /// A wavefront gets a line: whether it had lost it. The tag goes.
+    pub(super) fn take(&mut self, reader: &Source, line: u64) -> bool {
+        let (set, slot) = (self.set_of(line), usize::from(reader.wavefront_slot));
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, Lost::default());
+        }
+        let lost = &mut self.slots[slot];
+        if lost.wavefront != wavefront(reader) {
+            *lost = Lost {
+                wavefront: wavefront(reader),
+                sets: vec![Vec::new(); self.sets],
+            };
+        }
+        let set = &mut lost.sets[set];
         let place = set.iter().position(|known| *known == line);
         place.map(|place| set.remove(place)).is_some()
     }
 
-    /// The wavefront has ended.
-    pub fn clear(&mut self, wavefront: usize) {
-        let sets = wavefront * self.sets..(wavefront + 1) * self.sets;
-        self.lost[sets].iter_mut().for_each(Vec::clear);
-    }
-
     /// Names the tags.
-    pub fn state(&mut self, state: &mut State<'_>) {
-        state.array("lost", &mut self.lost);
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("slots", &mut self.slots);
     }
+}
+
+fn wavefront(source: &Source) -> Option<(u32, u32)> {
+    Some((source.kernel, source.work_group))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Two sets of eight ways.
     fn tags() -> VictimTags {
-        VictimTags::new(4, 16, 8, 128).expect("in range")
+        VictimTags::new(16, 8, 128).expect("in range")
+    }
+
+    fn of(wavefront_slot: u8, work_group: u32) -> Source {
+        Source {
+            work_group,
+            wavefront_slot,
+            ..Source::default()
+        }
     }
 
     #[test]
-    fn a_line_is_found_once_and_only_by_the_wavefront_that_lost_it() {
-        let mut tags = tags();
-        tags.insert(1, 0x1000);
-        assert!(!tags.take(0, 0x1000));
-        assert!(tags.take(1, 0x1000));
-        assert!(!tags.take(1, 0x1000));
+    fn bas_m13_a_line_is_found_once_and_only_by_the_wavefront_that_lost_it() {
+        let (mut tags, first, second) = (tags(), of(0, 7), of(1, 7));
+        // Both have had it.
+        assert!(!tags.take(&first, 0x1000) && !tags.take(&second, 0x1000));
+        tags.lose(&second, 0x1000);
+        assert!(!tags.take(&first, 0x1000));
+        assert!(tags.take(&second, 0x1000));
+        assert!(!tags.take(&second, 0x1000));
     }
 
     #[test]
-    fn a_set_keeps_the_eight_lines_lost_last() {
-        let mut tags = tags();
+    fn bas_m13_a_set_keeps_the_eight_lines_lost_last() {
+        let (mut tags, owner) = (tags(), of(2, 7));
+        assert!(!tags.take(&owner, 0));
         // Nine lines of set 0, the first of them lost again after the second; one of set 1.
-        tags.insert(2, 0);
-        tags.insert(2, 128);
-        tags.insert(2, 256);
-        tags.insert(2, 0);
-        for n in 2..9 {
-            tags.insert(2, 256 * n);
+        for line in [0, 128, 256, 0] {
+            tags.lose(&owner, line);
         }
-        assert!(!tags.take(2, 256));
-        assert!((0..9).filter(|n| tags.take(2, 256 * n)).count() == 8);
-        assert!(tags.take(2, 128));
+        for n in 2..9 {
+            tags.lose(&owner, 256 * n);
+        }
+        assert!(!tags.take(&owner, 256));
+        assert_eq!((0..9).filter(|n| tags.take(&owner, 256 * n)).count(), 8);
+        assert!(tags.take(&owner, 128));
     }
 
     #[test]
-    fn an_end_clears_the_tags_of_its_wavefront_alone() {
-        let mut tags = tags();
-        for wavefront in [0, 1] {
-            tags.insert(wavefront, 128);
-            tags.insert(wavefront, 256);
+    fn bas_m13_an_end_clears_the_tags_of_its_wavefront_alone() {
+        let (mut tags, stays, goes, comes) = (tags(), of(0, 7), of(1, 7), of(1, 8));
+        assert!(!tags.take(&stays, 0) && !tags.take(&goes, 0));
+        for line in [128, 256] {
+            tags.lose(&stays, line);
+            tags.lose(&goes, line);
         }
-        tags.clear(0);
-        assert!(!tags.take(0, 128) && !tags.take(0, 256));
-        assert!(tags.take(1, 128) && tags.take(1, 256));
+        // Its successor in the slot has lost nothing, then or later.
+        assert!(!tags.take(&comes, 128));
+        tags.lose(&goes, 512);
+        assert!(!tags.take(&comes, 256) && !tags.take(&comes, 512));
+        assert!(tags.take(&stays, 128) && tags.take(&stays, 256));
     }
 
     #[test]
     fn entries_that_make_no_whole_sets_are_refused() {
-        let refused = |entries, ways| VictimTags::new(1, entries, ways, 128).expect_err("wrong");
-        assert_eq!(refused(16, 5).field, "ways");
-        assert_eq!(refused(0, 1).field, "entries");
+        let refused = |entries, ways| {
+            let refused = VictimTags::new(entries, ways, 128).map(|_| "accepted");
+            refused.expect_err("wrong").field
+        };
+        assert_eq!(refused(16, 5), "ways");
+        assert_eq!(refused(0, 1), "entries");
     }
 }

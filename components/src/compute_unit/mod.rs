@@ -80,7 +80,7 @@ mod load_store;
 mod local_memory;
 mod memory_access;
 mod open;
-pub mod scheduler;
+mod scheduler;
 mod scoreboard;
 mod snapshot;
 mod spec;
@@ -106,8 +106,12 @@ use self::issue::Issuer;
 use self::load_store::LoadStoreUnit;
 use self::local_memory::BankConflicts;
 use self::open::OpenScheduler;
-pub use self::scheduler::register_policies;
-use self::scheduler::{Ages, Turn, WavefrontPolicy};
+use self::scheduler::Turn;
+pub use self::scheduler::{
+    Ages, Arrival, BuiltIn, Gto, GtoLongLatency, HeldBack, Issue, Lrr, OldestFirst, SchedulerSite,
+    SchedulerView, TwoLevel, TwoLevelSpec, WavefrontPolicy, WavefrontScheduler,
+    WavefrontScheduling, register_policies,
+};
 pub use self::spec::{
     ClassTiming, ClassTimings, ComputeUnitSpec, LoadStoreSpec, LocalMemorySpec, PrivateMemorySpec,
 };

@@ -5,10 +5,9 @@
 use warpweave_framework::{Context, Cycle, State, Statistics, Unfit, Value, Waits};
 use warpweave_trace::Class;
 
-use super::ComputeUnit;
 use super::accounting::IssueSlot;
 use super::instruction::Action;
-use super::scheduler::{Arrival, HeldBack, Issue, SchedulerView, WavefrontScheduler};
+use super::{Arrival, ComputeUnit, HeldBack, Issue, SchedulerView, WavefrontScheduler};
 use crate::memory::RequestKind;
 
 /// The policy of one scheduler.
@@ -164,7 +163,7 @@ impl ComputeUnit {
         }
         let message = format!(
             "{} goes by what the first-level cache tells, but the port `locality` is not connected; \
-             wire it to that of the cache, such as `l1.locality -> cu.locality`",
+             wire it to that of the cache, such as `\"cu.locality <-> l1.locality\": (latency: 1)`",
             self.spec.scheduler.name()
         );
         Err(Unfit::at("scheduler", message))

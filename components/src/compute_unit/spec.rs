@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Policy, SpecError};
 use warpweave_trace::Class;
 
-use super::scheduler::{Gto, SchedulerSite, WavefrontScheduling};
+use super::{Gto, SchedulerSite, WavefrontScheduling};
 use crate::occupancy::{PARTITIONS_MAX, UnitFacts};
 use crate::reuse_monitor::ReuseMonitorSpec;
 

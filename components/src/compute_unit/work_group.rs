@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle};
 use warpweave_trace::KernelTrace;
 
-use super::ComputeUnit;
 use super::invalidation::Invalidation;
-use super::scheduler::Arrival;
 use super::wavefront::Wavefront;
 use super::wheel::Event;
+use super::{Arrival, ComputeUnit};
 use crate::launch::{Completion, Dispatch};
 
 /// One work-group slot.

@@ -7,7 +7,7 @@ use super::{BuiltIn, WavefrontPolicy, WavefrontScheduling};
 /// Greedy, then oldest: the wavefront that issued last as long as it can, then the one that has been
 /// resident for longest (ties: lowest slot). Any stall loses the turn.
 ///
-/// Source: Rogers et al., "Cache-Conscious Wavefront Scheduling", MICRO 2012, as in GPGPU-Sim.
+/// Source: the CCWS paper, as in GPGPU-Sim.
 pub struct Gto;
 
 impl PolicyKind for Gto {

@@ -29,3 +29,22 @@ impl WavefrontScheduler for OldestFirst {
     /// There is none.
     fn state(&mut self, _state: &mut State<'_>) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Ages;
+    use super::*;
+
+    #[test]
+    fn an_older_wavefront_takes_over_as_soon_as_it_can_issue_again() {
+        let mut ages = Ages::new();
+        // In slots 5, 1 and 3, in this order.
+        for (slot, present) in [(5, 0), (1, 1 << 5), (3, 1 << 5 | 1 << 1)] {
+            ages.arrive(slot, present);
+        }
+        let view = SchedulerView::new(0, 0b10_1010, &ages);
+        let ready = [0b10_1010, 0b00_1010, 0b00_1000, 0b00_1010, 0b10_1000];
+        let order = ready.map(|ready| OldestFirst.pick(ready, &view));
+        assert_eq!(order, [5, 1, 3, 1, 5]);
+    }
+}

@@ -1,27 +1,4 @@
 //! The wavefront scheduler as a trait: what a policy of any crate is told and asked.
-//!
-//! # What happens in a cycle
-//!
-//! ```text
-//!   responses arrive      response
-//!   cache events arrive   event
-//!   a dispatch is taken   arrive, once per wavefront
-//!   issue                 held_back ──► pick ──► issued      or      stalled
-//!                         (leave, when an instruction was the last of its wavefront)
-//!   the unit may sleep    held_back for the next cycle, wakes
-//! ```
-//!
-//! Questions (`held_back`, `pick`, `wakes`) change nothing and may be asked any number of times. What
-//! is told changes the policy. `arrive`, `leave`, `response` and `event` are told to every scheduler
-//! of the unit, whosever slot it is, so that each can know the whole unit; `pick`, `issued` and
-//! `stalled` concern the scheduler's own slots.
-//!
-//! # Time
-//!
-//! A unit in which nothing can happen sleeps, and must behave as one that is kept awake. So a policy
-//! changes only by what it is told, and what fades with time is kept in closed form: a value and the
-//! cycle since which it fades. When its answer to `held_back` changes with time alone, `wakes` says
-//! in which cycle.
 
 use warpweave_framework::{Cycle, State, Statistics};
 use warpweave_trace::Class;
@@ -30,7 +7,30 @@ use super::Ages;
 use crate::compute_unit::accounting::IssueSlot;
 use crate::memory::CacheEvent;
 
-/// A wavefront scheduler; see the module.
+/// A wavefront scheduler: what a policy of any crate is told and asked.
+///
+/// # What happens in a cycle
+///
+/// ```text
+///   responses arrive      response
+///   cache events arrive   event
+///   a dispatch is taken   arrive, once per wavefront
+///   issue                 held_back ──► pick ──► issued      or      stalled
+///                         (leave, when an instruction was the last of its wavefront)
+///   the unit may sleep    held_back for the next cycle, wakes
+/// ```
+///
+/// Questions (`held_back`, `pick`, `wakes`) change nothing and may be asked any number of times. What
+/// is told changes the policy. `arrive`, `leave`, `response` and `event` are told to every scheduler
+/// of the unit, whosever slot it is, so that each can know the whole unit; `pick`, `issued` and
+/// `stalled` concern the scheduler's own slots.
+///
+/// # Time
+///
+/// A unit in which nothing can happen sleeps, and must behave as one that is kept awake. So a policy
+/// changes only by what it is told, and what fades with time is kept in closed form: a value and the
+/// cycle since which it fades. When its answer to `held_back` changes with time alone, `wakes` says
+/// in which cycle.
 pub trait WavefrontScheduler: Send {
     /// Chooses who issues: one of `ready`, which is not empty and holds only slots of this scheduler
     /// that are not held back and whose instruction can issue now.
@@ -170,7 +170,8 @@ pub struct Arrival {
     pub slot: usize,
     /// Work-group slot of its work-group.
     pub work_group_slot: usize,
-    /// Number of the launch in the program.
+    /// Number of the launch in the program, whose [`kernels`](warpweave_trace::Program::kernels) say
+    /// what it is and how it relates to others.
     pub kernel: u32,
     /// Number of the work-group in the grid.
     pub work_group: u32,

@@ -94,10 +94,10 @@ mod tests {
         ages
     }
 
-    /// Greedy-then-oldest test vector: A stalls at issue 3 and returns at issue 6; B keeps the
+    /// A stalls at issue 3 and returns at issue 6; B keeps the
     /// slot; when B stalls at its fifth issue the next is A, not C.
     #[test]
-    fn gto_stays_with_one_wavefront_and_then_takes_the_oldest() {
+    fn bas_m11_gto_stays_with_one_wavefront_and_then_takes_the_oldest() {
         let ages = ages(&[0, 1, 2]);
         let mut turn = Turn::new(BuiltIn::Gto);
         let ready = |issue: usize| match issue {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn lrr_serves_ready_wavefronts_in_turn() {
+    fn bas_m10_lrr_serves_ready_wavefronts_in_turn() {
         let ages = ages(&[2, 1, 0, 63]);
         let mut turn = Turn::new(BuiltIn::Lrr);
         let all = A | B | C | 1 << 63;

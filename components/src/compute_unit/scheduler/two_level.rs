@@ -15,7 +15,7 @@ use super::{
 #[serde(deny_unknown_fields)]
 pub struct TwoLevelSpec {
     /// Wavefront slots of a group, 1 to 64: as many consecutive ones of the scheduler. Source:
-    /// Narasiman et al., MICRO 2011.
+    /// two-level paper.
     #[serde(default = "eight")]
     pub group_size: u32,
 }
@@ -39,8 +39,7 @@ impl Default for TwoLevelSpec {
 /// The group changes with the first instruction of the next one: if a wavefront of the group comes
 /// back before, the group goes on.
 ///
-/// Source: Narasiman et al., "Improving GPU Performance via Large Warps and Two-Level Warp
-/// Scheduling", MICRO 2011.
+/// Source: the two-level paper.
 pub struct TwoLevel {
     slots: u64,
     /// Slots of each group, and the bit of the one that issued last.
@@ -176,6 +175,37 @@ mod tests {
         assert_eq!(order, [0, 2, 0, 0, 0, 4, 6, 4, 6, 4]);
         // Groups are visited in turn, and each goes on where it was.
         assert_eq!(issue(&mut policy, 0b101_0000), 2);
+    }
+
+    #[test]
+    fn bas_m12_a_group_of_eight_goes_on_while_one_of_it_does_not_wait_for_memory() {
+        let site = SchedulerSite {
+            unit: 0,
+            scheduler: 0,
+            schedulers: 1,
+            slots: 0xFF_FFFF,
+            wavefront_slots: 24,
+            work_group_slots: 1,
+        };
+        let (policy, ages) = (
+            TwoLevel::new(TwoLevelSpec::default().group_size, &site),
+            Ages::new(),
+        );
+        let may_issue = |waits_for_memory, waits_for_result| {
+            let view = SchedulerView {
+                waits_for_memory,
+                waits_for_result,
+                ..SchedulerView::new(0, 0xFF_FFFF, &ages)
+            };
+            0xFF_FFFF & !policy.held_back(&view).wholly
+        };
+        assert_eq!(may_issue(0, 0), 0xFF);
+        // The last one waits for a result, which does not take long: nobody issues instead.
+        assert_eq!(may_issue(0x7F, 0x80), 0xFF);
+        assert_eq!(may_issue(0xFF, 0), 0xFF00);
+        // The next group that does not wait; if all wait, the same one.
+        assert_eq!(may_issue(0xFFFF, 0), 0xFF_0000);
+        assert_eq!(may_issue(0xFF_FFFF, 0), 0xFF);
     }
 
     #[test]

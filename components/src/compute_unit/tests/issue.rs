@@ -132,6 +132,30 @@ fn greedy_for_long_latencies_sits_out_short_stalls_only() {
     assert_eq!(bench.counter("wavefront_instructions"), 4);
 }
 
+/// When and by whom loads are issued by four wavefronts that each compute three times before.
+fn loads_of(scheduler: Policy<WavefrontScheduling>) -> [(Cycle, u64); 4] {
+    let mut spec = spec();
+    spec.scheduler = scheduler;
+    let mut steps: Vec<_> = (1..4).map(|n| step(op(Class::IntAdd, &[n], &[]))).collect();
+    steps.push(access(Class::Load, &[4], &[], Space::Global, strided(0, 4)));
+    steps.push(step(op(Class::Exit, &[], &[4])));
+    let mut bench = Bench::new(spec, vec![kernel(&vec![steps; 4], 1, 0)]);
+    bench.start_at(1, 0, 0, 0);
+    [(); 4].map(|()| {
+        let (cycle, load) = bench.bench.receive(&bench.request);
+        (cycle - 3, u64::from(load.source.wavefront_slot))
+    })
+}
+
+#[test]
+fn bas_m12_groups_reach_their_loads_one_after_the_other() {
+    // Three instructions of two wavefronts, their loads, then the other two wavefronts.
+    let groups = Policy::of::<TwoLevel>(&TwoLevelSpec { group_size: 2 });
+    assert_eq!(loads_of(groups), [(9, 0), (10, 1), (17, 2), (18, 3)]);
+    let together = [(15, 0), (16, 1), (17, 2), (18, 3)];
+    assert_eq!(loads_of(Policy::plain::<Lrr>()), together);
+}
+
 #[test]
 fn a_unit_that_waits_sleeps() {
     let steps = vec![

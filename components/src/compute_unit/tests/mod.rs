@@ -1,12 +1,15 @@
 //! The compute unit as a component, with scripted surroundings: [`issue`], [`memory`],
-//! [`work_groups`] and [`open_schedulers`]; and [`random_kernels`] in front of a [`random_memory`].
+//! [`work_groups`], [`open_schedulers`] and [`cache_conscious`]; and [`random_kernels`] in front of a
+//! [`random_memory`] and beside a [`random_cache`].
 //!
 //! With a dispatch for cycle 1 and the start latency of 2, the first instruction issues in cycle 3.
 
+mod cache_conscious;
 mod dispatcher;
 mod issue;
 mod memory;
 mod open_schedulers;
+mod random_cache;
 mod random_kernels;
 mod random_memory;
 mod work_groups;
@@ -18,7 +21,6 @@ use warpweave_trace::{
     Code, FrontEnd, Instruction, KernelTrace, KernelWriter, LANES, RegisterSet, Space, StreamWriter,
 };
 
-use super::scheduler::{Gto, GtoLongLatency, Lrr, OldestFirst, TwoLevel, TwoLevelSpec};
 use super::*;
 use crate::launch::Dispatch;
 use crate::memory::{Level, MemRequest, MemResponse, RequestKind, Source};

@@ -4,10 +4,6 @@
 use warpweave_framework::{NoFields, Outcome, PolicyContext, PolicyKind, Statistics};
 use warpweave_random::mix;
 
-use super::scheduler::{
-    Arrival, HeldBack, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler,
-    WavefrontScheduling,
-};
 use super::*;
 
 macro_rules! policy {
@@ -153,6 +149,114 @@ fn loads_alone_are_held_back_and_the_slots_lost_are_charged_to_it() {
     assert_eq!((cycle, load.kind), (100 + 3, RequestKind::Read));
     // Add, store and constant load issue in 3 to 5; the load in 100.
     assert_eq!(bench.counter("slots_held_back"), 94);
+}
+
+#[test]
+fn loads_from_private_memory_are_held_back_and_those_of_the_unit_and_atomics_are_not() {
+    let at = strided(0, 4);
+    let steps = vec![
+        access(Class::Atomic, &[1], &[], Space::Global, at),
+        access(Class::Load, &[2], &[], Space::Shared, at),
+        access(
+            Class::Load,
+            &[3],
+            &[],
+            Space::Local,
+            at.map(|offset| offset % 64),
+        ),
+        exit(),
+    ];
+    let mut bench = Bench::new(with::<LateLoads>(), vec![kernel(&[steps], 1, 1024)]);
+    bench.start_at(1, 0, 0, 0);
+    let (cycle, atomic) = bench.bench.receive(&bench.request);
+    assert_eq!((cycle, atomic.kind), (4 + 3, RequestKind::Atomic));
+    bench.bench.step(50);
+    assert_eq!(bench.counter("wavefront_instructions"), 2);
+    let (cycle, load) = bench.bench.receive(&bench.request);
+    assert_eq!((cycle, load.kind), (100 + 3, RequestKind::Read));
+}
+
+/// Lets the wavefront in slot 0 issue nothing before cycle 50.
+struct Late;
+
+policy!(Late, |_| Late);
+
+impl WavefrontScheduler for Late {
+    fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize {
+        view.ages.oldest(ready)
+    }
+
+    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
+        HeldBack::wholly(u64::from(view.now < 50))
+    }
+
+    fn wakes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
+        (view.now < 50).then_some(50)
+    }
+}
+
+#[test]
+fn a_wavefront_that_may_not_issue_issues_nothing_and_the_others_go_on() {
+    let steps = vec![
+        step(op(Class::IntAdd, &[1], &[])),
+        access(Class::Store, &[], &[], Space::Global, strided(0, 4)),
+        exit(),
+    ];
+    let mut bench = Bench::new(with::<Late>(), vec![kernel(&vec![steps; 2], 1, 0)]);
+    bench.start_at(1, 0, 0, 0);
+    let stores = [(); 2].map(|()| {
+        let (cycle, store) = bench.bench.receive(&bench.request);
+        (cycle, u64::from(store.source.wavefront_slot))
+    });
+    // An addition in the first cycle in which they may, the store in the next.
+    assert_eq!(stores, [(3 + 1 + 3, 1), (50 + 1 + 3, 0)]);
+}
+
+/// Prefers wavefronts of the kernel with the fewest work-groups; all begin in cycle 10.
+struct SmallGrids {
+    program: Arc<Program>,
+    /// Per slot.
+    kernels: [u32; 64],
+}
+
+policy!(SmallGrids, |context| SmallGrids {
+    program: context.environment.resource().expect("there is a program"),
+    kernels: [0; 64],
+});
+
+impl WavefrontScheduler for SmallGrids {
+    fn arrive(&mut self, arrival: &Arrival, _view: &SchedulerView<'_>) {
+        self.kernels[arrival.slot] = arrival.kernel;
+    }
+
+    fn held_back(&self, view: &SchedulerView<'_>) -> HeldBack {
+        HeldBack::wholly(if view.now < 10 { u64::MAX } else { 0 })
+    }
+
+    fn wakes(&self, view: &SchedulerView<'_>) -> Option<Cycle> {
+        (view.now < 10).then_some(10)
+    }
+
+    fn pick(&self, ready: u64, _view: &SchedulerView<'_>) -> usize {
+        let ready = (0..64).filter(|slot| ready >> slot & 1 != 0);
+        let grid = |slot: &usize| self.program.kernels[self.kernels[*slot] as usize].work_groups();
+        ready.min_by_key(grid).expect("somebody can issue")
+    }
+}
+
+#[test]
+fn a_policy_knows_the_kernels_of_its_wavefronts_and_their_program() {
+    let steps = vec![
+        access(Class::Store, &[], &[], Space::Global, strided(0, 4)),
+        exit(),
+    ];
+    let of = |work_groups| kernel(std::slice::from_ref(&steps), work_groups, 0);
+    let mut bench = Bench::new(with::<SmallGrids>(), vec![of(6), of(1), of(4)]);
+    for kernel in 0..3 {
+        bench.start_at(1 + Cycle::from(kernel), kernel, 0, kernel as u16);
+    }
+    let kernels = [(); 3].map(|()| bench.bench.receive(&bench.request).1.source.kernel);
+    assert_eq!(kernels, [1, 2, 0]);
 }
 
 #[test]
@@ -371,7 +475,7 @@ fn a_policy_that_goes_by_the_cache_asks_for_its_wire() {
     assert_eq!(
         error.message,
         "Diary goes by what the first-level cache tells, but the port `locality` is not connected; \
-         wire it to that of the cache, such as `l1.locality -> cu.locality`"
+         wire it to that of the cache, such as `\"cu.locality <-> l1.locality\": (latency: 1)`"
     );
 }
 

@@ -7,8 +7,10 @@ use warpweave_random::nth;
 
 use super::dispatcher::Dispatcher;
 use super::open_schedulers::Capricious;
+use super::random_cache::RandomCache;
 use super::random_memory::RandomMemory;
 use super::*;
+use crate::ccws::{Ccws, CcwsSpec};
 use crate::launch::DispatchMaster;
 
 fn slots(statistics: &InstanceStatistics) -> u64 {
@@ -29,7 +31,8 @@ struct Seen {
 
 const RUN_CYCLES: Cycle = 30_000;
 
-/// A unit that runs every work-group of a kernel, two at a time, in front of a random memory.
+/// A unit that runs every work-group of a kernel, two at a time, in front of a random memory and told
+/// random events.
 fn bench(
     spec: &ComputeUnitSpec,
     kernel: &KernelTrace,
@@ -50,9 +53,11 @@ fn bench(
         log: completions.clone(),
     };
     bench.add("dispatcher", dispatcher);
+    bench.add("cache", RandomCache::new(seed));
     let builder = bench.builder();
     builder.connect("cu.memory", "memory.up", Link::latency(1));
     builder.connect("dispatcher.down", "cu.dispatch", Link::latency(1));
+    builder.connect("cache.locality", "cu.locality", Link::latency(1));
     bench
 }
 
@@ -141,6 +146,13 @@ fn any_kernel() -> impl Strategy<Value = KernelTrace> {
     })
 }
 
+fn ccws(k_throttle: u32) -> Policy<WavefrontScheduling> {
+    Policy::of::<Ccws>(&CcwsSpec {
+        k_throttle,
+        ..CcwsSpec::default()
+    })
+}
+
 fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
     let policy = proptest::sample::select(vec![
         Policy::plain::<Gto>(),
@@ -149,6 +161,8 @@ fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
         Policy::plain::<OldestFirst>(),
         Policy::of::<TwoLevel>(&TwoLevelSpec { group_size: 2 }),
         Policy::plain::<Capricious>(),
+        ccws(1),
+        ccws(8),
     ]);
     (policy, 1u32..4, 1u32..4, 1u32..5, 2u32..40, 0u32..3).prop_map(
         |(policy, schedulers, interval, queue, outstanding, writeback)| {
@@ -191,6 +205,22 @@ proptest! {
             ..EngineOptions::default()
         };
         prop_assert_eq!(&run(&spec, &kernel, memory, shuffled), &seen);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50))]
+
+    #[test]
+    fn cache_conscious_scheduling_that_throttles_nothing_is_greedy_then_oldest(
+        spec in any_spec(), kernel in any_kernel(), seed in any::<u64>(), delay_max in 1u64..120,
+    ) {
+        let with = |scheduler| {
+            let spec = ComputeUnitSpec { scheduler, ..spec.clone() };
+            let seen = run(&spec, &kernel, (seed, delay_max), EngineOptions::default());
+            (seen.completions, seen.requests)
+        };
+        prop_assert_eq!(with(ccws(0)), with(Policy::plain::<Gto>()));
     }
 }
 
