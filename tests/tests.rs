@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod cli;
+mod conform;
 mod deadlock;
 mod determinism;
 mod docs;
