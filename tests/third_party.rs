@@ -18,7 +18,12 @@ const POLICIES: [(&str, &str, &str, &str); 8] = [
     ("cache_policy", "SharedOnly", "SharedOnce", "cache_policy"),
     ("replacement", "MostRecent", "MostRecnt", "replacement"),
     ("prefetcher", "BackAndForth", "BackandForth", "prefetcher"),
-    ("request_order", "OpenRowsFirst", "OpenRowFirst", "request_order"),
+    (
+        "request_order",
+        "OpenRowsFirst",
+        "OpenRowFirst",
+        "request_order",
+    ),
     ("arbiter", "LongestWaiting", "LongestWait", "arbiter"),
 ];
 
@@ -55,7 +60,10 @@ static BUILT: LazyLock<Outside> = LazyLock::new(|| {
     }
     let warpweave = format!("path = {:?}", root().display().to_string());
     let manifest = text(&the_crate().join("Cargo.toml"));
-    write("Cargo.toml", &manifest.replace("path = \"../..\"", &warpweave));
+    write(
+        "Cargo.toml",
+        &manifest.replace("path = \"../..\"", &warpweave),
+    );
     write("Cargo.lock", &text(&root().join("Cargo.lock")));
     let outside = Outside::at(copy, "third-party");
     outside.cargo(&["build"]);
@@ -101,10 +109,12 @@ fn every_policy_is_listed_in_its_role_and_described() {
 #[test]
 fn a_policy_that_is_nearly_spelt_right_is_refused_with_its_place_and_the_right_name() {
     let folder = tempfile::tempdir().unwrap();
-    let absolute = |file: &str| text(&the_crate().join("scenarios").join(file)).replace(
-        "../../../scenarios",
-        &root().join("scenarios").display().to_string(),
-    );
+    let absolute = |file: &str| {
+        text(&the_crate().join("scenarios").join(file)).replace(
+            "../../../scenarios",
+            &root().join("scenarios").display().to_string(),
+        )
+    };
     fs::write(folder.path().join("machine.ron"), absolute("machine.ron")).unwrap();
     let right = absolute("everything.ron");
     for (role, name, misspelt, _) in POLICIES {
@@ -146,7 +156,11 @@ fn its_machine_gives_the_same_bits_on_1_to_8_threads_and_after_every_checkpoint(
     let folder = tempfile::tempdir().unwrap();
     let straight = report(&[]);
     for threads in ["2", "3", "4", "5", "6", "7", "8"] {
-        assert_eq!(straight, report(&["--threads", threads]), "{threads} threads");
+        assert_eq!(
+            straight,
+            report(&["--threads", threads]),
+            "{threads} threads"
+        );
     }
     assert_eq!(straight, report(&["--check"]), "protocols are kept");
     let file = folder.path().join("run-{cycle}.wwc").display().to_string();
@@ -172,7 +186,11 @@ fn each_of_its_policies_is_at_work_in_its_machine() {
         "crossbar.request.arbiter=Islip(iterations: 1)",
         "gate[*].timetable.cycles=9",
     ] {
-        assert_ne!(straight, report(&["--set", usual]), "{usual} changes nothing");
+        assert_ne!(
+            straight,
+            report(&["--set", usual]),
+            "{usual} changes nothing"
+        );
     }
 }
 
@@ -222,7 +240,10 @@ fn a_policy_of_a_role_of_its_own_is_checked_where_its_scenario_has_a_place() {
 fn broken(policy: &str, fields: &str) -> Vec<String> {
     let ended = conform(policy, &["--cases", "12", "--fields", fields]);
     assert_eq!(ended.code, 1, "{policy}: {}{}", ended.out, ended.err);
-    let broken = ended.out.lines().filter_map(|line| line.strip_prefix("  BROKEN  "));
+    let broken = ended
+        .out
+        .lines()
+        .filter_map(|line| line.strip_prefix("  BROKEN  "));
     broken.map(str::to_owned).collect()
 }
 
@@ -267,7 +288,10 @@ fn the_page_shows_the_scheduler_and_the_cache_policy_whole_and_short() {
     for file in ["scheduler.rs", "cache_policy.rs"] {
         let source = text(&the_crate().join("src").join(file));
         let (policy, _) = source.split_once("#[cfg(test)]").unwrap();
-        assert!(page.contains(policy.trim_end()), "{file} is not on the page");
+        assert!(
+            page.contains(policy.trim_end()),
+            "{file} is not on the page"
+        );
         let lines = policy.trim_end().lines().count();
         assert!(lines < 80, "{file} has {lines} lines");
     }
@@ -279,9 +303,14 @@ fn a_new_policy_is_the_one_of_this_crate_under_another_name() {
     let out = folder.path().display().to_string();
     for (role, name, _, file) in POLICIES {
         let called = format!("My{name}");
-        let said = told(run(&["new", "policy", &called, "--role", role, "--out", &out]));
+        let said = told(run(&[
+            "new", "policy", &called, "--role", role, "--out", &out,
+        ]));
         assert!(said.contains(&format!("::{called}>();")), "{said}");
-        let module = said.split("    mod ").nth(1).and_then(|rest| rest.split(';').next());
+        let module = said
+            .split("    mod ")
+            .nth(1)
+            .and_then(|rest| rest.split(';').next());
         let written = text(&folder.path().join(format!("{}.rs", module.unwrap())));
         let original = text(&the_crate().join(format!("src/{file}.rs")));
         assert_eq!(written, original.replace(name, &called));

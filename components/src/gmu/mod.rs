@@ -61,7 +61,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, Kind, Level, Next,
-    Ports, Registry, SpecError, State, Statistics, Waits,
+    Ports, Preset, Registry, SpecError, State, Statistics, Waits,
 };
 
 pub use self::fcfs::Fcfs;
@@ -118,6 +118,11 @@ pub struct Gmu {
 impl Kind for Gmu {
     const NAME: &'static str = "Gmu";
     const SUMMARY: &'static str = "Hardware work queues and pending pool for kernels";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "fermi",
+        summary: "One hardware queue, as on the GTX 480. Source: own choice of sizes",
+        ron: include_str!("../../../scenarios/presets/fermi/gmu.ron"),
+    }];
     type Spec = GmuSpec;
 
     fn build(spec: GmuSpec, environment: &Environment) -> Result<Self, SpecError> {
