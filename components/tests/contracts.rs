@@ -107,6 +107,7 @@ fn cache(level: CacheLevel, write: WritePolicy, atomics: AtomicPolicy) -> CacheS
         banks: None,
         victim_cache: None,
         policies: Vec::new(),
+        peers: 0,
         replacement: Replacement::Lru,
         allocate: AllocatePolicy::OnMiss,
         write,

@@ -1,7 +1,7 @@
 //! The component kinds and policies that come with Warpweave.
 
 use warpweave_components::{
-    cache::Cache,
+    cache::{self, Cache},
     ccws,
     clock_crossing::ClockCrossing,
     cluster_port::ClusterPort,
@@ -32,6 +32,7 @@ pub fn standard_registry() -> Registry {
     registry.register::<IccUnit>();
     registry.register::<LocalityProbe>();
     registry.register::<WorkGroupScheduler>();
+    cache::register_policies(&mut registry);
     ccws::register_policies(&mut registry);
     compute_unit::register_policies(&mut registry);
     registry

@@ -27,21 +27,28 @@ impl Cache {
             return false;
         }
         self.control.command.pop(ctx);
+        let now = ctx.cycle();
         self.stats.invalidations += 1;
         let mut dropped = self
             .victims
             .as_mut()
             .map_or(0, super::victim_cache::VictimCache::clear);
         let policies = &mut self.policies;
+        let (site, owners) = (&self.site, &self.owners);
         self.tags.drop_clean(|slot, line, state| {
             dropped += 1;
             if !policies.is_empty() {
-                policies.on_evict(&Eviction {
+                let set = slot.index() as u32 / site.ways;
+                let eviction = Eviction {
                     line,
                     slot,
                     state,
                     cause: Cause::Invalidated,
-                });
+                    owner: owners[slot.index()],
+                    set,
+                    global_set: site.global_set(line, set),
+                };
+                policies.on_evict(&eviction, now);
             }
         });
         self.stats.lines_invalidated += dropped;

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! `request.rs` decides about a request, `perform.rs` carries that out, `returns.rs` deals with what
-//! comes from below, and `control.rs` with invalidations. `tag_array.rs` (with `set_index.rs` and
+//! comes from below, and `control.rs` with invalidations, `policy_wishes.rs` with what
+//! policies ask for. `tag_array.rs` (with `set_index.rs` and
 //! `replacement/`), `mshr_file.rs`, `pass_table.rs` and `victim_cache.rs` are plain data with tests of
 //! their own, `ids_below.rs` names what waits for an answer. `policy/` holds the hooks of policies.
 //!
@@ -24,6 +25,9 @@
 //! | `down.response` | in | [`MemResponse`] | never: one per cycle is always taken |
 //! | `control.command` | in | [`CacheCommand`] | an invalidation is being carried out (optional) |
 //! | `control.done` | out | [`CacheCommandDone`](crate::launch::CacheCommandDone) | its answer waits (optional) |
+//! | `locality` | out | [`CacheEvent`] | events of policies wait, see [`policy::Moment::tell`] (optional) |
+//! | `published` | out, no credits | [`policy::PublishedValues`] | - (optional) |
+//! | `peers[i]` | in, no credits | [`policy::PublishedValues`] | - (optional) |
 //!
 //! # Behaviour
 //! One request per cycle (with banks, several) is accepted, in order. A request whose resources are missing blocks those
@@ -112,6 +116,7 @@
 //!     banks: None,
 //!     victim_cache: None,
 //!     policies: Vec::new(),
+//!     peers: 0,
 //!     write_allocate: None,
 //!     replacement: Replacement::Lru,
 //!     allocate: AllocatePolicy::OnMiss,
@@ -154,6 +159,7 @@ mod mshr_file;
 mod pass_table;
 mod perform;
 pub mod policy;
+mod policy_wishes;
 pub mod replacement;
 mod request;
 mod returns;
@@ -168,14 +174,14 @@ mod victim_cache;
 use std::collections::VecDeque;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Kind, Next, Ports, SpecError, State,
-    Statistics, Waits,
+    Component, Contents, Context, Cycle, Environment, Kind, Next, Observed, OutPort, Policy, Ports,
+    Published, Registry, SpecError, State, Statistics, Unfit, Waits,
 };
 
 use self::ids_below::IdsBelow;
 pub use self::mshr_file::{Came, Entry, MshrFile, Waiter};
 pub use self::pass_table::{PassTable, Passed};
-use self::policy::{CachePolicy, PolicyChain};
+use self::policy::{CachePolicies, CacheSite, PolicyChain, PublishedValues};
 pub use self::replacement::Replacement;
 use self::returns::Return;
 pub use self::set_index::SetHash;
@@ -190,12 +196,14 @@ pub use self::victim_cache::{Victim, VictimCache};
 use crate::launch::CacheCommand;
 use crate::launch::CacheControlSlave;
 use crate::memory::{
-    Level, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, Source, flags, full_line,
+    CacheEvent, Level, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, Source, flags,
+    full_line,
 };
 
 /// A cache; see the module.
 pub struct Cache {
     spec: CacheSpec,
+    site: CacheSite,
     level: Level,
     /// Every word of a line.
     full: u32,
@@ -240,6 +248,9 @@ pub struct Cache {
     up: MemSlave,
     down: MemMaster,
     control: CacheControlSlave,
+    locality: OutPort<CacheEvent>,
+    published: Published<PublishedValues>,
+    peers: Vec<Observed<PublishedValues>>,
 }
 
 /// Why a request is not for this cache: a neighbour broke the protocol.
@@ -251,43 +262,46 @@ impl Kind for Cache {
         "Set-associative cache with MSHRs: a first-level cache or a slice of the second level.";
     type Spec = CacheSpec;
 
-    fn build(spec: CacheSpec, _environment: &Environment) -> Result<Self, SpecError> {
-        Self::new(spec)
+    fn build(spec: CacheSpec, environment: &Environment) -> Result<Self, SpecError> {
+        let geometry = spec.check()?;
+        let lines = spec.size_bytes / spec.line_bytes;
+        let site = CacheSite {
+            level: (&spec.level).into(),
+            lines,
+            sets: lines / spec.ways,
+            ways: spec.ways,
+            parts: spec.parts(),
+            line_bytes: spec.line_bytes,
+            interleave: spec.interleave,
+        };
+        let build = |(number, policy): (usize, &Policy<CachePolicies>)| {
+            let field = format!("policies[{number}]");
+            policy.build(&field, environment, &site, number as u32)
+        };
+        let policies = spec.policies.iter().enumerate().map(build);
+        let names: Vec<_> = spec.policies.iter().map(Policy::name).collect();
+        let policies = PolicyChain::of(policies.collect::<Result<_, _>>()?, &names)?;
+        Ok(Self::with(spec, geometry, site, policies))
     }
 }
 
 impl Cache {
-    /// Builds an empty cache.
+    /// Builds an empty cache in an environment without anything, for tests and tools.
     ///
     /// # Errors
-    /// As [`CacheSpec::check`], and policies that decide the same.
+    /// As [`CacheSpec::check`], and what its policies refuse.
     pub fn new(spec: CacheSpec) -> Result<Self, SpecError> {
-        spec.check()?;
-        let lines = (spec.size_bytes / spec.line_bytes) as usize;
-        let policies = PolicyChain::new(&spec.policies, lines)?;
-        Self::build_with(spec, policies)
+        Self::build(spec, &Environment::default())
     }
 
-    /// Builds an empty cache with these policies in place of those of the specification.
-    ///
-    /// # Errors
-    /// As [`CacheSpec::check`], and policies that decide the same.
-    pub fn with_policies(
-        spec: CacheSpec,
-        policies: Vec<Box<dyn CachePolicy>>,
-    ) -> Result<Self, SpecError> {
-        Self::build_with(spec, PolicyChain::of(policies)?)
-    }
-
-    fn build_with(spec: CacheSpec, policies: PolicyChain) -> Result<Self, SpecError> {
-        let geometry = spec.check()?;
-        let lines = (spec.size_bytes / spec.line_bytes) as usize;
+    fn with(spec: CacheSpec, geometry: Geometry, site: CacheSite, policies: PolicyChain) -> Self {
         let hits_max = (spec.hit_latency_cycles + spec.atomic_latency_cycles()) as usize
             + spec.victim_latency_cycles() as usize
             + spec.banks.map_or(1, |banks| banks.requests_per_cycle) as usize;
         let in_flight = (spec.mshr_entries + spec.pass_entries) as usize;
-        Ok(Self {
-            level: (&spec.level).into(),
+        Self {
+            level: site.level,
+            site,
             full: full_line(spec.line_bytes),
             sector_words: full_line(spec.sector()),
             offset_mask: u64::from(spec.line_bytes) - 1,
@@ -299,7 +313,7 @@ impl Cache {
             allocates_writes: spec.allocates_writes(),
             hands_down: policies.hands_down(),
             tags: TagArray::new(geometry, spec.replacement),
-            owners: vec![Source::default(); lines],
+            owners: vec![Source::default(); site.lines as usize],
             victims: spec.victim_cache.map(|v| VictimCache::new(v.lines)),
             policies,
             mshrs: MshrFile::new(spec.mshr_entries, spec.mshr_merges),
@@ -317,8 +331,11 @@ impl Cache {
             up: MemSlave::default(),
             down: MemMaster::default(),
             control: CacheControlSlave::default(),
+            locality: OutPort::new(),
+            published: Published::new(PublishedValues::default()),
+            peers: (0..spec.peers).map(|_| Observed::new()).collect(),
             spec,
-        })
+        }
     }
 
     /// Sends the oldest request down whose time has come. Returns when to try again, if time
@@ -336,6 +353,11 @@ impl Cache {
         let &(turn, _) = self.misses.front()?;
         Some(turn.max(now + 1))
     }
+}
+
+/// Adds the policies that come with the cache, of all its roles.
+pub fn register_policies(registry: &mut Registry) {
+    policy::register_policies(registry);
 }
 
 /// Whether the request brings words to be stored.
@@ -360,20 +382,36 @@ impl Component for Cache {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("up", &mut self.up);
         ports.bundle("down", &mut self.down);
-        ports.optional(|ports| ports.bundle("control", &mut self.control));
+        ports.optional(|ports| {
+            ports.bundle("control", &mut self.control);
+            ports.output("locality", &mut self.locality);
+            ports.published("published", &mut self.published);
+            for (number, peer) in self.peers.iter_mut().enumerate() {
+                ports.observed(&format!("peers[{number}]"), peer);
+            }
+        });
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let now = ctx.cycle();
+        if !self.policies.is_empty() {
+            self.hear_peers(ctx);
+        }
         self.take_return(ctx, now);
         let most = self.spec.banks.map_or(1, |banks| banks.requests_per_cycle);
         let accepted = (0..most).all(|_| self.accept(ctx, now));
         let moves = self.moves;
         // Answering first: the last answer of a line that was not installed may cause a copy-back.
         let up = self.respond(ctx, now);
+        if !self.policies.is_empty() {
+            self.send_policies_copy_backs(now);
+        }
         let down = self.send_down(ctx, now);
         let moved = moves != self.moves;
         let invalidated = self.invalidate(ctx);
+        if !self.policies.is_empty() {
+            self.publish_and_tell(ctx);
+        }
         if self.has_work(ctx, accepted, invalidated, moved, now) {
             return Next::Busy;
         }
@@ -385,6 +423,11 @@ impl Component for Cache {
             }
             None => Next::Credit,
         }
+    }
+
+    fn elaborated(&mut self) -> Result<(), Unfit> {
+        self.policies.outbox.is_wired = self.locality.is_connected();
+        Ok(())
     }
 
     fn state(&mut self, state: &mut State<'_>) {

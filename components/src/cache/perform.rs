@@ -4,7 +4,7 @@ use warpweave_framework::{Cycle, Id};
 
 use super::mshr_file::Waiter;
 use super::pass_table::Passed;
-use super::policy::{Cause, Eviction, LookUp};
+use super::policy::{Cause, Eviction, Swap};
 use super::request::{Access, Action, PassEffect, Plan, Through};
 use super::spec::WritePolicy;
 use super::statistics::Outcome;
@@ -19,13 +19,6 @@ struct Accepted<'a> {
     request: &'a MemRequest,
     access: Access,
     now: Cycle,
-}
-
-impl<'a> Accepted<'a> {
-    /// What policies hear of it.
-    fn look_up(&self, slot: Option<Slot>) -> LookUp<'a> {
-        self.access.look_up(self.request, slot)
-    }
 }
 
 /// How a request joins an MSHR.
@@ -67,7 +60,7 @@ impl Cache {
         if self.spec.banks.is_some() {
             self.occupy_bank(access.set, now);
         }
-        if !self.policies.is_empty() && !matches!(action, Action::Pass(_) | Action::Ignore) {
+        if !self.policies.is_empty() {
             self.tell_access(accepted, action);
         }
         match action {
@@ -122,15 +115,21 @@ impl Cache {
     fn tell_access(&mut self, accepted: &Accepted<'_>, action: Action) {
         let Access { set, line, .. } = accepted.access;
         let slot = self.tags.find_in(set, line);
-        let event = accepted.look_up(slot);
-        self.policies
-            .on_access(&event, matches!(action, Action::Hit(_)));
+        let event = self.look_up(accepted.request, accepted.access, slot);
+        let now = accepted.now;
+        match action {
+            Action::Pass(_) => return self.policies.on_pass(&event, now),
+            Action::Ignore => return self.policies.on_ignored(&event, now),
+            _ => {}
+        }
+        let hit = matches!(action, Action::Hit(_));
+        self.policies.on_access(&event, hit, now);
         if let Action::Fetch(_, plan)
         | Action::FetchRest(_, plan)
         | Action::Through(Through::Fetch(_, plan)) = action
         {
             self.stats.bypassed += u64::from(slot.is_none() && !plan.decision.insert);
-            self.policies.on_miss(&event, plan.decision);
+            self.policies.on_miss(&event, plan.decision, now);
         }
     }
 
@@ -184,26 +183,35 @@ impl Cache {
 
     /// Lets the policies see, and add to, the answer of a hit.
     fn tell_response(&mut self, accepted: &Accepted<'_>, slot: Slot, response: &mut MemResponse) {
-        let event = accepted.look_up(Some(slot));
+        let event = self.look_up(accepted.request, accepted.access, Some(slot));
         let decision = self.policies.decide_response(&event);
         response.flags |= decision.flags;
-        self.policies.on_response(accepted.request);
+        self.policies.on_response(accepted.request, accepted.now);
         let state = *self.tags.state(slot);
         if decision.drop && state.dirty == 0 && state.mshr().is_none() {
-            self.tell_eviction(slot, accepted.access.line, Cause::Dropped);
+            self.tell_eviction(slot, accepted.access.line, Cause::Dropped, accepted.now);
             self.tags.clear(slot);
         }
     }
 
-    pub(super) fn tell_eviction(&mut self, slot: Slot, line: u64, cause: Cause) {
+    fn tell_eviction(&mut self, slot: Slot, line: u64, cause: Cause, now: Cycle) {
         if !self.policies.is_empty() {
-            let state = *self.tags.state(slot);
-            self.policies.on_evict(&Eviction {
-                line,
-                slot,
-                state,
-                cause,
-            });
+            let eviction = self.eviction(slot, line, cause);
+            self.policies.on_evict(&eviction, now);
+        }
+    }
+
+    /// What policies hear of a line that leaves.
+    fn eviction(&self, slot: Slot, line: u64, cause: Cause) -> Eviction {
+        let set = slot.index() as u32 / self.site.ways;
+        Eviction {
+            line,
+            slot,
+            state: *self.tags.state(slot),
+            cause,
+            owner: self.owners[slot.index()],
+            set,
+            global_set: self.site.global_set(line, set),
         }
     }
 
@@ -230,7 +238,7 @@ impl Cache {
             hand_down: self.hand_down(slot, line),
             owner: self.owners[slot.index()],
         };
-        self.tell_eviction(slot, line, Cause::Replaced);
+        self.tell_eviction(slot, line, Cause::Replaced, now);
         match &mut self.victims {
             Some(victims) => {
                 if let Some(displaced) = victims.insert(victim) {
@@ -241,14 +249,14 @@ impl Cache {
         }
     }
 
-    fn hand_down(&self, slot: Slot, line: u64) -> bool {
-        self.hands_down
-            && self.policies.hand_down(&Eviction {
-                line,
-                slot,
-                state: *self.tags.state(slot),
-                cause: Cause::Replaced,
-            })
+    /// Flags with which a clean victim is sent down, if it is.
+    fn hand_down(&self, slot: Slot, line: u64) -> Option<u16> {
+        if !self.hands_down {
+            return None;
+        }
+        let eviction = self.eviction(slot, line, Cause::Replaced);
+        let decision = self.policies.decide_evict(&eviction);
+        decision.hand_down.then_some(decision.flags)
     }
 
     /// Sends down what a line that leaves holds for the level below.
@@ -260,16 +268,16 @@ impl Cache {
             ..
         } = victim.state;
         self.copy_back(victim.line, dirty, write_sequence, victim.owner, now);
-        if victim.hand_down && dirty == 0 && valid != 0 {
+        if let (Some(more_flags), 0, 1..) = (victim.hand_down, dirty, valid) {
             self.stats.handed_down += 1;
             let request = MemRequest {
                 kind: RequestKind::CopyBack,
-                flags: flags::CLEAN,
+                flags: flags::CLEAN | more_flags,
                 source: victim.owner,
                 write_sequence,
                 ..MemRequest::read(0, victim.line & !self.offset_mask, valid)
             };
-            self.send_cut(&request, |_| 0, now);
+            self.send_copy_back(&request, now);
         }
     }
 
@@ -289,8 +297,13 @@ impl Cache {
                 write_sequence,
                 ..MemRequest::read(0, line & !self.offset_mask, words)
             };
-            self.send_cut(&request, |_| 0, now);
+            self.send_copy_back(&request, now);
         }
+    }
+
+    /// Queues a copy-back.
+    pub(super) fn send_copy_back(&mut self, request: &MemRequest, now: Cycle) {
+        self.send_cut(request, |_| 0, now);
     }
 
     /// Queues a request for a line of this cache, cut for the level below; `id` gives each piece its
@@ -344,9 +357,22 @@ impl Cache {
         } = *accepted;
         let victims = self.victims.as_mut().expect("the line was seen there");
         let back = victims.take(access.line).expect("the line was seen there");
+        let displaced = self.tags.line(slot);
         self.evict(slot, now);
         self.occupy(slot, access.line, back.owner);
         *self.tags.state_mut(slot) = back.state;
+        if !self.policies.is_empty() {
+            let swap = Swap {
+                line: access.line,
+                slot,
+                state: back.state,
+                owner: back.owner,
+                displaced,
+                set: access.set,
+                global_set: self.site.global_set(access.line, access.set),
+            };
+            self.policies.on_swap(&swap, now);
+        }
         self.stats.victim_hits += 1;
         if plan.words == 0 {
             self.stats.count(request.kind, Outcome::Hit);
@@ -509,16 +535,16 @@ impl Cache {
         match effect {
             PassEffect::Nothing => {}
             PassEffect::Drop(slot) => self.drop_copy(slot, access.line, now),
-            PassEffect::Close(mshr) => self.close(mshr),
+            PassEffect::Close(mshr) => self.close(mshr, now),
         }
         for other in self.other_halves(access.line) {
             if let Some(slot) = self.tags.find(other) {
                 match self.tags.state(slot).mshr() {
-                    Some(mshr) => self.close(mshr),
+                    Some(mshr) => self.close(mshr, now),
                     None => self.drop_copy(slot, other, now),
                 }
             } else if let Some(mshr) = self.mshrs.find(other) {
-                self.close(mshr);
+                self.close(mshr, now);
             }
             if let Some(victims) = &mut self.victims {
                 victims.take(other);
@@ -534,20 +560,20 @@ impl Cache {
     fn drop_copy(&mut self, slot: Slot, line: u64, now: Cycle) {
         let state = *self.tags.state(slot);
         self.stats.write_evictions += 1;
-        self.tell_eviction(slot, line, Cause::Passed);
+        self.tell_eviction(slot, line, Cause::Passed, now);
         let owner = self.owners[slot.index()];
         self.copy_back(line, state.dirty, state.write_sequence, owner, now);
         self.tags.clear(slot);
     }
 
     /// Keeps the line of an MSHR from being installed and from being joined.
-    fn close(&mut self, mshr: Id) {
+    fn close(&mut self, mshr: Id, now: Cycle) {
         self.mshrs.close(mshr);
         let entry = self.mshrs.entry_mut(mshr);
         if let Some(slot) = entry.slot.take() {
             let line = entry.line;
             self.stats.write_evictions += 1;
-            self.tell_eviction(slot, line, Cause::Passed);
+            self.tell_eviction(slot, line, Cause::Passed, now);
             self.tags.clear(slot);
         }
     }

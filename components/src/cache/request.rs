@@ -18,19 +18,6 @@ pub(super) struct Access {
     pub(super) words: u32,
 }
 
-impl Access {
-    /// What policies hear of the request whose access this is.
-    #[inline]
-    pub(super) fn look_up(self, request: &MemRequest, slot: Option<Slot>) -> LookUp<'_> {
-        LookUp {
-            request,
-            line: self.line,
-            words: self.words,
-            slot,
-        }
-    }
-}
-
 /// What is to be done with a request whose resources are there.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
@@ -251,7 +238,7 @@ impl Cache {
         }
         let wanted = wanted & !entry.asked;
         if wanted != 0 {
-            self.queue_room(self.pieces(wanted))?;
+            self.queue_room(self.pieces(wanted), 0)?;
         }
         Ok(Action::Join(mshr, wanted))
     }
@@ -282,7 +269,7 @@ impl Cache {
             if !self.mshrs.can_join(mshr) {
                 return Err(Blocked::Merges);
             }
-            self.queue_room(down)?;
+            self.queue_room(down, 0)?;
             return Ok(Action::Through(Through::Join(mshr)));
         }
         if let Some(slot) = slot {
@@ -329,7 +316,7 @@ impl Cache {
             return Err(Blocked::LineBusy);
         }
         let copy_back = if dirty == 0 { 0 } else { self.pieces(dirty) };
-        self.queue_room(self.pieces(access.words) + copy_back)?;
+        self.queue_room(self.pieces(access.words), copy_back)?;
         // Reads too: a copy left in place could answer a later request first.
         Ok(match (entry, slot) {
             (Some(entry), _) => PassEffect::Close(entry),
@@ -425,6 +412,25 @@ impl Cache {
             .count() as u32
     }
 
+    /// What policies hear of a request.
+    #[inline]
+    pub(super) fn look_up<'a>(
+        &self,
+        request: &'a MemRequest,
+        access: Access,
+        slot: Option<Slot>,
+    ) -> LookUp<'a> {
+        let Access { line, set, words } = access;
+        LookUp {
+            request,
+            line,
+            words,
+            slot,
+            set,
+            global_set: self.site.global_set(line, set),
+        }
+    }
+
     /// What is fetched for a miss that lacks these words of a line that has others.
     #[inline]
     fn plan(
@@ -441,7 +447,9 @@ impl Cache {
                 decision: MissDecision::default(),
             };
         }
-        let decision = self.policies.decide_miss(&access.look_up(request, slot));
+        let decision = self
+            .policies
+            .decide_miss(&self.look_up(request, access, slot));
         Plan {
             words: wanted | self.sectors(decision.fetch & self.full) & !have,
             decision,
@@ -471,8 +479,11 @@ impl Cache {
         }
     }
 
-    fn queue_room(&self, requests: u32) -> Result<(), Blocked> {
-        if self.misses.len() + requests as usize <= self.spec.miss_queue_entries as usize {
+    /// Whether the miss queue has room for so many requests and for the pieces of a copy-back.
+    #[inline]
+    pub(super) fn queue_room(&self, requests: u32, copy_back: u32) -> Result<(), Blocked> {
+        let more = (requests + copy_back) as usize;
+        if self.misses.len() + more <= self.spec.miss_queue_entries as usize {
             Ok(())
         } else {
             Err(Blocked::MissQueue)
@@ -487,7 +498,7 @@ impl Cache {
         if self.cut && self.overtakes(access) {
             return Err(Blocked::LineBusy);
         }
-        self.queue_room(requests)
+        self.queue_room(requests, 0)
     }
 
     /// The way a new line would take, if the miss queue has room for its copy-back and `requests`
@@ -500,7 +511,7 @@ impl Cache {
         } else {
             self.pieces(dirty)
         };
-        self.queue_room(requests + copy_back)?;
+        self.queue_room(requests, copy_back)?;
         Ok(slot)
     }
 }

@@ -97,6 +97,9 @@ impl Cache {
         }
         if !self.policies.is_empty() {
             let mut event = Fill {
+                prefetched: false,
+                set,
+                global_set: self.site.global_set(entry.line, set),
                 line: entry.line,
                 words: came,
                 first: entry.came.words == 0
@@ -124,7 +127,7 @@ impl Cache {
                 event.slot = None;
             }
             self.take_place(mshr, entry, slot, now);
-            self.policies.on_fill(&event);
+            self.policies.on_fill(&event, now);
             return slot;
         }
         self.take_place(mshr, entry, slot, now);
@@ -256,7 +259,7 @@ impl Cache {
             came.filled_by
         };
         if !self.policies.is_empty() {
-            self.policies.on_response(request);
+            self.policies.on_response(request, now);
         }
         self.settle(now);
         request.kind.wants_response().then(|| MemResponse {

@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, SpecError};
+use warpweave_framework::{Id, Policy, SpecError};
 
-use super::policy::PolicySpec;
+use super::policy::CachePolicies;
 use super::replacement::Replacement;
 use super::set_index::SetHash;
 use super::tag_array::Geometry;
@@ -64,7 +64,13 @@ pub struct CacheSpec {
     /// Policies that decide about lines, see the list of policies; none of them may own the same
     /// decision.
     #[serde(default)]
-    pub policies: Vec<PolicySpec>,
+    pub policies: Vec<Policy<CachePolicies>>,
+    /// Caches whose published values the policies add up, such as the slices of a second level that
+    /// share a counter: ports `peers[0]` and so on, each for the port `published` of one of them.
+    /// Usually this cache is among them, so that all add up the same. A cache without peers hears what
+    /// its own policies publish.
+    #[serde(default)]
+    pub peers: u32,
     /// Which line of a full set leaves.
     pub replacement: Replacement,
     /// When a read miss takes its way. Source: on fill in the graph thesis, on miss in
@@ -418,6 +424,7 @@ impl CacheSpec {
             ("fill_latency_cycles", self.fill_latency_cycles, 0),
             ("responses_per_cycle", self.responses_per_cycle, 1),
             ("atomics.latency_cycles", self.atomic_latency_cycles(), 0),
+            ("peers", self.peers, 0),
             ("banks.count", self.banks.map_or(1, |b| b.count), 1),
             (
                 "banks.busy_cycles",

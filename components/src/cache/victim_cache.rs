@@ -12,8 +12,9 @@ use crate::memory::Source;
 #[derive(Clone, Debug)]
 pub struct VictimCache {
     tags: TagArray,
-    /// Per place: whether the line is sent down when it leaves, and who brought it in.
-    kept: Vec<(bool, Source)>,
+    /// Per place: flags with which the line is sent down when it leaves, if it is, and who brought it
+    /// in.
+    kept: Vec<(Option<u16>, Source)>,
 }
 
 /// A line with what was in it.
@@ -23,8 +24,8 @@ pub struct Victim {
     pub line: u64,
     /// What was in it; it is clean.
     pub state: LineState,
-    /// Whether it is sent down when it leaves.
-    pub hand_down: bool,
+    /// Flags with which it is sent down when it leaves, if it is.
+    pub hand_down: Option<u16>,
     /// Who brought it in.
     pub owner: Source,
 }
@@ -42,7 +43,7 @@ impl VictimCache {
         };
         Self {
             tags: TagArray::new(geometry, Replacement::Lru),
-            kept: vec![(false, Source::default()); lines as usize],
+            kept: vec![(None, Source::default()); lines as usize],
         }
     }
 
@@ -106,7 +107,7 @@ mod tests {
         Victim {
             line,
             state: LineState::default(),
-            hand_down: line == 256,
+            hand_down: (line == 256).then_some(4),
             owner: Source {
                 pc: line as u32,
                 ..Source::default()

@@ -3,31 +3,44 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, WithoutEffect};
 
-use super::{CachePolicy, Field, LookUp, MissDecision};
+use super::{CachePolicies, CachePolicy, Field, LookUp, MissDecision};
 use crate::memory::{check_line_bytes, full_line};
 
-/// Misses fetch aligned groups of this many bytes.
+/// Specification of [`FetchGranularity`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FetchGranularity {
+pub struct FetchGranularitySpec {
     /// Bytes of a group: a power of two from 4 to 128.
     pub bytes: u32,
 }
 
-impl FetchGranularity {
-    pub(super) fn build(&self, _lines: usize) -> Result<Box<dyn CachePolicy>, SpecError> {
-        check_line_bytes("bytes", self.bytes)?;
-        Ok(Box::new(self.clone()))
+/// Misses fetch aligned groups of sectors.
+pub struct FetchGranularity {
+    bytes: u32,
+}
+
+impl PolicyKind for FetchGranularity {
+    type Role = CachePolicies;
+    const NAME: &'static str = "FetchGranularity";
+    const SUMMARY: &'static str = "Misses fetch aligned groups of sectors";
+    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+        ron: "FetchGranularity(bytes: 4)",
+        like: "",
+    });
+    type Spec = FetchGranularitySpec;
+
+    fn build(
+        spec: FetchGranularitySpec,
+        _context: &PolicyContext<'_, CachePolicies>,
+    ) -> Result<Box<dyn CachePolicy>, SpecError> {
+        check_line_bytes("bytes", spec.bytes)?;
+        Ok(Box::new(Self { bytes: spec.bytes }))
     }
 }
 
 impl CachePolicy for FetchGranularity {
-    fn name(&self) -> &'static str {
-        "FetchGranularity"
-    }
-
     fn owns(&self) -> &'static [Field] {
         &[Field::Fetch]
     }
@@ -40,4 +53,7 @@ impl CachePolicy for FetchGranularity {
             }
         }
     }
+
+    /// There is none.
+    fn state(&mut self, _state: &mut State<'_>) {}
 }

@@ -7,14 +7,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{SpecError, State, Statistics};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics, WithoutEffect};
 
-use super::{CachePolicy, Cause, Eviction, Field, Fill, LookUp, MissDecision};
+use super::{
+    CachePolicies, CachePolicy, Cause, Eviction, Field, Fill, LookUp, MissDecision, Moment,
+};
 
-/// Lines of instructions without reuse are not kept.
+/// Specification of [`ReuseBypass`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ReuseBypass {
+pub struct ReuseBypassSpec {
     /// Counters; a power of two.
     pub entries: u32,
     /// Largest value of a counter; they start in the middle.
@@ -30,31 +32,43 @@ pub struct ReuseBypass {
 /// Most counters.
 const ENTRIES_MAX: u32 = 1 << 20;
 
-impl ReuseBypass {
-    pub(super) fn build(&self, lines: usize) -> Result<Box<dyn CachePolicy>, SpecError> {
-        let power = self.entries.is_power_of_two() && self.entries <= ENTRIES_MAX;
+/// Lines of instructions without reuse are not kept.
+pub struct ReuseBypass {
+    settings: ReuseBypassSpec,
+    learned: Learned,
+}
+
+impl PolicyKind for ReuseBypass {
+    type Role = CachePolicies;
+    const NAME: &'static str = "ReuseBypass";
+    const SUMMARY: &'static str =
+        "Lines missed by instructions whose lines left without being used again are not kept";
+    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+        ron: "ReuseBypass(entries: 1, counter_max: 1, threshold: 0, sample: 1, period_requests: 1000)",
+        like: "",
+    });
+    type Spec = ReuseBypassSpec;
+
+    fn build(
+        settings: ReuseBypassSpec,
+        context: &PolicyContext<'_, CachePolicies>,
+    ) -> Result<Box<dyn CachePolicy>, SpecError> {
+        let entries = settings.entries;
+        let power = entries.is_power_of_two() && entries <= ENTRIES_MAX;
         SpecError::require(power, "entries", || {
-            format!("{} is not a power of two up to {ENTRIES_MAX}", self.entries)
+            format!("{entries} is not a power of two up to {ENTRIES_MAX}")
         })?;
-        SpecError::in_range("counter_max", self.counter_max, 1..)?;
-        SpecError::in_range("sample", self.sample, 1..)?;
-        SpecError::in_range("period_requests", self.period_requests, 1..)?;
+        SpecError::in_range("counter_max", settings.counter_max, 1..)?;
+        SpecError::in_range("sample", settings.sample, 1..)?;
+        SpecError::in_range("period_requests", settings.period_requests, 1..)?;
         let learned = Learned {
-            counters: vec![self.counter_max / 2; self.entries as usize],
-            lines: vec![None; lines],
+            counters: vec![settings.counter_max / 2; entries as usize],
+            lines: vec![None; context.site.lines as usize],
             misses: 0,
             bypassed: 0,
         };
-        Ok(Box::new(Predictor {
-            settings: self.clone(),
-            learned,
-        }))
+        Ok(Box::new(Self { settings, learned }))
     }
-}
-
-struct Predictor {
-    settings: ReuseBypass,
-    learned: Learned,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -66,7 +80,7 @@ struct Learned {
     bypassed: u64,
 }
 
-impl Predictor {
+impl ReuseBypass {
     fn counter(&self, pc: u32) -> u32 {
         let hash = pc.wrapping_mul(0x9e37_79b1);
         let bits = self.settings.entries.trailing_zeros();
@@ -74,11 +88,7 @@ impl Predictor {
     }
 }
 
-impl CachePolicy for Predictor {
-    fn name(&self) -> &'static str {
-        "ReuseBypass"
-    }
-
+impl CachePolicy for ReuseBypass {
     fn owns(&self) -> &'static [Field] {
         &[Field::Insert]
     }
@@ -93,7 +103,7 @@ impl CachePolicy for Predictor {
         decision.insert = reused || sampled;
     }
 
-    fn on_access(&mut self, access: &LookUp<'_>, hit: bool) {
+    fn on_access(&mut self, access: &LookUp<'_>, hit: bool, _moment: &mut Moment<'_>) {
         if let (true, Some(slot)) = (hit, access.slot)
             && let Some(counter) = self.learned.lines[slot.index()].take()
         {
@@ -102,20 +112,20 @@ impl CachePolicy for Predictor {
         }
     }
 
-    fn on_miss(&mut self, miss: &LookUp<'_>, decision: MissDecision) {
+    fn on_miss(&mut self, miss: &LookUp<'_>, decision: MissDecision, _moment: &mut Moment<'_>) {
         if miss.slot.is_none() {
             self.learned.misses += 1;
             self.learned.bypassed += u64::from(!decision.insert);
         }
     }
 
-    fn on_fill(&mut self, fill: &Fill) {
+    fn on_fill(&mut self, fill: &Fill, _moment: &mut Moment<'_>) {
         if let (true, Some(slot)) = (fill.first, fill.slot) {
             self.learned.lines[slot.index()] = Some(self.counter(fill.source.pc));
         }
     }
 
-    fn on_evict(&mut self, eviction: &Eviction) {
+    fn on_evict(&mut self, eviction: &Eviction, _moment: &mut Moment<'_>) {
         let unused = self.learned.lines[eviction.slot.index()].take();
         if let (Some(counter), Cause::Replaced) = (unused, eviction.cause) {
             let counter = &mut self.learned.counters[counter as usize];
@@ -127,7 +137,7 @@ impl CachePolicy for Predictor {
         Some(self.settings.period_requests)
     }
 
-    fn on_period(&mut self) {
+    fn on_period(&mut self, _moment: &mut Moment<'_>) {
         let middle = self.settings.counter_max / 2;
         for counter in &mut self.learned.counters {
             *counter = match (*counter).cmp(&middle) {

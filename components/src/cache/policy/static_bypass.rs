@@ -2,32 +2,44 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, WithoutEffect};
 
-use super::{CachePolicy, Field, LookUp, MissDecision};
+use super::{CachePolicies, CachePolicy, Field, LookUp, MissDecision};
 
-/// Lines missed by these instructions are not kept.
+/// Specification of [`StaticBypass`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StaticBypass {
+pub struct StaticBypassSpec {
     /// Indices of instructions in their kernel's code.
     pub pcs: Vec<u32>,
 }
 
-impl StaticBypass {
-    #[expect(clippy::unnecessary_wraps, reason = "policies with knobs can refuse")]
-    pub(super) fn build(&self, _lines: usize) -> Result<Box<dyn CachePolicy>, SpecError> {
-        let mut policy = self.clone();
-        policy.pcs.sort_unstable();
-        Ok(Box::new(policy))
+/// Lines missed by the instructions listed are not kept.
+pub struct StaticBypass {
+    /// Sorted.
+    pcs: Vec<u32>,
+}
+
+impl PolicyKind for StaticBypass {
+    type Role = CachePolicies;
+    const NAME: &'static str = "StaticBypass";
+    const SUMMARY: &'static str = "Lines missed by the instructions listed are not kept";
+    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+        ron: "StaticBypass(pcs: [])",
+        like: "",
+    });
+    type Spec = StaticBypassSpec;
+
+    fn build(
+        mut spec: StaticBypassSpec,
+        _context: &PolicyContext<'_, CachePolicies>,
+    ) -> Result<Box<dyn CachePolicy>, SpecError> {
+        spec.pcs.sort_unstable();
+        Ok(Box::new(Self { pcs: spec.pcs }))
     }
 }
 
 impl CachePolicy for StaticBypass {
-    fn name(&self) -> &'static str {
-        "StaticBypass"
-    }
-
     fn owns(&self) -> &'static [Field] {
         &[Field::Insert]
     }
@@ -35,4 +47,7 @@ impl CachePolicy for StaticBypass {
     fn decide_miss(&self, miss: &LookUp<'_>, decision: &mut MissDecision) {
         decision.insert = self.pcs.binary_search(&miss.request.source.pc).is_err();
     }
+
+    /// There is none.
+    fn state(&mut self, _state: &mut State<'_>) {}
 }

@@ -30,6 +30,7 @@ pub(crate) fn l1() -> CacheSpec {
         banks: None,
         victim_cache: None,
         policies: Vec::new(),
+        peers: 0,
         write_allocate: None,
         replacement: Replacement::Lru,
         allocate: AllocatePolicy::OnMiss,

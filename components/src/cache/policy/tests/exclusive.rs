@@ -5,10 +5,21 @@ use super::*;
 /// Exclusion as a policy: hits leave, clean victims go down; lines below are not kept.
 struct Exclusive;
 
-impl CachePolicy for Exclusive {
-    fn name(&self) -> &'static str {
-        "Exclusive"
+impl PolicyKind for Exclusive {
+    type Role = CachePolicies;
+    const NAME: &'static str = "Exclusive";
+    const SUMMARY: &'static str = "Hits leave and clean victims go down";
+    type Spec = NoFields;
+    fn build(
+        _spec: NoFields,
+        _context: &PolicyContext<'_, CachePolicies>,
+    ) -> Result<Box<dyn CachePolicy>, SpecError> {
+        Ok(Box::new(Self))
     }
+}
+
+impl CachePolicy for Exclusive {
+    fn state(&mut self, _state: &mut State<'_>) {}
 
     fn owns(&self) -> &'static [Field] {
         &[
@@ -41,7 +52,8 @@ impl CachePolicy for Exclusive {
 }
 
 fn exclusive(spec: CacheSpec) -> Rig {
-    Rig::new(Cache::with_policies(spec, vec![Box::new(Exclusive)]).unwrap())
+    let policies = vec![Policy::plain::<Exclusive>()];
+    Rig::new(Cache::new(CacheSpec { policies, ..spec }).unwrap())
 }
 
 #[test]

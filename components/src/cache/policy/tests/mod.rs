@@ -3,12 +3,15 @@
 
 mod exclusive;
 
-use warpweave_framework::{Sink, Source as BenchSource, TestBench};
+use warpweave_framework::{
+    NoFields, Policy, PolicyContext, PolicyKind, Sink, Source as BenchSource, SpecError, State,
+    TestBench,
+};
 
 use super::super::tests::l1;
 use super::super::{AllocatePolicy, Cache, CacheSpec, PartialWrite, WritePolicy};
 use super::*;
-use crate::memory::{Level, MemResponse, RequestKind, flags};
+use crate::memory::{Level, MemRequest, MemResponse, RequestKind, flags};
 
 struct Rig {
     bench: TestBench,
@@ -59,14 +62,16 @@ impl Rig {
     }
 }
 
-fn with(policies: Vec<PolicySpec>) -> Rig {
+fn with(policies: Vec<Policy<CachePolicies>>) -> Rig {
     Rig::new(Cache::new(CacheSpec { policies, ..l1() }).unwrap())
 }
 
 #[test]
 fn lines_of_annotated_instructions_are_not_kept() {
     for allocate in [AllocatePolicy::OnMiss, AllocatePolicy::OnFill] {
-        let policies = vec![PolicySpec::StaticBypass(StaticBypass { pcs: vec![9, 4] })];
+        let policies = vec![Policy::of::<StaticBypass>(&StaticBypassSpec {
+            pcs: vec![9, 4],
+        })];
         let spec = CacheSpec {
             policies,
             allocate,
@@ -87,7 +92,7 @@ fn lines_of_annotated_instructions_are_not_kept() {
 
 #[test]
 fn a_stream_without_reuse_is_bypassed_and_the_loop_beside_it_kept() {
-    let reuse = ReuseBypass {
+    let reuse = ReuseBypassSpec {
         entries: 64,
         counter_max: 15,
         threshold: 4,
@@ -115,12 +120,14 @@ fn a_stream_without_reuse_is_bypassed_and_the_loop_beside_it_kept() {
         hits as f64 / reads as f64
     };
     assert!(run(Vec::new()) < 0.1);
-    assert!(run(vec![PolicySpec::ReuseBypass(reuse)]) > 0.8);
+    assert!(run(vec![Policy::of::<ReuseBypass>(&reuse)]) > 0.8);
 }
 
 #[test]
 fn misses_fetch_aligned_groups_of_sectors() {
-    let policies = vec![PolicySpec::FetchGranularity(FetchGranularity { bytes: 64 })];
+    let policies = vec![Policy::of::<FetchGranularity>(&FetchGranularitySpec {
+        bytes: 64,
+    })];
     let spec = CacheSpec {
         sector_bytes: Some(32),
         policies,
@@ -132,7 +139,7 @@ fn misses_fetch_aligned_groups_of_sectors() {
 
 #[test]
 fn two_owners_of_a_decision_are_refused_by_name() {
-    let bypass = || PolicySpec::StaticBypass(StaticBypass { pcs: vec![] });
+    let bypass = || Policy::of::<StaticBypass>(&StaticBypassSpec { pcs: vec![] });
     let spec = CacheSpec {
         policies: vec![bypass(), bypass()],
         ..l1()
@@ -140,7 +147,7 @@ fn two_owners_of_a_decision_are_refused_by_name() {
     let error = Cache::new(spec).err().expect("two owners");
     assert_eq!(error.field, "policies[1]");
     assert!(error.message.contains("Insert"), "{}", error.message);
-    let fetch = |bytes| PolicySpec::FetchGranularity(FetchGranularity { bytes });
+    let fetch = |bytes| Policy::of::<FetchGranularity>(&FetchGranularitySpec { bytes });
     let spec = |bytes| CacheSpec {
         policies: vec![bypass(), fetch(bytes)],
         ..l1()

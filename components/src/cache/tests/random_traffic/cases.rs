@@ -2,7 +2,12 @@
 
 use proptest::prelude::*;
 
-use crate::cache::policy::{FetchGranularity, PolicySpec, ReuseBypass, StaticBypass};
+use warpweave_framework::Policy;
+
+use crate::cache::policy::{
+    CachePolicies, FetchGranularity, FetchGranularitySpec, ReuseBypass, ReuseBypassSpec,
+    StaticBypass, StaticBypassSpec,
+};
 use crate::cache::tests::l1;
 use crate::cache::*;
 
@@ -144,8 +149,10 @@ impl Features {
             }
         }
         spec.policies = match self.policy {
-            1 => vec![PolicySpec::StaticBypass(StaticBypass { pcs: vec![1, 2] })],
-            2 => vec![PolicySpec::ReuseBypass(ReuseBypass {
+            1 => vec![Policy::of::<StaticBypass>(&StaticBypassSpec {
+                pcs: vec![1, 2],
+            })],
+            2 => vec![Policy::of::<ReuseBypass>(&ReuseBypassSpec {
                 entries: 4,
                 counter_max: 3,
                 threshold: 2,
@@ -153,8 +160,8 @@ impl Features {
                 period_requests: 20,
             })],
             3 => vec![
-                PolicySpec::FetchGranularity(FetchGranularity { bytes: 16 }),
-                PolicySpec::StaticBypass(StaticBypass { pcs: vec![2] }),
+                Policy::of::<FetchGranularity>(&FetchGranularitySpec { bytes: 16 }),
+                Policy::of::<StaticBypass>(&StaticBypassSpec { pcs: vec![2] }),
             ],
             _ => Vec::new(),
         };
@@ -170,7 +177,7 @@ pub(super) fn keeps_no_dirty_lines(spec: &CacheSpec) -> bool {
 pub(super) fn is_flushed(spec: &CacheSpec) -> bool {
     let in_turn = matches!(spec.replacement, Replacement::Lru | Replacement::Fifo)
         && spec.set_hash == SetHash::Modulo;
-    let bypasses = |p: &PolicySpec| matches!(p, PolicySpec::ReuseBypass(_));
+    let bypasses = |p: &Policy<CachePolicies>| p.name() == "ReuseBypass";
     keeps_no_dirty_lines(spec) || in_turn && !spec.policies.iter().any(bypasses)
 }
 

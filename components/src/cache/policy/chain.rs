@@ -1,0 +1,200 @@
+//! The chain of a cache's policies.
+
+use warpweave_framework::{Cycle, SpecError, State, Statistics};
+
+use super::decisions::FIELDS;
+use super::moment::{Outbox, PUBLISHERS_MAX, PublishedValues};
+use super::{
+    CachePolicy, EvictDecision, Eviction, Field, Fill, FillDecision, LookUp, MissDecision, Moment,
+    ResponseDecision, Swap,
+};
+use crate::memory::MemRequest;
+
+/// The policies of one cache, in order.
+#[derive(Default)]
+pub(in crate::cache) struct PolicyChain {
+    policies: Vec<Box<dyn CachePolicy>>,
+    owners: [Option<usize>; FIELDS],
+    accesses: u64,
+    pub(in crate::cache) outbox: Outbox,
+    /// Sums of what is published that the policies know.
+    heard: [i64; PUBLISHERS_MAX],
+}
+
+impl PolicyChain {
+    /// A chain of these policies with the names they have in messages.
+    pub(in crate::cache) fn of(
+        policies: Vec<Box<dyn CachePolicy>>,
+        names: &[&str],
+    ) -> Result<Self, SpecError> {
+        let mut owners = [None::<usize>; FIELDS];
+        for (i, policy) in policies.iter().enumerate() {
+            for &field in policy.owns() {
+                let owner = &mut owners[field as usize];
+                if let Some(other) = *owner {
+                    let why = format!(
+                        "{} and {} both decide {field:?}; one of them must go",
+                        names[other], names[i]
+                    );
+                    return Err(SpecError::at(format!("policies[{i}]"), why));
+                }
+                *owner = Some(i);
+            }
+        }
+        Ok(Self {
+            policies,
+            owners,
+            ..Self::default()
+        })
+    }
+
+    #[inline]
+    pub(in crate::cache) fn is_empty(&self) -> bool {
+        self.policies.is_empty()
+    }
+
+    /// Whether clean victims may be sent down.
+    pub(in crate::cache) fn hands_down(&self) -> bool {
+        self.owners[Field::HandDown as usize].is_some()
+    }
+
+    fn owner(&self, field: Field) -> Option<&dyn CachePolicy> {
+        Some(&*self.policies[self.owners[field as usize]?])
+    }
+
+    pub(in crate::cache) fn decide_miss(&self, miss: &LookUp<'_>) -> MissDecision {
+        let mut decision = MissDecision::default();
+        let ask = |field| {
+            let mut own = MissDecision::default();
+            self.owner(field).map(|policy| {
+                policy.decide_miss(miss, &mut own);
+                own
+            })
+        };
+        if let Some(own) = ask(Field::Insert) {
+            decision.insert = own.insert;
+        }
+        if let Some(own) = ask(Field::Fetch) {
+            decision.fetch = own.fetch;
+        }
+        if let Some(own) = ask(Field::RequestFlags) {
+            decision.flags = own.flags;
+        }
+        decision
+    }
+
+    pub(in crate::cache) fn keeps(&self, fill: &Fill) -> bool {
+        let mut decision = FillDecision::default();
+        if let Some(policy) = self.owner(Field::Keep) {
+            policy.decide_fill(fill, &mut decision);
+        }
+        decision.keep
+    }
+
+    pub(in crate::cache) fn decide_evict(&self, eviction: &Eviction) -> EvictDecision {
+        let mut decision = EvictDecision::default();
+        if let Some(policy) = self.owner(Field::HandDown) {
+            policy.decide_evict(eviction, &mut decision);
+        }
+        decision
+    }
+
+    pub(in crate::cache) fn decide_response(&self, hit: &LookUp<'_>) -> ResponseDecision {
+        let ask = |field| {
+            let mut own = ResponseDecision::default();
+            if let Some(policy) = self.owner(field) {
+                policy.decide_response(hit, &mut own);
+            }
+            own
+        };
+        ResponseDecision {
+            drop: ask(Field::Drop).drop,
+            flags: ask(Field::ResponseFlags).flags,
+        }
+    }
+
+    /// Tells every policy something.
+    fn tell(&mut self, now: Cycle, tell: impl Fn(&mut dyn CachePolicy, &mut Moment<'_>)) {
+        for (number, policy) in self.policies.iter_mut().enumerate() {
+            tell(&mut **policy, &mut self.outbox.moment_of(number, now));
+        }
+    }
+
+    pub(in crate::cache) fn on_access(&mut self, access: &LookUp<'_>, hit: bool, now: Cycle) {
+        self.accesses += 1;
+        let accesses = self.accesses;
+        self.tell(now, |policy, moment| {
+            policy.on_access(access, hit, moment);
+            if policy.period().is_some_and(|p| accesses.is_multiple_of(p)) {
+                policy.on_period(moment);
+            }
+        });
+    }
+
+    pub(in crate::cache) fn on_miss(&mut self, miss: &LookUp<'_>, did: MissDecision, now: Cycle) {
+        self.tell(now, |policy, moment| policy.on_miss(miss, did, moment));
+    }
+
+    pub(in crate::cache) fn on_pass(&mut self, pass: &LookUp<'_>, now: Cycle) {
+        self.tell(now, |policy, moment| policy.on_pass(pass, moment));
+    }
+
+    pub(in crate::cache) fn on_ignored(&mut self, copy_back: &LookUp<'_>, now: Cycle) {
+        self.tell(now, |policy, moment| policy.on_ignored(copy_back, moment));
+    }
+
+    pub(in crate::cache) fn on_fill(&mut self, fill: &Fill, now: Cycle) {
+        self.tell(now, |policy, moment| policy.on_fill(fill, moment));
+    }
+
+    pub(in crate::cache) fn on_evict(&mut self, eviction: &Eviction, now: Cycle) {
+        self.tell(now, |policy, moment| policy.on_evict(eviction, moment));
+    }
+
+    pub(in crate::cache) fn on_swap(&mut self, swap: &Swap, now: Cycle) {
+        self.tell(now, |policy, moment| policy.on_swap(swap, moment));
+    }
+
+    pub(in crate::cache) fn on_response(&mut self, request: &MemRequest, now: Cycle) {
+        self.tell(now, |policy, moment| policy.on_response(request, moment));
+    }
+
+    /// Tells each policy what its like in the caches around publish together, where that is new.
+    pub(in crate::cache) fn hear(&mut self, sums: PublishedValues) {
+        let policies = self.policies.iter_mut().zip(&mut self.heard);
+        for ((policy, heard), sum) in policies.zip(sums.0) {
+            if *heard != sum {
+                *heard = sum;
+                policy.on_published(sum);
+            }
+        }
+    }
+
+    pub(in crate::cache) fn state(&mut self, state: &mut State<'_>) {
+        if self.is_empty() {
+            return;
+        }
+        state.field("accesses", &mut self.accesses);
+        state.field("heard", &mut self.heard);
+        state.field("published", &mut self.outbox.published);
+        state.field("events", &mut self.outbox.events);
+        state.field("events_dropped", &mut self.outbox.events_dropped);
+        state.field("copy_backs_dropped", &mut self.outbox.copy_backs_dropped);
+        for (i, policy) in self.policies.iter_mut().enumerate() {
+            state.part(&i.to_string(), |state| policy.state(state));
+        }
+    }
+
+    pub(in crate::cache) fn statistics(&self, statistics: &mut Statistics<'_>) {
+        if self.is_empty() {
+            return;
+        }
+        let meaning = "events for the compute unit that found no room";
+        let dropped = self.outbox.events_dropped;
+        statistics.counter("events_dropped", "events", meaning, dropped);
+        let meaning = "lines that a policy wanted to send down and that could not leave";
+        let dropped = self.outbox.copy_backs_dropped;
+        statistics.counter("policy_copy_backs_dropped", "lines", meaning, dropped);
+        self.policies.iter().for_each(|p| p.statistics(statistics));
+    }
+}
