@@ -15,10 +15,10 @@ use crate::memory::{MemRequest, MemResponse, RequestKind, Source, flags};
 
 /// A request that was accepted.
 #[derive(Clone, Copy, Debug)]
-struct Accepted<'a> {
-    request: &'a MemRequest,
-    access: Access,
-    now: Cycle,
+pub(super) struct Accepted<'a> {
+    pub(super) request: &'a MemRequest,
+    pub(super) access: Access,
+    pub(super) now: Cycle,
 }
 
 /// How a request joins an MSHR.
@@ -60,7 +60,7 @@ impl Cache {
         if self.spec.banks.is_some() {
             self.occupy_bank(access.set, now);
         }
-        if !self.policies.is_empty() {
+        if self.is_watched {
             self.tell_access(accepted, action);
         }
         match action {
@@ -73,6 +73,10 @@ impl Cache {
                 self.stats.count(kind, Outcome::Miss);
                 self.evict(slot, now);
                 self.occupy(slot, access.line, request.source);
+                if self.is_watched {
+                    let store = self.look_up(request, access, Some(slot));
+                    self.policies.on_new_line(&store, now);
+                }
                 self.answer_hit(accepted, slot, 0);
             }
             Action::Join(mshr, wanted) => {
@@ -124,12 +128,21 @@ impl Cache {
         }
         let hit = matches!(action, Action::Hit(_));
         self.policies.on_access(&event, hit, now);
+        let prefetches = !self.prefetches.is_empty();
+        if prefetches {
+            self.use_prefetched(slot, line);
+            self.prefetches.on_access(&self.site, &event, hit, now);
+        }
         if let Action::Fetch(_, plan)
         | Action::FetchRest(_, plan)
         | Action::Through(Through::Fetch(_, plan)) = action
         {
             self.stats.bypassed += u64::from(slot.is_none() && !plan.decision.insert);
             self.policies.on_miss(&event, plan.decision, now);
+            if prefetches {
+                self.prefetches
+                    .on_miss(&self.site, &event, plan.decision, now);
+            }
         }
     }
 
@@ -195,9 +208,10 @@ impl Cache {
     }
 
     fn tell_eviction(&mut self, slot: Slot, line: u64, cause: Cause, now: Cycle) {
-        if !self.policies.is_empty() {
+        if self.is_watched {
             let eviction = self.eviction(slot, line, cause);
             self.policies.on_evict(&eviction, now);
+            self.prefetches.on_evict(&self.site, &eviction, now);
         }
     }
 
@@ -303,7 +317,11 @@ impl Cache {
 
     /// Queues a copy-back.
     pub(super) fn send_copy_back(&mut self, request: &MemRequest, now: Cycle) {
+        let first = self.misses.len();
         self.send_cut(request, |_| 0, now);
+        if let Some(buffer) = &mut self.copy_backs {
+            buffer.enter(first, self.misses.len());
+        }
     }
 
     /// Queues a request for a line of this cache, cut for the level below; `id` gives each piece its
@@ -341,7 +359,7 @@ impl Cache {
     }
 
     /// Gives a place, if there is one, to the line of a request.
-    fn reserve(&mut self, slot: Option<Slot>, accepted: &Accepted<'_>) {
+    pub(super) fn reserve(&mut self, slot: Option<Slot>, accepted: &Accepted<'_>) {
         if let Some(slot) = slot {
             self.evict(slot, accepted.now);
             self.occupy(slot, accepted.access.line, accepted.request.source);
@@ -385,7 +403,7 @@ impl Cache {
     }
 
     /// Opens an MSHR for the line. Its answers leave no earlier than a hit accepted now would.
-    fn open(&mut self, accepted: &Accepted<'_>, slot: Option<Slot>, plan: Plan) -> Id {
+    pub(super) fn open(&mut self, accepted: &Accepted<'_>, slot: Option<Slot>, plan: Plan) -> Id {
         let Accepted {
             request,
             access,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Id, Policy, SpecError};
 
 use super::policy::CachePolicies;
+use super::prefetcher::{PrefetchSpec, Prefetching};
 use super::replacement::Replacement;
 use super::set_index::SetHash;
 use super::tag_array::Geometry;
@@ -71,6 +72,12 @@ pub struct CacheSpec {
     /// its own policies publish.
     #[serde(default)]
     pub peers: u32,
+    /// Prefetchers, see the list of them.
+    #[serde(default)]
+    pub prefetchers: Vec<Policy<Prefetching>>,
+    /// What the prefetchers may use together.
+    #[serde(default)]
+    pub prefetch: PrefetchSpec,
     /// Which line of a full set leaves.
     pub replacement: Replacement,
     /// When a read miss takes its way. Source: on fill in the graph thesis, on miss in
@@ -95,6 +102,11 @@ pub struct CacheSpec {
     /// Requests waiting to be sent down, at least 2 (a copy-back and the miss that caused it; 3 with
     /// `WriteThrough` that allocates), times the pieces that a line is cut into for the level below.
     pub miss_queue_entries: u32,
+    /// Lines that wait to be copied back, in entries of their own beside the miss queue; a fill that
+    /// would displace one more waits. If absent they take entries of the miss queue, and fills never
+    /// wait. Source: 8 per first-level cache, own choice for exclusive hierarchies.
+    #[serde(default)]
+    pub copy_back_entries: Option<u32>,
     /// Cycles from a request being readable to its hit being answered.
     pub hit_latency_cycles: u32,
     /// Cycles from a request being readable to its miss being sent down.
@@ -425,6 +437,11 @@ impl CacheSpec {
             ("responses_per_cycle", self.responses_per_cycle, 1),
             ("atomics.latency_cycles", self.atomic_latency_cycles(), 0),
             ("peers", self.peers, 0),
+            ("copy_back_entries", self.copy_back_entries.unwrap_or(1), 1),
+            ("prefetch.queue_entries", self.prefetch.queue_entries, 0),
+            ("prefetch.outstanding_max", self.prefetch.outstanding_max, 0),
+            ("prefetch.mshrs_left", self.prefetch.mshrs_left, 0),
+            ("prefetch.per_cycle", self.prefetch.per_cycle, 0),
             ("banks.count", self.banks.map_or(1, |b| b.count), 1),
             (
                 "banks.busy_cycles",

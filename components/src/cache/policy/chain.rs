@@ -143,6 +143,10 @@ impl PolicyChain {
         self.tell(now, |policy, moment| policy.on_ignored(copy_back, moment));
     }
 
+    pub(in crate::cache) fn on_new_line(&mut self, store: &LookUp<'_>, now: Cycle) {
+        self.tell(now, |policy, moment| policy.on_new_line(store, moment));
+    }
+
     pub(in crate::cache) fn on_fill(&mut self, fill: &Fill, now: Cycle) {
         self.tell(now, |policy, moment| policy.on_fill(fill, moment));
     }
