@@ -80,9 +80,6 @@ impl Cache {
         if self.down.response.peek(ctx).is_some() {
             return true;
         }
-        if !self.prefetches.is_empty() && self.prefetch_is_due(ctx, now) {
-            return true;
-        }
         if let Some(buffer) = &self.copy_backs
             && (buffer.has_room() && !buffer.leaving.is_empty()
                 || buffer
@@ -98,10 +95,9 @@ impl Cache {
         }
         match self.up.request.peek(ctx) {
             Some(_) if accepted || invalidated => true,
-            // What was sent or answered after the look-up may have made room, or have left another
-            // reason to wait.
+            // What happened after the look-up may have made room, or have left another reason to wait.
             Some(request) if moved && !pending => self.access(request).is_some_and(|access| {
-                self.decide(request, access, now).err() != self.stats.blocked.reason()
+                self.decide(request, access, now + 1).err() != self.stats.blocked.reason()
             }),
             _ => false,
         }

@@ -260,7 +260,8 @@ pub struct Cache {
     copy_backs: Option<CopyBackBuffer>,
     /// What came from below and is not fully answered, in order of arrival.
     returns: VecDeque<Return>,
-    /// Messages sent and waiters answered so far: tells whether an evaluation made room.
+    /// What happened so far after the look-up of a cycle that may make room, or leave a blocked request
+    /// another reason to wait: messages sent, waiters answered, prefetches, wishes of policies.
     moves: u64,
     stats: CacheStats,
     up: MemSlave,
@@ -441,29 +442,34 @@ impl Component for Cache {
         self.take_return(ctx, now);
         let most = self.spec.banks.map_or(1, |banks| banks.requests_per_cycle);
         let accepted = (0..most).all(|_| self.accept(ctx, now));
-        let prefetch = if self.prefetches.is_empty() {
-            None
-        } else {
-            self.prefetch(ctx, now)
-        };
         let moves = self.moves;
+        let prefetches = !self.prefetches.is_empty();
+        if prefetches {
+            self.prefetch(ctx, now);
+        }
         // Answering first: the last answer of a line that was not installed may cause a copy-back.
         let up = self.respond(ctx, now);
         if !self.policies.is_empty() {
             self.send_policies_copy_backs(now);
         }
         let down = self.send_down(ctx, now);
-        let moved = moves != self.moves;
         let invalidated = self.invalidate(ctx);
         if !self.policies.is_empty() {
             self.publish_and_tell(ctx);
         }
+        let moved = moves != self.moves;
         if self.has_work(ctx, accepted, invalidated, moved, now) {
             return Next::Busy;
         }
-        let turns = [down, up, self.bank_turn(ctx), prefetch];
+        let ahead = if prefetches {
+            self.next_prefetch(ctx, now)
+        } else {
+            None
+        };
+        let turns = [down, up, self.bank_turn(ctx), ahead];
         match turns.into_iter().flatten().min() {
             Some(cycle) => Next::Until(cycle),
+            None if !self.policies.outbox.events.is_empty() => Next::Credit,
             None if self.is_drained() => Next::Idle,
             None if self.misses.is_empty() && self.hits.is_empty() && self.returns.is_empty() => {
                 Next::Message

@@ -24,33 +24,37 @@ enum Turn {
 }
 
 impl Cache {
-    /// Fetches what is wanted, as far as the budget and the resources allow. Returns when to try
-    /// again, if time decides.
-    pub(super) fn prefetch(&mut self, ctx: &Context<'_>, now: Cycle) -> Option<Cycle> {
-        if self.command_pending(ctx) {
-            return None;
-        }
-        let mut left = self.prefetches.per_cycle();
-        while left > 0 {
-            match self.prefetch_turn(now)? {
+    /// Fetches what is wanted, as far as the budget and the resources allow.
+    pub(super) fn prefetch(&mut self, ctx: &Context<'_>, now: Cycle) {
+        let mut left = if self.command_pending(ctx) {
+            0
+        } else {
+            self.prefetches.per_cycle()
+        };
+        while left > 0
+            && let Some(turn) = self.prefetch_turn(now)
+        {
+            match turn {
                 Turn::Skip => self.prefetches.skip(),
                 Turn::Fetch(access, place) => {
                     self.fetch_ahead(access, place, now);
                     left -= 1;
                 }
-                Turn::Wait => return None,
-                Turn::Until(cycle) => return Some(cycle),
+                Turn::Wait | Turn::Until(_) => return,
             }
         }
-        None
     }
 
-    /// Whether the line wanted first would not wait.
-    pub(super) fn prefetch_is_due(&self, ctx: &Context<'_>, now: Cycle) -> bool {
-        let due = |turn| matches!(turn, Turn::Fetch(..) | Turn::Skip);
-        self.prefetches.per_cycle() > 0
-            && !self.command_pending(ctx)
-            && self.prefetch_turn(now).is_some_and(due)
+    /// When the line wanted first can be fetched or skipped, if nothing in flight decides.
+    pub(super) fn next_prefetch(&self, ctx: &Context<'_>, now: Cycle) -> Option<Cycle> {
+        if self.prefetches.per_cycle() == 0 || self.command_pending(ctx) {
+            return None;
+        }
+        match self.prefetch_turn(now)? {
+            Turn::Skip | Turn::Fetch(..) => Some(now + 1),
+            Turn::Until(cycle) => Some(cycle.max(now + 1)),
+            Turn::Wait => None,
+        }
     }
 
     fn prefetch_turn(&self, now: Cycle) -> Option<Turn> {
@@ -101,6 +105,7 @@ impl Cache {
             access,
             now,
         };
+        self.moves += 1;
         self.occupy_bank(access.set, now);
         self.reserve(place, &accepted);
         let plan = Plan {

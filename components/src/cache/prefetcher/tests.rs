@@ -9,7 +9,7 @@ use warpweave_framework::{
 use super::*;
 use crate::building_blocks::{EchoMemory, EchoMemorySpec};
 use crate::cache::tests::l1;
-use crate::cache::{Cache, CacheSpec};
+use crate::cache::{AllocatePolicy, Cache, CacheSpec};
 use crate::interleave::Interleave;
 use crate::memory::{MemRequest, MemResponse, RequestKind};
 
@@ -78,7 +78,12 @@ fn a_stream_misses_once_for_a_line_and_those_fetched_after_it() {
 
 #[test]
 fn a_request_that_comes_too_early_joins_the_prefetch() {
-    let run = reads(next_line(1), &stream(8));
+    let spec = CacheSpec {
+        allocate: AllocatePolicy::OnFill,
+        mshr_entries: 16,
+        ..next_line(1)
+    };
+    let run = reads(spec, &stream(8));
     assert_eq!(run.count("prefetches_late"), 6);
     assert_eq!(run.count("prefetches_useful"), 0);
     assert_eq!(run.count("hits_reserved"), 6);
