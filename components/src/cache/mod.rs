@@ -10,7 +10,7 @@
 //!                                    down.request    down.response
 //! ```
 //!
-//! `request.rs` decides about a request, `perform.rs` carries that out, `returns.rs` deals with what
+//! `request.rs` decides about a request, `perform.rs` carries that out, `send.rs` sends down, `returns.rs` deals with what
 //! comes from below, and `control.rs` with invalidations, `policy_wishes.rs` with what
 //! policies ask for, `prefetch.rs` with what prefetchers want. `tag_array.rs` (with `set_index.rs` and
 //! `replacement/`), `mshr_file.rs`, `pass_table.rs` and `victim_cache.rs` and `copy_back_buffer.rs` are plain data with tests of
@@ -173,6 +173,7 @@ pub mod prefetcher;
 pub mod replacement;
 mod request;
 mod returns;
+mod send;
 mod set_index;
 mod spec;
 mod statistics;
@@ -371,25 +372,6 @@ impl Cache {
             peers: (0..spec.peers).map(|_| Observed::new()).collect(),
             spec,
         }
-    }
-
-    /// Sends the oldest request down whose time has come. Returns when to try again, if time
-    /// decides.
-    fn send_down(&mut self, ctx: &mut Context<'_>, now: Cycle) -> Option<Cycle> {
-        let &(turn, request) = self.misses.front()?;
-        if turn > now {
-            return Some(turn);
-        }
-        if self.down.request.try_send(ctx, request).is_err() {
-            return None;
-        }
-        self.misses.pop_front();
-        if let Some(buffer) = &mut self.copy_backs {
-            buffer.sent_one();
-        }
-        self.moves += 1;
-        let &(turn, _) = self.misses.front()?;
-        Some(turn.max(now + 1))
     }
 }
 
