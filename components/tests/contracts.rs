@@ -2,8 +2,8 @@
 //! the library: mixed traffic, gaps, stalls at every port, an unordered memory below.
 
 use warpweave_components::cache::{
-    AllocatePolicy, AtomicPolicy, Cache, CacheLevel, CacheSpec, PartialWrite, Replacement, SetHash,
-    WritePolicy,
+    AllocatePolicy, AtomicPolicy, Cache, CacheLevel, CacheSpec, PartialWrite, PrefetchSpec,
+    Replacement, SetHash, WritePolicy,
 };
 use warpweave_components::checkers::surround_with_memory;
 use warpweave_components::clock_crossing::{ClockCrossing, ClockCrossingSpec};
@@ -108,6 +108,9 @@ fn cache(level: CacheLevel, write: WritePolicy, atomics: AtomicPolicy) -> CacheS
         victim_cache: None,
         policies: Vec::new(),
         peers: 0,
+        prefetchers: Vec::new(),
+        prefetch: PrefetchSpec::default(),
+        copy_back_entries: None,
         replacement: Replacement::Lru,
         allocate: AllocatePolicy::OnMiss,
         write,

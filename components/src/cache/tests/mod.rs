@@ -1,8 +1,9 @@
 //! The cache on a test bench, between a scripted requester and a scripted level below: exact cycles
-//! of [`reads`] and [`writes`], of the optional [`features`] and of [`partial_lines`]; what is
+//! of [`reads`] and [`writes`], of the optional [`features`] and of [`partial_lines`], of [`copy_backs`]; what is
 //! refused ([`refusals`]); and [`random_traffic`] in front of a memory that answers late and out of
 //! order.
 
+mod copy_backs;
 mod features;
 mod partial_lines;
 mod random_traffic;
@@ -31,6 +32,9 @@ pub(crate) fn l1() -> CacheSpec {
         victim_cache: None,
         policies: Vec::new(),
         peers: 0,
+        prefetchers: Vec::new(),
+        prefetch: PrefetchSpec::default(),
+        copy_back_entries: None,
         write_allocate: None,
         replacement: Replacement::Lru,
         allocate: AllocatePolicy::OnMiss,

@@ -8,6 +8,7 @@ use crate::cache::policy::{
     CachePolicies, FetchGranularity, FetchGranularitySpec, ReuseBypass, ReuseBypassSpec,
     StaticBypass, StaticBypassSpec,
 };
+use crate::cache::prefetcher::{NextLine, NextLineSpec};
 use crate::cache::tests::l1;
 use crate::cache::*;
 
@@ -62,6 +63,10 @@ struct Features {
     policy: u32,
     write_allocate: Option<bool>,
     replacement: Replacement,
+    copy_back_entries: Option<u32>,
+    /// Lines fetched after one that misses, none for no prefetcher.
+    degree: Option<u32>,
+    prefetch: PrefetchSpec,
 }
 
 fn features() -> impl Strategy<Value = Features> {
@@ -93,6 +98,13 @@ fn features() -> impl Strategy<Value = Features> {
         1 => Just(Replacement::Lfu),
     ];
     let switches = (any::<bool>(), 0u32..6, any::<Option<bool>>());
+    let prefetch = (0u32..4, 0u32..4, 0u32..3, 1u32..3).prop_map(|p| PrefetchSpec {
+        queue_entries: p.0,
+        outstanding_max: p.1,
+        mshrs_left: p.2,
+        per_cycle: p.3,
+    });
+    let ahead = (prop::option::of(0u32..4), prefetch);
     (
         hash,
         bytes(),
@@ -101,9 +113,21 @@ fn features() -> impl Strategy<Value = Features> {
         victims,
         replacement,
         switches,
+        prop::option::of(1u32..3),
+        ahead,
     )
         .prop_map(
-            |(hash, sector_bytes, below_line_bytes, banks, victim_cache, replacement, switches)| {
+            |(
+                hash,
+                sector_bytes,
+                below_line_bytes,
+                banks,
+                victim_cache,
+                replacement,
+                switches,
+                copy_back_entries,
+                (degree, prefetch),
+            )| {
                 Features {
                     hash,
                     halves: switches.0,
@@ -114,6 +138,9 @@ fn features() -> impl Strategy<Value = Features> {
                     policy: switches.1,
                     write_allocate: switches.2,
                     replacement,
+                    copy_back_entries,
+                    degree,
+                    prefetch,
                 }
             },
         )
@@ -125,6 +152,11 @@ impl Features {
         spec.sector_bytes = self.sector_bytes;
         spec.below_line_bytes = self.below_line_bytes;
         spec.banks = self.banks;
+        spec.copy_back_entries = self.copy_back_entries;
+        spec.prefetch = self.prefetch;
+        if let Some(degree) = self.degree {
+            spec.prefetchers = vec![Policy::of::<NextLine>(&NextLineSpec { degree })];
+        }
         let evicts = spec.write == WritePolicy::WriteEvict;
         if !(evicts && self.write_allocate == Some(true)) {
             spec.write_allocate = self.write_allocate;
@@ -178,6 +210,8 @@ pub(super) fn is_flushed(spec: &CacheSpec) -> bool {
     let in_turn = matches!(spec.replacement, Replacement::Lru | Replacement::Fifo)
         && spec.set_hash == SetHash::Modulo;
     let bypasses = |p: &Policy<CachePolicies>| p.name() == "ReuseBypass";
+    // Lines that were fetched ahead are not displaced in the order of the requests.
+    let in_turn = in_turn && spec.prefetchers.is_empty();
     keeps_no_dirty_lines(spec) || in_turn && !spec.policies.iter().any(bypasses)
 }
 
