@@ -178,9 +178,14 @@ impl Outside {
 
     /// Runs the crate's program in its folder.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+        self.run_in(&self.folder, arguments)
+    }
+
+    /// Runs the crate's program in another folder.
+    pub(crate) fn run_in(&self, folder: &Path, arguments: &[&str]) -> Ended {
         let output = Command::new(self.target.join("debug").join(self.name))
             .args(arguments)
-            .current_dir(&self.folder)
+            .current_dir(folder)
             .env_remove("WARPWEAVE_LOG")
             .env("NO_COLOR", "1")
             .stdin(Stdio::null())

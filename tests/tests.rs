@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod cli;
+mod conform;
 mod deadlock;
 mod determinism;
 mod docs;
@@ -14,6 +15,7 @@ mod harness;
 mod mutations;
 mod new;
 mod recordings;
+mod third_party;
 mod workloads;
 
 /// The component that `warpweave new` writes, with its tests.

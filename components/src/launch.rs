@@ -10,13 +10,31 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports};
 
-/// A kernel to be run: number of the launch in the program trace, and its stream.
+/// A kernel to be run: number of the launch in the program trace, its stream, and what whoever
+/// launches it wants of its order and placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelLaunch {
     /// Number of the launch in the program trace.
     pub kernel: u32,
     /// Stream (software queue): kernels of one stream run one after the other.
     pub stream: u32,
+    /// Larger is more urgent, for kernel orders and placements that look at it; 0 from the host.
+    pub priority: u8,
+    /// A word for the placement of its work-groups, of a meaning that the launching side and the
+    /// policy agree on; 0 from the host.
+    pub hint: u32,
+}
+
+impl KernelLaunch {
+    /// A launch without priority or hint.
+    pub fn plain(kernel: u32, stream: u32) -> Self {
+        Self {
+            kernel,
+            stream,
+            priority: 0,
+            hint: 0,
+        }
+    }
 }
 
 /// A kernel at the head of a hardware work queue, ready to be dispatched.
@@ -24,6 +42,20 @@ pub struct KernelLaunch {
 pub struct KernelReady {
     /// Number of the launch in the program trace.
     pub kernel: u32,
+    /// As in the launch.
+    pub priority: u8,
+    /// As in the launch.
+    pub hint: u32,
+}
+
+impl From<KernelLaunch> for KernelReady {
+    fn from(launch: KernelLaunch) -> Self {
+        Self {
+            kernel: launch.kernel,
+            priority: launch.priority,
+            hint: launch.hint,
+        }
+    }
 }
 
 /// Every work-group of a kernel has completed and its stores are ordered.

@@ -8,7 +8,7 @@ use warpweave_components::{
     compute_unit::{self, ComputeUnit},
     crossbar::Crossbar,
     dram::GddrController,
-    gmu::Gmu,
+    gmu::{self, Gmu},
     host_driver::HostDriver,
     icc::IccUnit,
     icc::checker::CoalescingChecker,
@@ -35,5 +35,6 @@ pub fn standard_registry() -> Registry {
     cache::register_policies(&mut registry);
     ccws::register_policies(&mut registry);
     compute_unit::register_policies(&mut registry);
+    gmu::register_policies(&mut registry);
     registry
 }

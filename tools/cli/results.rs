@@ -28,6 +28,9 @@ struct Manifest<'a> {
     command: Vec<String>,
     scenario: FileId,
     system: FileId,
+    /// Files that the system file includes or extends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system_parts: Vec<FileId>,
     workload: FileId,
     seed: u64,
     trace_hash: String,
@@ -97,6 +100,11 @@ impl Results {
             command,
             scenario: FileId::of(&scenario.path),
             system: FileId::of(&scenario.system_path),
+            system_parts: scenario
+                .system_parts
+                .iter()
+                .map(|path| FileId::of(path))
+                .collect(),
             workload: FileId::of(&scenario.workload_path),
             seed: scenario.seed,
             trace_hash: program.hash().to_string(),

@@ -175,7 +175,7 @@ use std::collections::VecDeque;
 
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Kind, Next, Observed, OutPort, Policy, Ports,
-    Published, Registry, SpecError, State, Statistics, Unfit, Waits,
+    Preset, Published, Registry, SpecError, State, Statistics, Unfit, Waits,
 };
 
 use self::ids_below::IdsBelow;
@@ -260,6 +260,18 @@ impl Kind for Cache {
     const NAME: &'static str = "Cache";
     const SUMMARY: &'static str =
         "Set-associative cache with MSHRs: a first-level cache or a slice of the second level.";
+    const PRESETS: &'static [Preset] = &[
+        Preset {
+            name: "fermi_l1",
+            summary: "First-level cache of the GTX 480, 16 KiB. Source: GPGPU-Sim's SM2_GTX480 configuration",
+            ron: include_str!("../../../scenarios/presets/fermi/l1.ron"),
+        },
+        Preset {
+            name: "fermi_l2",
+            summary: "Second-level slice of the GTX 480, 64 KiB. Source: GPGPU-Sim's SM2_GTX480 configuration",
+            ron: include_str!("../../../scenarios/presets/fermi/l2.ron"),
+        },
+    ];
     type Spec = CacheSpec;
 
     fn build(spec: CacheSpec, environment: &Environment) -> Result<Self, SpecError> {

@@ -40,7 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Environment, Id, IdTable, Kind, Level as Lasting, Message, Next,
-    Ports, SpecError, State, Statistics, Waits,
+    Ports, Preset, SpecError, State, Statistics, Waits,
 };
 
 use crate::building_blocks::DelayLine;
@@ -128,6 +128,11 @@ pub struct ClusterPort {
 impl Kind for ClusterPort {
     const NAME: &'static str = "ClusterPort";
     const SUMMARY: &'static str = "One network port shared by the compute units of a cluster";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "fermi",
+        summary: "Port of one compute unit of the GTX 480. Source: GPGPU-Sim's SM2_GTX480 configuration",
+        ron: include_str!("../../../scenarios/presets/fermi/cluster_port.ron"),
+    }];
     type Spec = ClusterPortSpec;
 
     fn build(spec: ClusterPortSpec, _environment: &Environment) -> Result<Self, SpecError> {

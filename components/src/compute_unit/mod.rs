@@ -92,8 +92,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, Ports, SpecError,
-    State, Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, Ports, Preset,
+    SpecError, State, Statistics, Unfit, Waits,
 };
 use warpweave_trace::{Class, Program};
 
@@ -166,6 +166,11 @@ impl Kind for ComputeUnit {
     const NAME: &'static str = "ComputeUnit";
     const SUMMARY: &'static str =
         "Runs the wavefronts of resident work-groups from the program trace.";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "fermi",
+        summary: "A compute unit of the GTX 480. Source: GPGPU-Sim's SM2_GTX480 configuration",
+        ron: include_str!("../../../scenarios/presets/fermi/compute_unit.ron"),
+    }];
     type Spec = ComputeUnitSpec;
 
     fn build(spec: Self::Spec, environment: &Environment) -> Result<Self, SpecError> {

@@ -64,8 +64,8 @@ mod switch;
 mod traffic;
 
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Kind, Message, Next, Ports, SpecError, State,
-    Statistics, Waits,
+    Component, Contents, Context, Environment, Kind, Message, Next, Ports, Preset, SpecError,
+    State, Statistics, Waits,
 };
 
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
@@ -96,6 +96,11 @@ impl Kind for Crossbar {
     const NAME: &'static str = "Crossbar";
     const SUMMARY: &'static str =
         "Request and reply networks between clusters and memory partitions";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "fermi",
+        summary: "Networks of the GTX 480. Source: GPGPU-Sim's SM2_GTX480 configuration",
+        ron: include_str!("../../../scenarios/presets/fermi/crossbar.ron"),
+    }];
     type Spec = CrossbarSpec;
 
     fn build(spec: CrossbarSpec, _environment: &Environment) -> Result<Self, SpecError> {

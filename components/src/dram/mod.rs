@@ -130,8 +130,8 @@ mod transactions;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, Id, Kind, Next, Ports, SpecError,
-    State, Statistics, Waits,
+    Component, Contents, Context, Cycle, Environment, Histogram, Id, Kind, Next, Ports, Preset,
+    SpecError, State, Statistics, Waits,
 };
 
 use crate::interleave::Interleave;
@@ -217,6 +217,11 @@ impl Kind for GddrController {
     const NAME: &'static str = "Gddr5";
     const SUMMARY: &'static str =
         "GDDR5 controller: bank timing, scheduling, page, refresh and write policies, checker";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "fermi",
+        summary: "A channel of the GTX 480, 64 bits. Source: GPGPU-Sim's SM2_GTX480 configuration; activation windows, refresh and queues own choice",
+        ron: include_str!("../../../scenarios/presets/fermi/gddr5.ron"),
+    }];
     type Spec = GddrSpec;
 
     fn build(spec: GddrSpec, _environment: &Environment) -> Result<Self, SpecError> {

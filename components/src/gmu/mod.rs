@@ -11,9 +11,9 @@
 //!
 //! Kernels of one stream run strictly one after the other: a work queue belongs to one stream as
 //! long as it holds a kernel, and only its head runs. Heads of different queues run concurrently.
-//! A kernel that arrives joins the queue of its stream, or an empty queue (lowest number first),
-//! or else the pool. When queues have room again, kernels leave the pool first come, first served
-//! as far as their stream allows (LASER, section 3.2).
+//! A kernel that arrives joins the queue of its stream. Which of those whose stream has no queue gets
+//! an empty queue (lowest number first) the policy `order` says; the others wait in the pool, and
+//! follow the first of their stream into its queue, as far as it has room (LASER, section 3.2).
 //!
 //! # Ports
 //!
@@ -33,39 +33,47 @@
 //! - A completion readable in cycle `d` is sent to the host in cycle `d`, and the next kernel of
 //!   the queue, or one of the pool, becomes head in cycle `d`.
 //!
+//! - The policy is asked in the cycle in which a queue empties, or in which a launch arrives while one
+//!   is empty, until it wants none of those that wait.
+//!
 //! # Not modelled
 //!
-//! Launches from the device, priorities, preemption.
+//! Launches from the device, preemption.
+//!
+//! ```text
+//!   queues.rs            what moves where: launches, pool, queues
+//!   order.rs             the role of kernel orders and their trait
+//!   fcfs.rs priority.rs  kernel orders
+//!   spec.rs report.rs    what a description may set; statistics
+//! ```
 
+mod fcfs;
+mod order;
+mod priority;
+mod queues;
+mod report;
+mod spec;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, Kind, Level, Next,
-    Ports, SpecError, State, Statistics, Waits,
+    Ports, Preset, Registry, SpecError, State, Statistics, Waits,
 };
 
+pub use self::fcfs::Fcfs;
+pub use self::order::{EmptyQueue, KernelOrder, OrderPolicy, OrderSite, Waiting};
+pub use self::priority::Priority;
+pub use self::spec::GmuSpec;
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
 
-/// Kernels that queues and pool may hold in all.
-const KERNELS_MAX: u64 = Id::PLACES_MAX as u64;
-
-/// A grid management unit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GmuSpec {
-    /// Hardware work queues, at least 1: streams that can run concurrently.
-    pub hardware_queues: u32,
-    /// Kernels one hardware work queue holds, the running one included, at least 1.
-    pub queue_depth: u32,
-    /// Kernels the pending pool holds.
-    pub pending_kernels: u32,
-    /// Cycles from becoming the head of a queue to being sent to the work-group scheduler.
-    pub dispatch_latency_cycles: u32,
+/// Adds the kernel orders of this folder.
+pub fn register_policies(registry: &mut Registry) {
+    registry.register_policy::<Fcfs>();
+    registry.register_policy::<Priority>();
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -88,6 +96,7 @@ pub struct Gmu {
     host: LaunchSlave,
     scheduler: ReadyMaster,
     spec: GmuSpec,
+    order: Box<dyn OrderPolicy>,
     kernels: IdTable<InFlight>,
     queues: Vec<WorkQueue>,
     pool: VecDeque<Id>,
@@ -109,24 +118,25 @@ pub struct Gmu {
 impl Kind for Gmu {
     const NAME: &'static str = "Gmu";
     const SUMMARY: &'static str = "Hardware work queues and pending pool for kernels";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "fermi",
+        summary: "One hardware queue, as on the GTX 480. Source: own choice of sizes",
+        ron: include_str!("../../../scenarios/presets/fermi/gmu.ron"),
+    }];
     type Spec = GmuSpec;
 
-    fn build(spec: GmuSpec, _environment: &Environment) -> Result<Self, SpecError> {
-        SpecError::in_range("hardware_queues", spec.hardware_queues, 1..)?;
-        SpecError::in_range("queue_depth", spec.queue_depth, 1..)?;
-        let queued = u64::from(spec.hardware_queues).saturating_mul(u64::from(spec.queue_depth));
-        let total = queued.saturating_add(u64::from(spec.pending_kernels));
-        SpecError::require(total <= KERNELS_MAX, "", || {
-            format!(
-                "{} queues of {} kernels and a pool of {} hold {total} kernels; at most \
-                 {KERNELS_MAX} are supported",
-                spec.hardware_queues, spec.queue_depth, spec.pending_kernels
-            )
-        })?;
+    fn build(spec: GmuSpec, environment: &Environment) -> Result<Self, SpecError> {
+        spec.check()?;
+        let site = OrderSite {
+            hardware_queues: spec.hardware_queues,
+            pending_kernels: spec.pending_kernels,
+        };
+        let order = spec.order.build("order", environment, &site, 0)?;
         let queues = (0..spec.hardware_queues).map(|_| WorkQueue::default());
         Ok(Self {
             host: LaunchSlave::default(),
             scheduler: ReadyMaster::default(),
+            order,
             kernels: IdTable::default(),
             queues: queues.collect(),
             pool: VecDeque::new(),
@@ -153,8 +163,9 @@ impl Component for Gmu {
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        let completed = self.completed;
         let completions_taken = self.take_completions(ctx);
-        self.take_launches(ctx);
+        self.take_launches(ctx, self.completed > completed);
         let next = self.send_heads(ctx);
         match next {
             // The credit that a completion waits for wakes as well.
@@ -165,6 +176,7 @@ impl Component for Gmu {
     }
 
     fn state(&mut self, state: &mut State<'_>) {
+        state.part("order", |state| self.order.state(state));
         state.field("kernels", &mut self.kernels);
         state.array("queues", &mut self.queues);
         state.field("pool", &mut self.pool);
@@ -182,96 +194,7 @@ impl Component for Gmu {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let cycle = statistics.cycle();
-        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
-        count(
-            "kernels_accepted",
-            "kernels",
-            "launches taken from the host",
-            self.accepted,
-        );
-        count(
-            "kernels_completed",
-            "kernels",
-            "completions passed to the host",
-            self.completed,
-        );
-        count(
-            "kernels_through_pool",
-            "kernels",
-            "launches that had to wait in the pending pool",
-            self.through_pool,
-        );
-        count(
-            "launch_stalls",
-            "launches",
-            "launches that found their queue and the pool full",
-            self.launch_stalls,
-        );
-        count(
-            "launch_stall_cycles",
-            "cycles",
-            "cycles in which a launch waited because its queue and the pool were full",
-            self.stalled.integral(cycle),
-        );
-        let levels = [
-            (
-                "queues_occupied",
-                "queues",
-                "mean number of work queues that hold a kernel",
-                &self.queues_occupied,
-            ),
-            (
-                "queued_kernels",
-                "kernels",
-                "mean number of kernels in work queues, running ones included",
-                &self.queued,
-            ),
-            (
-                "pooled_kernels",
-                "kernels",
-                "mean number of kernels in the pending pool",
-                &self.pooled,
-            ),
-            (
-                "running_kernels",
-                "kernels",
-                "mean number of kernels handed to the work-group scheduler and not completed",
-                &self.running,
-            ),
-        ];
-        for (name, unit, meaning, level) in levels {
-            statistics.gauge(name, unit, meaning, level.mean(cycle));
-        }
-        let peaks = [
-            (
-                "queues_occupied_max",
-                "queues",
-                "most work queues that held a kernel at a time",
-                &self.queues_occupied,
-            ),
-            (
-                "pooled_kernels_max",
-                "kernels",
-                "most kernels in the pending pool at a time",
-                &self.pooled,
-            ),
-            (
-                "running_kernels_max",
-                "kernels",
-                "most kernels with the work-group scheduler at a time",
-                &self.running,
-            ),
-        ];
-        for (name, unit, meaning, level) in peaks {
-            statistics.counter(name, unit, meaning, level.max());
-        }
-        statistics.histogram(
-            "waiting_time",
-            "cycles",
-            "cycles from the arrival of a launch until it was sent to the work-group scheduler",
-            &self.waited,
-        );
+        self.report(statistics);
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -331,106 +254,7 @@ impl Gmu {
                 return false;
             }
             self.scheduler.done.pop(ctx);
-            self.retire(ctx.cycle(), queue);
-        }
-        true
-    }
-
-    /// Removes the head of a queue and lets others move up.
-    fn retire(&mut self, cycle: Cycle, queue: usize) {
-        let head = self.queues[queue].kernels.pop_front();
-        self.kernels
-            .remove(head.expect("a kernel that runs is the head of its queue"));
-        self.completed += 1;
-        self.running.sub(cycle, 1);
-        self.queued.sub(cycle, 1);
-        match self.queues[queue].kernels.front() {
-            Some(&next) => self.becomes_head(cycle, next),
-            None => self.queues_occupied.sub(cycle, 1),
-        }
-        self.drain_pool(cycle);
-    }
-
-    /// Moves kernels from the pool into queues, first come, first served. A kernel whose queue is
-    /// full holds up those of its stream only, because they look for the same queue.
-    fn drain_pool(&mut self, cycle: Cycle) {
-        let mut place = 0;
-        while let Some(&key) = self.pool.get(place) {
-            if self.enqueue(cycle, key) {
-                self.pool.remove(place);
-                self.pooled.sub(cycle, 1);
-            } else {
-                place += 1;
-            }
-        }
-    }
-
-    fn take_launches(&mut self, ctx: &mut Context<'_>) {
-        let cycle = ctx.cycle();
-        while let Some(&launch) = self.host.launch.peek(ctx) {
-            // What waits in the pool came first and found no queue; of the same stream it goes
-            // first.
-            let held_up = self
-                .pool
-                .iter()
-                .any(|&key| self.kernels[key].launch.stream == launch.stream);
-            let queue = if held_up {
-                None
-            } else {
-                self.queue_for(launch.stream)
-            };
-            if queue.is_none() && self.pool.len() >= self.spec.pending_kernels as usize {
-                if self.stalled.value() == 0 {
-                    self.launch_stalls += 1;
-                    self.stalled.set(cycle, 1);
-                }
-                return;
-            }
-            self.stalled.set(cycle, 0);
-            self.host.launch.pop(ctx);
-            self.accepted += 1;
-            let key = self.kernels.insert(InFlight {
-                launch,
-                arrived: cycle,
-                sent: false,
-            });
-            if queue.is_none() || !self.enqueue(cycle, key) {
-                self.pool.push_back(key);
-                self.pooled.add(cycle, 1);
-                self.through_pool += 1;
-            }
-        }
-    }
-
-    /// The queue a kernel of this stream can enter: that of its stream if it has room, else none;
-    /// without one the first empty queue.
-    fn queue_for(&self, stream: u32) -> Option<usize> {
-        let own = self
-            .queues
-            .iter()
-            .position(|q| !q.kernels.is_empty() && q.stream == stream);
-        match own {
-            Some(queue) => {
-                let room = self.queues[queue].kernels.len() < self.spec.queue_depth as usize;
-                room.then_some(queue)
-            }
-            None => self.queues.iter().position(|q| q.kernels.is_empty()),
-        }
-    }
-
-    /// Puts a kernel into a queue, if one can take it.
-    fn enqueue(&mut self, cycle: Cycle, key: Id) -> bool {
-        let stream = self.kernels[key].launch.stream;
-        let Some(place) = self.queue_for(stream) else {
-            return false;
-        };
-        let queue = &mut self.queues[place];
-        queue.stream = stream;
-        queue.kernels.push_back(key);
-        self.queued.add(cycle, 1);
-        if queue.kernels.len() == 1 {
-            self.queues_occupied.add(cycle, 1);
-            self.becomes_head(cycle, key);
+            self.retire(ctx, queue);
         }
         true
     }
@@ -447,9 +271,7 @@ impl Gmu {
                 return Next::Until(from);
             }
             let head = &mut self.kernels[key];
-            let ready = KernelReady {
-                kernel: head.launch.kernel,
-            };
+            let ready = KernelReady::from(head.launch);
             if self.scheduler.ready.try_send(ctx, ready).is_err() {
                 return Next::Credit;
             }

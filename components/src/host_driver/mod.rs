@@ -41,8 +41,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Kind, Level, Next, Ports, SpecError, State,
-    Statistics, Waits,
+    Component, Contents, Context, Cycle, Environment, Kind, Level, Next, Ports, Preset, SpecError,
+    State, Statistics, Waits,
 };
 use warpweave_trace::{HostCommand, Program};
 
@@ -175,6 +175,11 @@ pub struct HostDriver {
 impl Kind for HostDriver {
     const NAME: &'static str = "HostDriver";
     const SUMMARY: &'static str = "Host that copies, launches and waits as the program did";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "fermi",
+        summary: "A host beside a GTX 480. Source: own choice",
+        ron: include_str!("../../../scenarios/presets/fermi/host_driver.ron"),
+    }];
     type Spec = HostDriverSpec;
 
     fn build(spec: HostDriverSpec, environment: &Environment) -> Result<Self, SpecError> {
@@ -372,7 +377,7 @@ impl HostDriver {
             Some(HostCommand::Launch { kernel, stream }) => {
                 self.enter(cycle, Activity::Launch);
                 let at = cycle + Cycle::from(self.spec.launch_latency_cycles);
-                self.step = Step::Launching(at, KernelLaunch { kernel, stream });
+                self.step = Step::Launching(at, KernelLaunch::plain(kernel, stream));
             }
             Some(HostCommand::CopyToDevice { bytes, .. }) => {
                 self.counts.bytes_to_device += bytes;

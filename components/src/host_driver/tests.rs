@@ -37,7 +37,7 @@ fn bench(commands: Vec<HostCommand>) -> Bench {
 impl Bench {
     fn launched_at(&mut self, cycle: Cycle, kernel: u32, stream: u32) {
         let sink = self.launch.clone();
-        let launch = KernelLaunch { kernel, stream };
+        let launch = KernelLaunch::plain(kernel, stream);
         self.bench.expect_at(&sink, cycle, &launch);
     }
 

@@ -69,8 +69,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, IdTable, Kind, Next, Ports, SpecError, State,
-    Statistics, Waits,
+    Component, Contents, Context, Cycle, Environment, IdTable, Kind, Next, Ports, Preset,
+    SpecError, State, Statistics, Waits,
 };
 
 use self::coalesced_cache::CoalescedCache;
@@ -134,6 +134,11 @@ impl Kind for IccUnit {
     const NAME: &'static str = "IccUnit";
     const SUMMARY: &'static str =
         "Merges reads of a cluster for one line, and keeps lines that several units asked for";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "icc",
+        summary: "The unit of the ICC paper. Source: IEEE TC 2019, Table 2",
+        ron: include_str!("../../../scenarios/presets/icc/icc_unit.ron"),
+    }];
     type Spec = IccSpec;
 
     fn build(spec: IccSpec, _environment: &Environment) -> Result<Self, SpecError> {

@@ -69,7 +69,7 @@ use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Environment, Histogram, Id, IdTable, Kind, Level, Next, Ports,
-    SpecError, State, Statistics, Waits,
+    Preset, SpecError, State, Statistics, Waits,
 };
 use warpweave_trace::Program;
 
@@ -127,6 +127,11 @@ pub struct WorkGroupScheduler {
 impl Kind for WorkGroupScheduler {
     const NAME: &'static str = "WorkGroupScheduler";
     const SUMMARY: &'static str = "Places work-groups of ready kernels on compute units";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "fermi",
+        summary: "Work-groups in turn, one per cycle. Source: GPGPU-Sim's SM2_GTX480 configuration",
+        ron: include_str!("../../../scenarios/presets/fermi/work_group_scheduler.ron"),
+    }];
     type Spec = WorkGroupSchedulerSpec;
 
     fn build(spec: Self::Spec, environment: &Environment) -> Result<Self, SpecError> {

@@ -49,7 +49,37 @@ impl std::ops::AddAssign for WavefrontCounts {
     }
 }
 
+/// The work-group that launched a kernel from the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Parent {
+    /// Number of its launch in the program.
+    pub kernel: u32,
+    /// Linear number of the work-group in the grid.
+    pub work_group: u32,
+}
+
+/// Something that was said of a kernel when it was launched, for policies that know the name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attribute {
+    /// Its name.
+    pub name: String,
+    /// Its value, of a meaning that the name stands for.
+    pub value: u64,
+}
+
 impl KernelTrace {
+    /// Who launched the kernel; none for the host. Every launch is the host's: traces do not record
+    /// launches from the device.
+    pub fn parent(&self) -> Option<Parent> {
+        None
+    }
+
+    /// What was said of the kernel when it was launched. Nothing: launches of the host carry no
+    /// attributes.
+    pub fn attributes(&self) -> &[Attribute] {
+        &[]
+    }
+
     /// Number of work-groups; they are numbered linearly, x fastest.
     #[inline]
     pub fn work_groups(&self) -> u32 {

@@ -60,7 +60,7 @@ pub use code::{CacheOperator, Class, Code, Hints, Instruction, Operand, Register
 pub use cursor::Cursor;
 pub use error::TraceError;
 pub use file::{KernelFileWriter, KernelHead, Storage, TraceFile, TraceWriter};
-pub use kernel::{KernelTrace, WavefrontCounts};
+pub use kernel::{Attribute, KernelTrace, Parent, WavefrontCounts};
 pub use program::{
     Allocation, ContentHash, FrontEnd, HostCommand, Program, ProgramHead, WorkGroupOrder,
 };

@@ -32,6 +32,7 @@ mod de;
 mod diagnostic;
 mod entries;
 mod expression;
+mod merge;
 mod node;
 mod number;
 mod overrides;
@@ -46,7 +47,10 @@ mod suggest;
 pub use de::{from_named, from_node};
 pub use diagnostic::{Diagnostic, Diagnostics, Related, Severity};
 pub use entries::Entries;
-pub use expression::{Env, ExpressionError, eval_index, resolve_expressions};
+pub use expression::{
+    Env, ExpressionError, eval, eval_index, is_expression, is_keyword, resolve_expressions,
+};
+pub use merge::same_key;
 pub use node::{Field, Kind, Name, Node, Struct, Tuple};
 pub use number::Number;
 pub use overrides::{Absent, Override, repeated_paths};

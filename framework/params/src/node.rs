@@ -191,24 +191,27 @@ impl Node {
     /// Calls `visit` for this value and then every value inside it, in the order written.
     pub fn walk_mut(&mut self, visit: &mut impl FnMut(&mut Node)) {
         visit(self);
+        self.each_child_mut(&mut |child| child.walk_mut(visit));
+    }
+
+    /// Calls `visit` for every value directly inside this one, in the order written.
+    pub fn each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         match &mut self.kind {
-            Kind::Option(Some(inner)) => inner.walk_mut(visit),
+            Kind::Option(Some(inner)) => visit(inner),
             Kind::List(items) | Kind::Tuple(Tuple { items, .. }) => {
-                for item in items {
-                    item.walk_mut(visit);
-                }
+                items.iter_mut().for_each(visit);
             }
             Kind::Map(entries) => {
                 for (key, value) in entries {
-                    key.walk_mut(visit);
-                    value.walk_mut(visit);
+                    visit(key);
+                    visit(value);
                 }
             }
             Kind::Struct(value) => {
                 value
                     .fields
                     .iter_mut()
-                    .for_each(|field| field.value.walk_mut(visit));
+                    .for_each(|field| visit(&mut field.value));
             }
             _ => {}
         }

@@ -17,7 +17,7 @@ pub enum Number {
     Int(i128),
     /// Any number.
     Float(f64),
-    /// An integer expression, without the `=` that marks it in files.
+    /// An expression, without the `=` that marks it in files.
     Expression(String),
 }
 
@@ -41,9 +41,11 @@ impl Placed<Number> {
         };
         let mut node = Node::new(Kind::Text(format!("={text}")), place.clone());
         match resolve_expressions(&mut node, env) {
-            Ok(()) => Ok(Number::Int(
-                node.as_int().expect("expressions become integers"),
-            )),
+            Ok(()) => match node.kind {
+                Kind::Int(value) => Ok(Number::Int(value)),
+                Kind::Float(value) => Ok(Number::Float(value)),
+                _ => Err(self.error(format!("expected a number, found {}", node.describe()))),
+            },
             Err(problems) => Err(problems.into_iter().next().expect("an error has a message")),
         }
     }

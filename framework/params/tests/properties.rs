@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use warpweave_params::{
     Bandwidth, Bytes, Duration, Env, Field, Frequency, Kind, Name, Node, Override, Source, Span,
-    Struct, Tuple, eval_index, from_node, nearest, parse, to_node, to_ron,
+    Struct, Tuple, eval, eval_index, from_node, is_expression, nearest, parse, to_node, to_ron,
 };
 
 fn span() -> Span {
@@ -205,6 +205,7 @@ proptest! {
         if let Err(error) = eval_index(&text, &Env::new()) {
             prop_assert!(error.range.end <= text.len());
         }
+        let _ = is_expression(&text);
         let offset = text.len() / 2;
         let position = source.position(offset);
         prop_assert_eq!(source.offset(position), text.floor_char_boundary(offset));
@@ -222,6 +223,28 @@ proptest! {
             let duration = Duration::new(above, below).unwrap();
             prop_assert_eq!(duration.to_string().parse::<Duration>().unwrap(), duration, "{}", duration);
         }
+    }
+
+    #[test]
+    fn no_expression_panics(words in vec(prop::sample::select(vec![
+        "if", "then", "else", "true", "a", "b", "(", ")", "!", "-", "==", "<", "<=", "&&", "||",
+        "+", "*", "/", "7", "log2(", ",", "é", "=", "&", " ",
+    ]), 0..16)) {
+        for text in [&words.concat(), &words.join(" ")] {
+            let env = Env::from_iter([("a", 3), ("b", i64::MIN)]);
+            match eval(text, &env) {
+                Ok(_) => prop_assert!(is_expression(text), "{}", text),
+                Err(error) => prop_assert!(text.get(error.range).is_some(), "{}", text),
+            }
+        }
+    }
+
+    #[test]
+    fn conditions_agree_with_rust(a in -3i64..3, b in -3i64..3, c in -3i64..3) {
+        let env = Env::from_iter([("a", a), ("b", b), ("c", c)]);
+        let chosen = if a < b && !(b == c) || a >= c { a / b.max(1) } else { b };
+        let text = "if a < b && !(b == c) || a >= c then a / max(b, 1) else b";
+        prop_assert_eq!(eval_index(text, &env).unwrap(), chosen);
     }
 
     #[test]

@@ -25,7 +25,9 @@ pub use preset::Preset;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpweave_params::{Diagnostic, Diagnostics, Node, from_named, name_hint, to_node_with};
+use warpweave_params::{
+    Diagnostic, Diagnostics, Node, Source, from_named, name_hint, parse, to_node_with,
+};
 
 use crate::component::Component;
 use crate::registry::fields::list_fields;
@@ -274,16 +276,24 @@ impl KindEntry {
         list_fields(schema.as_value(), schema.as_value(), "", &mut fields, 0);
         fields
     }
+
+    /// The description that a preset of the kind stands for; `None` when it has none of this name.
+    ///
+    /// # Errors
+    /// A preset that cannot be read: a mistake of the kind.
+    pub fn preset(&self, name: &str) -> Option<Result<Node, Diagnostics>> {
+        let preset = self.presets.iter().find(|preset| preset.name == name)?;
+        let source = Source::new(format!("preset {name} of {}", self.name), preset.ron);
+        Some(parse(&source))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use schemars::JsonSchema;
-    use serde::{Deserialize, Serialize};
-    use warpweave_params::{Source, parse};
-
     use super::*;
     use crate::{Context, Next, Ports};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
 
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]

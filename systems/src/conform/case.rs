@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::place::Place;
+use super::promises::Promise;
 
 /// The program's only kernel; what it does its arguments say.
 const KERNEL: &str = include_str!("work.ptx");
@@ -94,14 +95,20 @@ impl Case {
         })
     }
 
-    /// Writes the scenario with `policy` in `place` into a folder that exists; an empty policy is none
-    /// in a list.
+    /// Writes the scenario that tries a promise with `policy` in `place` into a folder that exists; an
+    /// empty policy is none in a list.
     ///
     /// # Errors
     /// Those of the file system.
-    pub(super) fn write(&self, folder: &Path, place: Place, policy: &str) -> io::Result<()> {
+    pub(super) fn write(
+        &self,
+        folder: &Path,
+        place: Place,
+        policy: &str,
+        promise: Promise,
+    ) -> io::Result<()> {
         for (name, text) in [
-            ("scenario.ron", self.scenario()),
+            ("scenario.ron", self.scenario(promise)),
             ("system.ron", self.system(place, policy)),
             ("workload.ron", self.workload()),
             ("work.ptx", KERNEL.to_owned()),
@@ -111,12 +118,12 @@ impl Case {
         Ok(())
     }
 
-    fn scenario(&self) -> String {
-        let seed = self.seed;
+    fn scenario(&self, promise: Promise) -> String {
+        let (seed, checks) = (self.seed, promise.needs_checkers());
         format!(
             "Scenario(\n    summary: \"a generated machine and program\",\n    system: \
              \"system.ron\",\n    workload: \"workload.ron\",\n    seed: {seed},\n    checks: \
-             true,\n)\n"
+             {checks},\n)\n"
         )
     }
 

@@ -157,7 +157,7 @@ impl Conformance<'_> {
                 .map(|policy| format!("{}={policy}", at.path))
                 .into_iter()
                 .collect();
-            Trial::load(self.registry, &at.scenario, &sets)
+            Trial::load(self.registry, promise, &at.scenario, &sets)
         };
         let verdict = (|| {
             let bound = trial(None)?.bound()?;
@@ -205,9 +205,10 @@ impl Conformance<'_> {
         folder: &Path,
     ) -> io::Result<Verdict> {
         let trial = |policy: &str| -> io::Result<Result<Trial<'_>, Diagnostics>> {
-            case.write(folder, place, policy)?;
+            case.write(folder, place, policy, promise)?;
             Ok(Trial::load(
                 self.registry,
+                promise,
                 &folder.join("scenario.ron"),
                 &[],
             ))
@@ -245,7 +246,8 @@ impl Conformance<'_> {
             (Promise::WithoutEffect, Some(without)) => without.ron,
             _ => &self.description,
         };
-        case.write(&folder, place, policy).map_err(failed)?;
+        case.write(&folder, place, policy, promise)
+            .map_err(failed)?;
         Ok(folder.join("scenario.ron"))
     }
 }

@@ -47,6 +47,12 @@ impl Promise {
         Self::Checkpoints,
         Self::WithoutEffect,
     ];
+
+    /// Whether checkers watch the wires. What they remember cannot be saved, so they watch only where
+    /// the promise is about them.
+    pub(super) fn needs_checkers(self) -> bool {
+        self == Self::Once
+    }
 }
 
 impl fmt::Display for Promise {
@@ -80,13 +86,15 @@ pub(super) struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// Reads and emulates the scenario in this file, with these overrides.
+    /// Reads and emulates the scenario in this file, with these overrides, to try `promise` in it.
     pub(super) fn load(
         registry: &'a Registry,
+        promise: Promise,
         path: &Path,
         sets: &[String],
     ) -> Result<Self, Diagnostics> {
-        let scenario = Scenario::load(path, sets)?;
+        let mut scenario = Scenario::load(path, sets)?;
+        scenario.checks = promise.needs_checkers();
         let executed = scenario
             .emulate()
             .map_err(|error| warpweave_params::Diagnostic::error(error.to_string()))?;
@@ -181,7 +189,8 @@ impl<'a> Trial<'a> {
             Promise::AnyThreads => {
                 let mut found = None;
                 for threads in 2..=8 {
-                    let other = self.run(plain.divided_for(threads), Some(bound))?;
+                    let divided = plain.divided_for(threads);
+                    let other = self.run(EngineOptions { threads, ..divided }, Some(bound))?;
                     let how = format!("on {threads} threads");
                     found = found.or_else(|| differs(&how, &other));
                 }

@@ -160,10 +160,20 @@ impl Pattern {
 /// If `pattern` (with `[*]` wildcards) begins with the instance `path`, the field path that
 /// follows.
 pub(crate) fn field_path_of<'p>(pattern: &'p str, path: &str) -> Option<&'p str> {
+    rest_after(pattern, path)?.strip_prefix('.')
+}
+
+/// Whether `pattern` (with `[*]` wildcards) names `path` or something in it.
+pub(crate) fn is_within(pattern: &str, path: &str) -> bool {
+    rest_after(pattern, path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// What follows in `pattern` after what matches `path`.
+fn rest_after<'p>(pattern: &'p str, path: &str) -> Option<&'p str> {
     let (mut p, mut a) = (pattern, path);
     loop {
         if a.is_empty() {
-            return p.strip_prefix('.');
+            return Some(p);
         }
         if let (Some(rest), Some(inner)) = (p.strip_prefix("[*]"), a.strip_prefix('[')) {
             p = rest;
@@ -229,6 +239,8 @@ mod tests {
         assert_eq!(field_path_of("l2.timing.tcl", "l2"), Some("timing.tcl"));
         assert_eq!(field_path_of("l2x.ways", "l2"), None);
         assert_eq!(field_path_of("l2", "l2"), None);
+        assert!(is_within("cluster[*].icc.up[*]", "cluster[1].icc"));
+        assert!(is_within("icc", "icc") && !is_within("icc2.up", "icc"));
     }
 
     #[test]

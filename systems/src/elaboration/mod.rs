@@ -6,12 +6,13 @@
 //!                                       overrides.rs            +--------wires.rs---> channels
 //! ```
 //!
-//! `address.rs` are the addresses of parts and ports, `resolved.rs` is the system as built. Errors of
+//! `address.rs` are the addresses of parts and ports, `presets.rs` what parts may begin with, `resolved.rs` is the system as built. Errors of
 //! the framework, who knows no files, get their places back here.
 
 pub(crate) mod address;
 mod overrides;
 mod parts;
+mod presets;
 mod resolved;
 mod scope;
 pub(crate) mod system_file;
@@ -20,9 +21,10 @@ mod wires;
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_framework::{
-    ClockId, ElaborationErrors, Environment, Frequency, Origin, Registry, Simulation, SystemBuilder,
+    ClockId, ElaborationErrors, Environment, Frequency, Origin, Registry, Simulation,
+    SystemBuilder, field_at,
 };
-use warpweave_params::{Diagnostic, Diagnostics, Node, Placed, Span, from_node, name_hint};
+use warpweave_params::{Diagnostic, Diagnostics, Kind, Node, Placed, Span, from_node, name_hint};
 
 pub(crate) use self::overrides::InstanceOverride;
 use self::resolved::ResolvedPart;
@@ -74,6 +76,8 @@ pub(crate) fn elaborate(
         addresses: Vec::new(),
         known_addresses: BTreeSet::new(),
         instances: BTreeSet::new(),
+        absent: BTreeSet::new(),
+        presets_used: BTreeSet::new(),
         resolved_parts: Vec::new(),
         resolved_wires: Vec::new(),
         modules_used: BTreeSet::new(),
@@ -90,7 +94,7 @@ struct Elaborator<'a> {
     builder: SystemBuilder,
     clocks: BTreeMap<String, ClockId>,
     /// Places by [`Origin`] number.
-    places: Vec<Option<Span>>,
+    places: Vec<Described>,
     problems: Diagnostics,
     /// Ports of modules: full outer address to full inner address.
     aliases: BTreeMap<String, String>,
@@ -100,15 +104,29 @@ struct Elaborator<'a> {
     known_addresses: BTreeSet<String>,
     /// Paths of component and module instances.
     instances: BTreeSet<String>,
+    /// Paths of parts, and addresses of ports of modules, that conditions leave out.
+    absent: BTreeSet<String>,
+    presets_used: BTreeSet<String>,
     resolved_parts: Vec<ResolvedPart>,
     resolved_wires: Vec<(String, Node)>,
     modules_used: BTreeSet<&'a str>,
 }
 
+/// Where a part or wire is described.
+struct Described {
+    place: Option<Span>,
+    /// Number of the part among the resolved ones.
+    part: Option<usize>,
+}
+
 impl Elaborator<'_> {
     fn run(mut self) -> Result<ElaboratedSystem, Diagnostics> {
         let file = self.file;
-        self.read_clocks();
+        let names = self.parameters(&file.scope, &[]);
+        if self.problems.has_errors() {
+            return Err(self.problems);
+        }
+        let clocks = self.read_clocks(&names);
         self.check_clock(&file.core);
         for (name, _) in &file.modules {
             if self.registry.get(&name.value).is_some() {
@@ -121,7 +139,7 @@ impl Elaborator<'_> {
             clock: file.core.value.clone(),
             stack: Vec::new(),
         };
-        self.scope(&file.scope, &at, &Names::default(), &[]);
+        self.scope(&file.scope, &at, &names);
         self.check_overrides();
         if self.problems.has_errors() {
             return Err(self.problems);
@@ -138,16 +156,13 @@ impl Elaborator<'_> {
                 self.problems.push(name.blame(Diagnostic::warning(message)));
             }
         }
-        let clocks = file.clocks.iter();
         Ok(ElaboratedSystem {
             simulation,
             resolved: ResolvedSystem {
                 registry: self.registry.clone(),
                 summary: file.summary.clone(),
                 core: file.core.value.clone(),
-                clocks: clocks
-                    .map(|(name, node)| (name.value.clone(), node.clone()))
-                    .collect(),
+                clocks,
                 parts: self.resolved_parts,
                 wires: self.resolved_wires,
             },
@@ -157,13 +172,21 @@ impl Elaborator<'_> {
         })
     }
 
-    fn read_clocks(&mut self) {
+    /// Makes the clocks; returns their frequencies.
+    fn read_clocks(&mut self, names: &Names) -> Vec<(String, Node)> {
+        let mut read = Vec::new();
         for (name, node) in &self.file.clocks {
-            if let Some(frequency) = self.problems.take(from_node::<Frequency>(node)) {
+            let mut node = node.clone();
+            if self.problems.take(names.resolve(&mut node)).is_none() {
+                continue;
+            }
+            if let Some(frequency) = self.problems.take(from_node::<Frequency>(&node)) {
                 let clock = self.builder.clock(&name.value, frequency);
                 self.clocks.insert(name.value.clone(), clock);
             }
+            read.push((name.value.clone(), node));
         }
+        read
     }
 
     /// Whether there is a clock of this name; if not, the problem is recorded.
@@ -179,8 +202,9 @@ impl Elaborator<'_> {
     }
 
     /// The number under which errors of the framework name a place.
-    fn origin(&mut self, place: &Placed<String>) -> Origin {
-        self.places.push(place.place.clone());
+    fn origin(&mut self, place: &Placed<String>, part: Option<usize>) -> Origin {
+        let place = place.place.clone();
+        self.places.push(Described { place, part });
         Origin(self.places.len() as u32 - 1)
     }
 
@@ -189,9 +213,9 @@ impl Elaborator<'_> {
         let mut problems = Diagnostics::new();
         let mut at_place: BTreeMap<(String, u32), usize> = BTreeMap::new();
         for error in errors.0 {
-            let origin = error
-                .origin
-                .and_then(|Origin(number)| self.places[number as usize].clone());
+            let origin = error.origin.and_then(|Origin(number)| {
+                self.place_of(&self.places[number as usize], &error.field)
+            });
             if let Some(place) = &origin {
                 // A repeated part or wire has the same problem every time.
                 let place = (place.source.name().to_owned(), place.start);
@@ -211,4 +235,30 @@ impl Elaborator<'_> {
         }
         problems
     }
+
+    /// The place of a field of a part, or of the part where the field is not written.
+    fn place_of(&self, described: &Described, field: &str) -> Option<Span> {
+        let part = described
+            .part
+            .map(|number| &self.resolved_parts[number].description);
+        if let Some(node) = part.filter(|_| !field.is_empty()) {
+            let found = field_at(node, field);
+            if !std::ptr::eq(found, node) {
+                return Some(found.head_span());
+            }
+        }
+        described.place.clone()
+    }
+}
+
+/// Takes a field out of a description.
+fn take_field(node: &mut Node, name: &str) -> Option<Node> {
+    let Kind::Struct(value) = &mut node.kind else {
+        return None;
+    };
+    let at = value
+        .fields
+        .iter()
+        .position(|field| field.name.text == name)?;
+    Some(value.fields.remove(at).value)
 }

@@ -4,7 +4,7 @@ use warpweave_params::{Absent, Diagnostic, Diagnostics, Node, Override, Span, ne
 
 use super::Elaborator;
 use super::address::field_path_of;
-use super::system_file::Scope;
+use super::scope::Names;
 
 /// An override of one field of one or more instances.
 pub(crate) struct InstanceOverride {
@@ -17,24 +17,28 @@ pub(crate) struct InstanceOverride {
 }
 
 impl Elaborator<'_> {
-    /// Applies the overrides that name this instance; for a module only those of its own
-    /// parameters. False when one of them is wrong.
+    /// Applies the overrides that name a field of this instance that `wanted` picks by its name; their
+    /// expressions use the names where the instance stands. False when one of them is wrong.
     pub(super) fn override_fields(
         &mut self,
         path: &str,
         node: &mut Node,
-        module: Option<&Scope>,
+        names: &Names,
+        wanted: impl Fn(&str) -> bool,
     ) -> bool {
         for (i, replacement) in self.overrides.iter().enumerate() {
             let Some(field) = field_path_of(&replacement.path, path) else {
                 continue;
             };
             let first = field.split(['.', '[']).next().unwrap_or(field);
-            if module.is_some_and(|scope| scope.params.get(first).is_none()) {
+            if !wanted(first) {
                 continue;
             }
             self.used[i] = true;
-            let applied = Override::of_value(field, &replacement.place, replacement.value.clone())
+            let mut value = replacement.value.clone();
+            let applied = names
+                .resolve(&mut value)
+                .and_then(|()| Override::of_value(field, &replacement.place, value))
                 .and_then(|o| o.apply(node, Absent::Insert).map_err(Diagnostics::from));
             if self.problems.take(applied).is_none() {
                 return false;
@@ -53,6 +57,14 @@ impl Elaborator<'_> {
             let wanted = path
                 .rsplit_once('.')
                 .map_or(path.as_str(), |(instance, _)| instance);
+            let left_out = |absent: &String| field_path_of(path, absent).is_some();
+            if let Some(absent) = self.absent.iter().find(|absent| left_out(absent)) {
+                let message = format!("`{absent}` is not part of this system");
+                let problem = Diagnostic::error(message).at(&replacement.place);
+                let hint = "a condition, `if: ..`, leaves it out";
+                self.problems.push(problem.hint(hint));
+                continue;
+            }
             let message = format!("`{path}` matches no instance");
             let known = self.instances.iter().map(String::as_str);
             let hint = match nearest(wanted, known) {

@@ -1,16 +1,18 @@
 //! Parts: the instances of components and modules.
 
 use warpweave_framework::connectable_names;
-use warpweave_params::{Diagnostic, Kind, Name, Node, Placed, Struct, from_node, name_hint};
+use warpweave_params::{Diagnostic, Name, Node, Placed, from_node, name_hint};
 
 use super::address::Pattern;
+use super::presets::as_struct;
 use super::resolved::ResolvedPart;
 use super::scope::{At, Names};
 use super::system_file::Scope;
-use super::{Elaborator, INSTANCES_MAX};
+use super::{Elaborator, INSTANCES_MAX, take_field};
 
 /// Names by which overrides call something else.
-const RESERVED: [&str; 6] = [
+const RESERVED: [&str; 7] = [
+    "clocks",
     "workload",
     "params",
     "limits",
@@ -41,11 +43,11 @@ impl<'a> Elaborator<'a> {
             return self.problems.push(problem);
         }
         for names in names.assignments(&pattern.variables(), counts) {
-            if self.instances.len() >= INSTANCES_MAX {
+            if self.instances.len() + self.absent.len() >= INSTANCES_MAX {
                 let message = format!("the system has more than {INSTANCES_MAX} parts");
                 return self.problems.push(key.error(message));
             }
-            let evaluated = pattern.evaluate(&names.integers, key);
+            let evaluated = pattern.evaluate(&names.env, key);
             let Some(name) = self.problems.take(evaluated) else {
                 return;
             };
@@ -71,11 +73,43 @@ impl<'a> Elaborator<'a> {
             let message = format!("a part cannot be called `{path}`: overrides use that name");
             return self.problems.push(key.error(message));
         }
+        let mut node = value.clone();
+        // A parameter may hold the whole part.
+        if node.as_str().is_some() && self.problems.take(names.resolve(&mut node)).is_none() {
+            return;
+        }
+        node = as_struct(&node);
+        let module = node
+            .name()
+            .and_then(|kind| self.file.modules.get(&kind.text));
+        let is_param =
+            |name: &str| module.is_some_and(|(_, scope)| scope.params.get(name).is_some());
+        let first = |name: &str| matches!(name, "if" | "preset") && !is_param(name);
+        if !self.override_fields(&path, &mut node, names, first) {
+            return;
+        }
+        if let Some(condition) = take_field(&mut node, "if") {
+            match self.problems.take(names.holds(condition)) {
+                Some(true) => {}
+                Some(false) => {
+                    self.absent.insert(path);
+                    return;
+                }
+                None => return,
+            }
+        }
         if !self.instances.insert(path.clone()) {
             let message = format!("two parts are called `{path}`");
             return self.problems.push(key.error(message));
         }
-        let mut node = value.clone();
+        if let Some(kind) = node.name().cloned()
+            && !is_param("preset")
+        {
+            let begun = self.with_preset(&kind, &mut node, names);
+            if self.problems.take(begun).is_none() {
+                return;
+            }
+        }
         if self.problems.take(names.resolve(&mut node)).is_none() {
             return;
         }
@@ -86,19 +120,12 @@ impl<'a> Elaborator<'a> {
                 .problems
                 .push(problem.hint("write `Kind(field: value, ...)`"));
         };
-        // A bare `Kind` is a kind without fields.
-        if matches!(node.kind, Kind::Name(_)) {
-            node.kind = Kind::Struct(Struct {
-                name: Some(kind.clone()),
-                fields: Vec::new(),
-            });
-        }
         match self.file.modules.get(&kind.text) {
             Some((name, module)) => {
                 let module = (name.value.as_str(), module);
                 self.module(&path, &kind, node, module, at, names);
             }
-            None => self.component(path, key, node, at),
+            None => self.component(path, key, node, at, names),
         }
     }
 
@@ -120,7 +147,8 @@ impl<'a> Elaborator<'a> {
                 .problems
                 .push(Diagnostic::error(message).at(&kind.span));
         }
-        if !self.override_fields(path, &mut node, Some(scope)) {
+        let of_module = |name: &str| scope.params.get(name).is_some();
+        if !self.override_fields(path, &mut node, names, of_module) {
             return;
         }
         for field in node.fields() {
@@ -143,11 +171,24 @@ impl<'a> Elaborator<'a> {
             clock: at.clock.clone(),
             stack,
         };
-        self.scope(scope, &inner, names, node.fields());
+        let problems_before = self.problems.len();
+        let names = self.parameters(scope, node.fields());
+        // Parts would only repeat that a name is unknown.
+        if self.problems.len() == problems_before {
+            self.scope(scope, &inner, &names);
+        }
     }
 
-    fn component(&mut self, path: String, key: &Placed<String>, mut node: Node, at: &At<'a>) {
-        if !self.override_fields(&path, &mut node, None) {
+    fn component(
+        &mut self,
+        path: String,
+        key: &Placed<String>,
+        mut node: Node,
+        at: &At<'a>,
+        names: &Names,
+    ) {
+        let later = |name: &str| !matches!(name, "if" | "preset");
+        if !self.override_fields(&path, &mut node, names, later) {
             return;
         }
         let clock_name = match take_field(&mut node, "clock") {
@@ -184,7 +225,7 @@ impl<'a> Elaborator<'a> {
             self.add_address(format!("{path}.{name}"));
         }
         let kind = node.name().map_or(String::new(), |name| name.text.clone());
-        let origin = self.origin(key);
+        let origin = self.origin(key, Some(self.resolved_parts.len()));
         self.builder
             .add_boxed(path.clone(), &kind, clock_id, built.component, Some(origin));
         self.resolved_parts.push(ResolvedPart {
@@ -195,15 +236,4 @@ impl<'a> Elaborator<'a> {
             resolve: built.resolve,
         });
     }
-}
-
-fn take_field(node: &mut Node, name: &str) -> Option<Node> {
-    let Kind::Struct(value) = &mut node.kind else {
-        return None;
-    };
-    let at = value
-        .fields
-        .iter()
-        .position(|field| field.name.text == name)?;
-    Some(value.fields.remove(at).value)
 }

@@ -1,8 +1,10 @@
 //! A scope of a system: what its names stand for, and what is in it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use warpweave_params::{Diagnostic, Diagnostics, Env, Field, Kind, Node, resolve_expressions};
+use warpweave_params::{
+    Diagnostic, Diagnostics, Env, Field, Kind, Node, is_keyword, resolve_expressions,
+};
 
 use super::system_file::Scope;
 use super::{Elaborator, INSTANCES_MAX};
@@ -10,37 +12,28 @@ use super::{Elaborator, INSTANCES_MAX};
 /// Names and values visible in a scope.
 #[derive(Clone, Default)]
 pub(super) struct Names {
-    pub(super) integers: Env,
-    /// Parameters that are no integers: policies, sizes.
-    values: BTreeMap<String, Node>,
+    pub(super) env: Env,
 }
 
 impl Names {
-    fn set(&mut self, name: &str, value: &Node) {
-        match value.kind {
-            Kind::Int(int) if i64::try_from(int).is_ok() => {
-                self.integers
-                    .set(name, i64::try_from(int).expect("checked in the guard"));
-                self.values.remove(name);
-            }
-            _ => {
-                self.values.insert(name.to_owned(), value.clone());
-            }
-        }
+    /// Replaces `"=expression"` by its value.
+    pub(super) fn resolve(&self, node: &mut Node) -> Result<(), Diagnostics> {
+        resolve_expressions(node, &self.env)
     }
 
-    /// Replaces `"=name"` by the parameter's value and `"=expression"` by its integer.
-    pub(super) fn resolve(&self, node: &mut Node) -> Result<(), Diagnostics> {
-        node.walk_mut(&mut |node| {
-            let value = node
-                .as_str()
-                .and_then(|text| text.strip_prefix('='))
-                .and_then(|name| self.values.get(name.trim()));
-            if let Some(value) = value {
-                node.kind = value.kind.clone();
-            }
-        });
-        resolve_expressions(node, &self.integers)
+    /// The value of a condition.
+    pub(super) fn holds(&self, mut condition: Node) -> Result<bool, Diagnostics> {
+        self.resolve(&mut condition)?;
+        match condition.kind {
+            Kind::Bool(holds) => Ok(holds),
+            _ => Err(Diagnostic::error(format!(
+                "a condition is `true` or `false`, found {}",
+                condition.describe()
+            ))
+            .at(&condition.span)
+            .hint("such as `if: \"=units > 1\"`, or a parameter that is `true` or `false`")
+            .into()),
+        }
     }
 
     /// Every assignment of the index variables that `used` names, in row-major order.
@@ -52,7 +45,7 @@ impl Names {
                 .flat_map(|outer| {
                     (0..*count).map(move |value| {
                         let mut inner = outer.clone();
-                        inner.integers.set(*name, value);
+                        inner.env.set(*name, value);
                         inner
                     })
                 })
@@ -72,11 +65,10 @@ pub(super) struct At<'m> {
 }
 
 impl<'a> Elaborator<'a> {
-    /// Expands one scope: its parameters (`given` ones replace defaults), parts, ports and wires.
-    pub(super) fn scope(&mut self, scope: &'a Scope, at: &At<'a>, outer: &Names, given: &[Field]) {
+    /// Expands one scope whose parameters are in `names`: parts, ports and wires.
+    pub(super) fn scope(&mut self, scope: &'a Scope, at: &At<'a>, names: &Names) {
         let problems_before = self.problems.len();
-        let names = self.parameters(scope, outer, given);
-        let counts = self.counts(scope, &names);
+        let counts = self.counts(scope, names);
         let mut at = At {
             prefix: at.prefix.clone(),
             clock: at.clock.clone(),
@@ -92,32 +84,36 @@ impl<'a> Elaborator<'a> {
             return;
         }
         for (key, value) in &scope.parts {
-            self.part(key, value, &at, &names, &counts);
+            self.part(key, value, &at, names, &counts);
         }
         // Without its parts a scope has no ports: wires would only repeat the problem.
         if self.problems.has_errors() {
             return;
         }
         for (outer, inner) in &scope.ports {
-            self.port(outer, inner, &at, &names, &counts);
+            self.port(outer, inner, &at, names, &counts);
         }
         for (ends, terms) in &scope.wires {
-            self.wire(ends, terms, &at, &names, &counts);
+            self.wire(ends, terms, &at, names, &counts);
         }
     }
 
-    fn parameters(&mut self, scope: &Scope, outer: &Names, given: &[Field]) -> Names {
-        let mut names = Names {
-            integers: Env::new(),
-            values: outer.values.clone(),
-        };
+    /// The parameters of a scope; `given` ones replace defaults.
+    pub(super) fn parameters(&mut self, scope: &Scope, given: &[Field]) -> Names {
+        let mut names = Names::default();
         for (name, default) in &scope.params {
+            if is_keyword(&name.value) {
+                let message = format!("a parameter cannot be called `{}`", name.value);
+                let problem = name.error(message).hint("expressions use that word");
+                self.problems.push(problem);
+                continue;
+            }
             let mut value = given
                 .iter()
                 .find(|field| field.name.text == name.value)
                 .map_or_else(|| default.clone(), |field| field.value.clone());
             if self.problems.take(names.resolve(&mut value)).is_some() {
-                names.set(&name.value, &value);
+                names.env.define(&name.value, value.kind);
             }
         }
         names

@@ -9,13 +9,15 @@
 //!         "Cluster": Module(
 //!             params: { "ways": 4 },      // defaults; `Cluster(ways: 8)` overrides
 //!             ports: { "noc": "l1.down" },
-//!             parts: { "l1": Cache(ways: "=ways", ...) },
+//!             parts: { "l1": Cache(preset: "small", ways: "=ways", ...) },
 //!         ),
 //!     },
+//!     presets: { "small": Cache(ways: 2, ...) },
 //!     for: { "i": "=units" },             // `[i]` below runs over 0, 1, 2, 3
 //!     parts: {
 //!         "cluster[i]": Cluster(ways: 8),
 //!         "dram": Gddr5(clock: "dram", ...),
+//!         "probe": LocalityProbe(if: "=units > 1", ...),
 //!     },
 //!     wires: {
 //!         "cluster[i].noc <-> crossbar.up[i]": (latency: 1),
@@ -24,6 +26,7 @@
 //! )
 //! ```
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Link, Width};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Node, Placed, from_named};
@@ -59,6 +62,8 @@ pub(crate) struct SystemFile {
     pub(crate) core: Placed<String>,
     /// Reusable composites.
     pub(crate) modules: Entries<Scope>,
+    /// Descriptions of parts to start from.
+    pub(crate) presets: Entries<Node>,
     pub(crate) scope: Scope,
 }
 
@@ -69,8 +74,15 @@ struct System {
     summary: String,
     clocks: Entries<Node>,
     core: Placed<String>,
+    // Carried out before the system is read; here for the list of fields.
+    #[serde(default, rename = "extends")]
+    _extends: IgnoredAny,
+    #[serde(default, rename = "include")]
+    _include: IgnoredAny,
     #[serde(default)]
     modules: Entries<Scope>,
+    #[serde(default)]
+    presets: Entries<Node>,
     #[serde(default)]
     clock: Option<Placed<String>>,
     #[serde(default)]
@@ -135,6 +147,7 @@ impl SystemFile {
             clocks: system.clocks,
             core: system.core,
             modules: system.modules,
+            presets: system.presets,
             scope: Scope {
                 clock: system.clock,
                 params: system.params,

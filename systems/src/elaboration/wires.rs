@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use warpweave_framework::Link;
 use warpweave_params::{Node, Placed, from_node, nearest};
 
-use super::Elaborator;
-use super::address::Pattern;
+use super::address::{Pattern, is_within};
 use super::scope::{At, Names};
 use super::system_file::WireSpec;
+use super::{Elaborator, take_field};
 
 impl Elaborator<'_> {
     /// Makes the ports of a module that `outer` names stand for those that `inner` names.
@@ -30,15 +30,19 @@ impl Elaborator<'_> {
         for names in names.assignments(&outer_pattern.variables(), counts) {
             let ends = (
                 self.problems
-                    .take(outer_pattern.evaluate(&names.integers, outer)),
+                    .take(outer_pattern.evaluate(&names.env, outer)),
                 self.problems
-                    .take(inner_pattern.evaluate(&names.integers, inner)),
+                    .take(inner_pattern.evaluate(&names.env, inner)),
             );
             let (Some(outer_name), Some(inner_name)) = ends else {
                 return;
             };
             let from = format!("{}{}", at.prefix, outer_name.text());
             let to = format!("{}{}", at.prefix, inner_name.text());
+            if self.is_left_out(&to) {
+                self.absent.insert(from);
+                continue;
+            }
             if !self.known_addresses.contains(&to) {
                 return self.unknown_address(&inner_name.text(), &at.prefix, inner);
             }
@@ -91,6 +95,13 @@ impl Elaborator<'_> {
             .collect();
         for names in names.assignments(&used, counts) {
             let mut terms = terms.clone();
+            if let Some(condition) = take_field(&mut terms, "if") {
+                match self.problems.take(names.holds(condition)) {
+                    Some(true) => {}
+                    Some(false) => continue,
+                    None => return,
+                }
+            }
             if self.problems.take(names.resolve(&mut terms)).is_none() {
                 return;
             }
@@ -98,8 +109,8 @@ impl Elaborator<'_> {
                 return;
             };
             let pair = (
-                self.problems.take(left.evaluate(&names.integers, ends)),
-                self.problems.take(right.evaluate(&names.integers, ends)),
+                self.problems.take(left.evaluate(&names.env, ends)),
+                self.problems.take(right.evaluate(&names.env, ends)),
             );
             let (Some(left), Some(right)) = pair else {
                 return;
@@ -108,6 +119,12 @@ impl Elaborator<'_> {
                 self.expand(&left, &at.prefix),
                 self.expand(&right, &at.prefix),
             );
+            // A wire goes with the part at its end.
+            if self.ends_nowhere(&left, &lefts, &at.prefix)
+                || self.ends_nowhere(&right, &rights, &at.prefix)
+            {
+                continue;
+            }
             if lefts.len() != rights.len() || lefts.is_empty() {
                 let problem = ends.error(format!(
                     "`{}` names {} ports and `{}` names {}",
@@ -142,6 +159,28 @@ impl Elaborator<'_> {
             .collect()
     }
 
+    /// Whether conditions leave out all that one end of a wire names, which is `found`.
+    fn ends_nowhere(&self, pattern: &Pattern, found: &[String], prefix: &str) -> bool {
+        if self.absent.is_empty() {
+            return false;
+        }
+        match (found, pattern.has_wildcard()) {
+            ([address], false) => self.is_left_out(address),
+            ([], true) => {
+                let pattern = format!("{prefix}{}", pattern.text());
+                self.absent.iter().any(|absent| is_within(&pattern, absent))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an address lies in a part that a condition leaves out.
+    fn is_left_out(&self, address: &str) -> bool {
+        let ends = address.match_indices('.').map(|(at, _)| at);
+        ends.chain([address.len()])
+            .any(|end| self.absent.contains(&address[..end]))
+    }
+
     fn connect(&mut self, a: &str, b: &str, spec: WireSpec, ends: &Placed<String>, terms: &Node) {
         let inner = |address: &str| {
             let mut address = address.to_owned();
@@ -151,7 +190,7 @@ impl Elaborator<'_> {
             address
         };
         let (a, b) = (inner(a), inner(b));
-        let origin = self.origin(ends);
+        let origin = self.origin(ends, None);
         self.builder
             .connect_from(&a, &b, Link::from(spec), Some(origin));
         self.resolved_wires

@@ -88,7 +88,7 @@ impl Checker<'_> {
         let Some(counter) = counter else {
             return self.commands(body);
         };
-        if self.rounds[0].get(&counter.value).is_some() {
+        if self.rounds[0].contains(&counter.value) {
             let message = format!(
                 "counter `{}` hides another value of that name",
                 counter.value

@@ -44,7 +44,7 @@ pub(super) fn check_graph_name(
     }
     for property in ["vertices", "arcs", "source"] {
         let property = format!("{}_{property}", name.value);
-        if env.get(&property).is_some() {
+        if env.contains(&property) {
             let message = format!("graph `{}` hides the parameter `{property}`", name.value);
             return Err(name.error(message).hint("rename one of the two"));
         }

@@ -1,4 +1,4 @@
-//! Parameters of a workload file: integers for expressions, anything else by name.
+//! Parameters of a workload file: integers and booleans for expressions, anything else by name.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use warpweave_params::{
 /// The parameters with their values after overrides.
 #[derive(Default)]
 pub(super) struct Params {
-    /// Integers.
+    /// Integers and booleans.
     pub(super) env: Env,
-    /// All others; `"=name"` alone stands for the whole value.
+    /// All but integers; `"=name"` alone stands for the whole value.
     values: BTreeMap<String, Node>,
 }
 
@@ -70,9 +70,12 @@ impl Params {
         }
         if matches!(value.kind, Kind::Int(_)) {
             self.env.set(&name.value, from_node::<i64>(&value)?);
-        } else {
-            self.values.insert(name.value.clone(), value);
+            return Ok(());
         }
+        if matches!(value.kind, Kind::Bool(_)) {
+            self.env.define(&name.value, value.kind.clone());
+        }
+        self.values.insert(name.value.clone(), value);
         Ok(())
     }
 

@@ -15,12 +15,14 @@
 //! ```
 //!
 //! An override path is an instance path with wildcards and a field path, `params.` and a parameter
-//! of the system, or `workload.` and a parameter of the workload; on the command line also
+//! of the system, `clocks.` and a clock, or `workload.` and a parameter of the workload; on the command line also
 //! `seed`, `energy`, `limits.…` and `emulation.…` of the scenario itself. Overrides of the command line come
 //! after those of the file.
 //!
-//! `files.rs` reads the files that a scenario names, `overrides.rs` sorts the overrides out.
+//! `files.rs` reads the files that a scenario names, `composition/` puts a system together that several
+//! files describe, `overrides.rs` sorts the overrides out.
 
+mod composition;
 mod files;
 mod overrides;
 
@@ -30,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_inputs::reference::standard_references;
 use warpweave_params::{Diagnostics, Entries, Node, Placed, from_named};
 
+use self::composition::compose;
 use self::files::{read_named, read_scenario};
 use self::overrides::{Overrides, RawOverride};
 use crate::elaboration::InstanceOverride;
@@ -47,6 +50,8 @@ pub struct Scenario {
     pub summary: String,
     /// Path of the system file.
     pub system_path: PathBuf,
+    /// Paths of the files that the system file includes and extends, each once.
+    pub system_parts: Vec<PathBuf>,
     /// Path of the workload file.
     pub workload_path: PathBuf,
     /// Seed of everything random in the system.
@@ -147,9 +152,10 @@ impl Scenario {
         let energy = file.energy.as_ref().map(|name| part(name).1);
 
         let system = system.and_then(|node| {
+            let (node, parts) = problems.take(compose(&system_path, node))?;
             let mut system = problems.take(SystemFile::read(&node))?;
-            overrides::set_params(&mut system, overrides.params, &mut problems);
-            Some(system)
+            overrides.globals.set(&mut system, &mut problems);
+            Some((system, parts))
         });
         let workload = workload.and_then(|node| {
             let folder = workload_path.parent().unwrap_or(Path::new(""));
@@ -161,11 +167,12 @@ impl Scenario {
             .flatten()
             .and_then(|node| problems.take(EnergyModel::read(&node)));
         match (system, workload) {
-            (Some(system), Some(workload)) if !problems.has_errors() => Ok(Self {
+            (Some((system, system_parts)), Some(workload)) if !problems.has_errors() => Ok(Self {
                 path: path.to_owned(),
                 text: source.text().to_owned(),
                 summary: file.summary,
                 system_path,
+                system_parts,
                 workload_path,
                 seed: file.seed,
                 limits: file.limits,

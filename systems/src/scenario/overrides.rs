@@ -1,10 +1,11 @@
 //! Overrides: where they come from, and what they are for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use warpweave_params::{
-    Absent, Diagnostic, Diagnostics, Field, Kind, Name, Node, Override, Placed, Source, Span,
-    Struct, name_hint, parse_from,
+    Absent, Diagnostic, Diagnostics, Entries, Env, Field, Kind, Name, Node, Override, Placed,
+    Source, Span, Struct, is_expression, name_hint, parse_from, resolve_expressions,
 };
 
 use crate::elaboration::InstanceOverride;
@@ -20,12 +21,19 @@ pub(super) struct RawOverride {
 /// Overrides by what they address, in the order given.
 #[derive(Default)]
 pub(super) struct Overrides {
-    /// Parameters of the system.
-    pub(super) params: Vec<(Placed<String>, Node)>,
+    /// What the system has once.
+    pub(super) globals: Globals,
     /// Parameters of the workload.
     pub(super) workload: BTreeMap<String, Node>,
     /// Fields of instances.
     pub(super) instances: Vec<InstanceOverride>,
+}
+
+/// New values of parameters and clocks of the system.
+#[derive(Default)]
+pub(super) struct Globals {
+    params: Vec<(Placed<String>, Node)>,
+    clocks: Vec<(Placed<String>, Node)>,
 }
 
 impl RawOverride {
@@ -48,7 +56,7 @@ impl RawOverride {
                 .hint("such as `l1.ways=8` or `cluster[*].cu[0].scheduler=Gto`")
                 .into());
         };
-        let value = parse_from(&source, equals + 1)?;
+        let value = value_of(&source, equals + 1)?;
         let path = text[..equals].trim().to_owned();
         Ok(Self {
             path,
@@ -75,7 +83,10 @@ impl Overrides {
                 sorted.workload.insert(name.to_owned(), value);
             } else if let Some(name) = path.strip_prefix("params.") {
                 let name = Placed::at(name.to_owned(), &place);
-                sorted.params.push((name, value));
+                sorted.globals.params.push((name, value));
+            } else if let Some(name) = path.strip_prefix("clocks.") {
+                let name = Placed::at(name.to_owned(), &place);
+                sorted.globals.clocks.push((name, value));
             } else {
                 let replacement = InstanceOverride { path, place, value };
                 sorted.instances.push(replacement);
@@ -98,7 +109,19 @@ pub(super) fn of_command_line(
     }
     refuse_repeats(&read, problems);
     let (own, others): (Vec<_>, Vec<_>) = read.into_iter().partition(RawOverride::is_of_scenario);
-    for RawOverride { path, place, value } in own {
+    for RawOverride {
+        path,
+        place,
+        mut value,
+    } in own
+    {
+        // The scenario has no names.
+        if problems
+            .take(resolve_expressions(&mut value, &Env::new()))
+            .is_none()
+        {
+            continue;
+        }
         let applied = Override::of_value(&path, &place, value).and_then(|replacement| {
             ensure_struct(scenario, path.split('.').next().unwrap_or_default());
             let applied = replacement.apply(scenario, Absent::Insert);
@@ -109,20 +132,55 @@ pub(super) fn of_command_line(
     others
 }
 
-/// Gives parameters of the system other defaults.
-pub(super) fn set_params(
-    file: &mut SystemFile,
-    params: Vec<(Placed<String>, Node)>,
+/// The value of an override of the command line, which begins at `start`: RON, or an expression, whose
+/// quotes and equals sign may be left out where it cannot be anything else.
+fn value_of(source: &Arc<Source>, start: usize) -> Result<Node, Diagnostics> {
+    let text = &source.text()[start..];
+    let expression = |text: &str| {
+        let at = source.text().len() - text.len();
+        let place = source.span(at, at + text.trim_end().len());
+        let bare = text.strip_prefix('=').unwrap_or(text);
+        Node::new(Kind::Text(format!("={bare}")), place)
+    };
+    let trimmed = text.trim_start();
+    if trimmed.starts_with('=') {
+        return Ok(expression(trimmed));
+    }
+    parse_from(source, start).or_else(|problems| {
+        if is_expression(trimmed) {
+            Ok(expression(trimmed))
+        } else {
+            Err(problems)
+        }
+    })
+}
+
+impl Globals {
+    /// Puts them into the system.
+    pub(super) fn set(self, file: &mut SystemFile, problems: &mut Diagnostics) {
+        let params = &mut file.scope.params;
+        replace(params, self.params, ("parameter", "parameters"), problems);
+        replace(&mut file.clocks, self.clocks, ("clock", "clocks"), problems);
+    }
+}
+
+fn replace(
+    declared: &mut Entries<Node>,
+    values: Vec<(Placed<String>, Node)>,
+    (one, many): (&str, &str),
     problems: &mut Diagnostics,
 ) {
-    for (name, value) in params {
-        let declared = &mut file.scope.params;
+    for (name, value) in values {
         if let Some((_, default)) = declared.get_mut(&name.value) {
             *default = value;
             continue;
         }
-        let hint = name_hint(&name.value, "parameters of the system", declared.names());
-        let message = format!("the system has no parameter `{}`", name.value);
+        let hint = name_hint(
+            &name.value,
+            &format!("{many} of the system"),
+            declared.names(),
+        );
+        let message = format!("the system has no {one} `{}`", name.value);
         problems.push(name.error(message).hint(hint));
     }
 }

@@ -5,15 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave::components::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
-use warpweave::components::compute_unit::{
+use warpweave::components::compute_unit::scheduler::{
     HeldBack, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
 use warpweave::components::work_group_scheduler::{
     Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, WorkGroupPlacement,
 };
-use warpweave::framework::{
-    NoFields, PolicyContext, PolicyKind, SpecError, State, WithoutEffect,
-};
+use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, WithoutEffect};
 
 /// Places the first work-group again and again.
 pub(crate) struct Repeats {

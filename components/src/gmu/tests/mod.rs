@@ -2,7 +2,9 @@
 
 mod naive;
 
-use warpweave_framework::{Sink, Source, TestBench};
+use std::sync::Mutex;
+
+use warpweave_framework::{NoFields, Policy, PolicyContext, PolicyKind, Sink, Source, TestBench};
 
 use super::*;
 
@@ -15,11 +17,22 @@ struct Bench {
 }
 
 fn bench(hardware_queues: u32, queue_depth: u32, pending_kernels: u32) -> Bench {
+    let order = Policy::plain::<Fcfs>();
+    bench_with(order, hardware_queues, queue_depth, pending_kernels)
+}
+
+fn bench_with(
+    order: Policy<KernelOrder>,
+    hardware_queues: u32,
+    queue_depth: u32,
+    pending_kernels: u32,
+) -> Bench {
     let spec = GmuSpec {
         hardware_queues,
         queue_depth,
         pending_kernels,
         dispatch_latency_cycles: 3,
+        order,
     };
     let mut bench = TestBench::new();
     let gmu = Gmu::build(spec, &Environment::new("gmu", 0)).unwrap();
@@ -35,7 +48,8 @@ fn bench(hardware_queues: u32, queue_depth: u32, pending_kernels: u32) -> Bench 
 
 impl Bench {
     fn launch_at(&self, cycle: Cycle, kernel: u32, stream: u32) {
-        self.launch.send_at(cycle, KernelLaunch { kernel, stream });
+        self.launch
+            .send_at(cycle, KernelLaunch::plain(kernel, stream));
     }
 
     fn done_at(&self, cycle: Cycle, kernel: u32) {
@@ -44,7 +58,8 @@ impl Bench {
 
     fn ready_at(&mut self, cycle: Cycle, kernel: u32) {
         let ready = self.ready.clone();
-        self.bench.expect_at(&ready, cycle, &KernelReady { kernel });
+        self.bench
+            .expect_at(&ready, cycle, &KernelLaunch::plain(kernel, 0).into());
     }
 }
 
@@ -138,7 +153,146 @@ fn queues_that_hold_no_kernel_are_refused() {
         queue_depth: 1,
         pending_kernels: 0,
         dispatch_latency_cycles: 0,
+        order: Policy::plain::<Fcfs>(),
     };
     let error = Gmu::build(spec, &Environment::new("gmu", 0)).err().unwrap();
     assert_eq!(error.field, "hardware_queues");
+}
+
+#[test]
+fn an_empty_queue_goes_to_the_most_urgent_kernel_and_streams_stay_in_order() {
+    let mut b = bench_with(Policy::plain::<Priority>(), 1, 2, 8);
+    // Kernel 3 is the most urgent, but the second of its stream.
+    for (kernel, stream, priority) in [(0, 0, 0), (1, 1, 0), (2, 2, 1), (3, 1, 9), (4, 3, 2)] {
+        let launch = KernelLaunch {
+            priority,
+            ..KernelLaunch::plain(kernel, stream)
+        };
+        b.launch.send_at(5 + Cycle::from(kernel), launch);
+    }
+    let sent = |kernel, priority| KernelReady {
+        kernel,
+        priority,
+        hint: 0,
+    };
+    let ready = b.ready.clone();
+    b.bench.expect_at(&ready, 8, &sent(0, 0));
+    for (cycle, ends, next) in [
+        (20, 0, sent(4, 2)),
+        (30, 4, sent(2, 1)),
+        (40, 2, sent(1, 0)),
+        (50, 1, sent(3, 9)),
+    ] {
+        b.done_at(cycle, ends);
+        b.bench.expect_at(&ready, cycle + 3, &next);
+    }
+}
+
+/// What a policy was told and asked: events by name and kernel, questions by cycle and candidates.
+static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Leaves the queue empty as long as only one kernel could have it; the last of several gets it.
+struct LastOfSeveral;
+
+impl PolicyKind for LastOfSeveral {
+    type Role = KernelOrder;
+    const NAME: &'static str = "LastOfSeveral";
+    const SUMMARY: &'static str = "For tests";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        _: &PolicyContext<'_, KernelOrder>,
+    ) -> Result<Box<dyn OrderPolicy>, SpecError> {
+        Ok(Box::new(Self))
+    }
+}
+
+fn hear(what: String) {
+    HEARD.lock().unwrap().push(what);
+}
+
+impl OrderPolicy for LastOfSeveral {
+    fn arrived(&mut self, kernel: KernelLaunch) {
+        hear(format!("arrived {}", kernel.kernel));
+    }
+
+    fn queue_empty(&mut self, empty: &EmptyQueue<'_>) -> Option<u32> {
+        let pool: Vec<_> = empty.pool.iter().map(|w| w.launch.kernel).collect();
+        hear(format!(
+            "cycle {}: queue {} for {pool:?}",
+            empty.cycle, empty.queue
+        ));
+        (pool.len() > 1).then(|| pool[pool.len() - 1])
+    }
+
+    fn own_groups_done(&mut self, kernel: KernelLaunch) {
+        hear(format!("own groups of {}", kernel.kernel));
+    }
+
+    fn family_done(&mut self, kernel: KernelLaunch) {
+        hear(format!("family of {}", kernel.kernel));
+    }
+
+    fn state(&mut self, _: &mut State<'_>) {}
+}
+
+#[test]
+fn a_policy_is_asked_when_something_changes_and_may_leave_a_queue_empty() {
+    let mut b = bench_with(Policy::plain::<LastOfSeveral>(), 1, 2, 1);
+    for kernel in 0..3 {
+        b.launch_at(5 + Cycle::from(kernel), kernel, kernel);
+    }
+    // Kernel 0 waits in the pool until kernel 1 is at the door, which gets the queue.
+    b.ready_at(9, 1);
+    b.bench.step(10);
+    b.done_at(30, 1);
+    b.ready_at(33, 2);
+    let heard = std::mem::take(&mut *HEARD.lock().unwrap());
+    let expected = [
+        "arrived 0",
+        "cycle 5: queue 0 for [0]",
+        "arrived 1",
+        "cycle 6: queue 0 for [0, 1]",
+        "arrived 2",
+        "own groups of 1",
+        "family of 1",
+        // First without the launch at the door, which finds the pool full.
+        "cycle 30: queue 0 for [0]",
+        "cycle 30: queue 0 for [0, 2]",
+    ];
+    assert_eq!(heard, expected);
+}
+
+/// Gives queues to a kernel that there is not.
+struct Absent;
+
+impl PolicyKind for Absent {
+    type Role = KernelOrder;
+    const NAME: &'static str = "Absent";
+    const SUMMARY: &'static str = "For tests";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        _: &PolicyContext<'_, KernelOrder>,
+    ) -> Result<Box<dyn OrderPolicy>, SpecError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl OrderPolicy for Absent {
+    fn queue_empty(&mut self, _: &EmptyQueue<'_>) -> Option<u32> {
+        Some(77)
+    }
+}
+
+#[test]
+#[should_panic(
+    expected = "the kernel order Absent gives queue 0 to kernel 77, which does not wait"
+)]
+fn a_policy_that_chooses_a_kernel_that_does_not_wait_ends_the_run() {
+    let mut b = bench_with(Policy::plain::<Absent>(), 1, 1, 1);
+    b.launch_at(5, 0, 0);
+    b.bench.step(10);
 }

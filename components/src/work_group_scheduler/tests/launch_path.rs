@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use warpweave_framework::{InstanceStatistics, Outcome, Value};
+use warpweave_framework::{InstanceStatistics, Outcome, Policy, Value};
 
 use super::fake_unit::{FakeUnit, Log};
 use super::*;
-use crate::gmu::{Gmu, GmuSpec};
+use crate::gmu::{Fcfs, Gmu, GmuSpec};
 use crate::host_driver::{HostDriver, HostDriverSpec, KernelTime, KernelTimes};
 use crate::launch::DispatchSlave;
 
@@ -153,7 +153,7 @@ proptest! {
                 invalidate_at_kernel_end,
                 keep_lines_beside_others,
             },
-            gmu: GmuSpec { hardware_queues, queue_depth, pending_kernels, dispatch_latency_cycles: 2 },
+            gmu: GmuSpec { hardware_queues, queue_depth, pending_kernels, dispatch_latency_cycles: 2, order: Policy::plain::<Fcfs>() },
             seed,
         };
         let [sleepy, awake, shuffled] = engines().map(|options| run(&machinery, options));

@@ -3,7 +3,7 @@
 use warpweave_framework::Source;
 
 use super::*;
-use crate::launch::KernelReady;
+use crate::launch::{KernelLaunch, KernelReady};
 
 struct Scripted {
     bench: TestBench,
@@ -35,6 +35,10 @@ fn scripted(spec: WorkGroupSchedulerSpec, kernels: &[KernelShape]) -> Scripted {
     }
 }
 
+fn ready(kernel: u32) -> KernelReady {
+    KernelLaunch::plain(kernel, 0).into()
+}
+
 fn start(work_group: u32, slot: u16) -> Dispatch {
     Dispatch::Start {
         kernel: 0,
@@ -58,7 +62,7 @@ fn dispatch_refill_invalidation_and_done_take_the_stated_cycles() {
         ..spec(WorkGroupPolicy::GlobalRoundRobin)
     };
     let mut s = scripted(spec, &[(5, 1, 0, 0)]);
-    s.ready.send_at(5, KernelReady { kernel: 0 });
+    s.ready.send_at(5, ready(0));
     s.bench.expect_at(&s.dispatches[0], 5, &start(0, 0));
     s.bench.expect_at(&s.dispatches[1], 5, &start(1, 0));
     s.bench.expect_at(&s.dispatches[0], 6, &start(2, 1));
@@ -90,7 +94,7 @@ fn without_invalidation_the_kernel_is_done_with_its_last_work_group() {
         ..spec(WorkGroupPolicy::TwoLevelRoundRobin)
     };
     let mut s = scripted(spec, &[(1, 1, 0, 0)]);
-    s.ready.send_at(3, KernelReady { kernel: 0 });
+    s.ready.send_at(3, ready(0));
     s.bench.expect_at(&s.dispatches[0], 3, &start(0, 0));
     s.completions[0].send_at(9, ended(0, 0));
     s.bench.expect_at(&s.done, 9, &KernelDone { kernel: 0 });
@@ -106,8 +110,8 @@ fn lines_stay_while_another_kernel_runs_if_so_described() {
         ..spec(WorkGroupPolicy::GlobalRoundRobin)
     };
     let mut s = scripted(spec, &[(1, 1, 0, 0), (1, 1, 0, 0)]);
-    s.ready.send_at(3, KernelReady { kernel: 0 });
-    s.ready.send_at(4, KernelReady { kernel: 1 });
+    s.ready.send_at(3, ready(0));
+    s.ready.send_at(4, ready(1));
     s.bench.expect_at(&s.dispatches[0], 3, &start(0, 0));
     let child = Dispatch::Start {
         kernel: 1,
@@ -134,7 +138,7 @@ fn no_more_work_groups_than_stated_are_dispatched_per_cycle() {
         ..spec(WorkGroupPolicy::GlobalRoundRobin)
     };
     let mut s = scripted(spec, &[(4, 1, 0, 0)]);
-    s.ready.send_at(5, KernelReady { kernel: 0 });
+    s.ready.send_at(5, ready(0));
     for unit in 0..4_u32 {
         let sink = s.dispatches[unit as usize].clone();
         s.bench
@@ -148,8 +152,8 @@ fn the_next_kernel_starts_when_the_oldest_has_nothing_left_to_dispatch() {
         spec(WorkGroupPolicy::GlobalRoundRobin),
         &[(6, 1, 0, 0), (2, 1, 0, 0)],
     );
-    s.ready.send_at(5, KernelReady { kernel: 0 });
-    s.ready.send_at(6, KernelReady { kernel: 1 });
+    s.ready.send_at(5, ready(0));
+    s.ready.send_at(6, ready(1));
     s.bench.step(10);
     let second = |work_group| Dispatch::Start {
         kernel: 1,
@@ -180,7 +184,7 @@ fn the_next_kernel_starts_when_the_oldest_has_nothing_left_to_dispatch() {
 )]
 fn a_work_group_that_never_fits_ends_the_run_with_the_numbers() {
     let mut s = scripted(spec(WorkGroupPolicy::GlobalRoundRobin), &[(1, 49, 0, 0)]);
-    s.ready.send_at(5, KernelReady { kernel: 0 });
+    s.ready.send_at(5, ready(0));
     s.bench.step(10);
 }
 
@@ -188,7 +192,7 @@ fn a_work_group_that_never_fits_ends_the_run_with_the_numbers() {
 #[should_panic(expected = "holds only one of kernel 0, bounded by WavefrontSlots")]
 fn a_pair_that_never_fits_ends_the_run() {
     let mut s = scripted(spec(WorkGroupPolicy::DistributedBlock), &[(2, 30, 0, 0)]);
-    s.ready.send_at(5, KernelReady { kernel: 0 });
+    s.ready.send_at(5, ready(0));
     s.bench.step(10);
 }
 

@@ -1,0 +1,33 @@
+//! First come, first served.
+
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+
+use super::{EmptyQueue, KernelOrder, OrderPolicy};
+
+/// First come, first served: the kernel that waits for longest.
+///
+/// Source: the LASER paper, section 3.2.
+pub struct Fcfs;
+
+impl PolicyKind for Fcfs {
+    type Role = KernelOrder;
+    const NAME: &'static str = "Fcfs";
+    const SUMMARY: &'static str = "The kernel that has waited for longest gets the queue";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        _: &PolicyContext<'_, KernelOrder>,
+    ) -> Result<Box<dyn OrderPolicy>, SpecError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl OrderPolicy for Fcfs {
+    fn queue_empty(&mut self, empty: &EmptyQueue<'_>) -> Option<u32> {
+        empty.pool.first().map(|waiting| waiting.launch.kernel)
+    }
+
+    /// There is none.
+    fn state(&mut self, _: &mut State<'_>) {}
+}

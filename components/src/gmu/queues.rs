@@ -1,0 +1,193 @@
+//! What moves where: launches into queues and pool, and from the pool into queues.
+
+use std::collections::BTreeSet;
+
+use warpweave_framework::{Context, Cycle, Id};
+
+use super::{EmptyQueue, Gmu, InFlight, Waiting};
+use crate::launch::KernelLaunch;
+
+impl Gmu {
+    /// Takes what the host launches; `moved` says whether a kernel has completed in this cycle.
+    pub(super) fn take_launches(&mut self, ctx: &mut Context<'_>, moved: bool) {
+        let cycle = ctx.cycle();
+        while let Some(&launch) = self.host.launch.peek(ctx) {
+            if self.stalled.value() == 0 {
+                self.order.arrived(launch);
+            } else if !moved {
+                // Nothing has changed since it found no place.
+                return;
+            }
+            let queued = self.admit(ctx, launch);
+            if !queued && self.pool.len() >= self.spec.pending_kernels as usize {
+                if self.stalled.value() == 0 {
+                    self.launch_stalls += 1;
+                    self.stalled.set(cycle, 1);
+                }
+                return;
+            }
+            self.stalled.set(cycle, 0);
+            self.host.launch.pop(ctx);
+            self.accepted += 1;
+            if !queued {
+                let key = self.insert(cycle, launch);
+                self.pool.push_back(key);
+                self.pooled.add(cycle, 1);
+                self.through_pool += 1;
+            }
+        }
+    }
+
+    /// Puts a launch into a queue, if there is one for it now.
+    fn admit(&mut self, ctx: &mut Context<'_>, launch: KernelLaunch) -> bool {
+        let pool = self.pool.iter();
+        let mut pool = pool.map(|&key| self.kernels[key].launch.stream);
+        if pool.any(|stream| stream == launch.stream) {
+            // Those of its stream in the pool go first.
+            return false;
+        }
+        match self.queue_of(launch.stream) {
+            Some(queue) => {
+                let room = self.has_room(queue);
+                if room {
+                    let key = self.insert(ctx.cycle(), launch);
+                    self.enqueue(ctx.cycle(), queue, key);
+                }
+                room
+            }
+            None => self.fill_empty_queues(ctx, Some(launch)),
+        }
+    }
+
+    fn insert(&mut self, cycle: Cycle, launch: KernelLaunch) -> Id {
+        self.kernels.insert(InFlight {
+            launch,
+            arrived: cycle,
+            sent: false,
+        })
+    }
+
+    /// Removes the head of a queue and lets others move up.
+    pub(super) fn retire(&mut self, ctx: &mut Context<'_>, queue: usize) {
+        let cycle = ctx.cycle();
+        let head = self.queues[queue].kernels.pop_front();
+        let head = self
+            .kernels
+            .remove(head.expect("a kernel that runs is the head of its queue"));
+        self.completed += 1;
+        self.running.sub(cycle, 1);
+        self.queued.sub(cycle, 1);
+        match self.queues[queue].kernels.front() {
+            Some(&next) => self.becomes_head(cycle, next),
+            None => self.queues_occupied.sub(cycle, 1),
+        }
+        if let Some(InFlight { launch, .. }) = head {
+            self.order.own_groups_done(launch);
+            self.order.family_done(launch);
+        }
+        self.follow_streams(cycle);
+        self.fill_empty_queues(ctx, None);
+    }
+
+    /// Gives empty queues to kernels as the policy says: to those of the pool, and to one that is at
+    /// the door and waits for no other of its stream. Returns whether that one has found a queue.
+    fn fill_empty_queues(&mut self, ctx: &mut Context<'_>, door: Option<KernelLaunch>) -> bool {
+        let cycle = ctx.cycle();
+        while let Some(queue) = self.queues.iter().position(|q| q.kernels.is_empty()) {
+            let pool = self.candidates(cycle, door);
+            if pool.is_empty() {
+                return false;
+            }
+            let occupied = self.queues.iter().filter_map(|q| q.kernels.front());
+            let heads: Vec<_> = occupied.map(|&key| self.kernels[key].launch).collect();
+            let chosen = self.order.queue_empty(&EmptyQueue {
+                queue: queue as u32,
+                cycle,
+                heads: &heads,
+                pool: &pool,
+            });
+            let Some(kernel) = chosen else { return false };
+            if !pool.iter().any(|waiting| waiting.launch.kernel == kernel) {
+                ctx.fail(format!(
+                    "the kernel order {} gives queue {queue} to kernel {kernel}, which does not \
+                     wait for one",
+                    self.spec.order.name()
+                ));
+                return false;
+            }
+            if let Some(launch) = door.filter(|launch| launch.kernel == kernel) {
+                let key = self.insert(cycle, launch);
+                self.enqueue(cycle, queue, key);
+                return true;
+            }
+            let is_chosen = |key: &Id| self.kernels[*key].launch.kernel == kernel;
+            let place = self.pool.iter().position(is_chosen);
+            let key = place.and_then(|place| self.pool.remove(place));
+            self.pooled.sub(cycle, 1);
+            self.enqueue(
+                cycle,
+                queue,
+                key.expect("what is not at the door is in the pool"),
+            );
+            self.follow_streams(cycle);
+        }
+        false
+    }
+
+    /// The kernels that may get an empty queue.
+    fn candidates(&self, cycle: Cycle, door: Option<KernelLaunch>) -> Vec<Waiting> {
+        let queues = self.queues.iter().filter(|q| !q.kernels.is_empty());
+        let mut streams: BTreeSet<u32> = queues.map(|q| q.stream).collect();
+        let pool = self.pool.iter().map(|&key| {
+            let InFlight {
+                launch, arrived, ..
+            } = self.kernels[key];
+            Waiting { launch, arrived }
+        });
+        let door = door.map(|launch| Waiting {
+            launch,
+            arrived: cycle,
+        });
+        let first_of_stream = |waiting: &Waiting| streams.insert(waiting.launch.stream);
+        pool.chain(door).filter(first_of_stream).collect()
+    }
+
+    /// Moves kernels from the pool into the queues of their streams, in the order of their arrival.
+    fn follow_streams(&mut self, cycle: Cycle) {
+        let mut place = 0;
+        while let Some(&key) = self.pool.get(place) {
+            let queue = self.queue_of(self.kernels[key].launch.stream);
+            if let Some(queue) = queue.filter(|&queue| self.has_room(queue)) {
+                self.enqueue(cycle, queue, key);
+                self.pool.remove(place);
+                self.pooled.sub(cycle, 1);
+            } else {
+                place += 1;
+            }
+        }
+    }
+
+    /// The queue that belongs to a stream.
+    fn queue_of(&self, stream: u32) -> Option<usize> {
+        self.queues
+            .iter()
+            .position(|q| !q.kernels.is_empty() && q.stream == stream)
+    }
+
+    fn has_room(&self, queue: usize) -> bool {
+        self.queues[queue].kernels.len() < self.spec.queue_depth as usize
+    }
+
+    /// Puts a kernel into a queue with room that belongs to its stream or is empty.
+    fn enqueue(&mut self, cycle: Cycle, place: usize, key: Id) {
+        let queue = &mut self.queues[place];
+        queue.stream = self.kernels[key].launch.stream;
+        queue.kernels.push_back(key);
+        let is_head = queue.kernels.len() == 1;
+        self.queued.add(cycle, 1);
+        if is_head {
+            self.queues_occupied.add(cycle, 1);
+            self.becomes_head(cycle, key);
+        }
+    }
+}

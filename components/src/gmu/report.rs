@@ -1,0 +1,101 @@
+//! The statistics of the unit.
+
+use warpweave_framework::Statistics;
+
+use super::Gmu;
+
+impl Gmu {
+    pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
+        let cycle = statistics.cycle();
+        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
+        count(
+            "kernels_accepted",
+            "kernels",
+            "launches taken from the host",
+            self.accepted,
+        );
+        count(
+            "kernels_completed",
+            "kernels",
+            "completions passed to the host",
+            self.completed,
+        );
+        count(
+            "kernels_through_pool",
+            "kernels",
+            "launches that had to wait in the pending pool",
+            self.through_pool,
+        );
+        count(
+            "launch_stalls",
+            "launches",
+            "launches that found their queue and the pool full",
+            self.launch_stalls,
+        );
+        count(
+            "launch_stall_cycles",
+            "cycles",
+            "cycles in which a launch waited because its queue and the pool were full",
+            self.stalled.integral(cycle),
+        );
+        let levels = [
+            (
+                "queues_occupied",
+                "queues",
+                "mean number of work queues that hold a kernel",
+                &self.queues_occupied,
+            ),
+            (
+                "queued_kernels",
+                "kernels",
+                "mean number of kernels in work queues, running ones included",
+                &self.queued,
+            ),
+            (
+                "pooled_kernels",
+                "kernels",
+                "mean number of kernels in the pending pool",
+                &self.pooled,
+            ),
+            (
+                "running_kernels",
+                "kernels",
+                "mean number of kernels handed to the work-group scheduler and not completed",
+                &self.running,
+            ),
+        ];
+        for (name, unit, meaning, level) in levels {
+            statistics.gauge(name, unit, meaning, level.mean(cycle));
+        }
+        let peaks = [
+            (
+                "queues_occupied_max",
+                "queues",
+                "most work queues that held a kernel at a time",
+                &self.queues_occupied,
+            ),
+            (
+                "pooled_kernels_max",
+                "kernels",
+                "most kernels in the pending pool at a time",
+                &self.pooled,
+            ),
+            (
+                "running_kernels_max",
+                "kernels",
+                "most kernels with the work-group scheduler at a time",
+                &self.running,
+            ),
+        ];
+        for (name, unit, meaning, level) in peaks {
+            statistics.counter(name, unit, meaning, level.max());
+        }
+        statistics.histogram(
+            "waiting_time",
+            "cycles",
+            "cycles from the arrival of a launch until it was sent to the work-group scheduler",
+            &self.waited,
+        );
+        self.order.statistics(statistics);
+    }
+}

@@ -1,0 +1,153 @@
+//! Expressions in strings that start with `=`: `"=cus * 2"`, `"=ceil_div(lines, ways)"`,
+//! `"=if icc then 1 else units"`.
+//!
+//! Numbers are `i64` and every step is checked: overflow, division by zero and `log2` of anything but a
+//! power of two are errors at their column, never a wrapped or rounded number. `/` and `%` round
+//! towards zero. Functions: `min(a, b, ..)`, `max(a, b, ..)`, `ceil_div(a, b)`, `log2(a)`.
+//!
+//! Booleans come from `true`, `false`, `==`, `!=`, `<`, `<=`, `>`, `>=`, `&&`, `||`, `!` and from
+//! parameters. What a condition leaves out is read, so that its names and brackets are right, but not
+//! computed. A value of any other type can be passed on whole: `"=scheduler"`,
+//! `"=if fast then quick else slow"`.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use self::reader::{Reader, Value};
+use crate::node::{Kind, Node};
+use crate::{Diagnostic, Diagnostics};
+
+/// Words with a meaning of their own: no parameter can be called so.
+const KEYWORDS: [&str; 5] = ["if", "then", "else", "true", "false"];
+
+/// Whether a name means something else in expressions, so that no value can have it.
+pub fn is_keyword(name: &str) -> bool {
+    KEYWORDS.contains(&name)
+}
+
+/// The named values an expression may use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Env {
+    values: BTreeMap<String, Kind>,
+}
+
+impl Env {
+    /// No names.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Defines an integer, hiding an earlier definition.
+    pub fn set(&mut self, name: impl Into<String>, value: i64) {
+        self.define(name, Kind::Int(value.into()));
+    }
+
+    /// Defines a value of any type, hiding an earlier definition. Expressions compute with integers
+    /// and booleans; others they pass on whole.
+    pub fn define(&mut self, name: impl Into<String>, value: Kind) {
+        self.values.insert(name.into(), value);
+    }
+
+    /// Whether a value has this name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    /// All names in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.values.keys().map(String::as_str)
+    }
+}
+
+impl<N: Into<String>> FromIterator<(N, i64)> for Env {
+    fn from_iter<I: IntoIterator<Item = (N, i64)>>(values: I) -> Self {
+        let mut env = Self::new();
+        for (name, value) in values {
+            env.set(name, value);
+        }
+        env
+    }
+}
+
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ExpressionError {
+    /// What is wrong.
+    pub message: String,
+    /// The part of the text that is to blame, in bytes.
+    pub range: Range<usize>,
+    /// The next step.
+    pub hint: Option<String>,
+}
+
+/// The value of an expression, written without the leading `=`.
+///
+/// # Errors
+/// A syntax error, an unknown name, values of the wrong type, or a step that has no `i64` result.
+pub fn eval(text: &str, env: &Env) -> Result<Kind, ExpressionError> {
+    let mut reader = Reader::new(text, Some(env));
+    Ok(match reader.whole()? {
+        Value::Int(value) => Kind::Int(value.into()),
+        Value::Bool(value) => Kind::Bool(value),
+        Value::Other(kind) => kind,
+        Value::Unknown => unreachable!("what is computed is known"),
+    })
+}
+
+/// The value of an expression that gives an integer, as in `x[i + 1]`.
+///
+/// # Errors
+/// As [`eval`]; also a value of another type.
+pub fn eval_index(text: &str, env: &Env) -> Result<i64, ExpressionError> {
+    let mut reader = Reader::new(text, Some(env));
+    let value = reader.whole()?;
+    reader.integer(value, 0)
+}
+
+/// Whether the text can be read as an expression, whatever its names stand for.
+pub fn is_expression(text: &str) -> bool {
+    Reader::new(text, None).whole().is_ok()
+}
+
+/// Replaces every string that starts with `=` by the value it stands for; places are kept.
+///
+/// # Errors
+/// Every expression that has no value; those that have are replaced all the same.
+pub fn resolve_expressions(node: &mut Node, env: &Env) -> Result<(), Diagnostics> {
+    let mut problems = Diagnostics::new();
+    resolve(node, env, &mut problems);
+    problems.into_result(())
+}
+
+/// What a value stood for is not looked into again: it has been resolved where it was defined.
+fn resolve(node: &mut Node, env: &Env, problems: &mut Diagnostics) {
+    if let Some(expression) = node.as_str().and_then(|text| text.strip_prefix('=')) {
+        match eval(expression, env) {
+            Ok(value) => node.kind = value,
+            Err(error) => problems.push(locate(node, expression, error)),
+        }
+        return;
+    }
+    node.each_child_mut(&mut |child| resolve(child, env, problems));
+}
+
+/// Finds the expression inside its string literal; with escapes in it, the whole literal is to blame.
+fn locate(node: &Node, expression: &str, error: ExpressionError) -> Diagnostic {
+    let inside = node.span.text().find(&format!("={expression}"));
+    let place = match inside {
+        Some(start) => node
+            .span
+            .slice(start + 1 + error.range.start, start + 1 + error.range.end),
+        None => node.span.clone(),
+    };
+    let diagnostic = Diagnostic::error(error.message).at(&place);
+    match error.hint {
+        Some(hint) => diagnostic.hint(hint),
+        None => diagnostic,
+    }
+}

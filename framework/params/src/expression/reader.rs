@@ -1,0 +1,489 @@
+//! Reads an expression and computes it as it goes.
+
+use std::ops::Range;
+
+use super::{Env, ExpressionError, is_keyword};
+use crate::node::Kind;
+use crate::suggest::name_hint;
+
+/// Deepest nesting of parentheses, signs and conditions accepted.
+const DEPTH_MAX: usize = 64;
+
+const FUNCTIONS: [&str; 4] = ["ceil_div", "log2", "max", "min"];
+
+/// What a part of an expression gives.
+pub(super) enum Value {
+    Int(i64),
+    Bool(bool),
+    /// Neither: it can be passed on, but not computed with.
+    Other(Kind),
+    /// Of a part that is read and not computed.
+    Unknown,
+}
+
+impl Value {
+    fn describe(&self) -> &'static str {
+        match self {
+            Self::Int(_) => "an integer",
+            Self::Bool(_) => "a boolean",
+            Self::Other(_) => "a value of another type",
+            Self::Unknown => "an unknown value",
+        }
+    }
+}
+
+/// Recursive descent straight to the value; expressions are evaluated once.
+pub(super) struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    depth: usize,
+    /// Names; absent while only the form of the text matters.
+    env: Option<&'t Env>,
+    /// Whether to compute: a condition leaves the other branch out.
+    live: bool,
+}
+
+type Read<T> = Result<T, ExpressionError>;
+
+impl<'t> Reader<'t> {
+    pub(super) fn new(text: &'t str, env: Option<&'t Env>) -> Self {
+        Self {
+            text,
+            at: 0,
+            depth: 0,
+            env,
+            live: env.is_some(),
+        }
+    }
+
+    /// The value of all the text.
+    pub(super) fn whole(&mut self) -> Read<Value> {
+        let value = self.choice()?;
+        match self.peek() {
+            None => Ok(value),
+            Some(c) => Err(self.error_here(format!("unexpected `{c}` in an expression"))),
+        }
+    }
+
+    /// `if choice then choice else choice`, or what has no condition.
+    fn choice(&mut self) -> Read<Value> {
+        if !self.keyword("if") {
+            return self.either();
+        }
+        self.deeper(|reader| {
+            let start = reader.start();
+            let condition = reader.choice()?;
+            let condition = reader.truth(condition, start)?;
+            reader.expect_word("then")?;
+            let yes = reader.only_if(condition != Some(false), Self::choice)?;
+            reader.expect_word("else")?;
+            let no = reader.only_if(condition != Some(true), Self::choice)?;
+            Ok(if condition == Some(true) { yes } else { no })
+        })
+    }
+
+    /// `both ('||' both)*`
+    fn either(&mut self) -> Read<Value> {
+        self.logic("||", true, Self::both)
+    }
+
+    /// `comparison ('&&' comparison)*`
+    fn both(&mut self) -> Read<Value> {
+        self.logic("&&", false, Self::comparison)
+    }
+
+    /// Operands joined by a logical operator; `decisive` is the value after which the rest does not
+    /// matter.
+    fn logic(
+        &mut self,
+        operator: &str,
+        decisive: bool,
+        mut operand: impl FnMut(&mut Self) -> Read<Value>,
+    ) -> Read<Value> {
+        let start = self.start();
+        let mut value = operand(self)?;
+        while self.take(operator) {
+            let left = self.truth(value, start)?;
+            let right_start = self.start();
+            let decided = left == Some(decisive);
+            let right = self.only_if(!decided, &mut operand)?;
+            value = match (left, decided) {
+                (Some(left), true) => Value::Bool(left),
+                _ => match self.truth(right, right_start)? {
+                    Some(right) => Value::Bool(right),
+                    None => Value::Unknown,
+                },
+            };
+        }
+        Ok(value)
+    }
+
+    /// `sum (('==' | '!=' | '<=' | '<' | '>=' | '>') sum)?`
+    fn comparison(&mut self) -> Read<Value> {
+        let start = self.start();
+        let left = self.sum()?;
+        let operators = ["==", "!=", "<=", ">=", "<", ">"];
+        let Some(operator) = operators.into_iter().find(|operator| self.take(operator)) else {
+            return Ok(left);
+        };
+        let right_start = self.start();
+        let right = self.sum()?;
+        if !self.live {
+            return Ok(Value::Unknown);
+        }
+        if let (Value::Bool(left), Value::Bool(right), "==" | "!=") = (&left, &right, operator) {
+            return Ok(Value::Bool((left == right) == (operator == "==")));
+        }
+        let right = match (&left, right, operator) {
+            (Value::Bool(_), right, "==" | "!=") => {
+                let message = format!("expected `true` or `false`, found {}", right.describe());
+                return Err(error(message, right_start..self.at));
+            }
+            (_, right, _) => right,
+        };
+        let end = right_start;
+        let left = self.integer_in(left, start..end)?;
+        let right = self.integer(right, right_start)?;
+        Ok(Value::Bool(match operator {
+            "==" => left == right,
+            "!=" => left != right,
+            "<" => left < right,
+            "<=" => left <= right,
+            ">" => left > right,
+            _ => left >= right,
+        }))
+    }
+
+    /// `product (('+' | '-') product)*`
+    fn sum(&mut self) -> Read<Value> {
+        let start = self.start();
+        let mut value = self.product()?;
+        while let Some(operator @ ('+' | '-')) = self.peek() {
+            let left = self.integer(value, start)?;
+            self.at += 1;
+            let right_start = self.start();
+            let right = self.product()?;
+            let right = self.integer(right, right_start)?;
+            let result = if operator == '+' {
+                left.checked_add(right)
+            } else {
+                left.checked_sub(right)
+            };
+            value = self.checked(result, start)?;
+        }
+        Ok(value)
+    }
+
+    /// `factor (('*' | '/' | '%') factor)*`
+    fn product(&mut self) -> Read<Value> {
+        let start = self.start();
+        let mut value = self.factor()?;
+        while let Some(operator @ ('*' | '/' | '%')) = self.peek() {
+            let left = self.integer(value, start)?;
+            self.at += 1;
+            let right_start = self.start();
+            let right = self.factor()?;
+            let right = self.integer(right, right_start)?;
+            if self.live && operator != '*' && right == 0 {
+                return Err(error("division by zero", right_start..self.at));
+            }
+            let result = match operator {
+                '*' => left.checked_mul(right),
+                '/' => left.checked_div(right),
+                _ => left.checked_rem(right),
+            };
+            value = self.checked(result, start)?;
+        }
+        Ok(value)
+    }
+
+    /// A number, a name, a call, a negation or a parenthesis.
+    fn factor(&mut self) -> Read<Value> {
+        self.deeper(|reader| {
+            let start = reader.start();
+            match reader.peek() {
+                Some('(') => {
+                    reader.at += 1;
+                    let value = reader.choice()?;
+                    reader.expect(')')?;
+                    Ok(value)
+                }
+                Some('-') => {
+                    reader.at += 1;
+                    let inner = reader.start();
+                    let value = reader.factor()?;
+                    let value = reader.integer(value, inner)?.checked_neg();
+                    reader.checked(value, start)
+                }
+                Some('!') => {
+                    reader.at += 1;
+                    let inner = reader.start();
+                    let value = reader.factor()?;
+                    let value = reader.truth(value, inner)?;
+                    Ok(value.map_or(Value::Unknown, |value| Value::Bool(!value)))
+                }
+                Some(c) if c.is_ascii_digit() => reader.number(),
+                Some(c) if c == '_' || c.is_alphabetic() => reader.named(),
+                Some(c) => {
+                    Err(reader.error_here(format!("expected a number or name, found `{c}`")))
+                }
+                None => {
+                    Err(reader.error_here("the expression ends where a number or name should be"))
+                }
+            }
+        })
+    }
+
+    fn number(&mut self) -> Read<Value> {
+        let word = self.word();
+        let start = self.at - word.len();
+        let digits = word.replace('_', "");
+        digits.parse().map(Value::Int).map_err(|_| {
+            let what = if digits.bytes().all(|b| b.is_ascii_digit()) {
+                "does not fit 64 bits"
+            } else {
+                "is not a number"
+            };
+            error(format!("`{word}` {what}"), start..self.at)
+        })
+    }
+
+    fn named(&mut self) -> Read<Value> {
+        let name = self.word();
+        let range = self.at - name.len()..self.at;
+        match name {
+            "true" => return Ok(Value::Bool(true)),
+            "false" => return Ok(Value::Bool(false)),
+            _ if is_keyword(name) => {
+                let message = format!("expected a number or name, found `{name}`");
+                return Err(ExpressionError {
+                    hint: Some("a condition inside an expression needs parentheses".to_owned()),
+                    ..error(message, range)
+                });
+            }
+            _ => {}
+        }
+        if self.peek() == Some('(') {
+            return self.call(name, range);
+        }
+        let Some(env) = self.env else {
+            return Ok(Value::Unknown);
+        };
+        let Some(value) = env.values.get(name) else {
+            return Err(ExpressionError {
+                message: format!("unknown name `{name}` in an expression"),
+                range,
+                hint: Some(name_hint(name, "names known here", env.names())),
+            });
+        };
+        Ok(match value {
+            _ if !self.live => Value::Unknown,
+            Kind::Bool(value) => Value::Bool(*value),
+            Kind::Int(value) => match i64::try_from(*value) {
+                Ok(value) => Value::Int(value),
+                Err(_) => Value::Other(Kind::Int(*value)),
+            },
+            other => Value::Other(other.clone()),
+        })
+    }
+
+    fn call(&mut self, name: &str, range: Range<usize>) -> Read<Value> {
+        if !FUNCTIONS.contains(&name) {
+            let hint = Some(name_hint(name, "functions", FUNCTIONS));
+            return Err(ExpressionError {
+                message: format!("unknown function `{name}`"),
+                range,
+                hint,
+            });
+        }
+        let mut arguments = Vec::new();
+        while arguments.is_empty() || self.peek() == Some(',') {
+            self.at += 1;
+            let start = self.start();
+            let value = self.choice()?;
+            arguments.push(self.integer(value, start)?);
+        }
+        self.expect(')')?;
+        let whole = range.start..self.at;
+        let takes = match name {
+            "log2" => Some((1, "1 value")),
+            "ceil_div" => Some((2, "2 values")),
+            _ => None,
+        };
+        if let Some((_, wanted)) = takes.filter(|(count, _)| *count != arguments.len()) {
+            let found = arguments.len();
+            return Err(error(
+                format!("`{name}` takes {wanted}, found {found}"),
+                whole,
+            ));
+        }
+        if !self.live {
+            return Ok(Value::Unknown);
+        }
+        let value = match (name, arguments.as_slice()) {
+            ("min", all) => all.iter().copied().min(),
+            ("max", all) => all.iter().copied().max(),
+            ("ceil_div", &[above, below]) if below > 0 => {
+                let up = i64::from(above.rem_euclid(below) != 0);
+                above.div_euclid(below).checked_add(up)
+            }
+            ("ceil_div", all) => {
+                let below = all[1];
+                let message = format!("`ceil_div` needs a divisor above zero, found {below}");
+                return Err(error(message, whole));
+            }
+            (_, &[value]) if value > 0 && value.count_ones() == 1 => Some(value.ilog2().into()),
+            (_, all) => {
+                let message = format!("`log2` needs a power of two, found {}", all[0]);
+                return Err(error(message, whole));
+            }
+        };
+        self.checked(value, whole.start)
+    }
+
+    /// Reads one level further down.
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        if self.depth == DEPTH_MAX {
+            return Err(self.error_here(format!("nested more than {DEPTH_MAX} levels deep")));
+        }
+        self.depth += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    /// Reads a part that is computed only if it is wanted.
+    fn only_if(
+        &mut self,
+        wanted: bool,
+        read: impl FnOnce(&mut Self) -> Read<Value>,
+    ) -> Read<Value> {
+        let live = self.live;
+        self.live &= wanted;
+        let value = read(self);
+        self.live = live;
+        value
+    }
+
+    /// A value that has to be an integer and began at `start`; any number where nothing is computed.
+    pub(super) fn integer(&mut self, value: Value, start: usize) -> Read<i64> {
+        self.integer_in(value, start..self.at)
+    }
+
+    fn integer_in(&mut self, value: Value, range: Range<usize>) -> Read<i64> {
+        match value {
+            Value::Int(value) => Ok(value),
+            _ if !self.live => Ok(1),
+            other => {
+                let message = format!("expected an integer, found {}", other.describe());
+                Err(error(message, self.trimmed(range)))
+            }
+        }
+    }
+
+    /// A value that has to be a boolean; nothing where nothing is computed.
+    fn truth(&mut self, value: Value, start: usize) -> Read<Option<bool>> {
+        match value {
+            _ if !self.live => Ok(None),
+            Value::Bool(value) => Ok(Some(value)),
+            other => {
+                let message = format!("expected `true` or `false`, found {}", other.describe());
+                Err(error(message, self.trimmed(start..self.at)))
+            }
+        }
+    }
+
+    /// The range without blanks and operators at its end.
+    fn trimmed(&self, range: Range<usize>) -> Range<usize> {
+        let text = &self.text[range.clone()];
+        let kept = text.trim_end_matches(|c: char| c.is_whitespace() || "<>=!&|".contains(c));
+        range.start..range.start + kept.len()
+    }
+
+    /// Digits, letters and underscores from here on.
+    fn word(&mut self) -> &'t str {
+        let rest = &self.text[self.at..];
+        let end = rest
+            .find(|c: char| c != '_' && !c.is_alphanumeric())
+            .unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn peek(&mut self) -> Option<char> {
+        self.start();
+        self.text[self.at..].chars().next()
+    }
+
+    /// Skips white space; returns where the next token starts.
+    fn start(&mut self) -> usize {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+        self.at
+    }
+
+    /// Takes an operator if it comes next.
+    fn take(&mut self, operator: &str) -> bool {
+        let start = self.start();
+        let found = self.text[start..].starts_with(operator);
+        if found {
+            self.at += operator.len();
+        }
+        found
+    }
+
+    /// Takes a word if it comes next.
+    fn keyword(&mut self, wanted: &str) -> bool {
+        let start = self.start();
+        if self.word() == wanted {
+            return true;
+        }
+        self.at = start;
+        false
+    }
+
+    fn expect_word(&mut self, wanted: &str) -> Read<()> {
+        if self.keyword(wanted) {
+            return Ok(());
+        }
+        let hint = Some("a condition is `if a then b else c`".to_owned());
+        let problem = match self.peek() {
+            Some(c) => self.error_here(format!("expected `{wanted}`, found `{c}`")),
+            None => self.error_here(format!("`{wanted}` is missing at the end")),
+        };
+        Err(ExpressionError { hint, ..problem })
+    }
+
+    fn expect(&mut self, wanted: char) -> Read<()> {
+        match self.peek() {
+            Some(c) if c == wanted => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(c) => Err(self.error_here(format!("expected `{wanted}`, found `{c}`"))),
+            None => Err(self.error_here(format!("`{wanted}` is missing at the end"))),
+        }
+    }
+
+    fn checked(&self, value: Option<i64>, start: usize) -> Read<Value> {
+        if !self.live {
+            return Ok(Value::Unknown);
+        }
+        value
+            .map(Value::Int)
+            .ok_or_else(|| error("the result does not fit 64 bits", start..self.at))
+    }
+
+    fn error_here(&mut self, message: impl Into<String>) -> ExpressionError {
+        let width = self.peek().map_or(0, char::len_utf8);
+        error(message, self.at..self.at + width)
+    }
+}
+
+fn error(message: impl Into<String>, range: Range<usize>) -> ExpressionError {
+    ExpressionError {
+        message: message.into(),
+        range,
+        hint: None,
+    }
+}

@@ -1,0 +1,294 @@
+//! One system from several files.
+//!
+//! ```text
+//!  machine.ron: System(extends: "base.ron", include: ["library.ron"], parts: { changes })
+//!       │
+//!       ├── base.ron     a System: machine.ron says what is different      extend.rs
+//!       └── library.ron  a Library: modules, presets and parameters to use, added here
+//! ```
+//!
+//! The result is the tree of one system file in which every value knows the file it is from.
+
+mod extend;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use warpweave_params::{
+    Diagnostic, Diagnostics, Field, Kind, Name, Node, OneOrMore, Placed, Struct, from_named,
+    from_node, same_key,
+};
+
+use self::extend::extend;
+use super::files::read_named;
+
+/// Longest chain of files of which each names the next.
+const CHAIN_MAX: usize = 16;
+
+/// What a library may define for the files that include it.
+const DEFINITIONS: [&str; 3] = ["params", "modules", "presets"];
+
+/// A library file.
+#[derive(Deserialize)]
+struct Library {
+    #[serde(default, rename = "summary")]
+    _summary: String,
+    #[serde(default)]
+    include: Option<OneOrMore<Placed<PathBuf>>>,
+    #[serde(default)]
+    params: Option<Node>,
+    #[serde(default)]
+    modules: Option<Node>,
+    #[serde(default)]
+    presets: Option<Node>,
+}
+
+/// Puts the system file `node`, which stands at `path`, together with the files that it names.
+/// Returns the whole and the paths of the other files, each once.
+///
+/// # Errors
+/// Everything wrong with any of the files, each with its place.
+pub(super) fn compose(path: &Path, node: Node) -> Result<(Node, Vec<PathBuf>), Diagnostics> {
+    let mut composer = Composer {
+        files: BTreeMap::new(),
+        order: Vec::new(),
+        chain: Vec::new(),
+    };
+    composer.chain.push(Link {
+        real: real(path),
+        shown: path.to_owned(),
+        named_at: None,
+    });
+    let whole = composer.system(path, node)?;
+    Ok((whole, composer.order))
+}
+
+struct Composer {
+    /// What was read, by the path without links and detours.
+    files: BTreeMap<PathBuf, Node>,
+    /// Paths as first written.
+    order: Vec<PathBuf>,
+    /// The files being read, outermost first.
+    chain: Vec<Link>,
+}
+
+/// A file being read.
+struct Link {
+    real: PathBuf,
+    shown: PathBuf,
+    /// Where another file names it.
+    named_at: Option<Placed<PathBuf>>,
+}
+
+/// The path by which a file is known however it is written.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+impl Composer {
+    /// The system file at `path` with what it includes and extends.
+    fn system(&mut self, path: &Path, mut node: Node) -> Result<Node, Diagnostics> {
+        // Anything else is refused by whoever reads the system.
+        if node.name().is_none_or(|name| name.text != "System") {
+            return Ok(node);
+        }
+        if let Some(include) = take_field(&mut node, "include") {
+            let files: OneOrMore<Placed<PathBuf>> = from_node(&include)?;
+            let definitions = self.included(path, &files)?;
+            define(&mut node, definitions);
+        }
+        let Some(extends) = take_field(&mut node, "extends") else {
+            return match node.field("without") {
+                None => Ok(node),
+                Some(without) => Err(Diagnostic::error("there is nothing to leave out")
+                    .at(&without.head_span())
+                    .hint("`without` is for a system that `extends` another")
+                    .into()),
+            };
+        };
+        let base: Placed<PathBuf> = from_node(&extends)?;
+        let base = self.follow(path, &base, |composer, path, node| {
+            refuse_other(
+                &node,
+                "System",
+                "a library is included: `include: [\"..\"]`",
+            )?;
+            composer.system(path, node)
+        })?;
+        extend(base, node)
+    }
+
+    /// What libraries define together.
+    fn included(
+        &mut self,
+        path: &Path,
+        files: &OneOrMore<Placed<PathBuf>>,
+    ) -> Result<Vec<Field>, Diagnostics> {
+        let mut all: Vec<Field> = Vec::new();
+        let mut problems = Diagnostics::new();
+        for file in &files.0 {
+            let found = self.follow(path, file, |composer, path, node| {
+                refuse_other(&node, "Library", "a system is extended: `extends: \"..\"`")?;
+                composer.library(path, &node)
+            });
+            for definitions in problems.take(found).into_iter().flatten() {
+                add_unique(&mut all, definitions, &mut problems);
+            }
+        }
+        problems.into_result(all)
+    }
+
+    fn library(&mut self, path: &Path, node: &Node) -> Result<Vec<Field>, Diagnostics> {
+        let library: Library = from_named(node, "Library")?;
+        let own = [library.params, library.modules, library.presets];
+        let fields = DEFINITIONS
+            .into_iter()
+            .zip(own)
+            .filter_map(|(name, value)| {
+                let value = value?;
+                Some(field(name, value))
+            });
+        let mut all = Node::new(
+            Kind::Struct(Struct {
+                name: None,
+                fields: fields.collect(),
+            }),
+            node.span.clone(),
+        );
+        if let Some(include) = library.include {
+            let definitions = self.included(path, &include)?;
+            define(&mut all, definitions);
+        }
+        match all.kind {
+            Kind::Struct(value) => Ok(value.fields),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Reads the file that `named` names in the one at `path`, and what `read` makes of it.
+    fn follow<T>(
+        &mut self,
+        path: &Path,
+        named: &Placed<PathBuf>,
+        read: impl FnOnce(&mut Self, &Path, Node) -> Result<T, Diagnostics>,
+    ) -> Result<T, Diagnostics> {
+        let to = path.parent().unwrap_or(Path::new("")).join(&named.value);
+        let real = real(&to);
+        if let Some(first) = self.chain.iter().position(|link| link.real == real) {
+            return Err(self.cycle(first, named).into());
+        }
+        if self.chain.len() > CHAIN_MAX {
+            let message = format!("more than {CHAIN_MAX} files name one another in a row");
+            return Err(named.error(message).into());
+        }
+        let node = match self.files.get(&real) {
+            Some(node) => node.clone(),
+            None => {
+                let node = read_named(&to, named)?;
+                self.order.push(to.clone());
+                self.files.insert(real.clone(), node.clone());
+                node
+            }
+        };
+        self.chain.push(Link {
+            real,
+            shown: to.clone(),
+            named_at: Some(named.clone()),
+        });
+        let result = read(self, &to, node);
+        self.chain.pop();
+        result
+    }
+
+    /// The error that a file which is being read is named again.
+    fn cycle(&self, first: usize, named: &Placed<PathBuf>) -> Diagnostic {
+        let links = &self.chain[first..];
+        let name = |link: &Link| {
+            let name = link.shown.file_name().unwrap_or(link.shown.as_os_str());
+            name.to_string_lossy().into_owned()
+        };
+        let mut names: Vec<String> = links.iter().map(name).collect();
+        names.push(names[0].clone());
+        let message = format!("`{}` needs itself: {}", names[0], names.join(" -> "));
+        let named_before = links.iter().skip(1).filter_map(|link| {
+            let named = link.named_at.as_ref()?;
+            named.place.as_ref()
+        });
+        named_before.fold(named.error(message), |problem, place| {
+            problem.related("which is named here", place)
+        })
+    }
+}
+
+/// Refuses a file that holds something else than its place asks for.
+fn refuse_other(node: &Node, wanted: &str, hint: &str) -> Result<(), Diagnostic> {
+    if node.name().is_some_and(|name| name.text == wanted) {
+        return Ok(());
+    }
+    let message = format!("expected a {wanted}, found {}", node.describe());
+    Err(Diagnostic::error(message).at(&node.head_span()).hint(hint))
+}
+
+/// Adds what one library defines to what others do, who may not define the same.
+fn add_unique(all: &mut Vec<Field>, definitions: Field, problems: &mut Diagnostics) {
+    let Some(known) = all.iter_mut().find(|field| field.name == definitions.name) else {
+        return all.push(definitions);
+    };
+    let Kind::Map(entries) = &mut known.value.kind else {
+        return;
+    };
+    for (key, value) in definitions.value.entries().iter().cloned() {
+        match entries.iter().find(|(known, _)| same_key(known, &key)) {
+            None => entries.push((key, value)),
+            // The same library, included by two others.
+            Some((known, _)) if known.span == key.span => {}
+            Some((known, _)) => problems.push(
+                Diagnostic::error(format!("{} is defined by two libraries", key.describe()))
+                    .at(&key.span)
+                    .related("it is defined here too", &known.span)
+                    .hint("the file that includes both may define it itself"),
+            ),
+        }
+    }
+}
+
+/// Gives a file what it includes, before its own; its own of the same name take the place.
+fn define(node: &mut Node, definitions: Vec<Field>) {
+    let Kind::Struct(Struct { fields, .. }) = &mut node.kind else {
+        return;
+    };
+    for mut included in definitions {
+        let Some(own) = fields.iter_mut().find(|field| field.name == included.name) else {
+            fields.push(included);
+            continue;
+        };
+        let (Kind::Map(before), Kind::Map(entries)) =
+            (&mut included.value.kind, &mut own.value.kind)
+        else {
+            continue;
+        };
+        before.retain(|(key, _)| !entries.iter().any(|(own, _)| same_key(own, key)));
+        before.append(entries);
+        std::mem::swap(before, entries);
+    }
+}
+
+fn field(name: &str, value: Node) -> Field {
+    Field {
+        name: Name {
+            text: name.to_owned(),
+            span: value.head_span(),
+        },
+        value,
+    }
+}
+
+/// Takes a field out of a value.
+fn take_field(node: &mut Node, name: &str) -> Option<Node> {
+    let Kind::Struct(Struct { fields, .. }) = &mut node.kind else {
+        return None;
+    };
+    let at = fields.iter().position(|field| field.name.text == name)?;
+    Some(fields.remove(at).value)
+}

@@ -1,0 +1,318 @@
+//! Policies of another crate are named, described, refused, overridden, saved and checked like those that
+//! come with Warpweave; so are its roles and components.
+//!
+//! The crate is `tests/third-party/`, outside the workspace. A copy beside the build outputs is built,
+//! once, and its program runs in the crate's folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use crate::harness::{Ended, Outside, told};
+
+/// A policy of the crate: role, name, a name that is nearly it, its file.
+const POLICIES: [(&str, &str, &str, &str); 8] = [
+    ("wavefront_scheduler", "Youngest", "Yongest", "scheduler"),
+    ("work_group_placement", "Backwards", "Backward", "placement"),
+    ("kernel_order", "FairStreams", "FairStream", "order"),
+    ("cache_policy", "SharedOnly", "SharedOnce", "cache_policy"),
+    ("replacement", "MostRecent", "MostRecnt", "replacement"),
+    ("prefetcher", "BackAndForth", "BackandForth", "prefetcher"),
+    (
+        "request_order",
+        "OpenRowsFirst",
+        "OpenRowFirst",
+        "request_order",
+    ),
+    ("arbiter", "LongestWaiting", "LongestWait", "arbiter"),
+];
+
+/// Its scenario: a policy of the crate in every place, and its component in a wire.
+const SCENARIO: &str = "scenarios/everything.ron";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn the_crate() -> PathBuf {
+    root().join("tests/third-party")
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The copy of the crate, built.
+static BUILT: LazyLock<Outside> = LazyLock::new(|| {
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("third-party");
+    fs::create_dir_all(copy.join("src")).unwrap();
+    // What has not changed stays as it is, so that it is not compiled again.
+    let write = |name: &str, content: &str| {
+        let path = copy.join(name);
+        if fs::read_to_string(&path).ok().as_deref() != Some(content) {
+            fs::write(path, content).unwrap();
+        }
+    };
+    for entry in fs::read_dir(the_crate().join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        write(&format!("src/{name}"), &text(&path));
+    }
+    let warpweave = format!("path = {:?}", root().display().to_string());
+    let manifest = text(&the_crate().join("Cargo.toml"));
+    write(
+        "Cargo.toml",
+        &manifest.replace("path = \"../..\"", &warpweave),
+    );
+    write("Cargo.lock", &text(&root().join("Cargo.lock")));
+    let outside = Outside::at(copy, "third-party");
+    outside.cargo(&["build"]);
+    outside
+});
+
+/// Runs the crate's program in the crate's folder.
+fn run(arguments: &[&str]) -> Ended {
+    BUILT.run_in(&the_crate(), arguments)
+}
+
+fn json(more: &[&str]) -> Ended {
+    run(&[&["run", SCENARIO, "--quiet", "--format", "json"], more].concat())
+}
+
+/// The report without what the host may change.
+fn report(more: &[&str]) -> String {
+    let ended = json(more);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let mut report = ended.json();
+    report.as_object_mut().unwrap().remove("host").unwrap();
+    serde_json::to_string_pretty(&report).unwrap()
+}
+
+#[test]
+fn every_policy_passes_the_tests_beside_it() {
+    let said = BUILT.cargo(&["test"]);
+    assert!(said.contains(" 0 failed"), "{said}");
+}
+
+#[test]
+fn every_policy_is_listed_in_its_role_and_described() {
+    let list = told(run(&["list", "policies"]));
+    for (role, name, ..) in POLICIES {
+        let of_role = list.split("\n\n").find(|part| part.starts_with(role));
+        assert!(of_role.unwrap().contains(name), "{role}/{name}: {list}");
+        let described = told(run(&["describe", &format!("{role}/{name}")]));
+        assert_eq!(described, told(run(&["describe", name])));
+    }
+    insta::assert_snapshot!(told(run(&["describe", "Youngest"])), @"");
+}
+
+#[test]
+fn a_policy_that_is_nearly_spelt_right_is_refused_with_its_place_and_the_right_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let absolute = |file: &str| {
+        text(&the_crate().join("scenarios").join(file)).replace(
+            "../../../scenarios",
+            &root().join("scenarios").display().to_string(),
+        )
+    };
+    fs::write(folder.path().join("machine.ron"), absolute("machine.ron")).unwrap();
+    let right = absolute("everything.ron");
+    for (role, name, misspelt, _) in POLICIES {
+        let path = folder.path().join("scenario.ron");
+        fs::write(&path, right.replace(name, misspelt)).unwrap();
+        let refused = run(&["check", path.to_str().unwrap()]).refusal();
+        let caret = format!(" {}\n", "^".repeat(misspelt.len()));
+        for part in [
+            "exit 2\n",
+            &format!("error: there is no {role} `{misspelt}`\n"),
+            "scenario.ron:",
+            &caret,
+            &format!("did you mean `{name}`?"),
+        ] {
+            assert!(refused.contains(part), "{part:?} in\n{refused}");
+        }
+    }
+}
+
+#[test]
+fn fields_of_its_policies_are_overridden_by_path_and_refused_with_their_place() {
+    let resolved = |set: &str| told(run(&["check", SCENARIO, "--resolved", "--set", set]));
+    let longer = resolved("unit[*].cu.scheduler.patience=9");
+    assert!(longer.contains("Youngest(patience: 9)"), "{longer}");
+    let other = resolved("unit[1].cu.scheduler=Lrr");
+    assert!(other.contains("scheduler: Lrr"), "{other}");
+    assert!(other.contains("Youngest(patience: 4)"), "{other}");
+    let refused = |set: &str| run(&["check", SCENARIO, "--set", set]).refusal();
+    let refusals = [
+        refused("unit[*].cu.scheduler.patience=0"),
+        refused("unit[*].cu.scheduler.patienc=3"),
+        refused("scheduler.policy=Youngest"),
+    ];
+    insta::assert_snapshot!(refusals.concat(), @"");
+}
+
+#[test]
+fn its_machine_gives_the_same_bits_on_1_to_8_threads_and_after_every_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let straight = report(&[]);
+    for threads in ["2", "3", "4", "5", "6", "7", "8"] {
+        assert_eq!(
+            straight,
+            report(&["--threads", threads]),
+            "{threads} threads"
+        );
+    }
+    assert_eq!(straight, report(&["--check"]), "protocols are kept");
+    let file = folder.path().join("run-{cycle}.wwc").display().to_string();
+    let at = "0,100,1000,2000";
+    let saved = report(&["--checkpoint", &file, "--checkpoint-at", at]);
+    assert_eq!(straight, saved, "saving changes nothing");
+    for cycle in at.split(',') {
+        let resumed = report(&["--resume", &file.replace("{cycle}", cycle)]);
+        assert_eq!(straight, resumed, "resumed after cycle {cycle}");
+    }
+}
+
+#[test]
+fn each_of_its_policies_is_at_work_in_its_machine() {
+    let straight = report(&[]);
+    for usual in [
+        "unit[*].cu.scheduler=Gto",
+        "scheduler.policy=TwoLevelRoundRobin",
+        "unit[*].l1.policies=[]",
+        "unit[*].l1.prefetchers=[]",
+        "partition[*].l2[*].replacement=Lru",
+        "partition[*].dram.scheduler=FrFcfs",
+        "crossbar.request.arbiter=Islip(iterations: 1)",
+        "gate[*].timetable.cycles=9",
+    ] {
+        assert_ne!(
+            straight,
+            report(&["--set", usual]),
+            "{usual} changes nothing"
+        );
+    }
+}
+
+/// What `conform` says of a policy, in a folder of its own.
+fn conform(policy: &str, more: &[&str]) -> Ended {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("broken").display().to_string();
+    let ended = run(&[&["conform", policy, "--out", &out], more].concat());
+    // What shows a broken promise is a scenario like any other.
+    for line in ended.out.lines() {
+        if let Some(scenario) = line.trim().strip_prefix("see ") {
+            told(run(&["check", scenario]));
+        }
+    }
+    ended
+}
+
+#[test]
+fn schedulers_and_placements_keep_what_policies_promise() {
+    keeps_what_policies_promise(&POLICIES[..4]);
+}
+
+#[test]
+fn policies_of_the_memory_side_keep_what_policies_promise() {
+    keeps_what_policies_promise(&POLICIES[4..]);
+}
+
+fn keeps_what_policies_promise(policies: &[(&str, &str, &str, &str)]) {
+    for (role, name, ..) in policies {
+        let ended = conform(&format!("{role}/{name}"), &["--cases", "6"]);
+        assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+        let kept = ended.out.lines().filter(|line| line.starts_with("  kept "));
+        assert!(kept.count() >= 6, "{}", ended.out);
+    }
+}
+
+#[test]
+fn a_policy_of_a_role_of_its_own_is_checked_where_its_scenario_has_a_place() {
+    let nowhere = conform("timetable/Every", &[]);
+    insta::assert_snapshot!(nowhere.refusal(), @"");
+    let place = ["--scenario", SCENARIO, "--place", "gate[*].timetable"];
+    let ended = conform("timetable/Every", &place);
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+}
+
+/// The promises that `conform` finds broken, by the first words of what it says of them.
+fn broken(policy: &str, fields: &str) -> Vec<String> {
+    let ended = conform(policy, &["--cases", "12", "--fields", fields]);
+    assert_eq!(ended.code, 1, "{policy}: {}{}", ended.out, ended.err);
+    let broken = ended
+        .out
+        .lines()
+        .filter_map(|line| line.strip_prefix("  BROKEN  "));
+    broken.map(str::to_owned).collect()
+}
+
+const ONCE: &str = "every work-group runs exactly once and no protocol is broken";
+const NO_STARVATION: &str = "nothing waits for ever";
+const REPEATABLE: &str = "the same run gives the same results";
+const ANY_ORDER: &str = "results do not depend on the order of evaluation or on sleep";
+const ANY_THREADS: &str = "results do not depend on the number of threads";
+const CHECKPOINTS: &str = "a run that is saved and resumed gives the same results";
+const WITHOUT_EFFECT: &str = "told to decide nothing, it changes nothing";
+
+#[test]
+fn a_placement_that_repeats_itself_breaks_the_first_promise() {
+    assert_eq!(broken("Repeats", "")[0], ONCE);
+}
+
+#[test]
+fn a_replacement_that_chooses_nothing_that_there_is_breaks_the_first_promise() {
+    assert_eq!(broken("Nowhere", "")[0], ONCE);
+}
+
+#[test]
+fn each_planted_fault_breaks_its_promise() {
+    for (fault, promise) in [
+        ("Panics", ONCE),
+        ("Starves", NO_STARVATION),
+        ("Remembers", REPEATABLE),
+        ("Counts", ANY_ORDER),
+        ("Threads", ANY_THREADS),
+        ("Forgets", CHECKPOINTS),
+        ("Hides", CHECKPOINTS),
+        ("Meddles", WITHOUT_EFFECT),
+    ] {
+        let broken = broken("Broken", &format!("fault: {fault}"));
+        assert_eq!(broken[0], promise, "{fault}: {broken:?}");
+    }
+}
+
+#[test]
+fn the_page_shows_the_scheduler_and_the_cache_policy_whole_and_short() {
+    let page = text(&root().join("docs/write-a-policy.md"));
+    for file in ["scheduler.rs", "cache_policy.rs"] {
+        let source = text(&the_crate().join("src").join(file));
+        let (policy, _) = source.split_once("#[cfg(test)]").unwrap();
+        assert!(
+            page.contains(policy.trim_end()),
+            "{file} is not on the page"
+        );
+        let lines = policy.trim_end().lines().count();
+        assert!(lines < 80, "{file} has {lines} lines");
+    }
+}
+
+#[test]
+fn a_new_policy_is_the_one_of_this_crate_under_another_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    for (role, name, _, file) in POLICIES {
+        let called = format!("My{name}");
+        let said = told(run(&[
+            "new", "policy", &called, "--role", role, "--out", &out,
+        ]));
+        assert!(said.contains(&format!("::{called}>();")), "{said}");
+        let module = said
+            .split("    mod ")
+            .nth(1)
+            .and_then(|rest| rest.split(';').next());
+        let written = text(&folder.path().join(format!("{}.rs", module.unwrap())));
+        let original = text(&the_crate().join(format!("src/{file}.rs")));
+        assert_eq!(written, original.replace(name, &called));
+    }
+}
