@@ -8,42 +8,23 @@ use warpweave_systems::{Simulated, Status, standard_registry};
 use warpweave_trace::Program;
 
 use super::harness::{
-    Step, kernel, machine, named, program, run_with, scenario, scenario_of_text, scenarios, sum,
+    Step, kernel, machine, named, program, run_with, scenario_of_text, scenarios, sum,
 };
 
-const SYSTEM: &str = "systems/tiny.ron";
-const GTO: &str = "unit[*].cu.scheduler=Gto";
+/// Overrides that take both halves away and leave the wire.
+const NEITHER: [&str; 2] = ["unit[*].cu.scheduler=Gto", "unit[*].l1.policies=[]"];
 
-/// The page about the compute unit.
-fn page() -> String {
-    let path = scenarios().join("../docs/components/compute_unit.md");
-    std::fs::read_to_string(path).expect("the page exists")
-}
-
-/// The overrides that the page names.
-fn both_halves() -> Vec<String> {
-    let overrides = page().lines().filter_map(|line| {
-        let text = line.strip_prefix("--set '")?.strip_suffix('\'')?;
-        Some(text.to_owned())
-    });
-    let overrides: Vec<_> = overrides.collect();
-    assert_eq!(overrides.len(), 3, "{overrides:?}");
-    overrides
-}
-
-/// The tiny machine with the wires of the page between unit and cache.
-fn wired() -> String {
-    let (page, system) = (page(), scenarios().join(SYSTEM));
-    let (_, wires) = page.split_once("wires: {\n").expect("the page has wires");
-    let (wires, _) = wires.split_once('}').expect("they end");
-    let system = std::fs::read_to_string(system).expect("the system exists");
-    let kept = system.lines().filter(|line| {
-        let key = line.trim().split(':').next().unwrap_or_default();
-        key.is_empty() || !wires.contains(key)
-    });
-    let kept: Vec<_> = kept.collect();
-    let port = "\"l1.down <-> port.up[0]\"";
-    kept.join("\n").replacen(port, &format!("{wires}{port}"), 1)
+/// The machine of the page about the compute unit: the tiny one with cache-conscious scheduling.
+fn both() -> String {
+    let page = scenarios().join("../docs/components/compute_unit.md");
+    let page = std::fs::read_to_string(page).expect("the page exists");
+    let blocks = page.split("```ron\n").skip(1);
+    let mut blocks = blocks.filter_map(|block| block.split("```").next());
+    let system = blocks.find(|block| block.contains("CcwsVictimTags"));
+    let base = scenarios().join("systems/tiny.ron").display().to_string();
+    let system = system.expect("the page describes a machine");
+    assert!(system.contains("\"tiny.ron\""), "{system}");
+    system.replace("tiny.ron", &base)
 }
 
 /// Wavefronts that each read four lines of their own again and again: twice as many lines as a
@@ -71,16 +52,13 @@ fn reads(simulated: &Simulated) -> (u64, u64) {
 
 #[test]
 fn lines_that_thrash_stay_when_fewer_wavefronts_load() {
-    let sets = both_halves();
-    let sets: Vec<_> = sets.iter().map(String::as_str).collect();
-    let greedy = simulate(&wired(), &[GTO], EngineOptions::default());
-    let conscious = simulate(&wired(), &sets, EngineOptions::default());
+    let greedy = simulate(&both(), &NEITHER, EngineOptions::default());
+    let conscious = simulate(&both(), &[], EngineOptions::default());
     let (hits, all) = reads(&greedy);
     let (hits_conscious, all_conscious) = reads(&conscious);
     assert_eq!(all, all_conscious);
     assert!(hits * 4 < all, "the lines do not fit: {hits} of {all} hit");
     assert!(hits_conscious * 2 > all, "{hits_conscious} of {all} hit");
-    assert!(conscious.cycles < greedy.cycles);
     // What the caches find is what the units hear.
     let told = sum(&named(&conscious, "l1"), "victim_tag_hits");
     let heard = sum(&named(&conscious, "cu"), "lost_locality");
@@ -90,22 +68,32 @@ fn lines_that_thrash_stay_when_fewer_wavefronts_load() {
 
 #[test]
 fn victim_tags_and_a_scheduler_that_does_not_throttle_change_nothing() {
-    let plain = simulate(&wired(), &[GTO], EngineOptions::default());
-    let tags = "unit[*].l1.policies=[CcwsVictimTags]";
-    for scheduler in ["Gto", "Ccws(k_throttle: 0)"] {
-        let scheduler = format!("unit[*].cu.scheduler={scheduler}");
-        let other = simulate(&wired(), &[&scheduler, tags], EngineOptions::default());
-        assert_eq!(plain.kernels, other.kernels, "{scheduler}");
+    let plain = simulate(&both(), &NEITHER, EngineOptions::default());
+    for set in [
+        "unit[*].cu.scheduler=Gto",
+        "unit[*].cu.scheduler.k_throttle=0",
+    ] {
+        let other = simulate(&both(), &[set], EngineOptions::default());
+        assert_eq!(plain.kernels, other.kernels, "{set}");
         assert!(sum(&named(&other, "l1"), "victim_tag_hits") > 0);
     }
 }
 
+fn same(a: &Simulated, b: &Simulated, how: &dyn std::fmt::Debug) {
+    assert_eq!(a.kernels, b.kernels, "{how:?}");
+    for (x, y) in a.statistics.iter().zip(&b.statistics) {
+        assert_eq!(x, y, "{how:?}");
+    }
+    for (x, y) in a.activity.iter().zip(&b.activity) {
+        assert_eq!(x, y, "{how:?}");
+    }
+    assert_eq!(a, b, "{how:?}");
+}
+
 #[test]
 fn cache_conscious_runs_depend_neither_on_the_engine_nor_on_a_pause() {
-    let sets = both_halves();
-    let sets: Vec<_> = sets.iter().map(String::as_str).collect();
     let plain = EngineOptions::default();
-    let usual = simulate(&wired(), &sets, plain);
+    let usual = simulate(&both(), &[], plain);
     let shuffled = EngineOptions {
         order: Order::Shuffled { seed: 5 },
         ..plain
@@ -115,10 +103,10 @@ fn cache_conscious_runs_depend_neither_on_the_engine_nor_on_a_pause() {
         ..plain
     };
     for options in [shuffled, awake, plain.divided_for(2), plain.divided_for(4)] {
-        assert_eq!(usual, simulate(&wired(), &sets, options), "{options:?}");
+        same(&usual, &simulate(&both(), &[], options), &options);
     }
 
-    let scenario = scenario_of_text(&wired(), "vector_add.ron", &sets);
+    let scenario = scenario_of_text(&both(), "vector_add.ron", &[]);
     let never = Arc::new(AtomicBool::new(false));
     let mut before = machine(&scenario, &thrashing());
     before.advance(usual.cycles / 2, &never);
@@ -128,15 +116,21 @@ fn cache_conscious_runs_depend_neither_on_the_engine_nor_on_a_pause() {
     loaded.expect("it is the same machine");
     let status = after.advance(u64::MAX, &never).expect("the run ends");
     assert_eq!(status, Status::Done);
-    assert_eq!(after.results(status), usual);
+    same(&usual, &after.results(status), &"resumed");
 }
 
 #[test]
-fn a_scheduler_without_its_wire_is_refused_at_its_place() {
-    let sets = both_halves();
-    let sets: Vec<_> = sets.iter().map(String::as_str).collect();
-    let scenario = scenario(SYSTEM, "vector_add.ron", &sets);
+fn a_scheduler_without_its_wire_is_refused() {
+    let wire = "\"cu.locality <-> l1.locality\"";
+    let without = both().replacen(&format!("{wire}: (latency: 1)"), "", 1);
+    let scenario = scenario_of_text(&without, "vector_add.ron", &[]);
     let refused = scenario.machine(&standard_registry(), &thrashing());
     let problems = refused.map(|_| "built").expect_err("the wire is missing");
-    insta::assert_snapshot!(problems.to_string());
+    let problems = problems.to_string();
+    assert!(
+        problems.contains(&format!("such as `{wire}: (latency: 1)`")),
+        "{problems}"
+    );
+    // It is shown where the scheduler is named.
+    assert!(problems.contains("\"cu\": (scheduler: Ccws)"), "{problems}");
 }
