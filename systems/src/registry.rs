@@ -1,13 +1,13 @@
 //! The component kinds and policies that come with Warpweave.
 
 use warpweave_components::{
-    cache::Cache,
+    cache::{self, Cache},
     ccws,
     clock_crossing::ClockCrossing,
     cluster_port::ClusterPort,
     compute_unit::{self, ComputeUnit},
-    crossbar::Crossbar,
-    dram::GddrController,
+    crossbar::{self, Crossbar},
+    dram::{self, GddrController},
     gmu::Gmu,
     host_driver::HostDriver,
     icc::IccUnit,
@@ -32,7 +32,10 @@ pub fn standard_registry() -> Registry {
     registry.register::<IccUnit>();
     registry.register::<LocalityProbe>();
     registry.register::<WorkGroupScheduler>();
+    cache::replacement::register_policies(&mut registry);
     ccws::register_policies(&mut registry);
     compute_unit::register_policies(&mut registry);
+    crossbar::register_policies(&mut registry);
+    dram::register_policies(&mut registry);
     registry
 }

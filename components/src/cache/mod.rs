@@ -95,9 +95,10 @@
 //!
 //! # Example
 //! ```
+//! use warpweave_components::cache::replacement::Lru;
 //! use warpweave_components::cache::*;
 //! use warpweave_components::memory::{Level, MemRequest, MemResponse};
-//! use warpweave_framework::TestBench;
+//! use warpweave_framework::{Policy, TestBench};
 //!
 //! let cache = Cache::new(CacheSpec {
 //!     level: CacheLevel::L1,
@@ -113,7 +114,7 @@
 //!     victim_cache: None,
 //!     policies: Vec::new(),
 //!     write_allocate: None,
-//!     replacement: Replacement::Lru,
+//!     replacement: Policy::plain::<Lru>(),
 //!     allocate: AllocatePolicy::OnMiss,
 //!     write: WritePolicy::WriteEvict,
 //!     atomics: AtomicPolicy::Forward,
@@ -176,7 +177,6 @@ use self::ids_below::IdsBelow;
 pub use self::mshr_file::{Came, Entry, MshrFile, Waiter};
 pub use self::pass_table::{PassTable, Passed};
 use self::policy::{CachePolicy, PolicyChain};
-pub use self::replacement::Replacement;
 use self::returns::Return;
 pub use self::set_index::SetHash;
 pub use self::spec::{
@@ -249,21 +249,21 @@ impl Kind for Cache {
         "Set-associative cache with MSHRs: a first-level cache or a slice of the second level.";
     type Spec = CacheSpec;
 
-    fn build(spec: CacheSpec, _environment: &Environment) -> Result<Self, SpecError> {
-        Self::new(spec)
+    fn build(spec: CacheSpec, environment: &Environment) -> Result<Self, SpecError> {
+        spec.check()?;
+        let lines = (spec.size_bytes / spec.line_bytes) as usize;
+        let policies = PolicyChain::new(&spec.policies, lines)?;
+        Self::build_with(spec, policies, environment)
     }
 }
 
 impl Cache {
-    /// Builds an empty cache.
+    /// Builds an empty cache whose specification was made in Rust.
     ///
     /// # Errors
     /// As [`CacheSpec::check`], and policies that decide the same.
     pub fn new(spec: CacheSpec) -> Result<Self, SpecError> {
-        spec.check()?;
-        let lines = (spec.size_bytes / spec.line_bytes) as usize;
-        let policies = PolicyChain::new(&spec.policies, lines)?;
-        Self::build_with(spec, policies)
+        Self::build(spec, &Environment::default())
     }
 
     /// Builds an empty cache with these policies in place of those of the specification.
@@ -274,11 +274,19 @@ impl Cache {
         spec: CacheSpec,
         policies: Vec<Box<dyn CachePolicy>>,
     ) -> Result<Self, SpecError> {
-        Self::build_with(spec, PolicyChain::of(policies)?)
+        Self::build_with(spec, PolicyChain::of(policies)?, &Environment::default())
     }
 
-    fn build_with(spec: CacheSpec, policies: PolicyChain) -> Result<Self, SpecError> {
+    fn build_with(
+        spec: CacheSpec,
+        policies: PolicyChain,
+        environment: &Environment,
+    ) -> Result<Self, SpecError> {
         let geometry = spec.check()?;
+        let site = geometry.site();
+        let replacement = spec
+            .replacement
+            .build("replacement", environment, &site, 0)?;
         let hits_max = (spec.hit_latency_cycles + spec.atomic_latency_cycles()) as usize
             + spec.victim_latency_cycles() as usize
             + spec.banks.map_or(1, |banks| banks.requests_per_cycle) as usize;
@@ -295,7 +303,7 @@ impl Cache {
             goes_through: spec.write == WritePolicy::WriteThrough,
             allocates_writes: spec.allocates_writes(),
             hands_down: policies.hands_down(),
-            tags: TagArray::new(geometry, spec.replacement),
+            tags: TagArray::new(geometry, replacement),
             victims: spec.victim_cache.map(|v| VictimCache::new(v.lines)),
             policies,
             mshrs: MshrFile::new(spec.mshr_entries, spec.mshr_merges),
@@ -370,6 +378,9 @@ impl Component for Cache {
         let down = self.send_down(ctx, now);
         let moved = moves != self.moves;
         let invalidated = self.invalidate(ctx);
+        if let Some(broken) = self.tags.broken() {
+            ctx.fail(format!("the replacement policy {broken}"));
+        }
         if self.has_work(ctx, accepted, invalidated, moved, now) {
             return Next::Busy;
         }
@@ -407,6 +418,7 @@ impl Component for Cache {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.stats.report(&self.spec, statistics);
         self.policies.statistics(statistics);
+        self.tags.statistics(statistics);
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {

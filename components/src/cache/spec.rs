@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, SpecError};
+use warpweave_framework::{Id, Policy, SpecError};
 
 use super::policy::PolicySpec;
 use super::replacement::Replacement;
@@ -66,7 +66,7 @@ pub struct CacheSpec {
     #[serde(default)]
     pub policies: Vec<PolicySpec>,
     /// Which line of a full set leaves.
-    pub replacement: Replacement,
+    pub replacement: Policy<Replacement>,
     /// When a read miss takes its way. Source: on fill in the graph thesis, on miss in
     /// GPGPU-Sim's Fermi.
     pub allocate: AllocatePolicy,
@@ -318,9 +318,6 @@ impl CacheSpec {
                 self.set_hash
             )
         })?;
-        if let Some(why) = self.replacement.refuses(self.ways) {
-            return Err(SpecError::at("replacement", why));
-        }
         Ok(Geometry {
             sets,
             ways: self.ways,

@@ -3,12 +3,11 @@
 
 use warpweave_framework::State;
 
-use super::replacement::Replacement;
+use super::replacement::{AnyReplacement, Lru};
 use super::set_index::SetHash;
 use super::tag_array::{Geometry, LineState, TagArray};
 
 /// See the module.
-#[derive(Clone, Debug)]
 pub struct VictimCache {
     tags: TagArray,
     /// Per place: whether the line is sent down when it leaves.
@@ -38,7 +37,7 @@ impl VictimCache {
             parts: 1,
         };
         Self {
-            tags: TagArray::new(geometry, Replacement::Lru),
+            tags: TagArray::new(geometry, AnyReplacement::Lru(Lru::new(&geometry.site()))),
             hand_down: vec![false; lines as usize],
         }
     }

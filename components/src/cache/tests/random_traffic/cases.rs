@@ -1,8 +1,11 @@
 //! Random specifications, and random requests for them.
 
 use proptest::prelude::*;
+use warpweave_framework::Policy;
 
 use crate::cache::policy::{FetchGranularity, PolicySpec, ReuseBypass, StaticBypass};
+use crate::cache::replacement::tests::{Opened, all, fits};
+use crate::cache::replacement::{Fifo, Lru, Replacement};
 use crate::cache::tests::l1;
 use crate::cache::*;
 
@@ -56,7 +59,7 @@ struct Features {
     victim_cache: Option<VictimCacheSpec>,
     policy: u32,
     write_allocate: Option<bool>,
-    replacement: Replacement,
+    replacement: Policy<Replacement>,
 }
 
 fn features() -> impl Strategy<Value = Features> {
@@ -79,13 +82,10 @@ fn features() -> impl Strategy<Value = Features> {
             }),
         );
     let replacement = prop_oneof![
-        3 => Just(Replacement::Lru),
-        2 => Just(Replacement::Fifo),
-        1 => Just(Replacement::PseudoLru),
-        1 => Just(Replacement::BitPlru),
-        1 => any::<u64>().prop_map(|seed| Replacement::Random { seed }),
-        1 => Just(Replacement::Srrip),
-        1 => Just(Replacement::Lfu),
+        3 => Just(Policy::plain::<Lru>()),
+        2 => Just(Policy::plain::<Fifo>()),
+        5 => any::<u64>().prop_flat_map(|seed| prop::sample::select(all(seed))),
+        1 => Just(Policy::plain::<Opened>()),
     ];
     let switches = (any::<bool>(), 0u32..6, any::<Option<bool>>());
     (
@@ -126,7 +126,7 @@ impl Features {
         }
         let pieces = spec.line_bytes / spec.below_line();
         spec.miss_queue_entries = (spec.miss_queue_entries + 1) * pieces;
-        if self.replacement.refuses(spec.ways).is_none() {
+        if fits(&self.replacement, spec.ways) {
             spec.replacement = self.replacement;
         }
         let sets = spec.size_bytes / spec.line_bytes / spec.ways;
@@ -168,8 +168,8 @@ pub(super) fn keeps_no_dirty_lines(spec: &CacheSpec) -> bool {
 
 /// Whether the reads of [`flush`] displace every dirty line.
 pub(super) fn is_flushed(spec: &CacheSpec) -> bool {
-    let in_turn = matches!(spec.replacement, Replacement::Lru | Replacement::Fifo)
-        && spec.set_hash == SetHash::Modulo;
+    let in_turn =
+        ["Lru", "Fifo"].contains(&spec.replacement.name()) && spec.set_hash == SetHash::Modulo;
     let bypasses = |p: &PolicySpec| matches!(p, PolicySpec::ReuseBypass(_));
     keeps_no_dirty_lines(spec) || in_turn && !spec.policies.iter().any(bypasses)
 }
