@@ -103,9 +103,10 @@
 //!
 //! # Example
 //! ```
+//! use warpweave_components::cache::replacement::Lru;
 //! use warpweave_components::cache::*;
 //! use warpweave_components::memory::{Level, MemRequest, MemResponse};
-//! use warpweave_framework::TestBench;
+//! use warpweave_framework::{Policy, TestBench};
 //!
 //! let cache = Cache::new(CacheSpec {
 //!     level: CacheLevel::L1,
@@ -125,7 +126,7 @@
 //!     prefetch: PrefetchSpec::default(),
 //!     copy_back_entries: None,
 //!     write_allocate: None,
-//!     replacement: Replacement::Lru,
+//!     replacement: Policy::plain::<Lru>(),
 //!     allocate: AllocatePolicy::OnMiss,
 //!     write: WritePolicy::WriteEvict,
 //!     atomics: AtomicPolicy::Forward,
@@ -196,7 +197,6 @@ pub use self::pass_table::{PassTable, Passed};
 use self::policy::{CachePolicies, CacheSite, PolicyChain, PublishedValues};
 pub use self::prefetcher::PrefetchSpec;
 use self::prefetcher::{Prefetches, Prefetching};
-pub use self::replacement::Replacement;
 use self::returns::Return;
 pub use self::set_index::SetHash;
 pub use self::spec::{
@@ -296,6 +296,9 @@ impl Kind for Cache {
 
     fn build(spec: CacheSpec, environment: &Environment) -> Result<Self, SpecError> {
         let geometry = spec.check()?;
+        let replacement =
+            spec.replacement
+                .build("replacement", environment, &geometry.site(), 0)?;
         let lines = spec.size_bytes / spec.line_bytes;
         let site = CacheSite {
             level: (&spec.level).into(),
@@ -320,12 +323,13 @@ impl Kind for Cache {
         let prefetchers = spec.prefetchers.iter().enumerate().map(build);
         let prefetchers = prefetchers.collect::<Result<_, _>>()?;
         let prefetches = Prefetches::new(prefetchers, spec.prefetch, lines);
-        Ok(Self::with(spec, geometry, site, policies, prefetches))
+        let tags = TagArray::new(geometry, replacement);
+        Ok(Self::with(spec, tags, site, policies, prefetches))
     }
 }
 
 impl Cache {
-    /// Builds an empty cache in an environment without anything, for tests and tools.
+    /// Builds an empty cache whose specification was made in Rust.
     ///
     /// # Errors
     /// As [`CacheSpec::check`], and what its policies refuse.
@@ -335,7 +339,7 @@ impl Cache {
 
     fn with(
         spec: CacheSpec,
-        geometry: Geometry,
+        tags: TagArray,
         site: CacheSite,
         policies: PolicyChain,
         prefetches: Prefetches,
@@ -357,7 +361,7 @@ impl Cache {
             goes_through: spec.write == WritePolicy::WriteThrough,
             allocates_writes: spec.allocates_writes(),
             hands_down: policies.hands_down(),
-            tags: TagArray::new(geometry, spec.replacement),
+            tags,
             owners: vec![Source::default(); site.lines as usize],
             victims: spec.victim_cache.map(|v| VictimCache::new(v.lines)),
             is_watched: !policies.is_empty() || !prefetches.is_empty(),
@@ -391,6 +395,7 @@ impl Cache {
 pub fn register_policies(registry: &mut Registry) {
     policy::register_policies(registry);
     prefetcher::register_policies(registry);
+    replacement::register_policies(registry);
 }
 
 /// Whether the request brings words to be stored.
@@ -451,6 +456,9 @@ impl Component for Cache {
         if !self.policies.is_empty() {
             self.publish_and_tell(ctx);
         }
+        if let Some(broken) = self.tags.broken() {
+            ctx.fail(format!("the replacement policy {broken}"));
+        }
         let moved = moves != self.moves;
         if self.has_work(ctx, accepted, invalidated, moved, now) {
             return Next::Busy;
@@ -507,6 +515,7 @@ impl Component for Cache {
         self.stats.report(&self.spec, statistics);
         self.policies.statistics(statistics);
         self.prefetches.statistics(statistics);
+        self.tags.statistics(statistics);
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {

@@ -80,7 +80,7 @@ pub struct CacheSpec {
     #[serde(default)]
     pub prefetch: PrefetchSpec,
     /// Which line of a full set leaves.
-    pub replacement: Replacement,
+    pub replacement: Policy<Replacement>,
     /// When a read miss takes its way. Source: on fill in the graph thesis, on miss in
     /// GPGPU-Sim's Fermi.
     #[serde(default)]
@@ -374,9 +374,6 @@ impl CacheSpec {
                 self.set_hash
             )
         })?;
-        if let Some(why) = self.replacement.refuses(self.ways) {
-            return Err(SpecError::at("replacement", why));
-        }
         Ok(Geometry {
             sets,
             ways: self.ways,

@@ -9,10 +9,12 @@ mod partial_lines;
 mod random_traffic;
 mod reads;
 mod refusals;
+mod replacement;
 mod writes;
 
-use warpweave_framework::{Link, Outcome as RunOutcome, Sink, Source, TestBench, Value};
+use warpweave_framework::{Link, Outcome as RunOutcome, Policy, Sink, Source, TestBench, Value};
 
+use super::replacement::Lru;
 use super::*;
 use crate::launch::{CacheCommand, CacheCommandDone};
 
@@ -36,7 +38,7 @@ pub(crate) fn l1() -> CacheSpec {
         prefetch: PrefetchSpec::default(),
         copy_back_entries: None,
         write_allocate: None,
-        replacement: Replacement::Lru,
+        replacement: Policy::plain::<Lru>(),
         allocate: AllocatePolicy::OnMiss,
         write: WritePolicy::WriteEvict,
         atomics: AtomicPolicy::Forward,
