@@ -13,7 +13,7 @@ use warpweave_components::{
     icc::IccUnit,
     icc::checker::CoalescingChecker,
     locality_probe::LocalityProbe,
-    work_group_scheduler::WorkGroupScheduler,
+    work_group_scheduler::{self, WorkGroupScheduler},
 };
 use warpweave_framework::Registry;
 
@@ -35,5 +35,6 @@ pub fn standard_registry() -> Registry {
     ccws::register_policies(&mut registry);
     compute_unit::register_policies(&mut registry);
     gmu::register_policies(&mut registry);
+    work_group_scheduler::register_policies(&mut registry);
     registry
 }
