@@ -12,19 +12,25 @@ use crate::occupancy::{UnitFacts, UnitLimits};
 #[serde(deny_unknown_fields, default)]
 pub struct StatedLimits {
     /// Wavefronts of 32 threads resident at a time, 1 to 4096; absent: as the units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wavefront_slots: Option<u32>,
     /// Work-groups resident at a time, 1 to 64; absent: as the units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub work_group_slots: Option<u32>,
     /// 32-bit registers of the whole register file; a multiple of `register_partitions`. Absent: as the
     /// units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<u32>,
     /// Equal partitions of the register file; a wavefront's registers lie in one of them. 1 to 8; absent:
     /// as the units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub register_partitions: Option<u32>,
     /// Registers are allocated to a wavefront in multiples of this many 32-bit registers; absent: as the
     /// units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub register_granularity: Option<u32>,
     /// Local memory for work-groups, bytes; absent: as the units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub local_memory_bytes: Option<u32>,
 }
 

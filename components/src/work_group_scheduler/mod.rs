@@ -26,8 +26,9 @@
 //!   policies/             one file per policy
 //!   queue_memory.rs       policies whose queues are in memory
 //!   limits.rs             what units offer: stated, said, compared
+//!   dispatch.rs           asks the policy and sends
 //!   invalidation.rs       the end of a kernel
-//!   activity.rs           what the cycles are charged to
+//!   activity.rs report.rs what the cycles are charged to; statistics
 //! ```
 //!
 //! # Ports
@@ -62,6 +63,7 @@
 //! Preemption, dispatch pipelines (add latency to the wires), units that offer different amounts.
 
 mod activity;
+mod dispatch;
 mod invalidation;
 mod limits;
 mod machine;
@@ -69,6 +71,7 @@ mod oldest_first;
 mod policies;
 mod policy;
 mod queue_memory;
+mod report;
 mod role;
 mod spec;
 mod unit;
@@ -80,12 +83,12 @@ use std::collections::VecDeque;
 
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Facts, Histogram, Id, Kind, Level, Next, Ports,
-    SpecError, State, Statistics, Unfit, Waits,
+    Component, Contents, Context, Environment, Facts, Id, Kind, Level, Next, Ports, SpecError,
+    State, Statistics, Unfit, Waits,
 };
 use warpweave_trace::Program;
 
-use self::activity::{ACTIVITIES, Activity};
+use self::activity::Activity;
 use self::invalidation::Invalidation;
 pub use self::limits::StatedLimits;
 use self::machine::Running;
@@ -96,7 +99,7 @@ pub use self::policy::{Choice, Placement, PlacementPolicy, QueueAccess};
 use self::queue_memory::Taking;
 pub use self::role::{PlacementSite, WorkGroupPlacement};
 pub use self::spec::WorkGroupSchedulerSpec;
-use crate::launch::{Completion, Dispatch, DispatchMaster, KernelDone, ReadySlave};
+use crate::launch::{Completion, DispatchMaster, KernelDone, ReadySlave};
 use crate::memory::MemMaster;
 use crate::occupancy::UnitFacts;
 
@@ -114,7 +117,7 @@ pub struct WorkGroupScheduler {
     unlike: Option<(u32, UnitFacts)>,
     /// Kernels with undispatched work-groups, oldest first.
     waiting: VecDeque<Id>,
-    /// A work-group that is being taken from a queue in memory.
+    /// A placement that was chosen and is not made.
     taking: Option<Taking>,
     /// Id of the next access.
     next_id: u32,
@@ -287,64 +290,7 @@ impl Component for WorkGroupScheduler {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let cycle = statistics.cycle();
-        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
-        count(
-            "kernels_done",
-            "kernels",
-            "kernels reported as done",
-            self.kernels_done,
-        );
-        count(
-            "work_groups_dispatched",
-            "work-groups",
-            "work-groups sent to compute units",
-            self.dispatched,
-        );
-        count(
-            "work_groups_completed",
-            "work-groups",
-            "work-groups that compute units reported as completed",
-            self.completed,
-        );
-        count(
-            "invalidates_sent",
-            "messages",
-            "compute units told to drop their first-level lines",
-            self.invalidates_sent,
-        );
-        count(
-            "queue_accesses",
-            "accesses",
-            "accesses to queues of work-groups in memory",
-            self.queue_accesses,
-        );
-        for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
-            count(name, "cycles", meaning, level.integral(cycle));
-        }
-        count(
-            "resident_work_groups_max",
-            "work-groups",
-            "most work-groups on the machine at a time",
-            self.resident.max(),
-        );
-        statistics.gauge(
-            "resident_work_groups",
-            "work-groups",
-            "mean number of work-groups on the machine",
-            self.resident.mean(cycle),
-        );
-        let mut by_unit = Histogram::default();
-        for &work_groups in &self.dispatched_by_unit {
-            by_unit.record(work_groups);
-        }
-        statistics.histogram(
-            "work_groups_per_unit",
-            "work-groups",
-            "distribution over compute units of the work-groups dispatched to each",
-            &by_unit,
-        );
-        self.policy.statistics(statistics);
+        self.report(statistics);
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -498,109 +444,6 @@ impl WorkGroupScheduler {
         }
     }
 
-    fn dispatch(&mut self, ctx: &mut Context<'_>) -> Activity {
-        for sent in 0..self.spec.dispatches_per_cycle {
-            let stalled = if self.waiting.is_empty() {
-                Activity::NoWork
-            } else {
-                match self.next_placement(ctx) {
-                    Ok((key, placement)) => {
-                        self.place(ctx, key, placement);
-                        continue;
-                    }
-                    Err(stalled) => stalled,
-                }
-            };
-            return if sent > 0 {
-                Activity::Dispatching
-            } else {
-                stalled
-            };
-        }
-        Activity::Dispatching
-    }
-
-    /// The placement to make now, or why there is none.
-    fn next_placement(&mut self, ctx: &mut Context<'_>) -> Result<(Id, Placement), Activity> {
-        let placement = match &self.taking {
-            Some(taking) if !taking.is_answered() => return Err(Activity::QueueMemory),
-            Some(Taking { placement, .. }) => *placement,
-            None => self.choose(ctx)?,
-        };
-        if !sendable(&mut self.ports, &self.served, ctx, placement.unit) {
-            return Err(Activity::UnitBusy);
-        }
-        self.taking = None;
-        let kernel = self.machine.key_of(placement.kernel);
-        Ok((
-            kernel.expect("a placement is checked when it is chosen"),
-            placement,
-        ))
-    }
-
-    /// Asks the policy.
-    fn choose(&mut self, ctx: &mut Context<'_>) -> Result<Placement, Activity> {
-        let Self {
-            policy,
-            machine,
-            ports,
-            served,
-            ..
-        } = self;
-        let choice = policy.choose(machine, &mut |unit| sendable(ports, served, ctx, unit));
-        match choice {
-            Choice::Place(placement) => {
-                if let Err(problem) = self.machine.check(placement) {
-                    let Placement {
-                        kernel,
-                        work_group,
-                        unit,
-                    } = placement;
-                    ctx.fail(format!(
-                        "the placement {} puts work-group {work_group} of kernel {kernel} on unit \
-                         {unit}: {problem}",
-                        self.spec.policy.name()
-                    ));
-                    return Err(Activity::HeldBack);
-                }
-                if self.begin_taking(ctx, placement) {
-                    return Err(Activity::QueueMemory);
-                }
-                Ok(placement)
-            }
-            Choice::UnitBusy => Err(Activity::UnitBusy),
-            Choice::HeldBack => Err(Activity::HeldBack),
-            Choice::UnitsFull => {
-                let oldest = self
-                    .waiting
-                    .front()
-                    .map(|&key| &self.machine.kernels()[key]);
-                Err(oldest.map_or(Activity::NoWork, |oldest| Activity::full(oldest.limiter())))
-            }
-        }
-    }
-
-    /// Dispatches a work-group.
-    fn place(&mut self, ctx: &mut Context<'_>, key: Id, placement: Placement) {
-        let unit = placement.unit as usize;
-        let start = Dispatch::Start {
-            kernel: placement.kernel,
-            work_group: placement.work_group,
-            slot: self.machine.place(key, placement),
-        };
-        self.ports[unit].dispatch.send(ctx, start);
-        self.served.insert(unit);
-        self.dispatched += 1;
-        self.dispatched_by_unit[unit] += 1;
-        self.resident.add(ctx.cycle(), 1);
-        self.policy.placed(placement, &self.machine);
-        if self.machine.kernels()[key].unplaced == 0 {
-            self.waiting.retain(|&waiting| waiting != key);
-            self.policy.all_placed(placement.kernel, &self.machine);
-        }
-        self.policy.changed(placement.unit, &self.machine);
-    }
-
     /// Charges the cycles from this one on to `activity`.
     fn enter(&mut self, cycle: u64, activity: Activity) {
         if self.activity != activity {
@@ -609,16 +452,4 @@ impl WorkGroupScheduler {
             self.activity = activity;
         }
     }
-}
-
-/// Whether a unit can be sent something in this cycle.
-fn sendable(
-    ports: &mut [DispatchMaster],
-    served: &FixedBitSet,
-    ctx: &mut Context<'_>,
-    unit: u32,
-) -> bool {
-    let unit = unit as usize;
-    let port = ports.get_mut(unit).filter(|_| !served.contains(unit));
-    port.is_some_and(|port| port.dispatch.can_send(ctx))
 }

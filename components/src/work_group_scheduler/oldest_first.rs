@@ -149,7 +149,7 @@ impl<P: OneKernelPolicy + 'static> PlacementPolicy for OldestFirst<P> {
 
     fn state(&mut self, state: &mut State<'_>) {
         self.policy.state(state);
-        state.field("kernels", &mut self.kernels);
+        state.field("oldest_first", &mut self.kernels);
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

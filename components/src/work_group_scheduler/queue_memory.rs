@@ -8,7 +8,7 @@ use warpweave_framework::Context;
 use super::{Placement, QueueAccess, WorkGroupScheduler};
 use crate::memory::{LINE_BYTES_MAX, MemRequest, Source, word_mask};
 
-/// A placement that waits for memory.
+/// A placement that was chosen and waits for memory, or for its unit.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Taking {
     pub(super) placement: Placement,
@@ -19,7 +19,7 @@ pub(super) struct Taking {
 }
 
 impl Taking {
-    fn new(placement: Placement, accesses: &[QueueAccess], first_id: u32) -> Self {
+    pub(super) fn new(placement: Placement, accesses: &[QueueAccess], first_id: u32) -> Self {
         let Placement {
             kernel, work_group, ..
         } = placement;

@@ -18,7 +18,8 @@ pub struct WorkGroupSchedulerSpec {
     /// Compute units per cluster, at least 1; the number of a unit is
     /// `cluster × units_per_cluster + unit within the cluster`.
     pub units_per_cluster: u32,
-    /// What every compute unit offers; absent: what they say.
+    /// What every compute unit offers, as far as it is to be stated here; what is stated must be what
+    /// the units say. Source: of what is absent, the units.
     #[serde(default)]
     pub unit: StatedLimits,
     /// Order in which work-groups are placed.

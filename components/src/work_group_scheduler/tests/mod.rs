@@ -19,6 +19,7 @@ use warpweave_trace::{
 };
 
 use super::*;
+use crate::launch::Dispatch;
 use crate::occupancy::UnitLimits;
 
 /// Work-groups, wavefronts, registers per thread, local bytes.

@@ -462,4 +462,45 @@ proptest! {
         let parts: u32 = (0..clusters).map(|c| next[c as usize]).max().unwrap();
         prop_assert_eq!(parts, work_groups);
     }
+
+    #[test]
+    fn bas_m1_strict_and_bas_m7_blocks_keep_their_rules_whatever_ends_when(
+        block_size in 1_u32..5,
+        units in 1_u32..7,
+        contexts in 4_usize..7,
+        work_groups in 1_u32..80,
+        seed in any::<u64>(),
+    ) {
+        // A block of one stands for strict round robin.
+        let strict = block_size == 1;
+        let policy = if strict {
+            Policy::plain::<StrictRoundRobin>()
+        } else {
+            Policy::of::<BlockRoundRobin>(&BlockRoundRobinSpec { block_size })
+        };
+        let mut bare = Bare::new(&policy, site(1, units), contexts, work_groups);
+        let mut unit_of_block = std::collections::BTreeMap::new();
+        for turn in 0.. {
+            while let Some(Placement { work_group, unit, .. }) = bare.step() {
+                if strict {
+                    prop_assert_eq!(unit, work_group % units);
+                    continue;
+                }
+                let before = bare.contents[unit as usize].len() - 1;
+                let room = (contexts - before) as u32;
+                let first = work_group.is_multiple_of(block_size);
+                prop_assert!(!first || room >= block_size, "{work_group} with room for {room}");
+                let owner = *unit_of_block.entry(work_group / block_size).or_insert(unit);
+                prop_assert_eq!(unit, owner);
+            }
+            let busy: Vec<_> = (0..units as usize).filter(|&u| !bare.contents[u].is_empty()).collect();
+            if busy.is_empty() {
+                break;
+            }
+            let unit = busy[nth(seed, turn) as usize % busy.len()];
+            let work_group = bare.contents[unit][0];
+            bare.end(unit, work_group);
+        }
+        prop_assert_eq!(bare.left, 0);
+    }
 }
