@@ -13,7 +13,7 @@ use warpweave_components::{
     icc::IccUnit,
     icc::checker::CoalescingChecker,
     locality_probe::LocalityProbe,
-    work_group_scheduler::WorkGroupScheduler,
+    work_group_scheduler::{self, WorkGroupScheduler},
 };
 use warpweave_framework::Registry;
 
@@ -38,5 +38,6 @@ pub fn standard_registry() -> Registry {
     crossbar::register_policies(&mut registry);
     dram::register_policies(&mut registry);
     gmu::register_policies(&mut registry);
+    work_group_scheduler::register_policies(&mut registry);
     registry
 }
