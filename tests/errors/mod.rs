@@ -57,7 +57,7 @@ fn wrong_variant() {
 
 #[test]
 fn missing_field() {
-    let bench = Bench::new().edit("systems/tiny.ron", "schedulers: 1,\n", "");
+    let bench = Bench::new().edit("systems/tiny.ron", "index: \"=number\",\n", "");
     refused("missing_field", &bench, &[]);
 }
 
