@@ -3,6 +3,8 @@
 //! Each case breaks one thing in a scenario that works; the snapshot is the exit code and the whole
 //! of standard error.
 
+mod composition;
+
 use std::fs;
 
 use crate::harness::Bench;
