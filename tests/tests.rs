@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod cli;
+mod composition;
 mod deadlock;
 mod determinism;
 mod docs;
