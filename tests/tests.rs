@@ -7,6 +7,7 @@
 mod checkpoint;
 mod cli;
 mod composition;
+mod conform;
 mod deadlock;
 mod determinism;
 mod docs;

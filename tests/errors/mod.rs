@@ -75,6 +75,12 @@ fn unconnected_port() {
 }
 
 #[test]
+fn scheduler_without_its_wire() {
+    let bench = Bench::new().edit("systems/tiny.ron", "scheduler: Lrr", "scheduler: Ccws");
+    refused("scheduler_without_its_wire", &bench, &[]);
+}
+
+#[test]
 fn port_connected_twice() {
     let bench = Bench::new().edit(
         "systems/tiny.ron",

@@ -14,17 +14,19 @@
 //! the scores of all wavefronts share a cutoff, and those that do not fit below it issue no loads
 //! until the scores have decayed.
 //!
-//! `victim_tags.rs` holds the tags, `scores.rs` the scores; `scheduler.rs` is the policy of the
-//! compute unit.
+//! `victim_tags.rs` holds the tags and `cache_policy.rs` is the policy of the cache; `scores.rs` holds
+//! the scores and `scheduler.rs` is the policy of the compute unit.
 //!
-//! Source: Rogers, O'Connor, Aamodt, "Cache-Conscious Wavefront Scheduling", MICRO 2012.
+//! Source: the CCWS paper.
 
+mod cache_policy;
 mod scheduler;
 mod scores;
 mod victim_tags;
 
 use warpweave_framework::Registry;
 
+pub use self::cache_policy::{CcwsVictimTags, CcwsVictimTagsSpec};
 pub use self::scheduler::{Ccws, CcwsSpec};
 
 /// [`CacheEvent::topic`](crate::memory::CacheEvent::topic) of a miss on a line that the wavefront
@@ -34,4 +36,5 @@ pub const LOST_LOCALITY: u16 = 1;
 /// Adds both policies.
 pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<Ccws>();
+    registry.register_policy::<CcwsVictimTags>();
 }

@@ -47,21 +47,32 @@ impl VictimTags {
         (line / self.line_bytes % self.sets as u64) as usize
     }
 
-    /// A line leaves that this wavefront brought in. That of a wavefront which has left the slot, and
-    /// of one that never missed, is nobody's loss.
-    pub(super) fn lose(&mut self, owner: &Source, line: u64) {
-        let (set, ways) = (self.set_of(line), self.ways);
-        let lost = self.slots.get_mut(usize::from(owner.wavefront_slot));
-        let Some(lost) = lost.filter(|lost| lost.wavefront == wavefront(owner)) else {
-            return;
-        };
-        let set = &mut lost.sets[set];
-        set.retain(|known| *known != line);
-        set.insert(0, line);
-        set.truncate(ways);
+    /// The set of the line among those of the wavefront that brought it in. None for a wavefront that
+    /// has left its slot, which loses nothing, and one that never missed.
+    fn set_of_owner(&mut self, owner: &Source, line: u64) -> Option<&mut Vec<u64>> {
+        let set = self.set_of(line);
+        let lost = self.slots.get_mut(usize::from(owner.wavefront_slot))?;
+        (lost.wavefront == wavefront(owner)).then(|| &mut lost.sets[set])
     }
 
-    /// A wavefront gets a line: whether it had lost it. The tag goes.
+    /// A line leaves that this wavefront brought in.
+    pub(super) fn lose(&mut self, owner: &Source, line: u64) {
+        let ways = self.ways;
+        if let Some(set) = self.set_of_owner(owner, line) {
+            set.retain(|known| *known != line);
+            set.insert(0, line);
+            set.truncate(ways);
+        }
+    }
+
+    /// A line comes back that this wavefront brought in and that had left.
+    pub(super) fn regain(&mut self, owner: &Source, line: u64) {
+        if let Some(set) = self.set_of_owner(owner, line) {
+            set.retain(|known| *known != line);
+        }
+    }
+
+    /// A wavefront misses on a line: whether it had lost it. The tag goes.
     pub(super) fn take(&mut self, reader: &Source, line: u64) -> bool {
         let (set, slot) = (self.set_of(line), usize::from(reader.wavefront_slot));
         if self.slots.len() <= slot {
@@ -114,6 +125,9 @@ mod tests {
         tags.lose(&second, 0x1000);
         assert!(!tags.take(&first, 0x1000));
         assert!(tags.take(&second, 0x1000));
+        assert!(!tags.take(&second, 0x1000));
+        tags.lose(&second, 0x1000);
+        tags.regain(&second, 0x1000);
         assert!(!tags.take(&second, 0x1000));
     }
 

@@ -251,7 +251,7 @@ impl ComputeUnit {
                 wake = wake.min(self.next_free_pipe(scheduler, candidates, now));
             }
         }
-        if OPEN && let Some(cycle) = self.wakes_open(now) {
+        if OPEN && let Some(cycle) = self.held_back_changes(now) {
             wake = wake.min(cycle);
         }
         if let Some(cycle) = self.load_store.next_send(now) {

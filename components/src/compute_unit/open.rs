@@ -10,6 +10,9 @@ use super::instruction::Action;
 use super::{Arrival, ComputeUnit, HeldBack, Issue, SchedulerView, WavefrontScheduler};
 use crate::memory::RequestKind;
 
+/// Cycles that a policy names in vain before its unit goes on without sleep.
+const STEPS_MAX: u32 = 16;
+
 /// The policy of one scheduler.
 pub(super) struct OpenScheduler {
     policy: Box<dyn WavefrontScheduler>,
@@ -146,13 +149,25 @@ impl ComputeUnit {
         self.open[scheduler].told != Some(why)
     }
 
-    /// The first cycle after `now` in which a policy may change its mind with time; everything is
-    /// asked about the cycle after `now`, in which the unit would sleep.
-    pub(super) fn wakes_open(&self, now: Cycle) -> Option<Cycle> {
-        let view = self.view(now + 1);
-        let wakes = |scheduler: &OpenScheduler| scheduler.policy.wakes(&view);
-        let first = self.open.iter().filter_map(wakes).min()?;
-        Some(first.max(now + 2))
+    /// The first cycle after `now` in which a policy holds back other wavefronts than in `now`, if
+    /// nothing happens until then; the next one if that cannot be said.
+    ///
+    /// Cycles in which a policy only might have changed its mind are passed over. A unit that is kept
+    /// awake could tell them from the others, and would account for its time differently.
+    pub(super) fn held_back_changes(&self, now: Cycle) -> Option<Cycle> {
+        let changes = |scheduler: usize| {
+            let held = self.held_back(scheduler, now);
+            let mut cycle = now;
+            for _ in 0..STEPS_MAX {
+                let next = self.open[scheduler].policy.wakes(&self.view(cycle))?;
+                cycle = next.max(cycle + 1);
+                if self.held_back(scheduler, cycle) != held {
+                    return Some(cycle);
+                }
+            }
+            Some(now + 1)
+        };
+        (0..self.open.len()).filter_map(changes).min()
     }
 
     /// Whether policies that need to know what the first-level cache sees can.

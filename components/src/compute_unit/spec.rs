@@ -36,8 +36,8 @@ pub struct ComputeUnitSpec {
     /// Wavefront schedulers, 1 to 8; slot `s` belongs to scheduler `s mod schedulers`. Each issues
     /// at most one instruction per cycle.
     pub schedulers: u32,
-    /// How each scheduler chooses among wavefronts that can issue; absent: `Gto`, which most studies
-    /// compare with.
+    /// How each scheduler chooses among wavefronts that can issue. Source: own choice; most studies
+    /// compare with `Gto`.
     #[serde(default = "Policy::plain::<Gto>")]
     pub scheduler: Policy<WavefrontScheduling>,
     /// Cycles from a dispatch message to the first issue of its wavefronts, at least 1.

@@ -10,7 +10,7 @@ pub(super) const DESCRIPTIONS: &[&str] = &[
     ICC,
     ICC_WITH_CACHE,
     COMPUTE_UNIT,
-    COMPUTE_UNIT_WITH_MONITOR,
+    COMPUTE_UNIT_WITH_EVERYTHING,
     GDDR5,
     GDDR5_CHECKED,
     "ClockCrossing(depth: 4, synchroniser_cycles: 2)",
@@ -43,9 +43,10 @@ const CACHE_WITH_EVERYTHING: &str = "Cache(
     responses_per_cycle: 1, sector_bytes: 32,
     banks: (count: 2, busy_cycles: 1, requests_per_cycle: 2),
     victim_cache: (lines: 8, latency_cycles: 1),
-    policies: [ReuseBypass(
+    policies: [CcwsVictimTags, ReuseBypass(
         entries: 16, counter_max: 15, threshold: 4, sample: 32, period_requests: 1000,
     )],
+    prefetchers: [NextLine], copy_back_entries: 4,
 )";
 
 const CROSSBAR_OF_SWITCHES: &str = "Crossbar(
@@ -95,11 +96,13 @@ const ICC_WITH_CACHE: &str = "IccUnit(
 )";
 
 macro_rules! compute_unit {
-    ($rest:literal) => {
+    ($scheduler:literal, $rest:literal) => {
         concat!(
             "ComputeUnit(
     index: 0, wavefront_slots: 8, work_group_slots: 2, registers: 1024, schedulers: 1,
-    scheduler: Lrr, start_latency: 1,
+    start_latency: 1, scheduler: ",
+            $scheduler,
+            ",
     classes: (
         int_add: (latency: 4, interval: 1), int_mul: (latency: 5, interval: 1),
         int_div: (latency: 145, interval: 8), fp_add: (latency: 4, interval: 1),
@@ -125,9 +128,10 @@ macro_rules! compute_unit {
     };
 }
 
-const COMPUTE_UNIT: &str = compute_unit!("");
+const COMPUTE_UNIT: &str = compute_unit!("Lrr", "");
 
-const COMPUTE_UNIT_WITH_MONITOR: &str = compute_unit!(
+const COMPUTE_UNIT_WITH_EVERYTHING: &str = compute_unit!(
+    "Ccws",
     "reuse_monitor: (
         filter: (bits: 4840, hashes: 3), key: LineOwner, threshold_percent: 50,
         warm_up_children: 2, warm_up_lookups: 64, self_all: true,

@@ -2,6 +2,7 @@
 //! reach what queues and timing allow, and what enters a component leaves it.
 
 mod bandwidth;
+mod cache_conscious;
 mod coalescing;
 mod conservation;
 mod energy;

@@ -56,7 +56,8 @@ impl CachePolicy for SharedOnly {
     fn decide_miss(&self, miss: &LookUp<'_>, decision: &mut MissDecision) {
         let (line, wavefront) = (miss.line, miss.request.source.wavefront_slot);
         let entry = self.last.get((line / 32) as usize % self.last.len().max(1));
-        let is_shared = |last: &Option<(u64, u8)>| last.is_some_and(|l| l.0 == line && l.1 != wavefront);
+        let is_shared =
+            |last: &Option<(u64, u8)>| last.is_some_and(|l| l.0 == line && l.1 != wavefront);
         decision.insert = entry.is_none_or(is_shared);
     }
 

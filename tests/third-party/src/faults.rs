@@ -11,9 +11,7 @@ use warpweave::components::compute_unit::scheduler::{
 use warpweave::components::work_group_scheduler::{
     Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, WorkGroupPlacement,
 };
-use warpweave::framework::{
-    NoFields, PolicyContext, PolicyKind, SpecError, State, WithoutEffect,
-};
+use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, WithoutEffect};
 
 /// Places the first work-group again and again.
 pub(crate) struct Repeats {

@@ -2,9 +2,7 @@
 //!
 //! Good for loops a little longer than the cache, which least recently used never hits.
 
-use warpweave::components::cache::replacement::{
-    AnyReplacement, Replacement, ReplacementPolicy,
-};
+use warpweave::components::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
 use warpweave::framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 /// The policy; see the top of the file.

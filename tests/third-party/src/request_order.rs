@@ -4,9 +4,7 @@
 use warpweave::components::dram::{
     AnyRequestOrder, RequestOrder, RequestOrderPolicy, View, WaitingRequest,
 };
-use warpweave::framework::{
-    Cycle, Id, NoFields, PolicyContext, PolicyKind, SpecError, State,
-};
+use warpweave::framework::{Cycle, Id, NoFields, PolicyContext, PolicyKind, SpecError, State};
 
 /// The policy; see the top of the file.
 pub(crate) struct OpenRowsFirst;

@@ -51,8 +51,10 @@ impl PolicyKind for Youngest {
 
 impl WavefrontScheduler for Youngest {
     fn pick(&self, ready: u64, view: &SchedulerView<'_>) -> usize {
-        let others = ready & !(1 << self.last);
-        let among = if self.in_a_row >= self.patience && others != 0 { others } else { ready };
+        let among = match ready & !(1 << self.last) {
+            others if others != 0 && self.in_a_row >= self.patience => others,
+            _ => ready,
+        };
         // All others of them are older.
         let is_youngest = |slot: &usize| {
             let bit = 1 << slot;
@@ -62,7 +64,8 @@ impl WavefrontScheduler for Youngest {
     }
 
     fn issued(&mut self, issue: &Issue, _view: &SchedulerView<'_>) {
-        self.in_a_row = if issue.slot == self.last { self.in_a_row + 1 } else { 1 };
+        let again = issue.slot == self.last;
+        self.in_a_row = if again { self.in_a_row + 1 } else { 1 };
         self.last = issue.slot;
     }
 

@@ -27,6 +27,8 @@ struct Seen {
     completions: Vec<(Cycle, Completion)>,
     requests: Vec<(Cycle, MemRequest)>,
     statistics: InstanceStatistics,
+    /// What the unit waited for.
+    activity: Vec<u64>,
 }
 
 const RUN_CYCLES: Cycle = 30_000;
@@ -72,6 +74,7 @@ fn run(
     bench.set_options(options);
     bench.step(RUN_CYCLES);
     let statistics = bench.statistics("cu");
+    let activity = bench.simulation().activity(0).to_vec();
     let take = |log: &mut Vec<_>| std::mem::take(log);
     let completions = take(&mut completions.lock().expect("nobody panics with the log"));
     let requests = std::mem::take(&mut *requests.lock().expect("nobody panics with the log"));
@@ -79,6 +82,7 @@ fn run(
         completions,
         requests,
         statistics,
+        activity,
     }
 }
 

@@ -1,0 +1,217 @@
+//! The policy of the first-level cache.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics, WithoutEffect};
+
+use super::LOST_LOCALITY;
+use super::victim_tags::VictimTags;
+use crate::cache::policy::{
+    CachePolicies, CachePolicy, Cause, Eviction, LookUp, MissDecision, Moment, Swap,
+};
+use crate::memory::{CacheEvent, RequestKind};
+
+/// Settings of [`CcwsVictimTags`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CcwsVictimTagsSpec {
+    /// Lines that a wavefront lost and that are remembered, 1 to 1024. Source: CCWS
+    /// paper.
+    #[serde(default = "entries")]
+    pub entries: u32,
+    /// Of these in one set; divides `entries`. Source: CCWS paper.
+    #[serde(default = "ways")]
+    pub ways: u32,
+}
+
+fn entries() -> u32 {
+    16
+}
+
+fn ways() -> u32 {
+    8
+}
+
+impl Default for CcwsVictimTagsSpec {
+    fn default() -> Self {
+        Self {
+            entries: entries(),
+            ways: ways(),
+        }
+    }
+}
+
+/// Remembers the lines that each wavefront brought in and that gave way to others, and tells the
+/// compute unit when the same wavefront reads one of them again. Decides nothing: the cache works as
+/// without it. In a cache without a wire at `locality` it counts and tells nobody.
+///
+/// The cache serves one compute unit. Lines that leave for another reason, such as a store or an
+/// invalidation, would be gone with fewer wavefronts too and are not remembered.
+pub struct CcwsVictimTags {
+    tags: VictimTags,
+    losses: u64,
+}
+
+impl PolicyKind for CcwsVictimTags {
+    type Role = CachePolicies;
+    const NAME: &'static str = "CcwsVictimTags";
+    const SUMMARY: &'static str = "Tells the compute unit, for its scheduler Ccws, when a wavefront misses on a line that it lost shortly before";
+    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
+        ron: "CcwsVictimTags",
+        like: "",
+    });
+    type Spec = CcwsVictimTagsSpec;
+
+    fn build(
+        spec: CcwsVictimTagsSpec,
+        context: &PolicyContext<'_, CachePolicies>,
+    ) -> Result<Box<dyn CachePolicy>, SpecError> {
+        let tags = VictimTags::new(spec.entries, spec.ways, context.site.line_bytes)?;
+        Ok(Box::new(Self { tags, losses: 0 }))
+    }
+}
+
+impl CachePolicy for CcwsVictimTags {
+    fn on_miss(&mut self, miss: &LookUp<'_>, _decision: MissDecision, moment: &mut Moment<'_>) {
+        let reader = &miss.request.source;
+        if miss.request.kind == RequestKind::Read && self.tags.take(reader, miss.line) {
+            self.losses += 1;
+            moment.tell(CacheEvent {
+                topic: LOST_LOCALITY,
+                wavefront_slot: reader.wavefront_slot,
+                line: miss.line,
+            });
+        }
+    }
+
+    fn on_evict(&mut self, eviction: &Eviction, _moment: &mut Moment<'_>) {
+        if eviction.cause == Cause::Replaced {
+            self.tags.lose(&eviction.owner, eviction.line);
+        }
+    }
+
+    /// A line in the victim cache was not lost.
+    fn on_swap(&mut self, swap: &Swap, _moment: &mut Moment<'_>) {
+        self.tags.regain(&swap.owner, swap.line);
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("losses", &mut self.losses);
+        self.tags.state(state);
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let meaning = "misses of a wavefront on lines that it lost shortly before";
+        statistics.counter("victim_tag_hits", "misses", meaning, self.losses);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_framework::{Link, Policy, Sink, Source as BenchSource, TestBench};
+
+    use super::*;
+    use crate::building_blocks::{EchoMemory, EchoMemorySpec};
+    use crate::cache::tests::l1;
+    use crate::cache::{Cache, VictimCacheSpec};
+    use crate::memory::{MemRequest, MemResponse, Source};
+
+    /// A cache of two sets of two ways in front of a memory, that remembers victims.
+    struct Rig {
+        bench: TestBench,
+        request: BenchSource<MemRequest>,
+        _response: Sink<MemResponse>,
+        locality: Option<Sink<CacheEvent>>,
+        sent: u32,
+    }
+
+    impl Rig {
+        fn new(victim_lines: Option<u32>, is_wired: bool) -> Self {
+            let mut spec = l1();
+            spec.policies = vec![Policy::plain::<CcwsVictimTags>()];
+            spec.victim_cache = victim_lines.map(|lines| VictimCacheSpec {
+                lines,
+                latency_cycles: 1,
+            });
+            let mut bench = TestBench::new();
+            bench.add("l1", Cache::new(spec).expect("in range"));
+            let memory = EchoMemory::new(&EchoMemorySpec::latency(10)).expect("in range");
+            bench.add("memory", memory);
+            let builder = bench.builder();
+            builder.connect("l1.down", "memory.up", Link::latency(1));
+            Self {
+                request: bench.source("l1.up.request"),
+                _response: bench.sink("l1.up.response"),
+                locality: is_wired.then(|| bench.sink("l1.locality")),
+                bench,
+                sent: 0,
+            }
+        }
+
+        /// Sends these requests, of kind, wavefront and line number in one set, long after each
+        /// other; the wavefronts and line numbers of what the cache tells.
+        fn told(&mut self, requests: &[(RequestKind, u8, u64)]) -> Vec<(u8, u64)> {
+            for &(kind, wavefront_slot, line) in requests {
+                let mut request = MemRequest::read(self.sent, 256 * line, 1);
+                request.kind = kind;
+                request.source = Source {
+                    wavefront_slot,
+                    ..Source::default()
+                };
+                self.sent += 1;
+                self.request.send_at(u64::from(50 * self.sent), request);
+            }
+            self.bench.step(u64::from(50 * self.sent) + 50);
+            let events = self.locality.as_ref().map(|wire| wire.take_all());
+            let events = events.unwrap_or_default().into_iter();
+            events
+                .map(|(_, event)| {
+                    assert_eq!(event.topic, LOST_LOCALITY);
+                    (event.wavefront_slot, event.line / 256)
+                })
+                .collect()
+        }
+
+        fn hits(&mut self) -> Option<u64> {
+            self.bench.statistics("l1").counter("victim_tag_hits")
+        }
+    }
+
+    const READ: RequestKind = RequestKind::Read;
+
+    #[test]
+    fn bas_m13_a_miss_on_a_line_that_the_same_wavefront_lost_is_told() {
+        let mut rig = Rig::new(None, true);
+        // Line 0 gives way to lines 1 and 2; wavefront 5 never had it, wavefront 3 had. Then line 1,
+        // which wavefront 5 had, has given way.
+        let reads = [(3, 0), (5, 1), (5, 2), (5, 0), (3, 3), (3, 0), (5, 1)];
+        let told = rig.told(&reads.map(|(slot, line)| (READ, slot, line)));
+        assert_eq!(told, [(5, 1)]);
+        assert_eq!(rig.hits(), Some(1));
+    }
+
+    #[test]
+    fn a_line_dropped_by_a_store_is_not_lost() {
+        let mut rig = Rig::new(None, true);
+        assert_eq!(
+            rig.told(&[(READ, 3, 0), (RequestKind::Write, 3, 0), (READ, 3, 0)]),
+            []
+        );
+    }
+
+    #[test]
+    fn a_line_that_comes_back_from_the_victim_cache_is_not_lost() {
+        let mut rig = Rig::new(Some(1), true);
+        // Line 0 comes back once; when it leaves again, line 1 pushes it out of the victim cache.
+        let reads = [0, 1, 2, 0].map(|line| (READ, 3, line));
+        assert_eq!(rig.told(&reads), []);
+    }
+
+    #[test]
+    fn without_a_wire_victims_are_counted() {
+        let mut rig = Rig::new(None, false);
+        let reads = [0, 1, 2, 0].map(|line| (READ, 3, line));
+        assert_eq!(rig.told(&reads), []);
+        assert_eq!(rig.hits(), Some(1));
+    }
+}

@@ -1,0 +1,85 @@
+//! Every policy that comes with Warpweave keeps what policies promise, on generated machines and
+//! programs.
+
+use warpweave_systems::conform::{Conformance, Finding, Promise};
+use warpweave_systems::standard_registry;
+
+/// Descriptions of policies that need more than their name, or do more with other fields.
+const DESCRIPTIONS: [(&str, &str); 0] = [];
+
+fn descriptions(name: &str) -> Vec<&str> {
+    let known = DESCRIPTIONS.iter().filter(|(policy, _)| *policy == name);
+    let known: Vec<_> = known.map(|(_, description)| *description).collect();
+    if known.is_empty() { vec![name] } else { known }
+}
+
+fn keep_what_policies_promise(role: &str) {
+    let registry = standard_registry();
+    let out = tempfile::tempdir().unwrap();
+    let mut tried_any = false;
+    for policy in registry.policies(role) {
+        for description in descriptions(policy.name) {
+            let conformance = Conformance {
+                registry: &registry,
+                policy,
+                description: description.to_owned(),
+                at: None,
+                cases: 3,
+                seed: 1,
+                out: out.path().join(policy.name),
+            };
+            for promise in Promise::ALL {
+                let finding = conformance.check(promise);
+                let finding = finding.unwrap_or_else(|e| panic!("{role}/{description}: {e}"));
+                match finding {
+                    Finding::Kept { tried, refused } => tried_any |= tried > refused,
+                    Finding::NotAsked => {}
+                    Finding::Broken { what, .. } => {
+                        panic!("{role}/{description}: {promise}: {what}")
+                    }
+                }
+            }
+        }
+    }
+    assert!(tried_any, "{role} has policies");
+}
+
+#[test]
+fn wavefront_schedulers_keep_what_policies_promise() {
+    keep_what_policies_promise("wavefront_scheduler");
+}
+
+#[test]
+fn placements_keep_what_policies_promise() {
+    keep_what_policies_promise("work_group_placement");
+}
+
+#[test]
+fn kernel_orders_keep_what_policies_promise() {
+    keep_what_policies_promise("kernel_order");
+}
+
+#[test]
+fn cache_policies_keep_what_policies_promise() {
+    keep_what_policies_promise("cache_policy");
+}
+
+#[test]
+fn replacements_keep_what_policies_promise() {
+    keep_what_policies_promise("replacement");
+}
+
+#[test]
+fn prefetchers_keep_what_policies_promise() {
+    keep_what_policies_promise("prefetcher");
+}
+
+#[test]
+fn request_orders_keep_what_policies_promise() {
+    keep_what_policies_promise("request_order");
+}
+
+#[test]
+fn arbiters_keep_what_policies_promise() {
+    keep_what_policies_promise("arbiter");
+}
