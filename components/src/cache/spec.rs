@@ -70,7 +70,7 @@ pub struct CacheSpec {
     /// Caches whose published values the policies add up, such as the slices of a second level that
     /// share a counter: ports `peers[0]` and so on, each for the port `published` of one of them.
     /// Usually this cache is among them, so that all add up the same. A cache without peers hears what
-    /// its own policies publish.
+    /// its own policies publish. Source: own choice.
     #[serde(default)]
     pub peers: u32,
     /// Prefetchers, see the list of them.
