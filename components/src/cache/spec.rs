@@ -76,7 +76,7 @@ pub struct CacheSpec {
     /// Prefetchers, see the list of them.
     #[serde(default)]
     pub prefetchers: Vec<Policy<Prefetching>>,
-    /// What the prefetchers may use together.
+    /// What the prefetchers may use together. Source: own choice.
     #[serde(default)]
     pub prefetch: PrefetchSpec,
     /// Which line of a full set leaves.
