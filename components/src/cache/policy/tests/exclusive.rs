@@ -157,7 +157,7 @@ fn hierarchy(
     bench.add("memory", EchoMemory::new(&memory).unwrap());
     let narrow = Link::latency(1).capacity(1);
     for (a, b) in [("l1.down", "l2.up"), ("l2.down", "memory.up")] {
-        bench.builder().connect(a, b, narrow.clone());
+        bench.builder().connect(a, b, narrow);
     }
     let source = bench.source("l1.up.request");
     let responses = bench.sink("l1.up.response");
