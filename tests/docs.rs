@@ -152,7 +152,7 @@ fn checks(scenario: &Path) {
 #[test]
 fn description_files_on_the_pages_load() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (mut scenarios, mut workloads) = (0, 0);
+    let (mut scenarios, mut workloads, mut systems) = (0, 0, 0);
     for page in &pages() {
         for (number, block) in blocks(page, "ron").into_iter().enumerate() {
             let named = block.starts_with(|c: char| c.is_ascii_uppercase());
@@ -176,13 +176,43 @@ fn description_files_on_the_pages_load() {
                 let scenario = "Scenario(system: \"systems/tiny.ron\", workload: \"workload.ron\")";
                 checks(&file("scenario.ron", &rooted(scenario)));
                 workloads += 1;
+            } else if block.starts_with("System(") && !block.contains("/*") {
+                file("system.ron", &rooted(&block));
+                let scenario = "Scenario(
+                    system: \"system.ron\",
+                    workload: \"workloads/vector_add.ron\",
+                    overrides: { \"workload.n\": 512 },
+                )";
+                let path = file("scenario.ron", &rooted(scenario));
+                let path = path.to_str().expect("temporary paths are text");
+                let json = succeeds(&["run", path, "--quiet", "--format", "json"]);
+                let report: serde_json::Value = serde_json::from_str(&json).expect("a report");
+                assert_eq!(report["status"], "done", "{page}");
+                systems += 1;
             }
         }
     }
     assert!(
-        scenarios >= 2 && workloads >= 1,
-        "{scenarios} scenarios, {workloads} workloads"
+        scenarios >= 2 && workloads >= 1 && systems >= 2,
+        "{scenarios} scenarios, {workloads} workloads, {systems} systems"
     );
+}
+
+#[test]
+fn the_machine_on_the_page_takes_sixty_lines_and_has_the_unit_in_one_cluster() {
+    let blocks = blocks("docs/compose-a-machine.md", "ron");
+    let lines = blocks[0].lines().count();
+    assert!(lines <= 60, "{lines} lines");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("scenario.ron");
+    fs::write(folder.path().join("machine.ron"), &blocks[0]).expect("it can be written");
+    let scenario = "Scenario(system: \"machine.ron\", workload: \"workloads/bfs.ron\")";
+    fs::write(&path, rooted(scenario)).expect("it can be written");
+    let path = path.to_str().expect("temporary paths are text");
+    let parts = succeeds(&["check", path]);
+    for count in ["6 ComputeUnit", "1 IccUnit", "3 ClusterPort", "2 Gddr5"] {
+        assert!(parts.contains(count), "{parts}");
+    }
 }
 
 #[test]
@@ -352,13 +382,13 @@ fn every_level_of_a_waveform_is_explained() {
     let page = text("docs/waveforms.md");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut levels = 0;
-    for system in ["tiny", "clustered60_icc"] {
+    for (system, set) in [("tiny", ""), ("clustered60", "\"params.icc\": true,")] {
         let path = folder.path().join("scenario.ron");
         let scenario = format!(
             "Scenario(
                 system: \"systems/{system}.ron\",
                 workload: \"workloads/vector_add.ron\",
-                overrides: {{ \"workload.n\": 32 }},
+                overrides: {{ {set} \"workload.n\": 32 }},
             )"
         );
         fs::write(&path, rooted(&scenario)).expect("a temporary folder can be written");

@@ -58,33 +58,76 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Does all that `run` does; refusals are fine, panics are not.
-fn run(bench: &Bench) {
+/// A machine that uses all that puts one together.
+const COMPOSED: &str = r#"System(
+    extends: "tiny.ron",
+    include: ["library.ron"],
+    params: { "fast": "900 MHz", "slow": "700 MHz", "hurry": true, "lines": 16, "fifo": true },
+    clocks: { "core": "=if hurry && units > 1 then fast else slow" },
+    without: (wires: ["unit[*].memory <-> crossbar.up[*]"]),
+    modules: { "Unit": (params: { "lines": 8 }, parts: { "l1": Cache(preset: "quick") }) },
+    parts: {
+        "unit[u]": (lines: "=lines"),
+        "fifo[u]": ClockCrossing(if: "=fifo", depth: 4, synchroniser_cycles: 1),
+    },
+    wires: {
+        "unit[*].memory <-> fifo[*].up": (latency: 1),
+        "fifo[*].down <-> crossbar.up[*]": (latency: 1),
+        "unit[*].memory <-> crossbar.up[*]": (latency: 1, if: "=!fifo"),
+    },
+)"#;
+
+const LIBRARY: &str = r#"Library(
+    params: { "units": 2 },
+    presets: {
+        "small": Cache(preset: "fermi_l1", size_bytes: "=lines * 128", ways: 2),
+        "quick": Cache(preset: "small", hit_latency_cycles: "=max(lines / 8, 1)"),
+    },
+)"#;
+
+/// A folder whose scenario runs the composed machine.
+fn composed() -> Bench {
+    let bench = Bench::new().edit("test.ron", "systems/tiny.ron", "systems/composed.ron");
+    bench.write("systems/composed.ron", COMPOSED);
+    bench.write("systems/library.ron", LIBRARY);
+    bench
+}
+
+/// Does all that `run` does; refusals are fine, panics are not. Whether nothing was refused.
+fn run(bench: &Bench) -> bool {
     let sets = ["limits.cycles=5000", "emulation.step_limit=100000"].map(str::to_owned);
     let Ok(scenario) = Scenario::load(&bench.path("test.ron"), &sets) else {
-        return;
+        return false;
     };
     let Ok(executed) = scenario.emulate() else {
-        return;
+        return false;
     };
     let Ok(mut machine) = scenario.machine(&standard_registry(), &executed.program) else {
-        return;
+        return false;
     };
     machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
+    true
+}
+
+#[test]
+fn the_descriptions_run_before_they_are_changed() {
+    assert!(run(&Bench::new()) && run(&composed()));
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 160, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 240, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn mutated_descriptions_never_panic(
         file in prop::sample::select(vec![
+            "systems/composed.ron", "systems/composed.ron", "systems/library.ron",
             "test.ron", "systems/tiny.ron", "systems/tiny.ron", "workloads/vector_add.ron",
             "workloads/cuda/vector_add.ptx",
         ]),
         changes in prop::collection::vec((any::<prop::sample::Index>(), change()), 1..4),
     ) {
-        let bench = Bench::new();
+        let whole = matches!(file, "systems/composed.ron" | "systems/library.ron");
+        let bench = if whole { composed() } else { Bench::new() };
         let mut tokens = tokens(&bench.read(file));
         for (place, change) in changes {
             let at = place.index(tokens.len());

@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod cli;
+mod composition;
 mod conform;
 mod deadlock;
 mod determinism;

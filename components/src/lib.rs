@@ -22,6 +22,8 @@ pub mod launch;
 pub mod locality_probe;
 pub mod memory;
 pub mod occupancy;
+mod promise;
 pub mod reuse_monitor;
 pub mod roles;
+mod under;
 pub mod work_group_scheduler;

@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, VecDeque};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Environment, Kind, Next, Ports, SpecError, State, Statistics,
+    Component, Context, Environment, Kind, Next, Ports, Preset, SpecError, State, Statistics,
 };
 
 use crate::building_blocks::pass;
@@ -172,6 +172,12 @@ impl Kind for LocalityProbe {
     const NAME: &'static str = "LocalityProbe";
     const SUMMARY: &'static str =
         "Counts requests for lines that the cluster, or another one, asked for shortly before";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "icc",
+        summary: "Four windows up to 2000 cycles, private memory not counted. Source: ICC, IEEE TC 2019, Fig. 3",
+        ron: "LocalityProbe(windows: [500, 1000, 1500, 2000], window_unit: Cycles, refresh: true, \
+              global_end: 1099511627776)",
+    }];
     type Spec = LocalityProbeSpec;
 
     fn build(spec: LocalityProbeSpec, _environment: &Environment) -> Result<Self, SpecError> {

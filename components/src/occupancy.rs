@@ -94,7 +94,7 @@ pub enum Limiter {
 }
 
 /// Residency of one kernel alone on a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occupancy {
     /// Work-groups resident at a time; 0 when not even one fits.
     pub work_groups: u32,

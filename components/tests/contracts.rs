@@ -1,20 +1,21 @@
 //! The promises that every component makes to the kernel and to its neighbours, on components of
 //! the library: mixed traffic, gaps, stalls at every port, an unordered memory below.
 
+use warpweave_components::cache::replacement::Lru;
 use warpweave_components::cache::{
-    AllocatePolicy, AtomicPolicy, Cache, CacheLevel, CacheSpec, PartialWrite, Replacement, SetHash,
-    WritePolicy,
+    AllocatePolicy, AtomicPolicy, Cache, CacheLevel, CacheSpec, PartialWrite, PrefetchSpec,
+    SetHash, WritePolicy,
 };
 use warpweave_components::checkers::surround_with_memory;
 use warpweave_components::clock_crossing::{ClockCrossing, ClockCrossingSpec};
 use warpweave_components::cluster_port::{ClusterPort, ClusterPortSpec};
 use warpweave_components::crossbar::{
-    Arbiter, Crossbar, CrossbarSpec, NetworkSpec, Queueing, SwitchSpec,
+    Crossbar, CrossbarSpec, Islip, IslipSpec, NetworkSpec, Queueing, SwitchSpec,
 };
 use warpweave_components::interleave::Interleave;
 use warpweave_components::memory::RequestKind;
 use warpweave_framework::verify::{Contract, Rig};
-use warpweave_framework::{Environment, Kind};
+use warpweave_framework::{Environment, Kind, Policy};
 
 /// Runs the contract of a component of kind `K`, built from `spec`, between `up` and `down`.
 fn keeps_the_contract<K: Kind>(
@@ -66,7 +67,7 @@ fn a_crossbar_keeps_the_contract() {
     let network = NetworkSpec::Switch(SwitchSpec {
         flit_bytes: 64,
         queueing: Queueing::Fifo,
-        arbiter: Arbiter::Islip { iterations: 1 },
+        arbiter: Policy::of::<Islip>(&IslipSpec { iterations: 1 }),
         buffer_flits: 9,
         output_buffer_flits: 8,
         internal_speedup: 1,
@@ -108,7 +109,10 @@ fn cache(level: CacheLevel, write: WritePolicy, atomics: AtomicPolicy) -> CacheS
         victim_cache: None,
         policies: Vec::new(),
         peers: 0,
-        replacement: Replacement::Lru,
+        prefetchers: Vec::new(),
+        prefetch: PrefetchSpec::default(),
+        copy_back_entries: None,
+        replacement: Policy::plain::<Lru>(),
         allocate: AllocatePolicy::OnMiss,
         write,
         write_allocate: None,

@@ -165,8 +165,8 @@ pub use checkpoint::{
 pub use component::{Component, Facts, Unfit};
 pub use engine::{
     DeadlockReport, Division, ElaborationError, ElaborationErrors, EngineOptions, Order, Origin,
-    Outcome, PortAddress, RunLimits, RunStep, Simulation, SystemBuilder, TapError, WaitEdge,
-    busiest_share, connectable_names,
+    Outcome, PortAddress, PortDoc, RunLimits, RunStep, Simulation, SystemBuilder, TapError,
+    WaitEdge, busiest_share, connectable_names, described_ports,
 };
 pub use evaluation::{Context, Next};
 pub use observe::{

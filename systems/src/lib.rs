@@ -19,6 +19,6 @@ pub use elaboration::{ElaboratedSystem, ResolvedSystem};
 pub use registry::standard_registry;
 pub use run::{
     KernelResult, Machine, MachineCheckpointError, Progress, ReadLog, ReadLogError, Simulated,
-    StateLog, Status, Threads,
+    StateLog, Status, Threads, empty_environment,
 };
 pub use scenario::{Limits, Scenario};

@@ -6,14 +6,14 @@ use warpweave_components::{
     clock_crossing::ClockCrossing,
     cluster_port::ClusterPort,
     compute_unit::{self, ComputeUnit},
-    crossbar::Crossbar,
-    dram::GddrController,
+    crossbar::{self, Crossbar},
+    dram::{self, GddrController},
     gmu::{self, Gmu},
     host_driver::HostDriver,
     icc::IccUnit,
     icc::checker::CoalescingChecker,
     locality_probe::LocalityProbe,
-    work_group_scheduler::WorkGroupScheduler,
+    work_group_scheduler::{self, WorkGroupScheduler},
 };
 use warpweave_framework::Registry;
 
@@ -35,6 +35,9 @@ pub fn standard_registry() -> Registry {
     cache::register_policies(&mut registry);
     ccws::register_policies(&mut registry);
     compute_unit::register_policies(&mut registry);
+    crossbar::register_policies(&mut registry);
+    dram::register_policies(&mut registry);
     gmu::register_policies(&mut registry);
+    work_group_scheduler::register_policies(&mut registry);
     registry
 }

@@ -3,6 +3,8 @@
 //! Each case breaks one thing in a scenario that works; the snapshot is the exit code and the whole
 //! of standard error.
 
+mod composition;
+
 use std::fs;
 
 use crate::harness::Bench;
@@ -57,7 +59,7 @@ fn wrong_variant() {
 
 #[test]
 fn missing_field() {
-    let bench = Bench::new().edit("systems/tiny.ron", "schedulers: 1,\n", "");
+    let bench = Bench::new().edit("systems/tiny.ron", "index: \"=number\",\n", "");
     refused("missing_field", &bench, &[]);
 }
 

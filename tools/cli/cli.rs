@@ -195,7 +195,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Describe { kind } => describe::describe(&registry, kind),
         Command::Conform(arguments) => conform::conform(&registry, arguments),
         Command::Trace(command) => trace::trace(command),
-        Command::Bench(command) => bench::bench(command),
+        Command::Bench(command) => bench::bench(&registry, command),
         Command::Validate(arguments) => validate::validate(arguments),
         Command::New(command) => new::new(&registry, command),
     };

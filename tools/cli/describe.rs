@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use warpweave_framework::{FieldDoc, Registry};
+use warpweave_framework::{Direction, FieldDoc, KindEntry, Preset, Registry, described_ports};
+use warpweave_systems::empty_environment;
 
 use crate::outcome::{CommandResult, to_stdout};
-use crate::policies;
+use crate::{policies, stub};
 
 pub(crate) fn describe(registry: &Registry, name: &str) -> CommandResult {
     let Some(kind) = registry.get(name) else {
@@ -18,25 +19,82 @@ pub(crate) fn describe(registry: &Registry, name: &str) -> CommandResult {
                 registry.unknown(name)
             }
         })?;
-        to_stdout(&policies::describe(policy))?;
+        to_stdout(&policies::describe(registry, policy))?;
         return Ok(ExitCode::SUCCESS);
     };
-    let mut text = format!(
-        "{}: {}\n\nfields\n",
-        kind.name,
-        kind.summary.trim_end_matches('.')
-    );
-    text.push_str(&fields_in_words(&kind.fields()));
-    to_stdout(&text)?;
+    to_stdout(&in_words_of(registry, kind))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The fields of a specification, each with its kind and meaning.
+/// Ports, fields and presets of a kind, and a text to paste.
+fn in_words_of(registry: &Registry, kind: &KindEntry) -> String {
+    let mut text = format!("{}: {}\n", kind.name, kind.summary.trim_end_matches('.'));
+    text.push_str(&ports(registry, kind));
+    text.push_str("\nfields\n");
+    text.push_str(&fields_in_words(&kind.fields()));
+    if !kind.presets.is_empty() {
+        text.push_str("\npresets\n");
+    }
+    for Preset { name, summary, .. } in kind.presets {
+        let _ = writeln!(text, "  {name:<20} {}", summary.trim_end_matches('.'));
+    }
+    let stub = stub::of_kind(registry, kind);
+    let _ = write!(text, "\nto write\n{}", indented(&stub));
+    text
+}
+
+/// The ports of what the text to paste describes, `[i]` for any index; nothing if it cannot be built
+/// as it is.
+fn ports(registry: &Registry, kind: &KindEntry) -> String {
+    let node = stub::expanded(registry, kind);
+    let built = node.and_then(|node| registry.build(&node, &empty_environment()));
+    let Ok(mut built) = built else {
+        return String::new();
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for port in described_ports(&mut *built.component) {
+        let way = match port.direction {
+            Direction::Input => "in",
+            Direction::Output => "out",
+        };
+        let need = if port.optional { ", optional" } else { "" };
+        let name = any_index(&port.name);
+        let line = format!("  {name:<28} {way:<4} {}{need}\n", port.message);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    format!("\nports\n{}", lines.concat())
+}
+
+/// `up[3].request` becomes `up[i].request`.
+fn any_index(name: &str) -> String {
+    let mut pieces = name.split('[');
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let rest = piece.split_once(']').map_or("", |(_, rest)| rest);
+        let _ = write!(text, "[i]{rest}");
+    }
+    text
+}
+
+/// Each line with two blanks before it.
+pub(crate) fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+/// The fields of a specification, each with its kind, unit, default and meaning.
 pub(crate) fn fields_in_words(fields: &[FieldDoc]) -> String {
     let mut text = String::new();
     for field in fields {
-        let need = if field.required { "" } else { ", optional" };
-        let _ = writeln!(text, "  {} ({}{need})", field.name, in_words(&field.kind));
+        let need = match (&field.default, field.required) {
+            (_, true) => String::new(),
+            (Some(default), false) => format!(", default {default}"),
+            (None, false) => ", optional".to_owned(),
+        };
+        let unit = unit(&field.name).map_or_else(String::new, |unit| format!(", {unit}"));
+        let kind = in_words(&field.kind);
+        let _ = writeln!(text, "  {} ({kind}{unit}{need})", field.name);
         if !field.doc.is_empty() {
             let _ = writeln!(text, "      {}", field.doc);
         }
@@ -44,10 +102,18 @@ pub(crate) fn fields_in_words(fields: &[FieldDoc]) -> String {
     text
 }
 
+/// The unit that the end of a field's name states.
+fn unit(name: &str) -> Option<&'static str> {
+    let units = ["cycles", "bytes", "bits", "words", "percent"];
+    let last = name.rsplit(['.', '_']).next();
+    units.into_iter().find(|unit| last == Some(unit))
+}
+
 /// The kind of a field in the words of description files.
 fn in_words(kind: &str) -> String {
     kind.split(" | ")
         .filter(|choice| *choice != "None")
+        .map(|choice| choice.strip_suffix(" or null").unwrap_or(choice))
         .map(|choice| match choice {
             "object" => "( .. )",
             "uint" | "uint8" | "uint16" | "uint32" | "uint64" | "int32" | "int64" => "integer",

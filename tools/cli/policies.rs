@@ -3,10 +3,11 @@
 
 use std::fmt::Write as _;
 
-use warpweave_framework::{FieldDoc, PolicyEntry, Registry};
+use warpweave_framework::{PolicyEntry, Registry};
 use warpweave_params::{Diagnostic, name_hint};
 
-use crate::describe::fields_in_words;
+use crate::describe::{fields_in_words, indented};
+use crate::stub;
 
 /// Every role with its policies.
 pub(crate) fn list(registry: &Registry) -> String {
@@ -71,7 +72,7 @@ pub(crate) fn find<'r>(registry: &'r Registry, text: &str) -> Result<&'r PolicyE
 }
 
 /// What a policy is, what its description may set, and a line to paste.
-pub(crate) fn describe(policy: &PolicyEntry) -> String {
+pub(crate) fn describe(registry: &Registry, policy: &PolicyEntry) -> String {
     let PolicyEntry {
         role,
         name,
@@ -86,24 +87,9 @@ pub(crate) fn describe(policy: &PolicyEntry) -> String {
         text.push_str("fields\n");
         text.push_str(&fields_in_words(&fields));
     }
-    let _ = write!(text, "\nto write\n  {}\n", stub(name, &fields));
+    let stub = stub::of_policy(registry, name, &fields);
+    let _ = write!(text, "\nto write\n{}", indented(&stub));
     text
-}
-
-/// The policy with its outermost fields: defaults as they are, `..` where there is none.
-fn stub(name: &str, fields: &[FieldDoc]) -> String {
-    let outermost = fields.iter().filter(|field| !field.name.contains('.'));
-    let written: Vec<String> = outermost
-        .map(|field| {
-            let value = field.default.as_deref().unwrap_or("..");
-            format!("{}: {value}", field.name)
-        })
-        .collect();
-    if written.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{name}({})", written.join(", "))
-    }
 }
 
 #[cfg(test)]

@@ -33,11 +33,12 @@ impl Cache {
             .victims
             .as_mut()
             .map_or(0, super::victim_cache::VictimCache::clear);
-        let policies = &mut self.policies;
+        let (policies, prefetches) = (&mut self.policies, &mut self.prefetches);
+        let is_watched = self.is_watched;
         let (site, owners) = (&self.site, &self.owners);
         self.tags.drop_clean(|slot, line, state| {
             dropped += 1;
-            if !policies.is_empty() {
+            if is_watched {
                 let set = slot.index() as u32 / site.ways;
                 let eviction = Eviction {
                     line,
@@ -49,6 +50,7 @@ impl Cache {
                     global_set: site.global_set(line, set),
                 };
                 policies.on_evict(&eviction, now);
+                prefetches.on_evict(site, &eviction, now);
             }
         });
         self.stats.lines_invalidated += dropped;
@@ -78,16 +80,24 @@ impl Cache {
         if self.down.response.peek(ctx).is_some() {
             return true;
         }
+        if let Some(buffer) = &self.copy_backs
+            && (buffer.has_room() && !buffer.leaving.is_empty()
+                || buffer
+                    .held
+                    .front()
+                    .is_some_and(|held| self.may_return(held)))
+        {
+            return true;
+        }
         let pending = self.command_pending(ctx);
         if invalidated && pending {
             return true;
         }
         match self.up.request.peek(ctx) {
             Some(_) if accepted || invalidated => true,
-            // What was sent or answered after the look-up may have made room, or have left another
-            // reason to wait.
+            // What happened after the look-up may have made room, or have left another reason to wait.
             Some(request) if moved && !pending => self.access(request).is_some_and(|access| {
-                self.decide(request, access, now).err() != self.stats.blocked.reason()
+                self.decide(request, access, now + 1).err() != self.stats.blocked.reason()
             }),
             _ => false,
         }

@@ -10,10 +10,10 @@
 //!                                    down.request    down.response
 //! ```
 //!
-//! `request.rs` decides about a request, `perform.rs` carries that out, `returns.rs` deals with what
+//! `request.rs` decides about a request, `perform.rs` carries that out, `send.rs` sends down, `returns.rs` deals with what
 //! comes from below, and `control.rs` with invalidations, `policy_wishes.rs` with what
-//! policies ask for. `tag_array.rs` (with `set_index.rs` and
-//! `replacement/`), `mshr_file.rs`, `pass_table.rs` and `victim_cache.rs` are plain data with tests of
+//! policies ask for, `prefetch.rs` with what prefetchers want. `tag_array.rs` (with `set_index.rs` and
+//! `replacement/`), `mshr_file.rs`, `pass_table.rs` and `victim_cache.rs` and `copy_back_buffer.rs` are plain data with tests of
 //! their own, `ids_below.rs` names what waits for an answer. `policy/` holds the hooks of policies.
 //!
 //! # Ports
@@ -65,6 +65,10 @@
 //! * **Halves**: each part has its own lines; a passing request drops the copies in all. Answers
 //!   from two parts are in no order, which only a first-level cache may do.
 //! * **Policies** decide about places, extra sectors, flags and victims: see [`policy`].
+//! * **Prefetchers** say what is fetched ahead of need, within a budget: see [`prefetcher`].
+//! * **Copy-back buffer**: lines that leave have entries of their own. While all are taken, a request
+//!   that would displace such a line is blocked, and a fill that would waits, with all that came from
+//!   below after it; the wire from below keeps moving.
 //! * **Invalidation**: no request is accepted while one is pending. When every request accepted
 //!   before is answered and everything for below is sent, all clean lines are dropped (dirty ones
 //!   stay) and the command is answered in the same cycle.
@@ -99,9 +103,10 @@
 //!
 //! # Example
 //! ```
+//! use warpweave_components::cache::replacement::Lru;
 //! use warpweave_components::cache::*;
 //! use warpweave_components::memory::{Level, MemRequest, MemResponse};
-//! use warpweave_framework::TestBench;
+//! use warpweave_framework::{Policy, TestBench};
 //!
 //! let cache = Cache::new(CacheSpec {
 //!     level: CacheLevel::L1,
@@ -117,8 +122,11 @@
 //!     victim_cache: None,
 //!     policies: Vec::new(),
 //!     peers: 0,
+//!     prefetchers: Vec::new(),
+//!     prefetch: PrefetchSpec::default(),
+//!     copy_back_entries: None,
 //!     write_allocate: None,
-//!     replacement: Replacement::Lru,
+//!     replacement: Policy::plain::<Lru>(),
 //!     allocate: AllocatePolicy::OnMiss,
 //!     write: WritePolicy::WriteEvict,
 //!     atomics: AtomicPolicy::Forward,
@@ -154,15 +162,19 @@
 //! an invalidation.
 
 mod control;
+mod copy_back_buffer;
 mod ids_below;
 mod mshr_file;
 mod pass_table;
 mod perform;
 pub mod policy;
 mod policy_wishes;
+mod prefetch;
+pub mod prefetcher;
 pub mod replacement;
 mod request;
 mod returns;
+mod send;
 mod set_index;
 mod spec;
 mod statistics;
@@ -178,11 +190,13 @@ use warpweave_framework::{
     Preset, Published, Registry, SpecError, State, Statistics, Unfit, Waits,
 };
 
+use self::copy_back_buffer::CopyBackBuffer;
 use self::ids_below::IdsBelow;
 pub use self::mshr_file::{Came, Entry, MshrFile, Waiter};
 pub use self::pass_table::{PassTable, Passed};
 use self::policy::{CachePolicies, CacheSite, PolicyChain, PublishedValues};
-pub use self::replacement::Replacement;
+pub use self::prefetcher::PrefetchSpec;
+use self::prefetcher::{Prefetches, Prefetching};
 use self::returns::Return;
 pub use self::set_index::SetHash;
 pub use self::spec::{
@@ -227,6 +241,9 @@ pub struct Cache {
     owners: Vec<Source>,
     victims: Option<VictimCache>,
     policies: PolicyChain,
+    prefetches: Prefetches,
+    /// Whether a policy or prefetcher is told what happens.
+    is_watched: bool,
     mshrs: MshrFile,
     passing: PassTable,
     /// Hits on their way up, in order, with the cycle in which they leave.
@@ -238,11 +255,14 @@ pub struct Cache {
     bank_free: Vec<Cycle>,
     /// Requests on their way down, in order, with the cycle in which they leave. Up to
     /// `miss_queue_entries` from accepted requests; a fill may add the copy-back of its victim
-    /// beyond that, so that fills never wait: at most one per MSHR before the queue moves.
+    /// beyond that, so that fills never wait: at most one per MSHR before the queue moves. Those of a
+    /// copy-back buffer are beyond that too.
     misses: VecDeque<(Cycle, MemRequest)>,
+    copy_backs: Option<CopyBackBuffer>,
     /// What came from below and is not fully answered, in order of arrival.
     returns: VecDeque<Return>,
-    /// Messages sent and waiters answered so far: tells whether an evaluation made room.
+    /// What happened so far after the look-up of a cycle that may make room, or leave a blocked request
+    /// another reason to wait: messages sent, waiters answered, prefetches, wishes of policies.
     moves: u64,
     stats: CacheStats,
     up: MemSlave,
@@ -276,6 +296,9 @@ impl Kind for Cache {
 
     fn build(spec: CacheSpec, environment: &Environment) -> Result<Self, SpecError> {
         let geometry = spec.check()?;
+        let replacement =
+            spec.replacement
+                .build("replacement", environment, &geometry.site(), 0)?;
         let lines = spec.size_bytes / spec.line_bytes;
         let site = CacheSite {
             level: (&spec.level).into(),
@@ -293,12 +316,20 @@ impl Kind for Cache {
         let policies = spec.policies.iter().enumerate().map(build);
         let names: Vec<_> = spec.policies.iter().map(Policy::name).collect();
         let policies = PolicyChain::of(policies.collect::<Result<_, _>>()?, &names)?;
-        Ok(Self::with(spec, geometry, site, policies))
+        let build = |(number, prefetcher): (usize, &Policy<Prefetching>)| {
+            let field = format!("prefetchers[{number}]");
+            prefetcher.build(&field, environment, &site, number as u32)
+        };
+        let prefetchers = spec.prefetchers.iter().enumerate().map(build);
+        let prefetchers = prefetchers.collect::<Result<_, _>>()?;
+        let prefetches = Prefetches::new(prefetchers, spec.prefetch, lines);
+        let tags = TagArray::new(geometry, replacement);
+        Ok(Self::with(spec, tags, site, policies, prefetches))
     }
 }
 
 impl Cache {
-    /// Builds an empty cache in an environment without anything, for tests and tools.
+    /// Builds an empty cache whose specification was made in Rust.
     ///
     /// # Errors
     /// As [`CacheSpec::check`], and what its policies refuse.
@@ -306,7 +337,13 @@ impl Cache {
         Self::build(spec, &Environment::default())
     }
 
-    fn with(spec: CacheSpec, geometry: Geometry, site: CacheSite, policies: PolicyChain) -> Self {
+    fn with(
+        spec: CacheSpec,
+        tags: TagArray,
+        site: CacheSite,
+        policies: PolicyChain,
+        prefetches: Prefetches,
+    ) -> Self {
         let hits_max = (spec.hit_latency_cycles + spec.atomic_latency_cycles()) as usize
             + spec.victim_latency_cycles() as usize
             + spec.banks.map_or(1, |banks| banks.requests_per_cycle) as usize;
@@ -324,10 +361,12 @@ impl Cache {
             goes_through: spec.write == WritePolicy::WriteThrough,
             allocates_writes: spec.allocates_writes(),
             hands_down: policies.hands_down(),
-            tags: TagArray::new(geometry, spec.replacement),
+            tags,
             owners: vec![Source::default(); site.lines as usize],
             victims: spec.victim_cache.map(|v| VictimCache::new(v.lines)),
+            is_watched: !policies.is_empty() || !prefetches.is_empty(),
             policies,
+            prefetches,
             mshrs: MshrFile::new(spec.mshr_entries, spec.mshr_merges),
             passing: PassTable::new(spec.pass_entries),
             hits: VecDeque::with_capacity(hits_max),
@@ -337,6 +376,7 @@ impl Cache {
             misses: VecDeque::with_capacity(
                 (spec.miss_queue_entries + spec.mshr_entries) as usize + 1,
             ),
+            copy_backs: spec.copy_back_entries.map(CopyBackBuffer::new),
             returns: VecDeque::with_capacity(in_flight),
             moves: 0,
             stats: CacheStats::default(),
@@ -349,27 +389,13 @@ impl Cache {
             spec,
         }
     }
-
-    /// Sends the oldest request down whose time has come. Returns when to try again, if time
-    /// decides.
-    fn send_down(&mut self, ctx: &mut Context<'_>, now: Cycle) -> Option<Cycle> {
-        let &(turn, request) = self.misses.front()?;
-        if turn > now {
-            return Some(turn);
-        }
-        if self.down.request.try_send(ctx, request).is_err() {
-            return None;
-        }
-        self.misses.pop_front();
-        self.moves += 1;
-        let &(turn, _) = self.misses.front()?;
-        Some(turn.max(now + 1))
-    }
 }
 
 /// Adds the policies that come with the cache, of all its roles.
 pub fn register_policies(registry: &mut Registry) {
     policy::register_policies(registry);
+    prefetcher::register_policies(registry);
+    replacement::register_policies(registry);
 }
 
 /// Whether the request brings words to be stored.
@@ -409,26 +435,43 @@ impl Component for Cache {
         if !self.policies.is_empty() {
             self.hear_peers(ctx);
         }
+        if self.copy_backs.is_some() {
+            self.finish_leaving(now);
+        }
         self.take_return(ctx, now);
         let most = self.spec.banks.map_or(1, |banks| banks.requests_per_cycle);
         let accepted = (0..most).all(|_| self.accept(ctx, now));
         let moves = self.moves;
+        let prefetches = !self.prefetches.is_empty();
+        if prefetches {
+            self.prefetch(ctx, now);
+        }
         // Answering first: the last answer of a line that was not installed may cause a copy-back.
         let up = self.respond(ctx, now);
         if !self.policies.is_empty() {
             self.send_policies_copy_backs(now);
         }
         let down = self.send_down(ctx, now);
-        let moved = moves != self.moves;
         let invalidated = self.invalidate(ctx);
         if !self.policies.is_empty() {
             self.publish_and_tell(ctx);
         }
+        if let Some(broken) = self.tags.broken() {
+            ctx.fail(format!("the replacement policy {broken}"));
+        }
+        let moved = moves != self.moves;
         if self.has_work(ctx, accepted, invalidated, moved, now) {
             return Next::Busy;
         }
-        match [down, up, self.bank_turn(ctx)].into_iter().flatten().min() {
+        let ahead = if prefetches {
+            self.next_prefetch(ctx, now)
+        } else {
+            None
+        };
+        let turns = [down, up, self.bank_turn(ctx), ahead];
+        match turns.into_iter().flatten().min() {
             Some(cycle) => Next::Until(cycle),
+            None if !self.policies.outbox.events.is_empty() => Next::Credit,
             None if self.is_drained() => Next::Idle,
             None if self.misses.is_empty() && self.hits.is_empty() && self.returns.is_empty() => {
                 Next::Message
@@ -449,6 +492,10 @@ impl Component for Cache {
             state.part("victims", |state| victims.state_fields(state));
         }
         state.part("policies", |state| self.policies.state(state));
+        state.part("prefetches", |state| self.prefetches.state(state));
+        if let Some(buffer) = &mut self.copy_backs {
+            state.field("copy_backs", buffer);
+        }
         state.field("mshrs", &mut self.mshrs);
         state.field("passing", &mut self.passing);
         state.field("hits", &mut self.hits);
@@ -467,6 +514,8 @@ impl Component for Cache {
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.stats.report(&self.spec, statistics);
         self.policies.statistics(statistics);
+        self.prefetches.statistics(statistics);
+        self.tags.statistics(statistics);
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -475,6 +524,9 @@ impl Component for Cache {
         contents.level("mshrs", u64::from(self.mshrs.len()));
         contents.level("passing", self.passing.len() as u64);
         contents.level("miss_queue", self.misses.len() as u64);
+        if let Some(buffer) = &self.copy_backs {
+            contents.level("copy_backs", buffer.len() as u64);
+        }
         contents.blocked(self.stats.blocked.reason().map(Blocked::words));
     }
 

@@ -80,6 +80,8 @@ pub struct Entry {
     pub returns: u32,
     /// Whether the line is to be kept when it comes.
     pub keep: bool,
+    /// Whether a prefetcher asked for it, and no request has since.
+    pub prefetched: bool,
     /// Who caused the fetch.
     pub source: Source,
     /// Highest write sequence of those that joined, or of the part of the line already present.
@@ -120,6 +122,7 @@ const NEW: Entry = Entry {
     acks_asked: 0,
     returns: 0,
     keep: true,
+    prefetched: false,
     source: Source {
         kernel: 0,
         work_group: 0,

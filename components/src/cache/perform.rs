@@ -3,22 +3,21 @@
 use warpweave_framework::{Cycle, Id};
 
 use super::mshr_file::Waiter;
-use super::pass_table::Passed;
 use super::policy::{Cause, Eviction, Swap};
 use super::request::{Access, Action, PassEffect, Plan, Through};
 use super::spec::WritePolicy;
 use super::statistics::Outcome;
-use super::tag_array::{LineState, Slot};
+use super::tag_array::Slot;
 use super::victim_cache::Victim;
 use super::{Cache, is_clean, modifies, stores};
-use crate::memory::{MemRequest, MemResponse, RequestKind, Source, flags};
+use crate::memory::{MemRequest, MemResponse, RequestKind, Source};
 
 /// A request that was accepted.
 #[derive(Clone, Copy, Debug)]
-struct Accepted<'a> {
-    request: &'a MemRequest,
-    access: Access,
-    now: Cycle,
+pub(super) struct Accepted<'a> {
+    pub(super) request: &'a MemRequest,
+    pub(super) access: Access,
+    pub(super) now: Cycle,
 }
 
 /// How a request joins an MSHR.
@@ -60,7 +59,7 @@ impl Cache {
         if self.spec.banks.is_some() {
             self.occupy_bank(access.set, now);
         }
-        if !self.policies.is_empty() {
+        if self.is_watched {
             self.tell_access(accepted, action);
         }
         match action {
@@ -73,6 +72,10 @@ impl Cache {
                 self.stats.count(kind, Outcome::Miss);
                 self.evict(slot, now);
                 self.occupy(slot, access.line, request.source);
+                if self.is_watched {
+                    let store = self.look_up(request, access, Some(slot));
+                    self.policies.on_new_line(&store, now);
+                }
                 self.answer_hit(accepted, slot, 0);
             }
             Action::Join(mshr, wanted) => {
@@ -124,12 +127,21 @@ impl Cache {
         }
         let hit = matches!(action, Action::Hit(_));
         self.policies.on_access(&event, hit, now);
+        let prefetches = !self.prefetches.is_empty();
+        if prefetches {
+            self.use_prefetched(slot, line);
+            self.prefetches.on_access(&self.site, &event, hit, now);
+        }
         if let Action::Fetch(_, plan)
         | Action::FetchRest(_, plan)
         | Action::Through(Through::Fetch(_, plan)) = action
         {
             self.stats.bypassed += u64::from(slot.is_none() && !plan.decision.insert);
             self.policies.on_miss(&event, plan.decision, now);
+            if prefetches {
+                self.prefetches
+                    .on_miss(&self.site, &event, plan.decision, now);
+            }
         }
     }
 
@@ -195,9 +207,10 @@ impl Cache {
     }
 
     fn tell_eviction(&mut self, slot: Slot, line: u64, cause: Cause, now: Cycle) {
-        if !self.policies.is_empty() {
+        if self.is_watched {
             let eviction = self.eviction(slot, line, cause);
             self.policies.on_evict(&eviction, now);
+            self.prefetches.on_evict(&self.site, &eviction, now);
         }
     }
 
@@ -259,80 +272,6 @@ impl Cache {
         decision.hand_down.then_some(decision.flags)
     }
 
-    /// Sends down what a line that leaves holds for the level below.
-    fn send_victim(&mut self, victim: &Victim, now: Cycle) {
-        let LineState {
-            valid,
-            dirty,
-            write_sequence,
-            ..
-        } = victim.state;
-        self.copy_back(victim.line, dirty, write_sequence, victim.owner, now);
-        if let (Some(more_flags), 0, 1..) = (victim.hand_down, dirty, valid) {
-            self.stats.handed_down += 1;
-            let request = MemRequest {
-                kind: RequestKind::CopyBack,
-                flags: flags::CLEAN | more_flags,
-                source: victim.owner,
-                write_sequence,
-                ..MemRequest::read(0, victim.line & !self.offset_mask, valid)
-            };
-            self.send_copy_back(&request, now);
-        }
-    }
-
-    pub(super) fn copy_back(
-        &mut self,
-        line: u64,
-        words: u32,
-        write_sequence: u32,
-        owner: Source,
-        now: Cycle,
-    ) {
-        if words != 0 {
-            self.stats.copy_backs += 1;
-            let request = MemRequest {
-                kind: RequestKind::CopyBack,
-                source: owner,
-                write_sequence,
-                ..MemRequest::read(0, line & !self.offset_mask, words)
-            };
-            self.send_copy_back(&request, now);
-        }
-    }
-
-    /// Queues a copy-back.
-    pub(super) fn send_copy_back(&mut self, request: &MemRequest, now: Cycle) {
-        self.send_cut(request, |_| 0, now);
-    }
-
-    /// Queues a request for a line of this cache, cut for the level below; `id` gives each piece its
-    /// id from its first word.
-    fn send_cut(&mut self, request: &MemRequest, id: impl Fn(u32) -> u32, now: Cycle) {
-        let turn = now + Cycle::from(self.spec.miss_latency_cycles);
-        if !self.cut {
-            let id = id(request.words.trailing_zeros());
-            self.misses.push_back((turn, MemRequest { id, ..*request }));
-            return;
-        }
-        let bytes = self.spec.below_line();
-        let piece = u32::MAX >> (32 - bytes / 4);
-        for number in 0..self.spec.line_bytes / bytes {
-            let words = request.words >> (number * bytes / 4) & piece;
-            if words != 0 {
-                let line = request.line + u64::from(number * bytes);
-                let id = id(number * bytes / 4 + words.trailing_zeros());
-                let request = MemRequest {
-                    line,
-                    id,
-                    words,
-                    ..*request
-                };
-                self.misses.push_back((turn, request));
-            }
-        }
-    }
-
     /// Puts a line into a place that was made free.
     #[inline]
     pub(super) fn occupy(&mut self, slot: Slot, line: u64, owner: Source) {
@@ -341,7 +280,7 @@ impl Cache {
     }
 
     /// Gives a place, if there is one, to the line of a request.
-    fn reserve(&mut self, slot: Option<Slot>, accepted: &Accepted<'_>) {
+    pub(super) fn reserve(&mut self, slot: Option<Slot>, accepted: &Accepted<'_>) {
         if let Some(slot) = slot {
             self.evict(slot, accepted.now);
             self.occupy(slot, accepted.access.line, accepted.request.source);
@@ -385,7 +324,7 @@ impl Cache {
     }
 
     /// Opens an MSHR for the line. Its answers leave no earlier than a hit accepted now would.
-    fn open(&mut self, accepted: &Accepted<'_>, slot: Option<Slot>, plan: Plan) -> Id {
+    pub(super) fn open(&mut self, accepted: &Accepted<'_>, slot: Option<Slot>, plan: Plan) -> Id {
         let Accepted {
             request,
             access,
@@ -576,45 +515,5 @@ impl Cache {
             self.tell_eviction(slot, line, Cause::Passed, now);
             self.tags.clear(slot);
         }
-    }
-
-    /// Queues a request as it is, with the id of its place among the passing ones.
-    fn hand_on(&mut self, accepted: &Accepted<'_>, joined: Option<Id>) {
-        let Accepted {
-            request,
-            access,
-            now,
-        } = *accepted;
-        let outstanding = self.pieces(access.words).max(1);
-        let id = if request.kind.wants_response() {
-            let ready = self
-                .last_hit
-                .max(now + Cycle::from(self.spec.hit_latency_cycles));
-            let passed = Passed {
-                request: *request,
-                ready,
-                outstanding,
-                write_sequence: 0,
-                joined,
-                answer: None,
-            };
-            Some(self.passing.insert(passed))
-        } else {
-            None
-        };
-        let (ids, step) = (self.ids_below, self.spec.below_line() / 4);
-        let below = |word| id.map_or(0, |id| ids.of_passing(id, word / step));
-        if !self.cut {
-            let turn = now + Cycle::from(self.spec.miss_latency_cycles);
-            let id = below(0);
-            self.misses.push_back((turn, MemRequest { id, ..*request }));
-            return;
-        }
-        let whole = MemRequest {
-            line: access.line & !self.offset_mask,
-            words: access.words,
-            ..*request
-        };
-        self.send_cut(&whole, below, now);
     }
 }

@@ -26,7 +26,9 @@ impl Cache {
     pub(super) fn send_policies_copy_backs(&mut self, now: Cycle) {
         let mut wanted = std::mem::take(&mut self.policies.outbox.copy_backs);
         for (line, flags) in wanted.drain(..) {
-            if !self.send_while_it_stays(line, flags, now) {
+            if self.send_while_it_stays(line, flags, now) {
+                self.moves += 1;
+            } else {
                 self.policies.outbox.copy_backs_dropped += 1;
             }
         }
@@ -76,8 +78,8 @@ impl Cache {
         }
         let values = outbox.published;
         self.published.publish(ctx, values);
-        if self.peers.is_empty() {
-            self.policies.hear(values);
+        if self.peers.is_empty() && self.policies.hear(values) {
+            self.moves += 1;
         }
     }
 }

@@ -464,7 +464,7 @@ impl Cache {
 
     /// Whether an answer given now would overtake requests for the line that were handed down, or
     /// readers that those overtook.
-    fn overtakes(&self, access: Access) -> bool {
+    pub(super) fn overtakes(&self, access: Access) -> bool {
         self.passing
             .holds(access.line & !self.offset_mask, self.spec.line_bytes)
             || self.mshrs.holds_closed(access.line)
@@ -482,8 +482,13 @@ impl Cache {
     /// Whether the miss queue has room for so many requests and for the pieces of a copy-back.
     #[inline]
     pub(super) fn queue_room(&self, requests: u32, copy_back: u32) -> Result<(), Blocked> {
-        let more = (requests + copy_back) as usize;
-        if self.misses.len() + more <= self.spec.miss_queue_entries as usize {
+        let entries = self.spec.miss_queue_entries as usize;
+        let used = match &self.copy_backs {
+            None => self.misses.len() + copy_back as usize,
+            Some(buffer) if copy_back != 0 && !buffer.has_room() => return Err(Blocked::CopyBacks),
+            Some(buffer) => self.misses.len() - buffer.requests(),
+        };
+        if used + requests as usize <= entries {
             Ok(())
         } else {
             Err(Blocked::MissQueue)
@@ -503,7 +508,7 @@ impl Cache {
 
     /// The way a new line would take, if the miss queue has room for its copy-back and `requests`
     /// more.
-    fn victim_room(&self, access: Access, requests: u32) -> Result<Slot, Blocked> {
+    pub(super) fn victim_room(&self, access: Access, requests: u32) -> Result<Slot, Blocked> {
         let slot = self.tags.victim_in(access.set).ok_or(Blocked::Ways)?;
         let dirty = self.tags.state(slot).dirty;
         let copy_back = if self.hands_down && self.tags.line(slot).is_some() {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Cycle, Id};
 
+use super::copy_back_buffer::CopyBackBuffer;
 use super::ids_below::Asked;
 use super::mshr_file::{Came, Entry};
 use super::policy::Fill;
@@ -27,7 +28,13 @@ pub(super) enum Return {
 impl Cache {
     /// Takes one fill or acknowledgement.
     pub(super) fn take_return(&mut self, ctx: &mut Context<'_>, now: Cycle) {
-        let Some(response) = self.down.response.pop(ctx) else {
+        let came = self.down.response.pop(ctx);
+        let next = if self.copy_backs.is_some() {
+            self.next_held(came, now)
+        } else {
+            came
+        };
+        let Some(response) = next else {
             return;
         };
         let taken = match self.ids_below.asked(response.id) {
@@ -38,6 +45,55 @@ impl Cache {
             ctx.fail(format!(
                 "cache received a response that answers no request of its: {response:?}"
             ));
+        }
+    }
+
+    /// What came first and waits for nothing, of what came from below until now.
+    fn next_held(&mut self, came: Option<MemResponse>, now: Cycle) -> Option<MemResponse> {
+        let buffer = self.copy_backs.as_mut()?;
+        buffer.held.extend(came);
+        let held = buffer.held.front().copied();
+        let waits = held.is_some_and(|held| !self.may_return(&held));
+        self.stats.fill_stalls.set(now, waits);
+        if waits {
+            return None;
+        }
+        self.copy_backs.as_mut()?.held.pop_front()
+    }
+
+    /// Whether what came from below waits for no room in the copy-back buffer.
+    pub(super) fn may_return(&self, response: &MemResponse) -> bool {
+        let has_room = |buffer: &CopyBackBuffer| buffer.has_room();
+        self.copy_backs.as_ref().is_none_or(has_room) || !self.displaces(response)
+    }
+
+    /// Whether a fill takes the place of a line that would be copied back.
+    fn displaces(&self, response: &MemResponse) -> bool {
+        let Asked::Miss(mshr, _) = self.ids_below.asked(response.id) else {
+            return false;
+        };
+        let Some(entry) = self.mshrs.get(mshr) else {
+            return false;
+        };
+        if entry.slot.is_some() || !entry.is_open() || !entry.keep {
+            return false;
+        }
+        let victim = self.tags.victim_in(self.tags.set_of(entry.line));
+        victim.is_some_and(|slot| {
+            let leaves = self.hands_down && self.tags.line(slot).is_some();
+            leaves || self.tags.state(slot).dirty != 0
+        })
+    }
+
+    /// Gives back the MSHRs of lines without a place whose dirty words now have room.
+    pub(super) fn finish_leaving(&mut self, now: Cycle) {
+        while let Some(buffer) = &mut self.copy_backs
+            && buffer.has_room()
+            && let Some(mshr) = buffer.leaving.pop_front()
+        {
+            if self.mshrs.get(mshr).is_some() {
+                self.finish(mshr, now);
+            }
         }
     }
 
@@ -95,9 +151,9 @@ impl Cache {
         if slot.is_none() && entry.is_open() && entry.keep {
             slot = self.tags.victim_in(set);
         }
-        if !self.policies.is_empty() {
+        if self.is_watched {
             let mut event = Fill {
-                prefetched: false,
+                prefetched: entry.prefetched,
                 set,
                 global_set: self.site.global_set(entry.line, set),
                 line: entry.line,
@@ -128,6 +184,9 @@ impl Cache {
             }
             self.take_place(mshr, entry, slot, now);
             self.policies.on_fill(&event, now);
+            if !self.prefetches.is_empty() {
+                self.prefetches.on_fill(&self.site, &event, now);
+            }
             return slot;
         }
         self.take_place(mshr, entry, slot, now);
@@ -292,6 +351,19 @@ impl Cache {
             return;
         }
         let entry = *self.mshrs.entry_mut(mshr);
+        if entry.slot.is_none()
+            && entry.dirty != 0
+            && let Some(buffer) = &mut self.copy_backs
+            && !buffer.has_room()
+        {
+            if !buffer.leaving.contains(&mshr) {
+                buffer.leaving.push_back(mshr);
+            }
+            return;
+        }
+        if entry.prefetched {
+            self.prefetches.is_over(entry.slot);
+        }
         self.mshrs.release(mshr);
         self.stats.mshrs.sub(now, 1);
         if let Some(slot) = entry.slot {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Id, Policy, SpecError};
 
 use super::policy::CachePolicies;
+use super::prefetcher::{PrefetchSpec, Prefetching};
 use super::replacement::Replacement;
 use super::set_index::SetHash;
 use super::tag_array::Geometry;
@@ -27,7 +28,8 @@ pub struct CacheSpec {
     pub level: CacheLevel,
     /// Capacity in bytes; a multiple of `line_bytes` × `ways`.
     pub size_bytes: u32,
-    /// Bytes per line: a power of two from 4 to 128.
+    /// Bytes per line: a power of two from 4 to 128. Source: 128 on Fermi and later GPUs.
+    #[serde(default = "usual::line_bytes")]
     pub line_bytes: u32,
     /// Lines per set.
     pub ways: u32,
@@ -71,10 +73,17 @@ pub struct CacheSpec {
     /// its own policies publish.
     #[serde(default)]
     pub peers: u32,
+    /// Prefetchers, see the list of them.
+    #[serde(default)]
+    pub prefetchers: Vec<Policy<Prefetching>>,
+    /// What the prefetchers may use together.
+    #[serde(default)]
+    pub prefetch: PrefetchSpec,
     /// Which line of a full set leaves.
-    pub replacement: Replacement,
+    pub replacement: Policy<Replacement>,
     /// When a read miss takes its way. Source: on fill in the graph thesis, on miss in
     /// GPGPU-Sim's Fermi.
+    #[serde(default)]
     pub allocate: AllocatePolicy,
     /// What becomes of writes. Source: write-evict first levels and write-back second levels in the
     /// CTA-clustering paper, 2.
@@ -85,24 +94,62 @@ pub struct CacheSpec {
     pub write_allocate: Option<bool>,
     /// Where atomics are carried out.
     pub atomics: AtomicPolicy,
-    /// Lines in flight from below.
+    /// Lines in flight from below. Source: 32 in GPGPU-Sim's Fermi.
+    #[serde(default = "usual::mshr_entries")]
     pub mshr_entries: u32,
-    /// Requests that wait for one line in flight, the first included.
+    /// Requests that wait for one line in flight, the first included. Source: 8 in GPGPU-Sim's Fermi.
+    #[serde(default = "usual::mshr_merges")]
     pub mshr_merges: u32,
     /// Requests in flight that only pass through: writes of a write-evict cache, forwarded
-    /// atomics, bypassing requests.
+    /// atomics, bypassing requests. Source: own choice, as many as lines.
+    #[serde(default = "usual::pass_entries")]
     pub pass_entries: u32,
     /// Requests waiting to be sent down, at least 2 (a copy-back and the miss that caused it; 3 with
     /// `WriteThrough` that allocates), times the pieces that a line is cut into for the level below.
+    /// Source: 8 in GPGPU-Sim's Fermi.
+    #[serde(default = "usual::miss_queue_entries")]
     pub miss_queue_entries: u32,
+    /// Lines that wait to be copied back, in entries of their own beside the miss queue; a fill that
+    /// would displace one more waits. If absent they take entries of the miss queue, and fills never
+    /// wait. Source: 8 per first-level cache, own choice for exclusive hierarchies.
+    #[serde(default)]
+    pub copy_back_entries: Option<u32>,
     /// Cycles from a request being readable to its hit being answered.
     pub hit_latency_cycles: u32,
     /// Cycles from a request being readable to its miss being sent down.
     pub miss_latency_cycles: u32,
     /// Cycles from a fill or acknowledgement being readable to the first answer it allows.
     pub fill_latency_cycles: u32,
-    /// Responses sent up per cycle.
+    /// Responses sent up per cycle. Source: own choice.
+    #[serde(default = "usual::responses_per_cycle")]
     pub responses_per_cycle: u32,
+}
+
+/// What a cache has unless its description says otherwise; the sources stand with the fields.
+mod usual {
+    pub(super) fn line_bytes() -> u32 {
+        128
+    }
+
+    pub(super) fn mshr_entries() -> u32 {
+        32
+    }
+
+    pub(super) fn mshr_merges() -> u32 {
+        8
+    }
+
+    pub(super) fn pass_entries() -> u32 {
+        32
+    }
+
+    pub(super) fn miss_queue_entries() -> u32 {
+        8
+    }
+
+    pub(super) fn responses_per_cycle() -> u32 {
+        1
+    }
 }
 
 /// The level that a cache is.
@@ -117,9 +164,10 @@ pub enum CacheLevel {
 }
 
 /// When a miss takes its way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AllocatePolicy {
     /// At the miss: the way is reserved while the line is in flight.
+    #[default]
     OnMiss,
     /// When the line arrives; a line that then finds every way of its set locked is not kept.
     OnFill,
@@ -326,9 +374,6 @@ impl CacheSpec {
                 self.set_hash
             )
         })?;
-        if let Some(why) = self.replacement.refuses(self.ways) {
-            return Err(SpecError::at("replacement", why));
-        }
         Ok(Geometry {
             sets,
             ways: self.ways,
@@ -425,6 +470,11 @@ impl CacheSpec {
             ("responses_per_cycle", self.responses_per_cycle, 1),
             ("atomics.latency_cycles", self.atomic_latency_cycles(), 0),
             ("peers", self.peers, 0),
+            ("copy_back_entries", self.copy_back_entries.unwrap_or(1), 1),
+            ("prefetch.queue_entries", self.prefetch.queue_entries, 0),
+            ("prefetch.outstanding_max", self.prefetch.outstanding_max, 0),
+            ("prefetch.mshrs_left", self.prefetch.mshrs_left, 0),
+            ("prefetch.per_cycle", self.prefetch.per_cycle, 0),
             ("banks.count", self.banks.map_or(1, |b| b.count), 1),
             (
                 "banks.busy_cycles",

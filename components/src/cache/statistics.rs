@@ -40,10 +40,12 @@ pub(super) enum Blocked {
     Invalidation,
     /// The bank of the set is busy.
     Bank,
+    /// The copy-back buffer is full.
+    CopyBacks,
 }
 
 impl Blocked {
-    const COUNT: usize = 9;
+    const COUNT: usize = 10;
 
     /// Name of the statistic and what it means, in order of the variants.
     const REPORTED: [(&'static str, &'static str); Self::COUNT] = [
@@ -80,7 +82,20 @@ impl Blocked {
             "blocked_bank_busy",
             "head request waited for the bank of its set",
         ),
+        (
+            "blocked_copy_backs_full",
+            "head request waited for room in the copy-back buffer",
+        ),
     ];
+
+    /// Whether a cache of this specification can be blocked for the reason of this number.
+    fn is_possible(reason: usize, spec: &CacheSpec) -> bool {
+        match reason {
+            r if r == Self::Bank as usize => spec.banks.is_some(),
+            r if r == Self::CopyBacks as usize => spec.copy_back_entries.is_some(),
+            _ => true,
+        }
+    }
 
     /// In words for a deadlock report.
     pub(super) fn words(self) -> &'static str {
@@ -122,6 +137,29 @@ impl BlockedTime {
     }
 }
 
+/// Cycles in which something waited.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct WaitTime {
+    since: Option<Cycle>,
+    cycles: u64,
+}
+
+impl WaitTime {
+    /// From `cycle` on it waits, or does not.
+    pub(super) fn set(&mut self, cycle: Cycle, waits: bool) {
+        if let (Some(since), false) = (self.since, waits) {
+            self.cycles += cycle - since;
+            self.since = None;
+        } else if waits {
+            self.since.get_or_insert(cycle);
+        }
+    }
+
+    fn cycles(&self, now: Cycle) -> u64 {
+        self.cycles + self.since.map_or(0, |since| now.saturating_sub(since))
+    }
+}
+
 /// Counters of a cache.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct CacheStats {
@@ -148,6 +186,8 @@ pub(super) struct CacheStats {
     /// Clean victims sent down.
     pub(super) handed_down: u64,
     pub(super) blocked: BlockedTime,
+    /// The oldest fill waited for room in the copy-back buffer.
+    pub(super) fill_stalls: WaitTime,
     pub(super) mshrs: Level,
     pub(super) read_miss_latency: Histogram,
 }
@@ -172,8 +212,8 @@ impl CacheStats {
         self.report_lines(out);
         self.report_features(spec, out);
         let now = out.cycle();
-        let reasons = Blocked::COUNT - usize::from(spec.banks.is_none());
-        for (i, (name, meaning)) in Blocked::REPORTED.into_iter().enumerate().take(reasons) {
+        let reasons = Blocked::REPORTED.into_iter().enumerate();
+        for (i, (name, meaning)) in reasons.filter(|(i, _)| Blocked::is_possible(*i, spec)) {
             out.counter(name, "cycles", meaning, self.blocked.cycles(i, now));
         }
         let busy = self.mshrs.integral(now);
@@ -271,6 +311,11 @@ impl CacheStats {
         if spec.victim_cache.is_some() {
             let meaning = "misses whose line came back from the victim cache; counted as hits too";
             out.counter("victim_hits", "requests", meaning, self.victim_hits);
+        }
+        if spec.copy_back_entries.is_some() {
+            let meaning = "cycles in which the oldest fill waited for room in the copy-back buffer";
+            let cycles = self.fill_stalls.cycles(out.cycle());
+            out.counter("fill_stall_cycles", "cycles", meaning, cycles);
         }
         if spec.sector_bytes.is_some() {
             let meaning =

@@ -10,9 +10,9 @@
 //! so the same line in two parts is two lines to everybody who compares such addresses.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, State};
+use warpweave_framework::{Id, State, Statistics};
 
-use super::replacement::{Policy, Replacement};
+use super::replacement::{AnyReplacement, ReplacementSite};
 use super::set_index::{SetHash, SetIndex};
 use crate::interleave::Interleave;
 
@@ -31,6 +31,17 @@ pub struct Geometry {
     pub hash: SetHash,
     /// Equal parts with lines of their own.
     pub parts: u32,
+}
+
+impl Geometry {
+    /// What the replacement policy is told of it.
+    pub fn site(&self) -> ReplacementSite {
+        ReplacementSite {
+            sets: self.sets * self.parts,
+            ways: self.ways,
+            parts: self.parts,
+        }
+    }
 }
 
 /// A place for one line: set × ways + way.
@@ -66,12 +77,12 @@ impl LineState {
 }
 
 /// Tags, replacement state and line states.
-#[derive(Clone, Debug)]
 pub struct TagArray {
     geometry: Geometry,
     line_shift: u32,
     index: SetIndex,
     content: Content,
+    replacement: AnyReplacement,
 }
 
 /// What changes while a tag array is in use.
@@ -80,7 +91,6 @@ struct Content {
     tags: Vec<u64>,
     states: Vec<LineState>,
     sets: Vec<SetUse>,
-    policy: Policy,
 }
 
 /// Ways of a set in use.
@@ -94,9 +104,9 @@ struct SetUse {
 const EMPTY: u64 = u64::MAX;
 
 impl TagArray {
-    /// An empty array. Sets, ways, parts and line bytes must not be zero, and policy and hash must be
-    /// able to deal with them.
-    pub fn new(geometry: Geometry, replacement: Replacement) -> Self {
+    /// An empty array. Sets, ways, parts and line bytes must not be zero, the hash must be able to
+    /// deal with them, and the policy must have been built for the [site](Geometry::site).
+    pub fn new(geometry: Geometry, replacement: AnyReplacement) -> Self {
         let sets = geometry.sets as usize * geometry.parts as usize;
         let lines = sets * geometry.ways as usize;
         assert!(
@@ -110,15 +120,33 @@ impl TagArray {
                 tags: vec![EMPTY; lines],
                 states: vec![LineState::default(); lines],
                 sets: vec![SetUse::default(); sets],
-                policy: replacement.build(sets, geometry.ways as usize),
             },
+            replacement,
             geometry,
         }
+    }
+
+    /// Its shape.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
     }
 
     /// Names the state for checkpoints.
     pub fn state_fields(&mut self, state: &mut State<'_>) {
         state.field("content", &mut self.content);
+        state.part("replacement", |state| self.replacement.state(state));
+    }
+
+    /// Reports what the replacement policy counted, if it is an open one.
+    pub fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.replacement.statistics(statistics);
+    }
+
+    /// The answer of the replacement policy that was against its promise, if one was: the run is to
+    /// end with it.
+    #[inline]
+    pub fn broken(&self) -> Option<&str> {
+        self.replacement.broken()
     }
 
     /// The set that the line at this address belongs to.
@@ -157,7 +185,7 @@ impl TagArray {
     #[inline]
     pub fn touch(&mut self, slot: Slot) {
         let (set, way) = self.place(slot);
-        self.content.policy.used(set, way);
+        self.replacement.used(set, way);
     }
 
     /// The place that a new line of this set would take: an empty way, else the way whose turn it
@@ -173,13 +201,12 @@ impl TagArray {
                 .iter()
                 .position(|&tag| tag == EMPTY)
         } else if locked == 0 {
-            self.content.policy.victim(set, |_| true)
+            self.replacement.victim(set, |_| true)
         } else if locked == ways {
             None
         } else {
             let states = &self.content.states[base..];
-            self.content
-                .policy
+            self.replacement
                 .victim(set, |way| states[way].mshr.is_none())
         };
         way.map(|way| Slot((base + way) as u32))
@@ -215,7 +242,7 @@ impl TagArray {
         }
         content.tags[at] = line;
         content.states[at] = LineState::default();
-        content.policy.installed(set, way);
+        self.replacement.installed(set, way);
     }
 
     /// Keeps the line in `slot` from being chosen as victim on behalf of this MSHR.
@@ -247,7 +274,7 @@ impl TagArray {
         if *tag != EMPTY {
             *tag = EMPTY;
             self.content.sets[set].occupied -= 1;
-            self.content.policy.emptied(set, way);
+            self.replacement.removed(set, way);
         }
         self.content.states[slot.index()] = LineState::default();
     }
@@ -294,10 +321,16 @@ impl TagArray {
 #[cfg(test)]
 pub(super) mod tests {
     use proptest::prelude::*;
+    use warpweave_framework::{Environment, Policy};
 
     use super::*;
+    use crate::cache::replacement::{Fifo, Lru, Replacement};
 
-    pub(in crate::cache) fn array(sets: u32, ways: u32, replacement: Replacement) -> TagArray {
+    pub(in crate::cache) fn array(
+        sets: u32,
+        ways: u32,
+        replacement: &Policy<Replacement>,
+    ) -> TagArray {
         let geometry = Geometry {
             sets,
             ways,
@@ -306,14 +339,16 @@ pub(super) mod tests {
             hash: SetHash::Modulo,
             parts: 1,
         };
-        TagArray::new(geometry, replacement)
+        let environment = Environment::default();
+        let built = replacement.build("replacement", &environment, &geometry.site(), 0);
+        TagArray::new(geometry, built.unwrap())
     }
 
     /// A cache as a list per set, first to leave first.
     struct Naive {
         sets: Vec<Vec<u64>>,
         ways: usize,
-        replacement: Replacement,
+        fifo: bool,
     }
 
     impl Naive {
@@ -322,7 +357,7 @@ pub(super) mod tests {
             let set = &mut self.sets[(number % sets) as usize];
             let found = set.iter().position(|&n| n == number);
             match found {
-                Some(at) if self.replacement == Replacement::Lru => {
+                Some(at) if !self.fifo => {
                     set.remove(at);
                     set.push(number);
                 }
@@ -341,7 +376,7 @@ pub(super) mod tests {
     #[test]
     fn a_loop_one_line_larger_than_the_cache_misses_always_under_lru() {
         for (sets, ways) in [(1, 1), (1, 24), (3, 5), (32, 4), (7, 6)] {
-            let mut tags = array(sets, ways, Replacement::Lru);
+            let mut tags = array(sets, ways, &Policy::plain::<Lru>());
             let lines = u64::from(sets) * u64::from(ways + 1);
             for n in (0..3).flat_map(|_| 0..lines) {
                 assert!(!tags.access(n * 128), "{sets} sets, {ways} ways, line {n}");
@@ -351,8 +386,8 @@ pub(super) mod tests {
 
     #[test]
     fn a_loop_that_fits_misses_once_per_line() {
-        for replacement in [Replacement::Lru, Replacement::Fifo] {
-            let mut tags = array(6, 4, replacement);
+        for replacement in [Policy::plain::<Lru>(), Policy::plain::<Fifo>()] {
+            let mut tags = array(6, 4, &replacement);
             let misses = (0..5)
                 .flat_map(|_| 0..24u64)
                 .filter(|n| !tags.access(n * 128))
@@ -370,10 +405,10 @@ pub(super) mod tests {
         for row in table.lines().skip(1) {
             let fields: Vec<_> = row.split(',').collect();
             for (replacement, bits) in [
-                (Replacement::Lru, fields[1]),
-                (Replacement::Fifo, fields[2]),
+                (Policy::plain::<Lru>(), fields[1]),
+                (Policy::plain::<Fifo>(), fields[2]),
             ] {
-                let mut tags = array(32, 4, replacement);
+                let mut tags = array(32, 4, &replacement);
                 let hits: String = fields[3]
                     .split(' ')
                     .map(|number| u64::from_str_radix(number, 16).unwrap())
@@ -388,7 +423,7 @@ pub(super) mod tests {
 
     #[test]
     fn locked_lines_stay_and_a_set_of_them_offers_no_way() {
-        let mut tags = array(1, 2, Replacement::Lru);
+        let mut tags = array(1, 2, &Policy::plain::<Lru>());
         tags.access(0);
         tags.access(128);
         let first = tags.find(0).unwrap();
@@ -417,7 +452,7 @@ pub(super) mod tests {
             hash: SetHash::Modulo,
             parts: 1,
         };
-        let tags = TagArray::new(geometry, Replacement::Lru);
+        let tags = TagArray::new(geometry, AnyReplacement::Lru(Lru::new(&geometry.site())));
         let sets: Vec<_> = (0..64)
             .map(|n| tags.set_of(interleave.address(2, n * 128)))
             .collect();
@@ -426,7 +461,7 @@ pub(super) mod tests {
 
     #[test]
     fn only_clean_lines_are_dropped() {
-        let mut tags = array(2, 2, Replacement::Lru);
+        let mut tags = array(2, 2, &Policy::plain::<Lru>());
         for n in 0..3 {
             tags.access(n * 128);
         }
@@ -447,10 +482,10 @@ pub(super) mod tests {
             fifo: bool,
             numbers in prop::collection::vec(0u64..80, 1..400),
         ) {
-            let replacement = if fifo { Replacement::Fifo } else { Replacement::Lru };
-            let mut tags = array(sets, ways, replacement);
+            let replacement = if fifo { Policy::plain::<Fifo>() } else { Policy::plain::<Lru>() };
+            let mut tags = array(sets, ways, &replacement);
             let mut naive =
-                Naive { sets: vec![Vec::new(); sets as usize], ways: ways as usize, replacement };
+                Naive { sets: vec![Vec::new(); sets as usize], ways: ways as usize, fifo };
             for number in numbers {
                 prop_assert_eq!(tags.access(number * 128), naive.access(number));
             }

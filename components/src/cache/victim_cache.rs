@@ -3,13 +3,12 @@
 
 use warpweave_framework::State;
 
-use super::replacement::Replacement;
+use super::replacement::{AnyReplacement, Lru};
 use super::set_index::SetHash;
 use super::tag_array::{Geometry, LineState, Slot, TagArray};
 use crate::memory::Source;
 
 /// See the module.
-#[derive(Clone, Debug)]
 pub struct VictimCache {
     tags: TagArray,
     /// Per place: flags with which the line is sent down when it leaves, if it is, and who brought it
@@ -42,7 +41,7 @@ impl VictimCache {
             parts: 1,
         };
         Self {
-            tags: TagArray::new(geometry, Replacement::Lru),
+            tags: TagArray::new(geometry, AnyReplacement::Lru(Lru::new(&geometry.site()))),
             kept: vec![(None, Source::default()); lines as usize],
         }
     }

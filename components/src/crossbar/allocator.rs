@@ -1,4 +1,5 @@
-//! Matching of inputs and outputs: request bits and the round-robin and iSLIP allocators.
+//! Matching of inputs and outputs: the round-robin and iSLIP allocators, by order, and by an open
+//! arbiter.
 //!
 //! iSLIP after N. McKeown, "The iSLIP scheduling algorithm for input-queued switches", 1999. All
 //! pointers start at 0. Per iteration, over ports not matched yet: every output grants the first
@@ -6,249 +7,36 @@
 //! after its own. In the first iteration an accepted pair moves both pointers one past the partner;
 //! a grant that is not accepted moves nothing.
 
-use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
-use super::network_spec::Arbiter;
-
-/// One bit per port.
-pub(crate) type PortMask = u128;
-
-/// Packets per output that an input may start in one round before it waits for the outputs that it
-/// has not served: rare enough to cost no throughput.
-const PATIENCE: u32 = 8;
-
-/// Bits of a word of the machine: what masks are walked in, because few switches have more ports.
-const WORD: usize = u64::BITS as usize;
-
-/// The mask of every port: shifting 128 bits takes longer than looking up.
-const BITS: [PortMask; PortMask::BITS as usize] = {
-    let mut bits = [0; PortMask::BITS as usize];
-    let mut port = 0;
-    while port < bits.len() {
-        bits[port] = 1 << port;
-        port += 1;
-    }
-    bits
-};
-
-/// The mask of one port.
-#[inline]
-pub(crate) fn bit(port: usize) -> PortMask {
-    BITS[port]
-}
-
-/// The ports of a mask, ascending.
-#[inline]
-pub(crate) fn ports(mask: PortMask) -> impl Iterator<Item = usize> {
-    let (mut low, mut high) = (mask as u64, (mask >> WORD) as u64);
-    std::iter::from_fn(move || {
-        if low != 0 {
-            let port = low.trailing_zeros() as usize;
-            low &= low - 1;
-            Some(port)
-        } else if high != 0 {
-            let port = high.trailing_zeros() as usize;
-            high &= high - 1;
-            Some(WORD + port)
-        } else {
-            None
-        }
-    })
-}
-
-/// The first port of a non-empty mask at or after `start`, cyclically.
-#[inline]
-pub(crate) fn first_from(mask: PortMask, start: usize) -> usize {
-    if mask >> WORD == 0 && start < WORD {
-        let mask = mask as u64;
-        let above = mask >> start << start;
-        return (if above == 0 { mask } else { above }).trailing_zeros() as usize;
-    }
-    let above = mask >> start << start;
-    (if above == 0 { mask } else { above }).trailing_zeros() as usize
-}
-
-/// Who wants what: input × output bits from both sides, and which pairs a packet holds.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Requests {
-    by_output: Vec<PortMask>,
-    by_input: Vec<PortMask>,
-    wanting: PortMask,
-    wanted: PortMask,
-    /// Per held output: the input whose packet holds it.
-    holder: Vec<PortMask>,
-    /// Per holding input: the output it holds.
-    holding: Vec<PortMask>,
-    held_outputs: PortMask,
-    holding_inputs: PortMask,
-    rounds: Rounds,
-}
-
-/// Keeps packets that hold their ports from starving others.
-///
-/// Ports that are held become free at different times, so two endless streams can make an output
-/// and an input never be free together although a packet waits for both. Therefore every input
-/// serves its outputs in rounds: a round starts with the outputs wanted at that time and ends when
-/// each was served; after `patience` packets that held ports, the input starts packets only to the
-/// outputs that are left. Packets of one flit hold nothing and end no patience: for them the
-/// arbiters do what their definitions say.
-#[derive(Serialize, Deserialize)]
-struct Rounds {
-    patience: u32,
-    /// Per input: outputs not served yet in this round.
-    left: Vec<PortMask>,
-    /// Per input: packets that held ports in this round.
-    started: Vec<u32>,
-    /// Inputs whose patience ended.
-    impatient: PortMask,
-}
-
-impl Rounds {
-    /// The input starts a packet to the output; `wants` are its other and future requests.
-    #[inline]
-    fn start(&mut self, input: usize, output: usize, wants: PortMask, holds: bool) {
-        let left = &mut self.left[input];
-        *left &= !bit(output);
-        if *left & wants == 0 {
-            *left = wants & !bit(output);
-            self.started[input] = 0;
-            self.impatient &= !bit(input);
-        }
-        if holds {
-            self.started[input] += 1;
-            if self.started[input] >= self.patience {
-                self.impatient |= bit(input);
-            }
-        }
-    }
-}
-
-impl Requests {
-    pub(crate) fn new(inputs: usize, outputs: usize) -> Self {
-        Self {
-            by_output: vec![0; outputs],
-            by_input: vec![0; inputs],
-            wanting: 0,
-            wanted: 0,
-            holder: vec![0; outputs],
-            holding: vec![0; inputs],
-            held_outputs: 0,
-            holding_inputs: 0,
-            rounds: Rounds {
-                patience: PATIENCE * outputs as u32,
-                left: vec![0; inputs],
-                started: vec![0; inputs],
-                impatient: 0,
-            },
-        }
-    }
-
-    #[inline]
-    pub(crate) fn set(&mut self, input: usize, output: usize) {
-        self.by_output[output] |= bit(input);
-        self.by_input[input] |= bit(output);
-        self.wanting |= bit(input);
-        self.wanted |= bit(output);
-    }
-
-    #[inline]
-    pub(crate) fn clear(&mut self, input: usize, output: usize) {
-        self.by_output[output] &= !bit(input);
-        self.by_input[input] &= !bit(output);
-        if self.by_output[output] == 0 {
-            self.wanted &= !bit(output);
-        }
-        if self.by_input[input] == 0 {
-            self.wanting &= !bit(input);
-        }
-    }
-
-    /// A flit that is no tail passed: the input and the output serve only each other until released.
-    #[inline]
-    pub(crate) fn hold(&mut self, input: usize, output: usize) {
-        if self.holding_inputs & bit(input) != 0 {
-            return;
-        }
-        self.rounds.start(input, output, self.by_input[input], true);
-        self.holder[output] = bit(input);
-        self.holding[input] = bit(output);
-        self.held_outputs |= bit(output);
-        self.holding_inputs |= bit(input);
-    }
-
-    /// A tail passed.
-    #[inline]
-    pub(crate) fn release(&mut self, input: usize, output: usize) {
-        if self.holding_inputs & bit(input) == 0 {
-            self.rounds
-                .start(input, output, self.by_input[input], false);
-        }
-        self.held_outputs &= !bit(output);
-        self.holding_inputs &= !bit(input);
-    }
-
-    /// Outputs that some input wants, whether they are free for it or not.
-    #[inline]
-    pub(crate) fn wanted(&self) -> PortMask {
-        self.wanted
-    }
-
-    /// Inputs whose request the output can serve.
-    #[inline]
-    pub(crate) fn to_output(&self, output: usize) -> PortMask {
-        if self.held_outputs & bit(output) != 0 {
-            return self.by_output[output] & self.holder[output];
-        }
-        let mut asking = self.by_output[output] & !self.holding_inputs;
-        for input in ports(asking & self.rounds.impatient) {
-            if self.of_input(input) & bit(output) == 0 {
-                asking &= !bit(input);
-            }
-        }
-        asking
-    }
-
-    /// Outputs that can serve this input's requests.
-    #[inline]
-    fn of_input(&self, input: usize) -> PortMask {
-        if self.holding_inputs & bit(input) != 0 {
-            return self.by_input[input] & self.holding[input];
-        }
-        let wants = self.by_input[input];
-        let left = wants & self.rounds.left[input];
-        let is_impatient = self.rounds.impatient & bit(input) != 0;
-        let may_start = if is_impatient && left != 0 {
-            left
-        } else {
-            wants
-        };
-        may_start & !self.held_outputs
-    }
-}
+use super::arbiter::{AnyArbiter, BuiltInArbiter, Matching};
+use super::requests::{PortMask, Requests, bit, first_from, ports};
 
 /// A pair of input and output.
 pub(crate) type Match = (usize, usize);
 
-/// The arbiters of a switch.
+/// The matching of a switch, by its arbiter.
 pub(crate) struct Allocator {
-    arbiter: Arbiter,
+    arbiter: AnyArbiter,
     /// Per output: the input with the highest priority.
     grant: Vec<usize>,
     /// Per input: the output with the highest priority.
     accept: Vec<usize>,
     /// Scratch, zero between uses: proposals per port of the side that decides last.
     proposals: Vec<PortMask>,
+    /// Scratch of an open arbiter: per output the inputs that ask for it.
+    asked: Vec<PortMask>,
     matches: Vec<Match>,
 }
 
 impl Allocator {
-    pub(crate) fn new(arbiter: Arbiter, inputs: usize, outputs: usize) -> Self {
+    pub(crate) fn new(arbiter: AnyArbiter, inputs: usize, outputs: usize) -> Self {
         Self {
             arbiter,
             grant: vec![0; outputs],
             accept: vec![0; inputs],
             proposals: vec![0; inputs.max(outputs)],
+            asked: Vec::new(),
             matches: Vec::with_capacity(inputs.min(outputs)),
         }
     }
@@ -263,18 +51,44 @@ impl Allocator {
     ) -> usize {
         self.matches.clear();
         match self.arbiter {
-            Arbiter::RoundRobin => self.round_robin(requests, open),
-            Arbiter::Islip { iterations } => self.islip(requests, open, iterations),
-            Arbiter::AgeBased => self.by_order(requests, open, age),
-            Arbiter::Fixed => self.by_order(requests, open, |_, _| 0),
+            AnyArbiter::BuiltIn(BuiltInArbiter::RoundRobin) => self.round_robin(requests, open),
+            AnyArbiter::BuiltIn(BuiltInArbiter::Islip { iterations }) => {
+                self.islip(requests, open, iterations);
+            }
+            AnyArbiter::BuiltIn(BuiltInArbiter::AgeBased) => self.by_order(requests, open, age),
+            AnyArbiter::BuiltIn(BuiltInArbiter::Fixed) => {
+                self.by_order(requests, open, |_, _| 0);
+            }
+            AnyArbiter::Open(_) => self.ask(requests, open, &age),
         }
         self.matches.len()
+    }
+
+    /// Lets an open arbiter match, if anything can be matched: it must not matter how often a network
+    /// is looked at that waits for something else.
+    fn ask(&mut self, requests: &Requests, open: PortMask, since: &dyn Fn(usize, usize) -> Cycle) {
+        self.asked.clear();
+        self.asked.resize(self.grant.len(), 0);
+        for output in ports(requests.wanted & open) {
+            self.asked[output] = requests.to_output(output);
+        }
+        if let AnyArbiter::Open(arbiter) = &mut self.arbiter
+            && self.asked.iter().any(|inputs| *inputs != 0)
+        {
+            arbiter.matching(&Matching::new(&self.asked, since), &mut self.matches);
+        }
+    }
+
+    /// The arbiter.
+    pub(crate) fn arbiter(&self) -> &AnyArbiter {
+        &self.arbiter
     }
 
     /// Names what later matchings depend on.
     pub(crate) fn state(&mut self, state: &mut State<'_>) {
         state.field("grant", &mut self.grant);
         state.field("accept", &mut self.accept);
+        self.arbiter.state(state);
     }
 
     /// The pair number `index` of the last matching.
@@ -375,6 +189,12 @@ mod tests {
     use super::*;
     use crate::crossbar::tests::naive_islip::NaiveIslip;
 
+    const ROUND_ROBIN: AnyArbiter = AnyArbiter::BuiltIn(BuiltInArbiter::RoundRobin);
+
+    fn islip(iterations: u32) -> AnyArbiter {
+        AnyArbiter::BuiltIn(BuiltInArbiter::Islip { iterations })
+    }
+
     fn requests(inputs: usize, outputs: usize, pairs: &[(usize, usize)]) -> Requests {
         let mut requests = Requests::new(inputs, outputs);
         for &(i, o) in pairs {
@@ -396,7 +216,7 @@ mod tests {
             inputs in 1usize..20, outputs in 1usize..20, iterations in 1u32..5,
             slots in prop::collection::vec(any::<u64>(), 1..30),
         ) {
-            let mut allocator = Allocator::new(Arbiter::Islip { iterations }, inputs, outputs);
+            let mut allocator = Allocator::new(islip(iterations), inputs, outputs);
             let mut naive = NaiveIslip::new(inputs, outputs);
             for slot in slots {
                 let pairs: Vec<_> = (0..inputs * outputs)
@@ -412,7 +232,7 @@ mod tests {
         fn islip_with_enough_iterations_is_maximal(
             wants in prop::collection::vec((0usize..8, 0usize..8), 0..40),
         ) {
-            let mut allocator = Allocator::new(Arbiter::Islip { iterations: 8 }, 8, 8);
+            let mut allocator = Allocator::new(islip(8), 8, 8);
             let pairs = matching(&mut allocator, &requests(8, 8, &wants));
             for &(i, o) in &wants {
                 prop_assert!(pairs.iter().any(|&(a, b)| a == i || b == o));
@@ -422,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_grant_that_is_not_accepted_moves_nothing() {
-        let mut allocator = Allocator::new(Arbiter::Islip { iterations: 1 }, 2, 2);
+        let mut allocator = Allocator::new(islip(1), 2, 2);
         // Both outputs grant input 0, which accepts output 0 only.
         let both = requests(2, 2, &[(0, 0), (0, 1), (1, 1)]);
         assert_eq!(matching(&mut allocator, &both), [(0, 0)]);
@@ -436,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_held_pair_serves_each_other_alone() {
-        for arbiter in [Arbiter::RoundRobin, Arbiter::Islip { iterations: 2 }] {
+        for arbiter in [ROUND_ROBIN, islip(2)] {
             let mut allocator = Allocator::new(arbiter, 3, 2);
             let mut requests = requests(3, 2, &[(0, 0), (1, 0), (1, 1), (2, 0)]);
             requests.hold(1, 0);
@@ -449,11 +269,7 @@ mod tests {
 
     #[test]
     fn a_persistent_request_is_served_within_inputs_times_outputs_slots() {
-        for arbiter in [
-            Arbiter::RoundRobin,
-            Arbiter::Islip { iterations: 1 },
-            Arbiter::Islip { iterations: 4 },
-        ] {
+        for arbiter in [ROUND_ROBIN, islip(1), islip(4)] {
             let (inputs, outputs) = (12, 8);
             let all: Vec<_> = (0..inputs * outputs)
                 .map(|k| (k / outputs, k % outputs))

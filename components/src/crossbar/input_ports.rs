@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id, State};
 
-use super::allocator::{PortMask, bit, ports};
+use super::requests::{PortMask, bit, ports};
 use super::traffic::Traffic;
 use crate::building_blocks::DelayLine;
 

@@ -42,7 +42,8 @@
 //! | `network.rs` | [`Network`]: a switch or a router |
 //! | `network_ports.rs`, `input_ports.rs`, `output_ports.rs`, `traffic.rs` | what both have around their switch: entry and credits, departure, packets and counters |
 //! | `switch/`, `router/` | the two kinds |
-//! | `allocator.rs` | matching of inputs and outputs |
+//! | `requests.rs`, `allocator.rs` | who asks for what, and the matching of inputs and outputs |
+//! | `arbiter/` | the role of the arbiter, and the arbiters |
 //!
 //! They use the framework, the [memory protocol](crate::memory), [interleaving](crate::interleave)
 //! and the [building blocks](crate::building_blocks), and no other component.
@@ -52,12 +53,14 @@
 //! between kinds of requests; adaptive routing.
 
 mod allocator;
+mod arbiter;
 mod input_ports;
 mod network;
 mod network_ports;
 mod network_spec;
 mod output_ports;
 mod outstanding;
+mod requests;
 mod router;
 mod spec;
 mod switch;
@@ -70,11 +73,15 @@ use warpweave_framework::{
 
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
 
-use allocator::ports;
 use outstanding::Outstanding;
+use requests::ports;
 
+pub use arbiter::{
+    AgeBased, AnyArbiter, Arbiter, ArbiterPolicy, ArbiterSite, BuiltInArbiter, Fixed, Islip,
+    IslipSpec, Matching, OpenArbiter, RoundRobin, register_policies,
+};
 pub use network::Network;
-pub use network_spec::{Arbiter, NetworkSpec, PORTS_MAX, Queueing};
+pub use network_spec::{NetworkPlace, NetworkSpec, PORTS_MAX, Queueing};
 pub use router::{Router, RouterSpec, VIRTUAL_CHANNELS_MAX};
 pub use spec::CrossbarSpec;
 pub use switch::{Switch, SwitchSpec};
@@ -103,14 +110,19 @@ impl Kind for Crossbar {
     }];
     type Spec = CrossbarSpec;
 
-    fn build(spec: CrossbarSpec, _environment: &Environment) -> Result<Self, SpecError> {
+    fn build(spec: CrossbarSpec, environment: &Environment) -> Result<Self, SpecError> {
         spec.check()?;
         let (up, down) = (spec.up_ports as usize, spec.down_ports as usize);
+        let place = |field, number| NetworkPlace {
+            field,
+            environment,
+            number,
+        };
         Ok(Self {
             up: (0..up).map(|_| MemSlave::default()).collect(),
             down: (0..down).map(|_| MemMaster::default()).collect(),
-            request: Network::new(up, down, &spec.request),
-            reply: Network::new(down, up, &spec.reply),
+            request: Network::new(up, down, &spec.request, &place("request", 0))?,
+            reply: Network::new(down, up, &spec.reply, &place("reply", 1))?,
             outstanding: Outstanding::new(spec.up_ports, spec.outstanding),
             evaluations: 0,
             spec,
@@ -131,6 +143,14 @@ impl Component for Crossbar {
         // After the replies, whose departure frees table entries.
         self.take_requests(ctx);
         self.move_requests(ctx);
+        for (network, broken) in [
+            ("request", self.request.broken()),
+            ("reply", self.reply.broken()),
+        ] {
+            if let Some(broken) = broken {
+                ctx.fail(format!("the arbiter of the {network} network: {broken}"));
+            }
+        }
         self.next(ctx)
     }
 

@@ -2,13 +2,15 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use warpweave_framework::{Cycle, Histogram, State, Statistics};
+use warpweave_framework::{Cycle, Histogram, SpecError, State, Statistics};
 
+use super::arbiter::ArbiterSite;
 use super::network_ports::NetworkPorts;
-use super::network_spec::NetworkSpec;
+use super::network_spec::{NetworkPlace, NetworkSpec};
 use super::router::Router;
 use super::switch::Switch;
 use super::traffic::Parcel;
+use crate::under::under;
 
 /// A [`Switch`] or a [`Router`]; `P` is what its packets carry.
 pub enum Network<P> {
@@ -20,10 +22,37 @@ pub enum Network<P> {
 
 impl<P: Copy> Network<P> {
     /// An empty network; `spec` has been checked for this shape.
-    pub fn new(inputs: usize, outputs: usize, spec: &NetworkSpec) -> Self {
-        match spec {
-            NetworkSpec::Switch(spec) => Self::Switch(Box::new(Switch::new(inputs, outputs, spec))),
-            NetworkSpec::Router(spec) => Self::Router(Box::new(Router::new(inputs, outputs, spec))),
+    ///
+    /// # Errors
+    /// What the arbiter refuses.
+    pub fn new(
+        inputs: usize,
+        outputs: usize,
+        spec: &NetworkSpec,
+        place: &NetworkPlace<'_>,
+    ) -> Result<Self, SpecError> {
+        Ok(match spec {
+            NetworkSpec::Switch(spec) => {
+                let site = ArbiterSite {
+                    inputs: inputs as u32,
+                    outputs: outputs as u32,
+                };
+                let arbiter = place.arbiter(&spec.arbiter, &site, 0)?;
+                Self::Switch(Box::new(Switch::new(inputs, outputs, spec, arbiter)))
+            }
+            NetworkSpec::Router(spec) => {
+                let arbiters = spec.arbiters(place, inputs, outputs)?;
+                Self::Router(Box::new(Router::new(inputs, outputs, spec, arbiters)))
+            }
+        })
+    }
+
+    /// The answer of an arbiter that was against its promise, if one was: the run is to end with it.
+    #[inline]
+    pub fn broken(&self) -> Option<&str> {
+        match self {
+            Self::Switch(switch) => switch.arbiter().broken(),
+            Self::Router(router) => router.arbiters().find_map(|(_, arbiter)| arbiter.broken()),
         }
     }
 
@@ -110,6 +139,15 @@ impl<P: Copy> Network<P> {
     /// Reports the statistics of this network, named `network_…`.
     pub fn statistics(&self, network: &str, statistics: &mut Statistics<'_>) {
         self.ports().traffic.statistics(network, statistics);
+        match self {
+            Self::Switch(switch) => under(network, statistics, |s| switch.arbiter().statistics(s)),
+            Self::Router(router) => {
+                for (name, arbiter) in router.arbiters() {
+                    let name = format!("{network}{name}");
+                    under(&name, statistics, |s| arbiter.statistics(s));
+                }
+            }
+        }
     }
 
     #[inline]

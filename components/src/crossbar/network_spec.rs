@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{Environment, Policy, SpecError};
 
+use super::arbiter::{AnyArbiter, Arbiter, ArbiterSite};
 use super::router::RouterSpec;
 use super::switch::SwitchSpec;
 
@@ -22,33 +23,27 @@ pub enum Queueing {
     VirtualOutput,
 }
 
-/// How inputs and outputs are matched in each internal cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub enum Arbiter {
-    /// One pass, inputs first: each input asks the next output it has a flit for, each output
-    /// takes the next input that asks; both move on only when the match is made.
-    RoundRobin,
-    /// iSLIP (McKeown 1999): request, grant, accept; the pointers move in the first iteration
-    /// and only on accept.
-    Islip {
-        /// Iterations per matching, at least 1.
-        iterations: u32,
-    },
-    /// One pass, outputs first: each output grants the request of the packet that was taken first,
-    /// each input accepts likewise; ties go to the lowest port.
-    AgeBased,
-    /// One pass, outputs first: the lowest port always wins. Starves the others under load.
-    Fixed,
+/// Where a network stands in a component, for the policies that are built for it.
+#[derive(Clone, Copy)]
+pub struct NetworkPlace<'a> {
+    /// Field of the specification that describes it.
+    pub field: &'a str,
+    /// Of the component.
+    pub environment: &'a Environment,
+    /// Number of the network in the component.
+    pub number: u32,
 }
 
-impl Arbiter {
-    pub(super) fn check(self, field: &str) -> Result<(), SpecError> {
-        let Self::Islip { iterations } = self else {
-            return Ok(());
-        };
-        let field = format!("{field}.arbiter.iterations");
-        SpecError::in_range(&field, iterations, 1..=PORTS_MAX)
+impl NetworkPlace<'_> {
+    /// Builds one of its arbiters, of which there are at most two.
+    pub(super) fn arbiter(
+        &self,
+        policy: &Policy<Arbiter>,
+        site: &ArbiterSite,
+        index: u32,
+    ) -> Result<AnyArbiter, SpecError> {
+        let field = format!("{}.arbiter", self.field);
+        policy.build(&field, self.environment, site, 2 * self.number + index)
     }
 }
 

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id, State};
 
-use super::allocator::{PortMask, bit, ports};
+use super::requests::{PortMask, bit, ports};
 use super::traffic::Traffic;
 use crate::building_blocks::DelayLine;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Id, IdTable, State};
 
-use super::allocator::{PortMask, bit, ports};
+use super::requests::{PortMask, bit, ports};
 
 /// Where a response belongs.
 #[derive(Clone, Copy, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Histogram, Id, IdTable, Level, State, Statistics};
 
-use super::allocator::{PortMask, bit, ports};
+use super::requests::{PortMask, bit, ports};
 
 /// What a packet needs beside its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,11 +69,10 @@
 //!
 //! ```
 //! use warpweave_components::dram::{
-//!     Drain, Field, GddrController, GddrSpec, Geometry, MappingSpec, Page, Refresh, Scheduler,
-//!     Timing,
+//!     Drain, Field, FrFcfs, GddrController, GddrSpec, Geometry, MappingSpec, Page, Refresh, Timing,
 //! };
 //! use warpweave_components::memory::{Level, MemRequest, MemResponse};
-//! use warpweave_framework::TestBench;
+//! use warpweave_framework::{Policy, TestBench};
 //!
 //! let spec = GddrSpec {
 //!     ports: 1,
@@ -91,7 +90,7 @@
 //!     read_queue: 32,
 //!     write_queue: 32,
 //!     bank_queue: None,
-//!     scheduler: Scheduler::FrFcfs,
+//!     scheduler: Policy::plain::<FrFcfs>(),
 //!     page: Page::Open,
 //!     drain: Drain::Watermarks { high: 25, low: 7 },
 //!     merge_writes: true,
@@ -149,7 +148,11 @@ pub use drain::Drain;
 pub use mapping::{Field, Geometry, Location, Mapping, MappingSpec};
 pub use page::Page;
 pub use refresh::Refresh;
-pub use scheduler::Scheduler;
+pub use scheduler::{
+    AnyRequestOrder, BankRoundRobin, BankRoundRobinSpec, BuiltInOrder, Fcfs, FrFcfs, FrFcfsCap,
+    FrFcfsCapSpec, OpenRequestOrder, RequestOrder, RequestOrderPolicy, RequestOrderSite,
+    RowHitFirst, View, WaitingRequest, register_policies,
+};
 pub use spec::GddrSpec;
 pub use timing::Timing;
 
@@ -183,20 +186,28 @@ pub struct GddrController {
 }
 
 impl GddrController {
-    /// Builds the component.
+    /// Builds the component from a specification that was made in Rust.
     ///
     /// # Errors
     /// A value outside its range.
     pub fn new(spec: &GddrSpec) -> Result<Self, SpecError> {
+        Self::with(spec, &Environment::default())
+    }
+
+    fn with(spec: &GddrSpec, environment: &Environment) -> Result<Self, SpecError> {
         spec.check()?;
         let ports = spec.ports as usize;
-        let mut channel = Controller::new(&spec.config());
-        if spec.check {
-            channel.judge_commands();
-        }
+        let channel = |number| {
+            let order = spec.order(number, environment)?;
+            let mut channel = Controller::new(&spec.config(), order);
+            if spec.check {
+                channel.judge_commands();
+            }
+            Ok(channel)
+        };
         Ok(Self {
             up: (0..ports).map(|_| MemSlave::default()).collect(),
-            channels: vec![channel; spec.channels as usize],
+            channels: (0..spec.channels).map(channel).collect::<Result<_, _>>()?,
             mapping: Mapping::new(spec.geometry, spec.channels, &spec.mapping, "mapping")?,
             interleave: spec.interleave,
             access_bytes: spec.access_bytes(),
@@ -224,8 +235,8 @@ impl Kind for GddrController {
     }];
     type Spec = GddrSpec;
 
-    fn build(spec: GddrSpec, _environment: &Environment) -> Result<Self, SpecError> {
-        Self::new(&spec)
+    fn build(spec: GddrSpec, environment: &Environment) -> Result<Self, SpecError> {
+        Self::with(&spec, environment)
     }
 }
 
@@ -248,7 +259,12 @@ impl Component for GddrController {
         self.responses.advance(now);
         self.respond(ctx);
         let entered = self.enter(ctx);
-        self.next(ctx, entered)
+        let next = self.next(ctx, entered);
+        let mut orders = self.channels.iter().map(Controller::order);
+        if let Some(broken) = orders.find_map(AnyRequestOrder::broken) {
+            ctx.fail(format!("the request order {broken}"));
+        }
+        next
     }
 
     fn state(&mut self, state: &mut State<'_>) {

@@ -2,14 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, SpecError};
+use warpweave_framework::{Environment, Id, Policy, SpecError};
 
 use super::controller::{Config, QUEUE_MAX};
 use super::drain::Drain;
 use super::mapping::{Geometry, MappingSpec};
 use super::page::Page;
 use super::refresh::{POSTPONED_MAX, Refresh};
-use super::scheduler::Scheduler;
+use super::scheduler::{AnyRequestOrder, FrFcfs, RequestOrder, RequestOrderSite};
 use super::timing::Timing;
 use crate::interleave::Interleave;
 
@@ -55,8 +55,8 @@ pub struct GddrSpec {
     pub bank_queue: Option<u32>,
     /// Which request gets the next command. Source: plain FR-FCFS, the reference policy
     /// (Ramulator 2).
-    #[serde(default)]
-    pub scheduler: Scheduler,
+    #[serde(default = "Policy::plain::<FrFcfs>")]
+    pub scheduler: Policy<RequestOrder>,
     /// How long rows stay open. Source: open rows, the reference policy (Ramulator, DRAMsim3,
     /// GPGPU-Sim).
     #[serde(default)]
@@ -95,7 +95,7 @@ impl GddrSpec {
         DEVICE_ACCESS_BYTES * self.devices
     }
 
-    /// One channel and its policies.
+    /// One channel and its policies, but for the order of requests.
     pub fn config(&self) -> Config {
         Config {
             geometry: self.geometry,
@@ -103,12 +103,32 @@ impl GddrSpec {
             reads: self.read_queue,
             writes: self.write_queue,
             bank_queue: self.bank_queue,
-            scheduler: self.scheduler,
             page: self.page,
             drain: self.drain,
             merge_writes: self.merge_writes,
             refresh: self.refresh,
         }
+    }
+
+    /// The order of the requests of a channel.
+    ///
+    /// # Errors
+    /// What the policy refuses, at the field `scheduler`.
+    pub fn order(
+        &self,
+        channel: u32,
+        environment: &Environment,
+    ) -> Result<AnyRequestOrder, SpecError> {
+        let site = RequestOrderSite {
+            channel,
+            channels: self.channels,
+            geometry: self.geometry,
+            read_queue: self.read_queue,
+            write_queue: self.write_queue,
+            bank_queue: self.bank_queue,
+        };
+        self.scheduler
+            .build("scheduler", environment, &site, channel)
     }
 
     /// Checks the numbers, all but the mapping.

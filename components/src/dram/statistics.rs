@@ -3,20 +3,26 @@
 use warpweave_framework::{Level, Statistics};
 
 use super::{ChannelStats, Checker, Controller, GddrController};
+use crate::under::under;
 
 pub(super) fn report(dram: &GddrController, s: &mut Statistics<'_>) {
     let cycle = s.cycle();
     // What was slept through is made up for here as it would be on waking.
-    let mut channels = dram.channels.clone();
-    if let Some(last) = cycle.checked_sub(1) {
-        for channel in &mut channels {
-            channel.catch_up(last);
-        }
-    }
+    let last = cycle.saturating_sub(1);
+    let channels = dram.channels.iter().map(|channel| channel.as_of(last));
+    let channels: Vec<_> = channels.collect();
     requests(dram, s);
     accesses(dram, &channels, s);
     if dram.check {
         checks(&channels, s);
+    }
+    for (number, channel) in dram.channels.iter().enumerate() {
+        match dram.channels.len() {
+            1 => channel.order().statistics(s),
+            _ => under(&format!("channel{number}"), s, |s| {
+                channel.order().statistics(s)
+            }),
+        }
     }
 }
 

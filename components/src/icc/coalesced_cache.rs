@@ -1,43 +1,35 @@
 //! The coalesced cache: a few lines that several units of the cluster have asked for.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use warpweave_framework::{State, Statistics};
+
+use crate::cache::replacement::AnyReplacement;
 
 /// No line: lines start at multiples of their size.
 const NO_LINE: u64 = u64::MAX;
 
-/// Which line leaves a full coalesced cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum CoalescedReplacement {
-    /// The one used longest ago.
-    Lru,
-    /// The one filled longest ago.
-    Fifo,
-}
-
 /// Fully associative lines with the newest write known to each.
-#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct CoalescedCache {
     /// Per place the line, in an array of its own because every probe compares all of them.
     lines: Vec<u64>,
     places: Vec<Place>,
-    /// Fills and, for LRU, hits so far: what ages are counted in.
-    time: u64,
+    /// Of the places, as the ways of one set.
+    replacement: AnyReplacement,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Place {
     words: u32,
     write_sequence: u32,
-    used: u64,
 }
 
 impl CoalescedCache {
-    pub(super) fn new(lines: u32) -> Self {
+    /// An empty one; the policy was built for one set of so many ways.
+    pub(super) fn new(lines: u32, replacement: AnyReplacement) -> Self {
         Self {
             lines: vec![NO_LINE; lines as usize],
             places: vec![Place::default(); lines as usize],
-            time: 0,
+            replacement,
         }
     }
 
@@ -48,31 +40,23 @@ impl CoalescedCache {
     }
 
     /// Reads a place that [`CoalescedCache::probe`] named: the newest write its line has seen.
-    pub(super) fn read(&mut self, at: usize, replacement: CoalescedReplacement) -> u32 {
-        if replacement == CoalescedReplacement::Lru {
-            self.time += 1;
-            self.places[at].used = self.time;
-        }
+    pub(super) fn read(&mut self, at: usize) -> u32 {
+        self.replacement.used(0, at);
         self.places[at].write_sequence
     }
 
     /// Stores these words of `line`, in its own place if it has one; says whether another line
     /// had to leave.
     pub(super) fn fill(&mut self, line: u64, words: u32, write_sequence: u32) -> bool {
-        let oldest = || {
-            let places = self.places.iter().enumerate();
-            let oldest = places.min_by_key(|(_, place)| place.used);
-            oldest.expect("a coalesced cache has lines").0
-        };
+        let victim = || self.replacement.victim(0, |_| true).unwrap_or(0);
         let at = self.find(line).or_else(|| self.find(NO_LINE));
-        let at = at.unwrap_or_else(oldest);
+        let at = at.unwrap_or_else(victim);
         let evicted = ![NO_LINE, line].contains(&self.lines[at]);
-        self.time += 1;
+        self.replacement.installed(0, at);
         self.lines[at] = line;
         self.places[at] = Place {
             words,
             write_sequence,
-            used: self.time,
         };
         evicted
     }
@@ -82,15 +66,39 @@ impl CoalescedCache {
         let found = self.find(line);
         if let Some(at) = found {
             self.lines[at] = NO_LINE;
+            self.replacement.removed(0, at);
         }
         found.is_some()
     }
 
     /// Drops every line; says how many there were.
     pub(super) fn clear(&mut self) -> u64 {
-        let held = self.lines.iter().filter(|l| **l != NO_LINE).count();
-        self.lines.fill(NO_LINE);
-        held as u64
+        let mut held = 0;
+        for (at, line) in self.lines.iter_mut().enumerate() {
+            if *line != NO_LINE {
+                *line = NO_LINE;
+                self.replacement.removed(0, at);
+                held += 1;
+            }
+        }
+        held
+    }
+
+    /// Names the state for checkpoints.
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.array("lines", &mut self.lines);
+        state.array("places", &mut self.places);
+        state.part("replacement", |state| self.replacement.state(state));
+    }
+
+    /// Reports what an open replacement policy counted.
+    pub(super) fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.replacement.statistics(statistics);
+    }
+
+    /// The answer of the replacement policy that was against its promise, if one was.
+    pub(super) fn broken(&self) -> Option<&str> {
+        self.replacement.broken()
     }
 
     fn find(&self, line: u64) -> Option<usize> {
@@ -101,30 +109,43 @@ impl CoalescedCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::replacement::{Fifo, Lru, ReplacementSite};
 
-    fn after(replacement: CoalescedReplacement) -> [bool; 3] {
-        let mut cache = CoalescedCache::new(2);
+    fn cache(policy: fn(&ReplacementSite) -> AnyReplacement) -> CoalescedCache {
+        CoalescedCache::new(2, policy(&ReplacementSite::of_one_set(2)))
+    }
+
+    fn lru(site: &ReplacementSite) -> AnyReplacement {
+        AnyReplacement::Lru(Lru::new(site))
+    }
+
+    fn fifo(site: &ReplacementSite) -> AnyReplacement {
+        AnyReplacement::Fifo(Fifo::new(site))
+    }
+
+    fn after(policy: fn(&ReplacementSite) -> AnyReplacement) -> [bool; 3] {
+        let mut cache = cache(policy);
         assert!(!cache.fill(0, 1, 0));
         assert!(!cache.fill(128, 1, 0));
         let at = cache.probe(0, 1).expect("just filled");
-        cache.read(at, replacement);
+        cache.read(at);
         assert!(cache.fill(256, 1, 0), "one must leave");
         [0, 128, 256].map(|line| cache.probe(line, 1).is_some())
     }
 
     #[test]
     fn the_line_used_or_filled_longest_ago_leaves() {
-        assert_eq!(after(CoalescedReplacement::Lru), [true, false, true]);
-        assert_eq!(after(CoalescedReplacement::Fifo), [false, true, true]);
+        assert_eq!(after(lru), [true, false, true]);
+        assert_eq!(after(fifo), [false, true, true]);
     }
 
     #[test]
     fn a_line_is_held_once_with_its_newest_words() {
-        let mut cache = CoalescedCache::new(2);
+        let mut cache = cache(lru);
         cache.fill(0, 0b01, 3);
         cache.fill(0, 0b11, 5);
         let at = cache.probe(0, 0b10).expect("filled with both words");
-        assert_eq!(cache.read(at, CoalescedReplacement::Lru), 5);
+        assert_eq!(cache.read(at), 5);
         assert!(cache.invalidate(0));
         assert_eq!(cache.probe(0, 0b01), None);
         assert_eq!(cache.clear(), 0);

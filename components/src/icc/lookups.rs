@@ -70,7 +70,7 @@ impl IccUnit {
         self.hits.push_back(Hit {
             at: now + u64::from(spec.access_cycles),
             slot: Id::from_bits(request.id),
-            write_sequence: cache.read(at, spec.replacement),
+            write_sequence: cache.read(at),
         });
         true
     }

@@ -17,7 +17,8 @@
 //! list of its entry, and the coalesced cache keeps the line if there were several.
 //!
 //! The way down is `lookups.rs`, the way up `delivery.rs`. `merge_table.rs` and `coalesced_cache.rs`
-//! are plain tables with tests of their own; `checker.rs` is a component that knows the rules and not
+//! are plain tables with tests of their own, and which line of a full coalesced cache leaves is up to a
+//! policy of [`cache::replacement`](crate::cache::replacement); `checker.rs` is a component that knows the rules and not
 //! the unit.
 //!
 //! **Writes**, atomics and copy-backs pass. They drop the line from the coalesced cache and close
@@ -78,10 +79,11 @@ use self::delivery::{Bus, Hit, Repeat};
 use self::lookups::Staged;
 use self::merge_table::MergeTable;
 pub use self::spec::{
-    ADDRESS_BITS, BusPriority, CoalescedCacheSpec, CoalescedReplacement, Cost, Delivery, FillRule,
-    IccSpec, OnWrite, TableFull,
+    ADDRESS_BITS, BusPriority, CoalescedCacheSpec, Cost, Delivery, FillRule, IccSpec, OnWrite,
+    TableFull,
 };
 use self::statistics::Counters;
+use crate::cache::replacement::ReplacementSite;
 use crate::launch::{CacheControlMaster, CacheControlSlave};
 use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
 
@@ -141,8 +143,16 @@ impl Kind for IccUnit {
     }];
     type Spec = IccSpec;
 
-    fn build(spec: IccSpec, _environment: &Environment) -> Result<Self, SpecError> {
+    fn build(spec: IccSpec, environment: &Environment) -> Result<Self, SpecError> {
         spec.check()?;
+        let cache = spec.coalesced_cache.as_ref().map(|cache| {
+            let (field, site) = (
+                "coalesced_cache.replacement",
+                ReplacementSite::of_one_set(cache.lines),
+            );
+            let replacement = cache.replacement.build(field, environment, &site, 0)?;
+            Ok(CoalescedCache::new(cache.lines, replacement))
+        });
         let units = 0..spec.up_ports;
         Ok(Self {
             up: units.clone().map(|_| MemSlave::default()).collect(),
@@ -153,10 +163,7 @@ impl Kind for IccUnit {
                 .collect(),
             control_down: units.map(|_| CacheControlMaster::default()).collect(),
             table: MergeTable::new(spec.table_entries),
-            cache: spec
-                .coalesced_cache
-                .as_ref()
-                .map(|c| CoalescedCache::new(c.lines)),
+            cache: cache.transpose()?,
             requests: VecDeque::new(),
             replies: VecDeque::new(),
             hits: VecDeque::new(),
@@ -198,12 +205,17 @@ impl Component for IccUnit {
         let lookup = self.look_up(ctx);
         let held = matches!(lookup, Step::Blocked | Step::NoEntry);
         self.counters.held.set(ctx.cycle(), u64::from(held));
+        if let Some(broken) = self.cache.as_ref().and_then(CoalescedCache::broken) {
+            ctx.fail(format!("the replacement policy {broken}"));
+        }
         self.next(ctx, bus, lookup)
     }
 
     fn state(&mut self, state: &mut State<'_>) {
         state.field("table", &mut self.table);
-        state.field("cache", &mut self.cache);
+        if let Some(cache) = &mut self.cache {
+            state.part("cache", |state| cache.state(state));
+        }
         state.field("requests", &mut self.requests);
         state.field("replies", &mut self.replies);
         state.field("hits", &mut self.hits);
@@ -216,6 +228,9 @@ impl Component for IccUnit {
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
         self.counters.report(&self.spec.cost(), statistics);
+        if let Some(cache) = &self.cache {
+            cache.statistics(statistics);
+        }
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {

@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{Policy, SpecError};
 
-pub use super::coalesced_cache::CoalescedReplacement;
+use crate::cache::replacement::Replacement;
 use crate::memory::check_line_bytes;
 
 /// Units of a cluster: one bit each in the lists of the merge table.
@@ -93,7 +93,7 @@ pub struct CoalescedCacheSpec {
     /// paper, 6.3.
     pub access_cycles: u32,
     /// Which line leaves a full cache. Source: `Lru`, own choice.
-    pub replacement: CoalescedReplacement,
+    pub replacement: Policy<Replacement>,
     /// Which replies are kept. Source: `Coalesced`, ICC paper, 6.3.
     pub fill: FillRule,
     /// Hits that wait for the bus of the cluster; while so many wait, no request is taken. Source:

@@ -11,6 +11,7 @@ pub(super) enum Activity {
     Dispatching,
     UnitBusy,
     HeldBack,
+    QueueMemory,
     WorkGroupSlots,
     WavefrontSlots,
     Registers,
@@ -18,7 +19,7 @@ pub(super) enum Activity {
 }
 
 /// Name and meaning of the cycles of each activity.
-pub(super) const ACTIVITIES: [(&str, &str); 8] = [
+pub(super) const ACTIVITIES: [(&str, &str); 9] = [
     ("cycles_no_work", "cycles without undispatched work-groups"),
     (
         "cycles_dispatching",
@@ -31,6 +32,10 @@ pub(super) const ACTIVITIES: [(&str, &str); 8] = [
     (
         "stalled_on_policy",
         "cycles in which units had room but the policy kept the work-groups for others",
+    ),
+    (
+        "stalled_on_queue_memory",
+        "cycles in which a work-group was being taken from a queue in memory",
     ),
     (
         "stalled_on_work_group_slots",

@@ -22,7 +22,7 @@ impl WorkGroupScheduler {
     pub(super) fn retire(&mut self, kernel: Id) {
         let keeps = self.spec.keep_lines_beside_others && self.resident.value() > 0;
         if self.spec.invalidate_at_kernel_end && !keeps {
-            let mut units = FixedBitSet::with_capacity(self.units.len());
+            let mut units = FixedBitSet::with_capacity(self.ports.len());
             units.insert_range(..);
             self.invalidations.push_back(Invalidation {
                 kernel,
@@ -37,7 +37,7 @@ impl WorkGroupScheduler {
     /// Tells units to drop their lines, as far as there is room.
     pub(super) fn send_invalidates(&mut self, ctx: &mut Context<'_>) {
         for invalidation in &mut self.invalidations {
-            let kernel = self.kernels[invalidation.kernel].number;
+            let kernel = self.machine.kernels()[invalidation.kernel].ready.kernel;
             let mut from = 0;
             while let Some(unit) = invalidation.unsent.ones().find(|&unit| unit >= from) {
                 from = unit + 1;
@@ -54,9 +54,9 @@ impl WorkGroupScheduler {
 
     /// A unit has dropped its lines. False when it was not told to.
     pub(super) fn invalidated(&mut self, unit: usize, number: u32) -> bool {
-        let kernels = &self.kernels;
+        let kernels = self.machine.kernels();
         let asked = |invalidation: &Invalidation| {
-            kernels[invalidation.kernel].number == number
+            kernels[invalidation.kernel].ready.kernel == number
                 && invalidation.unanswered.contains(unit)
                 && !invalidation.unsent.contains(unit)
         };

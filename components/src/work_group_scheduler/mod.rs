@@ -8,15 +8,28 @@
 //!              └────────────────────────────────────────────┘
 //! ```
 //!
-//! The oldest ready kernel is served until it has no undispatched work-groups, then the next. The
-//! scheduler keeps an exact account of the resources of each unit and dispatches only what fits;
-//! a work-group never moves and is never preempted. When the last work-group of a kernel has
-//! completed, every unit is told to drop its first-level lines (if `invalidate_at_kernel_end`),
-//! also units that still run other kernels, and the kernel is done when all have answered. With
-//! `keep_lines_beside_others` nothing is dropped while work-groups of other kernels are resident.
+//! Which work-group of the ready kernels goes next, and where, a policy decides; those of the standard
+//! set serve the oldest kernel until it has no undispatched work-groups, then the next, but for
+//! [`ShortestQueue`]. The scheduler keeps an exact account of the resources of each unit and holds the
+//! policy to it: a work-group is placed once, where it fits; it never moves and is never preempted. When
+//! the last work-group of a kernel has completed, every unit is told to drop its first-level lines (if
+//! `invalidate_at_kernel_end`), also units that still run other kernels, and the kernel is done when all
+//! have answered. With `keep_lines_beside_others` nothing is dropped while work-groups of other kernels
+//! are resident.
 //!
-//! One file per policy, behind the trait of `policy.rs`; `unit.rs` is the account of one compute
-//! unit, `invalidation.rs` the end of a kernel, `activity.rs` what the cycles are charged to.
+//! What a unit offers it says itself over its wire; the description may state it too.
+//!
+//! ```text
+//!   role.rs policy.rs     the role, the trait of policies, what they answer
+//!   machine.rs unit.rs    the account of kernels and units, which policies may ask
+//!   oldest_first.rs       policies of one kernel at a time
+//!   policies/             one file per policy
+//!   queue_memory.rs       policies whose queues are in memory
+//!   limits.rs             what units offer: stated, said, compared
+//!   dispatch.rs           asks the policy and sends
+//!   invalidation.rs       the end of a kernel
+//!   activity.rs report.rs what the cycles are charged to; statistics
+//! ```
 //!
 //! # Ports
 //!
@@ -26,6 +39,7 @@
 //! | `gmu.done`            | out       | `KernelDone`  | the kernel keeps its slot until sent     |
 //! | `units[i].dispatch`   | out       | `Dispatch`    | the policy waits for the unit            |
 //! | `units[i].completion` | in        | `Completion`  | none: taken in the cycle it is readable  |
+//! | `memory`, optional    | both      | memory        | the placement waits                      |
 //!
 //! # Timing
 //!
@@ -38,26 +52,28 @@
 //!   `d`, ahead of work-groups; with the last answer readable in cycle `v`, `KernelDone` is sent in
 //!   cycle `v`. Without invalidation it is sent in cycle `d`.
 //!
+//! - A policy whose queues are in memory chooses in cycle `c`: its accesses are sent from `c` on, one per
+//!   cycle; with the last answer readable in cycle `a` the work-group is sent in cycle `a`. One at a time.
+//!
 //! Everything is sent in the first later cycle with room if there is none. `Invalidate` does not
 //! count against `dispatches_per_cycle`.
 //!
 //! # Not modelled
 //!
-//! Queues of work-groups per unit, priorities, preemption, dispatch pipelines (add latency to the
-//! wires).
+//! Preemption, dispatch pipelines (add latency to the wires), units that offer different amounts.
 
 mod activity;
-mod demand;
-mod distributed;
-mod distributed_block;
-mod global_round_robin;
-mod greedy_clustering;
+mod dispatch;
 mod invalidation;
-mod ordered;
+mod limits;
+mod machine;
+mod oldest_first;
+mod policies;
 mod policy;
-mod pools;
+mod queue_memory;
+mod report;
+mod role;
 mod spec;
-mod two_level;
 mod unit;
 
 #[cfg(test)]
@@ -66,61 +82,60 @@ pub(crate) mod tests;
 use std::collections::VecDeque;
 
 use fixedbitset::FixedBitSet;
-use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Histogram, Id, IdTable, Kind, Level, Next, Ports,
-    Preset, SpecError, State, Statistics, Waits,
+    Component, Contents, Context, Environment, Facts, Id, Kind, Level, Next, Ports, Preset,
+    SpecError, State, Statistics, Unfit, Waits,
 };
 use warpweave_trace::Program;
 
-use self::activity::{ACTIVITIES, Activity};
+use self::activity::Activity;
 use self::invalidation::Invalidation;
-pub use self::policy::WorkGroupPolicy;
-use self::policy::{Choice, Machine, Placement, Policy};
+pub use self::limits::StatedLimits;
+use self::machine::Running;
+pub use self::machine::{Kernel, Machine};
+pub use self::oldest_first::{Assignment, OldestFirst, OneKernelPolicy};
+pub use self::policies::*;
+pub use self::policy::{Choice, Placement, PlacementPolicy, QueueAccess};
+use self::queue_memory::Taking;
+pub use self::role::{PlacementSite, WorkGroupPlacement};
 pub use self::spec::WorkGroupSchedulerSpec;
-use self::unit::Unit;
-use crate::launch::{Completion, Dispatch, DispatchMaster, KernelDone, ReadySlave};
-use crate::occupancy::{Limiter, WorkGroupNeeds};
-
-/// What the program says of a kernel.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Shape {
-    work_groups: u32,
-    needs: WorkGroupNeeds,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Kernel {
-    number: u32,
-    shape: Shape,
-    limiter: Limiter,
-    dispatched: u32,
-    completed: u32,
-}
+use crate::launch::{Completion, DispatchMaster, KernelDone, ReadySlave};
+use crate::memory::MemMaster;
+use crate::occupancy::UnitFacts;
 
 /// Places work-groups on compute units; see the [module](self).
 pub struct WorkGroupScheduler {
     gmu: ReadySlave,
     ports: Vec<DispatchMaster>,
+    memory: MemMaster,
     spec: WorkGroupSchedulerSpec,
-    shapes: Vec<Shape>,
-    policy: Box<dyn Policy>,
-    units: Vec<Unit>,
-    kernels: IdTable<Kernel>,
-    /// Kernels with undispatched work-groups, oldest first; the policy works on the first.
+    policy: Box<dyn PlacementPolicy>,
+    machine: Machine,
+    /// What the units say they offer, and the first that said it.
+    said: Option<(u32, UnitFacts)>,
+    /// A unit that says something else.
+    unlike: Option<(u32, UnitFacts)>,
+    /// Kernels with undispatched work-groups, oldest first.
     waiting: VecDeque<Id>,
+    /// A placement that was chosen and is not made.
+    taking: Option<Taking>,
+    /// Id of the next access.
+    next_id: u32,
+    /// An access was sent in this cycle.
+    access_sent: bool,
     invalidations: VecDeque<Invalidation>,
     /// Kernels to be reported to the GMU.
     finished: VecDeque<Id>,
     /// Units sent something in this cycle.
     served: FixedBitSet,
     activity: Activity,
-    activities: [Level; 8],
+    activities: [Level; 9],
     resident: Level,
     dispatched: u64,
     completed: u64,
     kernels_done: u64,
     invalidates_sent: u64,
+    queue_accesses: u64,
     dispatched_by_unit: Vec<u64>,
 }
 
@@ -142,25 +157,26 @@ impl Kind for WorkGroupScheduler {
                 "a work-group scheduler needs a program to run, and none was given",
             )
         })?;
-        let machine = Machine {
+        let site = PlacementSite {
             clusters: spec.clusters,
             units_per_cluster: spec.units_per_cluster,
         };
-        let units = machine.units() as usize;
-        let shapes = program.kernels.iter().map(|kernel| Shape {
-            work_groups: kernel.work_groups(),
-            needs: WorkGroupNeeds::of(kernel),
-        });
-        let mut activities: [Level; 8] = Default::default();
+        let policy = spec.policy.build("policy", environment, &site, 0)?;
+        let units = site.units() as usize;
+        let mut activities: [Level; 9] = Default::default();
         activities[Activity::NoWork as usize].set(0, 1);
         Ok(Self {
             gmu: ReadySlave::default(),
             ports: (0..units).map(|_| DispatchMaster::default()).collect(),
-            shapes: shapes.collect(),
-            policy: spec.policy.build(machine),
-            units: (0..units).map(|_| Unit::new(&spec.unit)).collect(),
-            kernels: IdTable::default(),
+            memory: MemMaster::default(),
+            policy,
+            machine: Machine::new(site, program),
+            said: None,
+            unlike: None,
             waiting: VecDeque::new(),
+            taking: None,
+            next_id: 0,
+            access_sent: false,
             invalidations: VecDeque::new(),
             finished: VecDeque::new(),
             served: FixedBitSet::with_capacity(units),
@@ -171,6 +187,7 @@ impl Kind for WorkGroupScheduler {
             completed: 0,
             kernels_done: 0,
             invalidates_sent: 0,
+            queue_accesses: 0,
             dispatched_by_unit: vec![0; units],
             spec,
         })
@@ -181,24 +198,70 @@ impl Component for WorkGroupScheduler {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("gmu", &mut self.gmu);
         ports.bundles("units", &mut self.ports);
+        ports.optional(|ports| ports.bundle("memory", &mut self.memory));
+    }
+
+    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
+        let unit = port
+            .strip_prefix("units[")
+            .and_then(|rest| rest.split_once(']'));
+        let unit = unit.and_then(|(number, _)| number.parse().ok());
+        let (Some(unit), Some(&said)) = (unit, facts.get::<UnitFacts>()) else {
+            return Ok(());
+        };
+        match self.said {
+            None => self.said = Some((unit, said)),
+            Some((_, first)) if first != said => self.unlike = Some((unit, said)),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn elaborated(&mut self) -> Result<(), Unfit> {
+        if let Some((unit, said)) = self.said {
+            self.spec.unit.agree(unit, said)?;
+        }
+        if let (Some(one), Some(other)) = (self.said, self.unlike) {
+            return Err(StatedLimits::unlike(one, other));
+        }
+        let limits = self.spec.unit.complete(self.said.map(|(_, said)| said))?;
+        self.policy
+            .fits(&limits)
+            .map_err(|problem| Unfit::at("policy", problem))?;
+        if self.policy.needs_memory() && !self.memory.request.is_connected() {
+            return Err(Unfit::at(
+                "policy",
+                format!(
+                    "{} takes work-groups from memory, but the port `memory` is not connected; wire \
+                     it to that of a memory, such as `scheduler.memory <-> l2.up`",
+                    self.spec.policy.name()
+                ),
+            ));
+        }
+        self.machine.equip(limits);
+        Ok(())
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.served.clear();
+        self.access_sent = false;
         self.take_completions(ctx);
+        self.go_on_taking(ctx);
         self.send_invalidates(ctx);
         let reported = self.report_kernels(ctx);
         self.accept_kernels(ctx);
         let activity = self.dispatch(ctx);
         self.enter(ctx.cycle(), activity);
         let invalidates_left = self.invalidations.iter().any(|i| !i.unsent.is_clear());
-        let blocked = activity == Activity::UnitBusy || invalidates_left;
-        if activity == Activity::Dispatching || blocked && !self.served.is_clear() {
+        let unsent = self.has_unsent_accesses();
+        let blocked = activity == Activity::UnitBusy || invalidates_left || unsent;
+        let sent = !self.served.is_clear() || self.access_sent;
+        if activity == Activity::Dispatching || blocked && sent {
             // The next cycle sends more, or finds that nothing fits.
             Next::Busy
         } else if blocked || !reported {
             Next::Credit
-        } else if self.kernels.is_empty() {
+        } else if self.machine.kernels().is_empty() {
             Next::Idle
         } else {
             Next::Message
@@ -206,11 +269,13 @@ impl Component for WorkGroupScheduler {
     }
 
     fn state(&mut self, state: &mut State<'_>) {
-        // `served` is of the current cycle only.
+        // `served` and `access_sent` are of the current cycle only, `said` and `unlike` of
+        // elaboration.
         state.part("policy", |state| self.policy.state(state));
-        state.array("units", &mut self.units);
-        state.field("kernels", &mut self.kernels);
+        self.machine.state(state);
         state.field("waiting", &mut self.waiting);
+        state.field("taking", &mut self.taking);
+        state.field("next_id", &mut self.next_id);
         state.field("invalidations", &mut self.invalidations);
         state.field("finished", &mut self.finished);
         state.field("activity", &mut self.activity);
@@ -220,6 +285,7 @@ impl Component for WorkGroupScheduler {
         state.field("completed", &mut self.completed);
         state.field("kernels_done", &mut self.kernels_done);
         state.field("invalidates_sent", &mut self.invalidates_sent);
+        state.field("queue_accesses", &mut self.queue_accesses);
         state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
     }
 
@@ -229,64 +295,14 @@ impl Component for WorkGroupScheduler {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let cycle = statistics.cycle();
-        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
-        count(
-            "kernels_done",
-            "kernels",
-            "kernels reported as done",
-            self.kernels_done,
-        );
-        count(
-            "work_groups_dispatched",
-            "work-groups",
-            "work-groups sent to compute units",
-            self.dispatched,
-        );
-        count(
-            "work_groups_completed",
-            "work-groups",
-            "work-groups that compute units reported as completed",
-            self.completed,
-        );
-        count(
-            "invalidates_sent",
-            "messages",
-            "compute units told to drop their first-level lines",
-            self.invalidates_sent,
-        );
-        for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
-            count(name, "cycles", meaning, level.integral(cycle));
-        }
-        count(
-            "resident_work_groups_max",
-            "work-groups",
-            "most work-groups on the machine at a time",
-            self.resident.max(),
-        );
-        statistics.gauge(
-            "resident_work_groups",
-            "work-groups",
-            "mean number of work-groups on the machine",
-            self.resident.mean(cycle),
-        );
-        let mut by_unit = Histogram::default();
-        for &work_groups in &self.dispatched_by_unit {
-            by_unit.record(work_groups);
-        }
-        statistics.histogram(
-            "work_groups_per_unit",
-            "work-groups",
-            "distribution over compute units of the work-groups dispatched to each",
-            &by_unit,
-        );
+        self.report(statistics);
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
-        for kernel in self.kernels.values() {
+        for kernel in self.machine.kernels().values() {
             contents
-                .thing("kernel", u64::from(kernel.number))
-                .number("work_groups", u64::from(kernel.shape.work_groups))
+                .thing("kernel", u64::from(kernel.ready.kernel))
+                .number("work_groups", u64::from(kernel.work_groups))
                 .waits(self.kernel_waits(kernel));
         }
         contents.level("resident_work_groups", self.resident.value());
@@ -294,8 +310,8 @@ impl Component for WorkGroupScheduler {
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
-        for (number, unit) in self.units.iter().enumerate() {
-            let resident = unit.resident();
+        for number in 0..self.machine.site().units() {
+            let resident = self.machine.resident(number);
             if resident > 0 {
                 waits.on_port(
                     format!("units[{number}].completion"),
@@ -304,7 +320,7 @@ impl Component for WorkGroupScheduler {
             }
         }
         for invalidation in &self.invalidations {
-            let kernel = self.kernels[invalidation.kernel].number;
+            let kernel = self.machine.kernels()[invalidation.kernel].ready.kernel;
             for unit in invalidation.unanswered.ones() {
                 waits.on_port(
                     format!("units[{unit}].completion"),
@@ -313,20 +329,28 @@ impl Component for WorkGroupScheduler {
             }
         }
         for &key in &self.waiting {
-            let kernel = &self.kernels[key];
-            let left = kernel.shape.work_groups - kernel.dispatched;
+            let kernel = &self.machine.kernels()[key];
             waits.inside(format!(
-                "{left} work-groups of kernel {} are not dispatched",
-                kernel.number
+                "{} work-groups of kernel {} are not dispatched",
+                kernel.unplaced, kernel.ready.kernel
             ));
+        }
+        if let Some(taking) = &self.taking
+            && !taking.is_answered()
+        {
+            waits.on_port(
+                "memory.response",
+                "a work-group is taken from a queue in memory",
+            );
         }
     }
 }
 
 impl WorkGroupScheduler {
     /// Why work-groups of a kernel are not dispatched, or its end not reported.
-    fn kernel_waits(&self, kernel: &Kernel) -> Option<&'static str> {
-        let is_this = |key: &Id| self.kernels[*key].number == kernel.number;
+    fn kernel_waits(&self, kernel: &Running) -> Option<&'static str> {
+        let number = kernel.ready.kernel;
+        let is_this = |key: &Id| self.machine.kernels()[*key].ready.kernel == number;
         if self.invalidations.iter().any(|i| is_this(&i.kernel)) {
             return Some("first-level caches drop their lines");
         }
@@ -340,6 +364,7 @@ impl WorkGroupScheduler {
             Activity::NoWork | Activity::Dispatching => None,
             Activity::UnitBusy => Some("room in the wire to a unit"),
             Activity::HeldBack => Some("the policy"),
+            Activity::QueueMemory => Some("a queue in memory"),
             Activity::WorkGroupSlots => Some("work-group slots"),
             Activity::WavefrontSlots => Some("wavefront slots"),
             Activity::Registers => Some("registers"),
@@ -355,7 +380,14 @@ impl WorkGroupScheduler {
                         kernel,
                         work_group,
                         slot,
-                    } => self.complete(ctx, unit, slot, (kernel, work_group)),
+                    } => {
+                        let ended = Placement {
+                            kernel,
+                            work_group,
+                            unit: unit as u32,
+                        };
+                        self.complete(ctx, ended, slot)
+                    }
                     Completion::Invalidated { kernel } => self.invalidated(unit, kernel),
                 };
                 if !known {
@@ -368,28 +400,16 @@ impl WorkGroupScheduler {
     }
 
     /// A work-group has ended. False when there is none such.
-    fn complete(
-        &mut self,
-        ctx: &mut Context<'_>,
-        unit: usize,
-        slot: u16,
-        (number, work_group): (u32, u32),
-    ) -> bool {
-        let Some(resident) = self.units[unit].resident_in(slot) else {
+    fn complete(&mut self, ctx: &mut Context<'_>, ended: Placement, slot: u16) -> bool {
+        let Some((key, last)) = self.machine.end(ended, slot) else {
             return false;
         };
-        let key = resident.kernel;
-        let kernel = &mut self.kernels[key];
-        if kernel.number != number || resident.work_group != work_group {
-            return false;
-        }
-        kernel.completed += 1;
-        let last = kernel.completed == kernel.shape.work_groups;
-        self.units[unit].end(slot);
         self.completed += 1;
         self.resident.sub(ctx.cycle(), 1);
-        self.tell_policy(unit);
+        self.policy.finished(ended, &self.machine);
+        self.policy.changed(ended.unit, &self.machine);
         if last {
+            self.policy.completed(ended.kernel, &self.machine);
             self.retire(key);
         }
         true
@@ -398,153 +418,34 @@ impl WorkGroupScheduler {
     /// Reports kernels that are done. False when the way to the GMU is full.
     fn report_kernels(&mut self, ctx: &mut Context<'_>) -> bool {
         while let Some(&key) = self.finished.front() {
-            let kernel = self.kernels[key].number;
+            let kernel = self.machine.kernels()[key].ready.kernel;
             if self.gmu.done.try_send(ctx, KernelDone { kernel }).is_err() {
                 return false;
             }
             self.kernels_done += 1;
-            self.kernels.remove(key);
+            self.machine.remove(key);
             self.finished.pop_front();
         }
         true
     }
 
     fn accept_kernels(&mut self, ctx: &mut Context<'_>) {
-        while self.kernels.len() < self.spec.kernel_slots as usize {
+        while self.machine.kernels().len() < self.spec.kernel_slots as usize {
             let Some(ready) = self.gmu.ready.pop(ctx) else {
                 return;
             };
-            let number = ready.kernel;
-            let Some(&shape) = self.shapes.get(number as usize) else {
-                ctx.fail(format!(
-                    "the GMU hands down kernel {number}, but the program has {}",
-                    self.shapes.len()
-                ));
-                return;
-            };
-            let occupancy = self.spec.unit.occupancy(&shape.needs);
-            if occupancy.work_groups == 0 {
-                ctx.fail(self.never_fits(number, &shape.needs));
-                return;
-            }
-            if self.spec.policy == WorkGroupPolicy::DistributedBlock && occupancy.work_groups < 2 {
-                ctx.fail(format!(
-                    "DistributedBlock places pairs of work-groups, but a compute unit holds only \
-                     one of kernel {number}, bounded by {:?}; choose Distributed",
-                    occupancy.limiter
-                ));
-                return;
-            }
-            let key = self.kernels.insert(Kernel {
-                number,
-                shape,
-                limiter: occupancy.limiter,
-                dispatched: 0,
-                completed: 0,
+            let accepted = self.machine.accept(ready).and_then(|key| {
+                let kernel = self.machine.kernel(ready.kernel);
+                let kernel = kernel.expect("it was accepted just now");
+                self.policy.accepts(&kernel)?;
+                self.waiting.push_back(key);
+                self.policy.arrived(kernel, &self.machine);
+                Ok(())
             });
-            self.waiting.push_back(key);
-            if self.waiting.len() == 1 {
-                self.begin(key);
+            if let Err(problem) = accepted {
+                ctx.fail(problem);
+                return;
             }
-        }
-    }
-
-    fn never_fits(&self, number: u32, needs: &WorkGroupNeeds) -> String {
-        let unit = &self.spec.unit;
-        format!(
-            "a work-group of kernel {number} never fits a compute unit: it needs {} wavefronts of \
-             {} registers each and {} bytes of local memory; a unit has {} wavefront slots, {} \
-             registers in {} partitions and {} bytes",
-            needs.wavefronts,
-            unit.registers_per_wavefront(needs.registers_per_thread),
-            needs.local_bytes,
-            unit.wavefront_slots,
-            unit.registers,
-            unit.register_partitions,
-            unit.local_memory_bytes
-        )
-    }
-
-    /// The policy turns to a kernel.
-    fn begin(&mut self, key: Id) {
-        self.policy.begin(self.kernels[key].shape.work_groups);
-        for unit in 0..self.units.len() {
-            self.tell_policy(unit);
-        }
-    }
-
-    /// Tells the policy what holds for a unit now.
-    fn tell_policy(&mut self, number: usize) {
-        if let Some(&key) = self.waiting.front() {
-            let unit = &self.units[number];
-            let room = unit.room(&self.spec.unit, &self.kernels[key].shape.needs);
-            self.policy.update(number as u32, unit.resident(), room);
-        }
-    }
-
-    fn dispatch(&mut self, ctx: &mut Context<'_>) -> Activity {
-        for sent in 0..self.spec.dispatches_per_cycle {
-            let Some(&key) = self.waiting.front() else {
-                return if sent > 0 {
-                    Activity::Dispatching
-                } else {
-                    Activity::NoWork
-                };
-            };
-            let Self {
-                policy,
-                ports,
-                served,
-                ..
-            } = self;
-            let choice = policy.choose(&mut |unit| {
-                let unit = unit as usize;
-                !served.contains(unit) && ports[unit].dispatch.can_send(ctx)
-            });
-            let stalled = match choice {
-                Choice::Place(placement) => {
-                    self.place(ctx, key, placement);
-                    continue;
-                }
-                Choice::UnitBusy => Activity::UnitBusy,
-                Choice::HeldBack => Activity::HeldBack,
-                Choice::UnitsFull => Activity::full(self.kernels[key].limiter),
-            };
-            return if sent > 0 {
-                Activity::Dispatching
-            } else {
-                stalled
-            };
-        }
-        Activity::Dispatching
-    }
-
-    /// Dispatches a work-group of the kernel whose turn it is.
-    fn place(&mut self, ctx: &mut Context<'_>, key: Id, placement: Placement) {
-        let Placement { work_group, unit } = placement;
-        let number = unit as usize;
-        let kernel = &mut self.kernels[key];
-        let slot = self.units[number].start(&self.spec.unit, &kernel.shape.needs, key, work_group);
-        let start = Dispatch::Start {
-            kernel: kernel.number,
-            work_group,
-            slot,
-        };
-        self.ports[number].dispatch.send(ctx, start);
-        kernel.dispatched += 1;
-        let exhausted = kernel.dispatched == kernel.shape.work_groups;
-        self.served.insert(number);
-        self.dispatched += 1;
-        self.dispatched_by_unit[number] += 1;
-        self.resident.add(ctx.cycle(), 1);
-        self.policy.placed(placement);
-        if exhausted {
-            self.waiting.pop_front();
-            if let Some(&next) = self.waiting.front() {
-                self.begin(next);
-            }
-        } else {
-            self.tell_policy(number);
         }
     }
 

@@ -1,91 +1,113 @@
-//! What a work-group scheduling policy decides: which work-group goes next, and to which unit.
+//! What a placement policy is told and asked: which work-group goes next, and to which unit.
+//!
+//! ```text
+//!   a kernel comes            accepts ──► arrived
+//!   a work-group has ended    finished ──► changed      completed, when it was the last of its kernel
+//!   dispatch                  choose ──► accesses ──► placed ──► changed
+//!                                                       └─► all_placed, when it was the last left
+//! ```
+//!
+//! # Time
+//! A scheduler in which nothing can happen sleeps, and must behave as one that is kept awake. So a
+//! decision is a function of what the policy was told: asked again without being told anything new it
+//! answers the same, except for what `sendable` says.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use warpweave_framework::State;
+use warpweave_framework::{State, Statistics};
 
-use super::demand::DemandRoundRobin;
-use super::distributed::Distributed;
-use super::distributed_block::DistributedBlock;
-use super::ordered::Ordered;
-use super::{global_round_robin, greedy_clustering, two_level};
+use super::{Kernel, Machine};
+use crate::occupancy::UnitLimits;
 
-/// Order in which work-groups are placed on compute units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum WorkGroupPolicy {
-    /// Round by round over all units, clusters changing fastest.
-    TwoLevelRoundRobin,
-    /// Round by round over all units, units of a cluster changing fastest.
-    GlobalRoundRobin,
-    /// Fills a cluster completely before the next one.
-    GreedyClustering,
-    /// Contiguous parts of the grid per cluster, filled greedily; no stealing.
-    Distributed,
-    /// As `Distributed`, but two consecutive work-groups at a time to a unit with room for both.
-    DistributedBlock,
-    /// A pointer goes round the units; later work-groups go where room appears.
-    DemandRoundRobin,
-}
-
-/// The compute units of a machine: `unit = cluster × units_per_cluster + unit within the cluster`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Machine {
-    pub(super) clusters: u32,
-    pub(super) units_per_cluster: u32,
-}
-
-impl Machine {
-    pub(super) fn units(self) -> u32 {
-        self.clusters * self.units_per_cluster
+/// A placement policy that sees all kernels at once. One that serves a kernel at a time is an
+/// [`OneKernelPolicy`](super::OneKernelPolicy).
+pub trait PlacementPolicy: Send {
+    /// Whether the policy works with units like these; asked once, before anything else.
+    ///
+    /// # Errors
+    /// Why it does not.
+    fn fits(&self, _limits: &UnitLimits) -> Result<(), String> {
+        Ok(())
     }
 
-    pub(super) fn cluster(self, unit: u32) -> u32 {
-        unit / self.units_per_cluster
+    /// Whether the policy names [`accesses`](Self::accesses); then a scheduler without a wire at `memory`
+    /// is refused.
+    fn needs_memory(&self) -> bool {
+        false
     }
 
-    pub(super) fn within(self, unit: u32) -> u32 {
-        unit % self.units_per_cluster
+    /// Whether the policy can place a kernel of which a unit holds at least one work-group.
+    ///
+    /// # Errors
+    /// Why it cannot; the run ends.
+    fn accepts(&self, _kernel: &Kernel<'_>) -> Result<(), String> {
+        Ok(())
     }
+
+    /// From now on work-groups of this kernel may be placed.
+    fn arrived(&mut self, kernel: Kernel<'_>, machine: &Machine);
+
+    /// Something has changed on a unit: its residents and its room for each kernel.
+    fn changed(&mut self, _unit: u32, _machine: &Machine) {}
+
+    /// The placement to make next, if there is one that may be made now. Asked only while there are
+    /// work-groups to be placed. `sendable` says whether a unit can be sent something in this cycle; a
+    /// policy that passes over a unit with room for this reason has asked, and answers
+    /// [`Choice::UnitBusy`] if it finds no other.
+    fn choose(
+        &mut self,
+        machine: &Machine,
+        sendable: &mut dyn FnMut(u32) -> bool,
+    ) -> Choice<Placement>;
+
+    /// The placement just chosen will be made, and the policy is asked for no other before. Where the
+    /// work-group is taken from a queue in memory, the policy names the accesses that must be answered
+    /// first.
+    fn accesses(
+        &mut self,
+        _chosen: Placement,
+        _machine: &Machine,
+        _accesses: &mut Vec<QueueAccess>,
+    ) {
+    }
+
+    /// The placement chosen has been made.
+    fn placed(&mut self, placed: Placement, machine: &Machine);
+
+    /// Every work-group of a kernel has been placed.
+    fn all_placed(&mut self, _kernel: u32, _machine: &Machine) {}
+
+    /// A work-group has ended and left its unit.
+    fn finished(&mut self, _finished: Placement, _machine: &Machine) {}
+
+    /// Every work-group of a kernel has ended.
+    fn completed(&mut self, _kernel: u32, _machine: &Machine) {}
+
+    /// Names the state for checkpoints: all that it was told and remembers. A policy without state
+    /// names nothing.
+    fn state(&mut self, state: &mut State<'_>) {
+        state.refuse("the policy does not name its state");
+    }
+
+    /// Reports what the policy counted.
+    fn statistics(&self, _statistics: &mut Statistics<'_>) {}
 }
 
-/// A work-group and the unit it goes to.
+/// A work-group and the unit that it goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Placement {
+    /// Number of the kernel's launch in the program.
+    pub kernel: u32,
+    /// Linear number of the work-group in its grid.
+    pub work_group: u32,
+    /// Number of the unit.
+    pub unit: u32,
+}
+
+/// Answer of a policy that is asked for something to place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Placement {
-    pub(super) work_group: u32,
-    pub(super) unit: u32,
-}
-
-/// Decides for one kernel at a time, the oldest with undispatched work-groups.
-///
-/// A decision is a function of what the policy was told; asking again without telling it anything
-/// new gives the same answer.
-pub(super) trait Policy: Send {
-    /// From now on this kernel's work-groups `0..work_groups` are placed. [`Policy::update`]
-    /// follows for every unit.
-    fn begin(&mut self, work_groups: u32);
-
-    /// What holds for a unit now: work-groups resident, of any kernel, and how many more of the
-    /// current one fit.
-    fn update(&mut self, unit: u32, resident: u32, room: u32);
-
-    /// The placement to make next, if there is one that may be made now. `sendable` says whether a
-    /// unit can be sent something in this cycle; a policy with one order over all units waits for
-    /// the unit whose turn it is.
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice;
-
-    /// The placement just chosen has been made. [`Policy::update`] for its unit follows.
-    fn placed(&mut self, placement: Placement);
-
-    /// Names what the policy remembers.
-    fn state(&mut self, state: &mut State<'_>);
-}
-
-/// Answer of a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
-    /// Make this placement.
-    Place(Placement),
-    /// The unit whose turn it is cannot be sent anything in this cycle.
+pub enum Choice<T> {
+    /// Place this.
+    Place(T),
+    /// A unit whose turn it is cannot be sent anything in this cycle.
     UnitBusy,
     /// No unit has room for a work-group.
     UnitsFull,
@@ -93,15 +115,23 @@ pub(super) enum Choice {
     HeldBack,
 }
 
-impl WorkGroupPolicy {
-    pub(super) fn build(self, machine: Machine) -> Box<dyn Policy> {
+impl<T> Choice<T> {
+    /// The same answer with something else to place.
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Choice<U> {
         match self {
-            Self::TwoLevelRoundRobin => Box::new(Ordered::new(machine, two_level::rank)),
-            Self::GlobalRoundRobin => Box::new(Ordered::new(machine, global_round_robin::rank)),
-            Self::GreedyClustering => Box::new(Ordered::new(machine, greedy_clustering::rank)),
-            Self::Distributed => Box::new(Distributed::new(machine)),
-            Self::DistributedBlock => Box::new(DistributedBlock::new(machine)),
-            Self::DemandRoundRobin => Box::new(DemandRoundRobin::new(machine)),
+            Self::Place(placed) => Choice::Place(of(placed)),
+            Self::UnitBusy => Choice::UnitBusy,
+            Self::UnitsFull => Choice::UnitsFull,
+            Self::HeldBack => Choice::HeldBack,
         }
     }
+}
+
+/// An access to a queue of work-groups in memory: one 4-byte word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueAccess {
+    /// Its address, bytes.
+    pub address: u64,
+    /// Whether it writes.
+    pub write: bool,
 }

@@ -2,10 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{Policy, SpecError};
 
-use super::policy::WorkGroupPolicy;
-use crate::occupancy::UnitLimits;
+use super::{StatedLimits, WorkGroupPlacement};
 
 /// Compute units a machine may have.
 const UNITS_MAX: u64 = 1 << 16;
@@ -19,10 +18,12 @@ pub struct WorkGroupSchedulerSpec {
     /// Compute units per cluster, at least 1; the number of a unit is
     /// `cluster × units_per_cluster + unit within the cluster`.
     pub units_per_cluster: u32,
-    /// What every compute unit offers.
-    pub unit: UnitLimits,
+    /// What every compute unit offers, as far as it is to be stated here; what is stated must be what
+    /// the units say. Source: of what is absent, the units.
+    #[serde(default)]
+    pub unit: StatedLimits,
     /// Order in which work-groups are placed.
-    pub policy: WorkGroupPolicy,
+    pub policy: Policy<WorkGroupPlacement>,
     /// Work-groups dispatched per cycle on the whole machine, at least 1; a unit gets at most one
     /// per cycle.
     pub dispatches_per_cycle: u32,
@@ -52,11 +53,6 @@ impl WorkGroupSchedulerSpec {
                 self.clusters, self.units_per_cluster
             )
         })?;
-        SpecError::require(
-            self.policy != WorkGroupPolicy::DistributedBlock || self.unit.work_group_slots >= 2,
-            "policy",
-            || "DistributedBlock places pairs, but a unit has a single work-group slot".to_owned(),
-        )?;
-        self.unit.check("unit")
+        self.unit.check()
     }
 }

@@ -121,6 +121,11 @@ impl Unit {
         self.residents.get(usize::from(slot))?.as_ref()
     }
 
+    /// Who is on the unit, by slot.
+    pub(super) fn residents(&self) -> impl Iterator<Item = &Resident> {
+        self.residents.iter().flatten()
+    }
+
     /// Gives back what the work-group in a slot holds.
     pub(super) fn end(&mut self, slot: u16) {
         let Some(resident) = self.residents[usize::from(slot)].take() else {

@@ -26,7 +26,8 @@ mod simulation;
 
 pub use division::busiest_share;
 pub use elaboration::{
-    ElaborationError, ElaborationErrors, Origin, SystemBuilder, connectable_names,
+    ElaborationError, ElaborationErrors, Origin, PortDoc, SystemBuilder, connectable_names,
+    described_ports,
 };
 pub use options::{EngineOptions, Order};
 pub use parallel::RunStep;

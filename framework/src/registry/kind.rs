@@ -128,7 +128,7 @@ impl Environment {
     }
 
     /// The same with the registry that names of policies are looked up in.
-    pub(super) fn with_registry(&self, registry: &Registry) -> Self {
+    pub fn with_registry(&self, registry: &Registry) -> Self {
         Self {
             registry: Some(registry.clone()),
             ..self.clone()

@@ -95,10 +95,7 @@ impl Scenario {
         artefacts: Artefacts,
     ) -> Result<Machine, Diagnostics> {
         let kernel_times = Arc::new(KernelTimes::default());
-        let mut environment = Environment::new("", self.seed);
-        environment.provide(Arc::new(artefacts));
-        environment.provide(Arc::clone(program));
-        environment.provide(Arc::clone(&kernel_times));
+        let environment = environment(self.seed, program, artefacts, &kernel_times);
         let system = elaborate(&self.system, registry, &environment, &self.overrides)?;
         if let Some(energy) = &self.energy {
             energy.check(&system.simulation.statistics())?;
@@ -126,14 +123,37 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::machine`].
     pub fn check(&self, registry: &Registry) -> Result<Machine, Diagnostics> {
-        let program = Program {
-            name: String::new(),
-            allocations: Vec::new(),
-            commands: Vec::new(),
-            kernels: Vec::new(),
-            front_end: FrontEnd::default(),
-        };
-        self.machine(registry, &Arc::new(program))
+        self.machine(registry, &Arc::new(no_program()))
+    }
+}
+
+/// What a component can be built with where there is nothing to run, to see what it is.
+pub fn empty_environment() -> Environment {
+    let program = Arc::new(no_program());
+    let artefacts = Artefacts::of(Arc::clone(&program));
+    environment(0, &program, artefacts, &Arc::default())
+}
+
+fn environment(
+    seed: u64,
+    program: &Arc<Program>,
+    artefacts: Artefacts,
+    kernel_times: &Arc<KernelTimes>,
+) -> Environment {
+    let mut environment = Environment::new("", seed);
+    environment.provide(Arc::new(artefacts));
+    environment.provide(Arc::clone(program));
+    environment.provide(Arc::clone(kernel_times));
+    environment
+}
+
+fn no_program() -> Program {
+    Program {
+        name: String::new(),
+        allocations: Vec::new(),
+        commands: Vec::new(),
+        kernels: Vec::new(),
+        front_end: FrontEnd::default(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use warpweave_framework::SpecError;
 
 /// Why a stand-alone run or a comparison could not be made.
 #[derive(Debug, Error)]
@@ -31,6 +32,11 @@ pub enum StandaloneError {
 }
 
 impl StandaloneError {
+    /// A specification that cannot be built.
+    pub(crate) fn refused(error: &SpecError) -> Self {
+        Self::Request(format!("{}: {}", error.field, error.message))
+    }
+
     pub(crate) fn file(path: &Path, source: std::io::Error) -> Self {
         Self::File {
             path: path.to_owned(),

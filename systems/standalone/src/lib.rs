@@ -11,11 +11,13 @@ pub mod cache;
 mod comparison;
 mod distribution;
 pub mod dram;
+mod environment;
 mod error;
 pub mod noc;
 mod rows;
 
 pub use comparison::{Comparison, Tolerance};
 pub use distribution::Distribution;
+pub use environment::environment;
 pub use error::StandaloneError;
 pub use rows::{open_text, read_rows, write_rows};

@@ -46,6 +46,7 @@ const CACHE_WITH_EVERYTHING: &str = "Cache(
     policies: [CcwsVictimTags, ReuseBypass(
         entries: 16, counter_max: 15, threshold: 4, sample: 32, period_requests: 1000,
     )],
+    prefetchers: [NextLine], copy_back_entries: 4,
 )";
 
 const CROSSBAR_OF_SWITCHES: &str = "Crossbar(

@@ -207,7 +207,12 @@ fn whatever_a_run_reports_is_on_a_page() {
         tables.flat_map(names).any(|row| covers(row, name))
     };
     let mut kinds = BTreeSet::new();
-    for system in ["tiny", "clustered60_icc", "gtx480"] {
+    let icc = ["params.icc=true".to_owned()];
+    for (system, sets) in [
+        ("tiny", &[][..]),
+        ("clustered60", &icc[..]),
+        ("gtx480", &[]),
+    ] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let scenarios = root().join("scenarios");
         let text = format!(
@@ -218,7 +223,7 @@ fn whatever_a_run_reports_is_on_a_page() {
         );
         let path = folder.path().join("scenario.ron");
         fs::write(&path, text).expect("a temporary folder can be written");
-        let scenario = Scenario::load(&path, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        let scenario = Scenario::load(&path, sets).unwrap_or_else(|problems| panic!("{problems}"));
         let executed = scenario.emulate().unwrap_or_else(|error| panic!("{error}"));
         let mut machine = scenario
             .machine(&standard_registry(), &executed.program)

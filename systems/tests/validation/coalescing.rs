@@ -9,8 +9,10 @@ use super::harness::{
     scenario_of_text, scenarios, sum,
 };
 
-const PLAIN: &str = "systems/clustered60.ron";
-const COALESCING: &str = "systems/clustered60_icc.ron";
+const MACHINE: &str = "systems/clustered60.ron";
+/// What makes the machine one with the unit, and one without.
+const COALESCING: &str = "params.icc=true";
+const PLAIN: &str = "params.icc=false";
 
 /// Two clusters of three units and two partitions.
 const SMALL: [&str; 3] = [
@@ -19,8 +21,8 @@ const SMALL: [&str; 3] = [
     "params.partitions=2",
 ];
 
-fn text(system: &str) -> String {
-    std::fs::read_to_string(scenarios().join(system)).expect("the system file exists")
+fn text() -> String {
+    std::fs::read_to_string(scenarios().join(MACHINE)).expect("the system file exists")
 }
 
 /// Runs a workload on a machine; its program computes what the host computes.
@@ -30,16 +32,20 @@ fn simulate(scenario: &Scenario, options: EngineOptions) -> Simulated {
     run_with(scenario, &executed.program, options)
 }
 
-fn on(system: &str, workload: &str, sets: &[&str]) -> Simulated {
-    let sets = [&SMALL[..], sets].concat();
-    simulate(&scenario(system, workload, &sets), EngineOptions::default())
+fn on(which: &str, workload: &str, sets: &[&str]) -> Simulated {
+    let sets = [&SMALL[..], &[which], sets].concat();
+    simulate(
+        &scenario(MACHINE, workload, &sets),
+        EngineOptions::default(),
+    )
 }
 
 #[test]
 fn the_two_clustered_machines_differ_in_the_unit_only() {
-    let parts = |system: &str| {
+    let parts = |which: &str| {
         let program = program(vec![kernel(1, 1, |_, _| vec![Step::Exit])]);
-        let built = machine(&scenario(system, "vector_add.ron", &SMALL), &program);
+        let sets = [&SMALL[..], &[which]].concat();
+        let built = machine(&scenario(MACHINE, "vector_add.ron", &sets), &program);
         let node = built.system().resolved.to_node();
         let parts = node.field("parts").expect("a system has parts").entries();
         let parts = parts.iter().map(|(path, part)| {
@@ -82,11 +88,12 @@ fn matrix_multiplication_reads_less_through_the_network() {
 #[test]
 fn coalescing_runs_alike_whatever_the_order_and_whoever_sleeps() {
     let scenario = scenario(
-        COALESCING,
+        MACHINE,
         "stencil_2d.ron",
         &[
             &SMALL[..],
             &[
+                COALESCING,
                 "workload.width=48",
                 "workload.height=32",
                 "workload.steps=2",
@@ -118,7 +125,7 @@ fn checked(l2: &str, freshness: bool) -> Simulated {
         r#""checker": CoalescingChecker(up_ports: "=units", freshness: {freshness}),
                 "icc": IccUnit("#
     );
-    let checked = text(COALESCING)
+    let checked = text()
         .replacen(r#""icc": IccUnit("#, &parts, 1)
         .replacen(r#"size_bytes: "=512 * 1024","#, l2, 1)
         .replacen(
@@ -133,7 +140,7 @@ fn checked(l2: &str, freshness: bool) -> Simulated {
                 "checker.down <-> port.up[0]": (latency: 1),"#,
             1,
         );
-    let sets = [&SMALL[..], &["workload.block=32"]].concat();
+    let sets = [&SMALL[..], &[COALESCING, "workload.block=32"]].concat();
     let scenario = scenario_of_text(&checked, "bfs.ron", &sets);
     let simulated = simulate(&scenario, EngineOptions::default());
     let checkers = named(&simulated, "checker");
@@ -162,7 +169,7 @@ fn reads_are_fresh_over_an_l2_that_evicts() {
 /// The probe around the first-level caches of the whole machine, put in by the description.
 #[test]
 fn a_locality_probe_put_in_by_the_description_sees_what_the_unit_merges() {
-    let probed = text(PLAIN)
+    let probed = text()
         .replacen(
             r#"parts: {
         "host""#,
@@ -185,7 +192,11 @@ fn a_locality_probe_put_in_by_the_description_sees_what_the_unit_merges() {
             1,
         )
         .replacen(r#""cu[u].memory <-> l1[u].up": (latency: 1),"#, "", 1)
-        .replacen(r#""l1[*].down <-> port.up[*]": (latency: 1),"#, "", 1)
+        .replacen(
+            r#""l1[*].down <-> port.up[*]": (latency: 1, if: "=!icc"),"#,
+            "",
+            1,
+        )
         .replacen(
             r#""host.gmu <-> gmu.host": (latency: 1),"#,
             r#""host.gmu <-> gmu.host": (latency: 1),
@@ -221,8 +232,12 @@ fn a_locality_probe_put_in_by_the_description_sees_what_the_unit_merges() {
 /// Three units of one cluster: two ask for a line at once, the third later.
 #[test]
 fn a_line_of_several_units_is_read_once_and_then_found_in_the_cluster() {
-    let sets = ["params.clusters=1", "params.units_per_cluster=3"];
-    let scenario = scenario(COALESCING, "vector_add.ron", &sets);
+    let sets = [
+        COALESCING,
+        "params.clusters=1",
+        "params.units_per_cluster=3",
+    ];
+    let scenario = scenario(MACHINE, "vector_add.ron", &sets);
     let (shared, other) = (0, 1 << 16);
     let program = program(vec![kernel(3, 1, |work_group, _| match work_group {
         2 => vec![

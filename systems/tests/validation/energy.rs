@@ -11,7 +11,7 @@ fn coefficients() -> String {
     format!("energy=\"{}\"", path.display())
 }
 
-fn simulate(system: &str, sets: &[&str]) -> Simulated {
+fn simulate(sets: &[&str]) -> Simulated {
     let small = [
         "params.clusters=2",
         "params.units_per_cluster=3",
@@ -19,7 +19,7 @@ fn simulate(system: &str, sets: &[&str]) -> Simulated {
         "workload.n=32",
     ];
     let sets = [&small[..], sets].concat();
-    let scenario = scenario(system, "matrix_multiply.ron", &sets);
+    let scenario = scenario("systems/clustered60.ron", "matrix_multiply.ron", &sets);
     let executed = scenario.emulate().unwrap_or_else(|error| panic!("{error}"));
     run_with(&scenario, &executed.program, EngineOptions::default())
 }
@@ -31,9 +31,9 @@ fn energy(simulated: &Simulated) -> &EnergyReport {
 #[test]
 fn coefficients_change_nothing_but_the_report() {
     let coefficients = coefficients();
-    for system in ["systems/clustered60.ron", "systems/clustered60_icc.ron"] {
-        let off = simulate(system, &[]);
-        let on = simulate(system, &[&coefficients]);
+    for icc in ["params.icc=false", "params.icc=true"] {
+        let off = simulate(&[icc]);
+        let on = simulate(&[icc, &coefficients]);
         assert_eq!(off.energy, None);
         assert!(energy(&on).total_j > 0.0);
         let without = Simulated { energy: None, ..on };
@@ -43,7 +43,7 @@ fn coefficients_change_nothing_but_the_report() {
 
 #[test]
 fn energies_are_the_statistics_times_the_coefficients() {
-    let simulated = simulate("systems/clustered60_icc.ron", &[&coefficients()]);
+    let simulated = simulate(&["params.icc=true", &coefficients()]);
     let energy = energy(&simulated);
     let near = |a: f64, b: f64| assert!((a - b).abs() <= 1e-9 * b, "{a} against {b}");
     // 1.4 GHz, from the first launch to the last completion.

@@ -14,6 +14,8 @@ enum Found {
 
 /// Names of the parts on the way of unit 0 to slice 0.
 struct Path {
+    /// What the machine is set to.
+    sets: &'static [&'static str],
     cu: &'static str,
     l1: &'static str,
     port: &'static str,
@@ -31,6 +33,7 @@ struct Path {
 }
 
 const TINY: Path = Path {
+    sets: &[],
     cu: "unit[0].cu",
     l1: "unit[0].l1",
     port: "unit[0].port",
@@ -51,6 +54,7 @@ const GTX480: Path = Path {
 };
 
 const CLUSTERED60: Path = Path {
+    sets: &[],
     cu: "cluster[0].cu[0]",
     l1: "cluster[0].l1[0]",
     port: "cluster[0].port",
@@ -65,6 +69,7 @@ const CLUSTERED60: Path = Path {
 };
 
 const CLUSTERED60_ICC: Path = Path {
+    sets: &["params.icc=true"],
     icc: Some("cluster[0].icc"),
     ..CLUSTERED60
 };
@@ -271,7 +276,7 @@ fn both(system: &str, path: &Path, accesses: &[(Step, Found)]) -> (u64, u64) {
 
 /// The same with settings.
 fn both_with(sets: &[&str], system: &str, path: &Path, accesses: &[(Step, Found)]) -> (u64, u64) {
-    let scenario = scenario(system, "vector_add.ron", sets);
+    let scenario = scenario(system, "vector_add.ron", &[path.sets, sets].concat());
     let with_uses = |step: Step| match step {
         Step::Load(_) | Step::Atomic(_) => vec![step, Step::Use],
         _ => vec![step],
@@ -291,7 +296,7 @@ fn both_with(sets: &[&str], system: &str, path: &Path, accesses: &[(Step, Found)
 
 /// A line of channel 0 and slice 0 whose accesses use the rows that address 0 opened.
 fn same_rows(system: &str, path: &Path) -> u64 {
-    let scenario = scenario(system, "vector_add.ron", &[]);
+    let scenario = scenario(system, "vector_add.ron", path.sets);
     let machine = machine(
         &scenario,
         &program(vec![kernel(1, 1, |_, _| vec![Step::Exit])]),
@@ -380,9 +385,9 @@ fn loads_on_clustered60_take_the_same_time_whatever_its_links_do() {
 /// the invalidation at the end.
 #[test]
 fn clustered60_with_coalescing_takes_the_cycles_its_description_adds_up_to() {
-    expect("systems/clustered60_icc.ron", &CLUSTERED60_ICC);
+    expect("systems/clustered60.ron", &CLUSTERED60_ICC);
     let load = [(Step::Load(0), Found::ClosedRow)];
     let (without, _) = both("systems/clustered60.ron", &CLUSTERED60, &load);
-    let (with, _) = both("systems/clustered60_icc.ron", &CLUSTERED60_ICC, &load);
+    let (with, _) = both("systems/clustered60.ron", &CLUSTERED60_ICC, &load);
     assert_eq!(with, without + 2 + 1 + 2);
 }

@@ -6,7 +6,10 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde::Serialize;
-use warpweave_components::cache::Replacement;
+use warpweave_components::cache::replacement::{
+    BitPlru, Fifo, Lfu, Lru, PseudoLru, Random, RandomSpec, Replacement, Srrip,
+};
+use warpweave_framework::{Environment, Policy};
 use warpweave_standalone::cache::{
     Access, Bench, Counts, Functional, GEOMETRIES, Preset, Timed, read_trace,
 };
@@ -29,7 +32,7 @@ pub(crate) struct Arguments {
     preset: String,
     /// Which line of a full set leaves (with a geometry; a description file says it itself).
     #[arg(long, value_enum)]
-    policy: Option<Policy>,
+    policy: Option<UsualName>,
     /// Run the trace so many times, the cache keeping its content.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
@@ -43,7 +46,7 @@ pub(crate) struct Arguments {
 
 /// Replacement policies by their usual names.
 #[derive(Clone, Copy, ValueEnum)]
-enum Policy {
+enum UsualName {
     #[value(name = "LRU", alias = "lru")]
     Lru,
     #[value(name = "FIFO", alias = "fifo")]
@@ -60,16 +63,16 @@ enum Policy {
     Lfu,
 }
 
-impl From<Policy> for Replacement {
-    fn from(policy: Policy) -> Self {
-        match policy {
-            Policy::Lru => Self::Lru,
-            Policy::Fifo => Self::Fifo,
-            Policy::PseudoLru => Self::PseudoLru,
-            Policy::BitPlru => Self::BitPlru,
-            Policy::Random => Self::Random { seed: 0 },
-            Policy::Srrip => Self::Srrip,
-            Policy::Lfu => Self::Lfu,
+impl From<UsualName> for Policy<Replacement> {
+    fn from(name: UsualName) -> Self {
+        match name {
+            UsualName::Lru => Self::plain::<Lru>(),
+            UsualName::Fifo => Self::plain::<Fifo>(),
+            UsualName::PseudoLru => Self::plain::<PseudoLru>(),
+            UsualName::BitPlru => Self::plain::<BitPlru>(),
+            UsualName::Random => Self::of::<Random>(&RandomSpec { seed: 0 }),
+            UsualName::Srrip => Self::plain::<Srrip>(),
+            UsualName::Lfu => Self::plain::<Lfu>(),
         }
     }
 }
@@ -96,19 +99,19 @@ struct Row {
     result: &'static str,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
     let trace = read_trace(&arguments.trace).map_err(failed)?;
     let text = match GEOMETRIES.iter().find(|p| p.name == arguments.preset) {
         Some(preset) => run_tags(arguments, &trace, preset)?,
-        None => run_component(arguments, &trace)?,
+        None => run_component(arguments, &trace, environment)?,
     };
     to_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn run_tags(arguments: &Arguments, trace: &[Access], preset: &Preset) -> Result<String, Failure> {
-    let policy = arguments.policy.unwrap_or(Policy::Lru);
-    let mut cache = Functional::new(preset, policy.into())
+    let policy = arguments.policy.unwrap_or(UsualName::Lru);
+    let mut cache = Functional::new(preset, &policy.into())
         .map_err(|why| failed(StandaloneError::Request(format!("--policy: {why}"))))?;
     let repeats = 0..arguments.repeat;
     let accesses = trace.len() * arguments.repeat as usize;
@@ -167,7 +170,11 @@ fn tags_text(counts: &Counts, host: &Host) -> String {
     text + &host_text(host)
 }
 
-fn run_component(arguments: &Arguments, trace: &[Access]) -> Result<String, Failure> {
+fn run_component(
+    arguments: &Arguments,
+    trace: &[Access],
+    environment: &Environment,
+) -> Result<String, Failure> {
     let path = Path::new(&arguments.preset);
     if !path.exists() {
         let names: Vec<_> = GEOMETRIES.iter().map(|p| p.name).collect();
@@ -186,7 +193,7 @@ fn run_component(arguments: &Arguments, trace: &[Access]) -> Result<String, Fail
     let bench = Bench::read(path).map_err(failed)?;
     let trace = trace.repeat(arguments.repeat as usize);
     let clock = Stopwatch::start();
-    let timed = bench.run(&trace).map_err(failed)?;
+    let timed = bench.run(&trace, environment).map_err(failed)?;
     let host = Host::of(trace.len(), &clock);
     if let Some(path) = &arguments.per_request {
         write_results(path, &timed.served)?;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use warpweave_framework::Environment;
 use warpweave_standalone::dram::{
     CommandRow, Outcome, Setup, Summary, drive, judge, load, read_requests,
 };
@@ -48,7 +49,7 @@ struct Report<'a> {
     requests_per_cpu_second: f64,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
     let setup = load(&arguments.preset).map_err(failed)?;
     if let Some(commands) = &arguments.judge {
         return judged(&setup, commands, arguments.format);
@@ -58,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let rows = read_requests(path).map_err(failed)?;
     let trace = path.display();
     let record = arguments.commands.is_some();
-    let run = || drive(&setup, &rows, record);
+    let run = || drive(&setup, &rows, record, environment);
     let watch = Stopwatch::start();
     let mut outcome = run();
     for _ in 1..arguments.repeat {

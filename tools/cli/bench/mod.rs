@@ -5,6 +5,7 @@ mod dram;
 mod noc;
 
 use clap::Subcommand;
+use warpweave_framework::{Environment, Registry};
 
 use crate::outcome::CommandResult;
 
@@ -19,10 +20,11 @@ pub(crate) enum BenchCommand {
     Cache(cache::Arguments),
 }
 
-pub(crate) fn bench(command: &BenchCommand) -> CommandResult {
+pub(crate) fn bench(registry: &Registry, command: &BenchCommand) -> CommandResult {
+    let environment = Environment::default().with_registry(registry);
     match command {
-        BenchCommand::Dram(arguments) => dram::run(arguments),
-        BenchCommand::Noc(arguments) => noc::run(arguments),
-        BenchCommand::Cache(arguments) => cache::run(arguments),
+        BenchCommand::Dram(arguments) => dram::run(arguments, &environment),
+        BenchCommand::Noc(arguments) => noc::run(arguments, &environment),
+        BenchCommand::Cache(arguments) => cache::run(arguments, &environment),
     }
 }

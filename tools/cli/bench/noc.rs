@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use warpweave_framework::Environment;
 use warpweave_standalone::noc;
 
 use crate::cli::Format;
@@ -43,7 +44,7 @@ struct Timed {
     flits_per_cpu_s: f64,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
     let packets = noc::read_packets(&arguments.trace).map_err(failed)?;
     let watch = Stopwatch::start();
     let (bench, run) = noc::bench(
@@ -51,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         &packets,
         arguments.inputs,
         arguments.outputs,
+        environment,
     )
     .map_err(failed)?;
     let cpu_s = watch.cpu_s();

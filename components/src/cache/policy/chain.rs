@@ -143,6 +143,10 @@ impl PolicyChain {
         self.tell(now, |policy, moment| policy.on_ignored(copy_back, moment));
     }
 
+    pub(in crate::cache) fn on_new_line(&mut self, store: &LookUp<'_>, now: Cycle) {
+        self.tell(now, |policy, moment| policy.on_new_line(store, moment));
+    }
+
     pub(in crate::cache) fn on_fill(&mut self, fill: &Fill, now: Cycle) {
         self.tell(now, |policy, moment| policy.on_fill(fill, moment));
     }
@@ -160,14 +164,18 @@ impl PolicyChain {
     }
 
     /// Tells each policy what its like in the caches around publish together, where that is new.
-    pub(in crate::cache) fn hear(&mut self, sums: PublishedValues) {
+    /// Returns whether it was for any.
+    pub(in crate::cache) fn hear(&mut self, sums: PublishedValues) -> bool {
+        let mut any = false;
         let policies = self.policies.iter_mut().zip(&mut self.heard);
         for ((policy, heard), sum) in policies.zip(sums.0) {
             if *heard != sum {
                 *heard = sum;
                 policy.on_published(sum);
+                any = true;
             }
         }
+        any
     }
 
     pub(in crate::cache) fn state(&mut self, state: &mut State<'_>) {

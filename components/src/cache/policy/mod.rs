@@ -8,6 +8,7 @@
 //!   decisions.rs     what they decide
 //!   moment.rs        what they may ask for when they are told something
 //!   chain.rs         the policies of a cache, one owner per decision
+//!   set_duel.rs      a building block: sets that compete, over several slices
 //!   static_bypass.rs  reuse_bypass.rs  fetch_granularity.rs     policies
 //! ```
 //!
@@ -40,6 +41,7 @@ mod moment;
 mod open;
 mod reuse_bypass;
 mod role;
+pub mod set_duel;
 mod static_bypass;
 #[cfg(test)]
 mod tests;

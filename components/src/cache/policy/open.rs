@@ -41,6 +41,10 @@ pub trait CachePolicy: Send {
     /// A clean copy-back was accepted whose data are here or on their way, and nothing was done.
     fn on_ignored(&mut self, _copy_back: &LookUp<'_>, _moment: &mut Moment<'_>) {}
 
+    /// A store or copy-back from above made a new line without a fetch; `slot` is its place. Told
+    /// after `on_access`.
+    fn on_new_line(&mut self, _store: &LookUp<'_>, _moment: &mut Moment<'_>) {}
+
     /// A line, or a part of it, came and is in `slot` of the event, or nowhere.
     fn on_fill(&mut self, _fill: &Fill, _moment: &mut Moment<'_>) {}
 

@@ -1,29 +1,47 @@
 //! Pseudo-LRU by one bit per way. A use marks its way; a use that would leave no way unmarked clears
 //! all other marks. The lowest unmarked way leaves.
 
-use serde::{Deserialize, Serialize};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-use super::ReplacementPolicy;
+use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// See the module.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::cache) struct BitPlru {
+/// Bits of a word.
+const WAYS_MAX: u32 = 64;
+
+/// One bit per way marks recent use; the lowest unmarked way leaves, and a use that would mark all
+/// clears the others. Up to 64 ways. Source: the MRU approximation of Al-Zoubi et al., "Performance
+/// Evaluation of Cache Replacement Policies for the SPEC CPU2000 Benchmark Suite", ACM-SE 2004.
+pub struct BitPlru {
     ways: usize,
     marks: Vec<u64>,
 }
 
 impl BitPlru {
-    pub(super) fn new(sets: usize, ways: usize) -> Self {
+    pub(super) fn new(site: &ReplacementSite) -> Self {
         Self {
-            ways,
-            marks: vec![0; sets],
+            ways: site.ways as usize,
+            marks: vec![0; site.sets as usize],
         }
     }
 }
 
-impl ReplacementPolicy for BitPlru {
-    const WAYS_MAX: u32 = 64;
+impl PolicyKind for BitPlru {
+    type Role = Replacement;
+    const NAME: &'static str = "BitPlru";
+    const SUMMARY: &'static str =
+        "One bit per way marks recent use, and the lowest unmarked way leaves; up to 64 ways";
+    type Spec = NoFields;
 
+    fn build(
+        _: NoFields,
+        context: &PolicyContext<'_, Replacement>,
+    ) -> Result<AnyReplacement, SpecError> {
+        context.site.at_most(WAYS_MAX, Self::NAME)?;
+        Ok(AnyReplacement::BitPlru(Self::new(context.site)))
+    }
+}
+
+impl Order for BitPlru {
     #[inline]
     fn used(&mut self, set: usize, way: usize) {
         let marks = &mut self.marks[set];
@@ -44,5 +62,9 @@ impl ReplacementPolicy for BitPlru {
         let mut free = (0..self.ways).filter(|&way| may_leave(way));
         let any = free.clone().next();
         free.find(unmarked).or(any)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.array("marks", &mut self.marks);
     }
 }

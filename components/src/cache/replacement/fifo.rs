@@ -1,13 +1,12 @@
 //! First in, first out: a stamp per way, set when its line is installed.
 
-use serde::{Deserialize, Serialize};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-use super::ReplacementPolicy;
 use super::lru::oldest;
+use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// See the module.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::cache) struct Fifo {
+/// The line that was installed first leaves, however often it was used.
+pub struct Fifo {
     ways: usize,
     clock: u64,
     /// Time of installation.
@@ -15,16 +14,30 @@ pub(in crate::cache) struct Fifo {
 }
 
 impl Fifo {
-    pub(super) fn new(sets: usize, ways: usize) -> Self {
+    pub(crate) fn new(site: &ReplacementSite) -> Self {
         Self {
-            ways,
+            ways: site.ways as usize,
             clock: 0,
-            stamps: vec![0; sets * ways],
+            stamps: vec![0; site.lines()],
         }
     }
 }
 
-impl ReplacementPolicy for Fifo {
+impl PolicyKind for Fifo {
+    type Role = Replacement;
+    const NAME: &'static str = "Fifo";
+    const SUMMARY: &'static str = "The line that was installed first leaves";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        context: &PolicyContext<'_, Replacement>,
+    ) -> Result<AnyReplacement, SpecError> {
+        Ok(AnyReplacement::Fifo(Self::new(context.site)))
+    }
+}
+
+impl Order for Fifo {
     #[inline]
     fn used(&mut self, _set: usize, _way: usize) {}
 
@@ -37,5 +50,10 @@ impl ReplacementPolicy for Fifo {
     #[inline]
     fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
         oldest(&self.stamps[set * self.ways..][..self.ways], may_leave)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("clock", &mut self.clock);
+        state.array("stamps", &mut self.stamps);
     }
 }

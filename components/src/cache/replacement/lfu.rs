@@ -1,27 +1,41 @@
 //! Least frequently used: a count per way, one when its line is installed.
 
-use serde::{Deserialize, Serialize};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-use super::ReplacementPolicy;
 use super::lru::oldest;
+use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// See the module.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::cache) struct Lfu {
+/// The line used least often since it was installed leaves; of equals, the lowest way.
+pub struct Lfu {
     ways: usize,
     counts: Vec<u64>,
 }
 
 impl Lfu {
-    pub(super) fn new(sets: usize, ways: usize) -> Self {
+    pub(super) fn new(site: &ReplacementSite) -> Self {
         Self {
-            ways,
-            counts: vec![0; sets * ways],
+            ways: site.ways as usize,
+            counts: vec![0; site.lines()],
         }
     }
 }
 
-impl ReplacementPolicy for Lfu {
+impl PolicyKind for Lfu {
+    type Role = Replacement;
+    const NAME: &'static str = "Lfu";
+    const SUMMARY: &'static str =
+        "The line used least often since it was installed leaves; of equals, the lowest way";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        context: &PolicyContext<'_, Replacement>,
+    ) -> Result<AnyReplacement, SpecError> {
+        Ok(AnyReplacement::Lfu(Self::new(context.site)))
+    }
+}
+
+impl Order for Lfu {
     #[inline]
     fn used(&mut self, set: usize, way: usize) {
         self.counts[set * self.ways + way] += 1;
@@ -35,5 +49,9 @@ impl ReplacementPolicy for Lfu {
     #[inline]
     fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
         oldest(&self.counts[set * self.ways..][..self.ways], may_leave)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.array("counts", &mut self.counts);
     }
 }

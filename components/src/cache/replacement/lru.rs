@@ -1,29 +1,43 @@
 //! Least recently used: a stamp per way, renewed by every use.
 
-use serde::{Deserialize, Serialize};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-use super::ReplacementPolicy;
+use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// See the module.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::cache) struct Lru {
+/// The line whose last use is longest ago leaves. Source: the usual policy of the studies of GPUs
+/// followed here, and of GPGPU-Sim.
+pub struct Lru {
     ways: usize,
     clock: u64,
-    /// Time of last use.
+    /// Time of last use, set by set.
     stamps: Vec<u64>,
 }
 
 impl Lru {
-    pub(super) fn new(sets: usize, ways: usize) -> Self {
+    pub(crate) fn new(site: &ReplacementSite) -> Self {
         Self {
-            ways,
+            ways: site.ways as usize,
             clock: 0,
-            stamps: vec![0; sets * ways],
+            stamps: vec![0; site.lines()],
         }
     }
 }
 
-impl ReplacementPolicy for Lru {
+impl PolicyKind for Lru {
+    type Role = Replacement;
+    const NAME: &'static str = "Lru";
+    const SUMMARY: &'static str = "The line whose last use is longest ago leaves";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        context: &PolicyContext<'_, Replacement>,
+    ) -> Result<AnyReplacement, SpecError> {
+        Ok(AnyReplacement::Lru(Self::new(context.site)))
+    }
+}
+
+impl Order for Lru {
     #[inline]
     fn used(&mut self, set: usize, way: usize) {
         self.clock += 1;
@@ -38,6 +52,11 @@ impl ReplacementPolicy for Lru {
     #[inline]
     fn victim(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
         oldest(&self.stamps[set * self.ways..][..self.ways], may_leave)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("clock", &mut self.clock);
+        state.array("stamps", &mut self.stamps);
     }
 }
 

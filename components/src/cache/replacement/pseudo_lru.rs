@@ -2,31 +2,52 @@
 //! halves of node `n`; its bit is set when the upper half leaves first. A use turns the bits on its
 //! path away from itself.
 
-use serde::{Deserialize, Serialize};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-use super::ReplacementPolicy;
+use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// See the module.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::cache) struct PseudoLru {
+/// Bits of a word.
+const WAYS_MAX: u32 = 64;
+
+/// A binary tree of bits per set points away from the last uses; the number of ways is a power of two
+/// up to 64. Source: the tree of Al-Zoubi et al., "Performance Evaluation of Cache Replacement
+/// Policies for the SPEC CPU2000 Benchmark Suite", ACM-SE 2004.
+pub struct PseudoLru {
     ways: usize,
     /// Bit `n` of a set's word belongs to node `n`.
     trees: Vec<u64>,
 }
 
 impl PseudoLru {
-    pub(super) fn new(sets: usize, ways: usize) -> Self {
+    pub(super) fn new(site: &ReplacementSite) -> Self {
         Self {
-            ways,
-            trees: vec![0; sets],
+            ways: site.ways as usize,
+            trees: vec![0; site.sets as usize],
         }
     }
 }
 
-impl ReplacementPolicy for PseudoLru {
-    const WAYS_MAX: u32 = 64;
-    const POWER_OF_TWO: bool = true;
+impl PolicyKind for PseudoLru {
+    type Role = Replacement;
+    const NAME: &'static str = "PseudoLru";
+    const SUMMARY: &'static str =
+        "A tree of bits per set points away from the last uses; a power of two of ways up to 64";
+    type Spec = NoFields;
 
+    fn build(
+        _: NoFields,
+        context: &PolicyContext<'_, Replacement>,
+    ) -> Result<AnyReplacement, SpecError> {
+        context.site.at_most(WAYS_MAX, Self::NAME)?;
+        let ways = context.site.ways;
+        SpecError::require(ways.is_power_of_two(), "", || {
+            format!("{} needs a power of two of ways, not {ways}", Self::NAME)
+        })?;
+        Ok(AnyReplacement::PseudoLru(Self::new(context.site)))
+    }
+}
+
+impl Order for PseudoLru {
     #[inline]
     fn used(&mut self, set: usize, way: usize) {
         let tree = &mut self.trees[set];
@@ -64,5 +85,9 @@ impl ReplacementPolicy for PseudoLru {
             first += usize::from(upper) * width;
         }
         may_leave(first).then_some(first)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.array("trees", &mut self.trees);
     }
 }

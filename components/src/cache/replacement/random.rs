@@ -1,30 +1,54 @@
 //! Random replacement. The choice is a function of the seed, the set and the number of lines
 //! installed so far, so that it does not depend on how often it is asked for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
 use warpweave_random::{GAMMA, mix};
 
-use super::ReplacementPolicy;
+use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// See the module.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::cache) struct Random {
+/// Settings of [`Random`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RandomSpec {
+    /// Seed of the sequence.
+    pub seed: u64,
+}
+
+/// Any line leaves, by a sequence of random numbers: a function of the seed, the set and the number of
+/// lines installed so far.
+pub struct Random {
     ways: usize,
     seed: u64,
     installed: u64,
 }
 
 impl Random {
-    pub(super) fn new(_sets: usize, ways: usize, seed: u64) -> Self {
+    pub(super) fn new(site: &ReplacementSite, seed: u64) -> Self {
         Self {
-            ways,
+            ways: site.ways as usize,
             seed,
             installed: 0,
         }
     }
 }
 
-impl ReplacementPolicy for Random {
+impl PolicyKind for Random {
+    type Role = Replacement;
+    const NAME: &'static str = "Random";
+    const SUMMARY: &'static str = "Any line leaves, by a sequence of random numbers";
+    type Spec = RandomSpec;
+
+    fn build(
+        spec: RandomSpec,
+        context: &PolicyContext<'_, Replacement>,
+    ) -> Result<AnyReplacement, SpecError> {
+        Ok(AnyReplacement::Random(Self::new(context.site, spec.seed)))
+    }
+}
+
+impl Order for Random {
     #[inline]
     fn used(&mut self, _set: usize, _way: usize) {}
 
@@ -47,5 +71,9 @@ impl ReplacementPolicy for Random {
         let free = (0..self.ways).filter(|&way| may_leave(way)).count();
         let chosen = at(free as u64);
         (0..self.ways).filter(|&way| may_leave(way)).nth(chosen)
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("installed", &mut self.installed);
     }
 }

@@ -4,13 +4,13 @@
 //! lowest way whose interval is distant leaves; if there is none, all intervals grow until there is
 //! one. That growth happens when the new line is installed.
 
-use serde::{Deserialize, Serialize};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-use super::ReplacementPolicy;
+use super::{AnyReplacement, Order, Replacement, ReplacementSite};
 
-/// See the module.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::cache) struct Srrip {
+/// Static re-reference interval prediction with two bits per line and hit priority: lines enter with
+/// a long predicted interval, a use makes it short. Source: Jaleel et al., ISCA 2010.
+pub struct Srrip {
     ways: usize,
     intervals: Vec<u8>,
 }
@@ -19,15 +19,29 @@ const DISTANT: u8 = 3;
 const LONG: u8 = 2;
 
 impl Srrip {
-    pub(super) fn new(sets: usize, ways: usize) -> Self {
+    pub(super) fn new(site: &ReplacementSite) -> Self {
         Self {
-            ways,
-            intervals: vec![DISTANT; sets * ways],
+            ways: site.ways as usize,
+            intervals: vec![DISTANT; site.lines()],
         }
     }
 }
 
-impl ReplacementPolicy for Srrip {
+impl PolicyKind for Srrip {
+    type Role = Replacement;
+    const NAME: &'static str = "Srrip";
+    const SUMMARY: &'static str = "Re-reference interval prediction, two bits per line: lines enter with a long interval, a use makes it short";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        context: &PolicyContext<'_, Replacement>,
+    ) -> Result<AnyReplacement, SpecError> {
+        Ok(AnyReplacement::Srrip(Self::new(context.site)))
+    }
+}
+
+impl Order for Srrip {
     #[inline]
     fn used(&mut self, set: usize, way: usize) {
         self.intervals[set * self.ways + way] = 0;
@@ -46,7 +60,7 @@ impl ReplacementPolicy for Srrip {
     }
 
     #[inline]
-    fn emptied(&mut self, set: usize, way: usize) {
+    fn removed(&mut self, set: usize, way: usize) {
         self.intervals[set * self.ways + way] = DISTANT;
     }
 
@@ -60,5 +74,9 @@ impl ReplacementPolicy for Srrip {
             }
         }
         chosen
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.array("intervals", &mut self.intervals);
     }
 }

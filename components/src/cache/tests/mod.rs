@@ -1,17 +1,20 @@
 //! The cache on a test bench, between a scripted requester and a scripted level below: exact cycles
-//! of [`reads`] and [`writes`], of the optional [`features`] and of [`partial_lines`]; what is
+//! of [`reads`] and [`writes`], of the optional [`features`] and of [`partial_lines`], of [`copy_backs`]; what is
 //! refused ([`refusals`]); and [`random_traffic`] in front of a memory that answers late and out of
 //! order.
 
+mod copy_backs;
 mod features;
 mod partial_lines;
 mod random_traffic;
 mod reads;
 mod refusals;
+mod replacement;
 mod writes;
 
-use warpweave_framework::{Link, Outcome as RunOutcome, Sink, Source, TestBench, Value};
+use warpweave_framework::{Link, Outcome as RunOutcome, Policy, Sink, Source, TestBench, Value};
 
+use super::replacement::Lru;
 use super::*;
 use crate::launch::{CacheCommand, CacheCommandDone};
 
@@ -31,8 +34,11 @@ pub(crate) fn l1() -> CacheSpec {
         victim_cache: None,
         policies: Vec::new(),
         peers: 0,
+        prefetchers: Vec::new(),
+        prefetch: PrefetchSpec::default(),
+        copy_back_entries: None,
         write_allocate: None,
-        replacement: Replacement::Lru,
+        replacement: Policy::plain::<Lru>(),
         allocate: AllocatePolicy::OnMiss,
         write: WritePolicy::WriteEvict,
         atomics: AtomicPolicy::Forward,

@@ -1,6 +1,7 @@
 //! Specifications that are refused, with the field at fault.
 
 use super::*;
+use crate::cache::replacement::PseudoLru;
 
 #[test]
 fn specifications_are_refused_with_the_field_at_fault() {
@@ -152,7 +153,7 @@ fn features_that_do_not_go_together_are_refused_by_field() {
     let three = CacheSpec {
         size_bytes: 768,
         ways: 3,
-        replacement: Replacement::PseudoLru,
+        replacement: Policy::plain::<PseudoLru>(),
         ..l1()
     };
     assert_eq!(

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
 use crate::building_blocks::DelayLine;
-use crate::crossbar::allocator::{PortMask, bit, ports};
+use crate::crossbar::requests::{PortMask, bit, ports};
 
 /// No step.
 const NEVER: u64 = u64::MAX;

@@ -61,10 +61,12 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
 use crate::building_blocks::DelayLine;
-use crate::crossbar::allocator::{Allocator, ports};
+use crate::crossbar::allocator::Allocator;
+use crate::crossbar::arbiter::AnyArbiter;
 use crate::crossbar::input_ports::{BufferChoice, InputPortsSpec};
 use crate::crossbar::network_ports::NetworkPorts;
 use crate::crossbar::network_spec::Queueing;
+use crate::crossbar::requests::ports;
 use batch::Batch;
 use credit_wires::CreditWires;
 use shape::{Place, Shape};
@@ -149,8 +151,14 @@ pub struct Router<P> {
 }
 
 impl<P: Copy> Router<P> {
-    /// An empty router; `spec` has been checked for this shape.
-    pub(super) fn new(inputs: usize, outputs: usize, spec: &RouterSpec) -> Self {
+    /// An empty router; `spec` has been checked for this shape. The second arbiter is that of what is
+    /// speculated on, if anything is.
+    pub(super) fn new(
+        inputs: usize,
+        outputs: usize,
+        spec: &RouterSpec,
+        (arbiter, speculative): (AnyArbiter, Option<AnyArbiter>),
+    ) -> Self {
         let shape = Shape::new(inputs, outputs, spec);
         let any_lane = spec.queueing == Queueing::Fifo && !spec.ordered;
         let input_ports = InputPortsSpec {
@@ -171,7 +179,8 @@ impl<P: Copy> Router<P> {
         let channels = shape.channels;
         let waiters = shape.waiters();
         let asking = || Asking::new(shape.rows, outputs);
-        let allocator = || Allocator::new(spec.arbiter, shape.rows, outputs);
+        let like = arbiter.like();
+        let allocator = |arbiter| Allocator::new(arbiter, shape.rows, outputs);
         let first_lane = |row| (row % shape.rows_per_input) as u32;
         Self {
             ports: NetworkPorts::new(&input_ports, outputs),
@@ -183,17 +192,17 @@ impl<P: Copy> Router<P> {
             routed_at: 0,
             waiting: Waiting::new(waiters, outputs),
             free: vec![u64::MAX >> (64 - channels); outputs],
-            vc_allocator: VcAllocator::new(spec.arbiter, (waiters, shape.lanes), outputs, channels),
+            vc_allocator: VcAllocator::new(like, (waiters, shape.lanes), outputs, channels),
             grants: Vec::new(),
             allocated_at: None,
             channels: vec![channel; outputs * channels],
             asking: asking(),
             active_flits: 0,
-            allocator: allocator(),
+            allocator: allocator(arbiter),
             matched: Vec::new(),
             matched_at: None,
             first_lane: (0..shape.rows).map(first_lane).collect(),
-            speculation: spec.speculative.then(|| (asking(), allocator())),
+            speculation: speculative.map(|arbiter| (asking(), allocator(arbiter))),
             speculated: Vec::new(),
             traversal: Batch::default(),
             next_departure: vec![0; outputs],
@@ -201,6 +210,13 @@ impl<P: Copy> Router<P> {
             shape,
             spec: spec.clone(),
         }
+    }
+
+    /// The arbiters and their names in statistics.
+    pub(super) fn arbiters(&self) -> impl Iterator<Item = (&'static str, &AnyArbiter)> {
+        let speculation = self.speculation.as_ref();
+        let speculative = speculation.map(|(_, allocator)| ("_speculation", allocator.arbiter()));
+        std::iter::once(("", self.allocator.arbiter())).chain(speculative)
     }
 
     /// One cycle; see [`Network::step`](super::Network::step).

@@ -5,8 +5,8 @@ use super::batch::Batch;
 use super::switch_requests::{Asking, Chooser};
 use super::vc_allocator::elements;
 use super::{NOBODY, Phase, Router};
-use crate::crossbar::allocator::ports;
 use crate::crossbar::output_ports::LeavingFlit;
+use crate::crossbar::requests::ports;
 
 impl<P: Copy> Router<P> {
     /// Every stage sees what the step before left: first all decide, then all act.
@@ -101,7 +101,7 @@ impl<P: Copy> Router<P> {
         if wanted {
             let chooser = Chooser {
                 shape: self.shape,
-                arbiter: self.spec.arbiter,
+                arbiter: self.allocator.arbiter().like(),
                 first_lane: &self.first_lane,
                 network: &self.ports,
             };
@@ -142,7 +142,7 @@ impl<P: Copy> Router<P> {
         }
         let chooser = Chooser {
             shape: self.shape,
-            arbiter: self.spec.arbiter,
+            arbiter: self.allocator.arbiter().like(),
             first_lane: &self.first_lane,
             network: &self.ports,
         };

@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{Policy, SpecError};
 
 use super::Router;
-use crate::crossbar::network_spec::{Arbiter, PORTS_MAX, Queueing, check_buffers};
+use crate::crossbar::arbiter::{AnyArbiter, Arbiter, ArbiterSite, BuiltInArbiter};
+use crate::crossbar::network_spec::{NetworkPlace, PORTS_MAX, Queueing, check_buffers};
 use crate::crossbar::traffic::Parcel;
 
 /// Most virtual channels of a port: they are kept as bits of one word.
@@ -36,8 +37,8 @@ pub struct RouterSpec {
     /// Flits that the far end of each output holds per virtual channel.
     pub output_buffer_flits: u32,
     /// How the switch is matched, and how virtual channels are given to packets (iSLIP: with one
-    /// iteration). Source: GPGPU-Sim's BookSim 2: iSLIP with 1 iteration.
-    pub arbiter: Arbiter,
+    /// iteration; one that is not built in: round robin). Source: GPGPU-Sim's BookSim 2: iSLIP with 1 iteration.
+    pub arbiter: Policy<Arbiter>,
     /// Router steps per cycle, 1 to 4. Source: GPGPU-Sim's BookSim 2: 2.
     pub internal_speedup: u32,
     /// Switch ports per input; virtual channel `v` uses port `v mod this`. Source: GPGPU-Sim's
@@ -108,7 +109,6 @@ impl RouterSpec {
         ] {
             SpecError::in_range(&format!("{field}.{name}"), value, low..=high)?;
         }
-        self.arbiter.check(field)?;
         let single = self.vc_allocation_cycles == 1 && self.switch_allocation_cycles == 1;
         SpecError::require(
             single || !self.speculative,
@@ -121,6 +121,26 @@ impl RouterSpec {
                     * u64::from(self.virtual_channels)
                     * u64::from(self.output_buffer_flits);
         check_buffers(field, (inputs, outputs), flits)
+    }
+
+    /// The arbiter of the switch, and that of what is speculated on.
+    pub(in crate::crossbar) fn arbiters(
+        &self,
+        place: &NetworkPlace<'_>,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<(AnyArbiter, Option<AnyArbiter>), SpecError> {
+        let site = ArbiterSite {
+            inputs: inputs as u32 * self.input_speedup,
+            outputs: outputs as u32,
+        };
+        let speculative = self
+            .speculative
+            .then(|| place.arbiter(&self.arbiter, &site, 1));
+        Ok((
+            place.arbiter(&self.arbiter, &site, 0)?,
+            speculative.transpose()?,
+        ))
     }
 
     /// Whether packets from one input to one output stay in order.
@@ -140,7 +160,10 @@ impl RouterSpec {
     /// Cycles that a packet of `flits` takes from entering an empty router to leaving it, measured
     /// on one of a single input and output: stages that are not pipelined have no simple formula.
     pub fn zero_load_cycles(&self, flits: u32) -> u32 {
-        let mut router = Router::new(1, 1, self);
+        // With one input and one output all arbiters do the same.
+        let arbiter = || AnyArbiter::BuiltIn(BuiltInArbiter::RoundRobin);
+        let arbiters = (arbiter(), self.speculative.then(arbiter));
+        let mut router = Router::new(1, 1, self, arbiters);
         let parcel = Parcel {
             input: 0,
             output: 0,

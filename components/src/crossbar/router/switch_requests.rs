@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::shape::{Place, Shape};
 use super::vc_allocator::{elements, first_channel};
-use crate::crossbar::allocator::{Allocator, PortMask, Requests};
+use crate::crossbar::allocator::Allocator;
+use crate::crossbar::arbiter::BuiltInArbiter;
 use crate::crossbar::network_ports::NetworkPorts;
-use crate::crossbar::network_spec::Arbiter;
+use crate::crossbar::requests::{PortMask, Requests};
 
 /// The lanes whose first flits ask for the switch: per switch port and output, a bit per lane.
 #[derive(Serialize, Deserialize)]
@@ -51,7 +52,8 @@ impl Asking {
 /// Matches lanes and outputs: which lane of a switch port asks, and which switch port is heard.
 pub(super) struct Chooser<'a, P> {
     pub(super) shape: Shape,
-    pub(super) arbiter: Arbiter,
+    /// By whose like the lane of a switch port is chosen.
+    pub(super) arbiter: BuiltInArbiter,
     /// Per switch port: the lane with the highest priority.
     pub(super) first_lane: &'a [u32],
     pub(super) network: &'a NetworkPorts<P>,
@@ -84,12 +86,12 @@ impl<P: Copy> Chooser<'_, P> {
         }
         let mask = asking.lanes[self.shape.cell(row, output)];
         let number = match self.arbiter {
-            Arbiter::AgeBased => {
+            BuiltInArbiter::AgeBased => {
                 let age = |number: &usize| self.network.age(first + number);
                 elements(&[mask]).min_by_key(age).unwrap_or(0)
             }
-            Arbiter::Fixed => mask.trailing_zeros() as usize,
-            Arbiter::RoundRobin | Arbiter::Islip { .. } => {
+            BuiltInArbiter::Fixed => mask.trailing_zeros() as usize,
+            BuiltInArbiter::RoundRobin | BuiltInArbiter::Islip { .. } => {
                 first_channel(mask, self.first_lane[row]) as usize
             }
         };

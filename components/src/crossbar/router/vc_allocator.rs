@@ -9,8 +9,8 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
-use crate::crossbar::allocator::{PortMask, bit};
-use crate::crossbar::network_spec::Arbiter;
+use crate::crossbar::arbiter::BuiltInArbiter;
+use crate::crossbar::requests::{PortMask, bit};
 
 /// A packet's input channel (numbered within the waiting set) and the channel it got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ pub(super) fn first_channel(mask: u64, start: u32) -> u32 {
 
 /// The pointers of the allocator.
 pub(super) struct VcAllocator {
-    arbiter: Arbiter,
+    arbiter: BuiltInArbiter,
     channels: usize,
     waiters: usize,
     /// iSLIP: per output channel, the waiter with the highest priority. Round robin: the same in
@@ -118,7 +118,7 @@ pub(super) struct VcAllocator {
 
 impl VcAllocator {
     pub(super) fn new(
-        arbiter: Arbiter,
+        arbiter: BuiltInArbiter,
         (waiters, lanes): (usize, usize),
         outputs: usize,
         channels: usize,
@@ -146,8 +146,8 @@ impl VcAllocator {
     ) {
         let waiting = waiting.of(output);
         match self.arbiter {
-            Arbiter::Islip { .. } => self.islip((output, free), waiting, grants),
-            Arbiter::RoundRobin => {
+            BuiltInArbiter::Islip { .. } => self.islip((output, free), waiting, grants),
+            BuiltInArbiter::RoundRobin => {
                 let many: u32 = waiting.iter().map(|w| w.count_ones()).sum();
                 for channel in channels(free).take(many as usize) {
                     let pointer = &mut self.grant[output * self.channels];
@@ -156,14 +156,14 @@ impl VcAllocator {
                     grants.push(pair(waiter, output, channel));
                 }
             }
-            Arbiter::AgeBased => {
+            BuiltInArbiter::AgeBased => {
                 self.aged.clear();
                 self.aged.extend(elements(waiting).map(|w| (age(w), w)));
                 self.aged.sort_unstable();
                 let pairs = self.aged.iter().zip(channels(free));
                 grants.extend(pairs.map(|(&(_, waiter), c)| pair(waiter, output, c)));
             }
-            Arbiter::Fixed => {
+            BuiltInArbiter::Fixed => {
                 let pairs = elements(waiting).zip(channels(free));
                 grants.extend(pairs.map(|(waiter, c)| pair(waiter, output, c)));
             }

@@ -46,10 +46,12 @@ use serde::de::DeserializeOwned;
 use warpweave_framework::{Cycle, State};
 
 use crate::building_blocks::DelayLine;
-use crate::crossbar::allocator::{Allocator, Match, PortMask, Requests, bit, ports};
+use crate::crossbar::allocator::{Allocator, Match};
+use crate::crossbar::arbiter::AnyArbiter;
 use crate::crossbar::input_ports::{BufferChoice, InputPortsSpec};
 use crate::crossbar::network_ports::NetworkPorts;
 use crate::crossbar::output_ports::LeavingFlit;
+use crate::crossbar::requests::{PortMask, Requests, bit, ports};
 
 pub use spec::SwitchSpec;
 
@@ -74,7 +76,12 @@ pub struct Switch<P> {
 
 impl<P: Copy> Switch<P> {
     /// An empty switch; `spec` has been checked for this shape.
-    pub(super) fn new(inputs: usize, outputs: usize, spec: &SwitchSpec) -> Self {
+    pub(super) fn new(
+        inputs: usize,
+        outputs: usize,
+        spec: &SwitchSpec,
+        arbiter: AnyArbiter,
+    ) -> Self {
         let queues_per_input = spec.queues_per_input(outputs as u32) as usize;
         let input_ports = InputPortsSpec {
             inputs,
@@ -88,13 +95,18 @@ impl<P: Copy> Switch<P> {
             ports: NetworkPorts::new(&input_ports, outputs),
             returning: DelayLine::default(),
             requests: Requests::new(inputs, outputs),
-            allocator: Allocator::new(spec.arbiter, inputs, outputs),
+            allocator: Allocator::new(arbiter, inputs, outputs),
             turnarounds: DelayLine::default(),
             turning_queues: vec![false; inputs * queues_per_input],
             turning_outputs: 0,
             full_outputs: 0,
             spec: spec.clone(),
         }
+    }
+
+    /// The arbiter.
+    pub(super) fn arbiter(&self) -> &AnyArbiter {
+        self.allocator.arbiter()
     }
 
     /// One cycle; see [`Network::step`](super::Network::step).

@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::SpecError;
+use warpweave_framework::{Policy, SpecError};
 
-use crate::crossbar::network_spec::{Arbiter, Queueing, check_buffers};
+use crate::crossbar::arbiter::Arbiter;
+use crate::crossbar::network_spec::{Queueing, check_buffers};
 
 /// A switch that matches and moves in one stage, with delays around it; see [`Switch`](super::Switch).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +17,7 @@ pub struct SwitchSpec {
     /// How inputs queue.
     pub queueing: Queueing,
     /// How inputs and outputs are matched.
-    pub arbiter: Arbiter,
+    pub arbiter: Policy<Arbiter>,
     /// Flits that one input queue holds: per input with `Fifo`, per input and output with
     /// `VirtualOutput`. Full rate needs `input_cycles + credit_cycles`.
     pub buffer_flits: u32,
@@ -61,7 +62,6 @@ impl SwitchSpec {
         ] {
             SpecError::in_range(&format!("{field}.{name}"), value, low..=high)?;
         }
-        self.arbiter.check(field)?;
         let queues = u64::from(inputs) * u64::from(self.queues_per_input(outputs));
         let flits = queues * u64::from(self.buffer_flits)
             + u64::from(outputs) * u64::from(self.output_buffer_flits);

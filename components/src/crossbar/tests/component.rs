@@ -7,7 +7,8 @@ use warpweave_framework::{
 };
 
 use crate::building_blocks::{Arrivals, EchoMemory, EchoMemorySpec};
-use crate::crossbar::{Arbiter, Crossbar, CrossbarSpec, NetworkSpec, Queueing, SwitchSpec};
+use crate::crossbar::tests::traffic::islip;
+use crate::crossbar::{Crossbar, CrossbarSpec, NetworkSpec, Queueing, SwitchSpec};
 use crate::interleave::Interleave;
 use crate::memory::{Level, MemRequest, MemResponse, RequestKind};
 
@@ -22,11 +23,11 @@ fn expect_below(b: &mut Bench, slice: usize, cycle: Cycle, request: &MemRequest)
     arrived
 }
 
-fn network() -> SwitchSpec {
+pub(super) fn network() -> SwitchSpec {
     SwitchSpec {
         flit_bytes: 64,
         queueing: Queueing::Fifo,
-        arbiter: Arbiter::Islip { iterations: 1 },
+        arbiter: islip(1),
         buffer_flits: 9,
         output_buffer_flits: 8,
         internal_speedup: 1,
@@ -37,7 +38,7 @@ fn network() -> SwitchSpec {
     }
 }
 
-fn spec(up_ports: u32, down_ports: u32) -> CrossbarSpec {
+pub(super) fn spec(up_ports: u32, down_ports: u32) -> CrossbarSpec {
     CrossbarSpec {
         up_ports,
         down_ports,

@@ -1,9 +1,12 @@
 //! The router alone: BookSim's exact anchors, conservation, order, fairness, saved state.
 
 use proptest::prelude::*;
+use warpweave_framework::Policy;
 
-use super::traffic::{Play, any_arbiter, any_plan, any_queueing, any_switch, longest_wait, play};
-use crate::crossbar::{Arbiter, NetworkSpec, Queueing, RouterSpec};
+use super::traffic::{
+    Play, any_arbiter, any_plan, any_queueing, any_switch, islip, longest_wait, play,
+};
+use crate::crossbar::{AgeBased, NetworkSpec, Queueing, RoundRobin, RouterSpec};
 
 /// BookSim 2 with one virtual channel, as GPGPU-Sim uses it but for the internal speedup.
 fn booksim() -> RouterSpec {
@@ -14,7 +17,7 @@ fn booksim() -> RouterSpec {
         ordered: false,
         buffer_flits: 64,
         output_buffer_flits: 64,
-        arbiter: Arbiter::Islip { iterations: 1 },
+        arbiter: islip(1),
         internal_speedup: 1,
         input_speedup: 1,
         speculative: false,
@@ -154,15 +157,15 @@ proptest! {
 fn nobody_starves_while_others_send_without_end() {
     for queueing in [Queueing::Fifo, Queueing::VirtualOutput] {
         for arbiter in [
-            Arbiter::RoundRobin,
-            Arbiter::AgeBased,
-            Arbiter::Islip { iterations: 1 },
-            Arbiter::Islip { iterations: 3 },
+            Policy::plain::<RoundRobin>(),
+            Policy::plain::<AgeBased>(),
+            islip(1),
+            islip(3),
         ] {
             for virtual_channels in [1, 3] {
                 let spec = NetworkSpec::Router(RouterSpec {
                     queueing,
-                    arbiter,
+                    arbiter: arbiter.clone(),
                     virtual_channels,
                     buffer_flits: 8,
                     ..booksim()

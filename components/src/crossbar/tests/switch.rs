@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, Policy};
 
-use super::traffic::{Play, any_plan, any_switch, happens, longest_wait, parcel, play, random};
-use crate::crossbar::{Arbiter, Network, NetworkSpec, Queueing, SwitchSpec};
+use super::traffic::{
+    Play, any_plan, any_switch, happens, islip, longest_wait, network, parcel, play, random,
+};
+use crate::crossbar::{Network, NetworkSpec, Queueing, RoundRobin, SwitchSpec};
 
 /// A switch without anything around it.
 fn switch<P: Copy>((inputs, outputs): (usize, usize), spec: &SwitchSpec) -> Network<P> {
-    Network::new(inputs, outputs, &NetworkSpec::Switch(spec.clone()))
+    network(inputs, outputs, &NetworkSpec::Switch(spec.clone()))
 }
 
 /// BookSim with one virtual channel, routing delay 0 and allocation delays 1.
@@ -18,7 +20,7 @@ fn booksim(internal_speedup: u32, buffer_flits: u32) -> SwitchSpec {
     SwitchSpec {
         flit_bytes: 32,
         queueing: Queueing::Fifo,
-        arbiter: Arbiter::Islip { iterations: 1 },
+        arbiter: islip(1),
         buffer_flits,
         output_buffer_flits: 64,
         internal_speedup,
@@ -34,7 +36,7 @@ fn slotted(queueing: Queueing, iterations: u32) -> SwitchSpec {
     SwitchSpec {
         flit_bytes: 32,
         queueing,
-        arbiter: Arbiter::Islip { iterations },
+        arbiter: islip(iterations),
         buffer_flits: 1 << 16,
         output_buffer_flits: 2,
         internal_speedup: 1,
@@ -359,11 +361,11 @@ fn all_128_ports_work_to_the_last() {
 #[test]
 fn permutation_traffic_runs_at_full_rate_with_every_arbiter_and_queueing() {
     for queueing in [Queueing::Fifo, Queueing::VirtualOutput] {
-        for arbiter in [Arbiter::RoundRobin, Arbiter::Islip { iterations: 1 }] {
+        for arbiter in [Policy::plain::<RoundRobin>(), islip(1)] {
             for flits in [1, 5] {
                 let spec = SwitchSpec {
                     queueing,
-                    arbiter,
+                    arbiter: arbiter.clone(),
                     turnaround_matchings: 0,
                     ..booksim(1, 5)
                 };
@@ -402,13 +404,9 @@ fn a_hot_output_saturates_and_keeps_running_at_full_rate() {
 #[test]
 fn nobody_starves_while_others_send_without_end() {
     for queueing in [Queueing::Fifo, Queueing::VirtualOutput] {
-        for arbiter in [
-            Arbiter::RoundRobin,
-            Arbiter::Islip { iterations: 1 },
-            Arbiter::Islip { iterations: 3 },
-        ] {
+        for arbiter in [Policy::plain::<RoundRobin>(), islip(1), islip(3)] {
             let spec = SwitchSpec {
-                arbiter,
+                arbiter: arbiter.clone(),
                 buffer_flits: 8,
                 ..slotted(queueing, 1)
             };
@@ -423,9 +421,9 @@ fn two_staggered_streams_do_not_lock_a_third_packet_out() {
     // Inputs 0 and 1 send packets of 4 flits to outputs 0 and 1 without end. Inputs 2 and 3 do too
     // for a while, to leave the others a backlog; the one ends with 2 more flits, so that
     // afterwards output 1 is never free in the cycle in which input 0 is.
-    for arbiter in [Arbiter::RoundRobin, Arbiter::Islip { iterations: 2 }] {
+    for arbiter in [Policy::plain::<RoundRobin>(), islip(2)] {
         let spec = SwitchSpec {
-            arbiter,
+            arbiter: arbiter.clone(),
             ..slotted(Queueing::VirtualOutput, 1)
         };
         let mut switch = switch((4, 2), &spec);

@@ -3,10 +3,14 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use warpweave_framework::{Cycle, State};
+use warpweave_framework::{Cycle, Environment, Policy, State};
 use warpweave_random::{Dice, GAMMA};
 
-use crate::crossbar::{Arbiter, Network, NetworkSpec, Parcel, Queueing, SwitchSpec};
+use super::open_arbiters::{Oldest, Rotating};
+use crate::crossbar::{
+    AgeBased, Arbiter, Fixed, Islip, IslipSpec, Network, NetworkPlace, NetworkSpec, Parcel,
+    Queueing, RoundRobin, SwitchSpec,
+};
 
 /// The random number of a cycle and port. A function of its own: the comparison with the reference
 /// rests on these draws, and near saturation others lie some per cent beside them.
@@ -56,7 +60,7 @@ const PLAYED: Cycle = 30_000;
 
 /// Plays a plan to its end; returns the cycles of credit stalls, too.
 pub(super) fn play(spec: &NetworkSpec, plan: &Plan, how: Play) -> (Delivered, u64) {
-    let fresh = || Network::new(plan.len(), how.outputs, spec);
+    let fresh = || network(plan.len(), how.outputs, spec);
     let mut network = fresh();
     let mut queues: Vec<VecDeque<_>> = plan
         .iter()
@@ -107,7 +111,7 @@ pub(super) fn longest_wait(
     (inputs, outputs): (usize, usize),
     cycles: Cycle,
 ) -> Cycle {
-    let mut network = Network::new(inputs, outputs, spec);
+    let mut network = network(inputs, outputs, spec);
     let mut sent = vec![0; inputs];
     let mut last = vec![0; inputs * outputs];
     let mut longest = 0;
@@ -129,12 +133,28 @@ pub(super) fn longest_wait(
     longest
 }
 
-pub(super) fn any_arbiter() -> impl Strategy<Value = Arbiter> {
+pub(super) fn islip(iterations: u32) -> Policy<Arbiter> {
+    Policy::of::<Islip>(&IslipSpec { iterations })
+}
+
+/// A network without a component around it.
+pub(super) fn network<P: Copy>(inputs: usize, outputs: usize, spec: &NetworkSpec) -> Network<P> {
+    let place = NetworkPlace {
+        field: "network",
+        environment: &Environment::default(),
+        number: 0,
+    };
+    Network::new(inputs, outputs, spec, &place).unwrap()
+}
+
+pub(super) fn any_arbiter() -> impl Strategy<Value = Policy<Arbiter>> {
     prop_oneof![
-        Just(Arbiter::RoundRobin),
-        Just(Arbiter::AgeBased),
-        Just(Arbiter::Fixed),
-        (1u32..4).prop_map(|iterations| Arbiter::Islip { iterations })
+        Just(Policy::plain::<RoundRobin>()),
+        Just(Policy::plain::<AgeBased>()),
+        Just(Policy::plain::<Fixed>()),
+        Just(Policy::plain::<Oldest>()),
+        Just(Policy::plain::<Rotating>()),
+        (1u32..4).prop_map(islip)
     ]
 }
 

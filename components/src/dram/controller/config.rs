@@ -4,13 +4,12 @@ use crate::dram::drain::Drain;
 use crate::dram::mapping::Geometry;
 use crate::dram::page::Page;
 use crate::dram::refresh::Refresh;
-use crate::dram::scheduler::Scheduler;
 use crate::dram::timing::Timing;
 
 /// The most requests a queue can hold.
 pub(crate) const QUEUE_MAX: u32 = 4096;
 
-/// A channel and the policies of its controller.
+/// A channel and the policies of its controller, but for the order of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Banks, rows and columns.
@@ -23,8 +22,6 @@ pub struct Config {
     pub writes: u32,
     /// Requests each bank's own queue holds beyond these; none without such queues.
     pub bank_queue: Option<u32>,
-    /// Who is next.
-    pub scheduler: Scheduler,
     /// How long rows stay open.
     pub page: Page,
     /// When writes are served.
@@ -36,8 +33,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The controller of the reference runs: Ramulator 2's FR-FCFS with
-    /// unified queues of 32 reads and 32 writes, open rows, refreshes never postponed.
+    /// The controller of the reference runs, which goes with FR-FCFS: Ramulator 2 with unified queues of 32 reads and 32 writes, open rows, refreshes never postponed.
     pub fn reference(geometry: Geometry, timing: Timing) -> Self {
         Self {
             geometry,
@@ -45,7 +41,6 @@ impl Config {
             reads: 32,
             writes: 32,
             bank_queue: None,
-            scheduler: Scheduler::FrFcfs,
             page: Page::Open,
             drain: Drain::Watermarks { high: 25, low: 7 },
             merge_writes: true,

@@ -6,10 +6,11 @@ use super::{Controller, Issued};
 use crate::dram::banks::Command;
 use crate::dram::mapping::Location;
 use crate::dram::queue::Entry;
-use crate::dram::scheduler::Choice;
+use crate::dram::scheduler::{Choice, WaitingRequest};
 
 impl Controller {
     pub(super) fn issue(&mut self, cycle: Cycle, choice: Choice) {
+        let served = self.order.listens().then(|| self.served(choice)).flatten();
         let command = match choice {
             Choice::Nothing => return,
             Choice::Active(id) => {
@@ -56,6 +57,9 @@ impl Controller {
             // With a bank closed its candidates are not looked at.
             _ => {}
         }
+        if let Some(request) = served {
+            self.order.issued(cycle, command, &request);
+        }
         let issued = Issued { cycle, command };
         if let Some(judge) = &mut self.judge {
             judge.check(&issued);
@@ -65,8 +69,20 @@ impl Controller {
         }
     }
 
+    /// The request that a command is for, if it is for one.
+    fn served(&self, choice: Choice) -> Option<WaitingRequest> {
+        let (Choice::Active(id)
+        | Choice::Activate(id)
+        | Choice::Precharge(id)
+        | Choice::Column(id)) = choice
+        else {
+            return None;
+        };
+        self.entries.get(id).map(WaitingRequest::from)
+    }
+
     fn activate(&mut self, cycle: Cycle, id: Id) -> Command {
-        if self.config.scheduler.has_active_requests() {
+        if self.order.has_active_requests() {
             self.leave(cycle, id);
             let bank = self.entries[id].bank;
             self.active[bank as usize] = Some(id);

@@ -7,11 +7,11 @@
 //!                                            refresh, page policy
 //! ```
 //!
-//! The frame is that of Ramulator 2; the policies named in [`Config`] fill it:
+//! The frame is that of Ramulator 2; the policies named in [`Config`] and an order of requests fill it:
 //!
 //! 1. A request accepted in cycle `c` can cause a command from `c + 1` on.
 //! 2. Each cycle issues at most one command, looked for in this order: requests whose ACT has been
-//!    issued (*active*), a refresh whose time has come, waiting requests as the [`Scheduler`] says,
+//!    issued (*active*), a refresh whose time has come, waiting requests as the [order](AnyRequestOrder) says,
 //!    a row the [`Page`] policy gives up. While an all-bank refresh waits nothing new is started,
 //!    while a per-bank refresh waits nothing new in its bank, nor elsewhere as long as its bank has
 //!    an active request.
@@ -57,7 +57,7 @@ use crate::dram::checker::Checker;
 use crate::dram::drain::Draining;
 use crate::dram::mapping::Location;
 use crate::dram::queue::{Entry, Queue};
-use crate::dram::scheduler::{Choice, bits};
+use crate::dram::scheduler::{AnyRequestOrder, BuiltInOrder, Choice, bits};
 
 pub use config::Config;
 pub(crate) use config::QUEUE_MAX;
@@ -65,9 +65,9 @@ pub use request::{Issued, Offer, Request};
 pub use stats::ChannelStats;
 
 /// A controller with its banks.
-#[derive(Clone, Debug)]
 pub struct Controller {
     config: Config,
+    order: AnyRequestOrder,
     /// Cycles between refreshes, 0 without any, and the same times those that may be owed.
     refresh_interval: Cycle,
     refresh_slack: Cycle,
@@ -109,11 +109,11 @@ pub struct Controller {
 
 impl Controller {
     /// A controller with closed banks at cycle 0. Numbers are to be checked before.
-    pub fn new(config: &Config) -> Self {
-        Self::with_gaps(config, &Gaps::new(&config.timing))
+    pub fn new(config: &Config, order: AnyRequestOrder) -> Self {
+        Self::with_gaps(config, order, &Gaps::new(&config.timing))
     }
 
-    pub(crate) fn with_gaps(config: &Config, gaps: &Gaps) -> Self {
+    pub(crate) fn with_gaps(config: &Config, order: AnyRequestOrder, gaps: &Gaps) -> Self {
         let Config {
             geometry, timing, ..
         } = config;
@@ -124,6 +124,7 @@ impl Controller {
         let mixed = config.bank_queue.is_some();
         Self {
             config: *config,
+            order,
             refresh_interval: interval,
             refresh_slack: Cycle::from(config.refresh.postponed_max()) * interval,
             banks: Banks::new(geometry, gaps),
@@ -178,6 +179,11 @@ impl Controller {
         self.judge.as_deref()
     }
 
+    /// The order of its requests.
+    pub fn order(&self) -> &AnyRequestOrder {
+        &self.order
+    }
+
     /// Counts up to the last command.
     pub fn stats(&self) -> &ChannelStats {
         &self.stats
@@ -225,6 +231,7 @@ impl Controller {
         if let Some(judge) = &mut self.judge {
             state.field("judge", judge.state());
         }
+        self.order.state(state);
         // Found again from the fields when it is needed.
         self.planned = None;
     }
@@ -242,6 +249,45 @@ impl Controller {
                 self.refresh_at_rest(until);
             }
         }
+    }
+
+    /// The channel as it would be if it had been looked at in cycle `until`: what it slept through
+    /// while no request waited is made up for. While requests wait it is awake for every command.
+    ///
+    /// The copy is to be read, not to be used: nobody orders its requests.
+    pub(crate) fn as_of(&self, until: Cycle) -> Self {
+        let mut copy = Self {
+            config: self.config,
+            order: AnyRequestOrder::BuiltIn(BuiltInOrder::Fcfs),
+            refresh_interval: self.refresh_interval,
+            refresh_slack: self.refresh_slack,
+            banks: self.banks.clone(),
+            entries: self.entries.clone(),
+            queues: self.queues.clone(),
+            fronts: self.fronts.clone(),
+            waiting: self.waiting,
+            active: self.active.clone(),
+            active_banks: self.active_banks,
+            columns: self.columns.clone(),
+            used: self.used.clone(),
+            turn: self.turn,
+            draining: self.draining,
+            age: self.age,
+            clock: self.clock,
+            planned: self.planned,
+            refresh_due: self.refresh_due,
+            refresh_bank: self.refresh_bank,
+            returning: self.returning.clone(),
+            forwarding: self.forwarding.clone(),
+            written_until: self.written_until,
+            stats: self.stats.clone(),
+            log: None,
+            judge: self.judge.clone(),
+        };
+        if !copy.has_work() {
+            copy.catch_up(until);
+        }
+        copy
     }
 
     /// Offers a request in cycle `now`, up to which [`Controller::advance`] has decided.

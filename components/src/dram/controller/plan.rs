@@ -71,7 +71,7 @@ impl Controller {
         } else {
             usize::from(self.draining.on())
         };
-        self.config.scheduler.next(&View {
+        self.order.next(&View {
             banks: &self.banks,
             entries: &self.entries,
             queue: &self.queues[kind],

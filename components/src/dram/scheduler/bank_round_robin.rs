@@ -1,8 +1,40 @@
 //! Banks take turns; within a bank the oldest request with a legal command goes first.
 
-use warpweave_framework::{Cycle, Id};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, Id, PolicyContext, PolicyKind, SpecError};
 
-use super::{Best, Choice, View};
+use super::{AnyRequestOrder, Best, BuiltInOrder, Choice, RequestOrder, View};
+
+/// Settings of [`BankRoundRobin`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BankRoundRobinSpec {
+    /// Column commands a row may serve while the bank's oldest request needs another row. Source: 4 in
+    /// DRAMsim3.
+    pub hits: u32,
+}
+
+/// Banks in turn, within a bank the oldest request with a legal command; the oldest may close a row that
+/// others need once it has served `hits` accesses. Source: DRAMsim3, there 4.
+pub struct BankRoundRobin;
+
+impl PolicyKind for BankRoundRobin {
+    type Role = RequestOrder;
+    const NAME: &'static str = "BankRoundRobin";
+    const SUMMARY: &'static str =
+        "Banks in turn; the oldest request of a bank may close a row that has served enough others";
+    type Spec = BankRoundRobinSpec;
+
+    fn build(
+        spec: BankRoundRobinSpec,
+        _: &PolicyContext<'_, RequestOrder>,
+    ) -> Result<AnyRequestOrder, SpecError> {
+        Ok(AnyRequestOrder::BuiltIn(BuiltInOrder::BankRoundRobin {
+            hits: spec.hits,
+        }))
+    }
+}
 
 /// Bits of a rank that hold the age of a request.
 const AGE_BITS: u32 = 56;

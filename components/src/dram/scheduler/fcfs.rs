@@ -1,8 +1,27 @@
 //! First come, first served: one request at a time.
 
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, NoFields, PolicyContext, PolicyKind, SpecError};
 
-use super::{Best, Choice, View};
+use super::{AnyRequestOrder, Best, BuiltInOrder, Choice, RequestOrder, View};
+
+/// Strictly in order: a request gets its first command when the one before it has its last. Source: the
+/// FIFO scheduler of GPGPU-Sim.
+pub struct Fcfs;
+
+impl PolicyKind for Fcfs {
+    type Role = RequestOrder;
+    const NAME: &'static str = "Fcfs";
+    const SUMMARY: &'static str =
+        "Strictly in order: a request gets its first command when the one before it has its last";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        _: &PolicyContext<'_, RequestOrder>,
+    ) -> Result<AnyRequestOrder, SpecError> {
+        Ok(AnyRequestOrder::BuiltIn(BuiltInOrder::Fcfs))
+    }
+}
 
 pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
     let mut best = Best::new(view.clock);

@@ -1,8 +1,27 @@
 //! First ready, first come, first served: the oldest request among those with a legal command.
 
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, NoFields, PolicyContext, PolicyKind, SpecError};
 
-use super::{Best, Choice, View};
+use super::{AnyRequestOrder, Best, BuiltInOrder, Choice, RequestOrder, View};
+
+/// Of the commands that are legal, the oldest request's, whatever it is: a precharge ranks equal to a row
+/// hit. Source: FR-FCFS of Ramulator 2.
+pub struct FrFcfs;
+
+impl PolicyKind for FrFcfs {
+    type Role = RequestOrder;
+    const NAME: &'static str = "FrFcfs";
+    const SUMMARY: &'static str =
+        "Of the commands that are legal the oldest request's, whatever it is";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        _: &PolicyContext<'_, RequestOrder>,
+    ) -> Result<AnyRequestOrder, SpecError> {
+        Ok(AnyRequestOrder::BuiltIn(BuiltInOrder::FrFcfs))
+    }
+}
 
 pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
     let mut best = Best::new(view.clock);

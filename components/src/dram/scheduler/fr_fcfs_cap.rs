@@ -3,9 +3,40 @@
 //! A row that has served more than `columns` accesses loses its preference: its hits go only when
 //! nothing else is legal, and then only that of the oldest request of all.
 
-use warpweave_framework::Cycle;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, PolicyContext, PolicyKind, SpecError};
 
-use super::{BEHIND, Best, Choice, View};
+use super::{AnyRequestOrder, BEHIND, Best, BuiltInOrder, Choice, RequestOrder, View};
+
+/// Settings of [`FrFcfsCap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FrFcfsCapSpec {
+    /// Column commands after which an open row is no longer preferred. Source: 16 in Ramulator 1.
+    pub columns: u32,
+}
+
+/// [`FrFcfs`](super::FrFcfs) in which a row that has served more than `columns` accesses yields to every
+/// other legal command. Source: FRFCFS_Cap of Ramulator 1, there 16.
+pub struct FrFcfsCap;
+
+impl PolicyKind for FrFcfsCap {
+    type Role = RequestOrder;
+    const NAME: &'static str = "FrFcfsCap";
+    const SUMMARY: &'static str =
+        "As FrFcfs, but a row that has served many accesses yields to every other legal command";
+    type Spec = FrFcfsCapSpec;
+
+    fn build(
+        spec: FrFcfsCapSpec,
+        _: &PolicyContext<'_, RequestOrder>,
+    ) -> Result<AnyRequestOrder, SpecError> {
+        Ok(AnyRequestOrder::BuiltIn(BuiltInOrder::FrFcfsCap {
+            columns: spec.columns,
+        }))
+    }
+}
 
 pub(super) fn next(view: &View<'_>, columns: u32) -> (Cycle, Choice) {
     let mut best = Best::new(view.clock);

@@ -1,8 +1,27 @@
 //! Row hits before everything else, and no precharge of a row that a waiting request needs.
 
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, NoFields, PolicyContext, PolicyKind, SpecError};
 
-use super::{BEHIND, Best, Choice, View};
+use super::{AnyRequestOrder, BEHIND, Best, BuiltInOrder, Choice, RequestOrder, View};
+
+/// [`FrFcfs`](super::FrFcfs) that prefers row hits and never precharges a row that a waiting request
+/// needs. Source: FRFCFS_PriorHit of Ramulator 1 and FRFCFS-RowHit of Ramulator 2.
+pub struct RowHitFirst;
+
+impl PolicyKind for RowHitFirst {
+    type Role = RequestOrder;
+    const NAME: &'static str = "RowHitFirst";
+    const SUMMARY: &'static str =
+        "As FrFcfs, but row hits go first, and no row is closed that a waiting request needs";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        _: &PolicyContext<'_, RequestOrder>,
+    ) -> Result<AnyRequestOrder, SpecError> {
+        Ok(AnyRequestOrder::BuiltIn(BuiltInOrder::RowHitFirst))
+    }
+}
 
 pub(super) fn next(view: &View<'_>) -> (Cycle, Choice) {
     let mut best = Best::new(view.clock);

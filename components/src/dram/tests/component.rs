@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use warpweave_framework::{
-    EngineOptions, InstanceStatistics, Order, Outcome, Sink, Source as Sender, TestBench, Value,
+    EngineOptions, InstanceStatistics, Order, Outcome, Policy, Sink, Source as Sender, TestBench,
+    Value,
 };
 
 use crate::dram::tests::cases;
@@ -14,7 +15,7 @@ use crate::memory::{MemResponse, Source, full_line};
 /// Bytes of a row of all 16 banks with one device.
 const ROW_BYTES: u64 = 16 * 64 * 32;
 
-fn spec(timing: Timing) -> GddrSpec {
+pub(super) fn spec(timing: Timing) -> GddrSpec {
     GddrSpec {
         ports: 1,
         devices: 1,
@@ -26,7 +27,7 @@ fn spec(timing: Timing) -> GddrSpec {
         read_queue: 32,
         write_queue: 32,
         bank_queue: None,
-        scheduler: Scheduler::FrFcfs,
+        scheduler: Policy::plain::<FrFcfs>(),
         page: Page::Open,
         drain: Drain::Watermarks { high: 25, low: 7 },
         merge_writes: true,
@@ -37,14 +38,14 @@ fn spec(timing: Timing) -> GddrSpec {
     }
 }
 
-struct Bench {
+pub(super) struct Bench {
     bench: TestBench,
     requests: Vec<Sender<MemRequest>>,
     responses: Vec<Sink<MemResponse>>,
 }
 
 impl Bench {
-    fn new(spec: &GddrSpec, options: EngineOptions) -> Self {
+    pub(super) fn new(spec: &GddrSpec, options: EngineOptions) -> Self {
         let mut bench = TestBench::new();
         bench.set_options(options);
         bench.add("dram", GddrController::new(spec).unwrap());
@@ -66,14 +67,14 @@ impl Bench {
     }
 
     /// Sends the request to port 0 and expects its answer so many cycles later.
-    fn expect(&mut self, cycle: Cycle, request: MemRequest, latency: Cycle) {
+    pub(super) fn expect(&mut self, cycle: Cycle, request: MemRequest, latency: Cycle) {
         self.requests[0].send_at(cycle, request);
         let answer = request.answer(Level::DRAM);
         self.bench
             .expect_at(&self.responses[0], cycle + latency, &answer);
     }
 
-    fn statistics(&mut self) -> InstanceStatistics {
+    pub(super) fn statistics(&mut self) -> InstanceStatistics {
         self.bench.statistics("dram")
     }
 
@@ -374,12 +375,12 @@ fn with_policies(number: usize) -> GddrSpec {
         0 => usual,
         1 => GddrSpec {
             bank_queue: Some(8),
-            scheduler: Scheduler::BankRoundRobin { hits: 4 },
+            scheduler: Policy::of::<BankRoundRobin>(&BankRoundRobinSpec { hits: 4 }),
             drain: Drain::Batches { idle_above: 8 },
             ..usual
         },
         2 => GddrSpec {
-            scheduler: Scheduler::FrFcfsCap { columns: 16 },
+            scheduler: Policy::of::<FrFcfsCap>(&FrFcfsCapSpec { columns: 16 }),
             page: Page::Closed,
             refresh: Refresh::PerBank { postponed_max: 0 },
             timing: Timing {
@@ -399,7 +400,7 @@ fn with_policies(number: usize) -> GddrSpec {
                 Field::Bank,
                 Field::Row,
             ]),
-            scheduler: Scheduler::RowHitFirst,
+            scheduler: Policy::plain::<RowHitFirst>(),
             page: Page::Timeout { cycles: 40 },
             refresh: Refresh::AllBank { postponed_max: 7 },
             merge_writes: false,

@@ -1,7 +1,8 @@
-//! Tests of the controller as a component (`component.rs`), and the devices that these and those of
+//! Tests of the controller as a component (`component.rs`, `open_orders.rs`), and the devices that these and those of
 //! the bare [controller](super::controller) use (`presets.rs`).
 
 mod component;
+mod open_orders;
 pub(in crate::dram) mod presets;
 
 use proptest::prelude::ProptestConfig;

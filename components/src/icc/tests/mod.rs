@@ -9,9 +9,10 @@ mod scripted;
 mod tagged_memory;
 mod traffic;
 
-use warpweave_framework::{Link, Sink, TestBench};
+use warpweave_framework::{Link, Policy, Sink, TestBench};
 
 use super::*;
+use crate::cache::replacement::Lru;
 use crate::memory::{Level, RequestKind, flags};
 
 const A: u64 = 0x1000;
@@ -22,7 +23,7 @@ fn cache() -> CoalescedCacheSpec {
     CoalescedCacheSpec {
         lines: 24,
         access_cycles: 1,
-        replacement: CoalescedReplacement::Lru,
+        replacement: Policy::plain::<Lru>(),
         fill: FillRule::Coalesced,
         hit_queue: 4,
         priority: BusPriority::Replies,

@@ -7,6 +7,7 @@ use warpweave_random::Dice;
 use super::reborn::Reborn;
 use super::tagged_memory::TaggedMemory;
 use super::*;
+use crate::cache::replacement::Fifo;
 use crate::icc::checker::{CoalescingChecker, CoalescingCheckerSpec};
 
 #[derive(Clone, Debug)]
@@ -102,7 +103,7 @@ fn specs() -> impl Strategy<Value = IccSpec> {
     let cache = (
         1u32..5,
         1u32..4,
-        prop::sample::select(vec![CoalescedReplacement::Lru, CoalescedReplacement::Fifo]),
+        prop::sample::select(vec![Policy::plain::<Lru>(), Policy::plain::<Fifo>()]),
         prop::sample::select(vec![FillRule::Coalesced, FillRule::All]),
         1u32..4,
         prop::sample::select(vec![BusPriority::Replies, BusPriority::Hits]),

@@ -6,25 +6,44 @@ use warpweave_framework::{InstanceStatistics, Outcome, Policy, Value};
 
 use super::fake_unit::{FakeUnit, Log};
 use super::*;
+use crate::building_blocks::{EchoMemory, EchoMemorySpec};
 use crate::gmu::{Fcfs, Gmu, GmuSpec};
 use crate::host_driver::{HostDriver, HostDriverSpec, KernelTime, KernelTimes};
 use crate::launch::DispatchSlave;
+use crate::occupancy::WorkGroupNeeds;
 
-struct Machinery {
-    kernels: Vec<KernelShape>,
-    commands: Vec<HostCommand>,
-    scheduler: WorkGroupSchedulerSpec,
-    gmu: GmuSpec,
-    seed: u64,
+pub(super) struct Machinery {
+    pub(super) kernels: Vec<KernelShape>,
+    pub(super) commands: Vec<HostCommand>,
+    pub(super) scheduler: WorkGroupSchedulerSpec,
+    pub(super) gmu: GmuSpec,
+    pub(super) seed: u64,
 }
 
-type Observed = (
+pub(super) type Observed = (
     Vec<(Cycle, u32, Dispatch)>,
     Vec<KernelTime>,
     Vec<InstanceStatistics>,
 );
 
-fn bench(machinery: &Machinery, times: &Arc<KernelTimes>, log: &Log) -> TestBench {
+pub(super) fn gmu(hardware_queues: u32) -> GmuSpec {
+    GmuSpec {
+        hardware_queues,
+        queue_depth: 2,
+        pending_kernels: 2,
+        dispatch_latency_cycles: 2,
+        order: Policy::plain::<Fcfs>(),
+    }
+}
+
+fn site(spec: &WorkGroupSchedulerSpec) -> PlacementSite {
+    PlacementSite {
+        clusters: spec.clusters,
+        units_per_cluster: spec.units_per_cluster,
+    }
+}
+
+pub(super) fn bench(machinery: &Machinery, times: &Arc<KernelTimes>, log: &Log) -> TestBench {
     let mut environment = Environment::new("gpu", 0);
     environment.provide(Arc::new(program(
         &machinery.kernels,
@@ -45,14 +64,15 @@ fn bench(machinery: &Machinery, times: &Arc<KernelTimes>, log: &Log) -> TestBenc
     let spec = &machinery.scheduler;
     let scheduler = WorkGroupScheduler::build(spec.clone(), &environment).unwrap();
     bench.add("scheduler", scheduler);
+    let limits = spec.unit.complete(None).expect("all is stated");
     for number in 0..spec.clusters * spec.units_per_cluster {
         let unit = FakeUnit {
             scheduler: DispatchSlave::default(),
             number,
             seed: machinery.seed,
             shapes: machinery.kernels.clone(),
-            limits: spec.unit,
-            slots: vec![None; spec.unit.work_group_slots as usize],
+            limits,
+            slots: vec![None; limits.work_group_slots as usize],
             due: BinaryHeap::new(),
             received: 0,
             log: log.clone(),
@@ -65,6 +85,19 @@ fn bench(machinery: &Machinery, times: &Arc<KernelTimes>, log: &Log) -> TestBenc
             .builder()
             .connect(&port, format!("unit{number}.scheduler"), link);
     }
+    if spec
+        .policy
+        .build("policy", &environment, &site(spec), 0)
+        .unwrap()
+        .needs_memory()
+    {
+        let memory = EchoMemory::new(&EchoMemorySpec::latency(9)).unwrap();
+        bench.add("memory", memory);
+        let link = Link::latency(2);
+        bench
+            .builder()
+            .connect("scheduler.memory", "memory.up", link);
+    }
     bench
         .builder()
         .connect("host.gmu", "gmu.host", Link::latency(1));
@@ -74,7 +107,7 @@ fn bench(machinery: &Machinery, times: &Arc<KernelTimes>, log: &Log) -> TestBenc
     bench
 }
 
-fn run(machinery: &Machinery, options: EngineOptions) -> Observed {
+pub(super) fn run(machinery: &Machinery, options: EngineOptions) -> Observed {
     let times = Arc::new(KernelTimes::default());
     let log = Log::default();
     let mut bench = bench(machinery, &times, &log);
@@ -94,7 +127,7 @@ fn stream_of(commands: &[HostCommand], number: u32) -> u32 {
     commands.iter().find_map(of).unwrap()
 }
 
-fn counter(statistics: &[InstanceStatistics], path: &str, name: &str) -> u64 {
+pub(super) fn counter(statistics: &[InstanceStatistics], path: &str, name: &str) -> u64 {
     let instance = statistics.iter().find(|s| s.path == path).unwrap();
     match instance.get(name) {
         Some(&Value::Counter(value)) => value,
@@ -114,7 +147,7 @@ proptest! {
         kernels in shapes(),
         streams in prop::collection::vec(0_u32..4, 8),
         waits in prop::collection::vec(0_u8..6, 8),
-        policy in 0_usize..6,
+        policy in prop::sample::select(every_policy()),
         (clusters, units_per_cluster) in (1_u32..4, 1_u32..4),
         (work_group_slots, register_partitions) in (2_u32..9, prop::sample::select(vec![1_u32, 4])),
         (dispatches_per_cycle, kernel_slots) in (1_u32..5, 1_u32..4),
@@ -132,9 +165,7 @@ proptest! {
             commands.push(HostCommand::Launch { kernel: kernel as u32, stream: streams[kernel] });
         }
         let unit = UnitLimits { work_group_slots, register_partitions, ..LIMITS };
-        let policy = POLICIES[policy];
-        // A pair needs room for two.
-        let pairs = policy == WorkGroupPolicy::DistributedBlock;
+        let pairs = places_pairs(&policy);
         let fits = |&(_, wavefronts, registers_per_thread, local): &KernelShape| {
             let needs = WorkGroupNeeds { wavefronts, registers_per_thread, local_bytes: u64::from(local) };
             unit.occupancy(&needs).work_groups > u32::from(pairs)
@@ -146,14 +177,14 @@ proptest! {
             scheduler: WorkGroupSchedulerSpec {
                 clusters,
                 units_per_cluster,
-                unit,
+                unit: unit.into(),
                 policy,
                 dispatches_per_cycle,
                 kernel_slots,
                 invalidate_at_kernel_end,
                 keep_lines_beside_others,
             },
-            gmu: GmuSpec { hardware_queues, queue_depth, pending_kernels, dispatch_latency_cycles: 2, order: Policy::plain::<Fcfs>() },
+            gmu: GmuSpec { queue_depth, pending_kernels, ..gmu(hardware_queues) },
             seed,
         };
         let [sleepy, awake, shuffled] = engines().map(|options| run(&machinery, options));
@@ -167,7 +198,7 @@ proptest! {
     }
 }
 
-fn check_run(
+pub(super) fn check_run(
     machinery: &Machinery,
     (log, times, statistics): &Observed,
 ) -> Result<(), TestCaseError> {
@@ -209,7 +240,7 @@ fn check_run(
     prop_assert_eq!(count("scheduler", "work_groups_completed"), u64::from(all));
     prop_assert_eq!(count("gmu", "kernels_completed"), times.len() as u64);
     prop_assert_eq!(count("host", "kernels_completed"), times.len() as u64);
-    let activities = ACTIVITIES
+    let activities = activity::ACTIVITIES
         .iter()
         .map(|(name, _)| count("scheduler", name))
         .sum::<u64>();

@@ -1,21 +1,25 @@
-//! Promises of the scheduler: its [`policies`] alone, the scheduler between [`scripted`] neighbours,
-//! and the whole [`launch_path`] with host driver and GMU in front and a [`fake_unit`] in place of
+//! Promises of the scheduler: its [`policies`] alone, the scheduler between [`scripted`] neighbours, what
+//! it learns as [`facts`], [`several_kernels`] at once, queues in memory ([`queue_memory`]), and the whole [`launch_path`] with host driver and GMU in front and a [`fake_unit`] in place of
 //! each compute unit.
 
+mod facts;
 mod fake_unit;
 mod launch_path;
 mod policies;
+mod queue_memory;
 mod scripted;
+mod several_kernels;
 
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use warpweave_framework::{Cycle, EngineOptions, Link, Order, Sink, TestBench};
+use warpweave_framework::{Cycle, EngineOptions, Link, Order, Policy, PolicyKind, Sink, TestBench};
 use warpweave_trace::{
     Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter, StreamWriter,
 };
 
 use super::*;
+use crate::launch::Dispatch;
 use crate::occupancy::UnitLimits;
 
 /// Work-groups, wavefronts, registers per thread, local bytes.
@@ -81,14 +85,27 @@ pub(crate) fn engines() -> [EngineOptions; 3] {
     ]
 }
 
-const POLICIES: [WorkGroupPolicy; 6] = [
-    WorkGroupPolicy::TwoLevelRoundRobin,
-    WorkGroupPolicy::GlobalRoundRobin,
-    WorkGroupPolicy::GreedyClustering,
-    WorkGroupPolicy::Distributed,
-    WorkGroupPolicy::DistributedBlock,
-    WorkGroupPolicy::DemandRoundRobin,
-];
+/// Every policy that comes with the scheduler, those of one order over all contexts first.
+fn every_policy() -> Vec<Policy<WorkGroupPlacement>> {
+    vec![
+        Policy::plain::<TwoLevelRoundRobin>(),
+        Policy::plain::<GlobalRoundRobin>(),
+        Policy::plain::<GreedyClustering>(),
+        Policy::plain::<Distributed>(),
+        Policy::plain::<DistributedBlock>(),
+        Policy::of::<DistributedBlock>(&DistributedBlockSpec { relax_last: true }),
+        Policy::plain::<DemandRoundRobin>(),
+        Policy::plain::<BlockRoundRobin>(),
+        Policy::plain::<StrictRoundRobin>(),
+        Policy::plain::<RandomRoundRobin>(),
+        Policy::plain::<ShortestQueue>(),
+    ]
+}
+
+/// Whether a policy needs room for two work-groups.
+fn places_pairs(policy: &Policy<WorkGroupPlacement>) -> bool {
+    ["DistributedBlock", "BlockRoundRobin"].contains(&policy.name())
+}
 
 const LIMITS: UnitLimits = UnitLimits {
     wavefront_slots: 48,
@@ -99,11 +116,15 @@ const LIMITS: UnitLimits = UnitLimits {
     local_memory_bytes: 16384,
 };
 
-fn spec(policy: WorkGroupPolicy) -> WorkGroupSchedulerSpec {
+fn spec<P: PolicyKind<Role = WorkGroupPlacement, Spec: Default>>() -> WorkGroupSchedulerSpec {
+    spec_of(Policy::plain::<P>())
+}
+
+fn spec_of(policy: Policy<WorkGroupPlacement>) -> WorkGroupSchedulerSpec {
     WorkGroupSchedulerSpec {
         clusters: 2,
         units_per_cluster: 2,
-        unit: LIMITS,
+        unit: LIMITS.into(),
         policy,
         dispatches_per_cycle: 4,
         kernel_slots: 4,

@@ -1,19 +1,19 @@
 //! The scheduler between scripted neighbours.
 
-use warpweave_framework::Source;
+use warpweave_framework::{NoFields, Outcome, PolicyContext, Source};
 
 use super::*;
 use crate::launch::{KernelLaunch, KernelReady};
 
-struct Scripted {
-    bench: TestBench,
-    ready: Source<KernelReady>,
-    done: Sink<KernelDone>,
-    completions: Vec<Source<Completion>>,
-    dispatches: Vec<Sink<Dispatch>>,
+pub(super) struct Scripted {
+    pub(super) bench: TestBench,
+    pub(super) ready: Source<KernelReady>,
+    pub(super) done: Sink<KernelDone>,
+    pub(super) completions: Vec<Source<Completion>>,
+    pub(super) dispatches: Vec<Sink<Dispatch>>,
 }
 
-fn scripted(spec: WorkGroupSchedulerSpec, kernels: &[KernelShape]) -> Scripted {
+pub(super) fn scripted(spec: WorkGroupSchedulerSpec, kernels: &[KernelShape]) -> Scripted {
     let mut environment = Environment::new("dut", 0);
     environment.provide(Arc::new(program(kernels, Vec::new())));
     let units = spec.clusters * spec.units_per_cluster;
@@ -35,11 +35,11 @@ fn scripted(spec: WorkGroupSchedulerSpec, kernels: &[KernelShape]) -> Scripted {
     }
 }
 
-fn ready(kernel: u32) -> KernelReady {
+pub(super) fn ready(kernel: u32) -> KernelReady {
     KernelLaunch::plain(kernel, 0).into()
 }
 
-fn start(work_group: u32, slot: u16) -> Dispatch {
+pub(super) fn start(work_group: u32, slot: u16) -> Dispatch {
     Dispatch::Start {
         kernel: 0,
         work_group,
@@ -47,7 +47,7 @@ fn start(work_group: u32, slot: u16) -> Dispatch {
     }
 }
 
-fn ended(work_group: u32, slot: u16) -> Completion {
+pub(super) fn ended(work_group: u32, slot: u16) -> Completion {
     Completion::WorkGroup {
         kernel: 0,
         work_group,
@@ -59,7 +59,7 @@ fn ended(work_group: u32, slot: u16) -> Completion {
 fn dispatch_refill_invalidation_and_done_take_the_stated_cycles() {
     let spec = WorkGroupSchedulerSpec {
         clusters: 1,
-        ..spec(WorkGroupPolicy::GlobalRoundRobin)
+        ..spec::<GlobalRoundRobin>()
     };
     let mut s = scripted(spec, &[(5, 1, 0, 0)]);
     s.ready.send_at(5, ready(0));
@@ -91,7 +91,7 @@ fn dispatch_refill_invalidation_and_done_take_the_stated_cycles() {
 fn without_invalidation_the_kernel_is_done_with_its_last_work_group() {
     let spec = WorkGroupSchedulerSpec {
         invalidate_at_kernel_end: false,
-        ..spec(WorkGroupPolicy::TwoLevelRoundRobin)
+        ..spec::<TwoLevelRoundRobin>()
     };
     let mut s = scripted(spec, &[(1, 1, 0, 0)]);
     s.ready.send_at(3, ready(0));
@@ -107,7 +107,7 @@ fn lines_stay_while_another_kernel_runs_if_so_described() {
         clusters: 1,
         units_per_cluster: 1,
         keep_lines_beside_others: true,
-        ..spec(WorkGroupPolicy::GlobalRoundRobin)
+        ..spec::<GlobalRoundRobin>()
     };
     let mut s = scripted(spec, &[(1, 1, 0, 0), (1, 1, 0, 0)]);
     s.ready.send_at(3, ready(0));
@@ -135,7 +135,7 @@ fn lines_stay_while_another_kernel_runs_if_so_described() {
 fn no_more_work_groups_than_stated_are_dispatched_per_cycle() {
     let spec = WorkGroupSchedulerSpec {
         dispatches_per_cycle: 1,
-        ..spec(WorkGroupPolicy::GlobalRoundRobin)
+        ..spec::<GlobalRoundRobin>()
     };
     let mut s = scripted(spec, &[(4, 1, 0, 0)]);
     s.ready.send_at(5, ready(0));
@@ -148,10 +148,7 @@ fn no_more_work_groups_than_stated_are_dispatched_per_cycle() {
 
 #[test]
 fn the_next_kernel_starts_when_the_oldest_has_nothing_left_to_dispatch() {
-    let mut s = scripted(
-        spec(WorkGroupPolicy::GlobalRoundRobin),
-        &[(6, 1, 0, 0), (2, 1, 0, 0)],
-    );
+    let mut s = scripted(spec::<GlobalRoundRobin>(), &[(6, 1, 0, 0), (2, 1, 0, 0)]);
     s.ready.send_at(5, ready(0));
     s.ready.send_at(6, ready(1));
     s.bench.step(10);
@@ -183,7 +180,7 @@ fn the_next_kernel_starts_when_the_oldest_has_nothing_left_to_dispatch() {
     expected = "work-group of kernel 0 never fits a compute unit: it needs 49 wavefronts"
 )]
 fn a_work_group_that_never_fits_ends_the_run_with_the_numbers() {
-    let mut s = scripted(spec(WorkGroupPolicy::GlobalRoundRobin), &[(1, 49, 0, 0)]);
+    let mut s = scripted(spec::<GlobalRoundRobin>(), &[(1, 49, 0, 0)]);
     s.ready.send_at(5, ready(0));
     s.bench.step(10);
 }
@@ -191,7 +188,7 @@ fn a_work_group_that_never_fits_ends_the_run_with_the_numbers() {
 #[test]
 #[should_panic(expected = "holds only one of kernel 0, bounded by WavefrontSlots")]
 fn a_pair_that_never_fits_ends_the_run() {
-    let mut s = scripted(spec(WorkGroupPolicy::DistributedBlock), &[(2, 30, 0, 0)]);
+    let mut s = scripted(spec::<DistributedBlock>(), &[(2, 30, 0, 0)]);
     s.ready.send_at(5, ready(0));
     s.bench.step(10);
 }
@@ -199,7 +196,7 @@ fn a_pair_that_never_fits_ends_the_run() {
 #[test]
 #[should_panic(expected = "which it was not asked for")]
 fn a_completion_nobody_asked_for_ends_the_run() {
-    let mut s = scripted(spec(WorkGroupPolicy::GlobalRoundRobin), &[(1, 1, 0, 0)]);
+    let mut s = scripted(spec::<GlobalRoundRobin>(), &[(1, 1, 0, 0)]);
     s.completions[2].send_at(5, ended(0, 0));
     s.bench.step(10);
 }
@@ -210,8 +207,122 @@ fn a_machine_without_units_is_refused() {
     environment.provide(Arc::new(program(&[], Vec::new())));
     let none = WorkGroupSchedulerSpec {
         clusters: 0,
-        ..spec(WorkGroupPolicy::GlobalRoundRobin)
+        ..spec::<GlobalRoundRobin>()
     };
     let error = WorkGroupScheduler::build(none, &environment).err().unwrap();
     assert_eq!(error.field, "clusters");
+}
+
+/// Makes the same placement again and again.
+struct Always(Placement);
+
+/// What it places: see `PLACEMENTS`.
+#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct AlwaysSpec {
+    kernel: u32,
+    work_group: u32,
+    unit: u32,
+}
+
+impl PolicyKind for Always {
+    type Role = WorkGroupPlacement;
+    const NAME: &'static str = "Always";
+    const SUMMARY: &'static str = "For tests";
+    type Spec = AlwaysSpec;
+
+    fn build(
+        spec: AlwaysSpec,
+        _: &PolicyContext<'_, WorkGroupPlacement>,
+    ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
+        Ok(Box::new(Self(Placement {
+            kernel: spec.kernel,
+            work_group: spec.work_group,
+            unit: spec.unit,
+        })))
+    }
+}
+
+impl PlacementPolicy for Always {
+    fn arrived(&mut self, _: Kernel<'_>, _: &Machine) {}
+
+    fn choose(&mut self, _: &Machine, _: &mut dyn FnMut(u32) -> bool) -> Choice<Placement> {
+        Choice::Place(self.0)
+    }
+
+    fn placed(&mut self, _: Placement, _: &Machine) {}
+}
+
+#[test]
+fn a_placement_that_cannot_be_made_ends_the_run_with_the_name_of_the_policy() {
+    let shapes = [(2, 1, 0, 0), (1, 30, 0, 0)];
+    for ((kernel, work_group, unit), problem) in [
+        ((0, 0, 0), "it was placed before"),
+        ((0, 2, 0), "it has 2 work-groups"),
+        ((0, 0, 4), "there are 4 units"),
+        ((2, 0, 0), "kernel 2 is not ready"),
+        ((7, 0, 0), "kernel 7 is not ready"),
+    ] {
+        let policy = Policy::of::<Always>(&AlwaysSpec {
+            kernel,
+            work_group,
+            unit,
+        });
+        let mut s = scripted(spec_of(policy), &shapes);
+        s.ready.send_at(5, ready(0));
+        let Outcome::Failed(message) = s.bench.run_for(20) else {
+            panic!("{problem}");
+        };
+        let expected = format!(
+            "the placement Always puts work-group {work_group} of kernel {kernel} on unit {unit}: \
+             {problem}"
+        );
+        assert!(message.contains(&expected), "{message}");
+    }
+}
+
+/// Puts everything on unit 0.
+struct Everything(u32);
+
+impl PolicyKind for Everything {
+    type Role = WorkGroupPlacement;
+    const NAME: &'static str = "Everything";
+    const SUMMARY: &'static str = "For tests";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        _: &PolicyContext<'_, WorkGroupPlacement>,
+    ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
+        Ok(OldestFirst::boxed(Self(0)))
+    }
+}
+
+impl OneKernelPolicy for Everything {
+    fn begin(&mut self, _: Kernel<'_>) {}
+
+    fn update(&mut self, _: u32, _: u32, _: u32) {}
+
+    fn choose(&mut self, _: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+        Choice::Place(Assignment {
+            work_group: self.0,
+            unit: 0,
+        })
+    }
+
+    fn placed(&mut self, _: Assignment) {
+        self.0 += 1;
+    }
+}
+
+/// A unit that was sent something in this cycle is not sent more, whatever the policy says.
+#[test]
+#[should_panic(
+    expected = "the placement Everything puts work-group 2 of kernel 0 on unit 0: the unit has no room"
+)]
+fn a_unit_is_given_no_more_than_it_holds() {
+    let mut s = scripted(spec::<Everything>(), &[(5, 1, 0, 0)]);
+    s.ready.send_at(5, ready(0));
+    s.bench.expect_at(&s.dispatches[0], 5, &start(0, 0));
+    s.bench.expect_at(&s.dispatches[0], 6, &start(1, 1));
+    s.bench.step(5);
 }

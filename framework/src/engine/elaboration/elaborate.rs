@@ -10,6 +10,7 @@ use crate::channel::{ChannelTerms, Direction, End, Link, Ports, Width};
 use crate::component::{Component, Facts, Unfit};
 use crate::engine::elaboration::builder::{NewInstance, NewWire, SystemBuilder};
 use crate::engine::elaboration::error::{ElaborationError, ElaborationErrors, Origin};
+use crate::engine::elaboration::listing::bundle_names;
 use crate::engine::partition::Place;
 use crate::engine::simulation::{ChannelInfo, Instance, Simulation};
 use crate::evaluation::Target;
@@ -492,24 +493,4 @@ impl Elaboration {
             time, names, components, instances, infos, self.world,
         ))
     }
-}
-
-/// The ports of a component as a person would wire them: bundles by their first name, each once.
-pub fn connectable_names(component: &mut dyn Component) -> Vec<String> {
-    let mut names = Vec::new();
-    component.ports(&mut Ports::new(&mut |port| {
-        names.push(port.name.to_owned());
-    }));
-    bundle_names(names.iter().map(String::as_str))
-}
-
-fn bundle_names<'a>(ports: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for port in ports {
-        let name = port.split('.').next().unwrap_or(port);
-        if names.last().is_none_or(|last| last != name) && !names.iter().any(|n| n == name) {
-            names.push(name.to_owned());
-        }
-    }
-    names
 }

@@ -5,13 +5,15 @@
 //! | `builder` | what is collected, in any order |
 //! | `elaborate` | every check of the system as a whole, and joining the ports of one that passes |
 //! | `error` | what is wrong with a system, all of it at once |
+//! | `listing` | the ports of a component by their names |
 //! | `process_ports` | ports of processes as parts of a system |
 
 mod builder;
 mod elaborate;
 mod error;
+mod listing;
 mod process_ports;
 
 pub use builder::SystemBuilder;
-pub use elaborate::connectable_names;
 pub use error::{ElaborationError, ElaborationErrors, Origin};
+pub use listing::{PortDoc, connectable_names, described_ports};

@@ -244,7 +244,7 @@ fn add_unique(all: &mut Vec<Field>, definitions: Field, problems: &mut Diagnosti
             // The same library, included by two others.
             Some((known, _)) if known.span == key.span => {}
             Some((known, _)) => problems.push(
-                Diagnostic::error(format!("{} is defined by two libraries", key.describe()))
+                Diagnostic::error(format!("{} is defined by two libraries", key.span.text()))
                     .at(&key.span)
                     .related("it is defined here too", &known.span)
                     .hint("the file that includes both may define it itself"),

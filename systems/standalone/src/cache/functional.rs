@@ -1,7 +1,9 @@
 //! One or two levels of tags, without time: which accesses hit.
 
 use serde::Serialize;
-use warpweave_components::cache::{Geometry, Replacement, SetHash, TagArray};
+use warpweave_components::cache::replacement::{Lru, Replacement};
+use warpweave_components::cache::{Geometry, SetHash, TagArray};
+use warpweave_framework::{Environment, Policy, SpecError};
 
 use super::Access;
 
@@ -87,7 +89,7 @@ struct Level {
 }
 
 impl Level {
-    fn new(shape: Shape, replacement: Replacement) -> Self {
+    fn new(shape: Shape, replacement: &Policy<Replacement>) -> Result<Self, SpecError> {
         let geometry = Geometry {
             sets: shape.size_bytes / shape.line_bytes / shape.ways,
             ways: shape.ways,
@@ -96,10 +98,12 @@ impl Level {
             hash: SetHash::Modulo,
             parts: 1,
         };
-        Self {
+        let (environment, site) = (Environment::default(), geometry.site());
+        let replacement = replacement.build("replacement", &environment, &site, 0)?;
+        Ok(Self {
             tags: TagArray::new(geometry, replacement),
             line_mask: !u64::from(shape.line_bytes - 1),
-        }
+        })
     }
 
     #[inline]
@@ -109,20 +113,18 @@ impl Level {
 }
 
 impl Functional {
-    /// An empty cache of this geometry, or why the policy cannot order its ways.
+    /// An empty cache of this geometry, with a policy that was made in Rust.
     ///
     /// # Errors
     /// When the policy cannot order so many ways.
-    pub fn new(preset: &Preset, replacement: Replacement) -> Result<Self, String> {
-        if let Some(why) = replacement.refuses(preset.first.ways) {
-            return Err(why);
-        }
+    pub fn new(preset: &Preset, replacement: &Policy<Replacement>) -> Result<Self, SpecError> {
         let second = preset
             .second
-            .map(|shape| Level::new(shape, Replacement::Lru));
+            .map(|shape| Level::new(shape, &Policy::plain::<Lru>()))
+            .transpose()?;
         let zero = second.is_some().then_some(0);
         Ok(Self {
-            first: Level::new(preset.first, replacement),
+            first: Level::new(preset.first, replacement)?,
             second,
             counts: Counts {
                 l2_hits: zero,
@@ -170,7 +172,7 @@ mod tests {
             first: shape(1, 8, 128),
             second: Some(shape(2, 16, 128)),
         };
-        let mut cache = Functional::new(&preset, Replacement::Lru).expect("LRU orders any ways");
+        let mut cache = Functional::new(&preset, &Policy::plain::<Lru>()).expect("any ways");
         for round in 0..3 {
             for line in 0..9u64 {
                 let hit = cache.access(Access {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use warpweave_components::cache::Replacement;
+use warpweave_components::cache::replacement::{BitPlru, Fifo, Lfu, Lru, Replacement};
+use warpweave_framework::Policy;
 
 use super::functional::{Functional, GEOMETRIES, Preset};
 use super::trace::{Access, read_trace};
@@ -40,13 +41,13 @@ struct HitBits {
 const HIT_BITS: (&str, &str) = ("hitbits_L1_16k_4w.csv.gz", "L1_16k_4w");
 
 /// The policy under the reference's name, and why it is not judged, if it is not.
-fn policy(name: &str) -> Option<(Replacement, Option<&'static str>)> {
+fn policy(name: &str) -> Option<(Policy<Replacement>, Option<&'static str>)> {
     Some(match name {
-        "LRU" => (Replacement::Lru, None),
-        "FIFO" => (Replacement::Fifo, None),
-        "LFU" => (Replacement::Lfu, Some("ties are broken differently")),
+        "LRU" => (Policy::plain::<Lru>(), None),
+        "FIFO" => (Policy::plain::<Fifo>(), None),
+        "LFU" => (Policy::plain::<Lfu>(), Some("ties are broken differently")),
         "BIT_PLRU" => (
-            Replacement::BitPlru,
+            Policy::plain::<BitPlru>(),
             Some("the reference draws among unmarked ways"),
         ),
         _ => return None,
@@ -125,7 +126,7 @@ fn compare_counts(
 ) -> Result<(), StandaloneError> {
     let (replacement, why_not) = policy(&row.policy).ok_or_else(|| unknown(&row.policy))?;
     let mut cache =
-        Functional::new(preset_of(row)?, replacement).map_err(StandaloneError::Request)?;
+        Functional::new(preset_of(row)?, &replacement).map_err(|e| StandaloneError::refused(&e))?;
     for access in trace {
         cache.access(*access);
     }
@@ -164,7 +165,8 @@ fn compare_hit_bits(
         .iter()
         .find(|p| p.name == HIT_BITS.1)
         .expect("the geometry is in the list");
-    let mut cache = Functional::new(preset, replacement).map_err(StandaloneError::Request)?;
+    let mut cache =
+        Functional::new(preset, &replacement).map_err(|e| StandaloneError::refused(&e))?;
     let theirs = row.hit_bits.as_bytes();
     let equal = trace
         .iter()

@@ -16,8 +16,8 @@ use warpweave_components::memory::{
     Level, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, word_mask,
 };
 use warpweave_framework::{
-    Component, Context, Cycle, Frequency, Link, Next, Outcome, Ports, RunLimits, SystemBuilder,
-    Value, Width,
+    Component, Context, Cycle, Environment, Frequency, Kind, Link, Next, Outcome, Ports, RunLimits,
+    SystemBuilder, Value, Width,
 };
 use warpweave_params::{Source, from_node, parse};
 
@@ -66,13 +66,17 @@ impl Bench {
         from_node(&node).map_err(|e| StandaloneError::Request(e.to_string()))
     }
 
-    /// Runs a trace.
+    /// Runs a trace; names of policies are looked up in the environment.
     ///
     /// # Errors
     /// When the cache cannot be built or its protocol is violated.
-    pub fn run(&self, trace: &[Access]) -> Result<Timed, StandaloneError> {
+    pub fn run(
+        &self,
+        trace: &[Access],
+        environment: &Environment,
+    ) -> Result<Timed, StandaloneError> {
         let failed = StandaloneError::Request;
-        let cache = Cache::new(self.cache.clone())
+        let cache = Cache::build(self.cache.clone(), environment)
             .map_err(|e| failed(format!("cache.{}: {}", e.field, e.message)))?;
         let result = Arc::new(OnceLock::new());
         let requester = Requester {
@@ -279,7 +283,9 @@ mod tests {
     #[test]
     fn latencies_are_sums_of_the_description() {
         let bench = bench(BENCH).expect("well formed");
-        let timed = bench.run(&reads(&[0x80])).expect("runs");
+        let timed = bench
+            .run(&reads(&[0x80]), &crate::environment())
+            .expect("runs");
         // Wires of one cycle: to the cache and back, to the memory and back.
         let miss = 1 + 10 + 1 + 100 + 1 + 5 + 1;
         let latency = timed.latency.expect("one access");
@@ -294,7 +300,9 @@ mod tests {
     fn what_was_fetched_once_is_served_at_one_per_cycle() {
         let bench = bench(BENCH).expect("well formed");
         let lines: Vec<u64> = (0..5000).map(|n| n % 50 * 128).collect();
-        let timed = bench.run(&reads(&lines)).expect("runs");
+        let timed = bench
+            .run(&reads(&lines), &crate::environment())
+            .expect("runs");
         let count = |name: &str| {
             let found = timed.counters.iter().find(|(other, _)| other == name);
             found.expect("a counter of the cache").1
@@ -316,10 +324,13 @@ mod tests {
     fn problems_of_a_description_are_named() {
         let error = bench(&BENCH.replace("ways: 4", "ways: 0"))
             .expect("is read")
-            .run(&[]);
+            .run(&[], &crate::environment());
         let error = error.expect_err("no ways").to_string();
         assert!(error.starts_with("cache.ways: 0"), "{error}");
-        let error = bench(&BENCH.replace("Lru", "Lruu")).expect_err("no such policy");
-        assert!(error.contains("Lru"), "{error}");
+        let error = bench(&BENCH.replace("Lru", "Lruu"))
+            .expect("is read")
+            .run(&[], &crate::environment());
+        let error = error.expect_err("no such policy").to_string();
+        assert!(error.contains("there is no replacement `Lruu`"), "{error}");
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use warpweave_components::dram::{ChannelStats, Controller, Issued, Offer};
+use warpweave_framework::{Environment, SpecError};
 
 use super::presets::Setup;
 use super::traces::{Arrival, RequestRow, ServedRow, arrivals};
@@ -50,20 +51,31 @@ pub struct Summary {
 }
 
 /// Offers each request from its arrival on, one per cycle and in order, and runs until all are
-/// served. Cycles in which nothing can happen are not visited.
+/// served. Cycles in which nothing can happen are not visited. Names of policies are looked up in the
+/// environment.
 ///
 /// # Errors
-/// The line of a request that has no place.
-pub fn drive(setup: &Setup, rows: &[RequestRow], record: bool) -> Result<Outcome, String> {
+/// The line of a request that has no place; an order of requests that there is not.
+pub fn drive(
+    setup: &Setup,
+    rows: &[RequestRow],
+    record: bool,
+    environment: &Environment,
+) -> Result<Outcome, String> {
     let trace = arrivals(rows, setup)?;
-    let mut channel = Controller::new(&setup.spec.config());
-    if record {
-        channel.record_commands();
-    }
-    if setup.spec.check {
-        channel.judge_commands();
-    }
-    let mut channels = vec![channel; setup.spec.channels as usize];
+    let channel = |number| {
+        let order = setup.spec.order(number, environment)?;
+        let mut channel = Controller::new(&setup.spec.config(), order);
+        if record {
+            channel.record_commands();
+        }
+        if setup.spec.check {
+            channel.judge_commands();
+        }
+        Ok(channel)
+    };
+    let channels: Result<Vec<_>, SpecError> = (0..setup.spec.channels).map(channel).collect();
+    let mut channels = channels.map_err(|e| format!("{}: {}", e.field, e.message))?;
     let mut served: Vec<_> = (0..trace.len() as u64)
         .map(|idx| ServedRow {
             idx,
@@ -73,6 +85,9 @@ pub fn drive(setup: &Setup, rows: &[RequestRow], record: bool) -> Result<Outcome
         .collect();
     let (last, evaluations) = run(&mut channels, &trace, &mut served);
     for channel in &channels {
+        if let Some(broken) = channel.order().broken() {
+            return Err(format!("the request order {broken}"));
+        }
         if let Some(broken) = channel.judge().and_then(|j| j.violations().first()) {
             return Err(broken.to_string());
         }

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use warpweave_components::dram::{
-    Checker, Command, GddrSpec, Issued, Page, Refresh, Report, Scheduler, Timing,
+    BankRoundRobin, BankRoundRobinSpec, Checker, Command, Fcfs, GddrSpec, Issued, Page, Refresh,
+    Report, RowHitFirst, Timing,
 };
+use warpweave_framework::Policy;
 
 use super::validate::as_tool;
 use super::*;
-use crate::read_rows;
+use crate::{environment, read_rows};
 
 const ALL_BANK: Refresh = Refresh::AllBank { postponed_max: 0 };
 
@@ -37,7 +39,7 @@ fn served(
     let mut setup = as_tool(preset, tool).expect("a tool");
     setup.spec.check = true;
     change(&mut setup.spec);
-    let mut ours = drive(&setup, &rows, false)
+    let mut ours = drive(&setup, &rows, false, &environment())
         .expect("no rule is broken")
         .served;
     ours.truncate(expected.len());
@@ -82,10 +84,12 @@ fn controllers_that_are_not_the_reference_differ_from_it() {
         ("tREFI", |s| s.timing.t_refi += 1),
         ("read queue", |s| s.read_queue -= 1),
         ("page", |s| s.page = Page::Closed),
-        ("in order", |s| s.scheduler = Scheduler::Fcfs),
-        ("hits first", |s| s.scheduler = Scheduler::RowHitFirst),
+        ("in order", |s| s.scheduler = Policy::plain::<Fcfs>()),
+        ("hits first", |s| {
+            s.scheduler = Policy::plain::<RowHitFirst>()
+        }),
         ("bank by bank", |s| {
-            s.scheduler = Scheduler::BankRoundRobin { hits: 4 };
+            s.scheduler = Policy::of::<BankRoundRobin>(&BankRoundRobinSpec { hits: 4 });
         }),
     ];
     for (name, change) in changes {
@@ -214,7 +218,7 @@ fn command_traces_with_a_command_lost_moved_or_altered_are_rejected() {
 fn commands_written_are_read_back() {
     let rows = read_requests(&testdata("traces", "rand_r_lo")).expect("committed");
     let setup = load("A").expect("a preset");
-    let outcome = drive(&setup, &rows, true).expect("fits");
+    let outcome = drive(&setup, &rows, true, &environment()).expect("fits");
     for issued in &outcome.commands[0] {
         let row = CommandRow::of(issued, 4);
         let back = row.issued(4, 4).expect("one of this geometry");
@@ -296,7 +300,7 @@ fn every_preset_serves_a_trace_without_breaking_a_rule() {
     for name in NAMES {
         let mut setup = load(name).expect("a preset");
         setup.spec.check = true;
-        let summary = drive(&setup, &rows, false)
+        let summary = drive(&setup, &rows, false, &environment())
             .expect("no rule is broken")
             .summary;
         assert_eq!(summary.reads + summary.writes, rows.len() as u64);
@@ -308,11 +312,15 @@ fn every_preset_serves_a_trace_without_breaking_a_rule() {
 fn stretching_idle_gaps_a_hundredfold_hardly_adds_evaluations() {
     let mut rows = read_requests(&testdata("traces", "idle")).expect("committed");
     let setup = load("A").expect("a preset");
-    let short = drive(&setup, &rows, false).expect("fits").summary;
+    let short = drive(&setup, &rows, false, &environment())
+        .expect("fits")
+        .summary;
     for row in &mut rows {
         row.arrival *= 100;
     }
-    let long = drive(&setup, &rows, false).expect("fits").summary;
+    let long = drive(&setup, &rows, false, &environment())
+        .expect("fits")
+        .summary;
     assert!(long.end_cycle > 90 * short.end_cycle);
     assert!(
         long.evaluations < 2 * short.evaluations,
@@ -329,7 +337,9 @@ fn an_address_goes_where_the_mapping_says() {
     std::fs::write(&path, "arrival,rw,address\n0,R,0\n0,R,32\n9,W,131072\n").expect("written");
     let rows = read_requests(&path).expect("well formed");
     let setup = load("A").expect("a preset");
-    let commands = drive(&setup, &rows, true).expect("fits").commands;
+    let commands = drive(&setup, &rows, true, &environment())
+        .expect("fits")
+        .commands;
     let opened: Vec<_> = commands[0]
         .iter()
         .filter_map(|i| match i.command {
@@ -352,7 +362,7 @@ fn mistakes_are_named() {
     let run = |text: &str| {
         std::fs::write(&path, text).expect("written");
         let rows = read_requests(&path).expect("well formed");
-        drive(&load("A").expect("a preset"), &rows, false).expect_err("refused")
+        drive(&load("A").expect("a preset"), &rows, false, &environment()).expect_err("refused")
     };
     assert_eq!(
         run("arrival,rw,bg,ba,row,col\n0,R,0,0,1,2\n0,X,0,0,1,2\n"),

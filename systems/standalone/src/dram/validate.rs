@@ -10,12 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
-use warpweave_components::dram::{Checker, Drain, Page, Refresh, Report, Scheduler};
+use warpweave_components::dram::{
+    BankRoundRobin, BankRoundRobinSpec, Checker, Drain, FrFcfs, FrFcfsCap, FrFcfsCapSpec, Page,
+    Refresh, Report, RowHitFirst,
+};
+use warpweave_framework::Policy;
 
 use super::drive::{Outcome, drive};
 use super::presets::{Setup, load, setup};
 use super::traces::{RequestRow, ServedRow, read_commands, read_requests};
-use crate::{Comparison, StandaloneError, Tolerance, read_rows};
+use crate::{Comparison, StandaloneError, Tolerance, environment, read_rows};
 
 /// The columns of the summary that are compared.
 #[derive(Clone, Debug, Deserialize)]
@@ -37,7 +41,7 @@ pub(super) fn as_tool(preset: &str, tool: &str) -> Result<Setup, StandaloneError
     } = load(preset)?;
     let ramulator_1 = Drain::Watermarks { high: 25, low: 6 };
     let mut dramsim = |page| {
-        spec.scheduler = Scheduler::BankRoundRobin { hits: 4 };
+        spec.scheduler = Policy::of::<BankRoundRobin>(&BankRoundRobinSpec { hits: 4 });
         spec.page = page;
         spec.drain = Drain::Batches { idle_above: 8 };
         spec.bank_queue = Some(8);
@@ -54,15 +58,15 @@ pub(super) fn as_tool(preset: &str, tool: &str) -> Result<Setup, StandaloneError
             spec.drain = ramulator_1;
             spec.merge_writes = false;
             spec.scheduler = match tool {
-                "ram1_cap16" => Scheduler::FrFcfsCap { columns: 16 },
-                "ram1_priorhit" => Scheduler::RowHitFirst,
-                _ => Scheduler::FrFcfs,
+                "ram1_cap16" => Policy::of::<FrFcfsCap>(&FrFcfsCapSpec { columns: 16 }),
+                "ram1_priorhit" => Policy::plain::<RowHitFirst>(),
+                _ => Policy::plain::<FrFcfs>(),
             };
         }
         "ram2_frfcfs" => spec.timing.t_32aw = 0,
         "ram2_rowhit" => {
             spec.timing.t_32aw = 0;
-            spec.scheduler = Scheduler::RowHitFirst;
+            spec.scheduler = Policy::plain::<RowHitFirst>();
         }
         other => {
             return Err(StandaloneError::Request(format!(
@@ -201,7 +205,8 @@ fn require(
 fn run(setup: &Setup, rows: &[RequestRow], name: &str) -> Result<Outcome, StandaloneError> {
     let mut setup = setup.clone();
     setup.spec.check = true;
-    drive(&setup, rows, false).map_err(|e| StandaloneError::Request(format!("{name}: {e}")))
+    drive(&setup, rows, false, &environment())
+        .map_err(|e| StandaloneError::Request(format!("{name}: {e}")))
 }
 
 /// `PRESET_TOOL_TRACE.csv.gz`: its parts, for every file of a folder, in order of name.

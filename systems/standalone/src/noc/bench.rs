@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpweave_components::crossbar::{NetworkSpec, PORTS_MAX};
+use warpweave_framework::Environment;
 use warpweave_params::{Source, from_node, parse};
 
 use super::drive::{Packet, Passages, Shape, drive};
@@ -136,19 +137,21 @@ pub fn read_network(name: &str, shape: Shape) -> Result<NetworkSpec, StandaloneE
     Ok(spec)
 }
 
-/// Drives a network with a trace; `inputs` and `outputs` default to what the trace names.
+/// Drives a network with a trace; `inputs` and `outputs` default to what the trace names. The name of
+/// the arbiter is looked up in the environment.
 ///
 /// # Errors
-/// See [`read_network`].
+/// See [`read_network`] and [`drive`].
 pub fn bench(
     network: &str,
     packets: &[Packet],
     inputs: Option<usize>,
     outputs: Option<usize>,
+    environment: &Environment,
 ) -> Result<(Bench, Passages), StandaloneError> {
     let shape = shape_of(packets, inputs, outputs)?;
     let spec = read_network(network, shape)?;
-    let run = drive(&spec, shape, packets, u64::MAX);
+    let run = drive(&spec, shape, packets, u64::MAX, environment)?;
     let mut per_output = vec![0; shape.outputs];
     for packet in packets {
         per_output[packet.dst] += u64::from(packet.flits);

@@ -1,7 +1,10 @@
 //! A network alone, fed with a list of packets.
 
 use serde::{Deserialize, Serialize};
-use warpweave_components::crossbar::{Network, NetworkSpec, Parcel};
+use warpweave_components::crossbar::{Network, NetworkPlace, NetworkSpec, Parcel};
+use warpweave_framework::Environment;
+
+use crate::StandaloneError;
 
 /// Inputs and outputs of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,10 +49,25 @@ pub struct Passages {
 /// Sends the packets, each source its own in the order of the list, until all arrived or the clock
 /// stands at `end`. Receivers take everything at once.
 ///
+/// # Errors
+/// When there is no such arbiter in the environment, or it matches what it may not.
+///
 /// # Panics
 /// When a packet names a port outside the shape.
-pub fn drive(spec: &NetworkSpec, shape: Shape, packets: &[Packet], end: u64) -> Passages {
-    let mut network = Network::new(shape.inputs, shape.outputs, spec);
+pub fn drive(
+    spec: &NetworkSpec,
+    shape: Shape,
+    packets: &[Packet],
+    end: u64,
+    environment: &Environment,
+) -> Result<Passages, StandaloneError> {
+    let place = NetworkPlace {
+        field: "network",
+        environment,
+        number: 0,
+    };
+    let network = Network::new(shape.inputs, shape.outputs, spec, &place);
+    let mut network = network.map_err(|e| StandaloneError::refused(&e))?;
     let mut sources: Vec<Vec<u32>> = vec![Vec::new(); shape.inputs];
     for (number, packet) in packets.iter().enumerate().rev() {
         sources[packet.src].push(number as u32);
@@ -97,5 +115,8 @@ pub fn drive(spec: &NetworkSpec, shape: Shape, packets: &[Packet], end: u64) -> 
         };
         now = next.min(end);
     }
-    Passages { passages, end: now }
+    match network.broken() {
+        Some(broken) => Err(StandaloneError::Request(format!("the arbiter {broken}"))),
+        None => Ok(Passages { passages, end: now }),
+    }
 }

@@ -1,6 +1,7 @@
 //! The router configurations of the reference data, by name.
 
-use warpweave_components::crossbar::{Arbiter, NetworkSpec, Queueing, RouterSpec};
+use warpweave_components::crossbar::{Islip, IslipSpec, NetworkSpec, Queueing, RouterSpec};
+use warpweave_framework::Policy;
 
 use crate::StandaloneError;
 
@@ -51,7 +52,7 @@ pub fn booksim(virtual_channels: u32, buffer_flits: u32, internal_speedup: u32) 
         ordered: false,
         buffer_flits,
         output_buffer_flits: buffer_flits,
-        arbiter: Arbiter::Islip { iterations: 1 },
+        arbiter: Policy::of::<Islip>(&IslipSpec { iterations: 1 }),
         internal_speedup,
         input_speedup: 1,
         speculative: false,
@@ -74,7 +75,7 @@ pub fn booksim(virtual_channels: u32, buffer_flits: u32, internal_speedup: u32) 
 pub fn preset(name: &str, inputs: u32, outputs: u32) -> Result<NetworkSpec, StandaloneError> {
     let queues = |buffer_flits, iterations, speedup| RouterSpec {
         queueing: Queueing::VirtualOutput,
-        arbiter: Arbiter::Islip { iterations },
+        arbiter: Policy::of::<Islip>(&IslipSpec { iterations }),
         ..booksim((inputs + outputs).min(64), buffer_flits, speedup)
     };
     let spec = match name {

@@ -1,8 +1,10 @@
 //! Random traffic as the reference offers it, and the latency and throughput it meets.
 
 use warpweave_components::crossbar::NetworkSpec;
+use warpweave_framework::Environment;
 
 use super::drive::{Packet, Shape, drive};
+use crate::StandaloneError;
 
 /// Where packets go.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,12 +92,21 @@ impl Offered {
         packets
     }
 
-    /// Warms up, measures over `windows` windows of the reference, drains.
-    pub fn measure(&self, spec: &NetworkSpec, shape: Shape, windows: u64) -> Measured {
+    /// Warms up, measures over `windows` windows of the reference, drains. The arbiter was made in
+    /// Rust.
+    ///
+    /// # Errors
+    /// When the network cannot be built.
+    pub fn measure(
+        &self,
+        spec: &NetworkSpec,
+        shape: Shape,
+        windows: u64,
+    ) -> Result<Measured, StandaloneError> {
         let window = WARM_UP..WARM_UP + windows * WINDOW;
         let end = window.end + DRAIN;
         let packets = self.packets(shape, end);
-        let run = drive(spec, shape, &packets, end);
+        let run = drive(spec, shape, &packets, end, &Environment::default())?;
         let arrived = packets
             .iter()
             .zip(&run.passages)
@@ -110,10 +121,10 @@ impl Offered {
                 accepted += u64::from(self.flits);
             }
         }
-        Measured {
+        Ok(Measured {
             latency: cycles as f64 / count.max(1) as f64,
             accepted: accepted as f64 / (windows * WINDOW) as f64,
-        }
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Exclusion as a policy: hits leave, clean victims go down; lines below are not kept.
-struct Exclusive;
+pub(super) struct Exclusive;
 
 impl PolicyKind for Exclusive {
     type Role = CachePolicies;

@@ -1,13 +1,15 @@
 //! Random specifications, and random requests for them.
 
 use proptest::prelude::*;
-
 use warpweave_framework::Policy;
 
 use crate::cache::policy::{
     CachePolicies, FetchGranularity, FetchGranularitySpec, ReuseBypass, ReuseBypassSpec,
     StaticBypass, StaticBypassSpec,
 };
+use crate::cache::prefetcher::{NextLine, NextLineSpec};
+use crate::cache::replacement::tests::{Opened, all, fits};
+use crate::cache::replacement::{Fifo, Lru, Replacement};
 use crate::cache::tests::l1;
 use crate::cache::*;
 
@@ -61,7 +63,11 @@ struct Features {
     victim_cache: Option<VictimCacheSpec>,
     policy: u32,
     write_allocate: Option<bool>,
-    replacement: Replacement,
+    replacement: Policy<Replacement>,
+    copy_back_entries: Option<u32>,
+    /// Lines fetched after one that misses, none for no prefetcher.
+    degree: Option<u32>,
+    prefetch: PrefetchSpec,
 }
 
 fn features() -> impl Strategy<Value = Features> {
@@ -84,15 +90,19 @@ fn features() -> impl Strategy<Value = Features> {
             }),
         );
     let replacement = prop_oneof![
-        3 => Just(Replacement::Lru),
-        2 => Just(Replacement::Fifo),
-        1 => Just(Replacement::PseudoLru),
-        1 => Just(Replacement::BitPlru),
-        1 => any::<u64>().prop_map(|seed| Replacement::Random { seed }),
-        1 => Just(Replacement::Srrip),
-        1 => Just(Replacement::Lfu),
+        3 => Just(Policy::plain::<Lru>()),
+        2 => Just(Policy::plain::<Fifo>()),
+        5 => any::<u64>().prop_flat_map(|seed| prop::sample::select(all(seed))),
+        1 => Just(Policy::plain::<Opened>()),
     ];
     let switches = (any::<bool>(), 0u32..6, any::<Option<bool>>());
+    let prefetch = (0u32..4, 0u32..4, 0u32..3, 1u32..3).prop_map(|p| PrefetchSpec {
+        queue_entries: p.0,
+        outstanding_max: p.1,
+        mshrs_left: p.2,
+        per_cycle: p.3,
+    });
+    let ahead = (prop::option::of(0u32..4), prefetch);
     (
         hash,
         bytes(),
@@ -101,9 +111,21 @@ fn features() -> impl Strategy<Value = Features> {
         victims,
         replacement,
         switches,
+        prop::option::of(1u32..3),
+        ahead,
     )
         .prop_map(
-            |(hash, sector_bytes, below_line_bytes, banks, victim_cache, replacement, switches)| {
+            |(
+                hash,
+                sector_bytes,
+                below_line_bytes,
+                banks,
+                victim_cache,
+                replacement,
+                switches,
+                copy_back_entries,
+                (degree, prefetch),
+            )| {
                 Features {
                     hash,
                     halves: switches.0,
@@ -114,6 +136,9 @@ fn features() -> impl Strategy<Value = Features> {
                     policy: switches.1,
                     write_allocate: switches.2,
                     replacement,
+                    copy_back_entries,
+                    degree,
+                    prefetch,
                 }
             },
         )
@@ -125,13 +150,18 @@ impl Features {
         spec.sector_bytes = self.sector_bytes;
         spec.below_line_bytes = self.below_line_bytes;
         spec.banks = self.banks;
+        spec.copy_back_entries = self.copy_back_entries;
+        spec.prefetch = self.prefetch;
+        if let Some(degree) = self.degree {
+            spec.prefetchers = vec![Policy::of::<NextLine>(&NextLineSpec { degree })];
+        }
         let evicts = spec.write == WritePolicy::WriteEvict;
         if !(evicts && self.write_allocate == Some(true)) {
             spec.write_allocate = self.write_allocate;
         }
         let pieces = spec.line_bytes / spec.below_line();
         spec.miss_queue_entries = (spec.miss_queue_entries + 1) * pieces;
-        if self.replacement.refuses(spec.ways).is_none() {
+        if fits(&self.replacement, spec.ways) {
             spec.replacement = self.replacement;
         }
         let sets = spec.size_bytes / spec.line_bytes / spec.ways;
@@ -175,9 +205,11 @@ pub(super) fn keeps_no_dirty_lines(spec: &CacheSpec) -> bool {
 
 /// Whether the reads of [`flush`] displace every dirty line.
 pub(super) fn is_flushed(spec: &CacheSpec) -> bool {
-    let in_turn = matches!(spec.replacement, Replacement::Lru | Replacement::Fifo)
-        && spec.set_hash == SetHash::Modulo;
+    let in_turn =
+        ["Lru", "Fifo"].contains(&spec.replacement.name()) && spec.set_hash == SetHash::Modulo;
     let bypasses = |p: &Policy<CachePolicies>| p.name() == "ReuseBypass";
+    // Lines that were fetched ahead are not displaced in the order of the requests.
+    let in_turn = in_turn && spec.prefetchers.is_empty();
     keeps_no_dirty_lines(spec) || in_turn && !spec.policies.iter().any(bypasses)
 }
 

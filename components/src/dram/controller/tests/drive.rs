@@ -3,7 +3,12 @@
 use warpweave_framework::Cycle;
 
 use crate::dram::tests::presets::reference_geometry;
-use crate::dram::{Config, Controller, Location, Offer, Request, Timing};
+use crate::dram::{
+    AnyRequestOrder, BuiltInOrder, Config, Controller, Location, Offer, Request, Timing,
+};
+
+/// The order of the reference.
+pub(crate) const FR_FCFS: AnyRequestOrder = AnyRequestOrder::BuiltIn(BuiltInOrder::FrFcfs);
 
 /// One line of a trace.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +19,8 @@ pub(crate) struct Line {
 
 /// The reference machine with these timings, its commands recorded.
 pub(crate) fn reference(timing: Timing) -> Controller {
-    let mut controller = Controller::new(&Config::reference(reference_geometry(), timing));
+    let config = Config::reference(reference_geometry(), timing);
+    let mut controller = Controller::new(&config, FR_FCFS);
     controller.record_commands();
     controller
 }

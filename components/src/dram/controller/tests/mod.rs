@@ -5,5 +5,6 @@
 mod drive;
 mod golden;
 mod naive;
+mod open_orders;
 mod properties;
 mod rules;

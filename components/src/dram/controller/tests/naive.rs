@@ -5,7 +5,7 @@ use warpweave_framework::Cycle;
 
 use super::drive::Line;
 use crate::dram::{
-    Checker, Command, Config, Drain, Issued, Location, Page, Refresh, Request, Scheduler,
+    BuiltInOrder, Checker, Command, Config, Drain, Issued, Location, Page, Refresh, Request,
 };
 
 /// What a refresh whose time has come does to a cycle.
@@ -19,6 +19,7 @@ enum Barred {
 
 pub(super) struct Naive {
     config: Config,
+    order: BuiltInOrder,
     checker: Checker,
     open: Vec<Option<u32>>,
     columns: Vec<u32>,
@@ -37,10 +38,11 @@ pub(super) struct Naive {
 }
 
 impl Naive {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &Config, order: BuiltInOrder) -> Self {
         let banks = config.geometry.banks() as usize;
         Self {
             config: *config,
+            order,
             // Refreshes are late only when a test wants that.
             checker: Checker::new(&config.geometry, config.timing, Refresh::Off),
             open: vec![None; banks],
@@ -242,13 +244,13 @@ impl Naive {
             .copied()
             .filter(|r| Some(r.location.bank) != barred)
             .collect();
-        match self.config.scheduler {
-            Scheduler::Fcfs => {
+        match self.order {
+            BuiltInOrder::Fcfs => {
                 let first = all.first().filter(|r| Some(r.location.bank) != barred);
                 first.is_some_and(|r| self.active.is_empty() && self.start(cycle, *r))
             }
-            Scheduler::FrFcfs => free.into_iter().any(|r| self.start(cycle, r)),
-            Scheduler::FrFcfsCap { columns } => {
+            BuiltInOrder::FrFcfs => free.into_iter().any(|r| self.start(cycle, r)),
+            BuiltInOrder::FrFcfsCap { columns } => {
                 let capped = |n: &Self, r: &Request| {
                     n.is_hit(r) && n.columns[r.location.bank as usize] > columns
                 };
@@ -259,7 +261,7 @@ impl Naive {
                         Some(r.location.bank) != barred && capped(self, r) && self.start(cycle, *r)
                     })
             }
-            Scheduler::RowHitFirst => {
+            BuiltInOrder::RowHitFirst => {
                 let (hits, others): (Vec<_>, Vec<_>) =
                     free.into_iter().partition(|r| self.is_hit(r));
                 let spared: Vec<_> = hits.iter().map(|r| r.location.bank).collect();
@@ -268,7 +270,7 @@ impl Naive {
                         .into_iter()
                         .any(|r| !spared.contains(&r.location.bank) && self.start(cycle, r))
             }
-            Scheduler::BankRoundRobin { hits } => self.round_robin(cycle, &free, hits),
+            BuiltInOrder::BankRoundRobin { hits } => self.round_robin(cycle, &free, hits),
         }
     }
 
@@ -306,8 +308,7 @@ impl Naive {
             return false;
         }
         self.turn = bank;
-        let promoted =
-            open.is_none() && !matches!(self.config.scheduler, Scheduler::BankRoundRobin { .. });
+        let promoted = open.is_none() && !matches!(self.order, BuiltInOrder::BankRoundRobin { .. });
         if promoted || open == Some(row) {
             self.fronts.iter_mut().for_each(|f| f.retain(|q| *q != r));
             self.queued.retain(|q| *q != r);

@@ -14,7 +14,8 @@ use super::drive::{Line, drive};
 use super::naive::Naive;
 use crate::dram::tests::cases;
 use crate::dram::{
-    Config, Controller, Drain, Geometry, Location, Offer, Page, Refresh, Request, Scheduler, Timing,
+    AnyRequestOrder, BuiltInOrder, Config, Controller, Drain, Geometry, Location, Offer, Page,
+    Refresh, Request, Timing,
 };
 
 /// Small, so that requests meet: 2 groups of 2 banks.
@@ -118,13 +119,13 @@ fn any_refresh() -> impl Strategy<Value = Refresh> {
     })
 }
 
-fn any_scheduler() -> impl Strategy<Value = Scheduler> {
+fn any_order() -> impl Strategy<Value = BuiltInOrder> {
     prop_oneof![
-        Just(Scheduler::Fcfs),
-        Just(Scheduler::FrFcfs),
-        (0u32..4).prop_map(|columns| Scheduler::FrFcfsCap { columns }),
-        Just(Scheduler::RowHitFirst),
-        (1u32..5).prop_map(|hits| Scheduler::BankRoundRobin { hits }),
+        Just(BuiltInOrder::Fcfs),
+        Just(BuiltInOrder::FrFcfs),
+        (0u32..4).prop_map(|columns| BuiltInOrder::FrFcfsCap { columns }),
+        Just(BuiltInOrder::RowHitFirst),
+        (1u32..5).prop_map(|hits| BuiltInOrder::BankRoundRobin { hits }),
     ]
 }
 
@@ -140,29 +141,29 @@ prop_compose! {
     fn any_config()(
         timing in any_timing(),
         refresh in any_refresh(),
-        scheduler in any_scheduler(),
+        order in any_order(),
         page in any_page(),
         queues in (1u32..7, 1u32..6, prop::option::of(1u32..4)),
         marks in (0u32..6, 0u32..6, any::<bool>()),
         merge_writes in any::<bool>(),
         groups in (0u32..2, 0u32..2),
-    ) -> Config {
+    ) -> (Config, BuiltInOrder) {
         let (reads, writes, bank_queue) = queues;
         let high = marks.0 % writes;
         let low = 1 + marks.1 % (high + 1);
         let geometry = Geometry {
             bank_groups: 1 << groups.0, banks_per_group: 1 << groups.1, ..GEOMETRY
         };
-        Config {
+        (Config {
             geometry,
-            reads, writes, bank_queue, scheduler, page, merge_writes, refresh,
+            reads, writes, bank_queue, page, merge_writes, refresh,
             drain: if marks.2 {
                 Drain::Watermarks { high, low }
             } else {
                 Drain::Batches { idle_above: high }
             },
             ..config(timing, refresh)
-        }
+        }, order)
     }
 }
 
@@ -181,13 +182,17 @@ prop_compose! {
 }
 
 /// Traffic for the banks of a controller.
-fn any_case(length: usize) -> impl Strategy<Value = (Config, Vec<Line>)> {
-    (any_config(), any_trace(length)).prop_map(|(config, mut trace)| {
+pub(super) fn any_case(length: usize) -> impl Strategy<Value = (Config, BuiltInOrder, Vec<Line>)> {
+    (any_config(), any_trace(length)).prop_map(|((config, order), mut trace)| {
         for line in &mut trace {
             line.request.location.bank %= config.geometry.banks();
         }
-        (config, trace)
+        (config, order, trace)
     })
+}
+
+fn controller(config: &Config, order: BuiltInOrder) -> Controller {
+    Controller::new(config, AnyRequestOrder::BuiltIn(order))
 }
 
 /// Prints in how many cases each rule was the one that bound; the same cases in every run.
@@ -200,8 +205,8 @@ fn random_timings_break_no_rule_and_every_rule_binds_in_some() {
     let number = cases.cases;
     let rng = TestRng::deterministic_rng(RngAlgorithm::default());
     let exact = RefCell::new(BTreeMap::new());
-    let judged = |(config, trace): (Config, Vec<Line>)| {
-        let mut controller = Controller::new(&config);
+    let judged = |(config, order, trace): (Config, BuiltInOrder, Vec<Line>)| {
+        let mut controller = controller(&config, order);
         controller.judge_commands();
         drive(&mut controller, &trace);
         // Refreshes and rows of the idle channel.
@@ -238,12 +243,12 @@ proptest! {
 
     #[test]
     fn event_driven_scheduling_equals_the_policies_cycle_by_cycle(
-        (config, trace) in any_case(60),
+        (config, order, trace) in any_case(60),
     ) {
         config.timing.check("timing", config.refresh, config.geometry.banks()).unwrap();
-        let mut naive = Naive::new(&config);
+        let mut naive = Naive::new(&config, order);
         let expected = naive.drive(&trace);
-        let mut controller = Controller::new(&config);
+        let mut controller = controller(&config, order);
         controller.record_commands();
         controller.judge_commands();
         let result = drive(&mut controller, &trace);
@@ -256,11 +261,11 @@ proptest! {
 
     #[test]
     fn sleeping_changes_nothing(
-        (config, trace) in any_case(60),
+        (config, order, trace) in any_case(60),
         pauses in prop::collection::vec(0u64..9000, 3),
     ) {
-        let mut slept = Controller::new(&config);
-        let mut awake = slept.clone();
+        let mut slept = controller(&config, order);
+        let mut awake = controller(&config, order);
         let mut cycle = 0;
         let mut evaluated = 0;
         let mut i = 0;
@@ -294,12 +299,13 @@ proptest! {
 
     #[test]
     fn saved_in_the_middle_and_loaded_it_goes_on_identically(
-        (config, trace) in any_case(60), half in 0usize..60,
+        (config, order, trace) in any_case(60), half in 0usize..60,
     ) {
         let (first, second) = trace.split_at(half.min(trace.len()));
-        let mut controller = Controller::new(&config);
+        let mut fresh = controller(&config, order);
+        let mut controller = controller(&config, order);
         controller.judge_commands();
-        let mut fresh = controller.clone();
+        fresh.judge_commands();
         for line in first {
             controller.advance(line.arrival);
             controller.offer(line.arrival, line.request);

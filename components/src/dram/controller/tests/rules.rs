@@ -3,7 +3,7 @@
 use warpweave_framework::Cycle;
 use warpweave_random::nth;
 
-use super::drive::{Line, drive};
+use super::drive::{FR_FCFS, Line, drive};
 use super::properties::{GEOMETRY, config, request};
 use crate::dram::banks::{Gaps, Rule};
 use crate::dram::tests::presets::{preset_a, preset_d};
@@ -188,7 +188,7 @@ fn mixed_traffic() -> Vec<Line> {
 }
 
 fn run(config: &Config, gaps: &Gaps) -> Report {
-    let mut controller = Controller::with_gaps(config, gaps);
+    let mut controller = Controller::with_gaps(config, FR_FCFS, gaps);
     controller.record_commands();
     let banks = config.geometry.banks();
     let feasible = config.timing.check("timing", config.refresh, banks).is_ok();
@@ -361,7 +361,7 @@ fn a_stream_of_reads_does_not_put_off_a_refresh_of_one_bank() {
             request,
         }
     });
-    let mut controller = Controller::new(&config);
+    let mut controller = Controller::new(&config, FR_FCFS);
     controller.judge_commands();
     drive(&mut controller, &lines.collect::<Vec<_>>());
     let report = controller.judge().expect("asked for").report();

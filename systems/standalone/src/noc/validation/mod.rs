@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use warpweave_components::crossbar::{Arbiter, NetworkSpec, Queueing, RouterSpec, SwitchSpec};
+use warpweave_components::crossbar::{
+    Islip, IslipSpec, NetworkSpec, Queueing, RouterSpec, SwitchSpec,
+};
+use warpweave_framework::{Environment, Policy};
 
 use super::drive::{Packet, Shape, drive};
 use super::presets::{PRESETS, booksim, preset};
@@ -20,7 +23,7 @@ pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
     let mut comparison = tables(folder, 4)?;
     coverage(&read_rows(&folder.join("curves.csv"))?, &mut comparison);
     for ports in [(64, 64), (64, 48)] {
-        large_switch(ports, &mut comparison);
+        large_switch(ports, &mut comparison)?;
     }
     Ok(comparison)
 }
@@ -37,7 +40,7 @@ fn tables(folder: &Path, windows: u64) -> Result<Comparison, StandaloneError> {
     let rows: Vec<CurveRow> = read_rows(&folder.join("curves.csv"))?;
     curves(&rows, windows, &mut comparison)?;
     for row in read_rows::<TheoryRow>(&folder.join("theory.csv"))? {
-        row.compare(windows, &mut comparison);
+        row.compare(windows, &mut comparison)?;
     }
     Ok(comparison)
 }
@@ -62,8 +65,8 @@ impl Anchor {
                 f64::from(spec.zero_load_cycles(self.packet_flits)),
                 self.variation.clone(),
             ),
-            "single_flow_flits_per_cycle" => (self.throughput(&spec, 1), self.speedup.clone()),
-            "12_to_1_flits_per_cycle" => (self.throughput(&spec, 12), self.speedup.clone()),
+            "single_flow_flits_per_cycle" => (self.throughput(&spec, 1)?, self.speedup.clone()),
+            "12_to_1_flits_per_cycle" => (self.throughput(&spec, 12)?, self.speedup.clone()),
             other => {
                 return Err(StandaloneError::Request(format!(
                     "anchors.csv has an unknown quantity `{other}`"
@@ -114,7 +117,7 @@ impl Anchor {
     /// Sources that always have a packet for one output: packets of one flow 400 of one flit or
     /// 120 longer ones, of twelve 40 each; the rate is taken between the first and the last arrival
     /// of those after the first quarter and written with four decimals, as the reference does.
-    fn throughput(&self, spec: &RouterSpec, inputs: usize) -> f64 {
+    fn throughput(&self, spec: &RouterSpec, inputs: usize) -> Result<f64, StandaloneError> {
         let each = match (inputs, self.packet_flits) {
             (1, 1) => 400,
             (1, _) => 120,
@@ -130,13 +133,13 @@ impl Anchor {
             .collect();
         let shape = Shape { inputs, outputs: 1 };
         let spec = NetworkSpec::Router(spec.clone());
-        let run = drive(&spec, shape, &packets, u64::MAX);
+        let run = drive(&spec, shape, &packets, u64::MAX, &Environment::default())?;
         let mut arrivals: Vec<u64> = run.passages.iter().flatten().map(|p| p.arrive).collect();
         arrivals.sort_unstable();
         let kept = &arrivals[arrivals.len() / 4..];
         let cycles = kept[kept.len() - 1] - kept[0];
         let flits = (kept.len() - 1) as f64 * f64::from(self.packet_flits);
-        (flits / cycles as f64 * 1e4).round() / 1e4
+        Ok((flits / cycles as f64 * 1e4).round() / 1e4)
     }
 }
 
@@ -189,7 +192,7 @@ fn replay(path: &Path, comparison: &mut Comparison) -> Result<(), StandaloneErro
     let columns = rows.first().into_iter().flat_map(BTreeMap::keys);
     for config in columns.filter_map(|column| column.strip_prefix("arrive_")) {
         let spec = preset(config, shape.inputs as u32, shape.outputs as u32)?;
-        let run = drive(&spec, shape, &packets, u64::MAX);
+        let run = drive(&spec, shape, &packets, u64::MAX, &Environment::default())?;
         let (inject, arrive) = (format!("inject_{config}"), format!("arrive_{config}"));
         let judged = rows.iter().zip(&run.passages).filter_map(|(row, passage)| {
             let theirs = (result(row, &inject)?, result(row, &arrive)?);
@@ -298,7 +301,7 @@ fn curves(
         let overload = row.offered_flits_per_cycle_per_src >= 1.0;
         let part = row.accepted_flits_per_cycle / saturation[&row.key()];
         if overload {
-            let accepted = offered.measure(&spec, shape, 1).accepted;
+            let accepted = offered.measure(&spec, shape, 1)?.accepted;
             let within = if row.packet_flits == 1 { 0.02 } else { 0.04 };
             let tolerance = Tolerance::Relative(within);
             let reference = row.accepted_flits_per_cycle;
@@ -311,7 +314,7 @@ fn curves(
             );
         } else {
             let judged = part < 0.7 && row.pkts_unfinished == 0;
-            let measured = offered.measure(&spec, shape, if judged { windows } else { 1 });
+            let measured = offered.measure(&spec, shape, if judged { windows } else { 1 })?;
             let tolerance = if judged {
                 Tolerance::Relative(0.05)
             } else {
@@ -347,7 +350,7 @@ fn slotted(queueing: Queueing, iterations: u32, buffer_flits: u32) -> NetworkSpe
     NetworkSpec::Switch(SwitchSpec {
         flit_bytes: 32,
         queueing,
-        arbiter: Arbiter::Islip { iterations },
+        arbiter: Policy::of::<Islip>(&IslipSpec { iterations }),
         buffer_flits,
         output_buffer_flits: 2,
         internal_speedup: 1,
@@ -368,7 +371,7 @@ fn uniform(load: f64, seed: u64) -> Offered {
 }
 
 impl TheoryRow {
-    fn compare(&self, windows: u64, comparison: &mut Comparison) {
+    fn compare(&self, windows: u64, comparison: &mut Comparison) -> Result<(), StandaloneError> {
         let shape = Shape {
             inputs: self.src_ports,
             outputs: self.dst_ports,
@@ -385,7 +388,7 @@ impl TheoryRow {
         let (quantity, ours, reference, tolerance) = match (self.model.as_str(), saturated) {
             ("fifo", true) => {
                 let spec = slotted(Queueing::Fifo, 1, 8);
-                let accepted = uniform(1.0, 3).measure(&spec, shape, windows).accepted;
+                let accepted = uniform(1.0, 3).measure(&spec, shape, windows)?.accepted;
                 let per_output = accepted / self.dst_ports as f64;
                 let reference = self.throughput_per_dst;
                 let tolerance = Tolerance::Relative(0.01);
@@ -394,7 +397,7 @@ impl TheoryRow {
             ("islip", true) => {
                 // The pointers of square switches take long to desynchronise.
                 let spec = slotted(Queueing::VirtualOutput, self.islip_iterations, 1 << 14);
-                let accepted = uniform(1.0, 3).measure(&spec, shape, 5 * windows).accepted;
+                let accepted = uniform(1.0, 3).measure(&spec, shape, 5 * windows)?.accepted;
                 let per_output = accepted / self.dst_ports as f64;
                 (
                     "throughput per output",
@@ -406,7 +409,7 @@ impl TheoryRow {
             ("islip", false) => {
                 let spec = slotted(Queueing::VirtualOutput, self.islip_iterations, 1 << 14);
                 let offered = uniform(self.arrival_prob_per_src, 3);
-                let delay = offered.measure(&spec, shape, windows).latency;
+                let delay = offered.measure(&spec, shape, windows)?.latency;
                 let reference = self.mean_delay_slots;
                 let light = self.throughput_per_dst < 0.7;
                 let tolerance = if light {
@@ -417,19 +420,23 @@ impl TheoryRow {
                 ("mean delay, slots", delay, reference, tolerance)
             }
             // An output-queued switch is not a crossbar.
-            _ => return,
+            _ => return Ok(()),
         };
         comparison.add(case, quantity, ours, reference, tolerance);
+        Ok(())
     }
 }
 
 /// FIFO inputs of a large switch under uniform load: `(1 + c) - sqrt(1 + c²)` per output for
 /// `c = inputs / outputs`. A switch of finite size lies above it, of 64 x 64 by 0.6 %.
-fn large_switch((inputs, outputs): (usize, usize), comparison: &mut Comparison) {
+fn large_switch(
+    (inputs, outputs): (usize, usize),
+    comparison: &mut Comparison,
+) -> Result<(), StandaloneError> {
     let c = inputs as f64 / outputs as f64;
     let spec = slotted(Queueing::Fifo, 1, 8);
     let accepted = uniform(1.0, 5)
-        .measure(&spec, Shape { inputs, outputs }, 2)
+        .measure(&spec, Shape { inputs, outputs }, 2)?
         .accepted;
     comparison.add(
         format!("slotted fifo {inputs}x{outputs}"),
@@ -438,6 +445,7 @@ fn large_switch((inputs, outputs): (usize, usize), comparison: &mut Comparison) 
         (1.0 + c) - (1.0 + c * c).sqrt(),
         Tolerance::Relative(0.01),
     );
+    Ok(())
 }
 
 #[cfg(test)]

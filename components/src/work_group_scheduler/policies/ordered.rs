@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use warpweave_framework::State;
 
-use super::policy::{Choice, Machine, Placement, Policy};
+use super::super::{Assignment, Choice, Kernel, OneKernelPolicy, PlacementSite};
 
 /// Rank of the next open context of a unit; lower goes first.
 pub(super) type Rank = (u32, u32, u32);
 
 /// The rank of the next context of a unit that holds so many work-groups: what makes the policy.
-pub(super) type RankOf = fn(machine: Machine, unit: u32, resident: u32) -> Rank;
+pub(super) type RankOf = fn(site: PlacementSite, unit: u32, resident: u32) -> Rank;
 
 /// Places work-groups in linear order, each on the unit with the lowest rank.
 #[derive(Debug)]
 pub(super) struct Ordered {
-    machine: Machine,
+    site: PlacementSite,
     rank_of: RankOf,
     work_groups: u32,
     next: u32,
@@ -26,26 +26,26 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    pub(super) fn new(machine: Machine, rank_of: RankOf) -> Self {
+    pub(super) fn new(site: PlacementSite, rank_of: RankOf) -> Self {
         Self {
-            machine,
+            site,
             rank_of,
             work_groups: 0,
             next: 0,
             open: BTreeSet::new(),
-            ranks: vec![None; machine.units() as usize],
+            ranks: vec![None; site.units() as usize],
         }
     }
 }
 
-impl Policy for Ordered {
-    fn begin(&mut self, work_groups: u32) {
-        self.work_groups = work_groups;
+impl OneKernelPolicy for Ordered {
+    fn begin(&mut self, kernel: Kernel<'_>) {
+        self.work_groups = kernel.work_groups();
         self.next = 0;
     }
 
     fn update(&mut self, unit: u32, resident: u32, room: u32) {
-        let rank = (room > 0).then(|| (self.rank_of)(self.machine, unit, resident));
+        let rank = (room > 0).then(|| (self.rank_of)(self.site, unit, resident));
         if let Some(before) = std::mem::replace(&mut self.ranks[unit as usize], rank) {
             self.open.remove(&(before, unit));
         }
@@ -54,19 +54,19 @@ impl Policy for Ordered {
         }
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
         debug_assert!(self.next < self.work_groups, "asked without work-groups");
         match self.open.first() {
             None => Choice::UnitsFull,
             Some(&(_, unit)) if !sendable(unit) => Choice::UnitBusy,
-            Some(&(_, unit)) => Choice::Place(Placement {
+            Some(&(_, unit)) => Choice::Place(Assignment {
                 work_group: self.next,
                 unit,
             }),
         }
     }
 
-    fn placed(&mut self, _placement: Placement) {
+    fn placed(&mut self, _placed: Assignment) {
         self.next += 1;
     }
 

@@ -28,6 +28,13 @@ impl Pools {
         (!part.is_empty()).then_some(part.start)
     }
 
+    /// Work-groups of a cluster that are left.
+    pub(super) fn left(&self, cluster: u32) -> usize {
+        self.0
+            .get(cluster as usize)
+            .map_or(0, ExactSizeIterator::len)
+    }
+
     pub(super) fn take(&mut self, cluster: u32) -> Option<u32> {
         self.0[cluster as usize].next()
     }

@@ -2,15 +2,20 @@
 
 use fixedbitset::FixedBitSet;
 
-use warpweave_framework::State;
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-use super::policy::{Choice, Machine, Placement, Policy};
+use super::super::{
+    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,
+    WorkGroupPlacement,
+};
 
 /// The next work-group goes to the first unit with room after the one served last. In the
 /// beginning that is one work-group per unit in each round; later it is the unit that freed a
 /// context.
-#[derive(Debug)]
-pub(super) struct DemandRoundRobin {
+///
+/// Source: "Locality-Aware CTA Clustering for Modern GPUs", sections 2 and 3.1, what most boards were seen
+/// to do.
+pub struct DemandRoundRobin {
     next: u32,
     /// Unit the search begins with.
     pointer: usize,
@@ -19,11 +24,11 @@ pub(super) struct DemandRoundRobin {
 }
 
 impl DemandRoundRobin {
-    pub(super) fn new(machine: Machine) -> Self {
+    fn new(site: PlacementSite) -> Self {
         Self {
             next: 0,
             pointer: 0,
-            open: FixedBitSet::with_capacity(machine.units() as usize),
+            open: FixedBitSet::with_capacity(site.units() as usize),
         }
     }
 
@@ -35,8 +40,23 @@ impl DemandRoundRobin {
     }
 }
 
-impl Policy for DemandRoundRobin {
-    fn begin(&mut self, _work_groups: u32) {
+impl PolicyKind for DemandRoundRobin {
+    type Role = WorkGroupPlacement;
+    const NAME: &'static str = "DemandRoundRobin";
+    const SUMMARY: &'static str =
+        "A pointer goes round the units; later work-groups go where room appears";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        context: &PolicyContext<'_, WorkGroupPlacement>,
+    ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
+        Ok(OldestFirst::boxed(Self::new(*context.site)))
+    }
+}
+
+impl OneKernelPolicy for DemandRoundRobin {
+    fn begin(&mut self, _kernel: Kernel<'_>) {
         self.next = 0;
         self.pointer = 0;
     }
@@ -45,20 +65,20 @@ impl Policy for DemandRoundRobin {
         self.open.set(unit as usize, room > 0);
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
         match self.candidate() {
             None => Choice::UnitsFull,
             Some(unit) if !sendable(unit as u32) => Choice::UnitBusy,
-            Some(unit) => Choice::Place(Placement {
+            Some(unit) => Choice::Place(Assignment {
                 work_group: self.next,
                 unit: unit as u32,
             }),
         }
     }
 
-    fn placed(&mut self, placement: Placement) {
+    fn placed(&mut self, placed: Assignment) {
         self.next += 1;
-        self.pointer = (placement.unit as usize + 1) % self.open.len();
+        self.pointer = (placed.unit as usize + 1) % self.open.len();
     }
 
     fn state(&mut self, state: &mut State<'_>) {

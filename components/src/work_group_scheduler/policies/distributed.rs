@@ -2,18 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use warpweave_framework::State;
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
 
-use super::policy::{Choice, Machine, Placement, Policy};
+use super::super::{
+    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,
+    WorkGroupPlacement,
+};
 use super::pools::Pools;
 
 /// A cluster fills its contexts `k` of units `s` in the order `for k: for s` from its own part of
 /// the grid and refills freed ones from there; there is no stealing, so its units idle when the
-/// part is used up (MCM-GPU). Clusters do not wait for each other; of several with a context open,
+/// part is used up. Clusters do not wait for each other; of several with a context open,
 /// the lowest `(k, s, cluster)` goes first.
-#[derive(Debug)]
-pub(super) struct Distributed {
-    machine: Machine,
+///
+/// Source: MCM-GPU, as in Intra-Cluster Coalescing, section 4.1.
+pub struct Distributed {
+    site: PlacementSite,
     pools: Pools,
     /// Units with room as `(resident, within the cluster)`, by cluster.
     open: Vec<BTreeSet<(u32, u32)>>,
@@ -22,24 +26,39 @@ pub(super) struct Distributed {
 }
 
 impl Distributed {
-    pub(super) fn new(machine: Machine) -> Self {
+    fn new(site: PlacementSite) -> Self {
         Self {
-            machine,
+            site,
             pools: Pools::default(),
-            open: (0..machine.clusters).map(|_| BTreeSet::new()).collect(),
-            ranks: vec![None; machine.units() as usize],
+            open: (0..site.clusters).map(|_| BTreeSet::new()).collect(),
+            ranks: vec![None; site.units() as usize],
         }
     }
 }
 
-impl Policy for Distributed {
-    fn begin(&mut self, work_groups: u32) {
-        self.pools.deal(work_groups, self.machine.clusters);
+impl PolicyKind for Distributed {
+    type Role = WorkGroupPlacement;
+    const NAME: &'static str = "Distributed";
+    const SUMMARY: &'static str =
+        "Contiguous parts of the grid per cluster, filled greedily; no stealing";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        context: &PolicyContext<'_, WorkGroupPlacement>,
+    ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
+        Ok(OldestFirst::boxed(Self::new(*context.site)))
+    }
+}
+
+impl OneKernelPolicy for Distributed {
+    fn begin(&mut self, kernel: Kernel<'_>) {
+        self.pools.deal(kernel.work_groups(), self.site.clusters);
     }
 
     fn update(&mut self, unit: u32, resident: u32, room: u32) {
-        let open = &mut self.open[self.machine.cluster(unit) as usize];
-        let within = self.machine.within(unit);
+        let open = &mut self.open[self.site.cluster(unit) as usize];
+        let within = self.site.within(unit);
         let rank = (room > 0).then_some(resident);
         if let Some(before) = std::mem::replace(&mut self.ranks[unit as usize], rank) {
             open.remove(&(before, within));
@@ -49,10 +68,10 @@ impl Policy for Distributed {
         }
     }
 
-    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice {
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
         let mut best = None;
         let mut otherwise = Choice::UnitsFull;
-        for cluster in 0..self.machine.clusters {
+        for cluster in 0..self.site.clusters {
             let Some(&(resident, within)) = self.open[cluster as usize].first() else {
                 continue;
             };
@@ -62,12 +81,12 @@ impl Policy for Distributed {
                 }
                 continue;
             };
-            let unit = cluster * self.machine.units_per_cluster + within;
+            let unit = cluster * self.site.units_per_cluster + within;
             if !sendable(unit) {
                 otherwise = Choice::UnitBusy;
                 continue;
             }
-            let candidate = ((resident, within, cluster), Placement { work_group, unit });
+            let candidate = ((resident, within, cluster), Assignment { work_group, unit });
             if best.is_none_or(|(rank, _)| candidate.0 < rank) {
                 best = Some(candidate);
             }
@@ -75,8 +94,8 @@ impl Policy for Distributed {
         best.map_or(otherwise, |(_, placement)| Choice::Place(placement))
     }
 
-    fn placed(&mut self, placement: Placement) {
-        self.pools.take(self.machine.cluster(placement.unit));
+    fn placed(&mut self, placed: Assignment) {
+        self.pools.take(self.site.cluster(placed.unit));
     }
 
     fn state(&mut self, state: &mut State<'_>) {

@@ -1,0 +1,129 @@
+//! The copy-back buffer: room for a few lines that leave, in a cache that has one.
+//!
+//! Copy-backs leave with the requests of the miss queue, in the order in which they were caused, so
+//! that a line that is fetched again is fetched after it was copied back. The buffer only counts them:
+//! they take its entries instead of the queue's.
+//!
+//! ```text
+//!   miss queue     fetch A, copy-back B (2 pieces), fetch C          room for fetches: entries − 2
+//!   buffer                  └── one entry: requests 7 and 8 ──┘      room for lines:   entries − 1
+//! ```
+//!
+//! What would cause a copy-back waits while every entry is taken: requests at the head of the input,
+//! fills, and lines that found no place. Fills wait here and not on their wire. The level below may
+//! be unable to take a copy-back until its answers are taken, so a wire that stood still could stand
+//! still for good.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::Id;
+
+use crate::memory::MemResponse;
+
+/// See the module.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct CopyBackBuffer {
+    entries: usize,
+    /// Numbers of the first request and of the one after the last of each line here, counted from
+    /// the first request that this cache ever sent down.
+    lines: VecDeque<(u64, u64)>,
+    /// Requests of them in the queue.
+    requests: usize,
+    /// Requests sent down.
+    sent: u64,
+    /// What came from below and waits, the oldest for room here.
+    pub(super) held: VecDeque<MemResponse>,
+    /// MSHRs of lines without a place that have everything but room here for their dirty words.
+    pub(super) leaving: VecDeque<Id>,
+}
+
+impl CopyBackBuffer {
+    /// One for so many lines.
+    pub(super) fn new(entries: u32) -> Self {
+        Self {
+            entries: entries as usize,
+            lines: VecDeque::with_capacity(entries as usize),
+            requests: 0,
+            sent: 0,
+            held: VecDeque::new(),
+            leaving: VecDeque::new(),
+        }
+    }
+
+    /// Whether another line fits.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.lines.len() < self.entries
+    }
+
+    /// Lines here.
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Requests in the miss queue that belong to lines here.
+    #[inline]
+    pub(super) fn requests(&self) -> usize {
+        self.requests
+    }
+
+    /// Takes a line whose requests have just been queued: those from place `first` of the queue to
+    /// before place `end`.
+    pub(super) fn enter(&mut self, first: usize, end: usize) {
+        debug_assert!(self.has_room(), "room was checked with has_room");
+        self.requests += end - first;
+        self.lines
+            .push_back((self.sent + first as u64, self.sent + end as u64));
+    }
+
+    /// The first request of the queue has left.
+    pub(super) fn sent_one(&mut self) {
+        if let Some(&(first, end)) = self.lines.front()
+            && first <= self.sent
+        {
+            self.requests -= 1;
+            if self.sent + 1 == end {
+                self.lines.pop_front();
+            }
+        }
+        self.sent += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a queue that says of each request which line it belongs to.
+        #[test]
+        fn a_line_makes_room_when_its_last_request_has_left(
+            entries in 1u32..4,
+            steps in prop::collection::vec((0u32..3, 1usize..4), 1..100),
+        ) {
+            let mut buffer = CopyBackBuffer::new(entries);
+            let mut queue: VecDeque<Option<u32>> = VecDeque::new();
+            for (number, (step, pieces)) in (0u32..).zip(steps) {
+                match step {
+                    0 => queue.push_back(None),
+                    1 if buffer.has_room() => {
+                        let first = queue.len();
+                        queue.extend(std::iter::repeat_n(Some(number), pieces));
+                        buffer.enter(first, queue.len());
+                    }
+                    _ => if queue.pop_front().is_some() {
+                        buffer.sent_one();
+                    }
+                }
+                let mut lines: Vec<_> = queue.iter().flatten().collect();
+                prop_assert_eq!(buffer.requests(), lines.len());
+                lines.dedup();
+                prop_assert_eq!(buffer.len(), lines.len());
+                prop_assert_eq!(buffer.has_room(), lines.len() < entries as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Set duelling: two ways of acting compete in a few sets each, and the others follow the winner.
+//!
+//! A building block for policies. A miss in a set of the first team counts up, one in a set of the
+//! second team down; while the count is at or above its start, the followers act as the second team.
+//! The slices of a cache share one count: each publishes how often it counted, up less down, and every
+//! slice adds the changes of the sum to a saturating counter of its own when it hears of them. Where all
+//! slices hear all, themselves included, with the same latency, their counters are always equal.
+//!
+//! Source: Qureshi et al., "Adaptive Insertion Policies", ISCA 2007; the teams and the counter of
+//! [`DuelSpec::default`] are those of the graph thesis, INC-M3.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::SpecError;
+
+use super::Moment;
+
+/// Numbers of a duel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DuelSpec {
+    /// One set of so many is in each team. Source: 48, 16 of 768 sets in the graph thesis.
+    pub period: u32,
+    /// Set of a period that is in the first team. Source: own choice.
+    pub first: u32,
+    /// Set of a period that is in the second team. Source: own choice.
+    pub second: u32,
+    /// Largest count; it starts at the middle, rounded up. Source: 2047 (11 bits) in the graph thesis.
+    pub max: u32,
+}
+
+impl Default for DuelSpec {
+    fn default() -> Self {
+        Self {
+            period: 48,
+            first: 0,
+            second: 24,
+            max: 2047,
+        }
+    }
+}
+
+/// Which way a set acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Team {
+    /// Always the first way.
+    First,
+    /// Always the second way.
+    Second,
+    /// The way that misses less.
+    Followers,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SetDuel {
+    spec: DuelSpec,
+    count: u32,
+    /// What this cache published: misses of the first team less those of the second.
+    own: i64,
+    /// Sum that the count knows.
+    heard: i64,
+}
+
+impl SetDuel {
+    /// A duel that is even; `field` is the name of the numbers within the specification.
+    ///
+    /// # Errors
+    /// Teams that are one or lie outside the period, and a count that cannot move.
+    pub fn new(spec: DuelSpec, field: &str) -> Result<Self, SpecError> {
+        let name = |part: &str| format!("{field}.{part}");
+        SpecError::in_range(&name("period"), spec.period, 2..)?;
+        for (part, set) in [("first", spec.first), ("second", spec.second)] {
+            SpecError::require(set < spec.period, &name(part), || {
+                format!("set {set} lies outside the period of {}", spec.period)
+            })?;
+        }
+        SpecError::in_range(&name("max"), spec.max, 1..=1 << 30)?;
+        SpecError::require(spec.first != spec.second, &name("second"), || {
+            "the teams need different sets".to_owned()
+        })?;
+        Ok(Self {
+            spec,
+            count: spec.max.div_ceil(2),
+            own: 0,
+            heard: 0,
+        })
+    }
+
+    /// The team of a set, by its number among those of all slices.
+    pub fn team(&self, global_set: u64) -> Team {
+        let place = global_set % u64::from(self.spec.period);
+        if place == u64::from(self.spec.first) {
+            Team::First
+        } else if place == u64::from(self.spec.second) {
+            Team::Second
+        } else {
+            Team::Followers
+        }
+    }
+
+    /// Whether a set acts the second way now.
+    pub fn acts_second(&self, global_set: u64) -> bool {
+        match self.team(global_set) {
+            Team::First => false,
+            Team::Second => true,
+            Team::Followers => self.count >= self.spec.max.div_ceil(2),
+        }
+    }
+
+    /// The count, 0 to [`DuelSpec::max`].
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// A set missed; to be called when a policy is told of it.
+    pub fn missed(&mut self, global_set: u64, moment: &mut Moment<'_>) {
+        self.own += match self.team(global_set) {
+            Team::First => 1,
+            Team::Second => -1,
+            Team::Followers => return,
+        };
+        moment.publish(self.own);
+    }
+
+    /// What all slices published adds up to `sum`; to be called by
+    /// [`CachePolicy::on_published`](super::CachePolicy::on_published).
+    pub fn hear(&mut self, sum: i64) {
+        let change = sum.wrapping_sub(self.heard);
+        self.heard = sum;
+        let count = i64::from(self.count).saturating_add(change);
+        self.count = count.clamp(0, i64::from(self.spec.max)) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Outbox;
+    use super::*;
+
+    fn thesis() -> SetDuel {
+        SetDuel::new(DuelSpec::default(), "duel").unwrap()
+    }
+
+    #[test]
+    fn inc_m3_teams_have_16_of_768_sets_and_the_count_starts_at_1024() {
+        let duel = thesis();
+        let of = |team| (0..768).filter(|&set| duel.team(set) == team).count();
+        assert_eq!([of(Team::First), of(Team::Second)], [16, 16]);
+        assert_eq!(duel.count(), 1024);
+        assert!(duel.acts_second(1) && !duel.acts_second(48) && duel.acts_second(72));
+    }
+
+    #[test]
+    fn inc_m3_the_count_saturates_at_both_ends_and_followers_turn() {
+        let mut duel = thesis();
+        let mut outbox = Outbox::new();
+        for _ in 0..1500 {
+            duel.missed(24, &mut outbox.moment(1));
+            let sum = outbox.published.0[0];
+            duel.hear(sum);
+        }
+        assert_eq!(duel.count(), 0);
+        assert!(!duel.acts_second(1));
+        for _ in 0..3000 {
+            duel.missed(0, &mut outbox.moment(2));
+            let sum = outbox.published.0[0];
+            duel.hear(sum);
+        }
+        assert_eq!(duel.count(), 2047);
+        assert!(duel.acts_second(1));
+    }
+
+    #[test]
+    fn teams_that_are_one_are_refused() {
+        let spec = DuelSpec {
+            second: 0,
+            ..DuelSpec::default()
+        };
+        let error = SetDuel::new(spec, "duel").unwrap_err();
+        assert_eq!(error.field, "duel.second");
+    }
+}

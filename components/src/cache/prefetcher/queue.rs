@@ -1,0 +1,286 @@
+//! Lines that prefetchers want, and what became of those that were fetched.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Cycle, State, Statistics};
+
+use super::{PrefetchSpec, Prefetcher};
+use crate::cache::policy::{CacheSite, Eviction, Fill, LookUp, MissDecision};
+use crate::cache::tag_array::Slot;
+use crate::memory::Source;
+
+/// What a prefetcher may ask for when it is told something.
+pub struct Wanted<'a> {
+    cycle: Cycle,
+    site: &'a CacheSite,
+    /// Line that the prefetcher was told of.
+    line: u64,
+    source: Source,
+    budget: &'a PrefetchSpec,
+    queue: &'a mut VecDeque<Trigger>,
+    counts: &'a mut Counts,
+}
+
+impl Wanted<'_> {
+    /// The cycle.
+    pub fn cycle(&self) -> Cycle {
+        self.cycle
+    }
+
+    /// Asks for the line that holds this address, of the part of the cache that the address names or,
+    /// if it names none, of the first. It is dropped and counted when too many wait, or when it
+    /// belongs to another slice than what the prefetcher was told of.
+    pub fn fetch(&mut self, line: u64) {
+        let offset = u64::from(self.site.line_bytes - 1);
+        let (address, part) = (line & !offset, line & offset);
+        let part = if part < u64::from(self.site.parts) {
+            part
+        } else {
+            0
+        };
+        let line = address | part;
+        if self.queue.iter().any(|wanted| wanted.line == line) {
+            self.counts.redundant += 1;
+        } else if self.queue.len() >= self.budget.queue_entries as usize
+            || !self.site.is_with(self.line, address)
+        {
+            self.counts.dropped += 1;
+        } else {
+            let source = self.source;
+            self.queue.push_back(Trigger { line, source });
+        }
+    }
+}
+
+/// A line that is wanted, and on whose behalf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::cache) struct Trigger {
+    /// The line, with its part.
+    pub(in crate::cache) line: u64,
+    pub(in crate::cache) source: Source,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Counts {
+    issued: u64,
+    useful: u64,
+    late: u64,
+    unused: u64,
+    redundant: u64,
+    dropped: u64,
+}
+
+/// The prefetchers of one cache and what they want.
+pub(in crate::cache) struct Prefetches {
+    prefetchers: Vec<Box<dyn Prefetcher>>,
+    budget: PrefetchSpec,
+    queue: VecDeque<Trigger>,
+    /// Prefetches under way that no request has joined.
+    under_way: u32,
+    /// Per place: whether its line was prefetched and not used.
+    unused: Vec<bool>,
+    counts: Counts,
+}
+
+impl Prefetches {
+    pub(in crate::cache) fn new(
+        prefetchers: Vec<Box<dyn Prefetcher>>,
+        budget: PrefetchSpec,
+        lines: u32,
+    ) -> Self {
+        let lines = if prefetchers.is_empty() { 0 } else { lines };
+        Self {
+            prefetchers,
+            budget,
+            queue: VecDeque::new(),
+            under_way: 0,
+            unused: vec![false; lines as usize],
+            counts: Counts::default(),
+        }
+    }
+
+    #[inline]
+    pub(in crate::cache) fn is_empty(&self) -> bool {
+        self.prefetchers.is_empty()
+    }
+
+    /// The line that is fetched next.
+    #[inline]
+    pub(in crate::cache) fn first(&self) -> Option<&Trigger> {
+        self.queue.front()
+    }
+
+    /// Whether the budget allows another prefetch when so many MSHRs are free.
+    pub(in crate::cache) fn may_issue(&self, mshrs_free: u32) -> bool {
+        self.under_way < self.budget.outstanding_max && mshrs_free > self.budget.mshrs_left
+    }
+
+    pub(in crate::cache) fn per_cycle(&self) -> u32 {
+        self.budget.per_cycle
+    }
+
+    /// Takes the first line out of the queue to be fetched.
+    pub(in crate::cache) fn issue(&mut self) -> Option<Trigger> {
+        self.counts.issued += 1;
+        self.under_way += 1;
+        self.queue.pop_front()
+    }
+
+    /// Drops the first line of the queue: it is here or under way.
+    pub(in crate::cache) fn skip(&mut self) {
+        self.counts.redundant += 1;
+        self.queue.pop_front();
+    }
+
+    /// A request joins a prefetch under way.
+    pub(in crate::cache) fn is_late(&mut self) {
+        self.counts.late += 1;
+        self.under_way -= 1;
+    }
+
+    /// A prefetch that no request joined is over; its line is in this place, if it has one.
+    pub(in crate::cache) fn is_over(&mut self, slot: Option<Slot>) {
+        self.under_way -= 1;
+        match slot {
+            Some(slot) => self.unused[slot.index()] = true,
+            None => self.counts.unused += 1,
+        }
+    }
+
+    /// The line in this place is used.
+    pub(in crate::cache) fn is_used(&mut self, slot: Slot) {
+        self.counts.useful += u64::from(std::mem::take(&mut self.unused[slot.index()]));
+    }
+
+    /// The line in this place leaves it.
+    fn has_left(&mut self, slot: Slot) {
+        self.counts.unused += u64::from(std::mem::take(&mut self.unused[slot.index()]));
+    }
+
+    fn tell(
+        &mut self,
+        site: &CacheSite,
+        cause: Trigger,
+        cycle: Cycle,
+        tell: impl Fn(&mut dyn Prefetcher, &mut Wanted<'_>),
+    ) {
+        let mut wanted = Wanted {
+            cycle,
+            site,
+            line: cause.line,
+            source: cause.source,
+            budget: &self.budget,
+            queue: &mut self.queue,
+            counts: &mut self.counts,
+        };
+        for prefetcher in &mut self.prefetchers {
+            tell(&mut **prefetcher, &mut wanted);
+        }
+    }
+
+    pub(in crate::cache) fn on_access(
+        &mut self,
+        site: &CacheSite,
+        access: &LookUp<'_>,
+        hit: bool,
+        now: Cycle,
+    ) {
+        let (line, source) = (access.line, access.request.source);
+        self.tell(site, Trigger { line, source }, now, |prefetcher, wanted| {
+            prefetcher.on_access(access, hit, wanted);
+        });
+    }
+
+    pub(in crate::cache) fn on_miss(
+        &mut self,
+        site: &CacheSite,
+        miss: &LookUp<'_>,
+        did: MissDecision,
+        now: Cycle,
+    ) {
+        let (line, source) = (miss.line, miss.request.source);
+        self.tell(site, Trigger { line, source }, now, |prefetcher, wanted| {
+            prefetcher.on_miss(miss, did, wanted);
+        });
+    }
+
+    pub(in crate::cache) fn on_fill(&mut self, site: &CacheSite, fill: &Fill, now: Cycle) {
+        let (line, source) = (fill.line, fill.source);
+        self.tell(site, Trigger { line, source }, now, |prefetcher, wanted| {
+            prefetcher.on_fill(fill, wanted);
+        });
+    }
+
+    pub(in crate::cache) fn on_evict(&mut self, site: &CacheSite, eviction: &Eviction, now: Cycle) {
+        if self.is_empty() {
+            return;
+        }
+        self.has_left(eviction.slot);
+        let (line, source) = (eviction.line, eviction.owner);
+        self.tell(site, Trigger { line, source }, now, |prefetcher, wanted| {
+            prefetcher.on_evict(eviction, wanted);
+        });
+    }
+
+    pub(in crate::cache) fn state(&mut self, state: &mut State<'_>) {
+        if self.is_empty() {
+            return;
+        }
+        state.field("queue", &mut self.queue);
+        state.field("under_way", &mut self.under_way);
+        state.array("unused", &mut self.unused);
+        state.field("counts", &mut self.counts);
+        for (i, prefetcher) in self.prefetchers.iter_mut().enumerate() {
+            state.part(&i.to_string(), |state| prefetcher.state(state));
+        }
+    }
+
+    pub(in crate::cache) fn statistics(&self, statistics: &mut Statistics<'_>) {
+        if self.is_empty() {
+            return;
+        }
+        let Counts {
+            issued,
+            useful,
+            late,
+            unused,
+            redundant,
+            dropped,
+        } = self.counts;
+        let rows = [
+            ("prefetches_issued", "lines prefetched", issued),
+            (
+                "prefetches_useful",
+                "lines prefetched and then used, once each",
+                useful,
+            ),
+            (
+                "prefetches_late",
+                "lines prefetched that a request wanted while they were under way",
+                late,
+            ),
+            (
+                "prefetches_unused",
+                "lines prefetched that left without being used, or found no place",
+                unused,
+            ),
+            (
+                "prefetches_redundant",
+                "lines wanted by a prefetcher that were here, under way or wanted already",
+                redundant,
+            ),
+            (
+                "prefetches_dropped",
+                "lines wanted by a prefetcher when too many waited, or of another slice",
+                dropped,
+            ),
+        ];
+        for (name, meaning, count) in rows {
+            statistics.counter(name, "lines", meaning, count);
+        }
+        self.prefetchers
+            .iter()
+            .for_each(|p| p.statistics(statistics));
+    }
+}

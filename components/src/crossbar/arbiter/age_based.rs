@@ -1,0 +1,21 @@
+//! The oldest packet first.
+
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError};
+
+use super::{AnyArbiter, Arbiter, BuiltInArbiter};
+
+/// One pass, outputs first: each output grants the request of the packet that was taken first, each input
+/// accepts likewise; ties go to the lowest port. Source: age-based arbitration as in BookSim 2, here by
+/// the time at which the packet was put before the network.
+pub struct AgeBased;
+
+impl PolicyKind for AgeBased {
+    type Role = Arbiter;
+    const NAME: &'static str = "AgeBased";
+    const SUMMARY: &'static str = "One pass, outputs first: the packet that was taken first";
+    type Spec = NoFields;
+
+    fn build(_: NoFields, _: &PolicyContext<'_, Arbiter>) -> Result<AnyArbiter, SpecError> {
+        Ok(AnyArbiter::BuiltIn(BuiltInArbiter::AgeBased))
+    }
+}

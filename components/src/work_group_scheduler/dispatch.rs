@@ -1,0 +1,130 @@
+//! Dispatch: the policy is asked, its answer held against the account, the work-group sent.
+
+use fixedbitset::FixedBitSet;
+use warpweave_framework::{Context, Id};
+
+use super::activity::Activity;
+use super::queue_memory::Taking;
+use super::{Choice, Placement, WorkGroupScheduler};
+use crate::launch::{Dispatch, DispatchMaster};
+
+impl WorkGroupScheduler {
+    /// Dispatches what can be dispatched in this cycle; says what became of it.
+    pub(super) fn dispatch(&mut self, ctx: &mut Context<'_>) -> Activity {
+        for sent in 0..self.spec.dispatches_per_cycle {
+            let stalled = if self.waiting.is_empty() {
+                Activity::NoWork
+            } else {
+                match self.next_placement(ctx) {
+                    Ok((key, placement)) => {
+                        self.place(ctx, key, placement);
+                        continue;
+                    }
+                    Err(stalled) => stalled,
+                }
+            };
+            return if sent > 0 {
+                Activity::Dispatching
+            } else {
+                stalled
+            };
+        }
+        Activity::Dispatching
+    }
+
+    /// The placement to make now, or why there is none.
+    fn next_placement(&mut self, ctx: &mut Context<'_>) -> Result<(Id, Placement), Activity> {
+        let placement = match &self.taking {
+            Some(taking) if !taking.is_answered() => return Err(Activity::QueueMemory),
+            Some(Taking { placement, .. }) => *placement,
+            None => self.choose(ctx)?,
+        };
+        if !sendable(&mut self.ports, &self.served, ctx, placement.unit) {
+            // The policy has been told that it will be made.
+            self.taking
+                .get_or_insert_with(|| Taking::new(placement, &[], 0));
+            return Err(Activity::UnitBusy);
+        }
+        self.taking = None;
+        let kernel = self.machine.key_of(placement.kernel);
+        Ok((
+            kernel.expect("a placement is checked when it is chosen"),
+            placement,
+        ))
+    }
+
+    /// Asks the policy.
+    fn choose(&mut self, ctx: &mut Context<'_>) -> Result<Placement, Activity> {
+        let Self {
+            policy,
+            machine,
+            ports,
+            served,
+            ..
+        } = self;
+        let choice = policy.choose(machine, &mut |unit| sendable(ports, served, ctx, unit));
+        match choice {
+            Choice::Place(placement) => {
+                if let Err(problem) = self.machine.check(placement) {
+                    let Placement {
+                        kernel,
+                        work_group,
+                        unit,
+                    } = placement;
+                    ctx.fail(format!(
+                        "the placement {} puts work-group {work_group} of kernel {kernel} on unit \
+                         {unit}: {problem}",
+                        self.spec.policy.name()
+                    ));
+                    return Err(Activity::HeldBack);
+                }
+                if self.begin_taking(ctx, placement) {
+                    return Err(Activity::QueueMemory);
+                }
+                Ok(placement)
+            }
+            Choice::UnitBusy => Err(Activity::UnitBusy),
+            Choice::HeldBack => Err(Activity::HeldBack),
+            Choice::UnitsFull => {
+                let oldest = self
+                    .waiting
+                    .front()
+                    .map(|&key| &self.machine.kernels()[key]);
+                Err(oldest.map_or(Activity::NoWork, |oldest| Activity::full(oldest.limiter())))
+            }
+        }
+    }
+
+    /// Dispatches a work-group.
+    fn place(&mut self, ctx: &mut Context<'_>, key: Id, placement: Placement) {
+        let unit = placement.unit as usize;
+        let start = Dispatch::Start {
+            kernel: placement.kernel,
+            work_group: placement.work_group,
+            slot: self.machine.place(key, placement),
+        };
+        self.ports[unit].dispatch.send(ctx, start);
+        self.served.insert(unit);
+        self.dispatched += 1;
+        self.dispatched_by_unit[unit] += 1;
+        self.resident.add(ctx.cycle(), 1);
+        self.policy.placed(placement, &self.machine);
+        if self.machine.kernels()[key].unplaced == 0 {
+            self.waiting.retain(|&waiting| waiting != key);
+            self.policy.all_placed(placement.kernel, &self.machine);
+        }
+        self.policy.changed(placement.unit, &self.machine);
+    }
+}
+
+/// Whether a unit can be sent something in this cycle.
+fn sendable(
+    ports: &mut [DispatchMaster],
+    served: &FixedBitSet,
+    ctx: &mut Context<'_>,
+    unit: u32,
+) -> bool {
+    let unit = unit as usize;
+    let port = ports.get_mut(unit).filter(|_| !served.contains(unit));
+    port.is_some_and(|port| port.dispatch.can_send(ctx))
+}

@@ -1,0 +1,232 @@
+//! What a description states of the compute units, and what they say themselves.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{SpecError, Unfit};
+
+use crate::occupancy::{UnitFacts, UnitLimits};
+
+/// What every compute unit offers, as far as a description states it. The rest is what the units say;
+/// both may state the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StatedLimits {
+    /// Wavefronts of 32 threads resident at a time, 1 to 4096; absent: as the units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wavefront_slots: Option<u32>,
+    /// Work-groups resident at a time, 1 to 64; absent: as the units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work_group_slots: Option<u32>,
+    /// 32-bit registers of the whole register file; a multiple of `register_partitions`. Absent: as the
+    /// units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registers: Option<u32>,
+    /// Equal partitions of the register file; a wavefront's registers lie in one of them. 1 to 8; absent:
+    /// as the units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub register_partitions: Option<u32>,
+    /// Registers are allocated to a wavefront in multiples of this many 32-bit registers; absent: as the
+    /// units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub register_granularity: Option<u32>,
+    /// Local memory for work-groups, bytes; absent: as the units say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_memory_bytes: Option<u32>,
+}
+
+impl From<UnitLimits> for StatedLimits {
+    fn from(limits: UnitLimits) -> Self {
+        Self {
+            wavefront_slots: Some(limits.wavefront_slots),
+            work_group_slots: Some(limits.work_group_slots),
+            registers: Some(limits.registers),
+            register_partitions: Some(limits.register_partitions),
+            register_granularity: Some(limits.register_granularity),
+            local_memory_bytes: Some(limits.local_memory_bytes),
+        }
+    }
+}
+
+/// What a unit says.
+impl From<UnitFacts> for StatedLimits {
+    fn from(facts: UnitFacts) -> Self {
+        Self {
+            wavefront_slots: Some(facts.wavefront_slots),
+            work_group_slots: Some(facts.work_group_slots),
+            registers: Some(facts.registers),
+            register_partitions: facts.register_partitions,
+            register_granularity: facts.register_granularity,
+            local_memory_bytes: Some(facts.local_memory_bytes),
+        }
+    }
+}
+
+impl StatedLimits {
+    /// Each number with its name.
+    fn named(&self) -> [(&'static str, Option<u32>); 6] {
+        [
+            ("wavefront_slots", self.wavefront_slots),
+            ("work_group_slots", self.work_group_slots),
+            ("registers", self.registers),
+            ("register_partitions", self.register_partitions),
+            ("register_granularity", self.register_granularity),
+            ("local_memory_bytes", self.local_memory_bytes),
+        ]
+    }
+
+    /// Checks the numbers stated.
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        let register_partitions = self.register_partitions.unwrap_or(1);
+        let filled = UnitLimits {
+            wavefront_slots: self.wavefront_slots.unwrap_or(1),
+            work_group_slots: self.work_group_slots.unwrap_or(1),
+            registers: self.registers.unwrap_or(register_partitions),
+            register_partitions,
+            register_granularity: self.register_granularity.unwrap_or(1),
+            local_memory_bytes: self.local_memory_bytes.unwrap_or(0),
+        };
+        filled.check("unit")
+    }
+
+    /// Fails where unit number `unit` says something else than is stated.
+    pub(super) fn agree(&self, unit: u32, facts: UnitFacts) -> Result<(), Unfit> {
+        let said = Self::from(facts).named();
+        for ((name, stated), (_, said)) in self.named().into_iter().zip(said) {
+            if let (Some(stated), Some(said)) = (stated, said)
+                && stated != said
+            {
+                return Err(Unfit::at(
+                    format!("unit.{name}"),
+                    format!("{stated} is stated, but compute unit {unit} has {said}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// That two units say different things.
+    pub(super) fn unlike(one: (u32, UnitFacts), other: (u32, UnitFacts)) -> Unfit {
+        let numbers = Self::from(one.1).named().into_iter();
+        let mut numbers = numbers.zip(Self::from(other.1).named());
+        let differing = numbers.find(|((_, one), (_, other))| one != other);
+        let said = |number: Option<u32>| number.map_or("not said".to_owned(), |n| n.to_string());
+        let message = differing.map_or_else(String::new, |((name, a), (_, b))| {
+            format!(
+                "all compute units of a work-group scheduler offer the same, but {name} of unit {} is \
+                 {} and of unit {} {}",
+                one.0,
+                said(a),
+                other.0,
+                said(b)
+            )
+        });
+        Unfit::at("unit", message)
+    }
+
+    /// The limits, completed by what the units say.
+    pub(super) fn complete(&self, said: Option<UnitFacts>) -> Result<UnitLimits, Unfit> {
+        let said = said.map_or_else(Self::default, Self::from);
+        let of = |stated: Option<u32>, said: Option<u32>, name: &str| {
+            stated.or(said).ok_or_else(|| {
+                let message = "it is not stated, and the compute units do not say it";
+                Unfit::at(format!("unit.{name}"), message)
+            })
+        };
+        let mut values = [0; 6];
+        for (value, ((name, stated), (_, said))) in values
+            .iter_mut()
+            .zip(self.named().into_iter().zip(said.named()))
+        {
+            *value = of(stated, said, name)?;
+        }
+        let [
+            wavefront_slots,
+            work_group_slots,
+            registers,
+            register_partitions,
+            register_granularity,
+            local_memory_bytes,
+        ] = values;
+        let limits = UnitLimits {
+            wavefront_slots,
+            work_group_slots,
+            registers,
+            register_partitions,
+            register_granularity,
+            local_memory_bytes,
+        };
+        let checked = limits.check("unit");
+        checked.map_err(|error| Unfit::at(error.field, error.message))?;
+        Ok(limits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAID: UnitFacts = UnitFacts {
+        wavefront_slots: 48,
+        work_group_slots: 8,
+        registers: 32768,
+        register_partitions: None,
+        register_granularity: Some(64),
+        local_memory_bytes: 16384,
+    };
+
+    #[test]
+    fn units_complete_what_is_not_stated() {
+        let stated = StatedLimits {
+            register_partitions: Some(2),
+            ..StatedLimits::default()
+        };
+        assert_eq!(stated.agree(3, SAID), Ok(()));
+        let limits = stated.complete(Some(SAID)).unwrap();
+        assert_eq!((limits.register_partitions, limits.registers), (2, 32768));
+        assert_eq!(StatedLimits::from(limits).complete(None), Ok(limits));
+    }
+
+    #[test]
+    fn what_nobody_says_is_missed_by_name() {
+        let error = StatedLimits::default().complete(Some(SAID)).unwrap_err();
+        assert_eq!(error.field, "unit.register_partitions");
+        let error = StatedLimits::default().complete(None).unwrap_err();
+        assert_eq!(error.field, "unit.wavefront_slots");
+    }
+
+    #[test]
+    fn a_number_that_differs_from_the_units_is_refused_with_both() {
+        let stated = StatedLimits {
+            registers: Some(65536),
+            ..StatedLimits::default()
+        };
+        let error = stated.agree(3, SAID).unwrap_err();
+        assert_eq!(error.field, "unit.registers");
+        assert_eq!(
+            error.message,
+            "65536 is stated, but compute unit 3 has 32768"
+        );
+    }
+
+    #[test]
+    fn units_that_differ_are_named_with_the_number() {
+        let other = UnitFacts {
+            register_granularity: None,
+            ..SAID
+        };
+        let error = StatedLimits::unlike((0, SAID), (5, other));
+        let end = "but register_granularity of unit 0 is 64 and of unit 5 not said";
+        assert!(error.message.ends_with(end), "{}", error.message);
+    }
+
+    #[test]
+    fn what_is_said_must_go_together_with_what_is_stated() {
+        let stated = StatedLimits {
+            register_partitions: Some(3),
+            ..StatedLimits::default()
+        };
+        assert!(stated.check().is_ok());
+        let error = stated.complete(Some(SAID)).unwrap_err();
+        assert_eq!(error.field, "unit.registers");
+    }
+}

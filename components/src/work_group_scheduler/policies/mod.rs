@@ -1,0 +1,56 @@
+//! The placement policies that come with the scheduler.
+//!
+//! ```text
+//!   two_level_round_robin.rs  global_round_robin.rs  greedy_clustering.rs    one order over all contexts
+//!   ordered.rs                what they share
+//!   distributed.rs  distributed_block.rs    a part of the grid per cluster
+//!   pools.rs                  what they share
+//!   demand_round_robin.rs  block_round_robin.rs  strict_round_robin.rs  random_round_robin.rs
+//!   shortest_queue.rs         a queue per unit, for all kernels at once
+//!   unit_queues.rs            such queues, for policies of any crate
+//! ```
+//!
+//! A new policy is a file with a specification, an `impl OneKernelPolicy` or `impl PlacementPolicy` and an
+//! `impl PolicyKind`, and a line in its crate's registration; `demand_round_robin.rs` is a small one.
+
+mod block_round_robin;
+mod demand_round_robin;
+mod distributed;
+mod distributed_block;
+mod global_round_robin;
+mod greedy_clustering;
+mod ordered;
+mod pools;
+mod random_round_robin;
+mod shortest_queue;
+mod strict_round_robin;
+mod two_level_round_robin;
+mod unit_queues;
+
+use warpweave_framework::Registry;
+
+pub use self::block_round_robin::{BlockRoundRobin, BlockRoundRobinSpec};
+pub use self::demand_round_robin::DemandRoundRobin;
+pub use self::distributed::Distributed;
+pub use self::distributed_block::{DistributedBlock, DistributedBlockSpec};
+pub use self::global_round_robin::GlobalRoundRobin;
+pub use self::greedy_clustering::GreedyClustering;
+pub use self::random_round_robin::RandomRoundRobin;
+pub use self::shortest_queue::{QueueMemorySpec, ShortestQueue, ShortestQueueSpec};
+pub use self::strict_round_robin::StrictRoundRobin;
+pub use self::two_level_round_robin::TwoLevelRoundRobin;
+pub use self::unit_queues::{Stealing, TakenFrom, UnitQueues};
+
+/// Adds the placement policies of this folder.
+pub fn register_policies(registry: &mut Registry) {
+    registry.register_policy::<BlockRoundRobin>();
+    registry.register_policy::<DemandRoundRobin>();
+    registry.register_policy::<Distributed>();
+    registry.register_policy::<DistributedBlock>();
+    registry.register_policy::<GlobalRoundRobin>();
+    registry.register_policy::<GreedyClustering>();
+    registry.register_policy::<RandomRoundRobin>();
+    registry.register_policy::<ShortestQueue>();
+    registry.register_policy::<StrictRoundRobin>();
+    registry.register_policy::<TwoLevelRoundRobin>();
+}

@@ -1,0 +1,110 @@
+//! Random round robin: which unit gets which work-group is random within each turn.
+
+use std::collections::VecDeque;
+
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use warpweave_random::nth;
+
+use super::super::{
+    Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,
+    WorkGroupPlacement,
+};
+
+/// Turn by turn: the contexts that are free when a turn begins are put in a random order, and get
+/// the next work-groups in it. A context that is freed meanwhile waits for the next turn. The first turn
+/// fills the empty machine; later ones are of the contexts freed since.
+///
+/// The order is a function of the run's seed and the number of contexts drawn before.
+///
+/// Source: "Locality-Aware CTA Clustering for Modern GPUs", section 3.1, the pattern of real programs;
+/// that a turn is of the free contexts is own choice.
+pub struct RandomRoundRobin {
+    seed: u64,
+    /// Contexts drawn so far, of all kernels.
+    drawn: u64,
+    next: u32,
+    /// Room by unit.
+    room: Vec<u32>,
+    /// Units that get the next work-groups of this turn.
+    turn: VecDeque<u32>,
+}
+
+impl RandomRoundRobin {
+    fn new(seed: u64, site: PlacementSite) -> Self {
+        Self {
+            seed,
+            drawn: 0,
+            next: 0,
+            room: vec![0; site.units() as usize],
+            turn: VecDeque::new(),
+        }
+    }
+
+    /// Begins a turn: a permutation of the free contexts (Fisher and Yates).
+    fn draw(&mut self) {
+        for (unit, &room) in self.room.iter().enumerate() {
+            self.turn.extend((0..room).map(|_| unit as u32));
+        }
+        for place in (1..self.turn.len()).rev() {
+            let number = u128::from(nth(self.seed, self.drawn));
+            self.drawn += 1;
+            // Of 0..=place.
+            let other = (number * (place as u128 + 1)) >> 64;
+            self.turn.swap(place, other as usize);
+        }
+    }
+}
+
+impl PolicyKind for RandomRoundRobin {
+    type Role = WorkGroupPlacement;
+    const NAME: &'static str = "RandomRoundRobin";
+    const SUMMARY: &'static str =
+        "Free contexts get the next work-groups in a random order, turn by turn";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        context: &PolicyContext<'_, WorkGroupPlacement>,
+    ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
+        let policy = Self::new(context.seed(), *context.site);
+        Ok(OldestFirst::boxed(policy))
+    }
+}
+
+impl OneKernelPolicy for RandomRoundRobin {
+    fn begin(&mut self, _kernel: Kernel<'_>) {
+        self.next = 0;
+        self.turn.clear();
+    }
+
+    fn update(&mut self, unit: u32, _resident: u32, room: u32) {
+        self.room[unit as usize] = room;
+    }
+
+    fn choose(&mut self, sendable: &mut dyn FnMut(u32) -> bool) -> Choice<Assignment> {
+        if self.turn.is_empty() {
+            // Drawn when contexts are free, which is told: asking again draws nothing new.
+            self.draw();
+        }
+        match self.turn.front() {
+            None => Choice::UnitsFull,
+            Some(&unit) if !sendable(unit) => Choice::UnitBusy,
+            Some(&unit) => Choice::Place(Assignment {
+                work_group: self.next,
+                unit,
+            }),
+        }
+    }
+
+    fn placed(&mut self, _placed: Assignment) {
+        self.next += 1;
+        self.turn.pop_front();
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("drawn", &mut self.drawn);
+        state.field("next", &mut self.next);
+        state.array("room", &mut self.room);
+        state.field("turn", &mut self.turn);
+    }
+}

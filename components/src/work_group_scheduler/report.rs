@@ -1,0 +1,69 @@
+//! The statistics of the scheduler.
+
+use warpweave_framework::{Histogram, Statistics};
+
+use super::WorkGroupScheduler;
+use super::activity::ACTIVITIES;
+
+impl WorkGroupScheduler {
+    pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
+        let cycle = statistics.cycle();
+        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
+        count(
+            "kernels_done",
+            "kernels",
+            "kernels reported as done",
+            self.kernels_done,
+        );
+        count(
+            "work_groups_dispatched",
+            "work-groups",
+            "work-groups sent to compute units",
+            self.dispatched,
+        );
+        count(
+            "work_groups_completed",
+            "work-groups",
+            "work-groups that compute units reported as completed",
+            self.completed,
+        );
+        count(
+            "invalidates_sent",
+            "messages",
+            "compute units told to drop their first-level lines",
+            self.invalidates_sent,
+        );
+        count(
+            "queue_accesses",
+            "accesses",
+            "accesses to queues of work-groups in memory",
+            self.queue_accesses,
+        );
+        for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
+            count(name, "cycles", meaning, level.integral(cycle));
+        }
+        count(
+            "resident_work_groups_max",
+            "work-groups",
+            "most work-groups on the machine at a time",
+            self.resident.max(),
+        );
+        statistics.gauge(
+            "resident_work_groups",
+            "work-groups",
+            "mean number of work-groups on the machine",
+            self.resident.mean(cycle),
+        );
+        let mut by_unit = Histogram::default();
+        for &work_groups in &self.dispatched_by_unit {
+            by_unit.record(work_groups);
+        }
+        statistics.histogram(
+            "work_groups_per_unit",
+            "work-groups",
+            "distribution over compute units of the work-groups dispatched to each",
+            &by_unit,
+        );
+        self.policy.statistics(statistics);
+    }
+}

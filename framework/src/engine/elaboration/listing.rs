@@ -1,0 +1,60 @@
+//! The ports of a component by their names.
+
+use crate::channel::{Direction, Ports};
+use crate::component::Component;
+
+/// The ports of a component as a person would wire them: bundles by their first name, each once.
+pub fn connectable_names(component: &mut dyn Component) -> Vec<String> {
+    let mut names = Vec::new();
+    component.ports(&mut Ports::new(&mut |port| {
+        names.push(port.name.to_owned());
+    }));
+    bundle_names(names.iter().map(String::as_str))
+}
+
+/// One port of a component, for reference pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortDoc {
+    /// Name within the component, such as `up[2].request`.
+    pub name: String,
+    /// Which way messages pass.
+    pub direction: Direction,
+    /// Name of the message type, without the path to it.
+    pub message: String,
+    /// The component works without it.
+    pub optional: bool,
+}
+
+/// Every port of a component in the order it names them.
+pub fn described_ports(component: &mut dyn Component) -> Vec<PortDoc> {
+    let mut ports = Vec::new();
+    component.ports(&mut Ports::new(&mut |port| {
+        ports.push(PortDoc {
+            name: port.name.to_owned(),
+            direction: port.direction(),
+            message: without_paths(port.message_type_name()),
+            optional: port.optional,
+        });
+    }));
+    ports
+}
+
+/// `a::b::Wrapped<c::Value>` becomes `Wrapped<Value>`.
+fn without_paths(name: &str) -> String {
+    let mut text = String::new();
+    for part in name.split_inclusive(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | ':')) {
+        text.push_str(part.rsplit("::").next().unwrap_or(part));
+    }
+    text
+}
+
+pub(super) fn bundle_names<'a>(ports: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for port in ports {
+        let name = port.split('.').next().unwrap_or(port);
+        if names.last().is_none_or(|last| last != name) && !names.iter().any(|n| n == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
