@@ -80,7 +80,11 @@ fn any_index(name: &str) -> String {
 
 /// Each line with two blanks before it.
 pub(crate) fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    let mut lines = String::new();
+    for line in text.lines() {
+        let _ = writeln!(lines, "  {line}");
+    }
+    lines
 }
 
 /// The fields of a specification, each with its kind, unit, default and meaning.

@@ -182,14 +182,13 @@ impl Composer {
             let message = format!("more than {CHAIN_MAX} files name one another in a row");
             return Err(named.error(message).into());
         }
-        let node = match self.files.get(&real) {
-            Some(node) => node.clone(),
-            None => {
-                let node = read_named(&to, named)?;
-                self.order.push(to.clone());
-                self.files.insert(real.clone(), node.clone());
-                node
-            }
+        let node = if let Some(node) = self.files.get(&real) {
+            node.clone()
+        } else {
+            let node = read_named(&to, named)?;
+            self.order.push(to.clone());
+            self.files.insert(real.clone(), node.clone());
+            node
         };
         self.chain.push(Link {
             real,
