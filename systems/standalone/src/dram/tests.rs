@@ -86,7 +86,7 @@ fn controllers_that_are_not_the_reference_differ_from_it() {
         ("page", |s| s.page = Page::Closed),
         ("in order", |s| s.scheduler = Policy::plain::<Fcfs>()),
         ("hits first", |s| {
-            s.scheduler = Policy::plain::<RowHitFirst>()
+            s.scheduler = Policy::plain::<RowHitFirst>();
         }),
         ("bank by bank", |s| {
             s.scheduler = Policy::of::<BankRoundRobin>(&BankRoundRobinSpec { hits: 4 });
