@@ -5,7 +5,23 @@ use warpweave_systems::conform::{Conformance, Finding, Promise};
 use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or do more with other fields.
-const DESCRIPTIONS: [(&str, &str); 0] = [];
+const DESCRIPTIONS: [(&str, &str); 12] = [
+    ("BankRoundRobin", "BankRoundRobin(hits: 2)"),
+    ("DistributedBlock", "DistributedBlock"),
+    ("DistributedBlock", "DistributedBlock(relax_last: true)"),
+    ("FetchGranularity", "FetchGranularity(bytes: 64)"),
+    ("FrFcfsCap", "FrFcfsCap(columns: 4)"),
+    ("Islip", "Islip(iterations: 2)"),
+    ("NextLine", "NextLine(degree: 2)"),
+    ("Random", "Random(seed: 7)"),
+    (
+        "ReuseBypass",
+        "ReuseBypass(entries: 16, counter_max: 3, threshold: 2, sample: 4, period_requests: 20)",
+    ),
+    ("ShortestQueue", "ShortestQueue(stealing: Next)"),
+    ("StaticBypass", "StaticBypass(pcs: [12, 30])"),
+    ("TwoLevel", "TwoLevel(group_size: 2)"),
+];
 
 fn descriptions(name: &str) -> Vec<&str> {
     let known = DESCRIPTIONS.iter().filter(|(policy, _)| *policy == name);

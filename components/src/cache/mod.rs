@@ -542,6 +542,11 @@ impl Component for Cache {
                 format!("{passing} passing requests wait for their answer"),
             );
         }
+        if let Some(buffer) = &self.copy_backs
+            && !buffer.held.is_empty()
+        {
+            waits.inside("fills wait for room in the copy-back buffer");
+        }
         if let Some(reason) = self.stats.blocked.reason() {
             waits.inside(reason.words());
         }

@@ -70,13 +70,13 @@ pub struct CacheSpec {
     /// Caches whose published values the policies add up, such as the slices of a second level that
     /// share a counter: ports `peers[0]` and so on, each for the port `published` of one of them.
     /// Usually this cache is among them, so that all add up the same. A cache without peers hears what
-    /// its own policies publish.
+    /// its own policies publish. Source: own choice.
     #[serde(default)]
     pub peers: u32,
     /// Prefetchers, see the list of them.
     #[serde(default)]
     pub prefetchers: Vec<Policy<Prefetching>>,
-    /// What the prefetchers may use together.
+    /// What the prefetchers may use together. Source: own choice.
     #[serde(default)]
     pub prefetch: PrefetchSpec,
     /// Which line of a full set leaves.

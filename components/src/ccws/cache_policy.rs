@@ -162,7 +162,7 @@ mod tests {
                 self.request.send_at(u64::from(50 * self.sent), request);
             }
             self.bench.step(u64::from(50 * self.sent) + 50);
-            let events = self.locality.as_ref().map(|wire| wire.take_all());
+            let events = self.locality.as_ref().map(Sink::take_all);
             let events = events.unwrap_or_default().into_iter();
             events
                 .map(|(_, event)| {

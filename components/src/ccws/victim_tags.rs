@@ -52,7 +52,7 @@ impl VictimTags {
     fn set_of_owner(&mut self, owner: &Source, line: u64) -> Option<&mut Vec<u64>> {
         let set = self.set_of(line);
         let lost = self.slots.get_mut(usize::from(owner.wavefront_slot))?;
-        (lost.wavefront == wavefront(owner)).then(|| &mut lost.sets[set])
+        (lost.wavefront == Some(wavefront(owner))).then(|| &mut lost.sets[set])
     }
 
     /// A line leaves that this wavefront brought in.
@@ -79,9 +79,9 @@ impl VictimTags {
             self.slots.resize(slot + 1, Lost::default());
         }
         let lost = &mut self.slots[slot];
-        if lost.wavefront != wavefront(reader) {
+        if lost.wavefront != Some(wavefront(reader)) {
             *lost = Lost {
-                wavefront: wavefront(reader),
+                wavefront: Some(wavefront(reader)),
                 sets: vec![Vec::new(); self.sets],
             };
         }
@@ -96,8 +96,8 @@ impl VictimTags {
     }
 }
 
-fn wavefront(source: &Source) -> Option<(u32, u32)> {
-    Some((source.kernel, source.work_group))
+fn wavefront(source: &Source) -> (u32, u32) {
+    (source.kernel, source.work_group)
 }
 
 #[cfg(test)]

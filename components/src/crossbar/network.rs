@@ -37,7 +37,7 @@ impl<P: Copy> Network<P> {
                     inputs: inputs as u32,
                     outputs: outputs as u32,
                 };
-                let arbiter = place.arbiter(&spec.arbiter, &site, 0)?;
+                let arbiter = place.arbiter(&spec.arbiter, site, 0)?;
                 Self::Switch(Box::new(Switch::new(inputs, outputs, spec, arbiter)))
             }
             NetworkSpec::Router(spec) => {

@@ -39,11 +39,11 @@ impl NetworkPlace<'_> {
     pub(super) fn arbiter(
         &self,
         policy: &Policy<Arbiter>,
-        site: &ArbiterSite,
+        site: ArbiterSite,
         index: u32,
     ) -> Result<AnyArbiter, SpecError> {
         let field = format!("{}.arbiter", self.field);
-        policy.build(&field, self.environment, site, 2 * self.number + index)
+        policy.build(&field, self.environment, &site, 2 * self.number + index)
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn report(dram: &GddrController, s: &mut Statistics<'_>) {
         match dram.channels.len() {
             1 => channel.order().statistics(s),
             _ => under(&format!("channel{number}"), s, |s| {
-                channel.order().statistics(s)
+                channel.order().statistics(s);
             }),
         }
     }

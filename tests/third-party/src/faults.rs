@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave::components::cache::replacement::{AnyReplacement, Replacement, ReplacementPolicy};
-use warpweave::components::compute_unit::scheduler::{
+use warpweave::components::compute_unit::{
     HeldBack, Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
 use warpweave::components::work_group_scheduler::{

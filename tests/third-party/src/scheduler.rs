@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave::components::compute_unit::scheduler::{
+use warpweave::components::compute_unit::{
     Issue, SchedulerView, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling,
 };
 use warpweave::framework::{PolicyContext, PolicyKind, SpecError, State};
@@ -77,7 +77,7 @@ impl WavefrontScheduler for Youngest {
 
 #[cfg(test)]
 mod tests {
-    use warpweave::components::compute_unit::scheduler::Ages;
+    use warpweave::components::compute_unit::Ages;
 
     use super::*;
 

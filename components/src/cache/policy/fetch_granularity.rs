@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, WithoutEffect};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
 
 use super::{CachePolicies, CachePolicy, Field, LookUp, MissDecision};
 use crate::memory::{check_line_bytes, full_line};
@@ -25,10 +25,6 @@ impl PolicyKind for FetchGranularity {
     type Role = CachePolicies;
     const NAME: &'static str = "FetchGranularity";
     const SUMMARY: &'static str = "Misses fetch aligned groups of sectors";
-    const WITHOUT_EFFECT: Option<WithoutEffect> = Some(WithoutEffect {
-        ron: "FetchGranularity(bytes: 4)",
-        like: "",
-    });
     type Spec = FetchGranularitySpec;
 
     fn build(

@@ -70,8 +70,11 @@ impl SetDuel {
     pub fn new(spec: DuelSpec, field: &str) -> Result<Self, SpecError> {
         let name = |part: &str| format!("{field}.{part}");
         SpecError::in_range(&name("period"), spec.period, 2..)?;
-        SpecError::in_range(&name("first"), spec.first, 0..=spec.period - 1)?;
-        SpecError::in_range(&name("second"), spec.second, 0..=spec.period - 1)?;
+        for (part, set) in [("first", spec.first), ("second", spec.second)] {
+            SpecError::require(set < spec.period, &name(part), || {
+                format!("set {set} lies outside the period of {}", spec.period)
+            })?;
+        }
         SpecError::in_range(&name("max"), spec.max, 1..=1 << 30)?;
         SpecError::require(spec.first != spec.second, &name("second"), || {
             "the teams need different sets".to_owned()

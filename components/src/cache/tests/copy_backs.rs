@@ -39,7 +39,7 @@ fn displaced(copy_back_entries: Option<u32>) -> (Rig, Vec<Cycle>, Vec<Cycle>) {
 }
 
 #[test]
-fn a_fill_waits_until_the_buffer_has_room_and_goes_on() {
+fn inc_m2_a_fill_waits_until_the_buffer_has_room_and_goes_on() {
     let (_, answers, copy_backs) = displaced(None);
     assert_eq!((answers, copy_backs), (vec![53, 54], vec![52, 53]));
     let (mut rig, answers, copy_backs) = displaced(Some(2));

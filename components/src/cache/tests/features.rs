@@ -221,6 +221,30 @@ fn a_write_back_cache_may_leave_absent_lines_to_the_level_below() {
 }
 
 #[test]
+fn ccl_m9_a_line_that_two_work_group_slots_read_is_fetched_once_for_each_half() {
+    let mut rig = Rig::new(CacheSpec {
+        size_bytes: 1024,
+        halves: Some(Halves {
+            count: 2,
+            by: HalfBy::WorkGroupSlots,
+        }),
+        ..l1()
+    });
+    for (number, slot) in (0..).zip([0, 1, 2, 3, 4]) {
+        let mut request = read(number, 0, 1);
+        request.source.work_group_slot = slot;
+        rig.request.send_at(10 + 50 * u64::from(number), request);
+    }
+    for half in 0..2 {
+        let fetch = rig.below_at(12 + 50 * half, RequestKind::Read, 0, ALL);
+        rig.answer_at(30 + 50 * half, &fetch);
+    }
+    rig.bench.step(300);
+    assert_eq!((rig.count("read_misses"), rig.count("read_hits")), (2, 3));
+    assert_eq!(rig.below.take(), None);
+}
+
+#[test]
 fn parts_keep_lines_of_their_own_and_a_write_drops_them_all() {
     let mut rig = Rig::new(CacheSpec {
         size_bytes: 1024,

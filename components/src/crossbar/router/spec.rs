@@ -136,9 +136,9 @@ impl RouterSpec {
         };
         let speculative = self
             .speculative
-            .then(|| place.arbiter(&self.arbiter, &site, 1));
+            .then(|| place.arbiter(&self.arbiter, site, 1));
         Ok((
-            place.arbiter(&self.arbiter, &site, 0)?,
+            place.arbiter(&self.arbiter, site, 0)?,
             speculative.transpose()?,
         ))
     }

@@ -64,19 +64,15 @@ impl OpenRequestOrder {
         let Some((cycle, id)) = self.policy.next(view) else {
             return (Cycle::MAX, Choice::Nothing);
         };
-        let wrong = if !view.waiting().any(|waiting| waiting == id) {
-            format!("chose request {id}, which does not wait for a command")
-        } else {
-            match view.earliest(id) {
-                Some(earliest) if earliest <= cycle => return (cycle, view.choice(id)),
-                Some(earliest) => format!(
-                    "gives request {id} its command in cycle {cycle}, before it is legal in cycle \
-                     {earliest}"
-                ),
-                None => {
-                    format!("gives request {id} its command in cycle {cycle}, before it may start")
-                }
-            }
+        let waits = view.waiting().any(|waiting| waiting == id);
+        let wrong = match view.earliest(id) {
+            _ if !waits => format!("chose request {id}, which does not wait for a command"),
+            Some(earliest) if earliest <= cycle => return (cycle, view.choice(id)),
+            Some(earliest) => format!(
+                "gives request {id} its command in cycle {cycle}, before it is legal in cycle \
+                 {earliest}"
+            ),
+            None => format!("gives request {id} its command in cycle {cycle}, before it may start"),
         };
         let channel = self.channel;
         self.promise

@@ -1,6 +1,11 @@
 //! Exclusion as a policy.
 
+use proptest::prelude::*;
+use warpweave_framework::{EngineOptions, Link, Order, Outcome};
+
 use super::*;
+use crate::building_blocks::{EchoMemory, EchoMemorySpec};
+use crate::cache::AtomicPolicy;
 
 /// Exclusion as a policy: hits leave, clean victims go down; lines below are not kept.
 pub(super) struct Exclusive;
@@ -115,4 +120,78 @@ fn a_line_with_words_newer_than_below_keeps_its_place_whatever_a_policy_says() {
         rig.read(n * 256, 1);
     }
     assert_eq!((rig.count("copy_backs"), rig.count("evictions")), (1, 1));
+}
+
+/// An exclusive first level over a second level, both with small copy-back buffers, over a memory
+/// that takes requests when it likes: answers, and lines copied back to the second level.
+fn hierarchy(
+    entries: [u32; 2],
+    memory: EchoMemorySpec,
+    requests: &[(u64, u64, bool)],
+    options: EngineOptions,
+) -> (Vec<(u64, MemResponse)>, u64) {
+    let write = WritePolicy::WriteBack {
+        partial: PartialWrite::WordMask,
+    };
+    let first = CacheSpec {
+        allocate: AllocatePolicy::OnFill,
+        copy_back_entries: Some(entries[0]),
+        policies: vec![Policy::plain::<Exclusive>()],
+        atomics: AtomicPolicy::Execute { latency_cycles: 3 },
+        write,
+        ..l1()
+    };
+    let second = CacheSpec {
+        allocate: AllocatePolicy::OnFill,
+        copy_back_entries: Some(entries[1]),
+        mshr_entries: 2,
+        mshr_merges: 2,
+        miss_queue_entries: 2,
+        write,
+        ..l1()
+    };
+    let mut bench = TestBench::new();
+    bench.set_options(options);
+    bench.add("l1", Cache::new(first).unwrap());
+    bench.add("l2", Cache::new(second).unwrap());
+    bench.add("memory", EchoMemory::new(&memory).unwrap());
+    let narrow = Link::latency(1).capacity(1);
+    for (a, b) in [("l1.down", "l2.up"), ("l2.down", "memory.up")] {
+        bench.builder().connect(a, b, narrow);
+    }
+    let source = bench.source("l1.up.request");
+    let responses = bench.sink("l1.up.response");
+    responses.stall_randomly(memory.seed, memory.stalls);
+    let mut cycle = 1;
+    for (id, &(gap, line, writes)) in (0..).zip(requests) {
+        cycle += gap;
+        let request = if writes {
+            MemRequest::write(id, line * 128, 1)
+        } else {
+            MemRequest::read(id, line * 128, 1)
+        };
+        source.send_at(cycle, request);
+    }
+    assert_eq!(bench.run_until_quiet(), Outcome::Done);
+    let received = bench.statistics("l2").counter("copy_backs_received");
+    (responses.take_all(), received.unwrap())
+}
+
+proptest! {
+    #[test]
+    fn inc_m2_full_copy_back_buffers_never_stand_still(
+        entries in [1u32..3, 1u32..3],
+        (latency_cycles, stalls, seed) in (1u32..20, 0u32..15, any::<u64>()),
+        requests in prop::collection::vec((0u64..3, 0u64..24, any::<bool>()), 1..120),
+    ) {
+        let memory = EchoMemorySpec { stalls, seed, ..EchoMemorySpec::latency(latency_cycles) };
+        let run = |options| hierarchy(entries, memory, &requests, options);
+        let usual = run(EngineOptions::default());
+        prop_assert_eq!(usual.0.len(), requests.len());
+        let awake = EngineOptions { sleeping: false, ..EngineOptions::default() };
+        prop_assert_eq!(&run(awake), &usual);
+        let shuffled =
+            EngineOptions { order: Order::Shuffled { seed }, ..EngineOptions::default() };
+        prop_assert_eq!(&run(shuffled), &usual);
+    }
 }
