@@ -128,12 +128,13 @@ fn the_readme_names_every_command() {
     assert!(count >= 5, "{help}");
 }
 
-/// Makes paths of an example absolute, as if it stood in `scenarios/` or `scenarios/workloads/`.
+/// Makes paths of an example absolute, as if it stood in `scenarios/` or one of its folders.
 fn rooted(example: &str) -> String {
     let scenarios = root().join("scenarios");
     let mut text = example.to_owned();
     for (shown, meant) in [
         ("\"systems/", scenarios.join("systems/")),
+        ("\"tiny.ron", scenarios.join("systems/tiny.ron")),
         ("\"workloads/", scenarios.join("workloads/")),
         ("\"cuda/", scenarios.join("workloads/cuda/")),
     ] {
