@@ -108,7 +108,10 @@ fn a_new_program_with_one_more_component_passes_its_tests_and_runs() {
         assert!(kinds.contains(kind), "{kinds}");
     }
     let valve = outside.program(&["describe", "Valve"]);
-    assert!(valve.contains("interval_cycles (integer)"), "{valve}");
+    assert!(
+        valve.contains("interval_cycles (integer, cycles)"),
+        "{valve}"
+    );
     let version = outside.program(&["--version"]);
     assert!(version.starts_with("my-gpu (warpweave "), "{version}");
 

@@ -34,6 +34,11 @@ impl Exchange for MemRequest {
         self.kind.wants_response()
     }
 
+    /// A run ends when the program does, whatever is still fetched ahead of need.
+    fn may_stay_open(&self) -> bool {
+        self.kind == RequestKind::Prefetch
+    }
+
     /// Requests of one wavefront for one line are answered in order.
     fn order(&self) -> Option<u64> {
         let unit = u64::from(self.source.compute_unit);
@@ -230,6 +235,16 @@ mod tests {
 
     /// Two reads through a clock crossing into a memory; what the checkers say.
     fn run(fault: Option<(&str, Fault<MemResponse>)>) -> Result<(), String> {
+        let reads = [MemRequest::read(1, 0, 1), MemRequest::read(2, 128, 3)];
+        run_for(10_000, &reads, fault)
+    }
+
+    /// So many cycles of requests through a clock crossing into a memory; what the checkers say.
+    fn run_for(
+        cycles: u64,
+        requests: &[MemRequest],
+        fault: Option<(&str, Fault<MemResponse>)>,
+    ) -> Result<(), String> {
         let spec = ClockCrossingSpec {
             depth: 4,
             synchroniser_cycles: 2,
@@ -257,9 +272,10 @@ mod tests {
             let tap = FaultInjector::at(fault, 0);
             simulation.tap(port, tap).expect("the port exists");
         }
-        above.send(MemRequest::read(1, 0, 1));
-        above.send(MemRequest::read(2, 128, 3));
-        match bench.run_for(10_000) {
+        for request in requests {
+            above.send(*request);
+        }
+        match bench.run_for(cycles) {
             Outcome::Failed(message) => Err(message),
             _ => checks.finish(),
         }
@@ -268,6 +284,20 @@ mod tests {
     #[test]
     fn a_memory_that_answers_passes() {
         assert_eq!(run(None), Ok(()));
+    }
+
+    #[test]
+    fn a_run_may_end_before_a_prefetch_is_answered_and_not_before_a_read_is() {
+        let read = MemRequest::read(1, 0, 1);
+        let prefetch = MemRequest {
+            id: 2,
+            kind: RequestKind::Prefetch,
+            ..read
+        };
+        assert_eq!(run_for(8, &[prefetch], None), Ok(()));
+        let message = run_for(8, &[prefetch, read], None).expect_err("too short");
+        assert!(message.contains(": 1 requests were never"), "{message}");
+        assert!(message.contains("kind: Read"), "{message}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use warpweave_framework::{Direction, FieldDoc, KindEntry, Preset, Registry, described_ports};
+use warpweave_params::nearest;
 use warpweave_systems::empty_environment;
 
 use crate::outcome::{CommandResult, to_stdout};
@@ -12,8 +13,13 @@ use crate::{policies, stub};
 pub(crate) fn describe(registry: &Registry, name: &str) -> CommandResult {
     let Some(kind) = registry.get(name) else {
         let policy = policies::find(registry, name).map_err(|problem| {
-            // What is no policy either was probably meant to be a kind.
-            if name.contains('/') || problem.message.starts_with("several") {
+            // What is no policy either was probably meant to be a kind, unless only a policy is nearly
+            // called so.
+            let kinds = registry.kinds().map(|kind| kind.name);
+            let is_nearly_a_policy = nearest(name, kinds).is_none()
+                && nearest(name, policies::names(registry)).is_some();
+            let is_about_policies = name.contains('/') || problem.message.starts_with("several");
+            if is_about_policies || is_nearly_a_policy {
                 problem
             } else {
                 registry.unknown(name)

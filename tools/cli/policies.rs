@@ -25,6 +25,17 @@ pub(crate) fn list(registry: &Registry) -> String {
     text
 }
 
+/// The names of all policies, each once.
+pub(crate) fn names(registry: &Registry) -> Vec<&'static str> {
+    let policies = registry
+        .roles()
+        .flat_map(|(role, _)| registry.policies(role));
+    let mut names: Vec<_> = policies.map(|policy| policy.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// The policy that a user calls `role/name`, or `name` where no two roles have it.
 ///
 /// # Errors
@@ -53,13 +64,13 @@ pub(crate) fn find<'r>(registry: &'r Registry, text: &str) -> Result<&'r PolicyE
     let called: Vec<_> = all().filter(|policy| policy.name == text).collect();
     match called[..] {
         [policy] => Ok(policy),
-        [] => {
-            let mut known: Vec<_> = all().map(|policy| policy.name).collect();
-            known.sort_unstable();
-            known.dedup();
-            Err(Diagnostic::error(format!("there is no policy `{text}`"))
-                .hint(name_hint(text, "policies", known)))
-        }
+        [] => Err(
+            Diagnostic::error(format!("there is no policy `{text}`")).hint(name_hint(
+                text,
+                "policies",
+                names(registry),
+            )),
+        ),
         _ => {
             let written: Vec<_> = called
                 .iter()
