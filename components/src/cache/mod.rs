@@ -398,6 +398,15 @@ pub fn register_policies(registry: &mut Registry) {
     replacement::register_policies(registry);
 }
 
+/// The earlier of two cycles, as far as there are two.
+#[inline]
+fn earlier(one: Option<Cycle>, other: Option<Cycle>) -> Option<Cycle> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
+    }
+}
+
 /// Whether the request brings words to be stored.
 #[inline]
 fn stores(kind: RequestKind) -> bool {
@@ -468,8 +477,7 @@ impl Component for Cache {
         } else {
             None
         };
-        let turns = [down, up, self.bank_turn(ctx), ahead];
-        match turns.into_iter().flatten().min() {
+        match earlier(earlier(down, up), earlier(self.bank_turn(ctx), ahead)) {
             Some(cycle) => Next::Until(cycle),
             None if !self.policies.outbox.events.is_empty() => Next::Credit,
             None if self.is_drained() => Next::Idle,

@@ -115,6 +115,7 @@ impl Cache {
         }
     }
 
+    #[inline(never)]
     fn tell_access(&mut self, accepted: &Accepted<'_>, action: Action) {
         let Access { set, line, .. } = accepted.access;
         let slot = self.tags.find_in(set, line);

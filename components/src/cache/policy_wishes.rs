@@ -9,6 +9,7 @@ use crate::memory::{MemRequest, RequestKind, flags};
 
 impl Cache {
     /// Tells the policies what the caches around publish, where that has changed.
+    #[inline(never)]
     pub(super) fn hear_peers(&mut self, ctx: &Context<'_>) {
         if !self.peers.is_empty() {
             let mut sums = PublishedValues::default();
@@ -23,6 +24,7 @@ impl Cache {
     }
 
     /// Sends down the lines that policies want below, as far as there is room.
+    #[inline(never)]
     pub(super) fn send_policies_copy_backs(&mut self, now: Cycle) {
         let mut wanted = std::mem::take(&mut self.policies.outbox.copy_backs);
         for (line, flags) in wanted.drain(..) {
@@ -66,6 +68,7 @@ impl Cache {
     }
 
     /// Publishes what policies want published, and sends what they tell the compute unit.
+    #[inline(never)]
     pub(super) fn publish_and_tell(&mut self, ctx: &mut Context<'_>) {
         let outbox = &mut self.policies.outbox;
         // Of lines that an invalidation dropped.

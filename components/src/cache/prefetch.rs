@@ -25,6 +25,7 @@ enum Turn {
 
 impl Cache {
     /// Fetches what is wanted, as far as the budget and the resources allow.
+    #[inline(never)]
     pub(super) fn prefetch(&mut self, ctx: &Context<'_>, now: Cycle) {
         let mut left = if self.command_pending(ctx) {
             0
@@ -46,6 +47,7 @@ impl Cache {
     }
 
     /// When the line wanted first can be fetched or skipped, if nothing in flight decides.
+    #[inline(never)]
     pub(super) fn next_prefetch(&self, ctx: &Context<'_>, now: Cycle) -> Option<Cycle> {
         if self.prefetches.per_cycle() == 0 || self.command_pending(ctx) {
             return None;

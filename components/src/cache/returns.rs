@@ -49,6 +49,7 @@ impl Cache {
     }
 
     /// What came first and waits for nothing, of what came from below until now.
+    #[inline(never)]
     fn next_held(&mut self, came: Option<MemResponse>, now: Cycle) -> Option<MemResponse> {
         let buffer = self.copy_backs.as_mut()?;
         buffer.held.extend(came);
@@ -86,6 +87,7 @@ impl Cache {
     }
 
     /// Gives back the MSHRs of lines without a place whose dirty words now have room.
+    #[inline(never)]
     pub(super) fn finish_leaving(&mut self, now: Cycle) {
         while let Some(buffer) = &mut self.copy_backs
             && buffer.has_room()

@@ -281,12 +281,18 @@ impl TagArray {
 
     /// Drops every unlocked line without dirty words, telling each to `dropped`.
     pub fn drop_clean(&mut self, mut dropped: impl FnMut(Slot, u64, LineState)) {
-        for at in 0..self.content.tags.len() {
-            let (tag, state) = (self.content.tags[at], self.content.states[at]);
-            if tag != EMPTY && state.dirty == 0 && state.mshr.is_none() {
-                let slot = Slot(at as u32);
-                self.clear(slot);
-                dropped(slot, tag, state);
+        let ways = self.geometry.ways as usize;
+        for set in 0..self.content.sets.len() {
+            if self.content.sets[set].occupied == 0 {
+                continue;
+            }
+            for at in set * ways..(set + 1) * ways {
+                let (tag, state) = (self.content.tags[at], self.content.states[at]);
+                if tag != EMPTY && state.dirty == 0 && state.mshr.is_none() {
+                    let slot = Slot(at as u32);
+                    self.clear(slot);
+                    dropped(slot, tag, state);
+                }
             }
         }
     }

@@ -78,6 +78,7 @@ pub(crate) fn elaborate(
         instances: BTreeSet::new(),
         absent: BTreeSet::new(),
         presets_used: BTreeSet::new(),
+        presets_read: BTreeMap::new(),
         resolved_parts: Vec::new(),
         resolved_wires: Vec::new(),
         modules_used: BTreeSet::new(),
@@ -107,6 +108,8 @@ struct Elaborator<'a> {
     /// Paths of parts, and addresses of ports of modules, that conditions leave out.
     absent: BTreeSet<String>,
     presets_used: BTreeSet<String>,
+    /// Presets of kinds by kind and name, as trees.
+    presets_read: BTreeMap<(String, String), Node>,
     resolved_parts: Vec<ResolvedPart>,
     resolved_wires: Vec<(String, Node)>,
     modules_used: BTreeSet<&'a str>,

@@ -78,7 +78,7 @@ impl<'a> Elaborator<'a> {
         if node.as_str().is_some() && self.problems.take(names.resolve(&mut node)).is_none() {
             return;
         }
-        node = as_struct(&node);
+        node = as_struct(node);
         let module = node
             .name()
             .and_then(|kind| self.file.modules.get(&kind.text));

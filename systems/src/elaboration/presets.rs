@@ -13,16 +13,20 @@ const CHAIN_MAX: usize = 16;
 
 impl Elaborator<'_> {
     /// The description with what its preset says where it says nothing itself; without a preset as
-    /// it is.
+    /// it is. After an error nothing is left of it.
     pub(super) fn with_preset(
         &mut self,
         kind: &Name,
         node: &mut Node,
         names: &Names,
     ) -> Result<(), Diagnostics> {
+        if node.field("preset").is_none() {
+            return Ok(());
+        }
         // From the innermost preset out, each changes what is there before.
         let mut changes = Vec::new();
-        let mut at = node.clone();
+        let nothing = Node::new(Kind::Unit, node.span.clone());
+        let mut at = std::mem::replace(node, nothing);
         while let Some(mut preset) = super::take_field(&mut at, "preset") {
             changes.push(at);
             names.resolve(&mut preset)?;
@@ -32,9 +36,6 @@ impl Elaborator<'_> {
                 return Err(preset.error(message).into());
             }
             at = self.preset(kind, &preset)?;
-        }
-        if changes.is_empty() {
-            return Ok(());
         }
         for change in changes.into_iter().rev() {
             if let Kind::Struct(Struct { fields, .. }) = change.kind {
@@ -53,7 +54,7 @@ impl Elaborator<'_> {
         if let Some((_, node)) = self.file.presets.get(&name.value) {
             self.presets_used.insert(name.value.clone());
             return match node.name() {
-                Some(found) if found.text == kind.text => Ok(as_struct(node)),
+                Some(found) if found.text == kind.text => Ok(as_struct(node.clone())),
                 _ => {
                     let message = format!(
                         "preset `{}` is a {}, not a {}",
@@ -66,9 +67,15 @@ impl Elaborator<'_> {
                 }
             };
         }
+        let key = (kind.text.clone(), name.value.clone());
+        if let Some(read) = self.presets_read.get(&key) {
+            return Ok(read.clone());
+        }
         let entry = self.registry.get(&kind.text);
         if let Some(found) = entry.and_then(|entry| entry.preset(&name.value)) {
-            return Ok(as_struct(&found?));
+            let read = as_struct(found?);
+            self.presets_read.insert(key, read.clone());
+            return Ok(read);
         }
         Err(self.unknown_preset(kind, entry, name).into())
     }
@@ -93,13 +100,13 @@ impl Elaborator<'_> {
 }
 
 /// A bare `Kind` is a kind without fields.
-pub(super) fn as_struct(node: &Node) -> Node {
-    let mut node = node.clone();
-    if let Kind::Name(name) = &node.kind {
-        node.kind = Kind::Struct(Struct {
-            name: Some(name.clone()),
+pub(super) fn as_struct(mut node: Node) -> Node {
+    node.kind = match node.kind {
+        Kind::Name(name) => Kind::Struct(Struct {
+            name: Some(name),
             fields: Vec::new(),
-        });
-    }
+        }),
+        kind => kind,
+    };
     node
 }
