@@ -403,11 +403,7 @@ fn work_group_that_never_fits() {
     refused(
         "work_group_that_never_fits",
         &bench,
-        &[
-            "workload.block=1024",
-            "unit[*].cu.wavefront_slots=8",
-            "scheduler.unit.wavefront_slots=8",
-        ],
+        &["workload.block=1024", "unit[*].cu.wavefront_slots=8"],
     );
 }
 
