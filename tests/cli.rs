@@ -29,6 +29,25 @@ fn list_components() {
 }
 
 #[test]
+fn list_policies() {
+    shown("list_policies", &warpweave(&["list", "policies"]).out);
+}
+
+#[test]
+fn describe_policy() {
+    let by_role = warpweave(&["describe", "wavefront_scheduler/Ccws"]).out;
+    assert_eq!(by_role, warpweave(&["describe", "Ccws"]).out);
+    shown("describe_policy", &by_role);
+    // Two roles have one of this name.
+    let fcfs = warpweave(&["describe", "Fcfs"]);
+    insta::assert_snapshot!(fcfs.refusal(), @r"
+    exit 2
+    error: several roles have a policy `Fcfs`
+    hint: write kernel_order/Fcfs or request_order/Fcfs
+    ");
+}
+
+#[test]
 fn describe_cache() {
     shown("describe_cache", &warpweave(&["describe", "Cache"]).out);
 }

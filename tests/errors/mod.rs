@@ -479,6 +479,18 @@ fn unknown_component_to_describe() {
 }
 
 #[test]
+fn unknown_policy_to_describe() {
+    let bench = Bench::new();
+    let refused = |name: &str| bench.warpweave(&["describe", name]).refusal();
+    let refusals = [
+        refused("OldestFrist"),
+        refused("arbiter/Islp"),
+        refused("arbitr/Islip"),
+    ];
+    shown("unknown_policy_to_describe", &refusals.concat());
+}
+
+#[test]
 fn results_folder_already_used() {
     let bench = Bench::new();
     assert_eq!(
