@@ -2,13 +2,14 @@
 //!
 //! A unit with built-in policies has none of these and does not come here but to find that out.
 
-use warpweave_framework::{Context, Cycle, State, Statistics, Unfit, Value, Waits};
+use warpweave_framework::{Context, Cycle, State, Statistics, Unfit, Waits};
 use warpweave_trace::Class;
 
 use super::accounting::IssueSlot;
 use super::instruction::Action;
 use super::{Arrival, ComputeUnit, HeldBack, Issue, SchedulerView, WavefrontScheduler};
 use crate::memory::RequestKind;
+use crate::under::under;
 
 /// Cycles that a policy names in vain before its unit goes on without sleep.
 const STEPS_MAX: u32 = 16;
@@ -186,28 +187,14 @@ impl ComputeUnit {
 
     pub(super) fn report_open(&self, statistics: &mut Statistics<'_>) {
         for (number, scheduler) in self.open.iter().enumerate() {
+            let policy = &scheduler.policy;
             if self.open.len() == 1 {
-                scheduler.policy.statistics(statistics);
-                continue;
-            }
-            let mut own = Vec::new();
-            let (cycle, now) = (statistics.cycle(), statistics.now());
-            scheduler
-                .policy
-                .statistics(&mut Statistics::new(cycle, now, &mut own));
-            for statistic in own {
-                let name = format!("scheduler{number}_{}", statistic.name);
-                let (unit, meaning) = (statistic.unit, statistic.meaning);
-                if let Some(role) = statistic.role {
-                    statistics.role(role);
-                }
-                match statistic.value {
-                    Value::Counter(n) => statistics.counter(&name, unit, meaning, n),
-                    Value::Gauge(n) => statistics.gauge(&name, unit, meaning, n),
-                    Value::Ratio { part, whole } => statistics.ratio(&name, meaning, part, whole),
-                    Value::Histogram(h) => statistics.histogram(&name, unit, meaning, &h),
-                    Value::Series(s) => statistics.series(&name, unit, meaning, &s),
-                }
+                policy.statistics(statistics);
+            } else {
+                let name = format!("scheduler{number}");
+                under(&name, statistics, |statistics| {
+                    policy.statistics(statistics);
+                });
             }
         }
     }
