@@ -15,6 +15,7 @@ mod errors;
 mod harness;
 mod mutations;
 mod new;
+mod outputs;
 mod recordings;
 mod third_party;
 mod workloads;

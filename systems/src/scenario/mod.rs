@@ -54,6 +54,8 @@ pub struct Scenario {
     pub system_parts: Vec<PathBuf>,
     /// Path of the workload file.
     pub workload_path: PathBuf,
+    /// Path of the file of energy coefficients, if there is one.
+    pub energy_path: Option<PathBuf>,
     /// Seed of everything random in the system.
     pub seed: u64,
     /// When to give up.
@@ -149,7 +151,7 @@ impl Scenario {
         };
         let (system_path, system) = part(&file.system);
         let (workload_path, workload) = part(&file.workload);
-        let energy = file.energy.as_ref().map(|name| part(name).1);
+        let (energy_path, energy) = file.energy.as_ref().map(part).unzip();
 
         let system = system.and_then(|node| {
             let (node, parts) = problems.take(compose(&system_path, node))?;
@@ -174,6 +176,7 @@ impl Scenario {
                 system_path,
                 system_parts,
                 workload_path,
+                energy_path,
                 seed: file.seed,
                 limits: file.limits,
                 emulation: file.emulation,
@@ -186,5 +189,15 @@ impl Scenario {
             }),
             _ => Err(problems),
         }
+    }
+
+    /// Every file that was read: the scenario, what it names, and what those name.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        [&self.path, &self.system_path, &self.workload_path]
+            .into_iter()
+            .chain(&self.system_parts)
+            .chain(&self.energy_path)
+            .chain(self.workload.files())
+            .map(PathBuf::as_path)
     }
 }
