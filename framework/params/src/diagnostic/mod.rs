@@ -17,6 +17,7 @@ mod snippet;
 
 use std::fmt;
 
+pub use self::snippet::Excerpt;
 use self::snippet::{Marks, snippet};
 use crate::printable::shortened;
 use crate::source::Span;

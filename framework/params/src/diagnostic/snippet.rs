@@ -76,18 +76,20 @@ pub(super) fn snippet(
     Ok(())
 }
 
-/// A part of a source line as it is shown.
-struct Excerpt {
-    text: String,
-    /// Columns before the marks.
-    before: usize,
+/// A part of a source line as it is shown: fit for a terminal, and no longer than it is wide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// What is shown.
+    pub text: String,
+    /// Columns before what is marked.
+    pub before: usize,
     /// Columns of what is marked, as far as it is shown.
-    marked: usize,
+    pub marked: usize,
 }
 
 impl Excerpt {
     /// What is shown of `line`, of which the bytes from `from` to `to` are marked.
-    fn of(line: &str, from: usize, to: usize) -> Self {
+    pub fn of(line: &str, from: usize, to: usize) -> Self {
         let room = if fits(line) {
             COLUMNS_MAX
         } else {
