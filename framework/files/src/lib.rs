@@ -1,9 +1,16 @@
 //! What every command of the program owes its user about files and memory: a file under its final
-//! name is complete ([`Output`]), and no input takes more memory than the command may have
+//! name is complete ([`Output`], [`OutputFolder`]), what is written is neither read nor written by
+//! anybody else ([`Paths`], [`Claim`]), and no input takes more memory than the command may have
 //! ([`Budget`]).
 
 mod budget;
+mod folder;
+mod full_disk;
 mod output;
+mod paths;
 
 pub use budget::{Budget, Charge, OverBudget};
+pub use folder::{Claim, ClaimError, OutputFolder};
+pub use full_disk::with_room;
 pub use output::{Output, OutputError};
+pub use paths::{PathError, Paths, numbered};

@@ -24,6 +24,8 @@ pub struct HostProgramBuilder {
     pub(super) commands: Vec<Placed<Command>>,
     pub(super) expectations: Vec<Expectation>,
     pub(super) folder: PathBuf,
+    /// Files that were read for it.
+    pub(super) files: Vec<PathBuf>,
 }
 
 /// Text of a PTX module.
@@ -46,6 +48,7 @@ impl HostProgramBuilder {
             commands: Vec::new(),
             expectations: Vec::new(),
             folder: PathBuf::new(),
+            files: Vec::new(),
         }
     }
 
@@ -118,7 +121,9 @@ impl HostProgramBuilder {
         let module = problems.take(parse_module(self.module.as_ref()));
         let mut env = self.env;
         let mut graphs: Vec<(String, Csr)> = Vec::new();
+        let mut files = self.files;
         for (name, input) in self.graphs {
+            files.extend(input.file().map(|path| self.folder.join(path)));
             if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.folder)) {
                 problems.take(inputs::check_graph_name(&name, &env, &graphs));
                 inputs::define_properties(&mut env, &name.value, &graph);
@@ -127,6 +132,7 @@ impl HostProgramBuilder {
         }
         let mut buffers: Vec<Buffer> = Vec::new();
         for (name, contents) in self.buffers {
+            files.extend(contents.file().map(|path| self.folder.join(path)));
             let buffer = Buffer::new(name, contents, &graphs, &env, &self.folder);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
@@ -136,7 +142,7 @@ impl HostProgramBuilder {
         let Some(module) = module.filter(|_| !problems.has_errors()) else {
             return Err(problems);
         };
-        let program = HostProgram {
+        let mut program = HostProgram {
             name: self.name,
             summary: self.summary,
             module,
@@ -146,8 +152,10 @@ impl HostProgramBuilder {
             expectations: self.expectations,
             env,
             folder: self.folder,
+            files,
         };
-        check::program(&program)?;
+        let of_references = check::program(&program)?;
+        program.files.extend(of_references);
         Ok(program)
     }
 }

@@ -1,5 +1,7 @@
 //! What can be checked of a host program before it runs: names, sizes, arguments.
 
+use std::path::PathBuf;
+
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Placed, name_hint};
 use warpweave_ptx::{Parameter, ScalarType};
@@ -9,18 +11,19 @@ use super::answers;
 use super::description::{Argument, Command, Launch};
 use super::execute::{checked_index, kernel_argument, scalar, shape};
 
-/// Checks a program.
-pub(super) fn program(program: &HostProgram) -> Result<(), Diagnostics> {
+/// Checks a program. Returns the files that its references read.
+pub(super) fn program(program: &HostProgram) -> Result<Vec<PathBuf>, Diagnostics> {
     let mut checker = Checker {
         program,
         problems: Diagnostics::new(),
         rounds: [program.env.clone(), program.env.clone()],
         counters: Vec::new(),
         copied: Vec::new(),
+        files: Vec::new(),
     };
     checker.commands(&program.commands);
     checker.expectations();
-    checker.problems.into_result(())
+    checker.problems.into_result(checker.files)
 }
 
 struct Checker<'p> {
@@ -32,6 +35,8 @@ struct Checker<'p> {
     counters: Vec<String>,
     /// Buffers that are copied to the host somewhere.
     copied: Vec<usize>,
+    /// Files that references read.
+    files: Vec<PathBuf>,
 }
 
 impl Checker<'_> {
@@ -230,8 +235,10 @@ impl Checker<'_> {
                 self.problems
                     .push(expectation.buffer.error(message).hint(hint));
             }
-            self.problems
+            let read = self
+                .problems
                 .take(answers::check(self.program, expectation));
+            self.files.extend(read.unwrap_or_default());
         }
     }
 }

@@ -54,6 +54,8 @@ pub struct Scenario {
     pub system_parts: Vec<PathBuf>,
     /// Path of the workload file.
     pub workload_path: PathBuf,
+    /// Path of the file of energy coefficients, if there is one.
+    pub energy_path: Option<PathBuf>,
     /// Seed of everything random in the system.
     pub seed: u64,
     /// When to give up.
@@ -71,7 +73,7 @@ pub struct Scenario {
     pub(crate) overrides: Vec<InstanceOverride>,
 }
 
-/// When to give up a run.
+/// How large a system may be, and when to give up a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Core cycles; absent: none.
@@ -79,6 +81,10 @@ pub struct Limits {
     /// Core cycles without any progress, at least 1, after which the run counts as stuck; see
     /// [`RunLimits::silence`](warpweave_framework::RunLimits::silence).
     pub silent_cycles: u64,
+    /// Most parts of a system, modules among them.
+    pub instances: u32,
+    /// Most wires of a system.
+    pub wires: u32,
 }
 
 /// [`Limits`] as a file states them.
@@ -89,6 +95,10 @@ struct StatedLimits {
     cycles: Option<u64>,
     #[serde(default = "StatedLimits::default_silence")]
     silent_cycles: Placed<u64>,
+    #[serde(default = "StatedLimits::default_instances")]
+    instances: u32,
+    #[serde(default = "StatedLimits::default_wires")]
+    wires: u32,
 }
 
 impl StatedLimits {
@@ -107,7 +117,17 @@ impl StatedLimits {
         Ok(Limits {
             cycles: self.cycles,
             silent_cycles,
+            instances: self.instances,
+            wires: self.wires,
         })
+    }
+
+    fn default_instances() -> u32 {
+        1 << 16
+    }
+
+    fn default_wires() -> u32 {
+        1 << 20
     }
 }
 
@@ -116,6 +136,8 @@ impl Default for StatedLimits {
         Self {
             cycles: None,
             silent_cycles: Self::default_silence(),
+            instances: Self::default_instances(),
+            wires: Self::default_wires(),
         }
     }
 }
@@ -172,7 +194,7 @@ impl Scenario {
         };
         let (system_path, system) = part(&file.system);
         let (workload_path, workload) = part(&file.workload);
-        let energy = file.energy.as_ref().map(|name| part(name).1);
+        let (energy_path, energy) = file.energy.as_ref().map(part).unzip();
 
         let system = system.and_then(|node| {
             let (node, parts) = problems.take(compose(&system_path, node))?;
@@ -200,6 +222,7 @@ impl Scenario {
                     system_path,
                     system_parts,
                     workload_path,
+                    energy_path,
                     seed: file.seed,
                     limits,
                     emulation: file.emulation,
@@ -213,5 +236,15 @@ impl Scenario {
             }
             _ => Err(problems),
         }
+    }
+
+    /// Every file that was read: the scenario, what it names, and what those name.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        [&self.path, &self.system_path, &self.workload_path]
+            .into_iter()
+            .chain(&self.system_parts)
+            .chain(&self.energy_path)
+            .chain(self.workload.files())
+            .map(PathBuf::as_path)
     }
 }
