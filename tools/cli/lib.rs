@@ -23,6 +23,7 @@ mod progress;
 mod recordings;
 mod results;
 mod run;
+mod stats;
 mod stub;
 mod trace;
 mod validate;

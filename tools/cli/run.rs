@@ -104,6 +104,11 @@ pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) ->
         Format::Json => report.to_json() + "\n",
     });
     to_stderr(&why_not_done(&report));
+    if let (Status::Failed(_) | Status::Deadlock(_), Some(note)) =
+        (&report.status, report.verified_note())
+    {
+        to_stderr(&format!("note: {note}"));
+    }
     if !quiet {
         to_stderr(&report.host.to_text());
     }
