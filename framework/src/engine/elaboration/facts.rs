@@ -129,7 +129,7 @@ impl Elaboration {
         }
     }
 
-    /// Refuses two instances that have a number to themselves.
+    /// Refuses two instances that have the same to themselves; says it once of two instances.
     pub(super) fn check_claims(&mut self) {
         let mut spaces: BTreeMap<&str, Vec<(usize, Claim)>> = BTreeMap::new();
         for (number, instance) in self.instances.iter().enumerate() {
@@ -139,12 +139,14 @@ impl Elaboration {
                 spaces.entry(claim.space).or_default().push((number, claim));
             }
         }
+        let mut told = BTreeSet::new();
         for (space, mut claims) in spaces {
             claims.sort_by_key(|(number, claim)| (claim.range.start, *number));
             let mut farthest: Option<(usize, Claim)> = None;
             for (number, claim) in claims {
                 if let Some((other, theirs)) = &farthest
                     && claim.range.start < theirs.range.end
+                    && told.insert((number.min(*other), number.max(*other)))
                 {
                     let problem = self.claimed_twice(space, (number, &claim), (*other, theirs));
                     self.errors.push(problem);
