@@ -74,6 +74,6 @@ pub use diagnostics::{Diagnostic, Diagnostics};
 pub use exec::{
     EmulationError, EmulationOptions, KernelArgument, LaunchConfig, Order, Place, launch,
 };
-pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds};
+pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds, allocation_bytes};
 pub use module::{Kernel, Module, Parameter, UnknownKernel};
 pub use types::ScalarType;

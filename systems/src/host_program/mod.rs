@@ -93,6 +93,7 @@ mod answers;
 mod builder;
 mod check;
 mod compare;
+mod demands;
 mod description;
 mod emulation;
 mod execute;
@@ -112,6 +113,7 @@ use warpweave_ptx::Module;
 use inputs::Buffer;
 
 pub use builder::{Commands, HostProgramBuilder};
+pub(crate) use demands::Asked;
 pub use description::{Argument, Command, Contents, Expectation, GraphInput, Launch, Tolerance};
 pub use emulation::{EmulationOrder, EmulationSpec};
 pub use execute::{CheckResult, ExecuteError, Executed};

@@ -29,7 +29,7 @@ pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
-use crate::host_program::{ExecuteError, Executed};
+use crate::host_program::{Asked, ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};
 
 /// Core cycles between two looks at the progress.
@@ -93,13 +93,16 @@ impl Scenario {
         artefacts: Artefacts,
     ) -> Result<Machine, Diagnostics> {
         let kernel_times = Arc::new(KernelTimes::default());
-        let environment = environment(self.seed, program, artefacts, &kernel_times);
+        let mut environment = environment(self.seed, program, artefacts, &kernel_times);
+        let Asked { demands, places } = self.workload.demands(program);
+        environment.provide(Arc::new(demands));
         let system = elaborate(
             &self.system,
             registry,
             &environment,
             &self.overrides,
             &self.limits,
+            places,
         )?;
         if let Some(energy) = &self.energy {
             energy.check(&system.simulation.statistics())?;
