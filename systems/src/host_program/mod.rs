@@ -115,6 +115,7 @@ pub use builder::{Commands, HostProgramBuilder};
 pub use description::{Argument, Command, Contents, Expectation, GraphInput, Launch, Tolerance};
 pub use emulation::{EmulationOrder, EmulationSpec};
 pub use execute::{CheckResult, ExecuteError, Executed};
+pub use warpweave_ptx::EmulationError;
 
 /// Device memory all buffers together may take: 4 GiB.
 pub const DEVICE_BYTES_MAX: u64 = 4 << 30;

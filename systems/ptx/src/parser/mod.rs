@@ -7,6 +7,8 @@ mod module;
 mod operand;
 mod statement;
 
+use std::collections::BTreeMap;
+
 use crate::ast::Tree;
 use crate::diagnostics::{Complaint, Source, Span};
 use crate::lexer::{self, Kind, Token};
@@ -22,8 +24,10 @@ pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<Complaint>>
         tokens,
         at: 0,
         complaints: Vec::new(),
+        files: BTreeMap::new(),
     };
-    let tree = parser.module();
+    let mut tree = parser.module();
+    tree.files = std::mem::take(&mut parser.files);
     if parser.complaints.is_empty() {
         Ok(tree)
     } else {
@@ -38,6 +42,8 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     complaints: Vec<Complaint>,
+    /// Source files by number.
+    files: BTreeMap<u64, &'a str>,
 }
 
 impl<'a> Parser<'a> {
