@@ -10,6 +10,7 @@ use warpweave_framework::Registry;
 use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Scenario, Status};
 
+use crate::check_program::check_program;
 use crate::cli::{Format, RunArguments};
 use crate::drive::Drive;
 use crate::host::{Stopwatch, peak_rss_bytes};
@@ -19,10 +20,16 @@ use crate::recordings;
 use crate::results::Results;
 
 pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) -> CommandResult {
+    if arguments.check_program {
+        return check_program(arguments, quiet);
+    }
     let whole = Stopwatch::start();
     let results = arguments.out.as_deref().map(Results::claim).transpose()?;
     let interrupt = watch_for_interrupts()?;
     let scenario = Scenario::load(&arguments.scenario, &arguments.sets)?;
+    if !scenario.warnings().is_empty() && !quiet {
+        to_stderr(&shown(scenario.warnings()));
+    }
     let bar = Bar::new(quiet);
 
     bar.phase("emulating the program");

@@ -115,6 +115,9 @@ pub struct Parameter {
     pub align: u32,
     /// Offset in the argument block.
     pub offset: u32,
+    /// Memory may be read through it; `false` for a pointer that is only written through, and for
+    /// what is no pointer.
+    pub may_be_read: bool,
 }
 
 /// A kernel with everything it calls, decoded.

@@ -201,11 +201,19 @@ impl Linker<'_, '_> {
             }
         }
         let offsets = argument_offsets(&function.parameters);
+        let body = &self.prepared[root]
+            .as_ref()
+            .expect("members have bodies")
+            .body;
+        let own = &sites[..body.instructions.len()];
+        let read = site::read_through(own, body.registers.len(), &offsets);
         let parameters: Vec<Parameter> = function
             .parameters
             .iter()
             .zip(&offsets)
-            .map(|(parameter, &offset)| Parameter {
+            .zip(read)
+            .map(|((parameter, &offset), may_be_read)| Parameter {
+                may_be_read,
                 name: parameter.name.to_owned(),
                 ty: parameter.ty,
                 bytes: parameter.bytes(0) as u32,

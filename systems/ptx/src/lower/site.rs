@@ -216,6 +216,45 @@ pub(crate) fn describe(prepared: &Prepared<'_>, index: usize, op: Op, source: &S
     site
 }
 
+/// Through which parameters, given by their offsets, a kernel may read memory: those whose values
+/// reach the address of a load or atomic, a call, or memory.
+pub(crate) fn read_through(sites: &[Site], registers: usize, offsets: &[u32]) -> Vec<bool> {
+    let mut read = vec![false; offsets.len()];
+    for (parameter, &offset) in offsets.iter().enumerate() {
+        let end = offsets.get(parameter + 1).copied().unwrap_or(u32::MAX);
+        let mut reached = vec![false; registers];
+        let mut grows = true;
+        while std::mem::take(&mut grows) {
+            for site in sites {
+                let carries = |origin: &Origin| match *origin {
+                    Origin::Register(register) => reached[register as usize],
+                    _ => false,
+                };
+                let gives = match site.rule {
+                    Rule::Load => match site.address {
+                        Origin::Symbol(Symbol::Argument(at)) => (offset..end).contains(&at),
+                        _ => false,
+                    },
+                    _ => site.sources.iter().any(carries),
+                };
+                let escapes = match site.rule {
+                    Rule::Load | Rule::Atomic => carries(&site.address),
+                    _ => false,
+                };
+                let is_passed = matches!(site.rule, Rule::Store | Rule::Call | Rule::Atomic);
+                read[parameter] |= escapes || is_passed && gives;
+                if !gives {
+                    continue;
+                }
+                for &result in site.results.iter().flatten() {
+                    grows |= !std::mem::replace(&mut reached[result as usize], true);
+                }
+            }
+        }
+    }
+    read
+}
+
 fn origin(value: &Value) -> Origin {
     match *value {
         Value::Register(register) | Value::Not(register) => Origin::Register(register),
