@@ -9,6 +9,7 @@
 
 mod bench;
 mod check;
+mod check_program;
 pub mod cli;
 mod conform;
 mod describe;

@@ -134,7 +134,7 @@ impl DeviceMemory {
     }
 
     /// The last allocation that starts at or before `address`.
-    fn containing(&self, address: u64) -> Option<&Allocation> {
+    pub(crate) fn containing(&self, address: u64) -> Option<&Allocation> {
         let after = self
             .allocations
             .partition_point(|allocation| allocation.base <= address);

@@ -65,7 +65,7 @@ struct Object<'a> {
 }
 
 #[derive(Serialize)]
-struct Check<'a> {
+pub(super) struct Check<'a> {
     buffer: &'a str,
     reference: &'a str,
     passed: bool,
@@ -73,7 +73,7 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn of(check: &'a CheckResult) -> Self {
+    pub(super) fn of(check: &'a CheckResult) -> Self {
         Self {
             buffer: &check.buffer,
             reference: &check.reference,

@@ -1,6 +1,7 @@
 //! What a run gives back: one object for machines, a page for people.
 
 mod energy;
+mod examined;
 mod groups;
 mod json;
 mod text;

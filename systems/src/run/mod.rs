@@ -29,7 +29,7 @@ pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
-use crate::host_program::{Asked, ExecuteError, Executed};
+use crate::host_program::{Asked, Examined, ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};
 
 /// Core cycles between two looks at the progress.
@@ -67,6 +67,19 @@ impl Scenario {
     /// A program that cannot be run: bad accesses, endless loops, missing inputs.
     pub fn emulate(&self) -> Result<Executed, ExecuteError> {
         self.workload.execute(&self.emulation)
+    }
+
+    /// Runs the program functionally and watches what its kernels do.
+    ///
+    /// # Errors
+    /// A description that asks for something impossible.
+    pub fn examine(&self) -> Result<Examined, ExecuteError> {
+        self.workload.examine(&self.emulation)
+    }
+
+    /// What the program may have forgotten: warnings.
+    pub fn warnings(&self) -> &Diagnostics {
+        self.workload.warnings()
     }
 
     /// Builds the system and loads `program`.
