@@ -164,7 +164,6 @@ impl Component for ClockCrossing {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let cycle = statistics.cycle();
         statistics.counter(
             "requests",
             "requests",
@@ -177,17 +176,17 @@ impl Component for ClockCrossing {
             "Responses that crossed",
             self.responses.passed,
         );
-        statistics.gauge(
+        statistics.level(
             "request_occupancy",
             "requests",
             "Mean number of requests in the FIFO",
-            self.requests.occupancy.mean(cycle),
+            &self.requests.occupancy,
         );
-        statistics.gauge(
+        statistics.level(
             "response_occupancy",
             "responses",
             "Mean number of responses in the FIFO",
-            self.responses.occupancy.mean(cycle),
+            &self.responses.occupancy,
         );
     }
 

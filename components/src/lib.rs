@@ -18,6 +18,7 @@ pub mod gmu;
 pub mod host_driver;
 pub mod icc;
 pub mod interleave;
+pub mod kernel_times;
 pub mod launch;
 pub mod locality_probe;
 pub mod memory;

@@ -311,7 +311,8 @@ impl Component for LocalityProbe {
                 ),
             ];
             for (name, meaning, part) in shares {
-                statistics.ratio(&format!("{name}[{window}]"), meaning, part, all);
+                let name = format!("{name}[{window}]");
+                statistics.ratio(&name, "reads", meaning, part, all);
             }
         }
     }

@@ -24,6 +24,7 @@ mod progress;
 mod recordings;
 mod results;
 mod run;
+mod stats;
 mod stub;
 mod trace;
 mod validate;

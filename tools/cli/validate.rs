@@ -1,13 +1,12 @@
 //! `warpweave validate`: a component beside the reference data of trusted simulators.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::ValueEnum;
 use warpweave_standalone::{StandaloneError, cache, dram, noc};
 
 use crate::cli::Format;
-use crate::outcome::{CommandResult, Failure, to_stdout};
+use crate::outcome::{CommandResult, Failure, ended, to_stdout};
 
 /// Which component to compare.
 #[derive(Clone, Copy, ValueEnum)]
@@ -44,8 +43,8 @@ pub(crate) fn validate(arguments: &Arguments) -> CommandResult {
         Format::Text => comparison.text(),
         Format::Json => serde_json::to_string_pretty(&comparison).expect("plain data") + "\n",
     };
-    to_stdout(&text)?;
-    Ok(ExitCode::from(u8::from(!comparison.holds())))
+    let told = to_stdout(&text);
+    Ok(ended(u8::from(!comparison.holds()), [told]))
 }
 
 /// A stand-alone run that could not be made.

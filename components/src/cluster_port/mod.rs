@@ -193,7 +193,6 @@ impl Component for ClusterPort {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let cycle = statistics.cycle();
         let counters = &self.counters;
         let count = [
             (
@@ -238,17 +237,17 @@ impl Component for ClusterPort {
                 *taken,
             );
         }
-        statistics.gauge(
+        statistics.level(
             "injection_occupancy",
             "requests",
             "Mean number of requests in the injection buffer",
-            counters.injection_occupancy.mean(cycle),
+            &counters.injection_occupancy,
         );
-        statistics.gauge(
+        statistics.level(
             "response_occupancy",
             "responses",
             "Mean number of responses in the response FIFO",
-            counters.response_occupancy.mean(cycle),
+            &counters.response_occupancy,
         );
     }
 

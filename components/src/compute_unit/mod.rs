@@ -293,10 +293,13 @@ impl Component for ComputeUnit {
         }
         self.take_dispatch(ctx, now);
         self.send_requests(ctx);
-        if self.is_open() {
-            self.issue::<true>(now);
+        let issued = if self.is_open() {
+            self.issue::<true>(now)
         } else {
-            self.issue::<false>(now);
+            self.issue::<false>(now)
+        };
+        if issued {
+            ctx.made_progress();
         }
         self.send_completions(ctx);
         if let Some(failure) = self.failure.take() {

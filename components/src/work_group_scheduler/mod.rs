@@ -80,6 +80,7 @@ mod unit;
 pub(crate) mod tests;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{
@@ -99,6 +100,7 @@ pub use self::policy::{Choice, Placement, PlacementPolicy, QueueAccess};
 use self::queue_memory::Taking;
 pub use self::role::{PlacementSite, WorkGroupPlacement};
 pub use self::spec::WorkGroupSchedulerSpec;
+use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{Completion, DispatchMaster, KernelDone, ReadySlave};
 use crate::memory::MemMaster;
 use crate::occupancy::UnitFacts;
@@ -111,6 +113,7 @@ pub struct WorkGroupScheduler {
     spec: WorkGroupSchedulerSpec,
     policy: Box<dyn PlacementPolicy>,
     machine: Machine,
+    times: Option<Arc<KernelTimes>>,
     /// What the units say they offer, and the first that said it.
     said: Option<(u32, UnitFacts)>,
     /// A unit that says something else.
@@ -171,6 +174,7 @@ impl Kind for WorkGroupScheduler {
             memory: MemMaster::default(),
             policy,
             machine: Machine::new(site, program),
+            times: environment.resource::<KernelTimes>(),
             said: None,
             unlike: None,
             waiting: VecDeque::new(),
@@ -287,6 +291,7 @@ impl Component for WorkGroupScheduler {
         state.field("invalidates_sent", &mut self.invalidates_sent);
         state.field("queue_accesses", &mut self.queue_accesses);
         state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
+        KernelTimes::state(&mut self.times, Moment::Started, state);
     }
 
     fn evaluation_cost(&self) -> u64 {

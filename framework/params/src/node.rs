@@ -1,6 +1,10 @@
 //! The tree read from a description file: every value with its place, names and order kept.
 
+use crate::printable::shortened;
 use crate::source::Span;
+
+/// Characters of a name that are shown of a value.
+const NAME_SHOWN: usize = 40;
 
 /// One value and where it was written.
 ///
@@ -90,6 +94,27 @@ impl PartialEq for Name {
     }
 }
 
+impl Kind {
+    /// How many values there are, this one and all in it, and how many levels they make.
+    pub(crate) fn extent(&self) -> (usize, usize) {
+        let of_nodes = |nodes: &mut dyn Iterator<Item = &Node>| {
+            nodes.fold((1, 1), |(values, levels), node| {
+                let inner = node.kind.extent();
+                (values + inner.0, levels.max(inner.1 + 1))
+            })
+        };
+        match self {
+            Self::Option(Some(inner)) => of_nodes(&mut std::iter::once(&**inner)),
+            Self::List(items) | Self::Tuple(Tuple { items, .. }) => of_nodes(&mut items.iter()),
+            Self::Map(entries) => {
+                of_nodes(&mut entries.iter().flat_map(|(key, value)| [key, value]))
+            }
+            Self::Struct(value) => of_nodes(&mut value.fields.iter().map(|field| &field.value)),
+            _ => (1, 1),
+        }
+    }
+}
+
 impl Node {
     /// A value at a place.
     pub fn new(kind: Kind, span: Span) -> Self {
@@ -176,13 +201,13 @@ impl Node {
             Kind::Option(Some(_)) => "`Some(..)`".to_owned(),
             Kind::List(_) => "a list `[..]`".to_owned(),
             Kind::Map(_) => "a map `{..}`".to_owned(),
-            Kind::Name(name) => format!("`{}`", name.text),
+            Kind::Name(name) => format!("`{}`", shortened(&name.text, NAME_SHOWN)),
             Kind::Struct(Struct {
                 name: Some(name), ..
             })
             | Kind::Tuple(Tuple {
                 name: Some(name), ..
-            }) => format!("`{}(..)`", name.text),
+            }) => format!("`{}(..)`", shortened(&name.text, NAME_SHOWN)),
             Kind::Struct(_) => "a struct `(field: ..)`".to_owned(),
             Kind::Tuple(_) => "a tuple `(..)`".to_owned(),
         }

@@ -27,6 +27,8 @@ pub struct HostProgramBuilder {
     pub(super) expectations: Vec<Expectation>,
     pub(super) allowed: Vec<Placed<Allow>>,
     pub(super) folder: PathBuf,
+    /// Files that were read for it.
+    pub(super) files: Vec<PathBuf>,
 }
 
 /// Text of a PTX module.
@@ -50,6 +52,7 @@ impl HostProgramBuilder {
             expectations: Vec::new(),
             allowed: Vec::new(),
             folder: PathBuf::new(),
+            files: Vec::new(),
         }
     }
 
@@ -141,7 +144,9 @@ impl HostProgramBuilder {
         let module = problems.take(parse_module(self.module.as_ref()));
         let mut env = self.env;
         let mut graphs: Vec<(String, Csr)> = Vec::new();
+        let mut files = self.files;
         for (name, input) in self.graphs {
+            files.extend(input.file().map(|path| self.folder.join(path)));
             if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.folder)) {
                 problems.take(inputs::check_graph_name(&name, &env, &graphs));
                 inputs::define_properties(&mut env, &name.value, &graph);
@@ -150,6 +155,7 @@ impl HostProgramBuilder {
         }
         let mut buffers: Vec<Buffer> = Vec::new();
         for (name, contents) in self.buffers {
+            files.extend(contents.file().map(|path| self.folder.join(path)));
             let buffer = Buffer::new(name, contents, &graphs, &env, &self.folder);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
@@ -171,8 +177,11 @@ impl HostProgramBuilder {
             warnings: Diagnostics::new(),
             env,
             folder: self.folder,
+            files,
         };
-        program.warnings = check::program(&program)?;
+        let checked = check::program(&program)?;
+        program.files.extend(checked.files);
+        program.warnings = checked.forgotten;
         Ok(program)
     }
 }

@@ -1,5 +1,7 @@
 //! What can be checked of a host program before it runs: names, sizes, arguments.
 
+use std::path::PathBuf;
+
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Placed, name_hint};
 use warpweave_ptx::{Parameter, ScalarType};
@@ -10,21 +12,33 @@ use super::execute::{checked_index, kernel_argument, scalar, shape};
 use super::forgotten::Passed;
 use super::{HostProgram, unknown};
 
-/// Checks a program; what may be forgotten are warnings.
-pub(super) fn program(program: &HostProgram) -> Result<Diagnostics, Diagnostics> {
+/// What a check of a program gives beside mistakes.
+pub(super) struct Checked {
+    /// Files that its references read.
+    pub(super) files: Vec<PathBuf>,
+    /// Copies that may be forgotten: warnings.
+    pub(super) forgotten: Diagnostics,
+}
+
+/// Checks a program.
+pub(super) fn program(program: &HostProgram) -> Result<Checked, Diagnostics> {
     let mut checker = Checker {
         program,
         problems: Diagnostics::new(),
         rounds: [program.env.clone(), program.env.clone()],
         counters: Vec::new(),
         copied: Vec::new(),
+        files: Vec::new(),
         passed: Passed::default(),
     };
     checker.commands(&program.commands);
     checker.expectations();
     checker.allowed();
-    let forgotten = checker.passed.forgotten(program);
-    checker.problems.into_result(forgotten)
+    let checked = Checked {
+        files: checker.files,
+        forgotten: checker.passed.forgotten(program),
+    };
+    checker.problems.into_result(checked)
 }
 
 struct Checker<'p> {
@@ -36,6 +50,8 @@ struct Checker<'p> {
     counters: Vec<String>,
     /// Buffers that are copied to the host somewhere.
     copied: Vec<usize>,
+    /// Files that references read.
+    files: Vec<PathBuf>,
     passed: Passed,
 }
 
@@ -264,8 +280,10 @@ impl Checker<'_> {
                 self.problems
                     .push(expectation.buffer.error(message).hint(hint));
             }
-            self.problems
+            let read = self
+                .problems
                 .take(answers::check(self.program, expectation));
+            self.files.extend(read.unwrap_or_default());
         }
     }
 }

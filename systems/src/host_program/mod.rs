@@ -143,6 +143,7 @@ pub struct HostProgram {
     env: Env,
     /// Where relative paths start.
     folder: PathBuf,
+    files: Vec<PathBuf>,
 }
 
 impl HostProgram {
@@ -169,6 +170,11 @@ impl HostProgram {
     /// Names of the buffers, in the order of their allocation.
     pub fn buffers(&self) -> impl Iterator<Item = &str> + Clone {
         self.buffers.iter().map(|buffer| buffer.name.value.as_str())
+    }
+
+    /// The files that were read for it: module, graphs, buffers and right answers.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     fn buffer(&self, name: &Name) -> Result<usize, Diagnostic> {

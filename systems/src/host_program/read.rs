@@ -65,7 +65,9 @@ impl HostProgram {
         builder.env = params.env.clone();
 
         let mut problems = Diagnostics::new();
-        let module = problems.take(params.part(Some(file.module)));
+        let module: Option<Name> = problems.take(params.part(Some(file.module)));
+        let module_file = module.iter().map(|name| folder.join(&name.value));
+        builder.files.extend(module_file);
         builder.module = module.and_then(|name| problems.take(read_module(&name, folder)));
 
         // Buffers may use properties of graphs, so graphs are built first.
@@ -73,6 +75,7 @@ impl HostProgram {
         let graphs: Option<Entries<GraphSource>> =
             problems.take(params.evaluated_part(file.graphs, &env));
         for (name, source) in graphs.unwrap_or_default() {
+            builder.files.extend(source.file().map(|p| folder.join(p)));
             let graph = build_graph(&name, GraphInput::Source(source), folder);
             if let Some(graph) = problems.take(graph) {
                 define_properties(&mut env, &name.value, &graph);

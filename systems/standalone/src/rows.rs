@@ -1,12 +1,13 @@
 //! Tables as comma-separated text, plain or gzip.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use warpweave_files::{Output, OutputError};
 
 use crate::StandaloneError;
 
@@ -47,16 +48,16 @@ pub fn read_rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, StandaloneE
 pub fn write_rows<T: Serialize>(
     path: &Path,
     rows: impl IntoIterator<Item = T>,
-) -> Result<(), StandaloneError> {
-    let file = File::create(path).map_err(|e| StandaloneError::file(path, e))?;
-    let mut writer = csv::Writer::from_writer(BufWriter::new(file));
+) -> Result<(), OutputError> {
+    let mut writer = csv::Writer::from_writer(Output::create(path)?);
     for row in rows {
-        writer.serialize(row).map_err(|e| what_failed(path, e))?;
+        let written = writer.serialize(row);
+        written.map_err(|error| OutputError::of(path, error.into()))?;
     }
-    let mut inner = writer
-        .into_inner()
-        .map_err(|e| StandaloneError::file(path, e.into_error()))?;
-    inner.flush().map_err(|e| StandaloneError::file(path, e))
+    let output = writer.into_inner();
+    output
+        .map_err(|error| OutputError::of(path, error.into_error()))?
+        .finish()
 }
 
 fn what_failed(path: &Path, error: csv::Error) -> StandaloneError {
@@ -80,6 +81,8 @@ fn what_failed(path: &Path, error: csv::Error) -> StandaloneError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use serde::Deserialize;
 
     use super::*;

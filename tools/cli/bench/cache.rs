@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -17,8 +16,10 @@ use warpweave_standalone::{StandaloneError, write_rows};
 
 use crate::cli::Format;
 use crate::host::Stopwatch;
-use crate::outcome::{CommandResult, Failure, to_stdout};
+use crate::outcome::{CommandResult, Failure, ended, to_stdout};
 use crate::validate::failed;
+
+use super::name_outputs;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -100,29 +101,36 @@ struct Row {
 }
 
 pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
+    let outputs = [("--per-request", &arguments.per_request)];
+    name_outputs(&arguments.trace, &arguments.preset, &outputs)?;
     let trace = read_trace(&arguments.trace).map_err(failed)?;
-    let text = match GEOMETRIES.iter().find(|p| p.name == arguments.preset) {
+    let (text, hits) = match GEOMETRIES.iter().find(|p| p.name == arguments.preset) {
         Some(preset) => run_tags(arguments, &trace, preset)?,
         None => run_component(arguments, &trace, environment)?,
     };
-    to_stdout(&text)?;
-    Ok(ExitCode::SUCCESS)
+    let told = to_stdout(&text);
+    let path = arguments.per_request.as_ref();
+    let written = path.map_or(Ok(()), |path| write_results(path, &hits));
+    Ok(ended(0, [told, written]))
 }
 
-fn run_tags(arguments: &Arguments, trace: &[Access], preset: &Preset) -> Result<String, Failure> {
+/// Report, and of every access whether it hit, if `--per-request` asks for it.
+type Outcome = (String, Vec<bool>);
+
+fn run_tags(arguments: &Arguments, trace: &[Access], preset: &Preset) -> Result<Outcome, Failure> {
     let policy = arguments.policy.unwrap_or(UsualName::Lru);
     let mut cache = Functional::new(preset, &policy.into())
         .map_err(|why| failed(StandaloneError::Request(format!("--policy: {why}"))))?;
     let repeats = 0..arguments.repeat;
     let accesses = trace.len() * arguments.repeat as usize;
     let clock;
-    if let Some(path) = &arguments.per_request {
-        let mut hits = Vec::with_capacity(accesses);
+    let mut hits = Vec::new();
+    if arguments.per_request.is_some() {
+        hits.reserve_exact(accesses);
         clock = Stopwatch::start();
         for _ in repeats {
             hits.extend(trace.iter().map(|access| cache.access(*access)));
         }
-        write_results(path, &hits)?;
     } else {
         clock = Stopwatch::start();
         for _ in repeats {
@@ -133,14 +141,15 @@ fn run_tags(arguments: &Arguments, trace: &[Access], preset: &Preset) -> Result<
     }
     let host = Host::of(accesses, &clock);
     let counts = cache.counts();
-    Ok(match arguments.format {
+    let text = match arguments.format {
         Format::Json => json(&TagsReport {
             preset: *preset,
             counts,
             host,
         }),
         Format::Text => tags_text(&counts, &host),
-    })
+    };
+    Ok((text, hits))
 }
 
 #[derive(Serialize)]
@@ -174,7 +183,7 @@ fn run_component(
     arguments: &Arguments,
     trace: &[Access],
     environment: &Environment,
-) -> Result<String, Failure> {
+) -> Result<Outcome, Failure> {
     let path = Path::new(&arguments.preset);
     if !path.exists() {
         let names: Vec<_> = GEOMETRIES.iter().map(|p| p.name).collect();
@@ -193,15 +202,14 @@ fn run_component(
     let bench = Bench::read(path).map_err(failed)?;
     let trace = trace.repeat(arguments.repeat as usize);
     let clock = Stopwatch::start();
-    let timed = bench.run(&trace, environment).map_err(failed)?;
+    let mut timed = bench.run(&trace, environment).map_err(failed)?;
     let host = Host::of(trace.len(), &clock);
-    if let Some(path) = &arguments.per_request {
-        write_results(path, &timed.served)?;
-    }
-    Ok(match arguments.format {
+    let hits = std::mem::take(&mut timed.served);
+    let text = match arguments.format {
         Format::Json => json(&TimedReport { timed, host }),
         Format::Text => timed_text(&timed, &host),
-    })
+    };
+    Ok((text, hits))
 }
 
 #[derive(Serialize)]
@@ -250,5 +258,5 @@ fn write_results(path: &Path, hits: &[bool]) -> Result<(), Failure> {
     let rows = hits.iter().map(|hit| Row {
         result: if *hit { "hit" } else { "miss" },
     });
-    write_rows(path, rows).map_err(failed)
+    Ok(write_rows(path, rows)?)
 }

@@ -1,7 +1,6 @@
 //! `warpweave bench dram`.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use serde::Serialize;
 use warpweave_framework::Environment;
@@ -12,8 +11,10 @@ use warpweave_standalone::write_rows;
 
 use crate::cli::Format;
 use crate::host::Stopwatch;
-use crate::outcome::{CommandResult, Failure, to_stdout};
+use crate::outcome::{CommandResult, Failure, ended, to_stdout};
 use crate::validate::failed;
+
+use super::name_outputs;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -50,12 +51,18 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
-    let setup = load(&arguments.preset).map_err(failed)?;
     if let Some(commands) = &arguments.judge {
+        let setup = load(&arguments.preset).map_err(failed)?;
         return judged(&setup, commands, arguments.format);
     }
     let path = arguments.trace.as_ref();
     let path = path.expect("the command line requires a trace without --judge");
+    let outputs = [
+        ("--per-request", &arguments.per_request),
+        ("--commands", &arguments.commands),
+    ];
+    name_outputs(path, &arguments.preset, &outputs)?;
+    let setup = load(&arguments.preset).map_err(failed)?;
     let rows = read_requests(path).map_err(failed)?;
     let trace = path.display();
     let record = arguments.commands.is_some();
@@ -67,44 +74,40 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandRe
     }
     let cpu_s = watch.cpu_s();
     let outcome = outcome.map_err(|e| Failure::InputText(format!("{trace}: {e}")))?;
-    write(arguments, &setup, &outcome)?;
     let served = rows.len() as f64 * f64::from(arguments.repeat);
     let rate = if cpu_s > 0.0 { served / cpu_s } else { 0.0 };
     let report = Report {
         summary: &outcome.summary,
         requests_per_cpu_second: rate,
     };
-    match arguments.format {
-        Format::Text => to_stdout(&format!(
+    let told = to_stdout(&match arguments.format {
+        Format::Text => format!(
             "{}{:<22} {rate:.0} requests/s of CPU time\n",
             outcome.summary.text(),
             "speed"
-        ))?,
-        Format::Json => {
-            let json = serde_json::to_string_pretty(&report).expect("plain data");
-            to_stdout(&(json + "\n"))?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+        ),
+        Format::Json => serde_json::to_string_pretty(&report).expect("plain data") + "\n",
+    });
+    let [served, commands] = write(arguments, &setup, &outcome);
+    Ok(ended(0, [told, served, commands]))
 }
 
 fn judged(setup: &Setup, commands: &Path, format: Format) -> CommandResult {
     let verdict = judge(setup, commands).map_err(failed)?;
-    to_stdout(&match format {
+    let told = to_stdout(&match format {
         Format::Text => verdict.text(),
         Format::Json => serde_json::to_string_pretty(&verdict).expect("plain data") + "\n",
-    })?;
-    Ok(ExitCode::from(u8::from(!verdict.holds())))
+    });
+    Ok(ended(u8::from(!verdict.holds()), [told]))
 }
 
-fn write(arguments: &Arguments, setup: &Setup, outcome: &Outcome) -> Result<(), Failure> {
-    if let Some(path) = &arguments.per_request {
-        write_rows(path, &outcome.served).map_err(failed)?;
-    }
-    if let Some(path) = &arguments.commands {
+fn write(arguments: &Arguments, setup: &Setup, outcome: &Outcome) -> [Result<(), Failure>; 2] {
+    let served = arguments.per_request.as_ref();
+    let served = served.map_or(Ok(()), |path| write_rows(path, &outcome.served));
+    let commands = arguments.commands.as_ref().map_or(Ok(()), |path| {
         let banks = setup.spec.geometry.banks_per_group;
         let commands = outcome.commands.first().into_iter().flatten();
-        write_rows(path, commands.map(|c| CommandRow::of(c, banks))).map_err(failed)?;
-    }
-    Ok(())
+        write_rows(path, commands.map(|c| CommandRow::of(c, banks)))
+    });
+    [served, commands].map(|written| Ok(written?))
 }

@@ -9,6 +9,8 @@ mod statement;
 
 use std::collections::BTreeMap;
 
+use warpweave_params::{NESTING_MAX, nested_too_deep};
+
 use crate::ast::Tree;
 use crate::diagnostics::{Complaint, Source, Span};
 use crate::lexer::{self, Kind, Token};
@@ -23,6 +25,7 @@ pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<Complaint>>
         text: source.text,
         tokens,
         at: 0,
+        depth: 0,
         complaints: Vec::new(),
         files: BTreeMap::new(),
     };
@@ -41,6 +44,8 @@ struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     at: usize,
+    /// Blocks, operands and initialisers open around what is being read.
+    depth: usize,
     complaints: Vec<Complaint>,
     /// Source files by number.
     files: BTreeMap<u64, &'a str>,
@@ -124,6 +129,17 @@ impl<'a> Parser<'a> {
             self.at += 1;
         }
         found
+    }
+
+    /// Reads one level further down; its first token is the next one.
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == NESTING_MAX {
+            return Err(Complaint::new(self.peek().span, nested_too_deep()));
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
     }
 
     fn expected(&self, what: &str) -> Complaint {

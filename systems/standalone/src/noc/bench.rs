@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpweave_components::crossbar::{NetworkSpec, PORTS_MAX};
+use warpweave_files::OutputError;
 use warpweave_framework::Environment;
 use warpweave_params::{Source, from_node, parse};
 
@@ -176,11 +177,7 @@ pub fn bench(
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write_passages(
-    path: &Path,
-    packets: &[Packet],
-    run: &Passages,
-) -> Result<(), StandaloneError> {
+pub fn write_passages(path: &Path, packets: &[Packet], run: &Passages) -> Result<(), OutputError> {
     #[derive(Serialize)]
     struct Row {
         create: u64,
