@@ -12,11 +12,11 @@ use super::execute::{checked_index, kernel_argument, scalar, shape};
 use super::forgotten::Passed;
 use super::{HostProgram, unknown};
 
-/// What a check found beside mistakes.
+/// What a check of a program gives beside mistakes.
 pub(super) struct Checked {
-    /// Files that references read.
+    /// Files that its references read.
     pub(super) files: Vec<PathBuf>,
-    /// Warnings of what may be forgotten.
+    /// Copies that may be forgotten: warnings.
     pub(super) forgotten: Diagnostics,
 }
 
@@ -34,11 +34,11 @@ pub(super) fn program(program: &HostProgram) -> Result<Checked, Diagnostics> {
     checker.commands(&program.commands);
     checker.expectations();
     checker.allowed();
-    let forgotten = checker.passed.forgotten(program);
-    checker.problems.into_result(Checked {
+    let checked = Checked {
         files: checker.files,
-        forgotten,
-    })
+        forgotten: checker.passed.forgotten(program),
+    };
+    checker.problems.into_result(checked)
 }
 
 struct Checker<'p> {
