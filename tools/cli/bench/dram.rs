@@ -10,15 +10,16 @@ use warpweave_standalone::dram::{
 };
 use warpweave_standalone::write_rows;
 
+use super::REPEAT_MAX;
 use crate::cli::Format;
 use crate::host::Stopwatch;
-use crate::outcome::{CommandResult, Failure, to_stdout};
+use crate::outcome::{CommandResult, Failure, to_stderr, to_stdout};
 use crate::validate::failed;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Request trace: comma-separated text, plain or gzip, with the columns arrival, rw, and either
-    /// bg, ba, row and col or a byte address.
+    /// bg, ba, row and col (and channel, where there are several) or a byte address.
     #[arg(long, value_name = "FILE", required_unless_present = "judge")]
     trace: Option<PathBuf>,
     /// Name of a preset (A, B, D, R, ...), or a RON file that describes a `Gddr5(...)`.
@@ -35,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COMMANDS.csv", conflicts_with_all = ["trace", "per_request", "commands", "repeat"])]
     judge: Option<PathBuf>,
     /// Runs this many times, for the speed.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=REPEAT_MAX))]
     repeat: u32,
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -56,19 +57,29 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandRe
     }
     let path = arguments.trace.as_ref();
     let path = path.expect("the command line requires a trace without --judge");
-    let rows = read_requests(path).map_err(failed)?;
-    let trace = path.display();
+    let trace = read_requests(path).map_err(failed)?;
     let record = arguments.commands.is_some();
-    let run = || drive(&setup, &rows, record, environment);
+    let run = || drive(&setup, &trace.rows, record, environment);
     let watch = Stopwatch::start();
     let mut outcome = run();
     for _ in 1..arguments.repeat {
         outcome = run();
     }
     let cpu_s = watch.cpu_s();
-    let outcome = outcome.map_err(|e| Failure::InputText(format!("{trace}: {e}")))?;
+    let outcome = outcome.map_err(|e| failed(trace.refused(&e)))?;
+    if let Some(beyond) = &outcome.summary.beyond_device {
+        to_stderr(&format!(
+            "warning: {} of {} requests have an address beyond the {} bytes of the device and wrap \
+             around; the first is that of {}:{}",
+            beyond.requests,
+            trace.rows.len(),
+            beyond.device_bytes,
+            path.display(),
+            trace.line(beyond.first)
+        ));
+    }
     write(arguments, &setup, &outcome)?;
-    let served = rows.len() as f64 * f64::from(arguments.repeat);
+    let served = trace.rows.len() as f64 * f64::from(arguments.repeat);
     let rate = if cpu_s > 0.0 { served / cpu_s } else { 0.0 };
     let report = Report {
         summary: &outcome.summary,
