@@ -14,6 +14,7 @@ mod docs;
 mod errors;
 mod fuzz;
 mod harness;
+mod limits;
 mod new;
 mod recordings;
 mod third_party;

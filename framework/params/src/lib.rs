@@ -39,13 +39,14 @@ mod overrides;
 mod parse;
 mod placed;
 mod print;
+mod printable;
 mod quantity;
 mod range;
 mod source;
 mod suggest;
 
 pub use de::{from_named, from_node};
-pub use diagnostic::{Diagnostic, Diagnostics, Related, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, Related, Severity};
 pub use entries::Entries;
 pub use expression::{
     Env, ExpressionError, eval, eval_index, is_expression, is_keyword, resolve_expressions,
@@ -54,9 +55,10 @@ pub use merge::same_key;
 pub use node::{Field, Kind, Name, Node, Struct, Tuple};
 pub use number::Number;
 pub use overrides::{Absent, Override, repeated_paths};
-pub use parse::{NESTING_MAX, parse, parse_from};
+pub use parse::{NESTING_MAX, nested_too_deep, parse, parse_from};
 pub use placed::{OneOrMore, Placed};
 pub use print::{labelled_tree, serialize_tree, to_node, to_node_with, to_ron};
+pub use printable::{printable, printable_lines, shortened};
 pub use quantity::{Bandwidth, Bytes, Duration, Frequency, QuantityError, Ratio};
 pub use range::out_of_range;
 pub use source::{Position, Source, Span};

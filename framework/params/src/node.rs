@@ -90,6 +90,27 @@ impl PartialEq for Name {
     }
 }
 
+impl Kind {
+    /// How many values there are, this one and all in it, and how many levels they make.
+    pub(crate) fn extent(&self) -> (usize, usize) {
+        let of_nodes = |nodes: &mut dyn Iterator<Item = &Node>| {
+            nodes.fold((1, 1), |(values, levels), node| {
+                let inner = node.kind.extent();
+                (values + inner.0, levels.max(inner.1 + 1))
+            })
+        };
+        match self {
+            Self::Option(Some(inner)) => of_nodes(&mut std::iter::once(&**inner)),
+            Self::List(items) | Self::Tuple(Tuple { items, .. }) => of_nodes(&mut items.iter()),
+            Self::Map(entries) => {
+                of_nodes(&mut entries.iter().flat_map(|(key, value)| [key, value]))
+            }
+            Self::Struct(value) => of_nodes(&mut value.fields.iter().map(|field| &field.value)),
+            _ => (1, 1),
+        }
+    }
+}
+
 impl Node {
     /// A value at a place.
     pub fn new(kind: Kind, span: Span) -> Self {

@@ -16,8 +16,10 @@ use crate::print::to_ron_line;
 use crate::source::{Position, Source, Span, TEXT_BYTES_MAX};
 use crate::{Diagnostic, Diagnostics};
 
-/// Deepest nesting of brackets accepted; deeper text is refused before it can exhaust the stack.
-pub const NESTING_MAX: usize = 64;
+/// Deepest nesting of anything that a user writes: brackets, expressions, modules in modules, files
+/// that name files, blocks and operands of programs. What is deeper is refused before it can exhaust
+/// the stack.
+pub const NESTING_MAX: usize = 128;
 
 /// What ron may count for text within [`NESTING_MAX`]: two steps for each bracket, which is also the
 /// limit that it applies to raw values.
@@ -136,8 +138,13 @@ fn syntax_error(source: &Arc<Source>, from: usize, error: &ron::error::SpannedEr
     }
 }
 
+/// What is said of anything deeper than [`NESTING_MAX`].
+pub fn nested_too_deep() -> String {
+    format!("nested more than {NESTING_MAX} levels deep")
+}
+
 fn too_deep(place: &Span) -> Diagnostic {
-    Diagnostic::error(format!("nested more than {NESTING_MAX} levels deep"))
+    Diagnostic::error(nested_too_deep())
         .at(place)
         .hint("no description needs this; is a closing bracket missing?")
 }

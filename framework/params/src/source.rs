@@ -92,6 +92,11 @@ impl Source {
             .trim_end_matches('\r')
     }
 
+    /// Byte offset of the first character of a line (from one), which must be there.
+    pub(crate) fn line_start(&self, line: usize) -> usize {
+        self.line_starts[line - 1] as usize
+    }
+
     /// Byte offset of a position; columns past the end of a line give the end of that line.
     pub fn offset(&self, position: Position) -> usize {
         let index = position.line.saturating_sub(1);

@@ -350,6 +350,14 @@ impl<T: Message> AnyPort for OutPort<T> {
             })
     }
 
+    fn arrival(&self, now: u64) -> Option<u64> {
+        match self.link.as_ref()?.end.vacancy(now) {
+            // A lost credit never comes.
+            Vacancy::CreditAt(TICK_MAX) | Vacancy::Free | Vacancy::Full => None,
+            Vacancy::CreditAt(tick) => Some(tick),
+        }
+    }
+
     fn save(&self, _now: u64) -> Result<SavedPort, String> {
         let Some(link) = &self.link else {
             return Ok(SavedPort::default());

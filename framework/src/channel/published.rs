@@ -156,6 +156,12 @@ impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
         }
     }
 
+    fn arrival(&self, now: u64) -> Option<u64> {
+        let history = self.history.lock();
+        let (changed, _) = history.recent.back()?;
+        Some(changed + self.latency_max).filter(|tick| *tick > now)
+    }
+
     fn save(&self, now: u64) -> Result<SavedPort, String> {
         let history = self.history.lock();
         // What every reader sees already is settled, whenever the writer notices.

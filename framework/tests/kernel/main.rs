@@ -15,6 +15,7 @@ mod parallel;
 mod parts;
 mod policies;
 mod processes;
+mod progress;
 mod queues;
 mod random_systems;
 mod runs;

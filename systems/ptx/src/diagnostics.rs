@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+use warpweave_params::{Excerpt, shortened};
+
+/// Characters shown of a name or a sentence.
+const TEXT_MAX: usize = 600;
+
 /// A half-open byte range of the source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -100,25 +105,17 @@ impl<'a> Source<'a> {
         let line = self.line(complaint.span.start);
         let start = self.line_starts[line as usize - 1] as usize;
         let rest = &self.text[start..];
-        let excerpt = rest
-            .split(['\n', '\r'])
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        let before = (complaint.span.start as usize - start).min(excerpt.len());
-        let column = excerpt
-            .get(..before)
-            .map_or(before, |head| head.chars().count()) as u32
-            + 1;
-        let left = (excerpt.len() - before).max(1) as u32;
-        let width = (complaint.span.end - complaint.span.start).clamp(1, left);
+        let text = rest.split(['\n', '\r']).next().unwrap_or_default();
+        let before = text.floor_char_boundary(complaint.span.start as usize - start);
+        let width = (complaint.span.end - complaint.span.start) as usize;
+        let after = text.floor_char_boundary(before.saturating_add(width));
         Diagnostic {
             file: self.file.to_owned(),
             line,
-            column,
-            width,
+            column: text[..before].chars().count() as u32 + 1,
+            width: (after - before) as u32,
             message: complaint.message,
-            excerpt,
+            excerpt: Excerpt::of(text, before, after),
             hint: complaint.hint,
         }
     }
@@ -133,40 +130,33 @@ pub struct Diagnostic {
     pub line: u32,
     /// Column in characters, counted from one.
     pub column: u32,
-    /// Number of characters to underline.
+    /// Bytes of the line that are at fault.
     pub width: u32,
     /// What is wrong.
     pub message: String,
-    /// Text of the line.
-    pub excerpt: String,
+    /// The part of the line to show.
+    pub excerpt: Excerpt,
     /// A next step, when there is one.
     pub hint: Option<String>,
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{}:{}:{}: {}",
-            self.file, self.line, self.column, self.message
-        )?;
-        let number = self.line.to_string();
-        writeln!(f, "{number} | {}", self.excerpt)?;
-        let tabs: String = self
-            .excerpt
-            .chars()
-            .take(self.column as usize - 1)
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect();
-        write!(
-            f,
-            "{:>2$} | {tabs}{}",
-            "",
-            "^".repeat(self.width as usize),
-            number.len()
-        )?;
+        let Self { line, column, .. } = self;
+        let file = shortened(&self.file, TEXT_MAX);
+        let message = shortened(&self.message, TEXT_MAX);
+        writeln!(f, "{file}:{line}:{column}: {message}")?;
+        let Excerpt {
+            text,
+            before,
+            marked,
+        } = &self.excerpt;
+        writeln!(f, "{line} | {text}")?;
+        let gutter = " ".repeat(line.to_string().len());
+        let marks = "^".repeat((*marked).max(1));
+        write!(f, "{gutter} | {}{marks}", " ".repeat(*before))?;
         if let Some(hint) = &self.hint {
-            write!(f, "\nhint: {hint}")?;
+            write!(f, "\nhint: {}", shortened(hint, TEXT_MAX))?;
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ mod parts;
 mod presets;
 mod resolved;
 mod scope;
+mod sizes;
 pub(crate) mod system_file;
 mod wires;
 
@@ -31,9 +32,7 @@ use self::resolved::ResolvedPart;
 pub use self::resolved::ResolvedSystem;
 use self::scope::{At, Names};
 use self::system_file::SystemFile;
-
-/// Most instances a description may ask for; more is taken for a slip.
-const INSTANCES_MAX: usize = 4_000_000;
+use crate::scenario::Limits;
 
 /// Problems shown at one place of a description.
 const PROBLEMS_AT_A_PLACE: usize = 2;
@@ -61,12 +60,14 @@ pub(crate) fn elaborate(
     registry: &Registry,
     environment: &Environment,
     overrides: &[InstanceOverride],
+    limits: &Limits,
 ) -> Result<ElaboratedSystem, Diagnostics> {
     let elaborator = Elaborator {
         file,
         registry,
         environment,
         overrides,
+        limits,
         used: vec![false; overrides.len()],
         builder: SystemBuilder::new(),
         clocks: BTreeMap::new(),
@@ -91,6 +92,7 @@ struct Elaborator<'a> {
     registry: &'a Registry,
     environment: &'a Environment,
     overrides: &'a [InstanceOverride],
+    limits: &'a Limits,
     used: Vec<bool>,
     builder: SystemBuilder,
     clocks: BTreeMap<String, ClockId>,
@@ -142,6 +144,10 @@ impl Elaborator<'_> {
             clock: file.core.value.clone(),
             stack: Vec::new(),
         };
+        let counts = self.counts(&file.scope, &names);
+        if self.problems.has_errors() || !self.may_fit(&file.scope, &counts) {
+            return Err(self.problems);
+        }
         self.scope(&file.scope, &at, &names);
         self.check_overrides();
         if self.problems.has_errors() {

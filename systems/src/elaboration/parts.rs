@@ -1,14 +1,17 @@
 //! Parts: the instances of components and modules.
 
 use warpweave_framework::connectable_names;
-use warpweave_params::{Diagnostic, Name, Node, Placed, from_node, name_hint};
+use warpweave_params::{
+    Diagnostic, NESTING_MAX, Name, Node, Placed, from_node, name_hint, nested_too_deep,
+};
 
 use super::address::Pattern;
 use super::presets::as_struct;
 use super::resolved::ResolvedPart;
 use super::scope::{At, Names};
+use super::sizes::repetitions;
 use super::system_file::Scope;
-use super::{Elaborator, INSTANCES_MAX, take_field};
+use super::{Elaborator, take_field};
 
 /// Names by which overrides call something else.
 const RESERVED: [&str; 7] = [
@@ -42,11 +45,11 @@ impl<'a> Elaborator<'a> {
             let problem = key.error(message).hint("repeat it with `for`");
             return self.problems.push(problem);
         }
-        for names in names.assignments(&pattern.variables(), counts) {
-            if self.instances.len() + self.absent.len() >= INSTANCES_MAX {
-                let message = format!("the system has more than {INSTANCES_MAX} parts");
-                return self.problems.push(key.error(message));
-            }
+        let used = pattern.variables();
+        if !self.may_add_parts(repetitions(&used, counts), key) {
+            return;
+        }
+        for names in names.assignments(&used, counts) {
             let evaluated = pattern.evaluate(&names.env, key);
             let Some(name) = self.problems.take(evaluated) else {
                 return;
@@ -146,6 +149,10 @@ impl<'a> Elaborator<'a> {
             return self
                 .problems
                 .push(Diagnostic::error(message).at(&kind.span));
+        }
+        if at.stack.len() == NESTING_MAX {
+            let problem = Diagnostic::error(format!("modules {}", nested_too_deep()));
+            return self.problems.push(problem.at(&kind.span));
         }
         let of_module = |name: &str| scope.params.get(name).is_some();
         if !self.override_fields(path, &mut node, names, of_module) {

@@ -2,14 +2,11 @@
 
 use warpweave_framework::KindEntry;
 use warpweave_params::{
-    Diagnostic, Diagnostics, Kind, Name, Node, Placed, Struct, from_node, name_hint,
+    Diagnostic, Diagnostics, Kind, NESTING_MAX, Name, Node, Placed, Struct, from_node, name_hint,
 };
 
 use super::Elaborator;
 use super::scope::Names;
-
-/// Longest chain of presets of which each begins with the next.
-const CHAIN_MAX: usize = 16;
 
 impl Elaborator<'_> {
     /// The description with what its preset says where it says nothing itself; without a preset as
@@ -31,8 +28,8 @@ impl Elaborator<'_> {
             changes.push(at);
             names.resolve(&mut preset)?;
             let preset: Placed<String> = from_node(&preset)?;
-            if changes.len() > CHAIN_MAX {
-                let message = format!("more than {CHAIN_MAX} presets begin with one another");
+            if changes.len() > NESTING_MAX {
+                let message = format!("more than {NESTING_MAX} presets begin with one another");
                 return Err(preset.error(message).into());
             }
             at = self.preset(kind, &preset)?;

@@ -6,8 +6,8 @@ use warpweave_params::{
     Diagnostic, Diagnostics, Env, Field, Kind, Node, is_keyword, resolve_expressions,
 };
 
+use super::Elaborator;
 use super::system_file::Scope;
-use super::{Elaborator, INSTANCES_MAX};
 
 /// Names and values visible in a scope.
 #[derive(Clone, Default)]
@@ -37,21 +37,35 @@ impl Names {
     }
 
     /// Every assignment of the index variables that `used` names, in row-major order.
-    pub(super) fn assignments(&self, used: &BTreeSet<String>, counts: &[(&str, i64)]) -> Vec<Self> {
-        let mut all = vec![self.clone()];
-        for (name, count) in counts.iter().filter(|(name, _)| used.contains(*name)) {
-            all = all
-                .into_iter()
-                .flat_map(|outer| {
-                    (0..*count).map(move |value| {
-                        let mut inner = outer.clone();
-                        inner.env.set(*name, value);
-                        inner
-                    })
-                })
-                .collect();
+    pub(super) fn assignments<'c>(
+        &self,
+        used: &BTreeSet<String>,
+        counts: &[(&'c str, i64)],
+    ) -> impl Iterator<Item = Self> + use<'c> {
+        let counts = counts.iter().filter(|(name, _)| used.contains(*name));
+        let counts: Vec<(&str, i64)> = counts.copied().collect();
+        let mut next = Some(vec![0; counts.len()]);
+        if counts.iter().any(|(_, count)| *count == 0) {
+            next = None;
         }
-        all
+        let outer = self.clone();
+        std::iter::from_fn(move || {
+            let indices = next.take()?;
+            let mut inner = outer.clone();
+            for ((name, _), index) in counts.iter().zip(&indices) {
+                inner.env.set(*name, *index);
+            }
+            let mut after = indices;
+            for place in (0..counts.len()).rev() {
+                after[place] += 1;
+                if after[place] < counts[place].1 {
+                    next = Some(after);
+                    break;
+                }
+                after[place] = 0;
+            }
+            Some(inner)
+        })
     }
 }
 
@@ -120,8 +134,9 @@ impl<'a> Elaborator<'a> {
     }
 
     /// The index variables, and how often each repeats what uses it.
-    fn counts<'s>(&mut self, scope: &'s Scope, names: &Names) -> Vec<(&'s str, i64)> {
+    pub(super) fn counts<'s>(&mut self, scope: &'s Scope, names: &Names) -> Vec<(&'s str, i64)> {
         let mut counts = Vec::new();
+        let most = self.limits.instances.max(self.limits.wires);
         for (name, count) in &scope.repeats {
             let mut count = count.clone();
             if self.problems.take(names.resolve(&mut count)).is_none() {
@@ -129,15 +144,13 @@ impl<'a> Elaborator<'a> {
             }
             let name = name.value.as_str();
             match count.as_int() {
-                Some(n) if (0..=INSTANCES_MAX as i128).contains(&n) => {
+                Some(n) if (0..=i128::from(most)).contains(&n) => {
                     counts.push((name, n as i64));
                 }
                 _ => self.problems.push(
                     Diagnostic::error(format!("`{name}` cannot run up to {}", count.describe()))
                         .at(&count.span)
-                        .hint(format!(
-                            "a repeat count is an integer from 0 to {INSTANCES_MAX}"
-                        )),
+                        .hint(format!("a repeat count is an integer from 0 to {most}")),
                 ),
             }
         }

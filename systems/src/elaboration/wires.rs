@@ -7,6 +7,7 @@ use warpweave_params::{Node, Placed, from_node, nearest};
 
 use super::address::{Pattern, is_within};
 use super::scope::{At, Names};
+use super::sizes::repetitions;
 use super::system_file::WireSpec;
 use super::{Elaborator, take_field};
 
@@ -27,7 +28,11 @@ impl Elaborator<'_> {
         let (Some(outer_pattern), Some(inner_pattern)) = patterns else {
             return;
         };
-        for names in names.assignments(&outer_pattern.variables(), counts) {
+        let used = outer_pattern.variables();
+        if !self.may_add_wires(repetitions(&used, counts), outer) {
+            return;
+        }
+        for names in names.assignments(&used, counts) {
             let ends = (
                 self.problems
                     .take(outer_pattern.evaluate(&names.env, outer)),
@@ -93,6 +98,9 @@ impl Elaborator<'_> {
             .union(&right.variables())
             .cloned()
             .collect();
+        if !self.may_add_wires(repetitions(&used, counts), ends) {
+            return;
+        }
         for names in names.assignments(&used, counts) {
             let mut terms = terms.clone();
             if let Some(condition) = take_field(&mut terms, "if") {
@@ -135,6 +143,9 @@ impl Elaborator<'_> {
                 ));
                 let hint = "wildcards are joined one to one, in the order of their indices";
                 return self.problems.push(problem.hint(hint));
+            }
+            if !self.may_add_wires(lefts.len() as u64, ends) {
+                return;
             }
             for (a, b) in lefts.into_iter().zip(rights) {
                 self.connect(&a, &b, spec, ends, &terms);

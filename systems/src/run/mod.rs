@@ -99,7 +99,13 @@ impl Scenario {
     ) -> Result<Machine, Diagnostics> {
         let kernel_times = Arc::new(KernelTimes::default());
         let environment = environment(self.seed, program, artefacts, &kernel_times);
-        let system = elaborate(&self.system, registry, &environment, &self.overrides)?;
+        let system = elaborate(
+            &self.system,
+            registry,
+            &environment,
+            &self.overrides,
+            &self.limits,
+        )?;
         if let Some(energy) = &self.energy {
             energy.check(&system.simulation.statistics())?;
         }

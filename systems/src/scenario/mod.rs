@@ -71,7 +71,7 @@ pub struct Scenario {
     pub(crate) overrides: Vec<InstanceOverride>,
 }
 
-/// When to give up a run.
+/// How large a system may be, and when to give up a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -81,11 +81,25 @@ pub struct Limits {
     /// Core cycles without any message after which the run counts as stuck.
     #[serde(default = "Limits::default_silence")]
     pub silent_cycles: u64,
+    /// Most parts of a system, modules among them.
+    #[serde(default = "Limits::default_instances")]
+    pub instances: u32,
+    /// Most wires of a system.
+    #[serde(default = "Limits::default_wires")]
+    pub wires: u32,
 }
 
 impl Limits {
     fn default_silence() -> u64 {
         1_000_000
+    }
+
+    fn default_instances() -> u32 {
+        1 << 16
+    }
+
+    fn default_wires() -> u32 {
+        1 << 20
     }
 }
 
@@ -94,6 +108,8 @@ impl Default for Limits {
         Self {
             cycles: None,
             silent_cycles: Self::default_silence(),
+            instances: Self::default_instances(),
+            wires: Self::default_wires(),
         }
     }
 }

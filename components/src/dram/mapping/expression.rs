@@ -7,6 +7,7 @@
 //! ```
 
 use warpweave_framework::SpecError;
+use warpweave_params::{NESTING_MAX, nested_too_deep};
 
 /// Primitive polynomials of degree 2 to 8 without their highest term; those of degree 4 to 6 are
 /// GPGPU-Sim's for 16, 32 and 64 banks.
@@ -18,7 +19,12 @@ pub(super) fn parse(text: &str, bits: u32) -> Result<Vec<u64>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let mut parser = Parser { text, at: 0, bits };
+    let mut parser = Parser {
+        text,
+        at: 0,
+        bits,
+        depth: 0,
+    };
     let value = parser.xor()?;
     match parser.peek() {
         None => Ok(value),
@@ -30,6 +36,8 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     bits: u32,
+    /// Brackets open around what is being read.
+    depth: usize,
 }
 
 impl Parser<'_> {
@@ -96,6 +104,16 @@ impl Parser<'_> {
     }
 
     fn part(&mut self) -> Result<Vec<u64>, String> {
+        if self.depth == NESTING_MAX {
+            return Err(format!("`{}`: {}", self.text, nested_too_deep()));
+        }
+        self.depth += 1;
+        let value = self.part_within();
+        self.depth -= 1;
+        value
+    }
+
+    fn part_within(&mut self) -> Result<Vec<u64>, String> {
         let mut value = if self.take("poly") {
             self.need("(")?;
             let dividend = self.xor()?;
@@ -186,6 +204,26 @@ mod tests {
                 .map(|i| u64::from((a & rows[i]).count_ones() & 1) << i)
                 .sum();
             assert_eq!(ours, left, "{a:#x}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_limited() {
+        let nested = |open: &str, close: &str, depth: usize| {
+            parse(
+                &format!("{}a{}", open.repeat(depth), close.repeat(depth)),
+                8,
+            )
+        };
+        for (open, close) in [("(", ")"), ("{", "}"), ("poly(", ", 8)")] {
+            assert!(nested(open, close, 127).is_ok(), "{open}");
+            for depth in [128, 100_000] {
+                let error = nested(open, close, depth).expect_err("too deep");
+                assert!(
+                    error.ends_with("nested more than 128 levels deep"),
+                    "{open}"
+                );
+            }
         }
     }
 

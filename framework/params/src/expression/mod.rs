@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 mod reader;
 #[cfg(test)]
@@ -19,7 +20,12 @@ mod tests;
 
 use self::reader::{Reader, Value};
 use crate::node::{Kind, Node};
+use crate::parse::{NESTING_MAX, nested_too_deep};
 use crate::{Diagnostic, Diagnostics};
+
+/// Most values that lists and the like may hold which names stand for: a name may be used in the value
+/// of another, twice, again and again.
+const PASSED_ON_MAX: usize = 1 << 20;
 
 /// Words with a meaning of their own: no parameter can be called so.
 const KEYWORDS: [&str; 5] = ["if", "then", "else", "true", "false"];
@@ -29,10 +35,14 @@ pub fn is_keyword(name: &str) -> bool {
     KEYWORDS.contains(&name)
 }
 
-/// The named values an expression may use.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The named values an expression may use. Clones share what was defined before they were made.
+#[derive(Clone, Debug, Default)]
 pub struct Env {
-    values: BTreeMap<String, Kind>,
+    shared: Arc<BTreeMap<String, Kind>>,
+    /// What was defined since there are clones; it hides what is shared.
+    own: BTreeMap<String, Kind>,
+    /// Values within the values of all names.
+    passed_on: usize,
 }
 
 impl Env {
@@ -49,17 +59,28 @@ impl Env {
     /// Defines a value of any type, hiding an earlier definition. Expressions compute with integers
     /// and booleans; others they pass on whole.
     pub fn define(&mut self, name: impl Into<String>, value: Kind) {
-        self.values.insert(name.into(), value);
+        self.passed_on += value.extent().0 - 1;
+        match Arc::get_mut(&mut self.shared) {
+            Some(values) if self.own.is_empty() => values.insert(name.into(), value),
+            _ => self.own.insert(name.into(), value),
+        };
     }
 
     /// Whether a value has this name.
     pub fn contains(&self, name: &str) -> bool {
-        self.values.contains_key(name)
+        self.value(name).is_some()
     }
 
-    /// All names in alphabetical order.
+    /// All names, those defined last after the others.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.values.keys().map(String::as_str)
+        let hidden = |name: &&String| !self.own.contains_key(*name);
+        let shared = self.shared.keys().filter(hidden);
+        shared.chain(self.own.keys()).map(String::as_str)
+    }
+
+    /// The value of a name.
+    fn value(&self, name: &str) -> Option<&Kind> {
+        self.own.get(name).or_else(|| self.shared.get(name))
     }
 }
 
@@ -117,23 +138,60 @@ pub fn is_expression(text: &str) -> bool {
 /// Replaces every string that starts with `=` by the value it stands for; places are kept.
 ///
 /// # Errors
-/// Every expression that has no value; those that have are replaced all the same.
+/// Every expression that has no value, or one that makes the whole deeper than [`NESTING_MAX`] or
+/// larger than names may make it; those that have are replaced all the same.
 pub fn resolve_expressions(node: &mut Node, env: &Env) -> Result<(), Diagnostics> {
-    let mut problems = Diagnostics::new();
-    resolve(node, env, &mut problems);
-    problems.into_result(())
+    let mut resolver = Resolver {
+        env,
+        passed_on: env.passed_on,
+        problems: Diagnostics::new(),
+    };
+    resolver.resolve(node, 0);
+    resolver.problems.into_result(())
 }
 
-/// What a value stood for is not looked into again: it has been resolved where it was defined.
-fn resolve(node: &mut Node, env: &Env, problems: &mut Diagnostics) {
-    if let Some(expression) = node.as_str().and_then(|text| text.strip_prefix('=')) {
-        match eval(expression, env) {
+/// Replaces expressions by their values.
+struct Resolver<'e> {
+    env: &'e Env,
+    /// Values within the values passed on so far.
+    passed_on: usize,
+    problems: Diagnostics,
+}
+
+impl Resolver<'_> {
+    /// What a value stood for is not looked into again: it has been resolved where it was defined.
+    fn resolve(&mut self, node: &mut Node, depth: usize) {
+        let Some(expression) = node.as_str().and_then(|text| text.strip_prefix('=')) else {
+            return node.each_child_mut(&mut |child| self.resolve(child, depth + 1));
+        };
+        match eval(expression, self.env).and_then(|value| self.fitting(value, expression, depth)) {
             Ok(value) => node.kind = value,
-            Err(error) => problems.push(locate(node, expression, error)),
+            Err(error) => self.problems.push(locate(node, expression, error)),
         }
-        return;
     }
-    node.each_child_mut(&mut |child| resolve(child, env, problems));
+
+    /// The value, if it is neither too deep nor too large where it is to stand.
+    fn fitting(
+        &mut self,
+        value: Kind,
+        expression: &str,
+        depth: usize,
+    ) -> Result<Kind, ExpressionError> {
+        let (values, levels) = value.extent();
+        self.passed_on += values - 1;
+        let message = if depth + levels > NESTING_MAX + 1 {
+            nested_too_deep()
+        } else if self.passed_on > PASSED_ON_MAX {
+            format!("the values that names stand for have more than {PASSED_ON_MAX} parts")
+        } else {
+            return Ok(value);
+        };
+        Err(ExpressionError {
+            message,
+            range: 0..expression.len(),
+            hint: None,
+        })
+    }
 }
 
 /// Finds the expression inside its string literal; with escapes in it, the whole literal is to blame.

@@ -4,10 +4,8 @@ use std::ops::Range;
 
 use super::{Env, ExpressionError, is_keyword};
 use crate::node::Kind;
+use crate::parse::{NESTING_MAX, nested_too_deep};
 use crate::suggest::name_hint;
-
-/// Deepest nesting of parentheses, signs and conditions accepted.
-const DEPTH_MAX: usize = 64;
 
 const FUNCTIONS: [&str; 4] = ["ceil_div", "log2", "max", "min"];
 
@@ -269,7 +267,7 @@ impl<'t> Reader<'t> {
         let Some(env) = self.env else {
             return Ok(Value::Unknown);
         };
-        let Some(value) = env.values.get(name) else {
+        let Some(value) = env.value(name) else {
             return Err(ExpressionError {
                 message: format!("unknown name `{name}` in an expression"),
                 range,
@@ -343,8 +341,8 @@ impl<'t> Reader<'t> {
 
     /// Reads one level further down.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
-        if self.depth == DEPTH_MAX {
-            return Err(self.error_here(format!("nested more than {DEPTH_MAX} levels deep")));
+        if self.depth == NESTING_MAX {
+            return Err(self.error_here(nested_too_deep()));
         }
         self.depth += 1;
         let value = read(self);

@@ -248,6 +248,41 @@ error: the expression ends where a number or name should be
 #[test]
 fn deep_nesting_is_refused_not_overflowed() {
     let error = eval_index(&"(".repeat(100_000), &env()).unwrap_err();
-    assert_eq!(error.message, "nested more than 64 levels deep");
+    assert_eq!(error.message, "nested more than 128 levels deep");
+    let nested = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
+    assert_eq!(eval_index(&nested(127), &env()), Ok(1));
+    assert!(eval_index(&nested(128), &env()).is_err());
     assert!(eval_index(&"-".repeat(100_000), &env()).is_err());
+}
+
+/// A scope whose every parameter holds the one before it, `width` times.
+fn chain(width: usize, length: usize) -> Result<(), String> {
+    let mut env = Env::new();
+    env.define("p0", Kind::List(Vec::new()));
+    for i in 1..=length {
+        let uses = vec![format!("\"=p{}\"", i - 1); width].join(", ");
+        let mut node = parse(&Source::new("a.ron", format!("[{uses}]"))).expect("a list");
+        resolve_expressions(&mut node, &env).map_err(|problems| problems.to_string())?;
+        env.define(format!("p{i}"), node.kind);
+    }
+    Ok(())
+}
+
+#[test]
+fn values_that_hold_one_another_are_refused_before_they_are_too_deep_to_drop() {
+    assert_eq!(chain(1, 128), Ok(()));
+    let error = chain(1, 100_000).expect_err("too deep");
+    assert!(
+        error.starts_with("error: nested more than 128 levels deep\n --> a.ron:1:"),
+        "{error}"
+    );
+}
+
+#[test]
+fn values_that_double_are_refused_before_they_fill_the_memory() {
+    assert_eq!(chain(2, 16), Ok(()));
+    let error = chain(2, 60).expect_err("too large");
+    let message =
+        "error: the values that names stand for have more than 1048576 parts\n --> a.ron:1:";
+    assert!(error.starts_with(message), "{error}");
 }

@@ -158,13 +158,13 @@ fn nesting_is_limited_on_every_path() {
         ("A(a: ", ")"),
     ] {
         let nested = |depth: usize| format!("{}1{}", open.repeat(depth), close.repeat(depth));
-        assert!(parse(&Source::new("a", nested(64))).is_ok(), "{open}");
-        for depth in [65, 130, 100_000] {
+        assert!(parse(&Source::new("a", nested(128))).is_ok(), "{open}");
+        for depth in [129, 258, 100_000] {
             let error = parse(&Source::new("a", nested(depth)))
                 .unwrap_err()
                 .to_string();
             assert!(
-                error.starts_with("error: nested more than 64 levels deep"),
+                error.starts_with("error: nested more than 128 levels deep"),
                 "{error:.80}"
             );
         }

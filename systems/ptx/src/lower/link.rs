@@ -1,6 +1,6 @@
 //! Linking: puts a kernel and the functions it reaches into one instruction table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use warpweave_trace::Code;
@@ -69,49 +69,62 @@ impl Linker<'_, '_> {
         members
     }
 
-    /// Registers of a callee lie above those of all its callers; around a cycle of calls they stay
-    /// where the first visit put them.
+    /// Registers of a callee lie above those of all its callers; a call back to a function that is
+    /// being called moves nothing.
     fn bases(&self, members: &[usize]) -> BTreeMap<usize, Base> {
-        let mut bases = BTreeMap::new();
-        let mut path = Vec::new();
-        self.place(members[0], Base::default(), &mut path, &mut bases);
+        let order = self.callers_first(members[0]);
+        let places: BTreeMap<usize, usize> = order
+            .iter()
+            .enumerate()
+            .map(|(place, &function)| (function, place))
+            .collect();
+        let mut bases: BTreeMap<usize, Base> =
+            order.iter().map(|&f| (f, Base::default())).collect();
+        for (place, function) in order.iter().enumerate() {
+            let Some(prepared) = &self.prepared[*function] else {
+                continue;
+            };
+            let own = bases[function];
+            let above = Base {
+                registers: align_up(own.registers + prepared.allocation.registers, 2),
+                predicates: own.predicates + prepared.allocation.predicates,
+                local_bytes: align_up(own.local_bytes + prepared.body.local_bytes, 16),
+            };
+            for callee in &prepared.body.calls {
+                if places.get(callee).is_some_and(|later| *later > place) {
+                    let base = bases.entry(*callee).or_default();
+                    base.registers = base.registers.max(above.registers);
+                    base.predicates = base.predicates.max(above.predicates);
+                    base.local_bytes = base.local_bytes.max(above.local_bytes);
+                }
+            }
+        }
         bases
     }
 
-    fn place(
-        &self,
-        function: usize,
-        base: Base,
-        path: &mut Vec<usize>,
-        bases: &mut BTreeMap<usize, Base>,
-    ) {
-        let Some(prepared) = &self.prepared[function] else {
-            return;
+    /// The functions that `root` reaches, each before those it calls, but for calls back: the reverse
+    /// of the order in which a search in depth leaves them.
+    fn callers_first(&self, root: usize) -> Vec<usize> {
+        let calls = |function: usize| match &self.prepared[function] {
+            Some(prepared) => prepared.body.calls.as_slice(),
+            None => &[],
         };
-        if path.contains(&function) {
-            return;
+        let mut left = Vec::new();
+        let mut seen = BTreeSet::from([root]);
+        let mut path = vec![(root, 0)];
+        while let Some((function, next)) = path.last_mut() {
+            let Some(&callee) = calls(*function).get(*next) else {
+                left.push(*function);
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            if self.prepared[callee].is_some() && seen.insert(callee) {
+                path.push((callee, 0));
+            }
         }
-        if let Some(old) = bases.get(&function)
-            && old.registers >= base.registers
-            && old.predicates >= base.predicates
-            && old.local_bytes >= base.local_bytes
-        {
-            return;
-        }
-        let merged = bases.entry(function).or_default();
-        merged.registers = merged.registers.max(base.registers);
-        merged.predicates = merged.predicates.max(base.predicates);
-        merged.local_bytes = merged.local_bytes.max(base.local_bytes);
-        let above = Base {
-            registers: align_up(merged.registers + prepared.allocation.registers, 2),
-            predicates: merged.predicates + prepared.allocation.predicates,
-            local_bytes: align_up(merged.local_bytes + prepared.body.local_bytes, 16),
-        };
-        path.push(function);
-        for &callee in &prepared.body.calls {
-            self.place(callee, above, path, bases);
-        }
-        path.pop();
+        left.reverse();
+        left
     }
 
     fn kernel(

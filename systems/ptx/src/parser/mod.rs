@@ -7,6 +7,8 @@ mod module;
 mod operand;
 mod statement;
 
+use warpweave_params::{NESTING_MAX, nested_too_deep};
+
 use crate::ast::Tree;
 use crate::diagnostics::{Complaint, Source, Span};
 use crate::lexer::{self, Kind, Token};
@@ -21,6 +23,7 @@ pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<Complaint>>
         text: source.text,
         tokens,
         at: 0,
+        depth: 0,
         complaints: Vec::new(),
     };
     let tree = parser.module();
@@ -37,6 +40,8 @@ struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     at: usize,
+    /// Blocks, operands and initialisers open around what is being read.
+    depth: usize,
     complaints: Vec<Complaint>,
 }
 
@@ -118,6 +123,17 @@ impl<'a> Parser<'a> {
             self.at += 1;
         }
         found
+    }
+
+    /// Reads one level further down; its first token is the next one.
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == NESTING_MAX {
+            return Err(Complaint::new(self.peek().span, nested_too_deep()));
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
     }
 
     fn expected(&self, what: &str) -> Complaint {

@@ -401,7 +401,7 @@ impl<'a> Parser<'a> {
         if self.eat('{') {
             let mut list = Vec::new();
             while !self.is_punct('}') {
-                list.push(self.initialiser()?);
+                list.push(self.deeper(Self::initialiser)?);
                 if !self.eat(',') {
                     break;
                 }

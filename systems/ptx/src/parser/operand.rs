@@ -19,6 +19,10 @@ impl<'a> Parser<'a> {
     }
 
     fn simple_operand(&mut self) -> Parsed<Operand<'a>> {
+        self.deeper(Self::one_operand)
+    }
+
+    fn one_operand(&mut self) -> Parsed<Operand<'a>> {
         let start = self.peek().span;
         let kind = match self.peek().kind {
             Kind::Word => {

@@ -35,7 +35,7 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             Kind::Punct('{') => {
-                let block = self.body()?;
+                let block = self.deeper(Self::body)?;
                 statements.push(Statement::Block(block));
                 Ok(())
             }

@@ -172,3 +172,81 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn nesting_of_blocks_operands_and_initialisers_is_limited() {
+    let nested = |open: &str, close: &str, depth: usize| open.repeat(depth) + &close.repeat(depth);
+    let of_block = |depth: usize| {
+        let body = nested("{\n", "}\n", depth);
+        format!("{HEADER}.visible .entry k() {{\n{body}\n    ret;\n}}\n")
+    };
+    assert!(Module::parse("test.ptx", &of_block(128)).is_ok());
+    let deep = "nested more than 128 levels deep";
+    for depth in [129, 100_000] {
+        assert!(errors(&of_block(depth)).contains(deep));
+        for (open, close) in [("{", "}"), ("(", ")"), ("[x, ", "]")] {
+            let operand = format!("    mov.u32 %r1, {};", nested(open, close, depth));
+            assert!(body(&operand).contains(deep), "{open}");
+        }
+        let list = nested("{", "}", depth + 1);
+        let variable = format!("{HEADER}.global .u32 x[2] = {list};\n");
+        assert!(errors(&variable).contains(deep));
+    }
+}
+
+#[test]
+fn a_long_chain_of_calls_and_a_ladder_of_calls_end_with_a_verdict() {
+    use std::fmt::Write as _;
+    let function = |text: &mut String, name: &str, registers: usize, calls: &[String]| {
+        write!(text, ".func {name}() {{ .reg .b32 %r<20>;").expect("written");
+        for r in 0..registers {
+            write!(text, " mov.u32 %r{r}, %tid.x;").expect("written");
+        }
+        for call in calls {
+            write!(text, " call {call};").expect("written");
+        }
+        writeln!(text, " ret; }}").expect("written");
+    };
+    let mut chain = HEADER.to_owned();
+    let mut ladder = HEADER.to_owned();
+    let (depth, rungs) = (5_000, 60);
+    for i in (0..depth).rev() {
+        let next: &[String] = &[format!("f{}", i + 1)];
+        function(
+            &mut chain,
+            &format!("f{i}"),
+            0,
+            if i + 1 == depth { &[] } else { next },
+        );
+    }
+    for i in (0..rungs).rev() {
+        let calls = [format!("a{}", i + 1), format!("b{}", i + 1)];
+        let calls: &[String] = if i + 1 == rungs { &[] } else { &calls };
+        function(&mut ladder, &format!("a{i}"), 0, calls);
+        function(&mut ladder, &format!("b{i}"), 2, calls);
+    }
+    chain.push_str(".visible .entry k() { call f0; ret; }\n");
+    ladder.push_str(".visible .entry k() { call a0; call b0; ret; }\n");
+    for text in [chain, ladder] {
+        Module::parse("test.ptx", &text).expect("few registers are needed");
+    }
+}
+
+#[test]
+fn a_place_at_any_column_has_a_short_message() {
+    let far = " ".repeat(200_000);
+    let message = body(&format!("{far}ad.s32 %r1, {};", "%r3,".repeat(60) + "%r3"));
+    assert!(
+        message.contains("test.ptx:9:200001: unknown instruction `ad.s32`"),
+        "{message:.300}"
+    );
+    assert!(message.len() < 4_000, "{} bytes", message.len());
+    let message = body(&format!(
+        "    {}.s32 %r1;",
+        "\u{1b}[31m\u{7}x".repeat(100_000)
+    ));
+    assert!(
+        message.len() < 40_000 && !message.contains('\u{1b}'),
+        "{message:.300}"
+    );
+}

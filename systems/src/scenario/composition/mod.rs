@@ -16,15 +16,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use warpweave_params::{
-    Diagnostic, Diagnostics, Field, Kind, Name, Node, OneOrMore, Placed, Struct, from_named,
-    from_node, same_key,
+    Diagnostic, Diagnostics, Field, Kind, NESTING_MAX, Name, Node, OneOrMore, Placed, Struct,
+    from_named, from_node, same_key,
 };
 
 use self::extend::extend;
 use super::files::read_named;
-
-/// Longest chain of files of which each names the next.
-const CHAIN_MAX: usize = 16;
 
 /// What a library may define for the files that include it.
 const DEFINITIONS: [&str; 3] = ["params", "modules", "presets"];
@@ -52,6 +49,7 @@ struct Library {
 pub(super) fn compose(path: &Path, node: Node) -> Result<(Node, Vec<PathBuf>), Diagnostics> {
     let mut composer = Composer {
         files: BTreeMap::new(),
+        libraries: BTreeMap::new(),
         order: Vec::new(),
         chain: Vec::new(),
     };
@@ -67,6 +65,9 @@ pub(super) fn compose(path: &Path, node: Node) -> Result<(Node, Vec<PathBuf>), D
 struct Composer {
     /// What was read, by the path without links and detours.
     files: BTreeMap<PathBuf, Node>,
+    /// What libraries define with those that they include; nothing of one with mistakes, which are
+    /// reported where it is read first.
+    libraries: BTreeMap<PathBuf, Vec<Field>>,
     /// Paths as first written.
     order: Vec<PathBuf>,
     /// The files being read, outermost first.
@@ -129,8 +130,17 @@ impl Composer {
         let mut problems = Diagnostics::new();
         for file in &files.0 {
             let found = self.follow(path, file, |composer, path, node| {
-                refuse_other(&node, "Library", "a system is extended: `extends: \"..\"`")?;
-                composer.library(path, &node)
+                let real = real(path);
+                if let Some(known) = composer.libraries.get(&real) {
+                    return Ok(known.clone());
+                }
+                let read =
+                    refuse_other(&node, "Library", "a system is extended: `extends: \"..\"`")
+                        .map_err(Diagnostics::from)
+                        .and_then(|()| composer.library(path, &node));
+                let known = read.as_ref().cloned().unwrap_or_default();
+                composer.libraries.insert(real, known);
+                read
             });
             for definitions in problems.take(found).into_iter().flatten() {
                 add_unique(&mut all, definitions, &mut problems);
@@ -178,8 +188,8 @@ impl Composer {
         if let Some(first) = self.chain.iter().position(|link| link.real == real) {
             return Err(self.cycle(first, named).into());
         }
-        if self.chain.len() > CHAIN_MAX {
-            let message = format!("more than {CHAIN_MAX} files name one another in a row");
+        if self.chain.len() > NESTING_MAX {
+            let message = format!("more than {NESTING_MAX} files name one another in a row");
             return Err(named.error(message).into());
         }
         let node = if let Some(node) = self.files.get(&real) {

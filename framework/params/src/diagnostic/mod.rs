@@ -8,13 +8,31 @@
 //!   |                       ^^^^
 //!   = hint: did you mean `ways`? fields of Cache: size, ways
 //! ```
+//!
+//! Whatever the description holds, a message stays short and cannot steer the terminal: of a long line
+//! the part around the marks is shown, of long names and values their beginning and their end, and
+//! control characters appear as escapes.
+
+mod snippet;
 
 use std::fmt;
 
+pub use self::snippet::Excerpt;
+use self::snippet::{Marks, snippet};
+use crate::printable::shortened;
 use crate::source::Span;
 
-/// Columns a tab takes in a shown source line, as in rustc.
-const TAB: &str = "    ";
+/// Characters of a sentence that are shown.
+const SENTENCE_MAX: usize = 600;
+
+/// Characters of a hint that are shown: it may list valid names.
+const HINT_MAX: usize = 2_000;
+
+/// Further places that a message shows.
+const RELATED_MAX: usize = 16;
+
+/// Messages that are shown of one description.
+const MESSAGES_MAX: usize = 100;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,29 +152,33 @@ impl Diagnostic {
     fn render(&self, out: &mut impl fmt::Write, colour: bool) -> fmt::Result {
         let paint = Paint { colour };
         let word = paint.in_(self.severity.colour(), self.severity.word());
-        write!(out, "{word}: {}", self.message)?;
+        write!(out, "{word}: {}", shortened(&self.message, SENTENCE_MAX))?;
         let gutter = gutter_width(self);
         if let Some(place) = &self.place {
-            let style = (self.severity.colour(), '^');
-            snippet(out, place, self.label.as_deref(), gutter, &paint, style)?;
+            let marks = Marks {
+                colour: self.severity.colour(),
+                mark: '^',
+                label: self.label.as_deref(),
+            };
+            snippet(out, place, gutter, &paint, &marks)?;
         }
         if let Some(hint) = &self.hint {
+            let hint = shortened(hint, HINT_MAX);
             match self.place {
                 Some(_) => write!(out, "\n{:gutter$} = hint: {hint}", "")?,
                 None => write!(out, "\nhint: {hint}")?,
             }
         }
-        for Related { message, place } in &self.related {
-            let word = paint.in_(Severity::Note.colour(), "note");
-            write!(out, "\n{word}: {message}")?;
-            snippet(
-                out,
-                place,
-                None,
-                gutter,
-                &paint,
-                (Severity::Note.colour(), '-'),
-            )?;
+        let note = Severity::Note;
+        for Related { message, place } in self.related.iter().take(RELATED_MAX) {
+            let word = paint.in_(note.colour(), note.word());
+            write!(out, "\n{word}: {}", shortened(message, SENTENCE_MAX))?;
+            let marks = Marks {
+                colour: note.colour(),
+                mark: '-',
+                label: None,
+            };
+            snippet(out, place, gutter, &paint, &marks)?;
         }
         Ok(())
     }
@@ -172,56 +194,6 @@ fn gutter_width(diagnostic: &Diagnostic) -> usize {
         .map(|place| place.position().line.to_string().len())
         .max()
         .unwrap_or(1)
-}
-
-/// Writes the arrow line, the source line and its underline, beginning with a line break.
-fn snippet(
-    out: &mut impl fmt::Write,
-    place: &Span,
-    label: Option<&str>,
-    gutter: usize,
-    paint: &Paint,
-    (colour, mark): (&str, char),
-) -> fmt::Result {
-    let (start, end) = (place.position(), place.end_position());
-    let line = place.source.line(start.line);
-    let arrow = paint.blue("-->");
-    let bar = paint.blue("|");
-    write!(out, "\n{:gutter$}{arrow} {place}\n{:gutter$} {bar}", "", "")?;
-    let number = paint.blue(&format!("{:>gutter$}", start.line));
-    let shown = line.replace('\t', TAB);
-    write!(
-        out,
-        "\n{number} {bar}{}{shown}",
-        if shown.is_empty() { "" } else { " " }
-    )?;
-
-    let one_line = start.line == end.line;
-    let before: String = line.chars().take(start.column - 1).collect();
-    let covered = if one_line {
-        end.column - start.column
-    } else {
-        usize::MAX
-    };
-    let under: String = line.chars().skip(start.column - 1).take(covered).collect();
-    let pad = width(&before);
-    let carets: String = std::iter::repeat_n(mark, width(&under).max(1)).collect();
-    let carets = paint.in_(colour, &carets);
-    write!(out, "\n{:gutter$} {bar} {:pad$}{carets}", "", "")?;
-    if let Some(label) = label {
-        write!(out, " {label}")?;
-    }
-    if !one_line {
-        write!(out, " ... to line {}", end.line)?;
-    }
-    Ok(())
-}
-
-/// Columns a piece of a source line takes once tabs are written out.
-fn width(text: &str) -> usize {
-    text.chars()
-        .map(|c| if c == '\t' { TAB.len() } else { 1 })
-        .sum()
 }
 
 struct Paint {
@@ -310,11 +282,23 @@ impl Diagnostics {
 
     /// The text form with ANSI colours, for a terminal; `Display` is the same without.
     pub fn coloured(&self) -> String {
-        self.list
-            .iter()
-            .map(Diagnostic::coloured)
-            .collect::<Vec<_>>()
-            .join("\n\n")
+        let mut text = String::new();
+        self.render(&mut text, true)
+            .expect("writing to a string succeeds");
+        text
+    }
+
+    fn render(&self, out: &mut impl fmt::Write, colour: bool) -> fmt::Result {
+        for (index, diagnostic) in self.list.iter().take(MESSAGES_MAX).enumerate() {
+            if index > 0 {
+                out.write_str("\n\n")?;
+            }
+            diagnostic.render(out, colour)?;
+        }
+        match self.list.len().saturating_sub(MESSAGES_MAX) {
+            0 => Ok(()),
+            more => write!(out, "\n\nnote: {more} more messages are not shown"),
+        }
     }
 }
 
@@ -360,11 +344,7 @@ impl<'a> IntoIterator for &'a Diagnostics {
 
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, diagnostic) in self.list.iter().enumerate() {
-            let gap = if index == 0 { "" } else { "\n\n" };
-            write!(f, "{gap}{diagnostic}")?;
-        }
-        Ok(())
+        self.render(f, false)
     }
 }
 

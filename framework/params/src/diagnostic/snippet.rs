@@ -1,0 +1,155 @@
+//! The piece of a source line that a message shows, and the marks under it.
+
+use std::fmt;
+
+use unicode_width::UnicodeWidthChar;
+
+use super::Paint;
+use crate::printable::{push_printable, shortened};
+use crate::source::{Position, Span};
+
+/// Columns a tab takes in a shown source line, as in rustc.
+const TAB: &str = "    ";
+
+/// Columns of a source line that are shown, as many as rustc takes where it does not know the
+/// terminal.
+const COLUMNS_MAX: usize = 140;
+
+/// Columns shown before the marks when a line has to be cut before them.
+const COLUMNS_BEFORE: usize = 40;
+
+/// What stands for a part of a line that is not shown.
+const CUT: &str = "…";
+
+/// Characters of a file's name that are shown.
+const NAME_MAX: usize = 240;
+
+/// How a place is marked.
+pub(super) struct Marks<'a> {
+    /// ANSI colour.
+    pub(super) colour: &'a str,
+    /// The character below the source.
+    pub(super) mark: char,
+    /// A word beside the marks.
+    pub(super) label: Option<&'a str>,
+}
+
+/// Writes the arrow line, the source line and its marks, beginning with a line break.
+pub(super) fn snippet(
+    out: &mut impl fmt::Write,
+    place: &Span,
+    gutter: usize,
+    paint: &Paint,
+    marks: &Marks<'_>,
+) -> fmt::Result {
+    let (start, end) = (place.position(), place.end_position());
+    let arrow = paint.blue("-->");
+    let bar = paint.blue("|");
+    let name = shortened(place.source.name(), NAME_MAX);
+    let Position { line, column } = start;
+    write!(out, "\n{:gutter$}{arrow} {name}:{line}:{column}", "")?;
+    write!(out, "\n{:gutter$} {bar}", "")?;
+
+    let number = paint.blue(&format!("{line:>gutter$}"));
+    let whole = place.source.line(line);
+    let from = (place.start as usize - place.source.line_start(line)).min(whole.len());
+    let covered = if line == end.line {
+        (place.end - place.start) as usize
+    } else {
+        usize::MAX
+    };
+    let to = from.saturating_add(covered).min(whole.len());
+    let shown = Excerpt::of(whole, from, to);
+    let gap = if shown.text.is_empty() { "" } else { " " };
+    write!(out, "\n{number} {bar}{gap}{}", shown.text)?;
+
+    let below: String = std::iter::repeat_n(marks.mark, shown.marked.max(1)).collect();
+    let below = paint.in_(marks.colour, &below);
+    let before = " ".repeat(shown.before);
+    write!(out, "\n{:gutter$} {bar} {before}{below}", "")?;
+    if let Some(label) = marks.label {
+        write!(out, " {}", shortened(label, NAME_MAX))?;
+    }
+    if line != end.line {
+        write!(out, " ... to line {}", end.line)?;
+    }
+    Ok(())
+}
+
+/// A part of a source line as it is shown: fit for a terminal, and no longer than it is wide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// What is shown.
+    pub text: String,
+    /// Columns before what is marked.
+    pub before: usize,
+    /// Columns of what is marked, as far as it is shown.
+    pub marked: usize,
+}
+
+impl Excerpt {
+    /// What is shown of `line`, of which the bytes from `from` to `to` are marked.
+    pub fn of(line: &str, from: usize, to: usize) -> Self {
+        let room = if fits(line) {
+            COLUMNS_MAX
+        } else {
+            COLUMNS_BEFORE
+        };
+        let (mut start, mut columns) = (from, 0);
+        for (at, c) in line[..from].char_indices().rev() {
+            columns += width(c);
+            if columns > room {
+                break;
+            }
+            start = at;
+        }
+
+        let mut excerpt = Self {
+            text: String::new(),
+            before: 0,
+            marked: 0,
+        };
+        columns = 0;
+        if start > 0 {
+            excerpt.text.push_str(CUT);
+            excerpt.before += 1;
+            columns += 1;
+        }
+        for (at, c) in line[start..].char_indices().map(|(at, c)| (start + at, c)) {
+            columns += width(c);
+            if columns > COLUMNS_MAX {
+                excerpt.text.push_str(CUT);
+                break;
+            }
+            match c {
+                '\t' => excerpt.text.push_str(TAB),
+                _ => push_printable(&mut excerpt.text, c),
+            }
+            if at < from {
+                excerpt.before += width(c);
+            } else if at < to {
+                excerpt.marked += width(c);
+            }
+        }
+        excerpt
+    }
+}
+
+/// Whether a line can be shown whole.
+fn fits(line: &str) -> bool {
+    let mut columns = 0;
+    line.chars().all(|c| {
+        columns += width(c);
+        columns <= COLUMNS_MAX
+    })
+}
+
+/// Columns that a character takes as it is shown.
+fn width(c: char) -> usize {
+    if c == '\t' {
+        return TAB.len();
+    }
+    let mut shown = String::new();
+    push_printable(&mut shown, c);
+    shown.chars().map(|c| c.width().unwrap_or(0)).sum()
+}

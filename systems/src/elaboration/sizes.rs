@@ -1,0 +1,132 @@
+//! How large a system may become: asked before it grows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpweave_params::{Diagnostic, Env, NESTING_MAX, Node, Placed, eval_index};
+
+use super::Elaborator;
+use super::address::Pattern;
+use super::system_file::Scope;
+
+/// How often what uses these index variables is repeated.
+pub(super) fn repetitions(used: &BTreeSet<String>, counts: &[(&str, i64)]) -> u64 {
+    let used = counts.iter().filter(|(name, _)| used.contains(*name));
+    used.fold(1, |product, (_, count)| {
+        product.saturating_mul(*count as u64)
+    })
+}
+
+impl Elaborator<'_> {
+    /// Whether so many parts more are still allowed; if not, the problem is recorded.
+    pub(super) fn may_add_parts(&mut self, more: u64, key: &Placed<String>) -> bool {
+        let before = (self.instances.len() + self.absent.len()) as u64;
+        let fits = before.saturating_add(more) <= self.limits.instances.into();
+        if !fits {
+            let place = format!("`{}` is {more} of them", key.value);
+            self.refuse_size("parts", "instances", self.limits.instances, &place, key);
+        }
+        fits
+    }
+
+    /// Whether so many wires more, or ports of modules, are still allowed; if not, the problem is
+    /// recorded.
+    pub(super) fn may_add_wires(&mut self, more: u64, key: &Placed<String>) -> bool {
+        let before = self.resolved_wires.len().max(self.aliases.len()) as u64;
+        let fits = before.saturating_add(more) <= self.limits.wires.into();
+        if !fits {
+            let place = format!("`{}` is {more} of them", key.value);
+            self.refuse_size("wires", "wires", self.limits.wires, &place, key);
+        }
+        fits
+    }
+
+    /// Whether a system of this scope may be within the limits, as far as can be told without
+    /// expanding it: parts without index and condition are counted, and those of the system itself with
+    /// how often they are repeated. If not, the problem is recorded.
+    pub(super) fn may_fit(&mut self, scope: &Scope, counts: &[(&str, i64)]) -> bool {
+        // An override may leave out any part.
+        let conditional = |path: &str| path == "if" || path.ends_with(".if");
+        if self.overrides.iter().any(|o| conditional(&o.path)) {
+            return true;
+        }
+        let mut known = BTreeMap::new();
+        let mut sum: u64 = 0;
+        for (key, value) in &scope.parts {
+            let Some(repeats) = repeats_for_sure(key, value, counts) else {
+                continue;
+            };
+            let each = self.parts_for_sure(value, &mut known, 0);
+            let more = repeats.saturating_mul(each);
+            sum = sum.saturating_add(more);
+            if sum > self.limits.instances.into() {
+                let place = format!("`{}` is at least {more} of them", key.value);
+                self.refuse_size("parts", "instances", self.limits.instances, &place, key);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// How many parts the part `value` is at least, itself included.
+    fn parts_for_sure<'s>(
+        &'s self,
+        value: &'s Node,
+        known: &mut BTreeMap<&'s str, u64>,
+        depth: usize,
+    ) -> u64 {
+        let name = value.name().map(|name| name.text.as_str());
+        let module = name.and_then(|name| self.file.modules.get(name));
+        let Some((name, scope)) = module.filter(|_| depth < NESTING_MAX) else {
+            return 1;
+        };
+        if let Some(parts) = known.get(name.value.as_str()) {
+            return *parts;
+        }
+        // A module that contains itself is counted as empty; it is refused when it is expanded.
+        known.insert(&name.value, 1);
+        // What its parameters are is not known here.
+        let names = Env::new();
+        let counts: Vec<(&str, i64)> = scope
+            .repeats
+            .iter()
+            .filter_map(|(name, count)| {
+                let count = match count.as_str() {
+                    Some(text) => eval_index(text.strip_prefix('=')?, &names).ok()?,
+                    None => i64::try_from(count.as_int()?).ok()?,
+                };
+                Some((name.value.as_str(), count.max(0)))
+            })
+            .collect();
+        let mut sum: u64 = 1;
+        for (key, value) in &scope.parts {
+            if let Some(repeats) = repeats_for_sure(key, value, &counts) {
+                let each = self.parts_for_sure(value, known, depth + 1);
+                sum = sum.saturating_add(repeats.saturating_mul(each));
+            }
+        }
+        known.insert(&name.value, sum);
+        sum
+    }
+
+    fn refuse_size(
+        &mut self,
+        what: &str,
+        field: &str,
+        most: u32,
+        place: &str,
+        key: &Placed<String>,
+    ) {
+        let message = format!("the system has more than {most} {what}: {place}");
+        let hint = format!("raise the limit with `--set limits.{field}=...` if this is meant");
+        self.problems.push(key.error(message).hint(hint));
+    }
+}
+
+/// How often a part is repeated, if conditions and unknown indices leave no doubt.
+fn repeats_for_sure(key: &Placed<String>, value: &Node, counts: &[(&str, i64)]) -> Option<u64> {
+    let pattern: Result<Pattern, Diagnostic> = Pattern::parse(&key.value, key);
+    let used = pattern.ok()?.variables();
+    let known = |name: &String| counts.iter().any(|(known, _)| known == name);
+    let sure = value.field("if").is_none() && used.iter().all(known);
+    sure.then(|| repetitions(&used, counts))
+}
