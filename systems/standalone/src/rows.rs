@@ -50,8 +50,6 @@ pub fn write_rows<T: Serialize>(
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use serde::Deserialize;
 
     use super::*;
