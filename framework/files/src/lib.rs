@@ -11,6 +11,6 @@ mod paths;
 
 pub use budget::{Budget, Charge, OverBudget};
 pub use folder::{Claim, ClaimError, OutputFolder};
-pub use full_disk::with_room;
+pub use full_disk::{check_full_disks, with_room};
 pub use output::{Output, OutputError};
 pub use paths::{PathError, Paths, numbered};
