@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use warpweave_files::{ClaimError, OutputError, PathError};
 use warpweave_params::{Diagnostic, Diagnostics};
 use warpweave_systems::Status;
-use warpweave_systems::host_program::ExecuteError;
+use warpweave_systems::host_program::{EmulationError, ExecuteError};
 
 /// Exit code of a run that a signal ended.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -22,6 +22,8 @@ pub(crate) enum Failure {
     InputText(String),
     /// The program under simulation cannot be run.
     Program(String),
+    /// The program under simulation reached a limit of its emulation.
+    Limit(String),
     /// Disk, memory or another resource of the host.
     Machine(String),
     /// Standard output was closed by its reader.
@@ -44,7 +46,14 @@ impl From<Diagnostic> for Failure {
 
 impl From<ExecuteError> for Failure {
     fn from(error: ExecuteError) -> Self {
-        Self::Program(error.to_string())
+        match &error {
+            ExecuteError::Launch { source, .. }
+                if matches!(**source, EmulationError::StreamBytes { .. }) =>
+            {
+                Self::Limit(error.to_string())
+            }
+            _ => Self::Program(error.to_string()),
+        }
     }
 }
 
@@ -80,6 +89,7 @@ impl Failure {
         let (text, code) = match self {
             Self::Input(diagnostics) => (shown(&diagnostics), 2),
             Self::InputText(text) | Self::Program(text) => (error_line(&text), 2),
+            Self::Limit(text) => (error_line(&text), 1),
             Self::Machine(text) => (error_line(&text), 3),
             Self::OutputClosed => (String::new(), 3),
         };

@@ -11,6 +11,7 @@ use warpweave_framework::Registry;
 use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Scenario, Status};
 
+use crate::check_program::check_program;
 use crate::cli::{Format, RunArguments};
 use crate::drive::Drive;
 use crate::host::{Stopwatch, peak_rss_bytes};
@@ -22,9 +23,15 @@ use crate::recordings;
 use crate::results::Results;
 
 pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) -> CommandResult {
+    if arguments.check_program {
+        return check_program(arguments, quiet);
+    }
     let whole = Stopwatch::start();
     let signals = watch_for_signals()?;
     let scenario = Scenario::load(&arguments.scenario, &arguments.sets)?;
+    if !scenario.warnings().is_empty() && !quiet {
+        to_stderr(&shown(scenario.warnings()));
+    }
     let results = claim_outputs(arguments, &scenario)?;
     let bar = Bar::new(quiet);
 
@@ -104,6 +111,11 @@ pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) ->
         Format::Json => report.to_json() + "\n",
     });
     to_stderr(&why_not_done(&report));
+    if let (Status::Failed(_) | Status::Deadlock(_), Some(note)) =
+        (&report.status, report.verified_note())
+    {
+        to_stderr(&format!("note: {note}"));
+    }
     if !quiet {
         to_stderr(&report.host.to_text());
     }

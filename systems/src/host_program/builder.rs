@@ -9,7 +9,9 @@ use warpweave_ptx::Module;
 
 use super::HostProgram;
 use super::check;
-use super::description::{Command, Contents, Expectation, GraphInput, Launch, Tolerance};
+use super::description::{
+    Allow, Command, Contents, Expectation, GraphInput, Launch, Mistake, Tolerance,
+};
 use super::inputs::{self, Buffer};
 
 /// A host program in the making.
@@ -23,6 +25,7 @@ pub struct HostProgramBuilder {
     pub(super) buffers: Vec<(Name, Contents)>,
     pub(super) commands: Vec<Placed<Command>>,
     pub(super) expectations: Vec<Expectation>,
+    pub(super) allowed: Vec<Placed<Allow>>,
     pub(super) folder: PathBuf,
     /// Files that were read for it.
     pub(super) files: Vec<PathBuf>,
@@ -47,6 +50,7 @@ impl HostProgramBuilder {
             buffers: Vec::new(),
             commands: Vec::new(),
             expectations: Vec::new(),
+            allowed: Vec::new(),
             folder: PathBuf::new(),
             files: Vec::new(),
         }
@@ -112,6 +116,25 @@ impl HostProgramBuilder {
         self
     }
 
+    /// Says that a finding of [`HostProgram::examine`] is meant: what `kernel` does with `buffer`, or
+    /// with anything if there is none.
+    pub fn allow(
+        mut self,
+        kernel: impl Into<Name>,
+        finding: Mistake,
+        buffer: Option<&str>,
+        because: impl Into<String>,
+    ) -> Self {
+        let allow = Allow {
+            kernel: kernel.into(),
+            finding,
+            buffer: buffer.map(Name::from),
+            because: because.into().into(),
+        };
+        self.allowed.push(allow.into());
+        self
+    }
+
     /// Builds graphs, parses the module and checks that everything fits together.
     ///
     /// # Errors
@@ -150,12 +173,15 @@ impl HostProgramBuilder {
             buffers,
             commands: self.commands,
             expectations: self.expectations,
+            allowed: self.allowed,
+            warnings: Diagnostics::new(),
             env,
             folder: self.folder,
             files,
         };
-        let of_references = check::program(&program)?;
-        program.files.extend(of_references);
+        let checked = check::program(&program)?;
+        program.files.extend(checked.files);
+        program.warnings = checked.forgotten;
         Ok(program)
     }
 }

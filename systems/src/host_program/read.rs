@@ -10,7 +10,7 @@ use warpweave_params::{Diagnostic, Diagnostics, Entries, Node, Placed, from_name
 
 use super::HostProgram;
 use super::builder::{HostProgramBuilder, ModuleText};
-use super::description::{Command, Contents, Expectation, GraphInput, Tolerance};
+use super::description::{Allow, Command, Contents, Expectation, GraphInput, Tolerance};
 use super::inputs::{build_graph, define_properties};
 use super::params::Params;
 
@@ -29,6 +29,8 @@ struct Workload {
     commands: Node,
     #[serde(default)]
     expect: Option<Node>,
+    #[serde(default)]
+    allow: Option<Node>,
 }
 
 /// An expectation whose answer is still to be looked up.
@@ -101,6 +103,8 @@ impl HostProgram {
                     tolerance: expect.tolerance,
                 }));
         }
+        let allowed: Option<Vec<Placed<Allow>>> = problems.take(params.part(file.allow));
+        builder.allowed = allowed.unwrap_or_default();
         problems.into_result(())?;
         builder.build()
     }
