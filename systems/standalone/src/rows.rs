@@ -62,6 +62,15 @@ mod tests {
     }
 
     #[test]
+    fn a_full_disk_keeps_the_older_table() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("rows.csv");
+        let rows = || (0..3000).map(|arrival| Row { arrival, rw: 'R' });
+        warpweave_files::check_full_disks(&path, || write_rows(&path, rows()));
+        assert_eq!(read_rows::<Row>(&path).expect("whole").len(), 3000);
+    }
+
+    #[test]
     fn what_is_written_is_read_back() {
         let rows = [(1, 'R'), (2, 'W')].map(|(arrival, rw)| Row { arrival, rw });
         let folder = tempfile::tempdir().expect("a temporary folder");
