@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::SIGUSR1;
+use warpweave_files::OVER_BUDGET_HINT;
 use warpweave_systems::{Machine, MachineCheckpointError, Progress, StateLog, Status};
 
 use crate::cli::CheckpointArguments;
@@ -135,5 +136,9 @@ fn named(pattern: &Path, cycle: u64) -> PathBuf {
 }
 
 fn refusal(path: &Path, error: &MachineCheckpointError) -> Failure {
-    Failure::InputText(format!("cannot resume from {}: {error}", path.display()))
+    let message = format!("cannot resume from {}: {error}", path.display());
+    if error.is_over_budget() {
+        return Failure::Machine(format!("{message}\nhint: {OVER_BUDGET_HINT}"));
+    }
+    Failure::InputText(message)
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tracing::{info, warn};
+use warpweave_files::Budget;
 use warpweave_framework::Registry;
 use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Scenario, Status};
@@ -13,16 +14,23 @@ use warpweave_systems::{Scenario, Status};
 use crate::cli::{Format, RunArguments};
 use crate::drive::Drive;
 use crate::host::{Stopwatch, peak_rss_bytes};
-use crate::outcome::{CommandResult, Failure, INTERRUPTED, code_of, shown, to_stderr, to_stdout};
+use crate::outcome::{
+    CommandResult, Failure, INTERRUPTED, code_of, diagnostics_to_stderr, to_stderr, to_stdout,
+};
 use crate::progress::Bar;
 use crate::recordings;
 use crate::results::Results;
 
-pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) -> CommandResult {
+pub(crate) fn run(
+    registry: &Registry,
+    arguments: &RunArguments,
+    quiet: bool,
+    budget: &Budget,
+) -> CommandResult {
     let whole = Stopwatch::start();
     let results = arguments.out.as_deref().map(Results::claim).transpose()?;
     let interrupt = watch_for_interrupts()?;
-    let scenario = Scenario::load(&arguments.scenario, &arguments.sets)?;
+    let scenario = Scenario::load_within(&arguments.scenario, &arguments.sets, budget)?;
     let bar = Bar::new(quiet);
 
     bar.phase("emulating the program");
@@ -39,7 +47,7 @@ pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) ->
     bar.phase("building the system");
     let mut machine = scenario.machine(registry, &executed.program)?;
     if !machine.system().warnings.is_empty() && !quiet {
-        to_stderr(&shown(&machine.system().warnings));
+        diagnostics_to_stderr(&machine.system().warnings);
     }
     let mut drive = Drive::begin(&arguments.checkpoints, &mut machine, quiet)?;
     if arguments.check {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use warpweave_params::Diagnostic;
 use warpweave_standalone::{StandaloneError, cache, dram, noc};
 
 use crate::cli::Format;
@@ -50,5 +51,8 @@ pub(crate) fn validate(arguments: &Arguments) -> CommandResult {
 
 /// A stand-alone run that could not be made.
 pub(crate) fn failed(error: StandaloneError) -> Failure {
-    Failure::InputText(error.to_string())
+    match error {
+        StandaloneError::OverBudget(error) => Diagnostic::from(error).into(),
+        error => Failure::InputText(error.to_string()),
+    }
 }

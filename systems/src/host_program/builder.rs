@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use warpweave_inputs::reference::Answer;
 use warpweave_inputs::{Csr, Name, Value};
-use warpweave_params::{Diagnostic, Diagnostics, Env, Placed, Source, Span};
+use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, Source, Span};
 use warpweave_ptx::Module;
 
 use super::HostProgram;
@@ -23,7 +23,7 @@ pub struct HostProgramBuilder {
     pub(super) buffers: Vec<(Name, Contents)>,
     pub(super) commands: Vec<Placed<Command>>,
     pub(super) expectations: Vec<Expectation>,
-    pub(super) folder: PathBuf,
+    pub(super) files: Files,
 }
 
 /// Text of a PTX module.
@@ -45,7 +45,7 @@ impl HostProgramBuilder {
             buffers: Vec::new(),
             commands: Vec::new(),
             expectations: Vec::new(),
-            folder: PathBuf::new(),
+            files: Files::default(),
         }
     }
 
@@ -61,7 +61,13 @@ impl HostProgramBuilder {
 
     /// Sets where relative paths of inputs start.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = folder.into();
+        self.files = self.files.at(folder);
+        self
+    }
+
+    /// Sets how files are read, and what is charged for them and for executing the program.
+    pub fn files(mut self, files: Files) -> Self {
+        self.files = files;
         self
     }
 
@@ -119,7 +125,7 @@ impl HostProgramBuilder {
         let mut env = self.env;
         let mut graphs: Vec<(String, Csr)> = Vec::new();
         for (name, input) in self.graphs {
-            if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.folder)) {
+            if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.files)) {
                 problems.take(inputs::check_graph_name(&name, &env, &graphs));
                 inputs::define_properties(&mut env, &name.value, &graph);
                 graphs.push((name.value, graph));
@@ -127,7 +133,7 @@ impl HostProgramBuilder {
         }
         let mut buffers: Vec<Buffer> = Vec::new();
         for (name, contents) in self.buffers {
-            let buffer = Buffer::new(name, contents, &graphs, &env, &self.folder);
+            let buffer = Buffer::new(name, contents, &graphs, &env, &self.files);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
                 buffers.push(buffer);
@@ -145,7 +151,7 @@ impl HostProgramBuilder {
             commands: self.commands,
             expectations: self.expectations,
             env,
-            folder: self.folder,
+            files: self.files,
         };
         check::program(&program)?;
         Ok(program)

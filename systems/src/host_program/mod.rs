@@ -102,11 +102,9 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
-
 use warpweave_inputs::reference::{Inputs, Layout};
 use warpweave_inputs::{Csr, Name};
-use warpweave_params::{Diagnostic, Env, Placed, name_hint};
+use warpweave_params::{Diagnostic, Env, Files, Placed, name_hint};
 use warpweave_ptx::Module;
 
 use inputs::Buffer;
@@ -131,8 +129,8 @@ pub struct HostProgram {
     expectations: Vec<Expectation>,
     /// Parameters and properties of graphs.
     env: Env,
-    /// Where relative paths start.
-    folder: PathBuf,
+    /// How files are read.
+    files: Files,
 }
 
 impl HostProgram {
@@ -182,8 +180,8 @@ impl Inputs for HostProgram {
         &self.env
     }
 
-    fn folder(&self) -> &Path {
-        &self.folder
+    fn files(&self) -> &Files {
+        &self.files
     }
 }
 

@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
 use warpweave_components::host_driver::KernelTimes;
+use warpweave_files::Ledger;
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
     EngineOptions, Environment, Outcome, Registry, RunLimits, Simulation, Tick,
@@ -49,6 +50,8 @@ pub struct Machine {
     checks: Checks,
     threads: Option<Threads>,
     division: DivisionPlan,
+    /// What is charged for what the machine keeps.
+    pub(crate) ledger: Ledger,
 }
 
 /// How far a simulation has come.
@@ -95,7 +98,9 @@ impl Scenario {
         artefacts: Artefacts,
     ) -> Result<Machine, Diagnostics> {
         let kernel_times = Arc::new(KernelTimes::default());
+        let ledger = Ledger::new(&self.ledger.budget());
         let environment = environment(self.seed, program, artefacts, &kernel_times);
+        let environment = environment.charged_to(&ledger);
         let system = elaborate(
             &self.system,
             registry,
@@ -117,6 +122,7 @@ impl Scenario {
             checks: Checks::new(),
             threads: None,
             division: DivisionPlan::default(),
+            ledger,
         };
         if self.checks {
             machine.check_protocols();

@@ -20,4 +20,4 @@ pub use comparison::{Comparison, Tolerance};
 pub use distribution::Distribution;
 pub use environment::environment;
 pub use error::StandaloneError;
-pub use rows::{open_text, read_rows, write_rows};
+pub use rows::{open_text, read_rows, read_rows_within, write_rows};

@@ -8,7 +8,12 @@ use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use warpweave_files::{Input, Ledger, Unpacked};
+
 use crate::StandaloneError;
+
+/// Rows for which room is made at first.
+const ROWS_AT_ONCE: usize = 64;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
@@ -17,13 +22,14 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// # Errors
 /// When the file cannot be opened.
 pub fn open_text(path: &Path) -> Result<Box<dyn Read>, StandaloneError> {
-    let file = File::open(path).map_err(|e| StandaloneError::file(path, e))?;
-    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let input = Input::open(path).map_err(|e| StandaloneError::file(path, e))?;
+    let stored = input.size();
+    let mut reader = BufReader::with_capacity(1 << 16, input);
     let start = reader
         .fill_buf()
         .map_err(|e| StandaloneError::file(path, e))?;
     Ok(if start.starts_with(&GZIP_MAGIC) {
-        Box::new(MultiGzDecoder::new(reader))
+        Box::new(Unpacked::of(MultiGzDecoder::new(reader), stored))
     } else {
         Box::new(reader)
     })
@@ -34,10 +40,29 @@ pub fn open_text(path: &Path) -> Result<Box<dyn Read>, StandaloneError> {
 /// # Errors
 /// File and line of the first row that is not a `T`.
 pub fn read_rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, StandaloneError> {
-    csv::Reader::from_reader(open_text(path)?)
-        .deserialize()
-        .collect::<Result<_, _>>()
-        .map_err(|error| what_failed(path, error))
+    read_rows_within(path, &Ledger::default())
+}
+
+/// As [`read_rows`], with the rows charged to `ledger`.
+///
+/// # Errors
+/// As [`read_rows`]; also when the rows take more memory than there may be.
+pub fn read_rows_within<T: DeserializeOwned>(
+    path: &Path,
+    ledger: &Ledger,
+) -> Result<Vec<T>, StandaloneError> {
+    // A vector that grows is twice as large for a moment.
+    let bytes = 2 * size_of::<T>() as u64;
+    let mut rows = Vec::new();
+    for row in csv::Reader::from_reader(open_text(path)?).deserialize() {
+        if rows.len() == rows.capacity() {
+            let more = rows.capacity().max(ROWS_AT_ONCE);
+            ledger.charge(&path.display().to_string(), more as u64 * bytes)?;
+            rows.reserve_exact(more);
+        }
+        rows.push(row.map_err(|error| what_failed(path, error))?);
+    }
+    Ok(rows)
 }
 
 /// Writes a table with its columns named in the first line.

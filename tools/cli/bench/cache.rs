@@ -100,7 +100,7 @@ struct Row {
 }
 
 pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
-    let trace = read_trace(&arguments.trace).map_err(failed)?;
+    let trace = read_trace(&arguments.trace, environment.ledger()).map_err(failed)?;
     let text = match GEOMETRIES.iter().find(|p| p.name == arguments.preset) {
         Some(preset) => run_tags(arguments, &trace, preset)?,
         None => run_component(arguments, &trace, environment)?,

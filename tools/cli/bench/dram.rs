@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandRe
     }
     let path = arguments.trace.as_ref();
     let path = path.expect("the command line requires a trace without --judge");
-    let rows = read_requests(path).map_err(failed)?;
+    let rows = read_requests(path, environment.ledger()).map_err(failed)?;
     let trace = path.display();
     let record = arguments.commands.is_some();
     let run = || drive(&setup, &rows, record, environment);

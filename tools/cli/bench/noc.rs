@@ -45,7 +45,7 @@ struct Timed {
 }
 
 pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
-    let packets = noc::read_packets(&arguments.trace).map_err(failed)?;
+    let packets = noc::read_packets(&arguments.trace, environment.ledger()).map_err(failed)?;
     let watch = Stopwatch::start();
     let (bench, run) = noc::bench(
         &arguments.preset,

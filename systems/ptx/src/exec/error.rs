@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use warpweave_files::OverBudget;
+
 use crate::exec::Machine;
 use crate::module::UnknownKernel;
 use crate::ops::Region;
@@ -141,6 +143,9 @@ pub enum EmulationError {
         /// Instructions executed.
         steps: u64,
     },
+    /// The launch takes more memory than there may be.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
     /// The trace refused what was written.
     #[error("trace of a launch: {0}")]
     Trace(String),
@@ -148,6 +153,9 @@ pub enum EmulationError {
 
 impl From<warpweave_trace::TraceError> for EmulationError {
     fn from(error: warpweave_trace::TraceError) -> Self {
+        if let warpweave_trace::TraceError::OverBudget(error) = error {
+            return error.into();
+        }
         Self::Trace(error.to_string())
     }
 }

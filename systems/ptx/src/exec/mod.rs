@@ -13,6 +13,7 @@ mod wavefront;
 
 use std::sync::Arc;
 
+use warpweave_files::{Charge, OverBudget};
 use warpweave_random::{GAMMA, nth};
 use warpweave_trace::{KernelTrace, KernelWriter};
 
@@ -148,6 +149,12 @@ pub fn launch(
         config.block,
         config.dynamic_local_bytes,
         arguments.clone(),
+    )?
+    .charged_to(memory.ledger());
+    let budget = memory.ledger().budget();
+    let charge = budget.charge(
+        &format!("emulating kernel `{}`", kernel.name()),
+        resident_bytes(kernel, &config, options),
     )?;
     let addresses = memory.variables(module);
     let value = |constant: &Constant| match *constant {
@@ -179,6 +186,9 @@ pub fn launch(
         options: *options,
         steps: 0,
         last_progress: 0,
+        charge,
+        records: 0,
+        records_charged: 0,
     };
     schedule(machine, writer)
 }
@@ -241,6 +251,30 @@ fn check_shape(
     Ok(())
 }
 
+/// Bytes that the work-groups take which are emulated side by side, and the list of all.
+fn resident_bytes(kernel: &Kernel, config: &LaunchConfig<'_>, options: &EmulationOptions) -> u64 {
+    let product = |axes: [u32; 3]| {
+        let axes = axes.iter().map(|axis| u64::from(*axis));
+        axes.fold(1, u64::saturating_mul)
+    };
+    let frame = kernel.frames[0];
+    let registers = frame.words * size_of::<Lanes32>() + frame.doubles * size_of::<Lanes64>();
+    let wavefront = registers as u64 + u64::from(frame.bytes) * 32 + WAVEFRONT_BYTES;
+    let shared = kernel.code().static_local_bytes;
+    let shared = u64::from(shared) + u64::from(config.dynamic_local_bytes);
+    let group = (wavefront * product(config.block).div_ceil(32)).saturating_add(shared);
+    let groups = product(config.grid);
+    let resident = groups.min(options.resident_work_groups.into());
+    let list = groups.saturating_mul(size_of::<u32>() as u64);
+    group.saturating_mul(resident).saturating_add(list)
+}
+
+/// Bytes of a wavefront beside its registers and private memory.
+const WAVEFRONT_BYTES: u64 = 1 << 10;
+
+/// Bytes of unfinished records that are charged at once.
+const RECORDS_CHARGED: u64 = 1 << 20;
+
 /// A launch in progress.
 struct Machine<'l> {
     kernel: &'l Kernel,
@@ -257,6 +291,12 @@ struct Machine<'l> {
     steps: u64,
     /// Value of `steps` when memory, a barrier or the number of running wavefronts last changed.
     last_progress: u64,
+    /// What the launch needs while it runs.
+    charge: Charge,
+    /// Bytes of the records of wavefronts that have not ended.
+    records: u64,
+    /// How many of them are charged.
+    records_charged: u64,
 }
 
 /// A work-group in flight.
@@ -270,6 +310,18 @@ struct Group {
 impl Machine<'_> {
     fn wavefronts_per_group(&self) -> u32 {
         self.block.iter().product::<u32>().div_ceil(32)
+    }
+
+    /// Charges the unfinished records before they become many.
+    fn charge_records(&mut self) -> Result<(), OverBudget> {
+        if self.records <= self.records_charged {
+            return Ok(());
+        }
+        let more = RECORDS_CHARGED.max(self.records - self.records_charged);
+        let name = self.kernel.name();
+        self.charge.grow(&format!("the trace of `{name}`"), more)?;
+        self.records_charged += more;
+        Ok(())
     }
 
     fn start(&self, number: u32) -> Group {
@@ -337,6 +389,7 @@ fn schedule(
             {
                 let group = resident.remove(at);
                 for wavefront in group.wavefronts {
+                    machine.records -= wavefront.writer.len() as u64;
                     writer.finish_wavefront(group.number, wavefront.index, wavefront.writer)?;
                 }
             } else {
@@ -352,7 +405,11 @@ fn take_turns(machine: &mut Machine<'_>, group: &mut Group) -> Result<(), Emulat
         if wavefront.state != State::Running {
             continue;
         }
-        match machine.run(wavefront, &mut group.shared) {
+        let records = wavefront.writer.len() as u64;
+        let pause = machine.run(wavefront, &mut group.shared);
+        machine.records += wavefront.writer.len() as u64 - records;
+        machine.charge_records()?;
+        match pause {
             Ok(Pause::Quantum | Pause::Barrier) => {}
             Ok(Pause::Done) => {
                 group.shared.leave();

@@ -9,6 +9,8 @@ use warpweave_framework::Policy;
 
 use super::functional::{Functional, GEOMETRIES, Preset};
 use super::trace::{Access, read_trace};
+use warpweave_files::Ledger;
+
 use crate::{Comparison, StandaloneError, Tolerance, read_rows};
 
 /// A row of the table of the reference.
@@ -64,7 +66,8 @@ impl Traces<'_> {
     fn get(&mut self, name: &str) -> Result<&[Access], StandaloneError> {
         if !self.read.contains_key(name) {
             let path = self.folder.join(format!("{name}.trace.csv.gz"));
-            self.read.insert(name.to_owned(), read_trace(&path)?);
+            self.read
+                .insert(name.to_owned(), read_trace(&path, &Ledger::default())?);
         }
         Ok(&self.read[name])
     }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use warpweave_files::Ledger;
 
-use crate::{StandaloneError, read_rows};
+use crate::{StandaloneError, read_rows_within};
 
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +25,10 @@ struct Row {
 /// Reads a trace, plain or gzip.
 ///
 /// # Errors
-/// File and line of the first row that is not an access.
-pub fn read_trace(path: &Path) -> Result<Vec<Access>, StandaloneError> {
-    let rows: Vec<Row> = read_rows(path)?;
+/// File and line of the first row that is not an access; rows that take more memory than `ledger` may
+/// be charged.
+pub fn read_trace(path: &Path, ledger: &Ledger) -> Result<Vec<Access>, StandaloneError> {
+    let rows: Vec<Row> = read_rows_within(path, ledger)?;
     rows.into_iter()
         .zip(2..)
         .map(|(row, line)| {
@@ -59,7 +61,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("trace.csv");
         std::fs::write(&path, text).expect("written");
-        read_trace(&path).map_err(|e| e.to_string())
+        read_trace(&path, &Ledger::default()).map_err(|e| e.to_string())
     }
 
     #[test]

@@ -6,6 +6,7 @@ use warpweave_components::dram::{
     BankRoundRobin, BankRoundRobinSpec, Checker, Command, Fcfs, GddrSpec, Issued, Page, Refresh,
     Report, RowHitFirst, Timing,
 };
+use warpweave_files::Ledger;
 use warpweave_framework::Policy;
 
 use super::validate::as_tool;
@@ -29,7 +30,7 @@ fn served(
     trace: &str,
     change: impl FnOnce(&mut GddrSpec),
 ) -> (Vec<ServedRow>, Vec<ServedRow>) {
-    let rows = read_requests(&testdata("traces", trace)).expect("committed");
+    let rows = read_requests(&testdata("traces", trace), &Ledger::default()).expect("committed");
     let expected: Vec<ServedRow> = read_rows(&testdata(
         "per_request",
         &format!("{preset}_{tool}_{trace}"),
@@ -216,7 +217,8 @@ fn command_traces_with_a_command_lost_moved_or_altered_are_rejected() {
 
 #[test]
 fn commands_written_are_read_back() {
-    let rows = read_requests(&testdata("traces", "rand_r_lo")).expect("committed");
+    let rows =
+        read_requests(&testdata("traces", "rand_r_lo"), &Ledger::default()).expect("committed");
     let setup = load("A").expect("a preset");
     let outcome = drive(&setup, &rows, true, &environment()).expect("fits");
     for issued in &outcome.commands[0] {
@@ -288,7 +290,8 @@ fn reference_data_that_is_missing_is_a_miss() {
 
 #[test]
 fn every_preset_serves_a_trace_without_breaking_a_rule() {
-    let mut rows = read_requests(&testdata("traces", "mix50_lo")).expect("committed");
+    let mut rows =
+        read_requests(&testdata("traces", "mix50_lo"), &Ledger::default()).expect("committed");
     // By address, for geometries differ.
     for row in &mut rows {
         let [group, bank, page, column] =
@@ -310,7 +313,8 @@ fn every_preset_serves_a_trace_without_breaking_a_rule() {
 
 #[test]
 fn stretching_idle_gaps_a_hundredfold_hardly_adds_evaluations() {
-    let mut rows = read_requests(&testdata("traces", "idle")).expect("committed");
+    let mut rows =
+        read_requests(&testdata("traces", "idle"), &Ledger::default()).expect("committed");
     let setup = load("A").expect("a preset");
     let short = drive(&setup, &rows, false, &environment())
         .expect("fits")
@@ -335,7 +339,7 @@ fn an_address_goes_where_the_mapping_says() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("addresses.csv");
     std::fs::write(&path, "arrival,rw,address\n0,R,0\n0,R,32\n9,W,131072\n").expect("written");
-    let rows = read_requests(&path).expect("well formed");
+    let rows = read_requests(&path, &Ledger::default()).expect("well formed");
     let setup = load("A").expect("a preset");
     let commands = drive(&setup, &rows, true, &environment())
         .expect("fits")
@@ -361,7 +365,7 @@ fn mistakes_are_named() {
     let path = folder.path().join("trace.csv");
     let run = |text: &str| {
         std::fs::write(&path, text).expect("written");
-        let rows = read_requests(&path).expect("well formed");
+        let rows = read_requests(&path, &Ledger::default()).expect("well formed");
         drive(&load("A").expect("a preset"), &rows, false, &environment()).expect_err("refused")
     };
     assert_eq!(

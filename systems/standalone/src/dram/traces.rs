@@ -4,9 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::dram::{Command, Issued, Location, Request};
+use warpweave_files::Ledger;
 
 use super::presets::Setup;
-use crate::{StandaloneError, read_rows};
+use crate::{StandaloneError, read_rows, read_rows_within};
 
 /// A line of a request trace: either a place (`bg`, `ba`, `row`, `col`) or a byte `address`, which
 /// goes where the mapping says.
@@ -72,9 +73,9 @@ pub(super) struct Arrival {
 /// Reads a request trace.
 ///
 /// # Errors
-/// File and line of what is not a request.
-pub fn read_requests(path: &Path) -> Result<Vec<RequestRow>, StandaloneError> {
-    read_rows(path)
+/// File and line of what is not a request; rows that take more memory than `ledger` may be charged.
+pub fn read_requests(path: &Path, ledger: &Ledger) -> Result<Vec<RequestRow>, StandaloneError> {
+    read_rows_within(path, ledger)
 }
 
 /// Finds the place of every request.

@@ -14,6 +14,7 @@ use warpweave_components::dram::{
     BankRoundRobin, BankRoundRobinSpec, Checker, Drain, FrFcfs, FrFcfsCap, FrFcfsCapSpec, Page,
     Refresh, Report, RowHitFirst,
 };
+use warpweave_files::Ledger;
 use warpweave_framework::Policy;
 
 use super::drive::{Outcome, drive};
@@ -230,7 +231,10 @@ fn files(folder: &Path) -> Result<Vec<(String, [String; 3])>, StandaloneError> {
 }
 
 fn trace_of(folder: &Path, trace: &str) -> Result<Vec<RequestRow>, StandaloneError> {
-    read_requests(&folder.join("traces").join(format!("{trace}.csv.gz")))
+    read_requests(
+        &folder.join("traces").join(format!("{trace}.csv.gz")),
+        &Ledger::default(),
+    )
 }
 
 fn per_request(folder: &Path, comparison: &mut Comparison) -> Result<(), StandaloneError> {

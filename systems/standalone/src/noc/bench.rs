@@ -5,12 +5,13 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpweave_components::crossbar::{NetworkSpec, PORTS_MAX};
+use warpweave_files::Ledger;
 use warpweave_framework::Environment;
 use warpweave_params::{Source, from_node, parse};
 
 use super::drive::{Packet, Passages, Shape, drive};
 use super::presets::preset;
-use crate::{Distribution, StandaloneError, read_rows, write_rows};
+use crate::{Distribution, StandaloneError, read_rows_within, write_rows};
 
 /// Report of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -68,9 +69,10 @@ impl Bench {
 /// Reads a trace: `create, src, dst, flits`, more columns are ignored.
 ///
 /// # Errors
-/// When the file is no such table, a packet has no flit, or there is none.
-pub fn read_packets(path: &Path) -> Result<Vec<Packet>, StandaloneError> {
-    let packets: Vec<Packet> = read_rows(path)?;
+/// When the file is no such table, a packet has no flit, there is none, or they take more memory than
+/// `ledger` may be charged.
+pub fn read_packets(path: &Path, ledger: &Ledger) -> Result<Vec<Packet>, StandaloneError> {
+    let packets: Vec<Packet> = read_rows_within(path, ledger)?;
     let bad = |line: usize, problem: String| StandaloneError::Line {
         path: path.to_owned(),
         line: line as u64 + 2,
