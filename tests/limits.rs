@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::harness::{Bench, Ended};
+use crate::harness::{Bench, Ended, scenarios};
 
 /// A scenario whose system is `text`.
 fn system(text: &str) -> Bench {
@@ -23,6 +23,16 @@ fn of_modules(modules: &str) -> Bench {
 fn check(bench: &Bench, sets: &[&str]) -> Ended {
     let sets = sets.iter().flat_map(|set| ["--set", set]);
     let arguments: Vec<_> = ["check", "test.ron"].into_iter().chain(sets).collect();
+    bench.warpweave(&arguments)
+}
+
+/// Runs the scenario with so much memory.
+fn run_within(bench: &Bench, limit: &str, sets: &[&str]) -> Ended {
+    let limit = format!("--memory-limit={limit}");
+    let mut arguments = vec!["run", "test.ron", "--quiet", &limit];
+    for set in sets {
+        arguments.extend(["--set", set]);
+    }
     bench.warpweave(&arguments)
 }
 
@@ -155,5 +165,291 @@ fn files_that_include_one_another_in_a_long_row_or_a_ladder_end_with_a_verdict()
         bench.write(&format!("systems/b{i}.ron"), &text);
     }
     let ended = check(&bench, &[]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+}
+
+/// A scenario in which everything that can be a file is one.
+fn with_every_file() -> Bench {
+    let bench = Bench::new();
+    let workload = r#"Workload(
+    module: "cuda/vector_add.ptx",
+    params: { "n": 256, "block": 64 },
+    graphs: { "g": File(path: "graph.txt", format: EdgeList) },
+    buffers: {
+        "a": File(element: F32, path: "words.bin"),
+        "b": Constant(element: F32, length: "=n", value: 1),
+        "sum": Zero(element: F32, length: "=n"),
+    },
+    commands: [
+        CopyToDevice("a"),
+        CopyToDevice("b"),
+        Launch(
+            kernel: "vector_add",
+            grid: ["=ceil_div(n, block)"],
+            block: ["=block"],
+            arguments: [Buffer("a"), Buffer("b"), Buffer("sum"), U32("=n")],
+        ),
+        CopyToHost("sum"),
+    ],
+    expect: [(buffer: "sum", equals: File("right.bin"))],
+)
+"#;
+    bench.write("workloads/mine.ron", workload);
+    bench.write("workloads/graph.txt", "0 1\n1 2\n");
+    std::fs::write(bench.path("workloads/words.bin"), [0; 1024]).unwrap();
+    let ones: Vec<u8> = (0..256).flat_map(|_| 1_f32.to_le_bytes()).collect();
+    std::fs::write(bench.path("workloads/right.bin"), ones).unwrap();
+    bench.write("energy.ron", "Energy(components: {})\n");
+    bench
+        .edit("test.ron", "workloads/vector_add.ron", "workloads/mine.ron")
+        .edit(
+            "test.ron",
+            "    overrides",
+            "    energy: \"energy.ron\",\n    overrides",
+        )
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_plain_file_is_refused_wherever_a_file_is_named() {
+    use std::os::unix::fs::symlink;
+
+    let files = [
+        "test.ron",
+        "systems/tiny.ron",
+        "workloads/mine.ron",
+        "workloads/cuda/vector_add.ptx",
+        "workloads/graph.txt",
+        "workloads/words.bin",
+        "workloads/right.bin",
+        "energy.ron",
+    ];
+    let bench = with_every_file();
+    let ended = bench.run(&[]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    for file in files {
+        let path = bench.path(file);
+        let kept = path.with_extension("kept");
+        std::fs::rename(&path, &kept).unwrap();
+        let refuse = |what: &str| {
+            let ended = bench.run(&[]);
+            let name = path.file_name().unwrap().to_str().unwrap();
+            refused_with(
+                &ended,
+                2,
+                &[name, &format!("it is {what}, not a plain file")],
+            );
+            let removed = std::fs::remove_file(&path);
+            removed.or_else(|_| std::fs::remove_dir(&path)).unwrap();
+        };
+        symlink("/dev/zero", &path).unwrap();
+        refuse("a device");
+        std::fs::create_dir(&path).unwrap();
+        refuse("a folder");
+        // Opened, it would wait for a writer for ever.
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        refuse("a pipe");
+        std::fs::rename(&kept, &path).unwrap();
+    }
+    let device = "it is a device, not a plain file";
+    for arguments in [
+        &["run", "test.ron", "--resume", "/dev/zero"][..],
+        &["trace", "info", "/dev/zero"],
+        &["bench", "dram", "--preset", "A", "--trace", "/dev/zero"],
+        &[
+            "bench",
+            "noc",
+            "--preset",
+            "fifo_s1",
+            "--trace",
+            "/dev/zero",
+        ],
+        &["bench", "cache", "--preset", "A", "--trace", "/dev/zero"],
+    ] {
+        let ended = bench.warpweave(arguments);
+        refused_with(&ended, 2, &["/dev/zero", device]);
+    }
+}
+
+#[test]
+fn what_takes_more_memory_than_there_may_be_ends_with_3_and_says_where() {
+    let bench = with_every_file();
+    let run = |limit: &str, sets: &[&str]| run_within(&bench, limit, sets);
+    assert_eq!(run("64 MiB", &[]).code, 0);
+    for (limit, sets, place) in [
+        ("1 KiB", &[][..], "test.ron takes"),
+        ("64 KiB", &[], "tiny.ron takes"),
+        (
+            "64 MiB",
+            &["unit[*].l1.size_bytes=1073741824"],
+            "size_bytes: not enough memory: `unit[0].l1` takes",
+        ),
+        (
+            "64 MiB",
+            &["emulation.resident_work_groups=4000000000"],
+            "systems",
+        ),
+    ] {
+        let ended = run(limit, sets);
+        if place == "systems" {
+            // Four work-groups are four, however many may be resident.
+            assert_eq!(ended.code, 0, "{}", ended.err);
+            continue;
+        }
+        refused_with(
+            &ended,
+            3,
+            &["not enough memory: ", place, "hint: `--memory-limit SIZE`"],
+        );
+    }
+    let ended = run("nothing", &[]);
+    refused_with(&ended, 2, &["--memory-limit"]);
+}
+
+#[test]
+fn large_inputs_of_a_program_are_charged_before_they_are_made() {
+    let bench = Bench::new();
+    let run = |limit: &str, sets: &[&str]| run_within(&bench, limit, sets);
+    let ended = run("256 MiB", &["workload.n=200000000"]);
+    refused_with(
+        &ended,
+        3,
+        &[
+            "buffer `a` takes",
+            "workloads/vector_add.ron:",
+            "--memory-limit",
+        ],
+    );
+    // The buffers fit, the trace does not.
+    let ended = run("48 MiB", &["workload.n=1000000"]);
+    refused_with(
+        &ended,
+        3,
+        &[
+            "launch 0 failed: not enough memory: the trace of `vector_add` takes",
+            "workloads/vector_add.ron:",
+        ],
+    );
+}
+
+#[test]
+fn a_request_trace_is_charged_while_it_is_read() {
+    let bench = Bench::new();
+    bench.write(
+        "trace.csv",
+        &format!("create,src,dst,flits\n{}", "0,0,0,1\n".repeat(100_000)),
+    );
+    let arguments = [
+        "bench",
+        "noc",
+        "--preset",
+        "fifo_s1",
+        "--trace",
+        "trace.csv",
+        "--memory-limit=1 MiB",
+    ];
+    let ended = bench.warpweave(&arguments);
+    refused_with(&ended, 3, &["not enough memory: trace.csv takes"]);
+}
+
+#[test]
+fn nothing_that_an_input_holds_steers_the_terminal() {
+    let evil = "\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}";
+    let bench = Bench::new()
+        .edit("test.ron", "256 additions", &format!("{evil}256 additions"))
+        .edit(
+            "systems/tiny.ron",
+            "summary: \"",
+            &format!("summary: \"{evil}"),
+        )
+        .edit(
+            "workloads/vector_add.ron",
+            "summary: \"",
+            &format!("summary: \"{evil}"),
+        );
+    let harmless = |ended: &Ended| {
+        for text in [&ended.out, &ended.err] {
+            let odd = text
+                .chars()
+                .find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
+            assert_eq!(odd, None, "{text:.300}");
+        }
+    };
+    let text = bench.run(&[]);
+    assert!(text.out.contains(r"\u{1b}]0;owned"), "{:.300}", text.out);
+    let json = bench.warpweave(&["run", "test.ron", "--quiet", "--format", "json"]);
+    assert!(json.json()["summary"].as_str().unwrap().starts_with(evil));
+    let ended = [
+        text,
+        json,
+        check(&bench, &[]),
+        bench.warpweave(&["list", "systems", "--folder", "."]),
+        bench.warpweave(&["list", "workloads", "--folder", "."]),
+        bench.warpweave(&["describe", evil]),
+        bench.warpweave(&["run", evil]),
+        bench.warpweave(&["run", "test.ron", "--resume", evil]),
+        bench.warpweave(&["trace", "info", evil]),
+        bench.run(&[&format!("params.{evil}=1")]),
+        bench.run(&[&format!("unit[*].l1.ways=\"{evil}\"")]),
+    ];
+    ended.iter().for_each(harmless);
+    bench.write(
+        "workloads/cuda/vector_add.ptx",
+        &format!(".version 7.0\n{evil}"),
+    );
+    harmless(&bench.run(&[]));
+}
+
+#[cfg(unix)]
+#[test]
+fn of_a_file_beside_the_scenario_nothing_is_shown_that_is_not_what_it_is_named_for() {
+    let bench = Bench::new();
+    bench.write("secret", "root:topsecret:0:0\n");
+    bench.write(
+        "inner/test.ron",
+        &std::fs::read_to_string(bench.path("test.ron")).unwrap(),
+    );
+    let inner = |system: &str, workload: &str| {
+        let text = format!("Scenario(system: \"{system}\", workload: \"{workload}\")");
+        bench.write("inner/test.ron", &text);
+        bench.warpweave(&["check", "inner/test.ron"])
+    };
+    let (system, workload) = ("../systems/tiny.ron", "../workloads/vector_add.ron");
+    assert_eq!(inner(system, workload).code, 0);
+    std::os::unix::fs::symlink("../secret", bench.path("inner/link.ron")).unwrap();
+    let module = "Workload(module: \"../secret\", commands: [])";
+    bench.write("inner/module.ron", module);
+    let graph = "Workload(module: \"../workloads/cuda/vector_add.ptx\", commands: [],\n    \
+                 graphs: { \"g\": File(path: \"../secret\", format: EdgeList) })";
+    bench.write("inner/graph.ron", graph);
+    for ended in [
+        inner("../secret", workload),
+        inner("link.ron", workload),
+        inner(system, "../secret"),
+        inner(system, "module.ron"),
+        inner(system, "graph.ron"),
+    ] {
+        assert_eq!(ended.code, 2);
+        assert!(
+            !ended.err.contains("topsecret") && !ended.err.contains("root"),
+            "{}",
+            ended.err
+        );
+    }
+    // The same beside a scenario that may show it.
+    let bench = bench.edit("test.ron", "systems/tiny.ron", "secret");
+    refused_with(&bench.run(&[]), 2, &["root:topsecret"]);
+}
+
+#[test]
+fn the_machines_of_this_repository_are_far_from_every_limit() {
+    let scenario = scenarios().join("bfs_60.ron");
+    let arguments = [
+        "check",
+        scenario.to_str().unwrap(),
+        "--memory-limit=256 MiB",
+    ];
+    let ended = crate::harness::warpweave(&arguments);
     assert_eq!(ended.code, 0, "{}", ended.err);
 }

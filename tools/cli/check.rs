@@ -4,28 +4,45 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use warpweave_files::Budget;
 use warpweave_framework::{Registry, Simulation};
+use warpweave_params::printable;
 use warpweave_systems::Scenario;
 
-use crate::outcome::{CommandResult, shown, to_stderr, to_stdout};
+use crate::outcome::{CommandResult, diagnostics_to_stderr, to_stdout};
 
 /// Wires that are shown of those that limit the look-ahead.
 const WIRES_SHOWN: usize = 4;
+
+/// What to say of a system.
+#[derive(Clone, Copy)]
+pub(crate) struct Options {
+    /// The system as built instead of a summary.
+    pub(crate) resolved: bool,
+    /// Threads between which to show how it would be divided.
+    pub(crate) threads: usize,
+    /// No warnings.
+    pub(crate) quiet: bool,
+}
 
 pub(crate) fn check(
     registry: &Registry,
     path: &Path,
     sets: &[String],
-    resolved: bool,
-    threads: usize,
-    quiet: bool,
+    options: Options,
+    budget: &Budget,
 ) -> CommandResult {
-    let scenario = Scenario::load(path, sets)?;
+    let Options {
+        resolved,
+        threads,
+        quiet,
+    } = options;
+    let scenario = Scenario::load_within(path, sets, budget)?;
     let mut machine = scenario.check(registry)?;
     let system = machine.system();
     for warnings in [scenario.warnings(), &system.warnings] {
         if !warnings.is_empty() && !quiet {
-            to_stderr(&shown(warnings));
+            diagnostics_to_stderr(warnings);
         }
     }
     if resolved {
@@ -39,7 +56,11 @@ pub(crate) fn check(
             None => kinds.push((kind, 1)),
         }
     }
-    let mut text = format!("{}: {}\n", scenario.system_path.display(), system.summary);
+    let mut text = format!(
+        "{}: {}\n",
+        scenario.system_path.display(),
+        printable(&system.summary)
+    );
     for (kind, count) in kinds {
         let _ = writeln!(text, "  {count:>6} {kind}");
     }

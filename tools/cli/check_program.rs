@@ -2,22 +2,27 @@
 
 use std::process::ExitCode;
 
+use warpweave_files::Budget;
 use warpweave_systems::Scenario;
 
 use crate::cli::{Format, RunArguments};
-use crate::outcome::{CommandResult, shown, to_stderr, to_stdout};
+use crate::outcome::{CommandResult, diagnostics_to_stderr, to_stdout};
 use crate::progress::Bar;
 
 /// Emulates the program of a scenario and reports what it does wrong. Nothing is timed.
-pub(crate) fn check_program(arguments: &RunArguments, quiet: bool) -> CommandResult {
-    let scenario = Scenario::load(&arguments.scenario, &arguments.sets)?;
+pub(crate) fn check_program(
+    arguments: &RunArguments,
+    quiet: bool,
+    budget: &Budget,
+) -> CommandResult {
+    let scenario = Scenario::load_within(&arguments.scenario, &arguments.sets, budget)?;
     let bar = Bar::new(quiet);
     bar.phase("checking the program");
     let examined = scenario.examine()?;
     bar.finish();
     for warnings in [scenario.warnings(), &examined.unneeded] {
         if !warnings.is_empty() && !quiet {
-            to_stderr(&shown(warnings));
+            diagnostics_to_stderr(warnings);
         }
     }
     let path = scenario.path.display().to_string();

@@ -9,7 +9,9 @@ use tracing_subscriber::prelude::*;
 use warpweave_framework::Registry;
 use warpweave_systems::Threads;
 
-use crate::{bench, check, conform, describe, diff, list, new, recordings, run, trace, validate};
+use crate::{
+    bench, check, conform, describe, diff, list, memory, new, recordings, run, trace, validate,
+};
 
 /// The program of this repository; others carry its version beside their name.
 const OWN_NAME: &str = "warpweave";
@@ -26,6 +28,9 @@ struct Arguments {
     /// Say more; twice for details.
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     verbose: u8,
+    /// Memory that may be used, such as `2 GiB` [default: 80 % of what the machine grants].
+    #[arg(long, global = true, value_name = "SIZE", value_parser = memory::size())]
+    memory_limit: Option<u64>,
 }
 
 #[derive(Subcommand)]
@@ -184,9 +189,10 @@ pub fn main(registry: Registry) -> ExitCode {
     let arguments = Arguments::read(&program_name());
     log_to_stderr(&arguments);
     let quiet = arguments.quiet;
+    let budget = memory::budget(arguments.memory_limit);
     let result = match &arguments.command {
-        Command::Run(run) => run::run(&registry, run, quiet),
-        Command::Diff { a, b } => diff::diff(&registry, a, b, quiet),
+        Command::Run(run) => run::run(&registry, run, quiet, &budget),
+        Command::Diff { a, b } => diff::diff(&registry, a, b, quiet, &budget),
         Command::Check {
             scenario,
             sets,
@@ -194,13 +200,18 @@ pub fn main(registry: Registry) -> ExitCode {
             threads,
         } => {
             let threads = (*threads).into();
-            check::check(&registry, scenario, sets, *resolved, threads, quiet)
+            let options = check::Options {
+                resolved: *resolved,
+                threads,
+                quiet,
+            };
+            check::check(&registry, scenario, sets, options, &budget)
         }
-        Command::List { what, folder } => list::list(&registry, *what, folder),
+        Command::List { what, folder } => list::list(&registry, *what, folder, &budget),
         Command::Describe { kind } => describe::describe(&registry, kind),
         Command::Conform(arguments) => conform::conform(&registry, arguments),
-        Command::Trace(command) => trace::trace(command),
-        Command::Bench(command) => bench::bench(&registry, command),
+        Command::Trace(command) => trace::trace(command, &budget),
+        Command::Bench(command) => bench::bench(&registry, command, &budget),
         Command::Validate(arguments) => validate::validate(&registry, arguments),
         Command::New(command) => new::new(&registry, command),
     };

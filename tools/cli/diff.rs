@@ -3,13 +3,13 @@
 //! The state hashes of the two results folders say between which epochs; there both runs are
 //! repeated from their manifests, side by side, edge by edge.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
+use warpweave_files::{Budget, Input, Ledger, ReadError};
 use warpweave_framework::{Difference, Registry};
 use warpweave_systems::{Machine, ReadLog, Scenario, StateLog};
 
@@ -32,8 +32,14 @@ struct Recorded {
     log: ReadLog,
 }
 
-pub(crate) fn diff(registry: &Registry, a: &Path, b: &Path, quiet: bool) -> CommandResult {
-    let runs = [Recorded::read(a)?, Recorded::read(b)?];
+pub(crate) fn diff(
+    registry: &Registry,
+    a: &Path,
+    b: &Path,
+    quiet: bool,
+    budget: &Budget,
+) -> CommandResult {
+    let runs = [Recorded::read(a, budget)?, Recorded::read(b, budget)?];
     let [of_a, of_b] = &runs;
     if of_a.every != of_b.every {
         return Err(Failure::InputText(format!(
@@ -58,7 +64,10 @@ pub(crate) fn diff(registry: &Registry, a: &Path, b: &Path, quiet: bool) -> Comm
     if !quiet {
         to_stderr("repeating both runs to find where they part");
     }
-    let [mut one, mut two] = [of_a.machine(registry)?, of_b.machine(registry)?];
+    let [mut one, mut two] = [
+        of_a.machine(registry, budget)?,
+        of_b.machine(registry, budget)?,
+    ];
     if let Err(difference) = one.same_description(&two) {
         text.push_str("the runs are not of the same machine: ");
         text.push_str(&told(&difference));
@@ -81,12 +90,15 @@ pub(crate) fn diff(registry: &Registry, a: &Path, b: &Path, quiet: bool) -> Comm
 }
 
 impl Recorded {
-    fn read(folder: &Path) -> Result<Self, Failure> {
+    fn read(folder: &Path, budget: &Budget) -> Result<Self, Failure> {
         let read = |name: &str| {
             let path = folder.join(name);
-            fs::read_to_string(&path).map_err(|error| {
-                Failure::InputText(format!("cannot read {}: {error}", path.display()))
-            })
+            let ledger = Ledger::new(budget);
+            let text = Input::open(&path).map_err(ReadError::from);
+            text.and_then(|input| input.read_text(&ledger))
+                .map_err(|error| {
+                    Failure::InputText(format!("cannot read {}: {error}", path.display()))
+                })
         };
         let manifest: Manifest = serde_json::from_str(&read("manifest.json")?)
             .map_err(|error| bad(folder, "manifest.json", &error))?;
@@ -107,7 +119,7 @@ impl Recorded {
     }
 
     /// The machine of the run before its first cycle.
-    fn machine(&self, registry: &Registry) -> Result<Machine, Failure> {
+    fn machine(&self, registry: &Registry, budget: &Budget) -> Result<Machine, Failure> {
         let Manifest {
             command,
             trace_hash,
@@ -127,7 +139,7 @@ impl Recorded {
             .filter(|a| *a != "--set")
             .cloned()
             .collect();
-        let scenario = Scenario::load(&scenario, &sets)?;
+        let scenario = Scenario::load_within(&scenario, &sets, budget)?;
         let program = scenario.emulate()?.program;
         if program.hash().to_string() != *trace_hash {
             return Err(Failure::InputText(format!(

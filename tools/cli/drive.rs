@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warpweave_files::numbered;
+use warpweave_files::{OVER_BUDGET_HINT, numbered};
 use warpweave_systems::{Machine, MachineCheckpointError, Progress, StateLog, Status};
 
 use crate::cli::CheckpointArguments;
@@ -172,5 +172,9 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
 }
 
 fn refusal(path: &Path, error: &MachineCheckpointError) -> Failure {
-    Failure::InputText(format!("cannot resume from {}: {error}", path.display()))
+    let message = format!("cannot resume from {}: {error}", path.display());
+    if error.is_over_budget() {
+        return Failure::Machine(format!("{message}\nhint: {OVER_BUDGET_HINT}"));
+    }
+    Failure::InputText(message)
 }

@@ -17,6 +17,7 @@ mod diff;
 mod drive;
 mod host;
 mod list;
+mod memory;
 mod new;
 mod outcome;
 mod policies;

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use warpweave_files::{Budget, Ledger};
 use warpweave_framework::Registry;
-use warpweave_params::{Node, Source, parse};
+use warpweave_params::{Files, Node, parse, printable};
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
 use crate::{policies, stats};
@@ -26,12 +27,17 @@ pub(crate) enum What {
     Stats,
 }
 
-pub(crate) fn list(registry: &Registry, what: What, folder: &Path) -> CommandResult {
+pub(crate) fn list(
+    registry: &Registry,
+    what: What,
+    folder: &Path,
+    budget: &Budget,
+) -> CommandResult {
     let text = match what {
         What::Components => components(registry),
         What::Policies => policies::list(registry),
-        What::Systems => files(&folder.join("systems"), "System")?,
-        What::Workloads => files(&folder.join("workloads"), "Workload")?,
+        What::Systems => files(&folder.join("systems"), "System", budget)?,
+        What::Workloads => files(&folder.join("workloads"), "Workload", budget)?,
         What::Stats => stats::list(registry),
     };
     to_stdout(&text)?;
@@ -52,7 +58,7 @@ fn components(registry: &Registry) -> String {
 }
 
 /// Description files of one sort in a folder, with their summaries.
-fn files(folder: &Path, sort: &str) -> Result<String, Failure> {
+fn files(folder: &Path, sort: &str, budget: &Budget) -> Result<String, Failure> {
     let entries = std::fs::read_dir(folder).map_err(|error| {
         Failure::InputText(format!(
             "cannot read {}: {error}\nhint: name the folder of description files with --folder",
@@ -66,13 +72,15 @@ fn files(folder: &Path, sort: &str) -> Result<String, Failure> {
         .iter()
         .filter(|p| p.extension().is_some_and(|e| e == "ron"))
     {
-        let node = parse(&Source::read(path)?)?;
+        let files = Files::default().charged_to(&Ledger::new(budget));
+        let node = parse(&files.description(path, &[])?)?;
         if node.name().is_some_and(|n| n.text == sort) {
             let summary = node
                 .field("summary")
                 .and_then(Node::as_str)
                 .unwrap_or_default();
-            let _ = writeln!(text, "{:<44} {summary}", path.display().to_string());
+            let path = path.display().to_string();
+            let _ = writeln!(text, "{:<44} {}", printable(&path), printable(summary));
         }
     }
     Ok(text)

@@ -6,8 +6,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use warpweave_files::{ClaimError, OutputError, PathError};
-use warpweave_params::{Diagnostic, Diagnostics};
+use warpweave_files::{ClaimError, OVER_BUDGET_HINT, OutputError, PathError};
+use warpweave_params::{Diagnostic, Diagnostics, printable_lines};
 use warpweave_systems::Status;
 use warpweave_systems::host_program::{EmulationError, ExecuteError};
 
@@ -46,13 +46,22 @@ impl From<Diagnostic> for Failure {
 
 impl From<ExecuteError> for Failure {
     fn from(error: ExecuteError) -> Self {
-        match &error {
-            ExecuteError::Launch { source, .. }
+        let over_budget = error.is_over_budget();
+        match error {
+            ExecuteError::Description(problem) => Self::Input((*problem).into()),
+            ExecuteError::Launch { message, .. } if over_budget => {
+                let message = Diagnostic {
+                    over_budget,
+                    ..*message
+                };
+                Self::Input(message.hint(OVER_BUDGET_HINT).into())
+            }
+            ExecuteError::Launch { ref source, .. }
                 if matches!(**source, EmulationError::StreamBytes { .. }) =>
             {
                 Self::Limit(error.to_string())
             }
-            _ => Self::Program(error.to_string()),
+            error => Self::Program(error.to_string()),
         }
     }
 }
@@ -87,7 +96,11 @@ impl Failure {
     /// Says what went wrong and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let (text, code) = match self {
-            Self::Input(diagnostics) => (shown(&diagnostics), 2),
+            Self::Input(diagnostics) => {
+                diagnostics_to_stderr(&diagnostics);
+                let code = if diagnostics.is_over_budget() { 3 } else { 2 };
+                return ExitCode::from(code);
+            }
             Self::InputText(text) | Self::Program(text) => (error_line(&text), 2),
             Self::Limit(text) => (error_line(&text), 1),
             Self::Machine(text) => (error_line(&text), 3),
@@ -106,25 +119,28 @@ fn error_line(text: &str) -> String {
     }
 }
 
-/// Diagnostics as text, coloured on a terminal that wants it.
-pub(crate) fn shown(diagnostics: &Diagnostics) -> String {
+/// Writes diagnostics, coloured on a terminal that wants it. What they quote is fit for it.
+pub(crate) fn diagnostics_to_stderr(diagnostics: &Diagnostics) {
     let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    if colour {
+    let text = if colour {
         diagnostics.coloured()
     } else {
         diagnostics.to_string()
-    }
+    };
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Writes a message for people; there is nobody to tell if that fails.
+/// Writes a message for people, in which nothing of an input steers the terminal; there is nobody to
+/// tell if that fails.
 pub(crate) fn to_stderr(text: &str) {
     if !text.is_empty() {
-        let _ = writeln!(io::stderr(), "{}", text.trim_end());
+        let _ = writeln!(io::stderr(), "{}", printable_lines(text.trim_end()));
     }
 }
 
-/// Writes data.
+/// Writes data, in which nothing of an input steers the terminal that it may be shown on.
 pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {
+    let text = printable_lines(text);
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())

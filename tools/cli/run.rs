@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use tracing::{info, warn};
-use warpweave_files::Paths;
+use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
 use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Scenario, Status};
@@ -16,21 +16,27 @@ use crate::cli::{Format, RunArguments};
 use crate::drive::Drive;
 use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::outcome::{
-    CommandResult, Failure, INTERRUPTED, code_of, ended, shown, to_stderr, to_stdout,
+    CommandResult, Failure, INTERRUPTED, code_of, diagnostics_to_stderr, ended, to_stderr,
+    to_stdout,
 };
 use crate::progress::Bar;
 use crate::recordings;
 use crate::results::Results;
 
-pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) -> CommandResult {
+pub(crate) fn run(
+    registry: &Registry,
+    arguments: &RunArguments,
+    quiet: bool,
+    budget: &Budget,
+) -> CommandResult {
     if arguments.check_program {
-        return check_program(arguments, quiet);
+        return check_program(arguments, quiet, budget);
     }
     let whole = Stopwatch::start();
     let signals = watch_for_signals()?;
-    let scenario = Scenario::load(&arguments.scenario, &arguments.sets)?;
+    let scenario = Scenario::load_within(&arguments.scenario, &arguments.sets, budget)?;
     if !scenario.warnings().is_empty() && !quiet {
-        to_stderr(&shown(scenario.warnings()));
+        diagnostics_to_stderr(scenario.warnings());
     }
     let results = claim_outputs(arguments, &scenario)?;
     let bar = Bar::new(quiet);
@@ -49,7 +55,7 @@ pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) ->
     bar.phase("building the system");
     let mut machine = scenario.machine(registry, &executed.program)?;
     if !machine.system().warnings.is_empty() && !quiet {
-        to_stderr(&shown(&machine.system().warnings));
+        diagnostics_to_stderr(&machine.system().warnings);
     }
     let save = Arc::clone(&signals.save);
     let mut drive = Drive::begin(&arguments.checkpoints, &mut machine, save, quiet)?;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use warpweave_files::Paths;
+use warpweave_files::{Budget, Ledger, Paths};
+use warpweave_params::Diagnostic;
 use warpweave_systems::Scenario;
 use warpweave_trace::{Program, TraceError};
 
@@ -44,14 +45,14 @@ pub(crate) enum TraceCommand {
     },
 }
 
-pub(crate) fn trace(command: &TraceCommand) -> CommandResult {
+pub(crate) fn trace(command: &TraceCommand, budget: &Budget) -> CommandResult {
     match command {
         TraceCommand::Record {
             scenario,
             file,
             sets,
         } => {
-            let scenario = Scenario::load(scenario, sets)?;
+            let scenario = Scenario::load_within(scenario, sets, budget)?;
             let mut paths = Paths::new();
             for input in scenario.files() {
                 paths.reads(input);
@@ -66,7 +67,7 @@ pub(crate) fn trace(command: &TraceCommand) -> CommandResult {
         }
         TraceCommand::Info { file } => {
             let mut text = String::new();
-            open(file)?
+            open(file, budget)?
                 .write_summary(&mut text)
                 .expect("writing to a string succeeds");
             to_stdout(&text)?;
@@ -77,7 +78,7 @@ pub(crate) fn trace(command: &TraceCommand) -> CommandResult {
             work_group,
             wavefront,
         } => {
-            let program = open(file)?;
+            let program = open(file, budget)?;
             let count = program.kernels.len();
             let Some(launch) = program.kernels.get(*kernel as usize) else {
                 return Err(Failure::InputText(format!(
@@ -101,6 +102,9 @@ pub(crate) fn trace(command: &TraceCommand) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-fn open(file: &std::path::Path) -> Result<Program, Failure> {
-    Program::open(file).map_err(|error: TraceError| Failure::InputText(error.to_string()))
+fn open(file: &std::path::Path, budget: &Budget) -> Result<Program, Failure> {
+    Program::open_within(file, &Ledger::new(budget)).map_err(|error| match error {
+        TraceError::OverBudget(error) => Diagnostic::from(error).into(),
+        error => Failure::InputText(error.to_string()),
+    })
 }

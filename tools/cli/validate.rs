@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use warpweave_framework::{Environment, Registry};
+use warpweave_params::Diagnostic;
 use warpweave_standalone::{Own, StandaloneError, cache, dram, noc};
 
 use crate::cli::Format;
@@ -78,5 +79,8 @@ pub(crate) fn validate(registry: &Registry, arguments: &Arguments) -> CommandRes
 
 /// A stand-alone run that could not be made.
 pub(crate) fn failed(error: StandaloneError) -> Failure {
-    Failure::InputText(error.to_string())
+    match error {
+        StandaloneError::OverBudget(error) => Diagnostic::from(error).into(),
+        error => Failure::InputText(error.to_string()),
+    }
 }

@@ -298,6 +298,7 @@ impl Kind for Cache {
 
     fn build(spec: CacheSpec, environment: &Environment) -> Result<Self, SpecError> {
         let geometry = spec.check()?;
+        spec.charge(environment)?;
         let replacement =
             spec.replacement
                 .build("replacement", environment, &geometry.site(), 0)?;

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, Policy, SpecError};
+use warpweave_framework::{Environment, Id, Policy, SpecError};
 
 use super::policy::CachePolicies;
 use super::prefetcher::{PrefetchSpec, Prefetching};
@@ -18,6 +18,10 @@ const LINES_MAX: u64 = 1 << 24;
 const WAITERS_MAX: u64 = 1 << 22;
 /// Most entries of any other table or queue, and longest latency in cycles.
 const ENTRIES_MAX: u32 = 1 << 20;
+/// Bytes that a line takes, with what replacement and statistics keep of it.
+const LINE_BYTES: u64 = 96;
+/// Bytes that a waiting request takes.
+const WAITER_BYTES: u64 = 96;
 
 /// Specification of a [`Cache`](super::Cache).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -454,6 +458,25 @@ impl CacheSpec {
             })?;
         }
         Ok(())
+    }
+
+    /// Charges what grows with the numbers: the lines, and what misses, responses and copy-backs keep.
+    pub(super) fn charge(&self, environment: &Environment) -> Result<(), SpecError> {
+        let lines = u64::from(self.size_bytes / self.line_bytes);
+        environment.charge("size_bytes", lines * LINE_BYTES)?;
+        let waiters = u64::from(self.mshr_entries) * u64::from(self.mshr_merges);
+        environment.charge("mshr_entries", waiters * WAITER_BYTES)?;
+        let entries = [
+            self.pass_entries,
+            self.miss_queue_entries,
+            self.copy_back_entries.unwrap_or(0),
+            self.prefetch.queue_entries,
+            self.banks.map_or(0, |banks| banks.count),
+            self.hit_latency_cycles,
+            self.fill_latency_cycles,
+        ];
+        let entries: u64 = entries.iter().map(|entries| u64::from(*entries)).sum();
+        environment.charge("", entries * WAITER_BYTES)
     }
 
     fn check_numbers(&self) -> Result<(), SpecError> {

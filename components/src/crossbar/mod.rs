@@ -101,6 +101,9 @@ pub struct Crossbar {
     evaluations: u64,
 }
 
+/// Bytes that a place for a flit takes, with what its queue keeps of it.
+const FLIT_BYTES: u64 = 64;
+
 impl Kind for Crossbar {
     const NAME: &'static str = "Crossbar";
     const SUMMARY: &'static str =
@@ -114,6 +117,12 @@ impl Kind for Crossbar {
 
     fn build(spec: CrossbarSpec, environment: &Environment) -> Result<Self, SpecError> {
         spec.check()?;
+        for (field, network, ports) in [
+            ("request", &spec.request, (spec.up_ports, spec.down_ports)),
+            ("reply", &spec.reply, (spec.down_ports, spec.up_ports)),
+        ] {
+            environment.charge(field, network.buffered_flits(ports.0, ports.1) * FLIT_BYTES)?;
+        }
         let (up, down) = (spec.up_ports as usize, spec.down_ports as usize);
         let place = |field, number| NetworkPlace {
             field,

@@ -69,6 +69,14 @@ impl NetworkSpec {
         }
     }
 
+    /// Flits that its buffers hold.
+    pub(super) fn buffered_flits(&self, inputs: u32, outputs: u32) -> u64 {
+        match self {
+            Self::Switch(spec) => spec.buffered_flits(inputs, outputs),
+            Self::Router(spec) => spec.buffered_flits(inputs, outputs),
+        }
+    }
+
     /// Flits of a packet of `bytes`, at least 1.
     #[inline]
     pub fn flits(&self, bytes: u32) -> u32 {

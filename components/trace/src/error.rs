@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use warpweave_files::OutputError;
+use warpweave_files::{OutputError, OverBudget};
 
 /// Why a trace could not be built, written or read.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +57,9 @@ pub enum TraceError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The records take more memory than there may be.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
     /// A trace file whose bytes are wrong.
     #[error("{}: offset {offset}: {problem}", file.display())]
     File {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use warpweave_files::{Output, OutputError};
+use warpweave_files::{Input, Ledger, Output, OutputError, Unpacked, unpacked_max};
 
 use crate::encoding::PADDING;
 use crate::hash::{self, KernelHasher};
@@ -313,6 +313,7 @@ pub struct TraceFile {
     file: File,
     index: Index,
     launches: Vec<Launch>,
+    ledger: Ledger,
 }
 
 impl TraceFile {
@@ -322,8 +323,17 @@ impl TraceFile {
     /// [`TraceError::File`] when it is no trace, of another version, cut short or damaged;
     /// [`TraceError::Io`] when it cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
+        Self::open_within(path, &Ledger::default())
+    }
+
+    /// As [`TraceFile::open`], with what is read charged to `ledger`.
+    ///
+    /// # Errors
+    /// As [`TraceFile::open`]; [`TraceError::OverBudget`].
+    pub fn open_within(path: impl AsRef<Path>, ledger: &Ledger) -> Result<Self, TraceError> {
         let path = path.as_ref().to_owned();
-        let mut file = File::open(&path).map_err(|source| io_error(&path, source))?;
+        let input = Input::open(&path).map_err(|source| io_error(&path, source))?;
+        let mut file = input.into_file();
         let end = file
             .seek(SeekFrom::End(0))
             .map_err(|source| io_error(&path, source))?;
@@ -364,6 +374,9 @@ impl TraceFile {
         let digest: [u8; 32] = trailer[16..48]
             .try_into()
             .expect("the range holds 32 bytes");
+        // What it says is a table of numbers and names, a few times as large in memory.
+        let expanded = unpacked_max(stored).min(stored.saturating_mul(INDEX_EXPANSION));
+        ledger.charge(&path.display().to_string(), expanded)?;
         let bytes = read_at(&path, &mut file, offset, stored)?;
         let index = decode_index(&bytes, &digest).map_err(|problem| refuse(offset, &problem))?;
         let launches = check_index(&index, offset).map_err(|problem| refuse(offset, &problem))?;
@@ -372,6 +385,7 @@ impl TraceFile {
             file,
             index,
             launches,
+            ledger: ledger.clone(),
         })
     }
 
@@ -495,6 +509,9 @@ impl TraceFile {
 
     /// Reads, verifies and expands one chunk.
     fn chunk(&mut self, chunk: &ChunkEntry) -> Result<Vec<u8>, TraceError> {
+        let expanded = chunk.raw_bytes.min(unpacked_max(chunk.stored_bytes));
+        self.ledger
+            .charge(&self.path.display().to_string(), expanded)?;
         let stored = read_at(&self.path, &mut self.file, chunk.offset, chunk.stored_bytes)?;
         let refuse = |problem: &str| file_error(&self.path, chunk.offset, problem);
         if *blake3::hash(&stored).as_bytes() != chunk.digest {
@@ -582,13 +599,21 @@ impl Program {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         TraceFile::open(path)?.program()
     }
+
+    /// As [`Program::open`], with what is read charged to `ledger`.
+    ///
+    /// # Errors
+    /// As [`Program::open`]; [`TraceError::OverBudget`].
+    pub fn open_within(path: impl AsRef<Path>, ledger: &Ledger) -> Result<Self, TraceError> {
+        TraceFile::open_within(path, ledger)?.program()
+    }
 }
 
 fn decode_index(stored: &[u8], digest: &[u8; 32]) -> Result<Index, String> {
     if blake3::hash(stored).as_bytes() != digest {
         return Err("the index is damaged; record the trace again".to_owned());
     }
-    let raw = expand(stored, u64::MAX - 1)?;
+    let raw = expand(stored, unpacked_max(stored.len() as u64))?;
     postcard::from_bytes(&raw).map_err(|error| format!("the index cannot be read: {error}"))
 }
 
@@ -637,11 +662,15 @@ fn check_index(index: &Index, chunks_end: u64) -> Result<Vec<Launch>, String> {
     Ok(launches)
 }
 
+/// Times its stored size that an index is charged for.
+const INDEX_EXPANSION: u64 = 32;
+
 /// Expands a zstd frame, reading at most one byte more than `limit`.
 fn expand(stored: &[u8], limit: u64) -> Result<Vec<u8>, String> {
     let mut raw = Vec::new();
     zstd::stream::read::Decoder::with_buffer(stored)
-        .and_then(|decoder| decoder.take(limit + 1).read_to_end(&mut raw))
+        .map(|decoder| Unpacked::of(decoder, stored.len() as u64))
+        .and_then(|unpacked| unpacked.take(limit + 1).read_to_end(&mut raw))
         .map_err(|error| format!("cannot be decompressed: {error}"))?;
     Ok(raw)
 }

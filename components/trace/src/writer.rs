@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use warpweave_files::Ledger;
+
 use crate::encoding::{
     ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, JUMP, LONG_RUN,
     PADDING, SET_MASK, SHORT_RUN_MAX, STEP_FORMS, STEPS, SWAP_MASK, width_code, write_value,
@@ -94,7 +96,7 @@ impl StreamWriter {
         self.bytes.len() as u64
     }
 
-    /// Whether nothing was written.
+    /// Whether there is no record.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.run == 0
     }
@@ -315,12 +317,16 @@ fn quotient(total: i64, parts: u32) -> Option<i64> {
     (total % parts == 0).then(|| total / parts)
 }
 
+/// Bytes that a stream takes beside its records.
+const STREAM_BYTES: u64 = 96;
+
 /// Collects the streams of one launch, in any order.
 #[derive(Debug)]
 pub struct KernelWriter {
     launch: Launch,
     /// By linear wavefront number.
     streams: BTreeMap<u64, (WavefrontCounts, Vec<u8>)>,
+    ledger: Ledger,
 }
 
 impl KernelWriter {
@@ -340,14 +346,21 @@ impl KernelWriter {
         Ok(Self {
             launch,
             streams: BTreeMap::new(),
+            ledger: Ledger::default(),
         })
+    }
+
+    /// Charges the records to `ledger`.
+    pub fn charged_to(mut self, ledger: &Ledger) -> Self {
+        self.ledger = ledger.clone();
+        self
     }
 
     /// Adds the stream of one wavefront.
     ///
     /// # Errors
     /// [`TraceError::Stream`] when the launch has no such wavefront, it was added before, or a
-    /// record names an instruction or a lane that does not exist.
+    /// record names an instruction or a lane that does not exist; [`TraceError::OverBudget`].
     pub fn finish_wavefront(
         &mut self,
         work_group: u32,
@@ -355,6 +368,9 @@ impl KernelWriter {
         stream: StreamWriter,
     ) -> Result<(), TraceError> {
         let accepted = self.launch.accept(work_group, wavefront, stream)?;
+        let bytes = accepted.1.len() as u64 + STREAM_BYTES;
+        self.ledger
+            .charge(&format!("the trace of `{}`", self.launch.code.name), bytes)?;
         let place = self.launch.place(work_group, wavefront);
         if self.streams.insert(place, accepted).is_some() {
             return Err(self.launch.written_twice(work_group, wavefront));

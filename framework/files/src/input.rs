@@ -144,7 +144,29 @@ impl<R: Read> Unpacked<R> {
             limit,
         }
     }
+
+    /// All of it, charged to `ledger` as it grows.
+    ///
+    /// # Errors
+    /// When it cannot be unpacked, is more than it may be, or takes too much memory.
+    pub fn read_charged(mut self, what: &str, ledger: &Ledger) -> Result<Vec<u8>, ReadError> {
+        let mut bytes = Vec::new();
+        loop {
+            // Room for what follows, which a growing vector takes twice.
+            let more = bytes.len().max(READ_AT_ONCE);
+            ledger.charge(what, more as u64)?;
+            bytes.reserve_exact(more);
+            let before = bytes.len();
+            self.by_ref().take(more as u64).read_to_end(&mut bytes)?;
+            if bytes.len() - before < more {
+                return Ok(bytes);
+            }
+        }
+    }
 }
+
+/// Bytes that are unpacked at first.
+const READ_AT_ONCE: usize = 1 << 16;
 
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -239,6 +261,13 @@ mod tests {
             reader.read_to_end(&mut unpacked).map(|_| unpacked.len())
         };
         assert_eq!(unpack(3_000, 3).expect("within"), 3_000);
+        let charged = |limit| {
+            let ledger = Ledger::new(&Budget::of(limit));
+            let reader = Unpacked::of(io::repeat(7).take(300_000), 300);
+            reader.read_charged("it", &ledger).map(|bytes| bytes.len())
+        };
+        assert!(matches!(charged(300_000), Err(ReadError::OverBudget(_))));
+        assert_eq!(charged(600_000).expect("within"), 300_000);
         let message = unpack(3_001, 3).expect_err("beyond").to_string();
         assert!(
             message.starts_with("it unpacks to more than 2.9 KiB: "),

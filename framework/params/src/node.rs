@@ -121,6 +121,42 @@ impl Node {
         Self { kind, span }
     }
 
+    /// About how many bytes the value takes.
+    pub fn bytes(&self) -> u64 {
+        let mut bytes = 0;
+        self.walk(&mut |node| {
+            let text = match &node.kind {
+                Kind::Text(text) => text.len(),
+                _ => node.name().map_or(0, |name| name.text.len()),
+            };
+            let fields = node.fields();
+            let names = fields.iter().map(|field| field.name.text.len());
+            let fields = names.sum::<usize>() + fields.len() * size_of::<Name>();
+            bytes += (size_of::<Self>() + text + fields) as u64;
+        });
+        bytes
+    }
+
+    /// Calls `visit` for this value and every value inside it.
+    fn walk(&self, visit: &mut impl FnMut(&Self)) {
+        visit(self);
+        match &self.kind {
+            Kind::Option(Some(inner)) => inner.walk(visit),
+            Kind::List(items) | Kind::Tuple(Tuple { items, .. }) => {
+                items.iter().for_each(|item| item.walk(visit));
+            }
+            Kind::Map(entries) => entries.iter().for_each(|(key, value)| {
+                key.walk(visit);
+                value.walk(visit);
+            }),
+            Kind::Struct(value) => {
+                let fields = value.fields.iter();
+                fields.for_each(|field| field.value.walk(visit));
+            }
+            _ => {}
+        }
+    }
+
     /// The name of `Name`, `Name(..)`.
     pub fn name(&self) -> Option<&Name> {
         match &self.kind {

@@ -2,6 +2,7 @@
 //! and it has an end.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// The text with every character that would move the cursor, change colours, reverse the order of
 /// writing or show nothing written as an escape: `\n`, `\u{1b}`.
@@ -32,6 +33,26 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
         match c {
             '\n' => safe.push(c),
             _ => push_printable(&mut safe, c),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// JSON with the same meaning and the same line breaks, in which such characters are written as JSON's
+/// own escapes: `\u009b`.
+pub fn printable_json(json: &str) -> Cow<'_, str> {
+    if !json.chars().any(|c| c != '\n' && is_control(c)) {
+        return Cow::Borrowed(json);
+    }
+    let mut safe = String::with_capacity(json.len() + 8);
+    for c in json.chars() {
+        if c == '\n' || !is_control(c) {
+            safe.push(c);
+            continue;
+        }
+        // Outside of its strings JSON has none but line breaks.
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(safe, "\\u{unit:04x}");
         }
     }
     Cow::Owned(safe)
@@ -97,6 +118,10 @@ mod tests {
             r"a\u{7}\u{1b}]0;x\u{9b}b\u{202e}c\r\n"
         );
         assert_eq!(printable_lines("a\nb\u{8}"), "a\nb\\u{8}");
+        assert_eq!(
+            printable_json("[\n\"ü\u{9b}\u{e0001}\"]"),
+            "[\n\"ü\\u009b\\udb40\\udc01\"]"
+        );
     }
 
     #[test]

@@ -9,14 +9,13 @@
 //! with the format; a file of another version of Warpweave is refused, because the fields of
 //! components may have changed.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
-use warpweave_files::{Output, OutputError};
+use warpweave_files::{Input, Ledger, Output, OutputError, OverBudget, ReadError, Unpacked};
 
 use crate::checkpoint::saving::Checkpoint;
 
@@ -67,6 +66,9 @@ pub enum FileError {
     /// Its bytes are not those that were written.
     #[error("the checkpoint is damaged: its checksum is wrong")]
     Damaged,
+    /// It takes more memory than there may be.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
     /// The checksum is right and yet it cannot be decoded.
     #[error("the checkpoint cannot be decoded: {0}")]
     Undecodable(String),
@@ -92,9 +94,19 @@ impl Checkpoint {
     /// # Errors
     /// Whatever is wrong with the bytes; see [`FileError`].
     pub fn from_bytes_with<T: DeserializeOwned>(bytes: &[u8]) -> Result<(Self, T), FileError> {
+        Self::from_bytes_within(bytes, &Ledger::default())
+    }
+
+    fn from_bytes_within<T: DeserializeOwned>(
+        bytes: &[u8],
+        ledger: &Ledger,
+    ) -> Result<(Self, T), FileError> {
         let rest = checked(bytes)?;
         let undecodable = |error: &dyn std::fmt::Display| FileError::Undecodable(error.to_string());
-        let plain = zstd::decode_all(rest).map_err(|error| undecodable(&error))?;
+        let plain = unpacked(rest, ledger).map_err(|error| match error {
+            ReadError::OverBudget(error) => error.into(),
+            ReadError::Io(error) => undecodable(&error),
+        })?;
         let (version, plain): (String, _) =
             postcard::take_from_bytes(&plain).map_err(|error| undecodable(&error))?;
         if version != VERSION {
@@ -127,17 +139,27 @@ impl Checkpoint {
         Ok(bytes.len() as u64)
     }
 
-    /// Reads what [`Checkpoint::write`] wrote.
+    /// Reads what [`Checkpoint::write`] wrote; the file and what it unpacks to are charged to `ledger`.
     ///
     /// # Errors
     /// Whatever is wrong with the file; see [`FileError`].
-    pub fn read<T: DeserializeOwned>(path: &Path) -> Result<(Self, T), FileError> {
-        let bytes = fs::read(path).map_err(|error| FileError::Read {
-            path: path.to_owned(),
-            error,
+    pub fn read<T: DeserializeOwned>(path: &Path, ledger: &Ledger) -> Result<(Self, T), FileError> {
+        let read = || Input::open(path)?.read(ledger);
+        let bytes = read().map_err(|error| match error {
+            ReadError::OverBudget(error) => error.into(),
+            ReadError::Io(error) => FileError::Read {
+                path: path.to_owned(),
+                error,
+            },
         })?;
-        Self::from_bytes_with(&bytes)
+        Self::from_bytes_within(&bytes, ledger)
     }
+}
+
+/// What `zstd` makes of compressed bytes, within the limits of what may be unpacked.
+fn unpacked(packed: &[u8], ledger: &Ledger) -> Result<Vec<u8>, ReadError> {
+    let decoder = zstd::stream::read::Decoder::with_buffer(packed)?;
+    Unpacked::of(decoder, packed.len() as u64).read_charged("the checkpoint", ledger)
 }
 
 /// Bytes before the rest.

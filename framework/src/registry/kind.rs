@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
+use warpweave_files::Ledger;
 use warpweave_params::{Diagnostics, out_of_range};
 use warpweave_random::{FNV_START, fnv1a};
 
@@ -45,6 +46,8 @@ pub struct SpecError {
     pub message: String,
     /// The same with places of its own, as a policy inside the specification finds it.
     pub(super) problems: Option<Box<Diagnostics>>,
+    /// Whether all that is wrong is the memory it takes.
+    pub(super) over_budget: bool,
 }
 
 impl SpecError {
@@ -54,6 +57,7 @@ impl SpecError {
             field: field.into(),
             message: message.into(),
             problems: None,
+            over_budget: false,
         }
     }
 
@@ -64,6 +68,7 @@ impl SpecError {
             field: field.to_owned(),
             message: message.unwrap_or_default(),
             problems: Some(Box::new(problems)),
+            over_budget: false,
         }
     }
 
@@ -105,6 +110,7 @@ pub struct Environment {
     path: String,
     seed: u64,
     registry: Option<Registry>,
+    ledger: Ledger,
     resources: BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>,
 }
 
@@ -115,6 +121,7 @@ impl Environment {
             path: path.into(),
             seed,
             registry: None,
+            ledger: Ledger::default(),
             resources: BTreeMap::new(),
         }
     }
@@ -138,6 +145,32 @@ impl Environment {
     /// The registry that builds from this environment, if one does.
     pub fn registry(&self) -> Option<&Registry> {
         self.registry.as_ref()
+    }
+
+    /// The same with what is charged for the memory that components take.
+    pub fn charged_to(&self, ledger: &Ledger) -> Self {
+        Self {
+            ledger: ledger.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// What is charged for the memory that components take.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Charges `bytes` that the component is going to keep because of `field`. For what grows with a
+    /// number of the specification, before it is allocated; a component of a few kilobytes need not.
+    ///
+    /// # Errors
+    /// When that is more memory than there may be.
+    pub fn charge(&self, field: &str, bytes: u64) -> Result<(), SpecError> {
+        let charged = self.ledger.charge(&format!("`{}`", self.path), bytes);
+        charged.map_err(|error| SpecError {
+            over_budget: true,
+            ..SpecError::at(field, error.to_string())
+        })
     }
 
     /// Adds an immutable value that components may share, such as the program to run. One value
@@ -176,6 +209,23 @@ mod tests {
         environment.provide(Arc::new(7u32));
         assert_eq!(environment.resource::<u32>().as_deref(), Some(&7));
         assert_eq!(environment.resource::<u64>(), None);
+    }
+
+    #[test]
+    fn what_is_beyond_the_budget_is_refused_at_its_field() {
+        let budget = warpweave_files::Budget::of(100);
+        let environment = Environment::new("l1", 1).charged_to(&Ledger::new(&budget));
+        assert_eq!(environment.for_instance("l2").charge("ways", 60), Ok(()));
+        let refused = environment.charge("ways", 60).expect_err("beyond");
+        assert!(refused.over_budget && refused.field == "ways", "{refused}");
+        assert!(
+            refused
+                .message
+                .contains("`l1` takes 60 bytes, 40 bytes of 100 bytes"),
+            "{refused}"
+        );
+        drop(environment);
+        assert_eq!(budget.charged(), 0);
     }
 
     #[test]

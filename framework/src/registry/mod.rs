@@ -25,6 +25,7 @@ pub use preset::Preset;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use warpweave_files::OVER_BUDGET_HINT;
 use warpweave_params::{
     Diagnostic, Diagnostics, Node, Source, from_named, name_hint, parse, to_node_with,
 };
@@ -242,9 +243,13 @@ fn place(node: &Node, error: SpecError) -> Diagnostics {
     } else {
         format!("{}: {}", error.field, error.message)
     };
-    Diagnostic::error(message)
-        .at(&field_at(node, &error.field).head_span())
-        .into()
+    let place = field_at(node, &error.field).head_span();
+    let mut problem = Diagnostic::error(message).at(&place);
+    if error.over_budget {
+        problem.over_budget = true;
+        problem = problem.hint(OVER_BUDGET_HINT);
+    }
+    problem.into()
 }
 
 /// The value of the field at a path such as `timing.tras` or `policies[1]`, or the nearest enclosing

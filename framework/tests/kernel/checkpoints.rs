@@ -1,6 +1,7 @@
 //! What is saved is loaded, or refused with words that help; where two runs part is found.
 
 use proptest::prelude::*;
+use warpweave_files::Ledger;
 use warpweave_framework::{
     Checkpoint, Component, Context, Cycle, EngineOptions, InPort, Link, Next, Observed, Order,
     OutPort, Parting, Ports, Published, RunLimits, Simulation, State, StateHasher, SystemBuilder,
@@ -162,7 +163,7 @@ fn a_full_disk_keeps_the_older_checkpoint() {
     let path = folder.path().join("a.wwc");
     let checkpoint = LINE.at(50).save().unwrap();
     warpweave_files::check_full_disks(&path, || checkpoint.write(&path, &7).map(drop));
-    let (read, beside) = Checkpoint::read::<u32>(&path).unwrap();
+    let (read, beside) = Checkpoint::read::<u32>(&path, &Ledger::default()).unwrap();
     assert_eq!((read, beside), (checkpoint, 7));
 }
 
@@ -251,7 +252,7 @@ fn a_file_that_cannot_be_written_leaves_the_old_one() {
     let checkpoint = LINE.at(50).save().unwrap();
     checkpoint.write(&path, &7u64).unwrap();
     assert_eq!(
-        Checkpoint::read::<u64>(&path).unwrap(),
+        Checkpoint::read::<u64>(&path, &Ledger::default()).unwrap(),
         (checkpoint.clone(), 7)
     );
     assert_eq!(folder.path().read_dir().unwrap().count(), 1);

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use warpweave_files::Ledger;
 use warpweave_framework::{Checkpoint, EngineOptions, Outcome, RunLimits, Tick};
 
 use crate::random_systems::{FOREVER, Results, System, build, results, run, system};
@@ -26,7 +27,7 @@ fn straight_through(number: u8) -> Results {
 /// Goes on from the file and prints what the run gives from there on.
 #[expect(clippy::print_stdout, reason = "the first process reads it")]
 fn second_process(file: &Path) {
-    let (checkpoint, number) = Checkpoint::read::<u8>(file).unwrap();
+    let (checkpoint, number) = Checkpoint::read::<u8>(file, &Ledger::default()).unwrap();
     let (mut simulation, log) = build(&random_system(number), EngineOptions::default());
     simulation.load(&checkpoint).unwrap();
     let outcome = simulation.run(&FOREVER);

@@ -118,6 +118,13 @@ impl Csr {
         }
     }
 
+    /// Bytes of its arrays.
+    pub fn bytes(&self) -> u64 {
+        let weights = self.weights.as_ref().map_or(0, Vec::len);
+        let words = self.row_offsets.len() + self.columns.len() + weights;
+        words as u64 * size_of::<u32>() as u64
+    }
+
     /// A graph from arcs `(from, to)` in any order, with one weight per arc or none at all. Rows
     /// come out sorted by (column, weight), so the order of the arcs does not matter. Parallel
     /// arcs and loops are kept.

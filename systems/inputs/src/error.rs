@@ -5,6 +5,7 @@ use std::io;
 use std::ops::RangeBounds;
 
 use thiserror::Error;
+use warpweave_files::OverBudget;
 use warpweave_params::{Diagnostic, out_of_range};
 
 use crate::csr::CsrError;
@@ -112,6 +113,9 @@ pub enum InputError {
         /// Its value and what it may be.
         problem: String,
     },
+    /// It takes more memory than there may be.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
     /// Arrays do not form a graph.
     #[error(transparent)]
     Graph(#[from] CsrError),
@@ -139,6 +143,9 @@ impl InputError {
 /// The message, with its hint apart, to be put where the input was asked for.
 impl From<InputError> for Diagnostic {
     fn from(error: InputError) -> Self {
+        if let InputError::OverBudget(error) = error {
+            return error.into();
+        }
         let message = error.to_string();
         match message.split_once("\nhint: ") {
             Some((sentence, hint)) => Diagnostic::error(sentence).hint(hint),

@@ -16,11 +16,11 @@
 //! # Example
 //!
 //! ```
-//! use std::path::Path;
+//! use warpweave_params::Files;
 //! use warpweave_inputs::{GraphSource, reference};
 //!
 //! let source = GraphSource::Grid { width: 3, height: 2 };
-//! let graph = source.build(Path::new("."))?;
+//! let graph = source.build(&Files::of("."))?;
 //! assert_eq!(graph.vertices(), 6);
 //! assert_eq!(reference::bfs_levels(&graph, 0), [0, 1, 2, 1, 2, 3]);
 //! # Ok::<(), warpweave_inputs::InputError>(())

@@ -3,11 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use warpweave_params::Files;
 
 use crate::csr::Csr;
 use crate::error::InputError;
 use crate::generate::{RmatShape, grid, rmat, uniform, uniform_weights};
 use crate::read::{EntryValues, GraphFormat, read_graph};
+
+/// Bytes of an arc while a graph is drawn: its number, its ends, and its place in the graph.
+const DRAWN_ARC_BYTES: u64 = 24;
+
+/// Bytes of a vertex while a graph is drawn.
+const DRAWN_VERTEX_BYTES: u64 = 8;
 
 /// Where a graph comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,22 +104,54 @@ impl GraphSource {
         }
     }
 
-    /// The graph. `folder` is where relative paths start.
+    /// The graph.
     ///
     /// # Errors
-    /// A file that cannot be read or is damaged, or a description that makes no sense.
-    pub fn build(&self, folder: &Path) -> Result<Csr, InputError> {
-        self.build_weighted(folder, EdgeWeights::AsStored)
+    /// A file that cannot be read or is damaged, a description that makes no sense, or a graph that
+    /// takes more memory than there may be.
+    pub fn build(&self, files: &Files) -> Result<Csr, InputError> {
+        let budget = files.ledger().budget();
+        let _drawing = match self.drawing_bytes() {
+            // Beyond every limit that the generator states better.
+            u64::MAX => None,
+            bytes => Some(budget.charge("a graph", bytes)?),
+        };
+        let graph = self.build_weighted(files, EdgeWeights::AsStored)?;
+        files.ledger().charge("a graph", graph.bytes())?;
+        Ok(graph)
     }
 
-    fn build_weighted(&self, folder: &Path, weights: EdgeWeights) -> Result<Csr, InputError> {
+    /// Bytes that a generator takes while it draws the graph; those of a file are not known yet.
+    fn drawing_bytes(&self) -> u64 {
+        let (vertices, arcs) = match *self {
+            GraphSource::File { .. } => (0, 0),
+            GraphSource::Uniform {
+                vertices, edges, ..
+            } => (u64::from(vertices), u64::from(edges)),
+            GraphSource::Rmat {
+                scale, edge_factor, ..
+            } => {
+                let vertices = 1_u64.checked_shl(scale).unwrap_or(u64::MAX);
+                (vertices, vertices.saturating_mul(edge_factor.into()))
+            }
+            GraphSource::Grid { width, height } => {
+                let cells = u64::from(width).saturating_mul(height.into());
+                (cells, cells.saturating_mul(4))
+            }
+            GraphSource::Weighted { ref source, .. } => return source.drawing_bytes(),
+        };
+        let ends = arcs.saturating_mul(DRAWN_ARC_BYTES);
+        ends.saturating_add(vertices.saturating_mul(DRAWN_VERTEX_BYTES))
+    }
+
+    fn build_weighted(&self, files: &Files, weights: EdgeWeights) -> Result<Csr, InputError> {
         let graph = match *self {
             GraphSource::File { ref path, format } => {
                 let values = match weights {
                     EdgeWeights::AsStored => EntryValues::Weights,
                     EdgeWeights::Without | EdgeWeights::Uniform { .. } => EntryValues::Ignored,
                 };
-                read_graph(&folder.join(path), format, values)?
+                read_graph(path, files, format, values)?
             }
             GraphSource::Uniform {
                 vertices,
@@ -145,7 +184,7 @@ impl GraphSource {
                     EdgeWeights::AsStored => own,
                     others => others,
                 };
-                return source.build_weighted(folder, weights);
+                return source.build_weighted(files, weights);
             }
         };
         match weights {
@@ -165,6 +204,8 @@ fn graph500_b() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use warpweave_files::{Budget, Ledger};
+
     use super::*;
     use crate::reference;
 
@@ -181,8 +222,8 @@ mod tests {
             source: Box::new(source.clone()),
             weights,
         };
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        weighted.build(folder).unwrap()
+        let files = Files::of(env!("CARGO_MANIFEST_DIR"));
+        weighted.build(&files).unwrap()
     }
 
     /// The default source, its degree, the vertices reached from there and the last level.
@@ -338,12 +379,43 @@ mod tests {
     }
 
     #[test]
+    fn a_graph_is_charged_before_it_is_drawn() {
+        let of = |limit| Files::default().charged_to(&Ledger::new(&Budget::of(limit)));
+        let rmat = GraphSource::Rmat {
+            scale: 20,
+            edge_factor: 8,
+            a: 0.57,
+            b: 0.19,
+            c: 0.19,
+            seed: 1,
+        };
+        let refused = rmat.build(&of(100 << 20)).expect_err("200 MiB");
+        assert!(matches!(refused, InputError::OverBudget(_)), "{refused}");
+        let grid = GraphSource::Grid {
+            width: 100,
+            height: 100,
+        };
+        let files = of(2 << 20);
+        let graph = grid.build(&files).expect("1 MiB");
+        assert_eq!(files.ledger().bytes(), graph.bytes());
+        let most = GraphSource::Rmat {
+            scale: u32::MAX,
+            edge_factor: u32::MAX,
+            a: 0.0,
+            b: 0.0,
+            c: 0.0,
+            seed: 1,
+        };
+        assert!(most.build(&Files::default()).is_err());
+    }
+
+    #[test]
     fn a_missing_file_is_named() {
         let source = GraphSource::File {
             path: "absent.mtx".into(),
             format: GraphFormat::EdgeList,
         };
-        let text = source.build(Path::new("here")).unwrap_err().to_string();
+        let text = source.build(&Files::of("here")).unwrap_err().to_string();
         assert!(
             text.starts_with("here/absent.mtx: cannot be opened: "),
             "{text}"

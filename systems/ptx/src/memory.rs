@@ -10,6 +10,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use warpweave_files::Ledger;
+
 use crate::module::Module;
 
 /// Generic addresses of work-group memory.
@@ -65,12 +67,24 @@ pub struct DeviceMemory {
     allocations: Vec<Allocation>,
     /// Addresses of each loaded module's variables.
     modules: BTreeMap<u64, Vec<u64>>,
+    ledger: Ledger,
 }
 
 impl DeviceMemory {
     /// Empty memory.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Charges what launches keep, and what they need while they run, to `ledger`. The memory itself is
+    /// charged by whoever allocates it.
+    pub fn charged_to(mut self, ledger: &Ledger) -> Self {
+        self.ledger = ledger.clone();
+        self
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Reserves `bytes` zeroed bytes and returns their address.

@@ -24,6 +24,12 @@ const RESERVED: [&str; 7] = [
     "energy",
 ];
 
+/// Bytes of a part beside its names, its description and what its component keeps.
+const PART_BYTES: u64 = 2 << 10;
+
+/// Times that the path of a part is kept: for itself, its ports and its wires.
+const PART_PATHS: u64 = 12;
+
 impl<'a> Elaborator<'a> {
     /// Makes every instance that an address names.
     pub(super) fn part(
@@ -222,6 +228,10 @@ impl<'a> Elaborator<'a> {
             let message = format!("there is no module or component kind `{}`", name.text);
             let problem = Diagnostic::error(message).at(&name.span);
             return self.problems.push(problem.hint(hint));
+        }
+        let bytes = PART_BYTES + PART_PATHS * path.len() as u64 + 2 * node.bytes();
+        if !self.may_keep(&path, bytes, key) {
+            return;
         }
         let environment = self.environment.for_instance(&path);
         let built = self.registry.build(&node, &environment);

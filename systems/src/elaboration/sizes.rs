@@ -40,6 +40,16 @@ impl Elaborator<'_> {
         fits
     }
 
+    /// Charges bytes that the system keeps for `what`; if they are too many, the problem is recorded.
+    pub(super) fn may_keep(&mut self, what: &str, bytes: u64, key: &Placed<String>) -> bool {
+        let charged = self
+            .environment
+            .ledger()
+            .charge(&format!("`{what}`"), bytes);
+        let charged = charged.map_err(|error| key.blame(error));
+        self.problems.take(charged).is_some()
+    }
+
     /// Whether a system of this scope may be within the limits, as far as can be told without
     /// expanding it: parts without index and condition are counted, and those of the system itself with
     /// how often they are repeated. If not, the problem is recorded.

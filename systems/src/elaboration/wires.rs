@@ -11,6 +11,12 @@ use super::sizes::repetitions;
 use super::system_file::WireSpec;
 use super::{Elaborator, take_field};
 
+/// Bytes of a wire beside its messages.
+const WIRE_BYTES: u64 = 1 << 10;
+
+/// Bytes of a place for a message; the largest of the protocols take about so many.
+const MESSAGE_BYTES: u64 = 192;
+
 impl Elaborator<'_> {
     /// Makes the ports of a module that `outer` names stand for those that `inner` names.
     pub(super) fn port(
@@ -148,7 +154,11 @@ impl Elaborator<'_> {
                 return;
             }
             for (a, b) in lefts.into_iter().zip(rights) {
+                let problems_before = self.problems.len();
                 self.connect(&a, &b, spec, ends, &terms);
+                if self.problems.len() > problems_before {
+                    return;
+                }
             }
         }
     }
@@ -235,9 +245,14 @@ impl Elaborator<'_> {
 
     fn connect(&mut self, a: &str, b: &str, spec: WireSpec, ends: &Placed<String>, terms: &Node) {
         let (a, b) = (self.inner(a), self.inner(b));
+        let link = Link::from(spec);
+        let slots = link.capacity.unwrap_or_else(|| link.full_rate_capacity());
+        let bytes = WIRE_BYTES + u64::from(slots) * MESSAGE_BYTES;
+        if !self.may_keep(&ends.value, bytes, ends) {
+            return;
+        }
         let origin = self.origin(ends, None);
-        self.builder
-            .connect_from(&a, &b, Link::from(spec), Some(origin));
+        self.builder.connect_from(&a, &b, link, Some(origin));
         self.resolved_wires
             .push((format!("{a} <-> {b}"), terms.clone()));
     }

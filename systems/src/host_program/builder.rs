@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use warpweave_inputs::reference::Answer;
 use warpweave_inputs::{Csr, Name, Value};
-use warpweave_params::{Diagnostic, Diagnostics, Env, Placed, Source, Span};
+use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, Source, Span};
 use warpweave_ptx::Module;
 
 use super::HostProgram;
@@ -26,9 +26,9 @@ pub struct HostProgramBuilder {
     pub(super) commands: Vec<Placed<Command>>,
     pub(super) expectations: Vec<Expectation>,
     pub(super) allowed: Vec<Placed<Allow>>,
-    pub(super) folder: PathBuf,
+    pub(super) files: Files,
     /// Files that were read for it.
-    pub(super) files: Vec<PathBuf>,
+    pub(super) files_read: Vec<PathBuf>,
 }
 
 /// Text of a PTX module.
@@ -51,8 +51,8 @@ impl HostProgramBuilder {
             commands: Vec::new(),
             expectations: Vec::new(),
             allowed: Vec::new(),
-            folder: PathBuf::new(),
-            files: Vec::new(),
+            files: Files::default(),
+            files_read: Vec::new(),
         }
     }
 
@@ -68,7 +68,13 @@ impl HostProgramBuilder {
 
     /// Sets where relative paths of inputs start.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = folder.into();
+        self.files = self.files.at(folder);
+        self
+    }
+
+    /// Sets how files are read, and what is charged for them and for executing the program.
+    pub fn files(mut self, files: Files) -> Self {
+        self.files = files;
         self
     }
 
@@ -144,10 +150,10 @@ impl HostProgramBuilder {
         let module = problems.take(parse_module(self.module.as_ref()));
         let mut env = self.env;
         let mut graphs: Vec<(String, Csr)> = Vec::new();
-        let mut files = self.files;
+        let mut files_read = self.files_read;
         for (name, input) in self.graphs {
-            files.extend(input.file().map(|path| self.folder.join(path)));
-            if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.folder)) {
+            files_read.extend(input.file().map(|path| self.files.folder().join(path)));
+            if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.files)) {
                 problems.take(inputs::check_graph_name(&name, &env, &graphs));
                 inputs::define_properties(&mut env, &name.value, &graph);
                 graphs.push((name.value, graph));
@@ -155,8 +161,8 @@ impl HostProgramBuilder {
         }
         let mut buffers: Vec<Buffer> = Vec::new();
         for (name, contents) in self.buffers {
-            files.extend(contents.file().map(|path| self.folder.join(path)));
-            let buffer = Buffer::new(name, contents, &graphs, &env, &self.folder);
+            files_read.extend(contents.file().map(|path| self.files.folder().join(path)));
+            let buffer = Buffer::new(name, contents, &graphs, &env, &self.files);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
                 buffers.push(buffer);
@@ -176,11 +182,11 @@ impl HostProgramBuilder {
             allowed: self.allowed,
             warnings: Diagnostics::new(),
             env,
-            folder: self.folder,
-            files,
+            files: self.files,
+            files_read,
         };
         let checked = check::program(&program)?;
-        program.files.extend(checked.files);
+        program.files_read.extend(checked.files);
         program.warnings = checked.forgotten;
         Ok(program)
     }

@@ -1,10 +1,8 @@
 //! Graphs and buffers: what the host holds before the program runs, made from its description.
 
-use std::path::Path;
-
 use warpweave_inputs::reference::Layout;
 use warpweave_inputs::{Csr, ElementType, MAX_ELEMENTS, Name, Value, read_words};
-use warpweave_params::{Diagnostic, Env};
+use warpweave_params::{Diagnostic, Env, Files};
 
 use super::description::{Contents, GraphInput};
 use super::{DEVICE_BYTES_MAX, unknown};
@@ -16,11 +14,11 @@ pub(super) const ELEMENT_BYTES: u64 = 4;
 pub(super) fn build_graph(
     name: &Name,
     input: GraphInput,
-    folder: &Path,
+    files: &Files,
 ) -> Result<Csr, Diagnostic> {
     match input {
         GraphInput::Ready(graph) => Ok(graph),
-        GraphInput::Source(source) => source.build(folder).map_err(|error| name.blame(error)),
+        GraphInput::Source(source) => source.build(files).map_err(|error| name.blame(error)),
     }
 }
 
@@ -91,7 +89,7 @@ impl Buffer {
         contents: Contents,
         graphs: &[(String, Csr)],
         env: &Env,
-        folder: &Path,
+        files: &Files,
     ) -> Result<Self, Diagnostic> {
         let length_of = |length: &Value| {
             let what = format!("the length of buffer `{}`", name.value);
@@ -142,7 +140,7 @@ impl Buffer {
                 (element, length, Initial::Described(contents))
             }
             Contents::File { element, ref path } => {
-                let words = read_words(&folder.join(&path.value));
+                let words = read_words(&path.value, files);
                 let words = words.map_err(|error| path.blame(error))?;
                 (element, words.len(), Initial::Words(words))
             }

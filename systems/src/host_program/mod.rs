@@ -105,11 +105,11 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use warpweave_inputs::reference::{Inputs, Layout};
 use warpweave_inputs::{Csr, Name};
-use warpweave_params::{Diagnostic, Diagnostics, Env, Placed, name_hint};
+use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, name_hint};
 use warpweave_ptx::Module;
 
 use inputs::Buffer;
@@ -143,9 +143,10 @@ pub struct HostProgram {
     warnings: Diagnostics,
     /// Parameters and properties of graphs.
     env: Env,
-    /// Where relative paths start.
-    folder: PathBuf,
-    files: Vec<PathBuf>,
+    /// How files are read.
+    files: Files,
+    /// Those that were.
+    files_read: Vec<PathBuf>,
 }
 
 impl HostProgram {
@@ -175,8 +176,8 @@ impl HostProgram {
     }
 
     /// The files that were read for it: module, graphs, buffers and right answers.
-    pub fn files(&self) -> &[PathBuf] {
-        &self.files
+    pub fn files_read(&self) -> &[PathBuf] {
+        &self.files_read
     }
 
     fn buffer(&self, name: &Name) -> Result<usize, Diagnostic> {
@@ -205,8 +206,8 @@ impl Inputs for HostProgram {
         &self.env
     }
 
-    fn folder(&self) -> &Path {
-        &self.folder
+    fn files(&self) -> &Files {
+        &self.files
     }
 }
 

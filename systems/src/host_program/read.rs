@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use warpweave_inputs::reference::References;
 use warpweave_inputs::{GraphSource, Name};
-use warpweave_params::{Diagnostic, Diagnostics, Entries, Node, Placed, from_named};
+use warpweave_params::{Diagnostic, Diagnostics, Entries, Files, Node, Placed, from_named};
 
 use super::HostProgram;
 use super::builder::{HostProgramBuilder, ModuleText};
@@ -43,7 +43,7 @@ struct Expect {
 }
 
 impl HostProgram {
-    /// Reads a workload file. Relative paths in it start at `folder`; `overrides` replace
+    /// Reads a workload file. What it names is read as `files` says; `overrides` replace
     /// parameters by name; `references` are the right answers it may name. The program is named
     /// after the file.
     ///
@@ -51,7 +51,7 @@ impl HostProgram {
     /// Everything wrong with the file, its module or its inputs, each with its place.
     pub fn from_node(
         node: &Node,
-        folder: &Path,
+        files: &Files,
         overrides: &BTreeMap<String, Node>,
         references: &References,
     ) -> Result<Self, Diagnostics> {
@@ -60,23 +60,24 @@ impl HostProgram {
 
         let stem = Path::new(node.span.source.name()).file_stem();
         let stem = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        let mut builder = HostProgramBuilder::new(stem).folder(folder);
+        let mut builder = HostProgramBuilder::new(stem).files(files.clone());
         builder.summary = file.summary;
         builder.env = params.env.clone();
 
         let mut problems = Diagnostics::new();
         let module: Option<Name> = problems.take(params.part(Some(file.module)));
-        let module_file = module.iter().map(|name| folder.join(&name.value));
-        builder.files.extend(module_file);
-        builder.module = module.and_then(|name| problems.take(read_module(&name, folder)));
+        let module_file = module.iter().map(|name| files.folder().join(&name.value));
+        builder.files_read.extend(module_file);
+        builder.module = module.and_then(|name| problems.take(read_module(&name, files)));
 
         // Buffers may use properties of graphs, so graphs are built first.
         let mut env = params.env.clone();
         let graphs: Option<Entries<GraphSource>> =
             problems.take(params.evaluated_part(file.graphs, &env));
         for (name, source) in graphs.unwrap_or_default() {
-            builder.files.extend(source.file().map(|p| folder.join(p)));
-            let graph = build_graph(&name, GraphInput::Source(source), folder);
+            let file = source.file().map(|path| files.folder().join(path));
+            builder.files_read.extend(file);
+            let graph = build_graph(&name, GraphInput::Source(source), files);
             if let Some(graph) = problems.take(graph) {
                 define_properties(&mut env, &name.value, &graph);
                 builder.graphs.push((name, GraphInput::Ready(graph)));
@@ -110,19 +111,43 @@ impl HostProgram {
     }
 }
 
-fn read_module(name: &Name, folder: &Path) -> Result<ModuleText, Diagnostic> {
-    let path = folder.join(&name.value);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(ModuleText {
-            file: path.display().to_string(),
-            text,
-            place: name.place.clone(),
-        }),
-        Err(reason) => {
-            let message = format!("cannot read the module {}: {reason}", path.display());
-            Err(name
-                .error(message)
-                .hint("paths in a workload start at the folder of its file"))
+fn read_module(name: &Name, files: &Files) -> Result<ModuleText, Diagnostic> {
+    let path = files.folder().join(&name.value);
+    let what = "a PTX module: it does not begin with `.version`";
+    let source = files.other_text(&path, what, is_ptx).map_err(|error| {
+        if error.over_budget || error.place.is_some() {
+            return error;
         }
+        let problem = name.blame(error);
+        match problem.hint {
+            Some(_) => problem,
+            None => problem.hint("paths in a workload start at the folder of its file"),
+        }
+    })?;
+    let tree = source.text().len() as u64 * PTX_EXPANSION;
+    let charged = files.ledger().charge(source.name(), tree);
+    charged.map_err(|error| name.blame(error))?;
+    Ok(ModuleText {
+        file: source.name().to_owned(),
+        text: source.text().to_owned(),
+        place: name.place.clone(),
+    })
+}
+
+/// Bytes that the words and the instructions of PTX take for each byte of its text.
+const PTX_EXPANSION: u64 = 48;
+
+/// Whether a text begins as PTX does, after comments.
+fn is_ptx(text: &str) -> bool {
+    let mut rest = text.trim_start();
+    loop {
+        let after = if let Some(comment) = rest.strip_prefix("//") {
+            comment.split_once('\n').map(|(_, after)| after)
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            comment.split_once("*/").map(|(_, after)| after)
+        } else {
+            return rest.starts_with(".version");
+        };
+        rest = after.unwrap_or_default().trim_start();
     }
 }

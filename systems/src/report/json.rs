@@ -3,6 +3,7 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use warpweave_framework::{InstanceStatistics, Reason, Statistic, Value};
+use warpweave_params::printable_json;
 
 use super::{Host, Report, SCHEMA_VERSION};
 use crate::energy::EnergyReport;
@@ -35,7 +36,8 @@ impl Report {
             activity: Activities(&simulated.activity),
             host: &self.host,
         };
-        serde_json::to_string_pretty(&object).expect("every key is text and every number finite")
+        let text = serde_json::to_string_pretty(&object);
+        printable_json(&text.expect("every key is text and every number finite")).into_owned()
     }
 }
 

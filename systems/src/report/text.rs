@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use warpweave_components::roles;
 use warpweave_framework::{Combination, InstanceStatistics, Value};
+use warpweave_params::{printable, printable_lines};
 
 use super::energy::write_energy;
 use super::groups::{Combined, Group, Total, group};
@@ -20,14 +21,14 @@ impl Report {
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("writing to a string succeeds");
-        text
+        printable_lines(&text).into_owned()
     }
 
     fn write(&self, out: &mut String) -> fmt::Result {
         let simulated = &self.simulated;
-        writeln!(out, "{}", self.scenario)?;
+        writeln!(out, "{}", printable(&self.scenario))?;
         if !self.summary.is_empty() {
-            writeln!(out, "  {}", self.summary)?;
+            writeln!(out, "  {}", printable(&self.summary))?;
         }
         writeln!(out)?;
         let mut line = |name: &str, value: String| writeln!(out, "{name:<24}{value}");
@@ -78,7 +79,9 @@ impl Report {
             writeln!(
                 out,
                 "  {mark}: {} against {}: {}",
-                check.buffer, check.reference, check.detail
+                printable(&check.buffer),
+                printable(&check.reference),
+                check.detail
             )?;
         }
         write_kernels(out, &simulated.kernels)?;

@@ -30,6 +30,13 @@ struct Beside {
     log: Option<LogPosition>,
 }
 
+impl MachineCheckpointError {
+    /// Whether nothing is wrong but that it takes more memory than there may be.
+    pub fn is_over_budget(&self) -> bool {
+        matches!(self, Self::File(FileError::OverBudget(_)))
+    }
+}
+
 impl Machine {
     /// Writes everything needed to go on from here to `path`, whole or not at all. Returns the
     /// size of the file.
@@ -92,7 +99,7 @@ impl Machine {
         path: &Path,
         log: Option<&mut StateLog>,
     ) -> Result<(), MachineCheckpointError> {
-        let (checkpoint, beside) = Checkpoint::read::<Beside>(path)?;
+        let (checkpoint, beside) = Checkpoint::read::<Beside>(path, &self.ledger)?;
         let details = checkpoint.details.compare(&self.description());
         details.map_err(CheckpointError::OtherSystem)?;
         self.system.simulation.load(&checkpoint)?;

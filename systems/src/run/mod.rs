@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
 use warpweave_components::kernel_times::{KernelTimes, Moment};
+use warpweave_files::Ledger;
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
     EngineOptions, Environment, Outcome, Registry, RunLimits, Simulation, Tick,
@@ -50,6 +51,8 @@ pub struct Machine {
     division: DivisionPlan,
     /// Whether the state came from a checkpoint, which may hold one that no run comes to.
     pub(crate) resumed: bool,
+    /// What is charged for what the machine keeps.
+    pub(crate) ledger: Ledger,
 }
 
 /// How far a simulation has come.
@@ -109,7 +112,9 @@ impl Scenario {
         artefacts: Artefacts,
     ) -> Result<Machine, Diagnostics> {
         let kernel_times = Arc::new(KernelTimes::default());
-        let mut environment = environment(self.seed, program, artefacts, &kernel_times);
+        let ledger = Ledger::new(&self.ledger.budget());
+        let environment = environment(self.seed, program, artefacts, &kernel_times);
+        let mut environment = environment.charged_to(&ledger);
         let Asked { demands, places } = self.workload.demands(program);
         environment.provide(Arc::new(demands));
         let system = elaborate(
@@ -134,6 +139,7 @@ impl Scenario {
             threads: None,
             division: DivisionPlan::default(),
             resumed: false,
+            ledger,
         };
         if self.checks {
             machine.check_protocols();

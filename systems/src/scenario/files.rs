@@ -3,25 +3,37 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warpweave_params::{Diagnostics, Node, Placed, Source, nearest, parse};
+use warpweave_params::{Diagnostics, Files, Node, Placed, Source, nearest, parse};
 
 /// Reads the scenario itself.
-pub(super) fn read_scenario(path: &Path) -> Result<(Arc<Source>, Node), Diagnostics> {
-    let source = Source::read(path).map_err(|error| match nearest_beside(path) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error,
+pub(super) fn read_scenario(
+    path: &Path,
+    files: &Files,
+) -> Result<(Arc<Source>, Node), Diagnostics> {
+    let source = files.description(path, &["Scenario"]);
+    let source = source.map_err(|error| match nearest_beside(path) {
+        Some(near) if error.hint.is_none() => error.hint(format!("did you mean `{near}`?")),
+        _ => error,
     })?;
     let node = parse(&source)?;
     Ok((source, node))
 }
 
-/// Reads the file at `path`, which is `named` in another one; a missing file is reported there.
-pub(super) fn read_named(path: &Path, named: &Placed<PathBuf>) -> Result<Node, Diagnostics> {
-    let source = Source::read(path).map_err(|error| {
-        named.blame(error).hint(match nearest_beside(path) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "paths are relative to the file that names them".to_owned(),
-        })
+/// Reads the file at `path`, which is `named` in another one and may hold one of these kinds of
+/// description; a missing file is reported there.
+pub(super) fn read_named(
+    path: &Path,
+    named: &Placed<PathBuf>,
+    kinds: &[&str],
+    files: &Files,
+) -> Result<Node, Diagnostics> {
+    let source = files.description(path, kinds).map_err(|error| {
+        let problem = named.blame(error);
+        match nearest_beside(path) {
+            _ if problem.hint.is_some() => problem,
+            Some(near) => problem.hint(format!("did you mean `{near}`?")),
+            None => problem.hint("paths are relative to the file that names them"),
+        }
     })?;
     parse(&source)
 }

@@ -29,8 +29,11 @@ mod overrides;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use warpweave_files::{Budget, Ledger};
 use warpweave_inputs::reference::standard_references;
-use warpweave_params::{Diagnostic, Diagnostics, Entries, Node, Placed, from_named, out_of_range};
+use warpweave_params::{
+    Diagnostic, Diagnostics, Entries, Files, Node, Placed, from_named, out_of_range,
+};
 
 use self::composition::compose;
 use self::files::{read_named, read_scenario};
@@ -68,6 +71,8 @@ pub struct Scenario {
     pub checks: bool,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
+    /// What is charged for the files.
+    pub(crate) ledger: Ledger,
     pub(crate) system: SystemFile,
     pub(crate) workload: HostProgram,
     pub(crate) overrides: Vec<InstanceOverride>,
@@ -175,7 +180,18 @@ impl Scenario {
     /// # Errors
     /// Everything wrong with any of them, each with its place.
     pub fn load(path: &Path, sets: &[String]) -> Result<Self, Diagnostics> {
-        let (source, mut node) = read_scenario(path)?;
+        Self::load_within(path, sets, &Budget::unlimited())
+    }
+
+    /// As [`Scenario::load`]. What is read, and what becomes of it, the program's trace and the machines
+    /// included, is charged to `budget`.
+    ///
+    /// # Errors
+    /// As [`Scenario::load`]; also what would take more memory than there may be.
+    pub fn load_within(path: &Path, sets: &[String], budget: &Budget) -> Result<Self, Diagnostics> {
+        let ledger = Ledger::new(budget);
+        let files = Files::of("").charged_to(&ledger).of_description_at(path);
+        let (source, mut node) = read_scenario(path, &files)?;
         let mut problems = Diagnostics::new();
         let from_sets = overrides::of_command_line(sets, &mut node, &mut problems);
         let file = problems.take(from_named::<File>(&node, "Scenario"));
@@ -187,17 +203,18 @@ impl Scenario {
 
         let limits = problems.take(file.limits.check());
         let folder = path.parent().unwrap_or(Path::new(""));
-        let mut part = |name: &Placed<PathBuf>| {
+        let mut part = |name: &Placed<PathBuf>, kind: &str| {
             let path = folder.join(&name.value);
-            let read = read_named(&path, name);
+            let read = read_named(&path, name, &[kind], &files);
             (path, problems.take(read))
         };
-        let (system_path, system) = part(&file.system);
-        let (workload_path, workload) = part(&file.workload);
-        let (energy_path, energy) = file.energy.as_ref().map(part).unzip();
+        let (system_path, system) = part(&file.system, "System");
+        let (workload_path, workload) = part(&file.workload, "Workload");
+        let energy = file.energy.as_ref().map(|name| part(name, "Energy"));
+        let (energy_path, energy) = energy.unzip();
 
         let system = system.and_then(|node| {
-            let (node, parts) = problems.take(compose(&system_path, node))?;
+            let (node, parts) = problems.take(compose(&system_path, node, &files))?;
             let mut system = problems.take(SystemFile::read(&node))?;
             overrides.globals.set(&mut system, &mut problems);
             Some((system, parts))
@@ -205,7 +222,8 @@ impl Scenario {
         let workload = workload.and_then(|node| {
             let folder = workload_path.parent().unwrap_or(Path::new(""));
             let references = standard_references();
-            let read = HostProgram::from_node(&node, folder, &overrides.workload, &references);
+            let read =
+                HostProgram::from_node(&node, &files.at(folder), &overrides.workload, &references);
             problems.take(read)
         });
         let energy = energy
@@ -229,6 +247,7 @@ impl Scenario {
                     energy,
                     checks: file.checks,
                     sets: sets.to_vec(),
+                    ledger,
                     system,
                     workload,
                     overrides: overrides.instances,
@@ -244,7 +263,7 @@ impl Scenario {
             .into_iter()
             .chain(&self.system_parts)
             .chain(&self.energy_path)
-            .chain(self.workload.files())
+            .chain(self.workload.files_read())
             .map(PathBuf::as_path)
     }
 }

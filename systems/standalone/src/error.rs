@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use warpweave_files::OverBudget;
 use warpweave_framework::SpecError;
 
 /// Why a stand-alone run or a comparison could not be made.
@@ -28,6 +29,9 @@ pub enum StandaloneError {
         /// What to do about it; may be empty.
         hint: String,
     },
+    /// The host has not the memory.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
     /// Something the user asked for does not exist or makes no sense.
     #[error("{0}")]
     Request(String),

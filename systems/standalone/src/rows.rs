@@ -1,12 +1,11 @@
 //! Comma-separated text opened, plain or gzip, and tables written.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use serde::Serialize;
-use warpweave_files::{Output, OutputError};
+use warpweave_files::{Input, Output, OutputError, Unpacked};
 
 use crate::StandaloneError;
 
@@ -17,13 +16,14 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// # Errors
 /// When the file cannot be opened.
 pub fn open_text(path: &Path) -> Result<Box<dyn Read>, StandaloneError> {
-    let file = File::open(path).map_err(|e| StandaloneError::file(path, e))?;
-    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let input = Input::open(path).map_err(|e| StandaloneError::file(path, e))?;
+    let stored = input.size();
+    let mut reader = BufReader::with_capacity(1 << 16, input);
     let start = reader
         .fill_buf()
         .map_err(|e| StandaloneError::file(path, e))?;
     Ok(if start.starts_with(&GZIP_MAGIC) {
-        Box::new(MultiGzDecoder::new(reader))
+        Box::new(Unpacked::of(MultiGzDecoder::new(reader), stored))
     } else {
         Box::new(reader)
     })

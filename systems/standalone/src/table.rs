@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
+use warpweave_files::Ledger;
 use warpweave_params::nearest;
 
 use crate::{StandaloneError, open_text};
 
 /// Rows of a table, which number them with 32 bits.
 const ROWS_MAX: usize = u32::MAX as usize;
+
+/// Rows for which room is made at first.
+const ROWS_AT_ONCE: usize = 64;
 
 /// Bytes of the longest line, which may hold a bit for each access of a trace.
 const LINE_MAX: u64 = 1 << 26;
@@ -55,6 +59,16 @@ impl<T: DeserializeOwned> Table<T> {
     /// File, line and column of the first thing that is not part of such a table; a column named
     /// twice, or one that `T` needs and that is not there.
     pub fn read(path: &Path) -> Result<Self, StandaloneError> {
+        Self::read_within(path, &Ledger::default())
+    }
+
+    /// As [`Table::read`], with the rows charged to `ledger`.
+    ///
+    /// # Errors
+    /// As [`Table::read`]; also when the rows take more memory than there may be.
+    pub fn read_within(path: &Path, ledger: &Ledger) -> Result<Self, StandaloneError> {
+        // A vector that grows is twice as large for a moment.
+        let bytes = 2 * (size_of::<T>() + size_of::<u64>()) as u64;
         let mut lines = Lines {
             path,
             reader: BufReader::new(open_text(path)?),
@@ -86,6 +100,12 @@ impl<T: DeserializeOwned> Table<T> {
             if table.rows.len() == ROWS_MAX {
                 let problem = format!("more than {ROWS_MAX} rows");
                 return Err(StandaloneError::at(path, line, problem, "divide the table"));
+            }
+            if table.rows.len() == table.rows.capacity() {
+                let more = table.rows.capacity().max(ROWS_AT_ONCE);
+                ledger.charge(&path.display().to_string(), more as u64 * bytes)?;
+                table.rows.reserve_exact(more);
+                table.lines.reserve_exact(more);
             }
             table.rows.push(row);
             table.lines.push(line);

@@ -11,7 +11,7 @@ use warpweave_components::cache::replacement::{
 use warpweave_framework::{Environment, Policy};
 use warpweave_params::name_hint;
 use warpweave_standalone::cache::{
-    Access, Bench, Counts, Functional, GEOMETRIES, Preset, Timed, read_trace,
+    Access, Bench, Counts, Functional, GEOMETRIES, Preset, Timed, read_trace_within,
 };
 use warpweave_standalone::{StandaloneError, write_rows};
 
@@ -108,7 +108,7 @@ const ACCESSES_KEPT_MAX: u64 = 1 << 24;
 pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
     let outputs = [("--per-request", &arguments.per_request)];
     name_outputs(&arguments.trace, &arguments.preset, &outputs)?;
-    let trace = read_trace(&arguments.trace).map_err(failed)?;
+    let trace = read_trace_within(&arguments.trace, environment.ledger()).map_err(failed)?;
     let (text, hits) = match GEOMETRIES.iter().find(|p| p.name == arguments.preset) {
         Some(preset) => run_tags(arguments, &trace, preset)?,
         None => run_component(arguments, &trace, environment)?,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use warpweave_framework::Environment;
 use warpweave_standalone::dram::{
-    CommandRow, Outcome, Setup, Summary, drive, judge, load, read_requests,
+    CommandRow, Outcome, Setup, Summary, drive, judge, load, read_requests_within,
 };
 use warpweave_standalone::write_rows;
 
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandRe
     ];
     name_outputs(path, &arguments.preset, &outputs)?;
     let setup = load(&arguments.preset).map_err(failed)?;
-    let trace = read_requests(path).map_err(failed)?;
+    let trace = read_requests_within(path, environment.ledger()).map_err(failed)?;
     let record = arguments.commands.is_some();
     let run = || drive(&setup, &trace.rows, record, environment);
     let watch = Stopwatch::start();

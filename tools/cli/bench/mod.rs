@@ -7,7 +7,7 @@ mod noc;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use warpweave_files::{PathError, Paths};
+use warpweave_files::{Budget, Ledger, PathError, Paths};
 use warpweave_framework::{Environment, Registry};
 
 use crate::outcome::CommandResult;
@@ -26,8 +26,10 @@ pub(crate) enum BenchCommand {
     Cache(cache::Arguments),
 }
 
-pub(crate) fn bench(registry: &Registry, command: &BenchCommand) -> CommandResult {
-    let environment = Environment::default().with_registry(registry);
+pub(crate) fn bench(registry: &Registry, command: &BenchCommand, budget: &Budget) -> CommandResult {
+    let environment = Environment::default()
+        .with_registry(registry)
+        .charged_to(&Ledger::new(budget));
     match command {
         BenchCommand::Dram(arguments) => dram::run(arguments, &environment),
         BenchCommand::Noc(arguments) => noc::run(arguments, &environment),

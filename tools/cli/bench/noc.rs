@@ -48,7 +48,8 @@ struct Timed {
 pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
     let outputs = [("--per-request", &arguments.per_request)];
     name_outputs(&arguments.trace, &arguments.preset, &outputs)?;
-    let packets = noc::read_packets(&arguments.trace).map_err(failed)?;
+    let trace = &arguments.trace;
+    let packets = noc::read_packets_within(trace, environment.ledger()).map_err(failed)?;
     let watch = Stopwatch::start();
     let (bench, run) = noc::bench(
         &arguments.preset,

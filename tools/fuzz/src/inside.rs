@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use warpweave_framework::{Environment, Registry};
 use warpweave_inputs::{EntryValues, GraphFormat, parse_graph, read_words};
+use warpweave_params::Files;
 use warpweave_standalone::{Table, cache, dram, environment, noc};
 use warpweave_systems::{Machine, ReadLog, Scenario};
 use warpweave_trace::Program;
@@ -251,7 +252,7 @@ fn run(machine: &mut Machine) {
 
 fn graph(case: &Case, file: &PathBuf) -> Result<(), String> {
     if case.file.ends_with("words.txt") {
-        return read_words(file)
+        return read_words(file, &Files::default())
             .map(drop)
             .map_err(|error| error.to_string());
     }

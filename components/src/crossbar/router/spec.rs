@@ -115,12 +115,18 @@ impl RouterSpec {
             &format!("{field}.speculative"),
             || "needs allocations of one cycle each".to_owned(),
         )?;
-        let flits =
-            u64::from(inputs) * u64::from(self.lanes(outputs)) * u64::from(self.buffer_flits)
-                + u64::from(outputs)
-                    * u64::from(self.virtual_channels)
-                    * u64::from(self.output_buffer_flits);
-        check_buffers(field, (inputs, outputs), flits)
+        check_buffers(
+            field,
+            (inputs, outputs),
+            self.buffered_flits(inputs, outputs),
+        )
+    }
+
+    /// Flits that its buffers hold.
+    pub(in crate::crossbar) fn buffered_flits(&self, inputs: u32, outputs: u32) -> u64 {
+        let lanes = u64::from(inputs) * u64::from(self.lanes(outputs));
+        let channels = u64::from(outputs) * u64::from(self.virtual_channels);
+        lanes * u64::from(self.buffer_flits) + channels * u64::from(self.output_buffer_flits)
     }
 
     /// The arbiter of the switch, and that of what is speculated on.

@@ -62,10 +62,15 @@ impl SwitchSpec {
         ] {
             SpecError::in_range(&format!("{field}.{name}"), value, low..=high)?;
         }
-        let queues = u64::from(inputs) * u64::from(self.queues_per_input(outputs));
-        let flits = queues * u64::from(self.buffer_flits)
-            + u64::from(outputs) * u64::from(self.output_buffer_flits);
+        let flits = self.buffered_flits(inputs, outputs);
         check_buffers(field, (inputs, outputs), flits)
+    }
+
+    /// Flits that its buffers hold.
+    pub(in crate::crossbar) fn buffered_flits(&self, inputs: u32, outputs: u32) -> u64 {
+        let queues = u64::from(inputs) * u64::from(self.queues_per_input(outputs));
+        queues * u64::from(self.buffer_flits)
+            + u64::from(outputs) * u64::from(self.output_buffer_flits)
     }
 
     /// Queues of an input.

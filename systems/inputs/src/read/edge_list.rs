@@ -2,16 +2,19 @@
 
 use std::io::BufRead;
 
+use warpweave_files::Budget;
+
 use super::lines::Lines;
 use super::{Arcs, EntryValues};
 use crate::csr::{Csr, MAX_EDGES, MAX_VERTICES};
 use crate::error::InputError;
 
-pub(super) fn read(mut lines: Lines<impl BufRead>, values: EntryValues) -> Result<Csr, InputError> {
-    let mut arcs = Arcs {
-        ends: Vec::new(),
-        weights: None,
-    };
+pub(super) fn read(
+    mut lines: Lines<impl BufRead>,
+    budget: &Budget,
+    values: EntryValues,
+) -> Result<Csr, InputError> {
+    let mut arcs = Arcs::new(budget, false)?;
     let mut vertices = 0;
     // Whether lines have a third number; the first one decides.
     let mut valued = None;
@@ -35,8 +38,9 @@ pub(super) fn read(mut lines: Lines<impl BufRead>, values: EntryValues) -> Resul
             }
         };
         words.end()?;
-        arcs.push(from, to, weight);
+        arcs.push(from, to, weight)?;
         vertices = vertices.max(from + 1).max(to + 1);
+        lines.is_known();
     }
     arcs.into_graph(vertices)
 }

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::ops::RangeInclusive;
 
+use super::Reading;
 use crate::error::{InputError, Place};
 
 /// Longest line accepted. A limit, so that a file without line ends is an error and not read
@@ -19,6 +20,8 @@ pub(super) struct Lines<R> {
     zipped: bool,
     number: u64,
     buffer: Vec<u8>,
+    /// Bytes that messages may still quote; more once the file is known to be what it is named for.
+    quoted: u64,
 }
 
 /// A line without its end.
@@ -26,6 +29,8 @@ pub(super) struct Line<'a> {
     file: &'a str,
     number: u64,
     text: &'a [u8],
+    /// Bytes of it that messages may quote.
+    quoted: usize,
 }
 
 /// The words of a line, one after the other.
@@ -42,9 +47,10 @@ pub(super) struct Word<'a> {
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(super) fn new(file: &str, input: R, zipped: bool) -> Self {
+    pub(super) fn new(reading: &Reading<'_>, input: R, zipped: bool) -> Self {
         Lines {
-            file: file.to_string(),
+            file: reading.name.to_string(),
+            quoted: reading.quoted,
             input,
             zipped,
             number: 0,
@@ -52,8 +58,17 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
+    /// The file has shown itself to be what it is named for: messages may quote it from now on.
+    pub(super) fn is_known(&mut self) {
+        self.quoted = u64::MAX;
+    }
+
     /// The next line, or `None` at the end of the text.
     pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, InputError> {
+        if self.quoted != u64::MAX && self.number > 0 {
+            // The line break too.
+            self.quoted = self.quoted.saturating_sub(self.buffer.len() as u64 + 1);
+        }
         self.buffer.clear();
         self.number += 1;
         let mut bounded = self.input.by_ref().take(MAX_LINE_BYTES as u64 + 1);
@@ -70,6 +85,7 @@ impl<R: BufRead> Lines<R> {
             file: &self.file,
             number: self.number,
             text: &self.buffer,
+            quoted: usize::try_from(self.quoted).unwrap_or(usize::MAX),
         };
         if line.text.len() > MAX_LINE_BYTES {
             let expected = format!("the end of the line within {MAX_LINE_BYTES} bytes");
@@ -96,6 +112,7 @@ impl<R: BufRead> Lines<R> {
             file: &self.file,
             number: self.number,
             text: &self.buffer,
+            quoted: usize::try_from(self.quoted).unwrap_or(usize::MAX),
         }))
     }
 
@@ -138,7 +155,15 @@ impl<'a> Line<'a> {
 
     /// An error at the start of the line that quotes all of it.
     pub(super) fn unexpected(&self, expected: &str) -> InputError {
-        self.error(0, expected, quote(self.text))
+        self.error(0, expected, self.quote(0, self.text))
+    }
+
+    /// What a message says of a piece that begins at a byte of the line.
+    fn quote(&self, at: usize, piece: &[u8]) -> String {
+        match self.quoted.saturating_sub(at).min(piece.len()) {
+            0 if !piece.is_empty() => "something else".to_string(),
+            quoted => quote(&piece[..quoted]),
+        }
     }
 
     fn first(&self) -> Option<Word<'_>> {
@@ -233,7 +258,10 @@ impl<'a> Words<'a> {
     /// An error at a word, or at the end of the line if there is none.
     pub(super) fn unexpected(&self, word: Option<Word<'_>>, expected: &str) -> InputError {
         match word {
-            Some(word) => self.line.error(word.at, expected, quote(word.text)),
+            Some(word) => {
+                let found = self.line.quote(word.at, word.text);
+                self.line.error(word.at, expected, found)
+            }
             None => self.line.error(
                 self.line.text.len(),
                 expected,

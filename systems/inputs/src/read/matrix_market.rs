@@ -2,13 +2,12 @@
 
 use std::io::BufRead;
 
+use warpweave_files::Budget;
+
 use super::lines::{Line, Lines};
 use super::{Arcs, EntryValues};
 use crate::csr::{Csr, MAX_EDGES, MAX_VERTICES};
 use crate::error::InputError;
-
-/// Room made for entries before any has been seen, whatever the size line claims.
-const MAX_RESERVED_ARCS: u32 = 1 << 16;
 
 const BANNER: &str = "`%%MatrixMarket matrix coordinate <pattern|integer|real> \
                       <general|symmetric>`";
@@ -25,16 +24,21 @@ struct Sizes {
     entries: u32,
 }
 
-pub(super) fn read(mut lines: Lines<impl BufRead>, values: EntryValues) -> Result<Csr, InputError> {
+pub(super) fn read(
+    mut lines: Lines<impl BufRead>,
+    budget: &Budget,
+    values: EntryValues,
+) -> Result<Csr, InputError> {
     let banner = match lines.next()? {
         Some(line) => read_banner(&line)?,
         None => return Err(lines.ended(BANNER)),
     };
+    lines.is_known();
     let sizes = match lines.next_data(b"%")? {
         Some(line) => read_sizes(&line)?,
         None => return Err(lines.ended("the size line `rows columns entries`")),
     };
-    let arcs = read_entries(&mut lines, &banner, &sizes, values)?;
+    let arcs = read_entries(&mut lines, budget, &banner, &sizes, values)?;
     if let Some(line) = lines.next_data(b"%")? {
         let expected = format!("the end of the file after {} entries", sizes.entries);
         return Err(line.unexpected(&expected));
@@ -84,16 +88,13 @@ fn read_sizes(line: &Line<'_>) -> Result<Sizes, InputError> {
 
 fn read_entries(
     lines: &mut Lines<impl BufRead>,
+    budget: &Budget,
     banner: &Banner,
     sizes: &Sizes,
     values: EntryValues,
 ) -> Result<Arcs, InputError> {
-    let reserved = sizes.entries.min(MAX_RESERVED_ARCS) as usize;
     let keep = banner.has_values && values == EntryValues::Weights;
-    let mut arcs = Arcs {
-        ends: Vec::with_capacity(reserved),
-        weights: keep.then(Vec::new),
-    };
+    let mut arcs = Arcs::new(budget, keep)?;
     for entry in 1..=sizes.entries {
         let Some(line) = lines.next_data(b"%")? else {
             let expected = format!(
@@ -119,9 +120,9 @@ fn read_entries(
             words.ignored()?;
         }
         words.end()?;
-        arcs.push(row - 1, column - 1, weight);
+        arcs.push(row - 1, column - 1, weight)?;
         if banner.symmetric && row != column {
-            arcs.push(column - 1, row - 1, weight);
+            arcs.push(column - 1, row - 1, weight)?;
         }
     }
     Ok(arcs)

@@ -6,6 +6,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
+use warpweave_files::Ledger;
+use warpweave_params::Files;
+
 use super::*;
 use crate::write::{write_edge_list, write_matrix_market};
 
@@ -333,7 +336,12 @@ fn a_failing_device_is_not_an_empty_file() {
 #[test]
 fn a_directory_is_not_a_graph() {
     let folder = tempfile::tempdir().unwrap();
-    let result = read_graph(folder.path(), GraphFormat::EdgeList, KEEP);
+    let result = read_graph(
+        folder.path(),
+        &Files::default(),
+        GraphFormat::EdgeList,
+        KEEP,
+    );
     assert!(
         matches!(
             result,
@@ -439,4 +447,63 @@ fn mutation() -> impl Strategy<Value = u8> {
         prop::sample::select(&b"0123456789 \n\t-+.eE%#"[..]),
         any::<u8>()
     ]
+}
+
+/// What a message says of `text`, a file beside the folder of the scenario if it is `outside`.
+fn refusal(text: &[u8], format: GraphFormat, outside: bool) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let path = if outside { "../graph" } else { "graph" };
+    std::fs::write(inner.join(path), text).unwrap();
+    let files = Files::of(&inner).of_description_at(&inner.join("scenario.ron"));
+    read_graph(Path::new(path), &files, format, KEEP)
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn what_is_no_graph_is_quoted_at_its_beginning_and_outside_the_scenario_not_at_all() {
+    let early = b"root secret\n";
+    let late = ["# comment\n".repeat(10), "root secret\n".to_owned()].concat();
+    for format in [GraphFormat::MatrixMarket, GraphFormat::EdgeList] {
+        assert!(refusal(early, format, false).contains("root"));
+        let message = refusal(early, format, true);
+        assert!(message.ends_with("found something else"), "{message}");
+    }
+    let message = refusal(late.as_bytes(), GraphFormat::EdgeList, false);
+    assert!(
+        message.contains("graph:11:1:") && !message.contains("root"),
+        "{message}"
+    );
+    // A graph with a mistake is one all the same.
+    let graph = format!("{}0 x\n", "0 1\n".repeat(40));
+    let message = refusal(graph.as_bytes(), GraphFormat::EdgeList, true);
+    assert!(message.ends_with("found \"x\""), "{message}");
+}
+
+#[test]
+fn compressed_text_that_unpacks_to_a_thousand_times_its_size_is_refused() {
+    let plain = vec![b'\n'; 64 << 20];
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(&plain).unwrap();
+    let message = refusal(&packer.finish().unwrap(), GraphFormat::EdgeList, false);
+    assert!(message.contains("it unpacks to more than"), "{message}");
+}
+
+#[test]
+fn a_graph_that_takes_more_memory_than_there_may_be_is_refused_while_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("long"), "1 2\n".repeat(100_000)).unwrap();
+    std::fs::write(folder.path().join("wide"), "0 67108863\n").unwrap();
+    let within = |name: &str, limit: u64| {
+        let files = Files::of(folder.path());
+        let files = files.charged_to(&Ledger::new(&warpweave_files::Budget::of(limit)));
+        read_graph(Path::new(name), &files, GraphFormat::EdgeList, KEEP)
+    };
+    for name in ["long", "wide"] {
+        let error = within(name, 1 << 20).unwrap_err();
+        assert!(matches!(error, InputError::OverBudget(_)), "{error}");
+    }
+    assert!(within("long", 16 << 20).is_ok());
 }

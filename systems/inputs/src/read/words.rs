@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use warpweave_files::{Input, Ledger, ReadError};
+use warpweave_params::Files;
+
 use crate::arrays::MAX_ELEMENTS;
 use crate::error::InputError;
 
@@ -11,14 +14,17 @@ const WORD_BYTES: u64 = 4;
 /// The little-endian words of a file.
 ///
 /// # Errors
-/// The file cannot be read, has more than [`MAX_ELEMENTS`] words, or ends within one.
-pub fn read_words(path: &Path) -> Result<Vec<u32>, InputError> {
+/// The file cannot be read, has more than [`MAX_ELEMENTS`] words, ends within one, or takes more memory
+/// than there may be.
+pub fn read_words(path: &Path, files: &Files) -> Result<Vec<u32>, InputError> {
+    let path = &files.folder().join(path);
     let file = || path.display().to_string();
     let unreadable = |reason| InputError::Words {
         file: file(),
         reason,
     };
-    let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+    let input = Input::open(path).map_err(unreadable)?;
+    let bytes = input.size();
     let most = MAX_ELEMENTS as u64 * WORD_BYTES;
     if bytes > most {
         return Err(InputError::TooManyWords {
@@ -27,7 +33,13 @@ pub fn read_words(path: &Path) -> Result<Vec<u32>, InputError> {
             most,
         });
     }
-    let data = std::fs::read(path).map_err(unreadable)?;
+    files.ledger().charge(&file(), bytes)?;
+    // The words, and the bytes while they are read.
+    let reading = Ledger::new(&files.ledger().budget());
+    let data = input.read(&reading).map_err(|error| match error {
+        ReadError::Io(reason) => unreadable(reason),
+        ReadError::OverBudget(error) => error.into(),
+    })?;
     let (words, rest) = data.as_chunks::<4>();
     if !rest.is_empty() {
         return Err(InputError::PartOfAWord {

@@ -1,9 +1,9 @@
 //! What a reference may ask of the program whose results it judges.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use warpweave_params::{Diagnostic, Env, Placed};
+use warpweave_params::{Diagnostic, Env, Files, Placed};
 
 use crate::arrays::ElementType;
 use crate::csr::Csr;
@@ -45,8 +45,8 @@ pub trait Inputs {
     /// What expressions may use.
     fn env(&self) -> &Env;
 
-    /// Where relative paths start.
-    fn folder(&self) -> &Path;
+    /// How files are read.
+    fn files(&self) -> &Files;
 }
 
 /// A reference at work: the program it looks into, and the buffer it is to judge.
@@ -170,8 +170,9 @@ impl<'p> Question<'p> {
     /// # Errors
     /// The file cannot be read or holds no words.
     pub fn file(&self, path: &Placed<PathBuf>) -> Result<Vec<u32>, Diagnostic> {
-        let file = self.host.folder().join(&path.value);
-        let words = read_words(&file).map_err(|error| path.blame(error))?;
+        let words = read_words(&path.value, self.host.files());
+        let words = words.map_err(|error| path.blame(error))?;
+        let file = self.host.files().folder().join(&path.value);
         self.files.borrow_mut().push(file);
         Ok(words)
     }

@@ -1,16 +1,14 @@
 //! The list of references is open, and every one that is not there is answered with the nearest.
 
-use std::path::Path;
-
 use serde::Deserialize;
-use warpweave_params::{Diagnostic, Env, Source, parse};
+use warpweave_params::{Diagnostic, Env, Files, Source, parse};
 
 use super::*;
 use crate::{Csr, Name, Value};
 
 /// A host with one buffer of three integers.
 #[derive(Default)]
-struct ThreeIntegers(Env);
+struct ThreeIntegers(Env, Files);
 
 impl Inputs for ThreeIntegers {
     fn layout(&self, buffer: &Name) -> Result<Layout, Diagnostic> {
@@ -32,8 +30,8 @@ impl Inputs for ThreeIntegers {
         &self.0
     }
 
-    fn folder(&self) -> &Path {
-        Path::new(".")
+    fn files(&self) -> &Files {
+        &self.1
     }
 }
 
@@ -138,7 +136,8 @@ fn what_is_no_reference_is_answered_with_the_nearest() {
 
 #[test]
 fn the_page_of_description_files_names_every_reference() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/description-files.md");
+    let page =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/description-files.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, table) = page.split_once("| reference | fields |").unwrap();
     for name in standard_references().names() {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use warpweave_files::OverBudget;
+
 use crate::exec::Machine;
 use crate::exec::observe::Observer;
 use crate::module::UnknownKernel;
@@ -157,6 +159,9 @@ pub enum EmulationError {
         /// The limit.
         limit: u64,
     },
+    /// The launch takes more memory than there may be.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
     /// The trace refused what was written.
     #[error("trace of a launch: {0}")]
     Trace(String),
@@ -164,6 +169,9 @@ pub enum EmulationError {
 
 impl From<warpweave_trace::TraceError> for EmulationError {
     fn from(error: warpweave_trace::TraceError) -> Self {
+        if let warpweave_trace::TraceError::OverBudget(error) = error {
+            return error.into();
+        }
         Self::Trace(error.to_string())
     }
 }

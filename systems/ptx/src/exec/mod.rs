@@ -15,6 +15,7 @@ mod wavefront;
 
 use std::sync::Arc;
 
+use warpweave_files::{Charge, OverBudget};
 use warpweave_random::{GAMMA, nth};
 use warpweave_trace::{KernelTrace, KernelWriter};
 
@@ -174,6 +175,12 @@ fn launch_observed(
         config.block,
         config.dynamic_local_bytes,
         arguments.clone(),
+    )?
+    .charged_to(memory.ledger());
+    let budget = memory.ledger().budget();
+    let charge = budget.charge(
+        &format!("emulating kernel `{}`", kernel.name()),
+        resident_bytes(kernel, &config, options),
     )?;
     observer.launch_starts(&Start {
         module,
@@ -213,6 +220,9 @@ fn launch_observed(
         steps: 0,
         last_progress: 0,
         stream_bytes: 0,
+        charge,
+        records: 0,
+        records_charged: 0,
     };
     schedule(machine, writer)
 }
@@ -275,6 +285,30 @@ fn check_shape(
     Ok(())
 }
 
+/// Bytes that the work-groups take which are emulated side by side, and the list of all.
+fn resident_bytes(kernel: &Kernel, config: &LaunchConfig<'_>, options: &EmulationOptions) -> u64 {
+    let product = |axes: [u32; 3]| {
+        let axes = axes.iter().map(|axis| u64::from(*axis));
+        axes.fold(1, u64::saturating_mul)
+    };
+    let frame = kernel.frames[0];
+    let registers = frame.words * size_of::<Lanes32>() + frame.doubles * size_of::<Lanes64>();
+    let wavefront = registers as u64 + u64::from(frame.bytes) * 32 + WAVEFRONT_BYTES;
+    let shared = kernel.code().static_local_bytes;
+    let shared = u64::from(shared) + u64::from(config.dynamic_local_bytes);
+    let group = (wavefront * product(config.block).div_ceil(32)).saturating_add(shared);
+    let groups = product(config.grid);
+    let resident = groups.min(options.resident_work_groups.into());
+    let list = groups.saturating_mul(size_of::<u32>() as u64);
+    group.saturating_mul(resident).saturating_add(list)
+}
+
+/// Bytes of a wavefront beside its registers and private memory.
+const WAVEFRONT_BYTES: u64 = 1 << 10;
+
+/// Bytes of unfinished records that are charged at once.
+const RECORDS_CHARGED: u64 = 1 << 20;
+
 /// A launch in progress.
 struct Machine<'l, O> {
     observer: &'l mut O,
@@ -294,6 +328,12 @@ struct Machine<'l, O> {
     last_progress: u64,
     /// Bytes of all records written.
     stream_bytes: u64,
+    /// What the launch needs while it runs.
+    charge: Charge,
+    /// Bytes of the records of wavefronts that have not ended.
+    records: u64,
+    /// How many of them are charged.
+    records_charged: u64,
 }
 
 /// A work-group in flight.
@@ -307,6 +347,18 @@ struct Group {
 impl<O: Observer> Machine<'_, O> {
     fn wavefronts_per_group(&self) -> u32 {
         self.block.iter().product::<u32>().div_ceil(32)
+    }
+
+    /// Charges the unfinished records before they become many.
+    fn charge_records(&mut self) -> Result<(), OverBudget> {
+        if self.records <= self.records_charged {
+            return Ok(());
+        }
+        let more = RECORDS_CHARGED.max(self.records - self.records_charged);
+        let name = self.kernel.name();
+        self.charge.grow(&format!("the trace of `{name}`"), more)?;
+        self.records_charged += more;
+        Ok(())
     }
 
     fn start(&mut self, number: u32) -> Group {
@@ -378,6 +430,7 @@ fn schedule(
                 let group = resident.remove(at);
                 machine.observer.group_ends(group.number);
                 for wavefront in group.wavefronts {
+                    machine.records -= wavefront.writer.stream_bytes();
                     writer.finish_wavefront(group.number, wavefront.index, wavefront.writer)?;
                 }
             } else {
@@ -398,7 +451,10 @@ fn take_turns<O: Observer>(
         }
         let written = wavefront.writer.stream_bytes();
         let paused = machine.run(wavefront, &mut group.shared);
-        machine.stream_bytes += wavefront.writer.stream_bytes() - written;
+        let written = wavefront.writer.stream_bytes() - written;
+        machine.stream_bytes += written;
+        machine.records += written;
+        machine.charge_records()?;
         match paused {
             Ok(Pause::Quantum | Pause::Barrier) => {}
             Ok(Pause::Done) => {

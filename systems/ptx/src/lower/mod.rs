@@ -72,6 +72,9 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
     if !complaints.is_empty() {
         return Err(complaints);
     }
+    if let Err(complaint) = check_storage(&names) {
+        return Err(vec![complaint]);
+    }
     let variables = storages(&names, &mut complaints);
     let linker = link::Linker {
         source,
@@ -92,6 +95,9 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
         Err(complaints)
     }
 }
+
+/// Most bytes that the variables of a module may take.
+const STORAGE_MAX: u64 = 256 << 20;
 
 /// One entry per name: the definition, if there is one.
 fn unique_functions<'t, 'a>(
@@ -146,6 +152,21 @@ fn prepare<'a>(function: &Function<'a>, body: names::Body<'a>) -> Result<Prepare
         graph,
         allocation,
     })
+}
+
+/// Refuses variables that take more memory than a module may have.
+fn check_storage(names: &ModuleNames<'_>) -> Result<(), Complaint> {
+    let mut sum: u64 = 0;
+    for variable in &names.variables {
+        sum = sum.saturating_add(variable.bytes(0));
+        if sum > STORAGE_MAX {
+            let message =
+                format!("the variables up to this one have more than {STORAGE_MAX} bytes");
+            return Err(Complaint::new(variable.span, message)
+                .hint("large arrays are buffers of the host program"));
+        }
+    }
+    Ok(())
 }
 
 fn storages(names: &ModuleNames<'_>, complaints: &mut Vec<Complaint>) -> Vec<Storage> {

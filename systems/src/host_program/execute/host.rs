@@ -48,7 +48,7 @@ impl<'p> Host<'p> {
         program: &'p HostProgram,
         options: EmulationOptions,
     ) -> Self {
-        let mut memory = DeviceMemory::new();
+        let mut memory = DeviceMemory::new().charged_to(program.files.ledger());
         let allocate = |buffer: &Buffer| memory.allocate(buffer.name.value.clone(), buffer.bytes());
         let bases: Vec<u64> = program.buffers.iter().map(allocate).collect();
         Self {
@@ -278,7 +278,15 @@ impl<'p> Host<'p> {
         };
         let trace = result.map_err(|source| {
             let number = self.kernels.len();
-            let message = command.error(format!("launch {number} failed: {source}"));
+            let said = source.to_string();
+            let (problem, hint) = match said.split_once("\nhint: ") {
+                Some((problem, hint)) => (problem, Some(hint.to_owned())),
+                None => (said.as_str(), None),
+            };
+            let message = Diagnostic {
+                hint,
+                ..command.error(format!("launch {number} failed: {problem}"))
+            };
             ExecuteError::Launch {
                 message: Box::new(message),
                 source: Box::new(source),

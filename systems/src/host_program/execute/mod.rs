@@ -9,6 +9,7 @@ mod launch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use warpweave_files::Ledger;
 use warpweave_params::Diagnostic;
 use warpweave_ptx::EmulationError;
 use warpweave_trace::{Program, TraceError};
@@ -66,6 +67,21 @@ pub enum ExecuteError {
     Trace(#[from] TraceError),
 }
 
+/// Times that the bytes of a buffer are there while a program is executed: on the device, and on the
+/// host as they are made, copied and compared.
+const BUFFER_COPIES: u64 = 4;
+
+impl ExecuteError {
+    /// Whether nothing is wrong but that it takes more memory than there may be.
+    pub fn is_over_budget(&self) -> bool {
+        match self {
+            Self::Description(problem) => problem.over_budget,
+            Self::Launch { source, .. } => matches!(**source, EmulationError::OverBudget(_)),
+            Self::Trace(error) => matches!(error, TraceError::OverBudget(_)),
+        }
+    }
+}
+
 impl From<Diagnostic> for ExecuteError {
     fn from(diagnostic: Diagnostic) -> Self {
         Self::Description(Box::new(diagnostic))
@@ -78,6 +94,12 @@ impl HostProgram {
     /// # Errors
     /// [`ExecuteError`]; an expectation that is not met is no error but a result.
     pub fn execute(&self, emulation: &EmulationSpec) -> Result<Executed, ExecuteError> {
+        let while_it_runs = Ledger::new(&self.files.ledger().budget());
+        for buffer in &self.buffers {
+            let what = format!("buffer `{}`", buffer.name.value);
+            let charged = while_it_runs.charge(&what, buffer.bytes() * BUFFER_COPIES);
+            charged.map_err(|error| buffer.name.blame(error))?;
+        }
         let mut host = Host::new(self, emulation.options());
         host.run()?;
         let checks = self

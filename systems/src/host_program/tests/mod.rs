@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warpweave_inputs::reference::standard_references;
-use warpweave_params::{Diagnostics, Node, Source, parse, parse_from};
+use warpweave_params::{Diagnostics, Files, Node, Source, parse, parse_from};
 
 use super::{EmulationOrder, EmulationSpec, Executed, HostProgram};
 
@@ -45,5 +45,10 @@ fn execute(program: &HostProgram, order: EmulationOrder) -> Executed {
 /// The program of a workload file in the folder of them all.
 fn read(source: &Arc<Source>, sets: &[(&str, &str)]) -> Result<HostProgram, Diagnostics> {
     let node = parse(source)?;
-    HostProgram::from_node(&node, &folder(), &overrides(sets), &standard_references())
+    HostProgram::from_node(
+        &node,
+        &Files::of(folder()),
+        &overrides(sets),
+        &standard_references(),
+    )
 }

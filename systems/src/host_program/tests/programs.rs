@@ -9,7 +9,7 @@ use warpweave_inputs::reference::{
     File, Question, Reference, References, Shape, Values, standard_references,
 };
 use warpweave_inputs::{ElementType, Name, Value};
-use warpweave_params::{Diagnostic, Source, parse};
+use warpweave_params::{Diagnostic, Files, Source, parse};
 
 use super::{EMPTY, execute};
 use crate::host_program::{Commands, Contents, EmulationOrder, EmulationSpec, HostProgram, Launch};
@@ -145,7 +145,12 @@ fn a_workload_may_name_a_reference_that_was_added() {
     )"#;
     let node = parse(&Source::new("reversed.ron", text)).unwrap();
     let read = |references: &References| {
-        HostProgram::from_node(&node, folder.path(), &BTreeMap::new(), references)
+        HostProgram::from_node(
+            &node,
+            &Files::of(folder.path()),
+            &BTreeMap::new(),
+            references,
+        )
     };
     let mut references = standard_references();
     let unknown = read(&references).unwrap_err().to_string();

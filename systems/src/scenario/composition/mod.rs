@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use warpweave_params::{
-    Diagnostic, Diagnostics, Field, Kind, NESTING_MAX, Name, Node, OneOrMore, Placed, Struct,
-    from_named, from_node, same_key,
+    Diagnostic, Diagnostics, Field, Files, Kind, NESTING_MAX, Name, Node, OneOrMore, Placed,
+    Struct, from_named, from_node, same_key,
 };
 
 use self::extend::extend;
@@ -46,8 +46,13 @@ struct Library {
 ///
 /// # Errors
 /// Everything wrong with any of the files, each with its place.
-pub(super) fn compose(path: &Path, node: Node) -> Result<(Node, Vec<PathBuf>), Diagnostics> {
+pub(super) fn compose(
+    path: &Path,
+    node: Node,
+    files: &Files,
+) -> Result<(Node, Vec<PathBuf>), Diagnostics> {
     let mut composer = Composer {
+        reading: files.clone(),
         files: BTreeMap::new(),
         libraries: BTreeMap::new(),
         order: Vec::new(),
@@ -63,6 +68,7 @@ pub(super) fn compose(path: &Path, node: Node) -> Result<(Node, Vec<PathBuf>), D
 }
 
 struct Composer {
+    reading: Files,
     /// What was read, by the path without links and detours.
     files: BTreeMap<PathBuf, Node>,
     /// What libraries define with those that they include; nothing of one with mistakes, which are
@@ -195,7 +201,8 @@ impl Composer {
         let node = if let Some(node) = self.files.get(&real) {
             node.clone()
         } else {
-            let node = read_named(&to, named)?;
+            let kinds = ["System", "Library"];
+            let node = read_named(&to, named, &kinds, &self.reading)?;
             self.order.push(to.clone());
             self.files.insert(real.clone(), node.clone());
             node

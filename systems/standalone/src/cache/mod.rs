@@ -12,4 +12,4 @@ mod trace;
 pub use functional::{Counts, Functional, GEOMETRIES, Preset};
 pub use reference::{validate, validate_own};
 pub use timed::{Bench, Timed};
-pub use trace::{Access, read_trace};
+pub use trace::{Access, read_trace, read_trace_within};

@@ -62,8 +62,7 @@ impl Bench {
     /// # Errors
     /// Place and problem of what does not fit.
     pub fn read(path: &Path) -> Result<Self, StandaloneError> {
-        let text = std::fs::read_to_string(path).map_err(|e| StandaloneError::file(path, e))?;
-        let source = Source::new(path.display().to_string(), text);
+        let source = Source::read(path).map_err(|e| StandaloneError::Request(e.to_string()))?;
         let node = parse(&source).map_err(|e| StandaloneError::Request(e.to_string()))?;
         from_node(&node).map_err(|e| StandaloneError::Request(e.to_string()))
     }

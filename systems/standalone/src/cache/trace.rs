@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use warpweave_files::Ledger;
 
 use crate::table::shown;
 use crate::{RowProblem, StandaloneError, Table};
@@ -27,7 +28,15 @@ struct Row {
 /// # Errors
 /// File and line of the first row that is not an access, or that there is none.
 pub fn read_trace(path: &Path) -> Result<Vec<Access>, StandaloneError> {
-    let table = Table::<Row>::read(path)?.not_empty()?;
+    read_trace_within(path, &Ledger::default())
+}
+
+/// As [`read_trace`], with the rows charged to `ledger`.
+///
+/// # Errors
+/// As [`read_trace`]; also rows that take more memory than there may be.
+pub fn read_trace_within(path: &Path, ledger: &Ledger) -> Result<Vec<Access>, StandaloneError> {
+    let table = Table::<Row>::read_within(path, ledger)?.not_empty()?;
     let mut accesses = Vec::with_capacity(table.rows.len());
     for (number, row) in table.rows.iter().enumerate() {
         let access = access(row).map_err(|(column, problem, hint)| {

@@ -9,7 +9,10 @@ mod validate;
 pub use drive::{DriveError, Outcome, Summary, drive};
 pub use judge::{Verdict, judge};
 pub use presets::{NAMES, Setup, load};
-pub use traces::{BeyondDevice, CommandRow, RequestRow, ServedRow, read_commands, read_requests};
+pub use traces::{
+    BeyondDevice, CommandRow, RequestRow, ServedRow, read_commands, read_requests,
+    read_requests_within,
+};
 pub use validate::{validate, validate_own};
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::dram::{Command, Geometry, Issued, Location, Request};
+use warpweave_files::Ledger;
 
 use super::presets::Setup;
 use crate::table::shown;
@@ -96,7 +97,18 @@ pub struct BeyondDevice {
 /// # Errors
 /// File and line of what is not a request, or that there is none.
 pub fn read_requests(path: &Path) -> Result<Table<RequestRow>, StandaloneError> {
-    Table::read(path)?.not_empty()
+    read_requests_within(path, &Ledger::default())
+}
+
+/// As [`read_requests`], with the rows charged to `ledger`.
+///
+/// # Errors
+/// As [`read_requests`]; also rows that take more memory than there may be.
+pub fn read_requests_within(
+    path: &Path,
+    ledger: &Ledger,
+) -> Result<Table<RequestRow>, StandaloneError> {
+    Table::read_within(path, ledger)?.not_empty()
 }
 
 /// Finds the place of every request.

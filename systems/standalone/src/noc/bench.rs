@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpweave_components::crossbar::{NetworkSpec, PORTS_MAX};
-use warpweave_files::OutputError;
+use warpweave_files::{Ledger, OutputError};
 use warpweave_framework::Environment;
 use warpweave_params::{Source, from_node, parse};
 
@@ -78,7 +78,15 @@ const FLITS_OF_ALL_MAX: u64 = 1 << 36;
 /// File and line of what is not a packet, or of one that comes before an earlier one of its source, or
 /// that there is none.
 pub fn read_packets(path: &Path) -> Result<Vec<Packet>, StandaloneError> {
-    let table = Table::<Packet>::read(path)?.not_empty()?;
+    read_packets_within(path, &Ledger::default())
+}
+
+/// As [`read_packets`], with the rows charged to `ledger`.
+///
+/// # Errors
+/// As [`read_packets`]; also rows that take more memory than there may be.
+pub fn read_packets_within(path: &Path, ledger: &Ledger) -> Result<Vec<Packet>, StandaloneError> {
+    let table = Table::<Packet>::read_within(path, ledger)?.not_empty()?;
     check_packets(&table.rows).map_err(|problem| table.wrong(&problem))?;
     Ok(table.rows)
 }
