@@ -177,7 +177,7 @@ pub use registry::{
     Built, Environment, FieldDoc, Kind, KindEntry, NoFields, Policy, PolicyContext, PolicyEntry,
     PolicyKind, PolicyRole, Preset, Registry, SpecError, WithoutEffect, field_at,
 };
-pub use state::{Id, IdTable, State, StateError};
+pub use state::{Id, IdTable, State, StateError, as_many, at_most, below};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockId, ClockSetError, Cycle, Frequency, Tick, TimeBase};
 pub use world::{
