@@ -5,12 +5,10 @@
 //! tested beside it, with `warpweave_files::check_full_disks`.
 #![cfg(target_os = "linux")]
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Bench, Ended};
+use crate::harness::{Bench, Ended, files_below};
 
 /// What stands for the older file under every name.
 const OLD: &str = "what was there before";
@@ -154,31 +152,6 @@ fn prepare(bench: &Bench, folder: &str, job: &Job) {
     }
 }
 
-/// Every file below a folder with its bytes, but for what the host measured.
-fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if path.is_dir() {
-            let inner = contents(&path).into_iter();
-            found.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
-            continue;
-        }
-        let bytes = fs::read(&path).unwrap();
-        let bytes = if name.ends_with(".json") && bytes != OLD.as_bytes() {
-            let mut object: serde_json::Value = serde_json::from_slice(&bytes)
-                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            object.as_object_mut().unwrap().remove("host").unwrap();
-            object.to_string().into_bytes()
-        } else {
-            bytes
-        };
-        found.insert(name, bytes);
-    }
-    found
-}
-
 /// Output that does not depend on the host's speed.
 fn steady(out: &str) -> Vec<&str> {
     let lines = out.lines();
@@ -196,14 +169,14 @@ fn old_or_whole(rooms: &[u64], run: impl Fn(&Bench, u64, &[&str]) -> Ended) {
         prepare(&bench, "disk", job);
         let usual = bench.warpweave(job.arguments);
         assert_eq!(usual.code, 0, "{:?}: {}", job.arguments, usual.err);
-        let whole = contents(&bench.path("disk"));
+        let whole = files_below(&bench.path("disk"));
         let mut failed = 0;
         for room in rooms {
             prepare(&bench, "before", job);
             let _ = fs::remove_dir_all(bench.path("after"));
             let ended = run(&bench, *room, job.arguments);
             let told = format!("{:?} with room {room}: {}", job.arguments, ended.err);
-            let left = contents(&bench.path("after"));
+            let left = files_below(&bench.path("after"));
             for (name, bytes) in &left {
                 let is_old = bytes == OLD.as_bytes() && job.over.contains(&name.as_str());
                 assert!(is_old || whole.get(name) == Some(bytes), "{name}: {told}");
@@ -276,7 +249,7 @@ fn a_small_file_system_that_fills_up_leaves_old_or_whole_files_and_every_report(
     // Beside the older files, of which each takes a page.
     let rooms = [0, 1, 2, 3, 5, 8, 21, 55, 144, 377, 1000];
     old_or_whole(&rooms, |bench, room, arguments| {
-        let older = contents(&bench.path("before")).len() as u64;
+        let older = files_below(&bench.path("before")).len() as u64;
         let kib = (older + room).max(1) * 4;
         let script = format!(
             "rm -rf disk; mkdir disk after; mount -t tmpfs -o size={kib}k none disk || exit 99

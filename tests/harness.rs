@@ -1,5 +1,6 @@
 //! A folder to work in, and the program to run there.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -138,6 +139,27 @@ impl Bench {
         }
         self.warpweave(&arguments)
     }
+}
+
+/// Every file below a folder with its bytes, those of JSON objects without what the host measured.
+pub(crate) fn files_below(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            let inner = files_below(&path).into_iter();
+            found.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+            continue;
+        }
+        let mut bytes = fs::read(&path).unwrap();
+        if let Ok(serde_json::Value::Object(mut object)) = serde_json::from_slice(&bytes) {
+            object.remove("host").unwrap();
+            bytes = serde_json::Value::from(object).to_string().into_bytes();
+        }
+        found.insert(name, bytes);
+    }
+    found
 }
 
 /// What the program printed, after it ended well.

@@ -7,6 +7,7 @@
 #![expect(
     clippy::disallowed_types,
     clippy::disallowed_methods,
+    clippy::print_stdout,
     reason = "moments of host time are what is drawn; no verdict depends on them"
 )]
 
@@ -17,7 +18,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::harness::Bench;
+use crate::harness::{Bench, files_below};
 
 const SEED: u64 = 12;
 
@@ -104,28 +105,14 @@ fn killed(command: &mut std::process::Command, moment: Moment) -> bool {
     child.wait().unwrap().code().is_none()
 }
 
-/// Every file below a folder with its bytes, but for what the host measured and for what says by its
-/// name that it is no result.
+/// Every file below a folder that does not say by its name that it is no result.
 fn named_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if path.is_dir() {
-            let inner = named_files(&path).into_iter();
-            found.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
-        } else if !name.starts_with(".partial-") && name != ".claim" {
-            let mut bytes = fs::read(&path).unwrap();
-            if name.ends_with(".json") {
-                let mut object: serde_json::Value = serde_json::from_slice(&bytes)
-                    .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-                object.as_object_mut().unwrap().remove("host").unwrap();
-                bytes = object.to_string().into_bytes();
-            }
-            found.insert(name, bytes);
-        }
-    }
-    found
+    let mut files = files_below(folder);
+    files.retain(|path, _| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        !name.starts_with(".partial-") && name != ".claim"
+    });
+    files
 }
 
 /// A run that writes a file of every kind into the folder in which it is started.
@@ -204,7 +191,7 @@ fn a_killed_run_leaves_whole_files_and_its_successor_takes_over() {
             );
         }
         // Equal files are the same run when they are resumed.
-        for name in left.keys().filter(|name| name.ends_with(".wwc")) {
+        for name in left.keys().filter(|name| name.starts_with("a-")) {
             if resumed.insert(name.clone()) {
                 let more = [&RUN[1..5], &["--check", "--resume", name]].concat();
                 let output = command(&folder, &[&["run"], &more[..]].concat())
@@ -269,9 +256,8 @@ fn a_killed_recording_of_a_trace_leaves_the_old_one_or_the_new_one() {
 fn a_killed_bench_leaves_the_old_table_or_the_new_one() {
     let bench = Bench::new();
     let rows = |count: u32| {
-        (0..count)
-            .map(|n| format!("{},R,{}\n", n * 9, n * 64))
-            .collect::<String>()
+        let rows = (0..count).map(|n| format!("{},R,{}", n * 9, n * 64));
+        rows.collect::<Vec<_>>().join("\n")
     };
     for (name, count) in [("old.csv", 10), ("new.csv", 20_000)] {
         bench.write(name, &format!("arrival,rw,address\n{}", rows(count)));

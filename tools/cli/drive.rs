@@ -76,13 +76,12 @@ impl<'a> Drive<'a> {
             let ended = status.is_some();
             if let Some(log) = &mut self.log
                 && (ended || cycle > 0 && cycle.is_multiple_of(log.every()))
+                && let Err(error) = log.record(machine)
             {
-                if let Err(error) = log.record(machine) {
-                    self.log = None;
-                    self.lose(&format!(
-                        "no state hashes after core cycle {cycle}: {error}"
-                    ));
-                }
+                self.log = None;
+                self.lose(&format!(
+                    "no state hashes after core cycle {cycle}: {error}"
+                ));
             }
             progress(machine.progress());
             let interrupted = status == Some(Status::Interrupted);

@@ -33,6 +33,7 @@ const ROOMS: u64 = 100;
 ///
 /// # Panics
 /// When anything else is there.
+#[expect(clippy::disallowed_methods, reason = "this is for tests, too")]
 pub fn check_full_disks<E: Debug>(path: &Path, mut write: impl FnMut() -> Result<(), E>) {
     let folder = path.parent().expect("a file lies in a folder");
     let names = || fs::read_dir(folder).expect("a folder").count();

@@ -289,7 +289,7 @@ mod tests {
     fn a_full_disk_after_any_byte_leaves_what_was_there() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("report.txt");
-        let text = [b'x'; 20_000];
+        let text = vec![b'x'; 20_000];
         for room in [0, 1, 4_095, 8_192, 19_999] {
             fs::write(&path, "old").expect("written");
             let error = with_room(room, || Output::write(&path, &text)).expect_err("full");
