@@ -13,6 +13,7 @@ mod determinism;
 mod docs;
 mod errors;
 mod harness;
+mod machines;
 mod mutations;
 mod new;
 mod recordings;

@@ -135,11 +135,15 @@ impl Slices {
         }
         // Granule `n * dealt.slices + number` becomes granule `n * count + number / told.slices` here.
         let place = |slice: &Slice| slice.number / told.slices;
-        let together = self.arriving.iter().enumerate().find_map(|(at, (slice, _))| {
-            let before = self.arriving[..at].iter();
-            let mut same = before.filter(|(other, _)| place(other) == place(slice));
-            same.next().map(|(other, _)| (other.number, slice.number))
-        });
+        let together = self
+            .arriving
+            .iter()
+            .enumerate()
+            .find_map(|(at, (slice, _))| {
+                let before = self.arriving[..at].iter();
+                let mut same = before.filter(|(other, _)| place(other) == place(slice));
+                same.next().map(|(other, _)| (other.number, slice.number))
+            });
         if let Some((one, other)) = together {
             return refuse(
                 "slices",
