@@ -18,6 +18,8 @@ mod fuzz;
 mod harness;
 mod killed;
 mod limits;
+mod machines;
+mod mutations;
 mod new;
 mod outputs;
 mod recordings;

@@ -323,7 +323,7 @@ impl Component for ComputeUnit {
     }
 
     fn facts(&self, port: &str, facts: &mut Facts) {
-        if port.starts_with("dispatch.") {
+        if port == "dispatch.dispatch" {
             facts.publish(self.spec.facts());
             facts.publish_from("index", UnitNumber(self.spec.index));
         }

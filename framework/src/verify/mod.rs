@@ -23,6 +23,7 @@ mod coverage;
 mod exchange;
 mod fairness;
 mod inject;
+mod responder;
 mod rig;
 mod scoreboard;
 pub mod script;
@@ -39,6 +40,7 @@ pub use fairness::{check_fairness, check_occupancy};
 pub use inject::{Fault, FaultInjector};
 
 pub use crate::channel::StallInjector;
+pub use responder::Respond;
 pub use rig::{Rig, Traffic};
 pub use scoreboard::{Matching, Scoreboard};
 pub use violation::{Check, Checks};

@@ -1,13 +1,12 @@
 //! The surroundings of a device under contract: traffic, receivers, a memory that answers.
 
-use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use warpweave_random::Dice;
 
-use crate::channel::{InPort, Link, Message, OutPort, Ports};
+use crate::channel::{Link, Message, Ports};
 use crate::checkpoint::Checkpoint;
 use crate::component::Component;
 use crate::engine::{EngineOptions, Outcome, Simulation, TapError};
@@ -18,6 +17,7 @@ use crate::test_bench::{Sink, Source, TestBench};
 use crate::time::Cycle;
 use crate::verify::contract::Rule;
 use crate::verify::exchange::Exchange;
+use crate::verify::responder::{Plain, Respond, Responder};
 use crate::verify::scoreboard::{Matching, Scoreboard};
 use crate::verify::violation::{Check, Checks};
 use crate::verify::watch::{Observed, Watch};
@@ -174,14 +174,29 @@ impl Rig {
 
     /// Offers messages number 0, 1, … of `message` at input `port`.
     pub fn drive<T: Message + Clone>(&mut self, port: &str, message: impl Fn(u64) -> T) {
+        let times = self.times(port).into_iter();
+        let messages = times.zip(0..).map(|(cycle, n)| (cycle, message(n)));
+        self.drive_at(port, messages.collect());
+    }
+
+    /// Offers these messages at input `port`, each from its cycle on; cycles ascend.
+    pub fn drive_at<T: Message + Clone>(&mut self, port: &str, messages: Vec<(Cycle, T)>) {
         let source: Source<T> = self.bench.source(port);
-        let dice = Dice::new(self.traffic.seed, port);
-        let mut cycle = 1;
-        for n in 0..self.traffic.messages {
-            cycle += dice.below(n, self.traffic.gap + 1);
-            source.send_at(cycle, message(n));
+        for (cycle, message) in messages {
+            source.send_at(cycle, message);
         }
         self.drives.push(Box::new(move || source.pending()));
+    }
+
+    /// The cycles from which on [`Rig::drive`] offers the messages of a port of this name.
+    pub fn times(&self, port: &str) -> Vec<Cycle> {
+        let dice = Dice::new(self.traffic.seed, port);
+        let mut cycle = 1;
+        let mut next = |n| {
+            cycle += dice.below(n, self.traffic.gap + 1);
+            cycle
+        };
+        (0..self.traffic.messages).map(&mut next).collect()
     }
 
     /// Puts a component `dut` under contract that passes on at `output` what comes at `input`:
@@ -270,16 +285,19 @@ impl Rig {
         answer_port: &str,
         answer: impl Fn(&Q) -> Q::Answer + Send + 'static,
     ) {
+        self.answer_with(request_port, answer_port, Plain(answer));
+    }
+
+    /// As [`Rig::answer`], by a responder that remembers what it was asked.
+    pub fn answer_with<Q: Exchange>(
+        &mut self,
+        request_port: &str,
+        answer_port: &str,
+        respond: impl Respond<Q>,
+    ) {
         let path = format!("bench answers of {}", request_port.replace('.', " "));
-        let responder = Responder::<Q> {
-            requests: InPort::new(),
-            answers: OutPort::new(),
-            answer: Box::new(answer),
-            pending: VecDeque::new(),
-            dice: Dice::new(self.traffic.seed, request_port),
-            count: 0,
-            slowest: self.traffic.gap * 4 + 1,
-        };
+        let dice = Dice::new(self.traffic.seed, request_port);
+        let responder = Responder::new(respond, dice, self.traffic.gap * 4 + 1);
         self.bench.add(&path, responder);
         let link = Link::latency(1).capacity(self.traffic.room);
         let builder = self.bench.builder();
@@ -385,75 +403,6 @@ impl Component for Metronome {
             Next::Busy
         } else {
             Next::Idle
-        }
-    }
-}
-
-/// Answers requests after a random time.
-struct Responder<Q: Exchange> {
-    requests: InPort<Q>,
-    answers: OutPort<Q::Answer>,
-    answer: Box<dyn Fn(&Q) -> Q::Answer + Send>,
-    /// Cycle from which on a request can be answered.
-    pending: VecDeque<(Cycle, Q)>,
-    dice: Dice,
-    count: u64,
-    slowest: u64,
-}
-
-/// Requests a responder takes before the first answer.
-const PENDING_MAX: usize = 8;
-
-impl<Q: Exchange> Responder<Q> {
-    /// The request to answer next: the one that is due first among those that nothing must
-    /// precede.
-    fn next(&self) -> Option<(Cycle, usize)> {
-        let free = |at: usize| {
-            let order = self.pending[at].1.order();
-            let before = self.pending.iter().take(at);
-            order.is_none() || before.clone().all(|(_, q)| q.order() != order)
-        };
-        let all = (0..self.pending.len()).filter(|at| free(*at));
-        all.map(|at| (self.pending[at].0, at)).min()
-    }
-}
-
-impl<Q: Exchange> Component for Responder<Q> {
-    fn ports(&mut self, ports: &mut Ports<'_>) {
-        ports.input("requests", &mut self.requests);
-        ports.output("answers", &mut self.answers);
-    }
-
-    fn state(&mut self, state: &mut State<'_>) {
-        state.field("pending", &mut self.pending);
-        state.field("count", &mut self.count);
-    }
-
-    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
-        while self.pending.len() < PENDING_MAX
-            && let Some(request) = self.requests.pop(ctx)
-        {
-            let due = ctx.cycle() + self.dice.below(self.count, self.slowest);
-            self.count += 1;
-            if request.wants_answer() {
-                self.pending.push_back((due, request));
-            }
-        }
-        let Some((due, at)) = self.next() else {
-            return Next::Message;
-        };
-        if due > ctx.cycle() {
-            return Next::Until(due);
-        }
-        if !self.answers.can_send(ctx) {
-            return Next::Credit;
-        }
-        let (_, request) = self.pending.remove(at).expect("found above");
-        self.answers.send(ctx, (self.answer)(&request));
-        if self.pending.is_empty() && self.requests.peek(ctx).is_none() {
-            Next::Message
-        } else {
-            Next::Busy
         }
     }
 }

@@ -9,15 +9,19 @@
 //!
 //! And every message arrives once, unchanged, in order, in time, within the capacity of its wire.
 
+mod freshness;
+mod surround;
+
 use std::any::type_name;
 
-use warpweave_framework::verify::{
-    Checks, Dice, Exchange, ExchangeRules, Rig, check_exchange, check_wire,
-};
+use warpweave_framework::verify::{Checks, Exchange, ExchangeRules, check_exchange, check_wire};
 use warpweave_framework::{Direction, PortAddress, Simulation, TapError};
 
-use crate::launch::{Completion, Dispatch, KernelDone, KernelLaunch, KernelReady};
-use crate::memory::{LINE_BYTES_MAX, Level, MemRequest, MemResponse, RequestKind, Source};
+pub use self::surround::{surround_with_kernel_ends, surround_with_memory};
+use crate::launch::{
+    CacheCommand, CacheCommandDone, Completion, Dispatch, KernelDone, KernelLaunch, KernelReady,
+};
+use crate::memory::{MemRequest, MemResponse, RequestKind};
 
 impl Exchange for MemRequest {
     type Answer = MemResponse;
@@ -56,6 +60,23 @@ impl Exchange for MemRequest {
             return Err(format!("words {stray:#x} were not asked for"));
         }
         Ok(())
+    }
+}
+
+/// A cache carries out one command after the other.
+impl Exchange for CacheCommand {
+    type Answer = CacheCommandDone;
+
+    fn key(&self) -> u64 {
+        0
+    }
+
+    fn key_of(_: &CacheCommandDone) -> u64 {
+        0
+    }
+
+    fn order(&self) -> Option<u64> {
+        Some(0)
     }
 }
 
@@ -173,56 +194,6 @@ where
     Ok(())
 }
 
-/// Surrounds a memory-side device with hostile neighbours: requests of `kinds` at every bundle of
-/// `up`, a memory that answers out of order behind every bundle of `down`, the protocol checked at
-/// all of them.
-pub fn surround_with_memory(
-    rig: &mut Rig,
-    kinds: &'static [RequestKind],
-    up: &[&str],
-    down: &[&str],
-) {
-    for (number, bundle) in up.iter().enumerate() {
-        let (request, response) = (format!("{bundle}.request"), format!("{bundle}.response"));
-        let dice = Dice::new(rig.traffic().seed, bundle);
-        rig.drive(&request, move |n| {
-            mixed_request(dice, kinds, number as u16, n)
-        });
-        rig.drain::<MemResponse>(&response);
-        check_bundle(rig, request, response);
-    }
-    for bundle in down {
-        let (request, response) = (format!("{bundle}.request"), format!("{bundle}.response"));
-        rig.answer(&request, &response, |ask: &MemRequest| {
-            ask.answer(Level::DRAM)
-        });
-        check_bundle(rig, request, response);
-    }
-}
-
-fn check_bundle(rig: &mut Rig, request: String, response: String) {
-    rig.check(move |simulation| {
-        let rules = ExchangeRules::default();
-        check_exchange::<MemRequest>(simulation, &request, &response, rules)
-    });
-}
-
-/// Request number `n` of a compute unit: any of `kinds`, few lines, any words of a line.
-fn mixed_request(dice: Dice, kinds: &[RequestKind], compute_unit: u16, n: u64) -> MemRequest {
-    let pick = |what: u64, of: u64| dice.below(n * 4 + what, of);
-    let line = pick(0, 12) * u64::from(LINE_BYTES_MAX);
-    let words = (dice.roll(n * 4 + 1) as u32).max(1);
-    MemRequest {
-        kind: kinds[pick(2, kinds.len() as u64) as usize],
-        source: Source {
-            compute_unit,
-            wavefront_slot: pick(3, 4) as u8,
-            ..Source::default()
-        },
-        ..MemRequest::read(n as u32, line, words)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use warpweave_framework::verify::{Fault, FaultInjector};
@@ -231,6 +202,7 @@ mod tests {
     use super::*;
     use crate::building_blocks::{EchoMemory, EchoMemorySpec};
     use crate::clock_crossing::{ClockCrossing, ClockCrossingSpec};
+    use crate::memory::Level;
     use warpweave_framework::{Environment, Kind};
 
     /// Two reads through a clock crossing into a memory; what the checkers say.

@@ -1,0 +1,204 @@
+//! Machines that contradict themselves are refused before anything runs, with both places.
+
+use insta::assert_snapshot;
+
+use crate::harness::Bench;
+
+/// What `check` says about the tiny machine with these fields set.
+fn checked(bench: &Bench, sets: &[&str]) -> String {
+    let mut arguments = vec!["check", "test.ron"];
+    for set in sets {
+        arguments.extend(["--set", set]);
+    }
+    bench.warpweave(&arguments).refusal()
+}
+
+#[test]
+fn two_units_with_one_index_are_refused_with_both_places() {
+    let bench = Bench::new().edit("systems/tiny.ron", r#"index: "=number","#, "index: 1,");
+    assert_snapshot!(checked(&bench, &[]));
+    let bench = Bench::new();
+    assert_snapshot!(checked(&bench, &["unit[0].cu.index=1"]));
+}
+
+#[test]
+fn a_unit_unlike_what_the_scheduler_is_told_is_refused_with_both_places() {
+    let bench = Bench::new();
+    let told = "scheduler.unit=(work_group_slots: 8)";
+    assert_snapshot!(checked(&bench, &[told]));
+    assert_snapshot!(checked(&bench, &["unit[1].cu.local_memory.bytes=8192"]));
+}
+
+#[test]
+fn lines_of_different_lengths_are_refused_with_both_places() {
+    let bench = Bench::new();
+    assert_snapshot!(checked(&bench, &["unit[1].cu.load_store.line_bytes=64"]));
+    assert_snapshot!(checked(&bench, &["unit[1].l1.below_line_bytes=32"]));
+    assert_snapshot!(checked(&bench, &["crossbar.interleave.granule_bytes=64"]));
+}
+
+#[test]
+fn slices_that_the_machine_has_not_are_refused_with_both_places() {
+    let bench = Bench::new();
+    assert_snapshot!(checked(&bench, &["partition[1].slices=4"]));
+    assert_snapshot!(checked(&bench, &["partition[0].dram.interleave.slices=1"]));
+    let bench = Bench::new()
+        .edit(
+            "systems/tiny.ron",
+            r#""slices_per_channel": 1"#,
+            r#""slices_per_channel": 2"#,
+        )
+        .edit(
+            "systems/tiny.ron",
+            r#"crossbar.down[s * channels + c] <->"#,
+            r#"crossbar.down[c * slices_per_channel + s] <->"#,
+        );
+    assert_snapshot!(checked(&bench, &[]));
+}
+
+#[test]
+fn private_memory_that_is_not_there_or_over_global_memory_is_refused() {
+    let bench = Bench::new();
+    let none = "unit[*].cu.private_memory.bytes_per_thread=0";
+    assert_snapshot!(checked(&bench, &[none]));
+    let over = "unit[*].cu.private_memory.base=0x10000000";
+    assert_snapshot!(checked(&bench, &[over]));
+}
+
+#[test]
+fn a_program_that_needs_more_private_memory_is_refused_before_it_is_timed() {
+    let bench = Bench::new().edit(
+        "workloads/cuda/vector_add.ptx",
+        "{\n",
+        "{\n\t.local .align 4 .b8 \t__local_depot0[8192];\n",
+    );
+    let refusal = checked(&bench, &[]);
+    assert_snapshot!(refusal);
+    let run = bench.run(&[]);
+    assert_eq!((run.code, run.out.as_str()), (2, ""), "{}", run.err);
+    assert_eq!(run.refusal(), refusal);
+    let enough = "unit[*].cu.private_memory.bytes_per_thread=8192";
+    let run = bench.run(&[enough]);
+    assert_eq!(run.code, 0, "{}", run.err);
+}
+
+const CONTROL: &str = r#"                "cu.cache_control <-> l1.control": (latency: 1),
+"#;
+
+#[test]
+fn a_control_port_without_wire_is_missed_unless_it_is_meant() {
+    let bench = Bench::new().edit("systems/tiny.ron", CONTROL, "");
+    assert_snapshot!(checked(&bench, &[]));
+    let ports = r#""l1.down <-> port.up[0]": (latency: 1),
+            },
+            unwired: ["cu.cache_control", "l1.control"],"#;
+    let wires = r#""l1.down <-> port.up[0]": (latency: 1),
+            },"#;
+    let bench = bench.edit("systems/tiny.ron", wires, ports);
+    assert_eq!(checked(&bench, &[]), "exit 0\n");
+    // What is meant is part of the system as built.
+    let resolved = bench.warpweave(&["check", "test.ron", "--resolved"]).out;
+    bench.write("systems/tiny.ron", &resolved);
+    assert_eq!(checked(&bench, &[]), "exit 0\n");
+}
+
+#[test]
+fn only_optional_ports_may_be_meant_to_have_no_wire() {
+    for (port, words) in [
+        ("l1.contrl", "`l1.contrl` names no port"),
+        ("cu.memory", "`unit[0].cu.memory.request` needs a wire"),
+    ] {
+        let field =
+            format!("unwired: [\"{port}\"],\n            wires: {{\n                \"cu.mem");
+        let wires = "wires: {\n                \"cu.mem";
+        let bench = Bench::new().edit("systems/tiny.ron", wires, &field);
+        let refusal = checked(&bench, &[]);
+        assert!(refusal.starts_with("exit 2"), "{refusal}");
+        assert!(refusal.contains(words), "{refusal}");
+        assert!(refusal.contains("systems/tiny.ron:"), "{refusal}");
+    }
+}
+
+/// One of two numbers that must agree is changed, in a shipped machine.
+#[test]
+fn no_number_that_stands_twice_can_be_changed_once() {
+    let gtx480 = [
+        "unit[3].cu.index=2",
+        "unit[3].cu.index=77",
+        "unit[3].number=4",
+        "unit[3].cu.wavefront_slots=32",
+        "unit[3].cu.work_group_slots=4",
+        "unit[3].cu.registers=16384",
+        "unit[3].cu.register_partitions=2",
+        "unit[3].cu.register_granularity=128",
+        "unit[3].cu.local_memory.bytes=16384",
+        "unit[3].cu.private_memory.bytes_per_thread=1024",
+        "unit[*].cu.private_memory.base=268435456",
+        "unit[3].cu.load_store.line_bytes=64",
+        "unit[3].l1.line_bytes=64",
+        "unit[3].l1.below_line_bytes=32",
+        "unit[3].port.up_ports=2",
+        "scheduler.clusters=5",
+        "scheduler.units_per_cluster=2",
+        "scheduler.unit=(registers: 65536)",
+        "crossbar.up_ports=14",
+        "crossbar.down_ports=11",
+        "crossbar.interleave.slices=11",
+        "crossbar.interleave.granule_bytes=128",
+        "partition[0].slices=6",
+        "partition[0].channels=12",
+        "partition[0].per_channel=1",
+        "partition[0].l2[0].line_bytes=64",
+        "partition[0].l2[0].interleave.slices=6",
+        "partition[0].l2[0].interleave.granule_bytes=512",
+        "partition[0].dram.interleave.slices=12",
+        "partition[0].dram.interleave.slices=3",
+        "partition[0].dram.interleave.granule_bytes=128",
+        "partition[0].dram.ports=1",
+        "partition[0].dram.ports=3",
+    ];
+    let clustered60 = [
+        "cluster[0].number=1",
+        "cluster[0].units=4",
+        "cluster[0].port.up_ports=2",
+        "scheduler.clusters=5",
+        "scheduler.units_per_cluster=12",
+        "partition[0].partitions=4",
+        "partition[0].l2.interleave.slices=4",
+        "partition[0].dram.interleave.slices=4",
+    ];
+    let files = [
+        ("quickstart", &gtx480[..]),
+        ("matrix_multiply_60_icc", &clustered60[..]),
+    ];
+    for (name, sets) in files {
+        let scenario = format!("scenarios/{name}.ron");
+        let fine = crate::harness::warpweave(&["check", &scenario]);
+        assert_eq!((fine.code, fine.err.as_str()), (0, ""));
+        for set in sets {
+            let ended = crate::harness::warpweave(&["check", &scenario, "--set", set]);
+            assert_eq!(ended.code, 2, "{scenario} with {set}: {}", ended.err);
+            assert!(
+                ended.err.contains("-->"),
+                "{scenario} with {set}: {}",
+                ended.err
+            );
+        }
+    }
+}
+
+/// The same number of units in other clusters than those that share a port of the network.
+#[test]
+fn clusters_of_the_scheduler_are_those_of_the_network() {
+    for (clusters, units) in [(5, 12), (60, 1)] {
+        let sets = [
+            format!("scheduler.clusters={clusters}"),
+            format!("scheduler.units_per_cluster={units}"),
+        ];
+        let scenario = "scenarios/matrix_multiply_60.ron";
+        let arguments = ["check", scenario, "--set", &sets[0], "--set", &sets[1]];
+        let refusal = crate::harness::warpweave(&arguments).refusal();
+        assert!(refusal.starts_with("exit 2"), "{refusal}");
+        assert!(refusal.contains("of `crossbar`"), "{refusal}");
+    }
+}
