@@ -79,5 +79,8 @@ pub(crate) fn validate(registry: &Registry, arguments: &Arguments) -> CommandRes
 
 /// A stand-alone run that could not be made.
 pub(crate) fn failed(error: StandaloneError) -> Failure {
-    Failure::InputText(error.to_string())
+    match error {
+        StandaloneError::Description(problems) => Failure::Input(problems),
+        error => Failure::InputText(error.to_string()),
+    }
 }

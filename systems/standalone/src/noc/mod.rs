@@ -6,7 +6,7 @@ mod presets;
 mod traffic;
 mod validation;
 
-pub use bench::{Bench, bench, read_network, read_packets, write_passages};
+pub use bench::{Bench, DescribedNetwork, bench, read_network, read_packets, write_passages};
 pub use drive::{Packet, Passage, Passages, Shape, drive};
 pub use presets::{PRESETS, booksim, preset};
 pub use traffic::{Offered, Pattern};
