@@ -4,6 +4,7 @@
 //! component kind of their own use the library.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+mod bench;
 mod check_program;
 mod checkpoint;
 mod cli;
@@ -19,7 +20,6 @@ mod harness;
 mod killed;
 mod limits;
 mod machines;
-mod mutations;
 mod new;
 mod outputs;
 mod recordings;

@@ -81,6 +81,7 @@ pub(crate) fn validate(registry: &Registry, arguments: &Arguments) -> CommandRes
 pub(crate) fn failed(error: StandaloneError) -> Failure {
     match error {
         StandaloneError::OverBudget(error) => Diagnostic::from(error).into(),
+        StandaloneError::Description(problems) => Failure::Input(problems),
         error => Failure::InputText(error.to_string()),
     }
 }

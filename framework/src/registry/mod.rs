@@ -212,7 +212,7 @@ impl Registry {
 
 fn build<K: Kind>(node: &Node, environment: &Environment) -> Result<Built, Diagnostics> {
     let spec: K::Spec = from_named(node, K::NAME)?;
-    let component = K::build(spec, environment).map_err(|error| place(node, error))?;
+    let component = K::build(spec, environment).map_err(|error| error.located(node))?;
     Ok(Built {
         component: Box::new(component),
         resolve: resolve::<K>,
@@ -233,23 +233,26 @@ fn resolve<K: Kind>(registry: &Registry, node: &Node) -> Result<Node, Diagnostic
     })
 }
 
-/// Puts a refused value at the place of its field, or of the nearest enclosing value.
-fn place(node: &Node, error: SpecError) -> Diagnostics {
-    if let Some(problems) = error.problems {
-        return *problems;
+impl SpecError {
+    /// The error at the place of its field in the description that was refused, or of the nearest
+    /// enclosing value.
+    pub fn located(self, node: &Node) -> Diagnostics {
+        if let Some(problems) = self.problems {
+            return *problems;
+        }
+        let message = if self.field.is_empty() {
+            self.message
+        } else {
+            format!("{}: {}", self.field, self.message)
+        };
+        let place = field_at(node, &self.field).head_span();
+        let mut problem = Diagnostic::error(message).at(&place);
+        if self.over_budget {
+            problem.over_budget = true;
+            problem = problem.hint(OVER_BUDGET_HINT);
+        }
+        problem.into()
     }
-    let message = if error.field.is_empty() {
-        error.message
-    } else {
-        format!("{}: {}", error.field, error.message)
-    };
-    let place = field_at(node, &error.field).head_span();
-    let mut problem = Diagnostic::error(message).at(&place);
-    if error.over_budget {
-        problem.over_budget = true;
-        problem = problem.hint(OVER_BUDGET_HINT);
-    }
-    problem.into()
 }
 
 /// The value of the field at a path such as `timing.tras` or `policies[1]`, or the nearest enclosing

@@ -28,7 +28,7 @@ use warpweave_params::{
 use warpweave_random::{fnv1a, mix};
 
 use super::fields::list_fields;
-use super::{Environment, FieldDoc, Registry, SpecError, place};
+use super::{Environment, FieldDoc, Registry, SpecError};
 
 /// A place in a component that a policy fills.
 pub trait PolicyRole: 'static {
@@ -182,7 +182,7 @@ fn build<P: PolicyKind>(
     context: &PolicyContext<'_, P::Role>,
 ) -> Result<<P::Role as PolicyRole>::Policy, Diagnostics> {
     let spec: P::Spec = from_named(node, P::NAME)?;
-    P::build(spec, context).map_err(|error| place(node, error))
+    P::build(spec, context).map_err(|error| error.located(node))
 }
 
 impl<R: PolicyRole> Clone for Policy<R> {

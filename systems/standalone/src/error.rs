@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use warpweave_files::OverBudget;
 use warpweave_framework::SpecError;
+use warpweave_params::Diagnostics;
 
 /// Why a stand-alone run or a comparison could not be made.
 #[derive(Debug, Error)]
@@ -32,9 +33,27 @@ pub enum StandaloneError {
     /// The host has not the memory.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
+    /// A description has a mistake.
+    #[error("{0}")]
+    Description(Diagnostics),
+    /// A specification cannot be built.
+    #[error("{}: {}", .0.field, .0.message)]
+    Specification(SpecError),
     /// Something the user asked for does not exist or makes no sense.
     #[error("{0}")]
     Request(String),
+}
+
+impl From<SpecError> for StandaloneError {
+    fn from(error: SpecError) -> Self {
+        Self::Specification(error)
+    }
+}
+
+impl From<Diagnostics> for StandaloneError {
+    fn from(problems: Diagnostics) -> Self {
+        Self::Description(problems)
+    }
 }
 
 fn hint_line(hint: &str) -> String {
@@ -54,11 +73,6 @@ impl StandaloneError {
             problem: problem.into(),
             hint: hint.to_owned(),
         }
-    }
-
-    /// A specification that cannot be built.
-    pub(crate) fn refused(error: &SpecError) -> Self {
-        Self::Request(format!("{}: {}", error.field, error.message))
     }
 
     pub(crate) fn file(path: &Path, source: std::io::Error) -> Self {

@@ -9,6 +9,7 @@
 
 pub mod cache;
 mod comparison;
+mod description;
 mod distribution;
 pub mod dram;
 mod environment;
@@ -21,6 +22,7 @@ mod table;
 mod written;
 
 pub use comparison::{Comparison, Tolerance};
+pub use description::Description;
 pub use distribution::Distribution;
 pub use environment::environment;
 pub use error::StandaloneError;

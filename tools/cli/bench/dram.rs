@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandRe
         outcome = run();
     }
     let cpu_s = watch.cpu_s();
-    let outcome = outcome.map_err(|e| failed(trace.refused(&e)))?;
+    let outcome = outcome.map_err(|e| failed(trace.refused(e)))?;
     if let Some(beyond) = &outcome.summary.beyond_device {
         to_stderr(&format!(
             "warning: {} of {} requests have an address beyond the {} bytes of the device and wrap \

@@ -1,5 +1,8 @@
 //! Names of components and crates, in the forms that Rust and cargo want.
 
+/// Letters of the longest name: file systems and cargo's messages want short ones.
+const LENGTH_MAX: usize = 64;
+
 /// A component's name as its type and as its file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ComponentName {
@@ -69,9 +72,16 @@ pub(super) fn mentions(text: &str, name: &str) -> bool {
 fn check_letters(name: &str) -> Result<(), String> {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
     let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.len() > LENGTH_MAX {
+        return Err(format!(
+            "a name of {} bytes\nhint: {LENGTH_MAX} letters at most",
+            name.len()
+        ));
+    }
     if begins && name.chars().all(goes_on) {
         return Ok(());
     }
+    let name = name.escape_debug();
     Err(format!(
         "`{name}` is no name\nhint: a letter first, then letters, digits, `_` or `-`, of ASCII"
     ))
@@ -171,6 +181,11 @@ mod tests {
             assert!(error.contains("is no name"), "{error}");
             assert_eq!(check_program(name), Err(error));
         }
+        let long = "a".repeat(65);
+        let error = check_program(&long).unwrap_err();
+        assert!(error.contains("64 letters at most"), "{error}");
+        let error = check_program("\u{1b}[31m").unwrap_err();
+        assert!(!error.contains('\u{1b}'), "{error}");
         for name in ["Match", "self", "Self", "Lib", "main", "Serde", "Warpweave"] {
             assert!(ComponentName::parse(name).is_err(), "{name}");
         }

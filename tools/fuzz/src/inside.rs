@@ -199,7 +199,7 @@ impl Inside {
                 let driven = dram::drive(&setup, &trace.rows, true, &self.environment);
                 driven
                     .map(drop)
-                    .map_err(|error| refused(trace.refused(&error)))
+                    .map_err(|error| refused(trace.refused(error)))
             }
             "bench/router.ron" => {
                 let packets = noc::read_packets(&of("packets.csv")).map_err(refused)?;
@@ -240,7 +240,7 @@ impl Inside {
                 let driven = dram::drive(&setup, &trace.rows, false, &self.environment);
                 driven
                     .map(drop)
-                    .map_err(|error| refused(trace.refused(&error)))
+                    .map_err(|error| refused(trace.refused(error)))
             }
         }
     }

@@ -152,8 +152,7 @@ pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
             known(&row.policy).map_err(|problem| wrong(&summary, number, "policy", problem))?;
         let preset =
             preset_of(row).map_err(|problem| wrong(&summary, number, "geometry", problem))?;
-        let cache = Functional::new(preset, &replacement);
-        let cache = cache.map_err(|e| StandaloneError::refused(&e))?;
+        let cache = Functional::new(preset, &replacement)?;
         let case = format!("{} {} {}", row.trace, row.geometry, row.policy);
         if row.hits.is_none() {
             let note = row.note.as_deref().unwrap_or("no number");
@@ -169,8 +168,7 @@ pub fn validate(folder: &Path) -> Result<Comparison, StandaloneError> {
     for (number, row) in bits.rows.iter().enumerate() {
         let name = row.policy.as_deref().unwrap_or_default();
         let replacement = known(name).map_err(|problem| wrong(&bits, number, "policy", problem))?;
-        let cache = Functional::new(preset, &replacement);
-        let cache = cache.map_err(|e| StandaloneError::refused(&e))?;
+        let cache = Functional::new(preset, &replacement)?;
         let case = format!("{} {} {name}", row.trace, preset.name);
         let gate = match tolerance(name, &row.trace) {
             Tolerance::Relative(_) => {
@@ -259,11 +257,10 @@ impl<'a> Held<'a> {
                 name_hint(own.preset, "presets", names)
             )));
         }
-        let held = Self::Described(Box::new(Bench::read(path)?), own);
-        held.build(None).map_err(|(problem, _)| {
-            StandaloneError::Request(format!("{}: {problem}", path.display()))
-        })?;
-        Ok(held)
+        let bench = Bench::read(path)?;
+        let tags = Functional::described(&bench.cache, own.environment);
+        tags.map_err(|e| bench.refused(e))?;
+        Ok(Self::Described(Box::new(bench), own))
     }
 
     /// The empty cache; otherwise what is wrong with the policy and what to do.
@@ -272,7 +269,7 @@ impl<'a> Held<'a> {
             Self::Named(preset) => Functional::new(preset, &known(policy.unwrap_or("LRU"))?),
             Self::Described(bench, own) => Functional::described(&bench.cache, own.environment),
         };
-        built.map_err(|e| (format!("cache.{}: {}", e.field, e.message), String::new()))
+        built.map_err(|e| (format!("{}: {}", e.field, e.message), String::new()))
     }
 
     fn case(&self, trace: &str, policy: Option<&str>) -> String {
@@ -458,6 +455,29 @@ mod tests {
         std::fs::write(&path, swapped).expect("written");
         let comparison = validate(folder.path()).expect("a whole folder");
         assert!(comparison.misses().len() >= 2, "{}", comparison.text());
+    }
+
+    #[test]
+    fn every_policy_without_chance_is_judged_exactly() {
+        for policy in ["LRU", "FIFO", "LFU"] {
+            assert_eq!(tolerance(policy, "zipf"), Tolerance::Exact);
+        }
+        assert_eq!(tolerance("BIT_PLRU", "stream_4B"), Tolerance::Exact);
+    }
+
+    #[test]
+    fn a_count_that_the_reference_lacks_is_named() {
+        let folder = prefixes();
+        let path = folder.path().join("summary.csv");
+        let summary = std::fs::read_to_string(&path).expect("written above");
+        let row = "zipf,L1_32k_dm,BIT_PLRU,32768,1,128,0,0,,,,,,init refused\n";
+        std::fs::write(&path, summary + row).expect("written");
+        let text = validate(folder.path()).expect("a whole folder").text();
+        assert!(
+            text.contains("not compared: the reference has `init refused`"),
+            "{text}"
+        );
+        assert!(text.ends_with("1 not compared\n"), "{text}");
     }
 
     #[test]

@@ -17,12 +17,11 @@ use warpweave_components::memory::{
 };
 use warpweave_framework::{
     Component, Context, Cycle, Environment, Frequency, Kind, Link, Next, Outcome, Ports, RunLimits,
-    SystemBuilder, Value, Width,
+    SpecError, SystemBuilder, Value, Width,
 };
-use warpweave_params::{Source, from_node, parse};
 
 use super::Access;
-use crate::{Distribution, StandaloneError};
+use crate::{Description, Distribution, StandaloneError};
 
 /// A description file of this bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +31,8 @@ pub struct Bench {
     pub cache: CacheSpec,
     /// Cycles from a request being readable at the memory to its answer.
     pub memory_latency_cycles: u32,
+    #[serde(skip)]
+    description: Option<Description>,
 }
 
 /// What came of a run.
@@ -62,9 +63,20 @@ impl Bench {
     /// # Errors
     /// Place and problem of what does not fit.
     pub fn read(path: &Path) -> Result<Self, StandaloneError> {
-        let source = Source::read(path).map_err(|e| StandaloneError::Request(e.to_string()))?;
-        let node = parse(&source).map_err(|e| StandaloneError::Request(e.to_string()))?;
-        from_node(&node).map_err(|e| StandaloneError::Request(e.to_string()))
+        let description = Description::read(path)?;
+        let bench: Self = description.typed()?;
+        Ok(Self {
+            description: Some(description),
+            ..bench
+        })
+    }
+
+    /// A refused field of the cache, at its place where it has one.
+    pub(super) fn refused(&self, error: SpecError) -> StandaloneError {
+        match &self.description {
+            Some(description) => description.refused("cache", error),
+            None => error.into(),
+        }
     }
 
     /// Runs a trace; names of policies are looked up in the environment.
@@ -77,8 +89,7 @@ impl Bench {
         environment: &Environment,
     ) -> Result<Timed, StandaloneError> {
         let failed = StandaloneError::Request;
-        let cache = Cache::build(self.cache.clone(), environment)
-            .map_err(|e| failed(format!("cache.{}: {}", e.field, e.message)))?;
+        let cache = Cache::build(self.cache.clone(), environment).map_err(|e| self.refused(e))?;
         let result = Arc::new(OnceLock::new());
         let requester = Requester {
             requests: requests(trace, self.cache.line_bytes),
@@ -333,7 +344,8 @@ mod tests {
             .expect("is read")
             .run(&[], &crate::environment());
         let error = error.expect_err("no ways").to_string();
-        assert!(error.starts_with("cache.ways: 0"), "{error}");
+        assert!(error.starts_with("error: cache.ways: 0"), "{error}");
+        assert!(error.contains("bench.ron:3:66"), "{error}");
         let error = bench(&BENCH.replace("Lru", "Lruu"))
             .expect("is read")
             .run(&[], &crate::environment());

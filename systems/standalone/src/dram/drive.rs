@@ -13,14 +13,17 @@ use crate::{Distribution, RowProblem, StandaloneError, Table};
 const REFRESHES_KEPT_MAX: u64 = 1 << 24;
 
 /// Why a trace could not be driven through a controller.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Debug, Error)]
 pub enum DriveError {
     /// A request has no place or no time.
     #[error("{}", .0.problem)]
     Request(RowProblem),
-    /// The controller broke a rule, or could not be built.
+    /// The controller broke a rule.
     #[error("{0}")]
     Controller(String),
+    /// The controller cannot be built.
+    #[error("{0}")]
+    Setup(#[from] Box<StandaloneError>),
 }
 
 impl From<RowProblem> for DriveError {
@@ -31,10 +34,11 @@ impl From<RowProblem> for DriveError {
 
 impl Table<RequestRow> {
     /// Says at its place in this trace why it could not be driven.
-    pub fn refused(&self, error: &DriveError) -> StandaloneError {
+    pub fn refused(&self, error: DriveError) -> StandaloneError {
         match error {
-            DriveError::Request(problem) => self.wrong(problem),
-            DriveError::Controller(problem) => StandaloneError::Request(problem.clone()),
+            DriveError::Request(problem) => self.wrong(&problem),
+            DriveError::Controller(problem) => StandaloneError::Request(problem),
+            DriveError::Setup(error) => *error,
         }
     }
 }
@@ -116,7 +120,7 @@ pub fn drive(
         Ok(channel)
     };
     let channels: Result<Vec<_>, SpecError> = (0..setup.spec.channels).map(channel).collect();
-    let mut channels = channels.map_err(|e| refused(format!("{}: {}", e.field, e.message)))?;
+    let mut channels = channels.map_err(|e| Box::new(setup.refused(e)))?;
     let mut served: Vec<_> = (0..trace.len() as u64)
         .map(|idx| ServedRow {
             idx,

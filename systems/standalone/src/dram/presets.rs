@@ -1,12 +1,13 @@
 //! Named controllers, and those of files.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use warpweave_components::dram::{GddrSpec, Mapping};
-use warpweave_params::{Source, from_named, parse};
+use warpweave_framework::SpecError;
+use warpweave_params::{Diagnostics, Source};
 
-use crate::StandaloneError;
+use crate::table::shown;
+use crate::{Description, StandaloneError};
 
 macro_rules! presets {
     ($($name:literal, $clock_mhz:literal, $file:literal;)*) => {
@@ -63,6 +64,7 @@ pub struct Setup {
     pub mapping: Mapping,
     /// Frequency of CK, where it is known.
     pub clock_mhz: Option<f64>,
+    description: Option<Description>,
 }
 
 /// The controller of a preset, or of a file that describes a `Gddr5(...)`.
@@ -74,35 +76,43 @@ pub fn load(preset: &str) -> Result<Setup, StandaloneError> {
     let (source, clock_mhz) = if let Some((name, clock, text)) = found {
         (Source::new(format!("preset {name}"), *text), Some(*clock))
     } else if Path::new(preset).extension().is_some_and(|e| e == "ron") {
-        let source = Source::read(Path::new(preset));
-        (source.map_err(|e| request(&e.to_string()))?, None)
+        (
+            Source::read(Path::new(preset)).map_err(Diagnostics::from)?,
+            None,
+        )
     } else {
         return Err(StandaloneError::Request(format!(
-            "there is no preset `{preset}`; choose one of {}, or name a .ron file",
+            "there is no preset {}; choose one of {}, or name a .ron file",
+            shown(preset),
             NAMES.join(", ")
         )));
     };
-    let spec = described(&source)?;
-    setup(spec, clock_mhz).map_err(|e| request(&format!("{}: {e}", source.name())))
-}
-
-fn described(source: &Arc<Source>) -> Result<GddrSpec, StandaloneError> {
-    let node = parse(source).map_err(|e| request(&e.to_string()))?;
-    from_named(&node, "Gddr5").map_err(|e| request(&e.to_string()))
-}
-
-/// A checked description with its mapping.
-pub(super) fn setup(spec: GddrSpec, clock_mhz: Option<f64>) -> Result<Setup, String> {
-    let named = |e: warpweave_framework::SpecError| format!("{}: {}", e.field, e.message);
-    spec.check().map_err(named)?;
-    let mapping = Mapping::new(spec.geometry, spec.channels, &spec.mapping, "mapping");
+    let description = Description::of(&source)?;
+    let setup = setup(description.named("Gddr5")?, clock_mhz);
     Ok(Setup {
-        mapping: mapping.map_err(named)?,
-        spec,
-        clock_mhz,
+        description: Some(description.clone()),
+        ..setup.map_err(|e| description.refused("", e))?
     })
 }
 
-fn request(text: &str) -> StandaloneError {
-    StandaloneError::Request(text.trim_end().to_owned())
+/// A checked description with its mapping.
+pub(super) fn setup(spec: GddrSpec, clock_mhz: Option<f64>) -> Result<Setup, SpecError> {
+    spec.check()?;
+    let mapping = Mapping::new(spec.geometry, spec.channels, &spec.mapping, "mapping")?;
+    Ok(Setup {
+        mapping,
+        spec,
+        clock_mhz,
+        description: None,
+    })
+}
+
+impl Setup {
+    /// A refused field, at its place where it has one.
+    pub(super) fn refused(&self, error: SpecError) -> StandaloneError {
+        match &self.description {
+            Some(description) => description.refused("", error),
+            None => error.into(),
+        }
+    }
 }

@@ -294,6 +294,52 @@ fn reference_data_that_is_missing_is_a_miss() {
     assert!(!comparison.holds());
     // 8 files of requests; 8 mixed traces on 3 presets by 2 tools; 13 traces on D, A and R.
     assert_eq!(comparison.misses().len(), 8 + 8 * 3 * 2 + 13 * 3);
+    put("per_request/A_other_idle.csv", "idx,accept,done\n");
+    let text = validate(folder.path())
+        .expect("tables without lines")
+        .text();
+    assert!(text.contains("A_other_idle.csv"), "{text}");
+    assert!(text.ends_with(" 1 not compared\n"), "{text}");
+}
+
+#[test]
+fn a_row_of_reads_that_is_off_by_one_digit_is_a_miss() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for part in ["per_request", "commands", "traces"] {
+        std::fs::create_dir(folder.path().join(part)).expect("made");
+    }
+    let trace = testdata("traces", "rand_r_lo");
+    std::fs::copy(trace, folder.path().join("traces/rand_r_lo.csv.gz")).expect("copied");
+    let put =
+        |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+    put("presets.csv", "parameter,A,D,R\n");
+    let gaps = "trace,preset,tool,constraint,min_gap_seen,required_gap,pairs_checked\n";
+    put("constraint_gaps.csv", gaps);
+    let misses = |row: &str| {
+        let head = "trace,preset,tool,end_cycle,row_hit_rate,lat_mean\n";
+        put(
+            "summary.csv",
+            &format!("{head}rand_r_lo,A,ram2_frfcfs,{row}\n"),
+        );
+        let misses = validate(folder.path()).expect("a whole folder").misses();
+        let of_row = misses.into_iter().filter(|miss| miss.contains("rand_r_lo"));
+        let of_row = of_row.filter(|miss| !miss.contains("in the reference"));
+        of_row.count()
+    };
+    let summary = drive(
+        &as_tool("A", "ram2_frfcfs").expect("a tool"),
+        &requests("rand_r_lo"),
+        false,
+        &environment(),
+    );
+    let summary = summary.expect("no rule is broken").summary;
+    let end = summary.end_cycle;
+    let mean = summary.read_latency.expect("reads").mean;
+    // No row is used twice in these 400 random reads.
+    assert_eq!(misses(&format!("{end},0.00000,{mean:.3}")), 0);
+    assert_eq!(misses(&format!("{},0.00000,{mean:.3}", end + 1)), 1);
+    assert_eq!(misses(&format!("{end},0.00005,{mean:.3}")), 1);
+    assert_eq!(misses(&format!("{end},0.00000,{:.3}", mean + 0.002)), 1);
 }
 
 #[test]
@@ -375,7 +421,7 @@ fn mistakes_are_named() {
         let setup = load("A").expect("a preset");
         let error = drive(&setup, &trace.rows, false, &environment()).expect_err("refused");
         let place = format!("{}/", folder.path().display());
-        trace.refused(&error).to_string().replace(&place, "")
+        trace.refused(error).to_string().replace(&place, "")
     };
     assert_eq!(
         run("arrival,rw,bg,ba,row,col\n0,R,0,0,1,2\n0,X,0,0,1,2\n"),

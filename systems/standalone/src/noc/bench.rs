@@ -6,12 +6,11 @@ use std::path::Path;
 use serde::Serialize;
 use warpweave_components::crossbar::{NetworkSpec, PORTS_MAX};
 use warpweave_files::{Ledger, OutputError};
-use warpweave_framework::Environment;
-use warpweave_params::{Source, from_node, parse};
+use warpweave_framework::{Environment, SpecError};
 
 use super::drive::{Packet, Passages, Shape, drive};
 use super::presets::preset;
-use crate::{CYCLE_MAX, Distribution, RowProblem, StandaloneError, Table, write_rows};
+use crate::{CYCLE_MAX, Description, Distribution, RowProblem, StandaloneError, Table, write_rows};
 
 /// Report of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -168,25 +167,64 @@ pub(super) fn shape_of(
     })
 }
 
+/// A network to drive, and the description it comes from, if it does.
+pub struct DescribedNetwork {
+    /// What it is.
+    pub spec: NetworkSpec,
+    description: Option<Description>,
+}
+
+impl DescribedNetwork {
+    /// Sends packets through it, as [`drive`] does.
+    ///
+    /// # Errors
+    /// As [`drive`], at the place in the description.
+    pub fn drive(
+        &self,
+        shape: Shape,
+        packets: &[Packet],
+        environment: &Environment,
+    ) -> Result<Passages, StandaloneError> {
+        let run = drive(&self.spec, shape, packets, u64::MAX, environment);
+        run.map_err(|error| match error {
+            StandaloneError::Specification(error) => self.refused(error),
+            other => other,
+        })
+    }
+
+    fn refused(&self, mut error: SpecError) -> StandaloneError {
+        let Some(description) = &self.description else {
+            return error.into();
+        };
+        let field = error.field.strip_prefix("network").unwrap_or(&error.field);
+        error.field = field.trim_start_matches('.').to_owned();
+        description.refused("", error)
+    }
+}
+
 /// The network that a preset's name or a RON file (`Switch(…)` or `Router(…)`) stands for.
 ///
 /// # Errors
 /// When there is no such preset, or the file does not describe a network of this shape.
-pub fn read_network(name: &str, shape: Shape) -> Result<NetworkSpec, StandaloneError> {
+pub fn read_network(name: &str, shape: Shape) -> Result<DescribedNetwork, StandaloneError> {
     let (inputs, outputs) = (shape.inputs as u32, shape.outputs as u32);
     let path = Path::new(name);
     let is_file = path.extension().is_some_and(|extension| extension == "ron");
-    let spec: NetworkSpec = if is_file {
-        let request = |problem: String| StandaloneError::Request(problem);
-        let source = Source::read(path).map_err(|e| request(e.to_string()))?;
-        let node = parse(&source).map_err(|e| request(e.to_string()))?;
-        from_node(&node).map_err(|e| request(e.to_string()))?
+    let network = if is_file {
+        let description = Description::read(path)?;
+        DescribedNetwork {
+            spec: description.typed()?,
+            description: Some(description),
+        }
     } else {
-        preset(name, inputs, outputs)?
+        DescribedNetwork {
+            spec: preset(name, inputs, outputs)?,
+            description: None,
+        }
     };
-    spec.check("network", inputs, outputs)
-        .map_err(|e| StandaloneError::Request(format!("{name}: {e}")))?;
-    Ok(spec)
+    let checked = network.spec.check("network", inputs, outputs);
+    checked.map_err(|error| network.refused(error))?;
+    Ok(network)
 }
 
 /// Drives a network with a trace; `inputs` and `outputs` default to what the trace names. The name of
@@ -202,8 +240,7 @@ pub fn bench(
     environment: &Environment,
 ) -> Result<(Bench, Passages), StandaloneError> {
     let shape = shape_of(packets, inputs, outputs)?;
-    let spec = read_network(network, shape)?;
-    let run = drive(&spec, shape, packets, u64::MAX, environment)?;
+    let run = read_network(network, shape)?.drive(shape, packets, environment)?;
     let mut per_output = vec![0; shape.outputs];
     for packet in packets {
         per_output[packet.dst] += u64::from(packet.flits);

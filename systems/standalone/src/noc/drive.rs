@@ -67,7 +67,7 @@ pub fn drive(
         number: 0,
     };
     let network = Network::new(shape.inputs, shape.outputs, spec, &place);
-    let mut network = network.map_err(|e| StandaloneError::refused(&e))?;
+    let mut network = network?;
     let mut sources: Vec<Vec<u32>> = vec![Vec::new(); shape.inputs];
     for (number, packet) in packets.iter().enumerate().rev() {
         sources[packet.src].push(number as u32);

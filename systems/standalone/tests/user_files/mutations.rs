@@ -103,6 +103,7 @@ fn has_a_place(error: &StandaloneError) -> bool {
     match error {
         StandaloneError::Line { path, line, .. } => *line > 0 && path.exists(),
         StandaloneError::File { path, .. } => !path.as_os_str().is_empty(),
+        StandaloneError::Description(_) | StandaloneError::Specification(_) => false,
         StandaloneError::Request(text) => text.contains(".csv") || text.contains("`"),
         StandaloneError::OverBudget(_) => false,
     }
@@ -124,7 +125,7 @@ proptest! {
         let result = match kind {
             0 | 1 => dram::read_requests(&path).and_then(|trace| {
                 let run = dram::drive(&setup, &trace.rows, kind == 1, &environment());
-                run.map(drop).map_err(|e| trace.refused(&e))
+                run.map(drop).map_err(|e| trace.refused(e))
             }),
             2 => dram::judge(&setup, &path).map(drop),
             3 => noc::read_packets(&path).and_then(|packets| {

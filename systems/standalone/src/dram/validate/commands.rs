@@ -9,6 +9,7 @@ use warpweave_components::dram::{Checker, Refresh, Report};
 use super::super::presets::load;
 use super::super::traces::read_commands;
 use super::files;
+use crate::folder::table_named;
 use crate::{Comparison, StandaloneError, Table, Tolerance};
 
 /// The rule that a tool is known to break: Ramulator 2 has no t32AW, DRAMsim3 refreshes too soon
@@ -25,7 +26,7 @@ fn known_fault(tool: &str) -> Option<&'static str> {
 /// Every command trace of the folder.
 pub(super) fn commands(folder: &Path, comparison: &mut Comparison) -> Result<(), StandaloneError> {
     let place = folder.join("commands");
-    let gaps = Table::<GapRow>::read(&folder.join("constraint_gaps.csv.gz"))?.rows;
+    let gaps = Table::<GapRow>::read(&table_named(folder, "constraint_gaps")?)?.rows;
     without_counterpart(&gaps, comparison);
     for (file, [preset, tool, trace]) in files(&place, comparison)? {
         let spec = load(&preset)?.spec;

@@ -89,7 +89,7 @@ pub(super) fn as_tool(preset: &str, tool: &str) -> Result<Setup, StandaloneError
     if matches!(tool, "ds3_open_nobg" | "ds3_shippedD") {
         spec.timing.t_ccd_l = spec.timing.t_ccd_s;
     }
-    setup(spec, clock_mhz).map_err(StandaloneError::Request)
+    Ok(setup(spec, clock_mhz)?)
 }
 
 /// Preset, tool and trace of the runs that are to be equal request by request.
@@ -224,8 +224,8 @@ fn run(
     let mut setup = setup.clone();
     setup.spec.check = true;
     drive(&setup, &trace.rows, true, environment).map_err(|error| match error {
-        DriveError::Request(_) => trace.refused(&error),
         DriveError::Controller(problem) => StandaloneError::Request(format!("{case}: {problem}")),
+        error => trace.refused(error),
     })
 }
 

@@ -24,7 +24,7 @@ pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, Standalo
     }
     for path in tables {
         let list = PacketList::read(&path)?;
-        let spec = read_network(own.preset, list.shape)?;
+        let network = read_network(own.preset, list.shape)?;
         let results: Vec<_> = list.results().collect();
         if results.is_empty() {
             let hint = "write the cycles of entry and arrival into columns `inject` and `arrive`";
@@ -36,7 +36,7 @@ pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, Standalo
             ));
         }
         for result in results {
-            let passages = list.passages(&spec, result, own.environment)?;
+            let passages = list.passages(&network, result, own.environment)?;
             let case = format!("{} {}", list.name(), own.preset);
             if passages.is_empty() {
                 comparison.leave_out(case, format!("arrive{result}"), "no packet has a result");

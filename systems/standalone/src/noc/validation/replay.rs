@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use warpweave_components::crossbar::NetworkSpec;
 use warpweave_framework::Environment;
 
 use super::wrong;
 use crate::folder::name_of;
-use crate::noc::bench::{check_packets, shape_of};
-use crate::noc::drive::{Packet, Passage, Shape, drive};
-use crate::noc::presets::preset;
+use crate::noc::bench::{DescribedNetwork, check_packets, read_network, shape_of};
+use crate::noc::drive::{Packet, Passage, Shape};
 use crate::table::shown;
 use crate::{Comparison, StandaloneError, Table, Tolerance};
 
@@ -70,11 +68,11 @@ impl PacketList {
     /// Drives the packets through a network and returns ours and theirs of those that have a result.
     pub(super) fn passages(
         &self,
-        spec: &NetworkSpec,
+        network: &DescribedNetwork,
         result: &str,
         environment: &Environment,
     ) -> Result<Vec<Passages>, StandaloneError> {
-        let run = drive(spec, self.shape, &self.packets, u64::MAX, environment)?;
+        let run = network.drive(self.shape, &self.packets, environment)?;
         let (inject, arrive) = (format!("inject{result}"), format!("arrive{result}"));
         let of = |row: &BTreeMap<String, Option<u64>>, column: &str| row.get(column).copied()?;
         let rows = self.table.rows.iter().zip(&self.packets);
@@ -147,8 +145,8 @@ pub(super) fn replay(path: &Path, comparison: &mut Comparison) -> Result<(), Sta
             comparison.leave_out(list.name(), format!("arrive{result}"), why);
             continue;
         };
-        let spec = preset(config, list.shape.inputs as u32, list.shape.outputs as u32)?;
-        let passages = list.passages(&spec, result, &Environment::default())?;
+        let network = read_network(config, list.shape)?;
+        let passages = list.passages(&network, result, &Environment::default())?;
         let case = format!("{} {config}", list.name());
         comparison.add(
             &case,

@@ -81,3 +81,49 @@ fn a_folder_without_tables_is_named() {
     let error = validate(Path::new("nowhere")).expect_err("there is none");
     assert!(error.to_string().contains("anchors.csv"), "{error}");
 }
+
+/// The rows of a table of theory.
+fn theory(rows: &str) -> Result<Comparison, String> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("theory.csv");
+    let head = "model,src_ports,dst_ports,islip_iterations,arrival_prob_per_src,\
+                throughput_per_dst,mean_delay_slots";
+    std::fs::write(&path, format!("{head}\n{rows}\n")).expect("written");
+    let table = Table::<TheoryRow>::read(&path).map_err(|e| e.to_string())?;
+    let mut comparison = Comparison::new();
+    for (number, row) in table.rows.iter().enumerate() {
+        row.check()
+            .map_err(|(column, problem)| wrong(&table, number, column, problem).to_string())?;
+        row.compare(1, &mut comparison).map_err(|e| e.to_string())?;
+    }
+    Ok(comparison)
+}
+
+#[test]
+fn rows_that_are_not_compared_are_named() {
+    let text = theory("oq,8,8,1,0.5,0.5,1.2").expect("a row").text();
+    assert!(text.contains("slotted oq 8x8"), "{text}");
+    assert!(
+        text.contains("not compared: output queues are no crossbar"),
+        "{text}"
+    );
+    assert!(text.ends_with("0 compared, 0 missed; 0 shown and not judged, 1 not compared\n"));
+}
+
+#[test]
+fn absurd_rows_of_a_reference_are_refused_at_their_column() {
+    for (row, column) in [
+        ("oq,0,8,1,0.5,0.5,1", "src_ports"),
+        ("oq,8,129,1,0.5,0.5,1", "dst_ports"),
+        ("fifo,8,8,1,2,0.5,1", "arrival_prob_per_src"),
+        ("fifo,8,8,1,NaN,0.5,1", "arrival_prob_per_src"),
+        ("islip,128,128,4294967295,1,0.5,1", "islip_iterations"),
+        ("magic,8,8,1,1,0.5,1", "model"),
+    ] {
+        let error = theory(row).expect_err("absurd");
+        assert!(
+            error.contains(&format!("theory.csv:2: column {column}: ")),
+            "{error}"
+        );
+    }
+}
