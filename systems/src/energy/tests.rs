@@ -1,6 +1,6 @@
 //! Sums by hand, and coefficients that do not fit.
 
-use warpweave_framework::{Combination, InstanceStatistics, Statistic, Value};
+use warpweave_framework::{InstanceStatistics, Statistics, Tick};
 use warpweave_params::{Source, parse};
 
 use super::*;
@@ -14,23 +14,13 @@ fn read(text: &str) -> Result<EnergyModel, warpweave_params::Diagnostics> {
 }
 
 fn instance(path: &str, kind: &str, counters: &[(&str, &'static str, u64)]) -> InstanceStatistics {
-    let statistic = |&(name, unit, value): &(&str, _, _)| Statistic {
-        name: name.to_owned(),
-        unit,
-        meaning: "",
-        role: None,
-        combination: Combination::Sum,
-        value: Value::Counter(value),
-    };
-    let mut values: Vec<_> = counters.iter().map(statistic).collect();
-    values.push(Statistic {
-        name: "hit_rate".to_owned(),
-        unit: "",
-        meaning: "",
-        role: None,
-        combination: Combination::Sum,
-        value: Value::Ratio { part: 1, whole: 2 },
-    });
+    let mut values = Vec::new();
+    let mut statistics = Statistics::new(1, Tick(1), &mut values);
+    for &(name, unit, value) in counters {
+        statistics.counter(name, unit, "", value);
+    }
+    statistics.ratio("hit_rate", "requests", "", 1, 2);
+    statistics.maximum("depth_max", "requests", "", 3);
     InstanceStatistics {
         path: path.to_owned(),
         kind: kind.to_owned(),
@@ -133,6 +123,12 @@ fn what_does_not_fit_is_named_with_its_place_and_the_nearest_name() {
         (
             "\"hits\"",
             "\"hit_rate\"",
+            &["energy.ron:5:17", "counts no events"],
+        ),
+        // The largest of something costs nothing, however many units there are.
+        (
+            "\"hits\"",
+            "\"depth_max\"",
             &["energy.ron:5:17", "counts no events"],
         ),
         (
