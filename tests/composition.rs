@@ -254,7 +254,7 @@ fn values_on_the_command_line_are_expressions() {
             "mshr_entries",
             3,
         ),
-        ("unit[1].number=units-2", "unit[1].cu", "index", 0),
+        ("unit[1].number=units-1", "unit[1].cu", "index", 1),
         ("params.slices_per_channel=1*2", "crossbar", "down_ports", 4),
         (
             "gmu.queue_depth=if units == 2 then 9 else 8",

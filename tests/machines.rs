@@ -33,7 +33,11 @@ fn a_unit_unlike_what_the_scheduler_is_told_is_refused_with_both_places() {
 fn lines_of_different_lengths_are_refused_with_both_places() {
     let bench = Bench::new();
     assert_snapshot!(checked(&bench, &["unit[1].cu.load_store.line_bytes=64"]));
-    assert_snapshot!(checked(&bench, &["unit[1].l1.below_line_bytes=32"]));
+    let cut = [
+        "unit[1].l1.below_line_bytes=32",
+        "unit[1].l1.miss_queue_entries=8",
+    ];
+    assert_snapshot!(checked(&bench, &cut));
     assert_snapshot!(checked(&bench, &["crossbar.interleave.granule_bytes=64"]));
 }
 

@@ -106,8 +106,9 @@ impl Slices {
                 "`{path}` deals granules of {} bytes to {} slices",
                 dealt.granule_bytes, dealt.slices
             );
-            let there = (there, stated.clone());
-            Err(Unfit::at(format!("interleave.{field}"), message).beside(there.0, there.1))
+            let field = format!("interleave.{field}");
+            let dealer = stated.clone().map(|stated| stated.field(&field));
+            Err(Unfit::at(&field, message).beside(there, dealer))
         };
         if told.granule_bytes != dealt.granule_bytes {
             return refuse(

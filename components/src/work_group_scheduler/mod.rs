@@ -210,7 +210,7 @@ impl Component for WorkGroupScheduler {
     fn elaborated(&mut self) -> Result<(), Unfit> {
         let said = self.said.agree(&self.spec.unit)?;
         let limits = self.spec.unit.complete(said)?;
-        self.said.check_clusters(&self.machine.site())?;
+        self.said.check_clusters(self.machine.site())?;
         self.policy
             .fits(&limits)
             .map_err(|problem| Unfit::at("policy", problem))?;

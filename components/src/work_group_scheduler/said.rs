@@ -102,7 +102,7 @@ impl SaidByUnits {
 
     /// Fails where the clusters of the description are not those whose units share a port of the
     /// network.
-    pub(super) fn check_clusters(&self, site: &PlacementSite) -> Result<(), Unfit> {
+    pub(super) fn check_clusters(&self, site: PlacementSite) -> Result<(), Unfit> {
         let mut ports: Vec<(u32, &(NetworkPort, Stated))> = Vec::new();
         for (&unit, way) in &self.leaves_by {
             let Some(way) = way else {
