@@ -124,7 +124,12 @@ fn standstill_beside_a_refreshing_memory_is_reported() {
 #[test]
 fn a_run_that_reaches_its_limit_reports_cycles_ipc_and_what_its_verification_means() {
     let bench = Bench::new();
-    let ended = bench.run(&["limits.cycles=2000", "workload.n=65536"]);
+    let sets = [
+        "limits.cycles=600",
+        "workload.n=4096",
+        "host.copy_bytes_per_cycle=4096",
+    ];
+    let ended = bench.run(&sets);
     assert_eq!(ended.code, 1, "{}", ended.err);
     let line = |name: &str| {
         let mut lines = ended.out.lines().filter_map(|line| line.strip_prefix(name));
@@ -154,6 +159,22 @@ fn no_silence_at_all_is_refused_where_it_stands() {
         "overrides:",
         "limits: (silent_cycles: 0),\n    overrides:",
     );
-    insta::assert_snapshot!(bench.run(&[]).refusal(), @"");
-    insta::assert_snapshot!(Bench::new().run(&["limits.silent_cycles=0"]).refusal(), @"");
+    insta::assert_snapshot!(bench.run(&[]).refusal(), @r"
+    exit 2
+    error: silent_cycles: 0, expected at least 1
+     --> test.ron:5:29
+      |
+    5 |     limits: (silent_cycles: 0),
+      |                             ^
+      = hint: leave it out for the default of 1000000 core cycles
+    ");
+    insta::assert_snapshot!(Bench::new().run(&["limits.silent_cycles=0"]).refusal(), @r"
+    exit 2
+    error: silent_cycles: 0, expected at least 1
+     --> --set limits.silent_cycles=0:1:22
+      |
+    1 | limits.silent_cycles=0
+      |                      ^
+      = hint: leave it out for the default of 1000000 core cycles
+    ");
 }

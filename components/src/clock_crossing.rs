@@ -32,12 +32,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, InPort, Kind, Level as Lasting, Message, Next, OutPort,
-    Ports, SpecError, State, Statistics, Waits,
+    Component, Context, Cycle, Environment, Facts, InPort, Kind, Level as Lasting, Message, Next,
+    OutPort, Ports, SpecError, State, Statistics, Waits,
 };
 
 use crate::building_blocks::DelayLine;
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, is_request};
 
 /// What a description says about a clock crossing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -156,6 +156,10 @@ impl Component for ClockCrossing {
             None if self.requests.blocked || self.responses.blocked => Next::Credit,
             None => Next::Idle,
         }
+    }
+
+    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
+        is_request(port).then_some(0)
     }
 
     fn state(&mut self, state: &mut State<'_>) {

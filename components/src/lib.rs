@@ -13,6 +13,7 @@ pub mod clock_crossing;
 pub mod cluster_port;
 pub mod compute_unit;
 pub mod crossbar;
+pub mod demands;
 pub mod dram;
 pub mod gmu;
 pub mod host_driver;

@@ -201,7 +201,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Conform(arguments) => conform::conform(&registry, arguments),
         Command::Trace(command) => trace::trace(command),
         Command::Bench(command) => bench::bench(&registry, command),
-        Command::Validate(arguments) => validate::validate(arguments),
+        Command::Validate(arguments) => validate::validate(&registry, arguments),
         Command::New(command) => new::new(&registry, command),
     };
     match result {

@@ -66,7 +66,12 @@ impl<'a> Drive<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Status {
         loop {
-            let status = machine.advance(self.next_stop(machine.cycle()), interrupt);
+            let stop = self.next_stop(machine.cycle());
+            let status = if self.arguments.resume.is_some() {
+                quietly(|| machine.advance(stop, interrupt))
+            } else {
+                machine.advance(stop, interrupt)
+            };
             let cycle = machine.cycle();
             let ended = status.is_some();
             if let Some(log) = &mut self.log
@@ -155,6 +160,15 @@ impl<'a> Drive<'a> {
             ))),
         }
     }
+}
+
+/// Does what may panic and is caught where it does: without the words of the panic on standard error.
+fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let done = work();
+    std::panic::set_hook(usual);
+    done
 }
 
 fn refusal(path: &Path, error: &MachineCheckpointError) -> Failure {

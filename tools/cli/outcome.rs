@@ -149,7 +149,7 @@ pub(crate) fn code_of(status: &Status, verified: Option<bool>) -> u8 {
 
 /// Ends a command whose work is done: says what of it could not be written, if anything, and
 /// returns the exit code, which is `code` if all was.
-pub(crate) fn ended<const N: usize>(code: u8, writing: [Result<(), Failure>; N]) -> ExitCode {
+pub(crate) fn ended(code: u8, writing: impl IntoIterator<Item = Result<(), Failure>>) -> ExitCode {
     let mut lost = false;
     for failure in writing.into_iter().filter_map(Result::err) {
         failure.report();

@@ -7,7 +7,7 @@ use warpweave_framework::{ProbeSink, Tick};
 use warpweave_systems::Machine;
 use warpweave_waves::{Format, Recording, Selection, record_to};
 
-use crate::outcome::Failure;
+use crate::outcome::{Failure, to_stderr};
 
 /// What to record beside the report.
 #[derive(clap::Args)]
@@ -46,10 +46,12 @@ impl Arguments {
         Ok(())
     }
 
-    /// Attaches the recordings to the machine, which has not run yet.
-    pub(crate) fn start(&self, machine: &mut Machine) -> Result<(), Failure> {
+    /// Attaches the recordings to the machine, which has not run yet. Returns why some cannot be
+    /// begun; the run goes on without them.
+    pub(crate) fn start(&self, machine: &mut Machine) -> Result<Vec<Failure>, Failure> {
+        let mut lost = Vec::new();
         if self.files.is_empty() {
-            return Ok(());
+            return Ok(lost);
         }
         let period = machine.core_period();
         let (from, until) = self.cycles.unwrap_or((0, None));
@@ -64,11 +66,18 @@ impl Arguments {
             .map_err(|error| Failure::InputText(format!("--record-path: {error}")))?;
         let mut sinks: Vec<(String, Box<dyn ProbeSink>)> = Vec::new();
         for file in &self.files {
-            let sink = record_to(file, format_of(file)?, simulation, &selection)?;
-            sinks.push((file.display().to_string(), sink));
+            match record_to(file, format_of(file)?, simulation, &selection) {
+                Ok(sink) => sinks.push((file.display().to_string(), sink)),
+                Err(error) => {
+                    to_stderr(&format!("warning: {error}"));
+                    lost.push(error.into());
+                }
+            }
         }
-        simulation.set_probe_sink(Some(Box::new(Recording::new(sinks))));
-        Ok(())
+        if !sinks.is_empty() {
+            simulation.set_probe_sink(Some(Box::new(Recording::new(sinks))));
+        }
+        Ok(lost)
     }
 }
 

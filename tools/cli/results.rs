@@ -146,3 +146,72 @@ impl Results {
         Output::write(&self.claim.folder().join(name), text.as_bytes())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "a full disk is what is tested")]
+
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use warpweave_files::with_room;
+    use warpweave_systems::standard_registry;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_leaves_whole_files_and_no_manifest() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/quickstart.ron");
+        let scenario = Scenario::load(&path, &["limits.cycles=1000".to_owned()]);
+        let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
+        let executed = scenario.emulate().unwrap();
+        let machine = scenario.machine(&standard_registry(), &executed.program);
+        let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
+        let mut log = StateLog::new(500);
+        let status = machine.advance(1000, &Arc::new(AtomicBool::new(false)));
+        log.record(&mut machine).unwrap();
+        let report = Report {
+            scenario: scenario.path.display().to_string(),
+            summary: scenario.summary.clone(),
+            status: status.clone().unwrap(),
+            verified: executed.verified,
+            checks: executed.checks,
+            simulated: machine.results(status.unwrap()),
+            host: Host::default(),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join("whole");
+        let write = |folder: &Path| {
+            let results = Results::claim(folder).unwrap_or_else(|_| panic!("it is free"));
+            results.write(&scenario, &machine, &executed.program, &report, Some(&log))
+        };
+        assert!(write(&whole).is_ok());
+        let sizes = ALL_FILES.map(|name| whole.join(name).metadata().unwrap().len());
+        let all = sizes.iter().sum::<u64>() + whole.join(MANIFEST).metadata().unwrap().len();
+        let old = folder.path().join("old");
+        let rooms = (0..all).step_by(all as usize / 40).chain([all - 1]);
+        for room in rooms {
+            fs::create_dir(&old).unwrap();
+            for name in ALL_FILES {
+                fs::write(old.join(name), "of a run that did not end").unwrap();
+            }
+            let failed = with_room(room, || write(&old));
+            assert!(matches!(failed, Err(Failure::Machine(_))), "{room}");
+            for (entry, name) in ALL_FILES.iter().map(|name| (old.join(name), name)) {
+                let found = fs::read(&entry).unwrap();
+                let is_old = found == b"of a run that did not end";
+                assert!(
+                    is_old || found == fs::read(whole.join(name)).unwrap(),
+                    "{room}: {name}"
+                );
+            }
+            assert_eq!(
+                fs::read_dir(&old).unwrap().count(),
+                ALL_FILES.len(),
+                "{room}"
+            );
+            fs::remove_dir_all(&old).unwrap();
+        }
+        assert!(with_room(all, || write(&old)).is_ok());
+    }
+}

@@ -60,7 +60,7 @@ pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) ->
         );
     }
     machine.set_threads(arguments.threads);
-    arguments.recordings.start(&mut machine)?;
+    let not_recorded = arguments.recordings.start(&mut machine)?;
     let simulation = Stopwatch::start();
     signals.nothing_to_report.store(false, Ordering::Relaxed);
     info!("simulating");
@@ -126,7 +126,9 @@ pub(crate) fn run(registry: &Registry, arguments: &RunArguments, quiet: bool) ->
         results.write(&scenario, &machine, &executed.program, &report, log)
     });
     let code = code_of(&report.status, report.verified);
-    Ok(ended(code, [told, saved, recorded, written]))
+    let not_recorded = not_recorded.into_iter().map(Err);
+    let writing = [told, saved, recorded, written].into_iter();
+    Ok(ended(code, writing.chain(not_recorded)))
 }
 
 /// Tests, before anything costly is done, whether all that the run is to write can be written, and

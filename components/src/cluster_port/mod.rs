@@ -39,12 +39,12 @@ pub(crate) mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Id, IdTable, Kind, Level as Lasting, Message, Next,
-    Ports, Preset, SpecError, State, Statistics, Waits,
+    Component, Contents, Context, Environment, Facts, Id, IdTable, Kind, Level as Lasting, Message,
+    Next, Ports, Preset, SpecError, State, Statistics, Waits,
 };
 
 use crate::building_blocks::DelayLine;
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind};
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, is_request};
 
 /// Most up ports.
 const UP_PORTS_MAX: u32 = 1 << 12;
@@ -177,6 +177,10 @@ impl Component for ClusterPort {
         let request_blocked = !self.inject(ctx);
         self.take_request(ctx);
         self.next(ctx, request_blocked, response_blocked)
+    }
+
+    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
+        is_request(port).then_some(0)
     }
 
     fn state(&mut self, state: &mut State<'_>) {

@@ -35,6 +35,12 @@ impl OutputError {
     }
 }
 
+impl From<OutputError> for io::Error {
+    fn from(error: OutputError) -> Self {
+        Self::new(error.error.kind(), error)
+    }
+}
+
 /// A file being written beside its final name, as `.partial-` and some letters. It takes the final
 /// name, and the place of what was there, in [`Output::finish`]; dropped before, it leaves nothing
 /// behind. A process that is killed leaves the partial file at most.

@@ -246,6 +246,9 @@ impl<T: Message> AnyPort for InPort<T> {
     fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
         if let Some(link) = &mut self.link {
             let (_, messages): (Vec<u64>, u64) = own.engine()?;
+            if messages > TICK_MAX {
+                return Err(format!("{messages} messages received"));
+            }
             link.messages = messages;
         }
         Ok(())

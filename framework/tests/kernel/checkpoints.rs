@@ -157,6 +157,16 @@ fn run(simulation: &mut Simulation, tick: u64) {
 }
 
 #[test]
+fn a_full_disk_keeps_the_older_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.wwc");
+    let checkpoint = LINE.at(50).save().unwrap();
+    warpweave_files::check_full_disks(&path, || checkpoint.write(&path, &7).map(drop));
+    let (read, beside) = Checkpoint::read::<u32>(&path).unwrap();
+    assert_eq!((read, beside), (checkpoint, 7));
+}
+
+#[test]
 fn a_checkpoint_of_another_system_is_refused_naming_what_differs() {
     let checkpoint = LINE.at(50).save().unwrap();
     let refusal = |line: Line| line.build().load(&checkpoint).unwrap_err().to_string();

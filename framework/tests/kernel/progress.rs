@@ -162,7 +162,7 @@ fn with_spinner(add: impl Fn(&mut SystemBuilder, ClockId)) -> SystemBuilder {
 #[test]
 fn work_that_sends_nothing_is_progress() {
     let (every, last) = (90, 1000);
-    let system = || with_spinner(|b, clock| drop(b.add("it", clock, Worker { every, last })));
+    let system = || with_spinner(|b, clock| b.add("it", clock, Worker { every, last }));
     let ticks = system().elaborate().unwrap().time().period(0);
     let found = ended(system, &silence(100 * ticks));
     livelock_at(&found, (990 + 100) * ticks);
@@ -173,7 +173,7 @@ fn work_that_sends_nothing_is_progress() {
 #[test]
 fn a_timer_postpones_the_verdict_and_counts_when_it_fires() {
     let (first, second) = (700, 1500);
-    let system = || with_spinner(|b, clock| drop(b.add("it", clock, Sleeper { first, second })));
+    let system = || with_spinner(|b, clock| b.add("it", clock, Sleeper { first, second }));
     let ticks = system().elaborate().unwrap().time().period(0);
     let found = ended(system, &silence(100 * ticks));
     livelock_at(&found, (second + 100) * ticks);

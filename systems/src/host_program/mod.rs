@@ -93,6 +93,7 @@ mod answers;
 mod builder;
 mod check;
 mod compare;
+mod demands;
 mod description;
 mod emulation;
 mod examine;
@@ -114,6 +115,7 @@ use warpweave_ptx::Module;
 use inputs::Buffer;
 
 pub use builder::{Commands, HostProgramBuilder};
+pub(crate) use demands::Asked;
 pub use description::{
     Allow, Argument, Command, Contents, Expectation, GraphInput, Launch, Mistake, Tolerance,
 };

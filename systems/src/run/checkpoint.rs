@@ -96,6 +96,7 @@ impl Machine {
         let details = checkpoint.details.compare(&self.description());
         details.map_err(CheckpointError::OtherSystem)?;
         self.system.simulation.load(&checkpoint)?;
+        self.resumed = true;
         if let Some(log) = log {
             log.resume(beside.log.as_ref());
         }

@@ -9,6 +9,7 @@ mod division;
 mod results;
 mod state_log;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -29,7 +30,7 @@ pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
-use crate::host_program::{Examined, ExecuteError, Executed};
+use crate::host_program::{Asked, Examined, ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};
 
 /// Core cycles between two looks at the progress.
@@ -47,6 +48,8 @@ pub struct Machine {
     checks: Checks,
     threads: Option<Threads>,
     division: DivisionPlan,
+    /// Whether the state came from a checkpoint, which may hold one that no run comes to.
+    pub(crate) resumed: bool,
 }
 
 /// How far a simulation has come.
@@ -106,13 +109,16 @@ impl Scenario {
         artefacts: Artefacts,
     ) -> Result<Machine, Diagnostics> {
         let kernel_times = Arc::new(KernelTimes::default());
-        let environment = environment(self.seed, program, artefacts, &kernel_times);
+        let mut environment = environment(self.seed, program, artefacts, &kernel_times);
+        let Asked { demands, places } = self.workload.demands(program);
+        environment.provide(Arc::new(demands));
         let system = elaborate(
             &self.system,
             registry,
             &environment,
             &self.overrides,
             &self.limits,
+            places,
         )?;
         if let Some(energy) = &self.energy {
             energy.check(&system.simulation.statistics())?;
@@ -127,6 +133,7 @@ impl Scenario {
             checks: Checks::new(),
             threads: None,
             division: DivisionPlan::default(),
+            resumed: false,
         };
         if self.checks {
             machine.check_protocols();
@@ -236,7 +243,25 @@ impl Machine {
 
     /// Runs on until core cycle `cycle` has been evaluated; returns how the run ended if it ended
     /// before. In how many pieces a run advances never changes its results.
+    ///
+    /// What a component asserts of its own state fails the run if that state came from a checkpoint:
+    /// each field was found to fit, but only a run leads to fields that fit each other in all.
     pub fn advance(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {
+        if !self.resumed {
+            return self.run_on(cycle, interrupt);
+        }
+        let run = catch_unwind(AssertUnwindSafe(|| self.run_on(cycle, interrupt)));
+        run.unwrap_or_else(|panic| {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+            let said = said.unwrap_or("without a word");
+            Some(Status::Failed(format!(
+                "the checkpoint held a state that no run comes to: {said}"
+            )))
+        })
+    }
+
+    fn run_on(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {
         let period = self.core_period();
         let ticks = |cycles: u64| cycles.saturating_mul(period);
         let last = self.limits.cycles.map_or(u64::MAX, ticks);

@@ -9,9 +9,10 @@ use warpweave_standalone::dram::{
 };
 use warpweave_standalone::write_rows;
 
+use super::REPEAT_MAX;
 use crate::cli::Format;
 use crate::host::Stopwatch;
-use crate::outcome::{CommandResult, Failure, ended, to_stdout};
+use crate::outcome::{CommandResult, Failure, ended, to_stderr, to_stdout};
 use crate::validate::failed;
 
 use super::name_outputs;
@@ -19,7 +20,7 @@ use super::name_outputs;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Request trace: comma-separated text, plain or gzip, with the columns arrival, rw, and either
-    /// bg, ba, row and col or a byte address.
+    /// bg, ba, row and col (and channel, where there are several) or a byte address.
     #[arg(long, value_name = "FILE", required_unless_present = "judge")]
     trace: Option<PathBuf>,
     /// Name of a preset (A, B, D, R, ...), or a RON file that describes a `Gddr5(...)`.
@@ -36,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COMMANDS.csv", conflicts_with_all = ["trace", "per_request", "commands", "repeat"])]
     judge: Option<PathBuf>,
     /// Runs this many times, for the speed.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=REPEAT_MAX))]
     repeat: u32,
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -63,18 +64,28 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandRe
     ];
     name_outputs(path, &arguments.preset, &outputs)?;
     let setup = load(&arguments.preset).map_err(failed)?;
-    let rows = read_requests(path).map_err(failed)?;
-    let trace = path.display();
+    let trace = read_requests(path).map_err(failed)?;
     let record = arguments.commands.is_some();
-    let run = || drive(&setup, &rows, record, environment);
+    let run = || drive(&setup, &trace.rows, record, environment);
     let watch = Stopwatch::start();
     let mut outcome = run();
     for _ in 1..arguments.repeat {
         outcome = run();
     }
     let cpu_s = watch.cpu_s();
-    let outcome = outcome.map_err(|e| Failure::InputText(format!("{trace}: {e}")))?;
-    let served = rows.len() as f64 * f64::from(arguments.repeat);
+    let outcome = outcome.map_err(|e| failed(trace.refused(&e)))?;
+    if let Some(beyond) = &outcome.summary.beyond_device {
+        to_stderr(&format!(
+            "warning: {} of {} requests have an address beyond the {} bytes of the device and wrap \
+             around; the first is that of {}:{}",
+            beyond.requests,
+            trace.rows.len(),
+            beyond.device_bytes,
+            path.display(),
+            trace.line(beyond.first)
+        ));
+    }
+    let served = trace.rows.len() as f64 * f64::from(arguments.repeat);
     let rate = if cpu_s > 0.0 { served / cpu_s } else { 0.0 };
     let report = Report {
         summary: &outcome.summary,

@@ -12,6 +12,9 @@ use warpweave_framework::{Environment, Registry};
 
 use crate::outcome::CommandResult;
 
+/// How often a trace may be run for the speed.
+const REPEAT_MAX: i64 = 10_000;
+
 /// Which component to drive.
 #[derive(Subcommand)]
 pub(crate) enum BenchCommand {
