@@ -155,6 +155,10 @@ fn description_files_on_the_pages_load() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (mut scenarios, mut workloads, mut systems) = (0, 0, 0);
     for page in &pages() {
+        for module in blocks(page, "ptx") {
+            fs::write(folder.path().join("sum.ptx"), module)
+                .expect("a temporary folder can be written");
+        }
         for (number, block) in blocks(page, "ron").into_iter().enumerate() {
             let named = block.starts_with(|c: char| c.is_ascii_uppercase());
             let whole = if named {

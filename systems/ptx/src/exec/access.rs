@@ -205,8 +205,9 @@ impl<O: Observer> Machine<'_, O> {
         shared: &Shared,
         pc: u32,
         mask: u32,
-        (number, access): (u32, &Access),
+        number: u32,
     ) -> Result<(), Fault> {
+        let access = &self.kernel.tables.accesses[number as usize];
         let mut addresses = self.addresses(wavefront, &access.address);
         let parts = Self::parts(access.address.region, mask, &mut addresses)?;
         self.reach(
@@ -281,8 +282,9 @@ impl<O: Observer> Machine<'_, O> {
         shared: &mut Shared,
         pc: u32,
         mask: u32,
-        (number, access): (u32, &Access),
+        number: u32,
     ) -> Result<(), Fault> {
+        let access = &self.kernel.tables.accesses[number as usize];
         let mut addresses = self.addresses(wavefront, &access.address);
         let parts = Self::parts(access.address.region, mask, &mut addresses)?;
         self.reach(

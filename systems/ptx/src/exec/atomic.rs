@@ -15,8 +15,9 @@ impl<O: Observer> Machine<'_, O> {
         shared: &mut Shared,
         pc: u32,
         mask: u32,
-        (number, atomic): (u32, &Atomic),
+        number: u32,
     ) -> Result<(), Fault> {
+        let atomic = &self.kernel.tables.atomics[number as usize];
         let mut addresses = self.addresses(wavefront, &atomic.address);
         let parts = Self::parts(atomic.address.region, mask, &mut addresses)?;
         self.reach(

@@ -147,7 +147,7 @@ pub enum EmulationError {
     /// The records of the launch take more room than allowed.
     #[error(
         "{file}: kernel `{kernel}` has written {written} bytes of records, more than the {limit} \
-         of `stream_bytes`"
+         allowed; raise `emulation.stream_bytes` if this is intended"
     )]
     StreamBytes {
         /// Kernel launched.

@@ -71,7 +71,7 @@ pub(super) trait Observer {
     fn reach(&mut self, _reach: &Reach<'_>) {}
     /// The callee's frame is open, its arguments are passed.
     fn call(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _frames: Frames<'_>) {}
-    /// The callee's frame is still open, its results are passed.
+    /// A call has ended; the observer passes on what it knows of the results.
     fn end_call(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _frames: Frames<'_>) {}
     /// Lanes of a wavefront arrive at a barrier; `waits` unless they go on at once.
     fn arrive(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _arrival: Arrival) {}

@@ -5,7 +5,7 @@ use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
 use crate::exec::convert::convert;
 use crate::exec::error::{Fault, FaultKind};
-use crate::exec::observe::{Arrival, Observer, Step};
+use crate::exec::observe::{Arrival, Frames, Observer, Step};
 use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::ops::{
@@ -46,6 +46,7 @@ impl<O: Observer> Machine<'_, O> {
             };
             self.steps += 1;
             if O::WATCHES {
+                self.observe_ended_calls(wavefront);
                 self.observer.step(&Step {
                     kernel,
                     wavefront,
@@ -229,20 +230,17 @@ impl<O: Observer> Machine<'_, O> {
                     }
                 }
                 Op::Load(at) if mask != 0 => {
-                    let access = &kernel.tables.accesses[at as usize];
-                    self.load(wavefront, shared, pc, mask, (at, access))?;
+                    self.load(wavefront, shared, pc, mask, at)?;
                     self.advance(wavefront);
                     continue;
                 }
                 Op::Store(at) if mask != 0 => {
-                    let access = &kernel.tables.accesses[at as usize];
-                    self.store(wavefront, shared, pc, mask, (at, access))?;
+                    self.store(wavefront, shared, pc, mask, at)?;
                     self.advance(wavefront);
                     continue;
                 }
                 Op::Atomic(at) if mask != 0 => {
-                    let atomic = &kernel.tables.atomics[at as usize];
-                    self.atomic(wavefront, shared, pc, mask, (at, atomic))?;
+                    self.atomic(wavefront, shared, pc, mask, at)?;
                     self.advance(wavefront);
                     continue;
                 }
@@ -279,6 +277,7 @@ impl<O: Observer> Machine<'_, O> {
                 Op::Call(at) if mask != 0 => {
                     wavefront.writer.step(pc, mask);
                     self.call(wavefront, at as usize, mask)?;
+                    self.observe_call(wavefront);
                     continue;
                 }
                 Op::Return | Op::Exit if mask != 0 => {
@@ -316,9 +315,38 @@ impl<O: Observer> Machine<'_, O> {
         Ok(Pause::Quantum)
     }
 
+    /// Tells the observer of the call that was just opened.
+    #[inline(always)]
+    fn observe_call(&mut self, wavefront: &Wavefront) {
+        if O::WATCHES
+            && let [.., caller, callee] = &wavefront.activations[..]
+        {
+            let frames = Frames {
+                pc: callee.pc,
+                site: &self.kernel.tables.calls[callee.site],
+                caller,
+                callee,
+            };
+            self.observer.call(self.kernel, wavefront, frames);
+        }
+    }
+
+    /// Tells the observer of calls that ended with the last instruction.
+    fn observe_ended_calls(&mut self, wavefront: &mut Wavefront) {
+        for (caller, callee) in std::mem::take(&mut wavefront.ended) {
+            let frames = Frames {
+                pc: callee.pc,
+                site: &self.kernel.tables.calls[callee.site],
+                caller: &caller,
+                callee: &callee,
+            };
+            self.observer.end_call(self.kernel, wavefront, frames);
+        }
+    }
+
     /// To the next instruction, joining the path below if that is the meeting point.
     #[inline(always)]
-    fn advance(&mut self, wavefront: &mut Wavefront) {
+    fn advance(&self, wavefront: &mut Wavefront) {
         if let Some(top) = wavefront.paths.last_mut() {
             top.pc += 1;
             if top.pc == top.meet {

@@ -6,7 +6,7 @@
 
 use crate::exec::Machine;
 use crate::exec::error::{Fault, FaultKind};
-use crate::exec::observe::{Frames, Observer};
+use crate::exec::observe::Observer;
 use crate::exec::wavefront::Wavefront;
 use crate::ops::{CallSite, NO_PC, NO_REGISTER, Transfer};
 
@@ -39,7 +39,7 @@ pub(super) struct Activation {
 
 impl<O: Observer> Machine<'_, O> {
     /// Moves past a branch; `taken` is a subset of the active lanes.
-    pub(super) fn branch(&mut self, wavefront: &mut Wavefront, taken: u32, target: u32, meet: u32) {
+    pub(super) fn branch(&self, wavefront: &mut Wavefront, taken: u32, target: u32, meet: u32) {
         let Some(top) = wavefront.paths.last_mut() else {
             return;
         };
@@ -65,7 +65,7 @@ impl<O: Observer> Machine<'_, O> {
     }
 
     /// Ends `lanes` of the current call (`ret`) or of the thread (`exit`).
-    pub(super) fn leave(&mut self, wavefront: &mut Wavefront, lanes: u32, whole_thread: bool) {
+    pub(super) fn leave(&self, wavefront: &mut Wavefront, lanes: u32, whole_thread: bool) {
         let first = match wavefront.activations.last() {
             Some(activation) if !whole_thread => activation.paths,
             _ => 0,
@@ -80,7 +80,7 @@ impl<O: Observer> Machine<'_, O> {
     }
 
     /// Drops finished paths and calls until the top path has something to do.
-    pub(super) fn settle(&mut self, wavefront: &mut Wavefront) {
+    pub(super) fn settle(&self, wavefront: &mut Wavefront) {
         while let Some(activation) = wavefront.activations.last() {
             if wavefront.paths.len() == activation.paths {
                 if wavefront.activations.len() == 1 {
@@ -100,7 +100,7 @@ impl<O: Observer> Machine<'_, O> {
 
     /// Opens a call; the caller's path moves behind it.
     pub(super) fn call(
-        &mut self,
+        &self,
         wavefront: &mut Wavefront,
         number: usize,
         mask: u32,
@@ -119,8 +119,7 @@ impl<O: Observer> Machine<'_, O> {
             .activations
             .last()
             .expect("the kernel itself is open");
-        let kernel = self.kernel;
-        let site = &kernel.tables.calls[number];
+        let site = &self.kernel.tables.calls[number];
         let (above, frame) = (
             self.kernel.frames[caller.function],
             self.kernel.frames[site.callee],
@@ -146,13 +145,6 @@ impl<O: Observer> Machine<'_, O> {
             .resize(callee.predicates + frame.predicates, 0);
         wavefront.private.resize(callee.private + frame.bytes);
         self.pass_arguments(wavefront, site, &caller, &callee);
-        let frames = Frames {
-            pc,
-            site,
-            caller: &caller,
-            callee: &callee,
-        };
-        self.observer.call(self.kernel, wavefront, frames);
         wavefront.activations.push(callee);
         wavefront.enter(&callee);
         wavefront.paths.push(Path {
@@ -208,7 +200,7 @@ impl<O: Observer> Machine<'_, O> {
     }
 
     /// Closes the innermost call and hands over its results.
-    fn end_call(&mut self, wavefront: &mut Wavefront) {
+    fn end_call(&self, wavefront: &mut Wavefront) {
         let Some(callee) = wavefront.activations.pop() else {
             return;
         };
@@ -216,16 +208,11 @@ impl<O: Observer> Machine<'_, O> {
             .activations
             .last()
             .expect("the kernel itself is open");
-        let kernel = self.kernel;
-        let site = &kernel.tables.calls[callee.site];
+        let site = &self.kernel.tables.calls[callee.site];
         wavefront.enter(&caller);
-        let frames = Frames {
-            pc: callee.pc,
-            site,
-            caller: &caller,
-            callee: &callee,
-        };
-        self.observer.end_call(kernel, wavefront, frames);
+        if O::WATCHES {
+            wavefront.ended.push((caller, callee));
+        }
         for transfer in &site.results {
             match *transfer {
                 Transfer::Memory {

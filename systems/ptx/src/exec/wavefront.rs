@@ -27,6 +27,8 @@ pub(super) struct Wavefront {
     pub(super) carry: u32,
     pub(super) state: State,
     pub(super) writer: StreamWriter,
+    /// Calls that ended since the observer looked: (caller, callee). Nobody looks, nothing is kept.
+    pub(super) ended: Vec<(Activation, Activation)>,
     /// What the barrier it waits at will write: (destination, lanes).
     pub(super) barrier_result: Option<(crate::ops::Barrier, u32)>,
 }
@@ -83,6 +85,7 @@ impl Wavefront {
             carry: 0,
             state: State::Running,
             writer: StreamWriter::new(),
+            ended: Vec::new(),
             barrier_result: None,
         }
     }

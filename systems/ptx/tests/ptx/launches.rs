@@ -270,7 +270,7 @@ fn a_launch_whose_records_outgrow_their_limit_is_stopped_with_kernel_and_size() 
         "{text}"
     );
     assert!(
-        text.ends_with("more than the 1000 of `stream_bytes`"),
+        text.contains("more than the 1000 allowed; raise `emulation.stream_bytes`"),
         "{text}"
     );
 }

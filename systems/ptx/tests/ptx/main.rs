@@ -15,3 +15,4 @@ mod lanes;
 mod launches;
 mod memory;
 mod messages;
+mod random_programs;
