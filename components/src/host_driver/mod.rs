@@ -42,7 +42,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Kind, Level, Next, Ports, Preset, SpecError,
-    State, Statistics, Waits,
+    State, Statistics, Waits, at_most, below,
 };
 use warpweave_trace::{HostCommand, Program};
 
@@ -274,17 +274,35 @@ impl Component for HostDriver {
         state.field("activity", &mut self.activity);
         state.array("activities", &mut self.activities);
         state.field("counts", &mut self.counts);
+        let program = &self.program;
         state.field_as(
             "kernel_times",
             &mut self.times,
             |times| times.as_ref().map_or(Vec::new(), |t| t.to_vec()),
             |times, saved| {
+                let kernels = program.kernels.len() as u64;
+                let mut known = saved.iter().map(|time| time.kernel);
+                known.try_for_each(|kernel| below("kernel", kernel, kernels))?;
+                at_most("kernels", saved.len(), kernels as usize)?;
+                if let Some(time) = saved.iter().find(|time| time.launched > time.completed) {
+                    return Err(format!("kernel {} ended before it began", time.kernel));
+                }
                 if let Some(times) = times {
                     times.restore(saved);
                 }
                 Ok(())
             },
         );
+        state.check("position", || {
+            at_most("commands", self.position, self.program.commands.len())?;
+            let kernels = self.program.kernels.len() as u64;
+            let mut in_flight = self.in_flight.iter();
+            in_flight.try_for_each(|(kernel, _)| below("kernel", *kernel, kernels))?;
+            match self.step {
+                Step::Launching(_, launch) => below("kernel", launch.kernel, kernels),
+                _ => Ok(()),
+            }
+        });
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

@@ -85,6 +85,9 @@ impl Inside {
             return Ok(Ending::Accepted);
         };
         let refusal = refusal.replace(&self.folder.path().display().to_string(), ".");
+        if std::env::var("FUZZ_NET").is_ok() {
+            eprintln!("{} {refusal}", case.number);
+        }
         if !has_place(&refusal, &self.files) {
             return Err(Fault::new(FaultKind::NoPlace, &refusal));
         }
