@@ -41,7 +41,11 @@ fn chain(depth: usize, times: usize) -> String {
     for i in 0..depth {
         let inner = (0..times).map(|n| format!("\"m{n}\": M{}()", i + 1));
         let inner: Vec<_> = inner.collect();
-        let parts = if i + 1 == depth { String::new() } else { inner.join(", ") };
+        let parts = if i + 1 == depth {
+            String::new()
+        } else {
+            inner.join(", ")
+        };
         writeln!(modules, "        \"M{i}\": Module(parts: {{ {parts} }}),").unwrap();
     }
     modules
@@ -54,7 +58,14 @@ fn modules_nest_128_deep_and_no_deeper() {
     assert!(!fits.err.contains("nested"), "{}", fits.err);
     for depth in [129, 10_000] {
         let ended = check(&of_modules(&chain(depth, 1)), &[]);
-        refused_with(&ended, 2, &["modules nested more than 128 levels deep", "systems/mine.ron:"]);
+        refused_with(
+            &ended,
+            2,
+            &[
+                "modules nested more than 128 levels deep",
+                "systems/mine.ron:",
+            ],
+        );
     }
 }
 
@@ -62,8 +73,15 @@ fn modules_nest_128_deep_and_no_deeper() {
 fn modules_that_double_are_refused_before_they_are_expanded() {
     let ended = check(&of_modules(&chain(28, 2)), &[]);
     let message = "the system has more than 65536 parts: `m` is at least 268435455 of them";
-    refused_with(&ended, 2, &[message, "systems/mine.ron:", "--set limits.instances="]);
-    let ended = check(&of_modules(&chain(120, 2)), &["limits.instances=4000000000"]);
+    refused_with(
+        &ended,
+        2,
+        &[message, "systems/mine.ron:", "--set limits.instances="],
+    );
+    let ended = check(
+        &of_modules(&chain(120, 2)),
+        &["limits.instances=4000000000"],
+    );
     refused_with(&ended, 2, &["is at least 18446744073709551615 of them"]);
 }
 
@@ -80,14 +98,22 @@ fn doubling_that_only_shows_when_it_is_expanded_stops_at_the_limit() {
         .unwrap();
     }
     let ended = check(&of_modules(&modules), &[]);
-    refused_with(&ended, 2, &["the system has more than 65536 parts", "systems/mine.ron:"]);
+    refused_with(
+        &ended,
+        2,
+        &["the system has more than 65536 parts", "systems/mine.ron:"],
+    );
 }
 
 #[test]
 fn a_count_of_parts_beyond_the_limit_is_refused_and_the_limit_can_be_set() {
     let bench = Bench::new();
     let ended = check(&bench, &["params.units=100000"]);
-    refused_with(&ended, 2, &["more than 65536 parts: `unit[u]` is", "systems/tiny.ron:"]);
+    refused_with(
+        &ended,
+        2,
+        &["more than 65536 parts: `unit[u]` is", "systems/tiny.ron:"],
+    );
     let ended = check(&bench, &["limits.instances=5"]);
     refused_with(&ended, 2, &["more than 5 parts"]);
     let ended = check(&bench, &["limits.wires=3"]);
@@ -115,7 +141,11 @@ fn files_that_include_one_another_in_a_long_row_or_a_ladder_end_with_a_verdict()
         check(&bench, &[])
     };
     assert_eq!(row(128).code, 0);
-    refused_with(&row(130), 2, &["more than 128 files name one another in a row"]);
+    refused_with(
+        &row(130),
+        2,
+        &["more than 128 files name one another in a row"],
+    );
 
     let bench = system(including);
     for i in 0..100 {

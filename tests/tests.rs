@@ -4,6 +4,7 @@
 //! component kind of their own use the library.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+mod check_program;
 mod checkpoint;
 mod cli;
 mod composition;
@@ -16,6 +17,7 @@ mod fuzz;
 mod harness;
 mod limits;
 mod new;
+mod outputs;
 mod recordings;
 mod third_party;
 mod workloads;

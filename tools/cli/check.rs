@@ -23,8 +23,10 @@ pub(crate) fn check(
     let scenario = Scenario::load(path, sets)?;
     let mut machine = scenario.check(registry)?;
     let system = machine.system();
-    if !system.warnings.is_empty() && !quiet {
-        to_stderr(&shown(&system.warnings));
+    for warnings in [scenario.warnings(), &system.warnings] {
+        if !warnings.is_empty() && !quiet {
+            to_stderr(&shown(warnings));
+        }
     }
     if resolved {
         to_stdout(&warpweave_params::to_ron(&system.resolved.to_node()))?;

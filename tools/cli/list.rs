@@ -1,6 +1,5 @@
 //! `warpweave list`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,10 +7,9 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use warpweave_framework::Registry;
 use warpweave_params::{Node, Source, parse};
-use warpweave_systems::Scenario;
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
-use crate::policies;
+use crate::{policies, stats};
 
 /// What can be listed.
 #[derive(Clone, Copy, ValueEnum)]
@@ -24,7 +22,7 @@ pub(crate) enum What {
     Systems,
     /// Workload files.
     Workloads,
-    /// Statistics that the components of the quickstart system report.
+    /// Statistics of every component kind: unit, how instances combine, meaning.
     Stats,
 }
 
@@ -34,7 +32,7 @@ pub(crate) fn list(registry: &Registry, what: What, folder: &Path) -> CommandRes
         What::Policies => policies::list(registry),
         What::Systems => files(&folder.join("systems"), "System")?,
         What::Workloads => files(&folder.join("workloads"), "Workload")?,
-        What::Stats => stats(registry, &folder.join("quickstart.ron"))?,
+        What::Stats => stats::list(registry),
     };
     to_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -76,25 +74,6 @@ fn files(folder: &Path, sort: &str) -> Result<String, Failure> {
                 .unwrap_or_default();
             let _ = writeln!(text, "{:<44} {summary}", path.display().to_string());
         }
-    }
-    Ok(text)
-}
-
-fn stats(registry: &Registry, scenario: &Path) -> Result<String, Failure> {
-    let machine = Scenario::load(scenario, &[])?.check(registry)?;
-    let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for instance in machine.system().simulation.statistics() {
-        kinds.entry(instance.kind).or_insert_with(|| {
-            instance
-                .values
-                .iter()
-                .map(|s| format!("  {:<36} {:<14} {}", s.name, s.unit, s.meaning))
-                .collect()
-        });
-    }
-    let mut text = String::new();
-    for (kind, lines) in kinds {
-        let _ = writeln!(text, "{kind}\n{}", lines.join("\n"));
     }
     Ok(text)
 }

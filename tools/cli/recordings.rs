@@ -1,7 +1,8 @@
 //! `warpweave run --record`: waveforms and timelines of a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use warpweave_files::Paths;
 use warpweave_framework::{ProbeSink, Tick};
 use warpweave_systems::Machine;
 use warpweave_waves::{Format, Recording, Selection, record_to};
@@ -36,18 +37,17 @@ fn window(text: &str) -> Result<(u64, Option<u64>), String> {
 }
 
 impl Arguments {
+    /// Names the recordings among the outputs of the run.
+    pub(crate) fn name(&self, paths: &mut Paths) -> Result<(), Failure> {
+        for file in &self.files {
+            format_of(file)?;
+            paths.writes("--record", file)?;
+        }
+        Ok(())
+    }
+
     /// Attaches the recordings to the machine, which has not run yet.
     pub(crate) fn start(&self, machine: &mut Machine) -> Result<(), Failure> {
-        let mut formats = Vec::new();
-        for file in &self.files {
-            let endings = Format::ENDINGS.map(|(e, _)| format!(".{e}")).join(", ");
-            formats.push(Format::of(file).ok_or_else(|| {
-                Failure::InputText(format!(
-                    "{}: the ending of the name says what to record: {endings}",
-                    file.display()
-                ))
-            })?);
-        }
         if self.files.is_empty() {
             return Ok(());
         }
@@ -63,14 +63,23 @@ impl Arguments {
             .check(simulation)
             .map_err(|error| Failure::InputText(format!("--record-path: {error}")))?;
         let mut sinks: Vec<(String, Box<dyn ProbeSink>)> = Vec::new();
-        for (file, format) in self.files.iter().zip(formats) {
-            let sink = record_to(file, format, simulation, &selection);
-            let sink = sink.map_err(|error| Failure::writing(file, &error))?;
+        for file in &self.files {
+            let sink = record_to(file, format_of(file)?, simulation, &selection)?;
             sinks.push((file.display().to_string(), sink));
         }
         simulation.set_probe_sink(Some(Box::new(Recording::new(sinks))));
         Ok(())
     }
+}
+
+fn format_of(file: &Path) -> Result<Format, Failure> {
+    Format::of(file).ok_or_else(|| {
+        let endings = Format::ENDINGS.map(|(e, _)| format!(".{e}")).join(", ");
+        Failure::InputText(format!(
+            "{}: the ending of the name says what to record: {endings}",
+            file.display()
+        ))
+    })
 }
 
 /// Ends the recordings.

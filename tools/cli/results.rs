@@ -1,10 +1,10 @@
 //! A results folder: report, resolved system, and a manifest to repeat the run by.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
+use warpweave_files::{Claim, Output, OutputError, PathError, Paths};
 use warpweave_systems::report::{Host, Report, SCHEMA_VERSION};
 use warpweave_systems::{Machine, Scenario, StateLog};
 use warpweave_trace::Program;
@@ -15,9 +15,9 @@ use crate::outcome::Failure;
 /// The file that marks a folder as holding finished results; written last.
 const MANIFEST: &str = "manifest.json";
 
-/// A folder for the results of one run.
+/// A folder for the results of one run, claimed until they are written.
 pub(crate) struct Results {
-    folder: PathBuf,
+    claim: Claim,
 }
 
 #[derive(Serialize)]
@@ -67,23 +67,29 @@ const STATE_HASHES: &str = "state-hashes.csv";
 const ALL_FILES: [&str; 5] = [FILES[0], FILES[1], FILES[2], FILES[3], STATE_HASHES];
 
 impl Results {
-    /// Makes the folder; one that holds results already is refused.
+    /// Makes the folder; one that holds results already, or is to hold those of a run that has not
+    /// ended, is refused.
     pub(crate) fn claim(folder: &Path) -> Result<Self, Failure> {
+        // Looked for under the claim: whoever had it before may have finished.
+        let claim = Claim::of(folder)?;
         if folder.join(MANIFEST).exists() {
             return Err(Failure::InputText(format!(
                 "{} holds finished results already\nhint: choose another folder, or remove it",
                 folder.display()
             )));
         }
-        fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
-        Ok(Self {
-            folder: folder.to_owned(),
-        })
+        Ok(Self { claim })
     }
 
-    /// Writes everything, the manifest last.
+    /// Names the files of the folder among the outputs of the run.
+    pub(crate) fn name(&self, paths: &mut Paths) -> Result<(), PathError> {
+        let mut files = ALL_FILES.iter().chain([&MANIFEST]);
+        files.try_for_each(|name| paths.writes("--out", &self.claim.folder().join(name)))
+    }
+
+    /// Writes everything, the manifest last; the folder is then free.
     pub(crate) fn write(
-        &self,
+        self,
         scenario: &Scenario,
         machine: &Machine,
         program: &Program,
@@ -133,22 +139,10 @@ impl Results {
         if let Some(log) = log {
             self.file(STATE_HASHES, &log.to_csv(machine))?;
         }
-        self.file(MANIFEST, &manifest)
+        Ok(self.file(MANIFEST, &manifest)?)
     }
 
-    /// Writes a file whole or not at all.
-    fn file(&self, name: &str, text: &str) -> Result<(), Failure> {
-        let path = self.folder.join(name);
-        let temporary = self.folder.join(format!(".{name}.partial"));
-        let write = || {
-            let mut file = fs::File::create(&temporary)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&temporary, &path)
-        };
-        write().map_err(|error| {
-            let _ = fs::remove_file(&temporary);
-            Failure::writing(&path, &error)
-        })
+    fn file(&self, name: &str, text: &str) -> Result<(), OutputError> {
+        Output::write(&self.claim.folder().join(name), text.as_bytes())
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use warpweave_files::Paths;
 use warpweave_systems::Scenario;
 use warpweave_trace::{Program, TraceError};
 
@@ -50,7 +51,13 @@ pub(crate) fn trace(command: &TraceCommand) -> CommandResult {
             file,
             sets,
         } => {
-            let executed = Scenario::load(scenario, sets)?.emulate()?;
+            let scenario = Scenario::load(scenario, sets)?;
+            let mut paths = Paths::new();
+            for input in scenario.files() {
+                paths.reads(input);
+            }
+            paths.writes("trace record", file)?;
+            let executed = scenario.emulate()?;
             let hash = executed
                 .program
                 .save(file)

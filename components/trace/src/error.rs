@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use warpweave_files::OutputError;
+
 /// Why a trace could not be built, written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -65,7 +67,10 @@ pub enum TraceError {
         /// What is wrong there and what to do.
         problem: String,
     },
-    /// The operating system refused to read or write.
+    /// The operating system refused to write.
+    #[error(transparent)]
+    Write(#[from] OutputError),
+    /// The operating system refused to read.
     #[error("{}: {source}", file.display())]
     Io {
         /// The file.

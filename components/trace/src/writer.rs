@@ -88,6 +88,12 @@ impl StreamWriter {
         self.pc = if continues { pc } else { pc.wrapping_add(1) };
     }
 
+    /// Bytes of all records but those of the last run, which is counted when it ends.
+    #[inline]
+    pub fn stream_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// Whether nothing was written.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.run == 0

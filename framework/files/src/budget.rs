@@ -1,7 +1,7 @@
 //! The bytes that one command may keep.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 
@@ -20,14 +20,35 @@ struct Shared {
 
 /// More memory is wanted than the command may have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{what} takes {wanted} bytes more, beyond the {limit} bytes that the command may keep")]
+#[error(
+    "not enough memory: {what} takes {}, {} of {} are left",
+    size(*wanted), size(*left), size(*limit)
+)]
 pub struct OverBudget {
     /// What wanted them.
     pub what: String,
     /// Bytes wanted.
     pub wanted: u64,
+    /// Bytes that could have been had.
+    pub left: u64,
     /// Bytes the command may keep in all.
     pub limit: u64,
+}
+
+/// What one can do about an [`OverBudget`].
+pub const OVER_BUDGET_HINT: &str = "`--memory-limit SIZE` sets how much may be used";
+
+/// A number of bytes for people: in the largest unit that leaves a whole part.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let power = bytes.max(1).ilog2() / 10;
+    match power.checked_sub(1) {
+        None => format!("{bytes} bytes"),
+        Some(unit) => {
+            let value = bytes as f64 / (1_u64 << (10 * power)) as f64;
+            format!("{value:.1} {}", UNITS[unit as usize])
+        }
+    }
 }
 
 impl Budget {
@@ -73,9 +94,10 @@ impl Budget {
                 budget: self.clone(),
                 bytes,
             }),
-            Err(_) => Err(OverBudget {
+            Err(charged) => Err(OverBudget {
                 what: what.to_owned(),
                 wanted: bytes,
+                left: self.limit() - charged,
                 limit: self.limit(),
             }),
         }
@@ -113,6 +135,55 @@ impl Drop for Charge {
     }
 }
 
+/// Charges that are given back together: those of one description, say, or of one machine. Clones
+/// share them.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    charge: Arc<Mutex<Charge>>,
+}
+
+impl Ledger {
+    /// An empty one.
+    pub fn new(budget: &Budget) -> Self {
+        let charge = Charge {
+            budget: budget.clone(),
+            bytes: 0,
+        };
+        Self {
+            charge: Arc::new(Mutex::new(charge)),
+        }
+    }
+
+    /// The budget that is charged.
+    pub fn budget(&self) -> Budget {
+        self.locked().budget.clone()
+    }
+
+    /// Charges `bytes` for `what` until the last clone of this is dropped.
+    ///
+    /// # Errors
+    /// As [`Budget::charge`].
+    pub fn charge(&self, what: &str, bytes: u64) -> Result<(), OverBudget> {
+        self.locked().grow(what, bytes)
+    }
+
+    /// Bytes charged.
+    pub fn bytes(&self) -> u64 {
+        self.locked().bytes
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Charge> {
+        self.charge.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Ledger {
+    /// One of an unlimited budget.
+    fn default() -> Self {
+        Self::new(&Budget::unlimited())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,5 +200,34 @@ mod tests {
         assert_eq!((budget.charged(), first.bytes()), (100, 100));
         drop(first);
         assert_eq!(budget.charged(), 0);
+    }
+
+    #[test]
+    fn a_ledger_gives_everything_back_with_its_last_clone() {
+        let budget = Budget::of(100);
+        let ledger = Ledger::new(&budget);
+        let other = ledger.clone();
+        ledger.charge("a part", 40).expect("within");
+        other.charge("a part", 60).expect("within");
+        assert!(ledger.charge("a part", 1).is_err());
+        drop(ledger);
+        assert_eq!(budget.charged(), 100);
+        drop(other);
+        assert_eq!(budget.charged(), 0);
+    }
+
+    #[test]
+    fn the_message_names_what_wanted_how_much_in_units() {
+        let budget = Budget::of(3 << 29);
+        let refused = budget
+            .charge("the array of `l1`", 1 << 40)
+            .expect_err("beyond");
+        let message =
+            "not enough memory: the array of `l1` takes 1.0 TiB, 1.5 GiB of 1.5 GiB are left";
+        assert_eq!(refused.to_string(), message);
+        assert_eq!(
+            (size(0), size(1023), size(u64::MAX)),
+            ("0 bytes".into(), "1023 bytes".into(), "16.0 EiB".into())
+        );
     }
 }

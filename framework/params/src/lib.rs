@@ -32,6 +32,7 @@ mod de;
 mod diagnostic;
 mod entries;
 mod expression;
+mod files;
 mod merge;
 mod node;
 mod number;
@@ -51,11 +52,12 @@ pub use entries::Entries;
 pub use expression::{
     Env, ExpressionError, eval, eval_index, is_expression, is_keyword, resolve_expressions,
 };
+pub use files::Files;
 pub use merge::same_key;
 pub use node::{Field, Kind, Name, Node, Struct, Tuple};
 pub use number::Number;
 pub use overrides::{Absent, Override, repeated_paths};
-pub use parse::{NESTING_MAX, nested_too_deep, parse, parse_from};
+pub use parse::{NESTING_MAX, begins_with_name, nested_too_deep, parse, parse_from};
 pub use placed::{OneOrMore, Placed};
 pub use print::{labelled_tree, serialize_tree, to_node, to_node_with, to_ron};
 pub use printable::{printable, printable_lines, shortened};

@@ -1,6 +1,10 @@
 //! The tree read from a description file: every value with its place, names and order kept.
 
+use crate::printable::shortened;
 use crate::source::Span;
+
+/// Characters of a name that are shown of a value.
+const NAME_SHOWN: usize = 40;
 
 /// One value and where it was written.
 ///
@@ -197,13 +201,13 @@ impl Node {
             Kind::Option(Some(_)) => "`Some(..)`".to_owned(),
             Kind::List(_) => "a list `[..]`".to_owned(),
             Kind::Map(_) => "a map `{..}`".to_owned(),
-            Kind::Name(name) => format!("`{}`", name.text),
+            Kind::Name(name) => format!("`{}`", shortened(&name.text, NAME_SHOWN)),
             Kind::Struct(Struct {
                 name: Some(name), ..
             })
             | Kind::Tuple(Tuple {
                 name: Some(name), ..
-            }) => format!("`{}(..)`", name.text),
+            }) => format!("`{}(..)`", shortened(&name.text, NAME_SHOWN)),
             Kind::Struct(_) => "a struct `(field: ..)`".to_owned(),
             Kind::Tuple(_) => "a tuple `(..)`".to_owned(),
         }

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use ron::value::RawValue;
 use serde::Deserialize;
 use serde::de::{self, Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -21,8 +20,7 @@ use crate::{Diagnostic, Diagnostics};
 /// the stack.
 pub const NESTING_MAX: usize = 128;
 
-/// What ron may count for text within [`NESTING_MAX`]: two steps for each bracket, which is also the
-/// limit that it applies to raw values.
+/// What ron may count for text within [`NESTING_MAX`]: two steps for each bracket.
 const RON_STEPS_MAX: usize = 2 * NESTING_MAX;
 
 /// Reads a description file.
@@ -293,8 +291,8 @@ impl<'t> Reader<'t> {
     }
 
     fn list(&mut self, text: &'t str) -> Result<Node, Diagnostic> {
-        let (items, rest) = self.ron(text, |ron| Vec::<&RawValue>::deserialize(ron))?;
-        let items = items.into_iter().map(|raw| self.value(raw.get_ron()));
+        let (items, rest) = self.ron(text, |ron| Vec::<Raw<'t>>::deserialize(ron))?;
+        let items = items.into_iter().map(|Raw(raw)| self.value(raw));
         let items = items.collect::<Result<_, _>>()?;
         Ok(Node::new(Kind::List(items), self.between(text, rest)))
     }
@@ -338,19 +336,10 @@ impl<'t> Reader<'t> {
         text: &'t str,
         read: impl FnOnce(&mut ron::Deserializer<'t>) -> ron::error::Result<T>,
     ) -> Result<(T, &'t str), Diagnostic> {
-        // The whole text passed ron once. Raw values alone are checked without the extensions that
-        // the text switched on, so `Some(field: ..)` can still fail.
         let fail = |error: &ron::Error| {
             let start = self.offset(text);
             let place = self.source.span(start, start + 1);
-            match error {
-                ron::Error::ExpectedRawValue => {
-                    Diagnostic::error("a value here needs an extension")
-                        .at(&place)
-                        .hint("write it so that it is valid without, such as Some((field: ..))")
-                }
-                _ => Diagnostic::error(error.to_string()).at(&place),
-            }
+            Diagnostic::error(error.to_string()).at(&place)
         };
         let mut ron = ron::Deserializer::from_str_with_options(text, &self.options)
             .map_err(|error| fail(&error.code))?;
@@ -370,6 +359,20 @@ impl<'t> Reader<'t> {
     fn between(&self, text: &str, rest: &str) -> Span {
         self.source.span(self.offset(text), self.offset(rest))
     }
+}
+
+/// Whether the first value of a text has one of these names, whatever follows.
+pub fn begins_with_name(text: &str, names: &[&str]) -> bool {
+    let mut text = skip_trivia(text);
+    while let Some(attribute) = text.strip_prefix('#') {
+        let Some(end) = attribute.find(']') else {
+            return false;
+        };
+        text = skip_trivia(&attribute[end + 1..]);
+    }
+    let text = text.strip_prefix("r#").unwrap_or(text);
+    let name = text.find(|c: char| c != '_' && !c.is_alphanumeric());
+    names.contains(&&text[..name.unwrap_or(text.len())])
 }
 
 /// Skips white space and comments, as ron defines them.
@@ -505,6 +508,21 @@ impl<'de> Deserialize<'de> for Word<'de> {
     }
 }
 
+/// The text of a value. What `ron` gives for its own `RawValue`, which would read the text a second
+/// time, and no deeper than 64 brackets.
+struct Raw<'t>(&'t str);
+
+/// The name by which ron knows that the text is wanted.
+const RAW_VALUE: &str = "$ron::private::RawValue";
+
+impl<'de> Deserialize<'de> for Raw<'de> {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_newtype_struct(RAW_VALUE, WordVisitor)
+            .map(Raw)
+    }
+}
+
 enum Parenthesis<'t> {
     Items(Vec<&'t str>),
     Fields(Vec<(&'t str, &'t str)>),
@@ -525,16 +543,16 @@ impl<'de> Visitor<'de> for ParenthesisVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(raw) = seq.next_element::<&RawValue>()? {
-            items.push(raw.get_ron());
+        while let Some(raw) = seq.next_element::<Raw<'de>>()? {
+            items.push(raw.0);
         }
         Ok(Parenthesis::Items(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut fields = Vec::new();
-        while let Some((Word(name), raw)) = map.next_entry::<Word<'de>, &RawValue>()? {
-            fields.push((name, raw.get_ron()));
+        while let Some((Word(name), raw)) = map.next_entry::<Word<'de>, Raw<'de>>()? {
+            fields.push((name, raw.0));
         }
         Ok(Parenthesis::Fields(fields))
     }
@@ -551,8 +569,8 @@ impl<'de> Visitor<'de> for EntriesVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut entries = Vec::new();
-        while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
-            entries.push((key.get_ron(), value.get_ron()));
+        while let Some((key, value)) = map.next_entry::<Raw<'de>, Raw<'de>>()? {
+            entries.push((key.0, value.0));
         }
         Ok(entries)
     }

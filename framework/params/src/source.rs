@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::Diagnostic;
+use crate::{Diagnostic, Files};
 
 /// Longest text accepted, in bytes: a description file is written by hand.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
@@ -16,6 +16,8 @@ pub struct Source {
     text: String,
     /// Byte offset of the first character of each line.
     line_starts: Vec<u32>,
+    /// Bytes that messages may show.
+    quoted: usize,
 }
 
 /// A human position: both counted from one, columns in characters.
@@ -39,18 +41,27 @@ impl Source {
             name: name.into(),
             text,
             line_starts,
+            quoted: usize::MAX,
         })
+    }
+
+    /// Names a text of which messages show no more than the first characters.
+    pub(crate) fn quoted_up_to(name: String, text: String, characters: usize) -> Arc<Self> {
+        let cut = text.char_indices().nth(characters);
+        let mut source = Self::new(name, text);
+        if let (Some(source), Some((at, _))) = (Arc::get_mut(&mut source), cut) {
+            source.quoted = at;
+        }
+        source
     }
 
     /// Reads a file.
     ///
     /// # Errors
-    /// When the file cannot be read or is not UTF-8; the message names the path.
+    /// When it is no plain file, cannot be read, is not UTF-8, or is too long for a description; the
+    /// message names the path.
     pub fn read(path: &Path) -> Result<Arc<Self>, Diagnostic> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Diagnostic::error(format!("cannot read {}: {error}", path.display()))
-        })?;
-        Ok(Self::new(path.display().to_string(), text))
+        Files::default().description(path, &[])
     }
 
     /// The name shown in messages.
@@ -90,6 +101,17 @@ impl Source {
             .next()
             .unwrap_or_default()
             .trim_end_matches('\r')
+    }
+
+    /// As much of a line (from one) as messages may show; nothing if that is nothing of it.
+    pub(crate) fn quotable(&self, line: usize) -> Option<&str> {
+        let start = self.line_start(line);
+        let text = self.line(line);
+        if start + text.len() <= self.quoted {
+            return Some(text);
+        }
+        let shown = self.quoted.checked_sub(start).filter(|shown| *shown > 0)?;
+        Some(&text[..shown])
     }
 
     /// Byte offset of the first character of a line (from one), which must be there.

@@ -8,6 +8,7 @@ mod clocks;
 mod deadlock;
 mod elaboration;
 mod events;
+mod facts;
 mod graphs;
 mod layers;
 mod new_process;

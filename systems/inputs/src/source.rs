@@ -86,6 +86,17 @@ pub enum EdgeWeights {
 }
 
 impl GraphSource {
+    /// The file it is read from, if any.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            GraphSource::File { path, .. } => Some(path),
+            GraphSource::Weighted { source, .. } => source.file(),
+            GraphSource::Uniform { .. } | GraphSource::Rmat { .. } | GraphSource::Grid { .. } => {
+                None
+            }
+        }
+    }
+
     /// The graph. `folder` is where relative paths start.
     ///
     /// # Errors

@@ -27,7 +27,6 @@ pub enum MachineCheckpointError {
 /// What a file of a machine keeps beside the state of its system.
 #[derive(Serialize, Deserialize)]
 struct Beside {
-    patience: Option<u64>,
     log: Option<LogPosition>,
 }
 
@@ -45,7 +44,6 @@ impl Machine {
         let mut checkpoint = self.system.simulation.save()?;
         checkpoint.details = self.description();
         let beside = Beside {
-            patience: self.patience,
             log: log.map(StateLog::position),
         };
         Ok(checkpoint.write(path, &beside)?)
@@ -99,7 +97,6 @@ impl Machine {
         details.map_err(CheckpointError::OtherSystem)?;
         self.system.simulation.load(&checkpoint)?;
         self.resumed = true;
-        self.patience = beside.patience;
         if let Some(log) = log {
             log.resume(beside.log.as_ref());
         }

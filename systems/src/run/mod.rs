@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 
 use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
-use warpweave_components::host_driver::KernelTimes;
+use warpweave_components::kernel_times::{KernelTimes, Moment};
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
     EngineOptions, Environment, Outcome, Registry, RunLimits, Simulation, Tick,
@@ -30,7 +30,7 @@ pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
-use crate::host_program::{ExecuteError, Executed};
+use crate::host_program::{Asked, Examined, ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};
 
 /// Core cycles between two looks at the progress.
@@ -43,8 +43,6 @@ pub struct Machine {
     kernel_times: Arc<KernelTimes>,
     pub(crate) limits: Limits,
     pub(crate) seed: u64,
-    /// Ticks without a message after which a run counts as stuck, once they were extended.
-    pub(crate) patience: Option<u64>,
     energy: Option<EnergyModel>,
     /// Checkers on the wires, where asked for.
     checks: Checks,
@@ -74,6 +72,19 @@ impl Scenario {
         self.workload.execute(&self.emulation)
     }
 
+    /// Runs the program functionally and watches what its kernels do.
+    ///
+    /// # Errors
+    /// A description that asks for something impossible.
+    pub fn examine(&self) -> Result<Examined, ExecuteError> {
+        self.workload.examine(&self.emulation)
+    }
+
+    /// What the program may have forgotten: warnings.
+    pub fn warnings(&self) -> &Diagnostics {
+        self.workload.warnings()
+    }
+
     /// Builds the system and loads `program`.
     ///
     /// # Errors
@@ -98,13 +109,16 @@ impl Scenario {
         artefacts: Artefacts,
     ) -> Result<Machine, Diagnostics> {
         let kernel_times = Arc::new(KernelTimes::default());
-        let environment = environment(self.seed, program, artefacts, &kernel_times);
+        let mut environment = environment(self.seed, program, artefacts, &kernel_times);
+        let Asked { demands, places } = self.workload.demands(program);
+        environment.provide(Arc::new(demands));
         let system = elaborate(
             &self.system,
             registry,
             &environment,
             &self.overrides,
             &self.limits,
+            places,
         )?;
         if let Some(energy) = &self.energy {
             energy.check(&system.simulation.statistics())?;
@@ -115,7 +129,6 @@ impl Scenario {
             kernel_times,
             limits: self.limits,
             seed: self.seed,
-            patience: None,
             energy: self.energy.clone(),
             checks: Checks::new(),
             threads: None,
@@ -223,7 +236,7 @@ impl Machine {
     pub fn progress(&self) -> Progress {
         Progress {
             cycle: self.cycle(),
-            kernels_done: self.kernel_times.to_vec().len(),
+            kernels_done: self.kernel_times.count(Moment::Completed),
             kernels: self.program.kernels.len(),
         }
     }
@@ -255,11 +268,10 @@ impl Machine {
         let target = last.min(ticks(cycle));
         loop {
             self.divide_when_due();
-            let patience = self.patience.unwrap_or(ticks(self.limits.silent_cycles));
             let until = target.min(ticks(self.division.next_look));
             let outcome = self.system.simulation.run(&RunLimits {
                 until: Some(Tick(until)),
-                silence: Some(patience),
+                silence: Some(ticks(self.limits.silent_cycles)),
                 interrupt: Some(Arc::clone(interrupt)),
             });
             return match outcome {
@@ -269,13 +281,6 @@ impl Machine {
                 Outcome::Done => {
                     let checked = self.checks.finish();
                     Some(checked.map_or_else(Status::Failed, |()| Status::Done))
-                }
-                // Nobody waits for anybody: a long copy or computation, not a standstill.
-                Outcome::Livelock(report)
-                    if report.waits.is_empty() && report.occupied.is_empty() =>
-                {
-                    self.patience = Some(patience.saturating_mul(2));
-                    continue;
                 }
                 Outcome::Deadlock(report) | Outcome::Livelock(report) => {
                     Some(Status::Deadlock(report.to_string()))

@@ -2,9 +2,7 @@
 
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{
-    NoFields, PolicyContext, PolicyKind, SpecError, State, as_many, below,
-};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, as_many, below};
 
 use super::super::{
     Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,

@@ -88,6 +88,8 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// Further places.
     pub related: Vec<Related>,
+    /// Whether nothing is wrong but that it takes more memory than there may be.
+    pub over_budget: bool,
 }
 
 impl Diagnostic {
@@ -101,6 +103,7 @@ impl Diagnostic {
             label: None,
             hint: None,
             related: Vec::new(),
+            over_budget: false,
         }
     }
 
@@ -266,6 +269,12 @@ impl Diagnostics {
         self.list
             .iter()
             .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Whether there is an error, and all that are errors are for want of memory.
+    pub fn is_over_budget(&self) -> bool {
+        let errors = || self.list.iter().filter(|d| d.severity == Severity::Error);
+        errors().next().is_some() && errors().all(|error| error.over_budget)
     }
 
     /// `Ok(value)` unless an error was recorded.

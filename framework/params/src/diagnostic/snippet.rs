@@ -48,10 +48,12 @@ pub(super) fn snippet(
     let name = shortened(place.source.name(), NAME_MAX);
     let Position { line, column } = start;
     write!(out, "\n{:gutter$}{arrow} {name}:{line}:{column}", "")?;
+    let Some(whole) = place.source.quotable(line) else {
+        return Ok(());
+    };
     write!(out, "\n{:gutter$} {bar}", "")?;
 
     let number = paint.blue(&format!("{line:>gutter$}"));
-    let whole = place.source.line(line);
     let from = (place.start as usize - place.source.line_start(line)).min(whole.len());
     let covered = if line == end.line {
         (place.end - place.start) as usize

@@ -20,7 +20,6 @@ fn syntax_errors_point_at_the_place() {
         "Cache(size: /* 3)",
         "Cache(size: 0..4)",
         "Cache(size: b\"x\")",
-        "#![enable(unwrap_variant_newtypes)] Cache(size: Some(a: 1))",
         "",
     ]), @r###"
 error: expected comma
@@ -99,13 +98,6 @@ error: byte strings have no meaning here
   |
 1 | Cache(size: b"x")
   |             ^^^^
-
-error: a value here needs an extension
- --> a.ron:1:42
-  |
-1 | #![enable(unwrap_variant_newtypes)] Cache(size: Some(a: 1))
-  |                                          ^
-  = hint: write it so that it is valid without, such as Some((field: ..))
 
 error: the text ends in the middle of a value
  --> a.ron:1:1

@@ -19,6 +19,7 @@ mod recording;
 mod taps;
 
 pub use deadlock::{DeadlockReport, WaitEdge};
+pub use description::SystemWarning;
 pub use dividing::Division;
 pub use outcome::{Outcome, RunLimits};
 pub use taps::{PortAddress, TapError};
@@ -70,6 +71,8 @@ pub struct Simulation {
     pub(crate) now: Tick,
     /// Events, signals and processes, if the system has any.
     pub(crate) world: Option<WorldDriver>,
+    /// Ports without a wire that somebody may miss.
+    unwired: Vec<SystemWarning>,
 }
 
 impl Simulation {
@@ -80,6 +83,7 @@ impl Simulation {
         instances: Vec<Instance>,
         channels: Vec<ChannelInfo>,
         world: Option<WorldDriver>,
+        unwired: Vec<SystemWarning>,
     ) -> Self {
         let slot = |component| Slot {
             component,
@@ -114,6 +118,7 @@ impl Simulation {
             options,
             now: Tick(0),
             world,
+            unwired,
         };
         simulation.coordinator.stop_delay = simulation.stop_delay_of_wires();
         simulation.tell_world_targets();

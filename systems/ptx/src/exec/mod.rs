@@ -3,10 +3,12 @@
 mod access;
 mod atomic;
 mod barrier;
+mod checker;
 mod convert;
 mod error;
 mod exchange;
 mod gather;
+mod observe;
 mod run;
 mod stack;
 mod wavefront;
@@ -17,12 +19,14 @@ use warpweave_random::{GAMMA, nth};
 use warpweave_trace::{KernelTrace, KernelWriter};
 
 use crate::exec::barrier::Shared;
+use crate::exec::observe::{Observer, Start, Unobserved};
 use crate::exec::run::Pause;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::{DeviceMemory, SHARED_WINDOW};
 use crate::module::{Kernel, Module};
 use crate::ops::{Constant, Lanes32, Lanes64};
 
+pub use crate::exec::checker::{Finding, FindingKind, ProgramChecker, SourcePlace, Spot, Verdict};
 pub use crate::exec::error::{EmulationError, Place};
 
 /// Threads a work-group may have (CUDA C++ Programming Guide, compute capability 2.0 and up).
@@ -60,6 +64,14 @@ pub enum KernelArgument {
 }
 
 impl KernelArgument {
+    /// The address, of a pointer.
+    fn pointer(&self) -> Option<u64> {
+        match self {
+            Self::Pointer(address) => Some(*address),
+            _ => None,
+        }
+    }
+
     fn bytes(&self, wanted: u32) -> Vec<u8> {
         match self {
             Self::U8(value) => value.to_le_bytes().to_vec(),
@@ -106,6 +118,8 @@ pub struct EmulationOptions {
     pub stall_limit: u64,
     /// Nested calls of device functions a thread may have open.
     pub call_depth: u32,
+    /// Bytes the records of a launch may take.
+    pub stream_bytes: u64,
 }
 
 impl Default for EmulationOptions {
@@ -116,8 +130,9 @@ impl Default for EmulationOptions {
             order: Order::Linear,
             step_limit: 1 << 34,
             // Long enough for hundreds of wavefronts that compute for long between stores.
-            stall_limit: 1 << 28,
+            stall_limit: 1 << 25,
             call_depth: 64,
+            stream_bytes: 4 << 30,
         }
     }
 }
@@ -132,6 +147,17 @@ pub fn launch(
     config: LaunchConfig<'_>,
     memory: &mut DeviceMemory,
     options: &EmulationOptions,
+) -> Result<KernelTrace, EmulationError> {
+    launch_observed(module, kernel, config, memory, options, &mut Unobserved)
+}
+
+fn launch_observed(
+    module: &Module,
+    kernel: &str,
+    config: LaunchConfig<'_>,
+    memory: &mut DeviceMemory,
+    options: &EmulationOptions,
+    observer: &mut impl Observer,
 ) -> Result<KernelTrace, EmulationError> {
     let kernel = module.kernel(kernel)?;
     memory
@@ -149,6 +175,12 @@ pub fn launch(
         config.dynamic_local_bytes,
         arguments.clone(),
     )?;
+    observer.launch_starts(&Start {
+        module,
+        kernel,
+        config: &config,
+        memory,
+    });
     let addresses = memory.variables(module);
     let value = |constant: &Constant| match *constant {
         Constant::Value(value) => value,
@@ -167,6 +199,7 @@ pub fn launch(
         .map(|c| [value(c); 32])
         .collect();
     let machine = Machine {
+        observer,
         kernel,
         constants32,
         constants64,
@@ -179,6 +212,7 @@ pub fn launch(
         options: *options,
         steps: 0,
         last_progress: 0,
+        stream_bytes: 0,
     };
     schedule(machine, writer)
 }
@@ -242,7 +276,8 @@ fn check_shape(
 }
 
 /// A launch in progress.
-struct Machine<'l> {
+struct Machine<'l, O> {
+    observer: &'l mut O,
     kernel: &'l Kernel,
     constants32: Vec<Lanes32>,
     constants64: Vec<Lanes64>,
@@ -257,6 +292,8 @@ struct Machine<'l> {
     steps: u64,
     /// Value of `steps` when memory, a barrier or the number of running wavefronts last changed.
     last_progress: u64,
+    /// Bytes of all records written.
+    stream_bytes: u64,
 }
 
 /// A work-group in flight.
@@ -267,18 +304,21 @@ struct Group {
     shared: Shared,
 }
 
-impl Machine<'_> {
+impl<O: Observer> Machine<'_, O> {
     fn wavefronts_per_group(&self) -> u32 {
         self.block.iter().product::<u32>().div_ceil(32)
     }
 
-    fn start(&self, number: u32) -> Group {
+    fn start(&mut self, number: u32) -> Group {
         let count = self.wavefronts_per_group();
         let turns = sequence(count, self.options.order, u64::from(number) + 1);
         let wavefronts: Vec<Wavefront> = turns
             .into_iter()
             .map(|index| Wavefront::new(self, number, index))
             .collect();
+        for wavefront in &wavefronts {
+            self.observer.wavefront_starts(self.kernel, wavefront);
+        }
         let bytes = self.kernel.code().static_local_bytes + self.dynamic_local_bytes;
         Group {
             number,
@@ -307,7 +347,7 @@ impl Machine<'_> {
 
 /// Runs all work-groups: the resident ones take turns, wavefront by wavefront.
 fn schedule(
-    mut machine: Machine<'_>,
+    mut machine: Machine<'_, impl Observer>,
     mut writer: KernelWriter,
 ) -> Result<KernelTrace, EmulationError> {
     let total: u32 = machine.grid.iter().product();
@@ -336,6 +376,7 @@ fn schedule(
                 .all(|wavefront| wavefront.state == State::Done)
             {
                 let group = resident.remove(at);
+                machine.observer.group_ends(group.number);
                 for wavefront in group.wavefronts {
                     writer.finish_wavefront(group.number, wavefront.index, wavefront.writer)?;
                 }
@@ -346,13 +387,19 @@ fn schedule(
     }
 }
 
-fn take_turns(machine: &mut Machine<'_>, group: &mut Group) -> Result<(), EmulationError> {
+fn take_turns<O: Observer>(
+    machine: &mut Machine<'_, O>,
+    group: &mut Group,
+) -> Result<(), EmulationError> {
     for turn in 0..group.wavefronts.len() {
         let wavefront = &mut group.wavefronts[turn];
         if wavefront.state != State::Running {
             continue;
         }
-        match machine.run(wavefront, &mut group.shared) {
+        let written = wavefront.writer.stream_bytes();
+        let paused = machine.run(wavefront, &mut group.shared);
+        machine.stream_bytes += wavefront.writer.stream_bytes() - written;
+        match paused {
             Ok(Pause::Quantum | Pause::Barrier) => {}
             Ok(Pause::Done) => {
                 group.shared.leave();
@@ -363,8 +410,20 @@ fn take_turns(machine: &mut Machine<'_>, group: &mut Group) -> Result<(), Emulat
                 return Err(fault.into_error(place, machine));
             }
         }
-        if group.shared.release(&mut group.wavefronts) {
+        let opened = group.shared.release(&mut group.wavefronts);
+        if opened != 0 {
+            machine
+                .observer
+                .release(machine.kernel, group.number, opened);
             machine.last_progress = machine.steps;
+        }
+        if machine.stream_bytes > machine.options.stream_bytes {
+            return Err(EmulationError::StreamBytes {
+                kernel: machine.kernel.name().to_owned(),
+                file: machine.kernel.code().source.clone(),
+                written: machine.stream_bytes,
+                limit: machine.options.stream_bytes,
+            });
         }
         let stalled = machine.steps - machine.last_progress > machine.options.stall_limit;
         if stalled || machine.steps > machine.options.step_limit {
@@ -383,7 +442,7 @@ fn take_turns(machine: &mut Machine<'_>, group: &mut Group) -> Result<(), Emulat
     Ok(())
 }
 
-fn deadlock(machine: &Machine<'_>, resident: &[Group]) -> EmulationError {
+fn deadlock(machine: &Machine<'_, impl Observer>, resident: &[Group]) -> EmulationError {
     let mut waiting = Vec::new();
     for group in resident {
         for wavefront in &group.wavefronts {

@@ -13,8 +13,7 @@ use warpweave_params::Diagnostic;
 use warpweave_ptx::EmulationError;
 use warpweave_trace::{Program, TraceError};
 
-use self::host::Host;
-pub(super) use self::host::checked_index;
+pub(super) use self::host::{Host, checked_index};
 pub(super) use self::launch::{kernel_argument, scalar, shape};
 use super::HostProgram;
 use super::emulation::EmulationSpec;

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::{StandaloneError, read_rows};
+use crate::table::shown;
+use crate::{RowProblem, StandaloneError, Table};
 
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,30 +25,42 @@ struct Row {
 /// Reads a trace, plain or gzip.
 ///
 /// # Errors
-/// File and line of the first row that is not an access.
+/// File and line of the first row that is not an access, or that there is none.
 pub fn read_trace(path: &Path) -> Result<Vec<Access>, StandaloneError> {
-    let rows: Vec<Row> = read_rows(path)?;
-    rows.into_iter()
-        .zip(2..)
-        .map(|(row, line)| {
-            access(&row).map_err(|problem| StandaloneError::Line {
-                path: path.to_owned(),
-                line,
+    let table = Table::<Row>::read(path)?.not_empty()?;
+    let mut accesses = Vec::with_capacity(table.rows.len());
+    for (number, row) in table.rows.iter().enumerate() {
+        let access = access(row).map_err(|(column, problem, hint)| {
+            table.wrong(&RowProblem {
+                row: number,
+                column,
                 problem,
+                hint: hint.to_owned(),
             })
-        })
-        .collect()
+        });
+        accesses.push(access?);
+    }
+    Ok(accesses)
 }
 
-fn access(row: &Row) -> Result<Access, String> {
+/// The access of a row; otherwise the column, what is wrong with it and what to do.
+fn access(row: &Row) -> Result<Access, (&'static str, String, &'static str)> {
     let write = match row.rw {
         'R' => false,
         'W' => true,
-        other => return Err(format!("column rw: `{other}` is neither R nor W")),
+        other => {
+            let problem = format!("`{}` is neither R nor W", other.escape_debug());
+            return Err(("rw", problem, "write R for a read, W for a write"));
+        }
     };
-    let digits = row.addr_hex.trim_start_matches("0x");
-    let address = u64::from_str_radix(digits, 16)
-        .map_err(|e| format!("column addr_hex: `{}`: {e}", row.addr_hex))?;
+    let digits = row.addr_hex.strip_prefix("0x").unwrap_or(&row.addr_hex);
+    let hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let parsed = u64::from_str_radix(digits, 16).ok().filter(|_| hexadecimal);
+    let address = parsed.ok_or_else(|| {
+        let problem = format!("{} is no address", shown(&row.addr_hex));
+        let hint = "write up to 16 hexadecimal digits, with or without 0x";
+        ("addr_hex", problem, hint)
+    })?;
     Ok(Access { address, write })
 }
 
@@ -72,7 +85,7 @@ mod tests {
         );
         let error = read("rw,addr_hex\nR,10\nX,10\n").expect_err("no such letter");
         assert!(
-            error.ends_with("trace.csv:3: column rw: `X` is neither R nor W"),
+            error.contains("trace.csv:3: column rw: `X` is neither R nor W\nhint: "),
             "{error}"
         );
         let error = read("rw,addr_hex\nR,1g\n").expect_err("not hexadecimal");

@@ -1,0 +1,249 @@
+//! Files that others wrote: only plain ones, no more of them than their size says, and of compressed
+//! ones no more than a bounded multiple of it.
+
+use std::fs::{File, FileType};
+use std::io::{self, Read, Take};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::{Ledger, OverBudget, size};
+
+/// Most times its own size that a compressed file may unpack to.
+pub const UNPACKED_TIMES_MAX: u64 = 1_000;
+
+/// Most bytes that a compressed file may unpack to.
+pub const UNPACKED_MAX: u64 = 4 << 30;
+
+/// A file could not be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The system refuses, or the file is not what it should be.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It takes more memory than there may be.
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
+}
+
+/// A plain file to read from.
+#[derive(Debug)]
+pub struct Input {
+    file: Take<File>,
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl Input {
+    /// Opens a file. Nothing is opened that is no plain file: opening a pipe would wait for a writer,
+    /// and a device may never end.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is a folder, a pipe, a socket or a device.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        plain(path.metadata()?.file_type())?;
+        let file = File::open(path)?;
+        let there = file.metadata()?;
+        plain(there.file_type())?;
+        Ok(Self {
+            file: file.take(there.len()),
+            path: path.to_owned(),
+            bytes: there.len(),
+        })
+    }
+
+    /// Size of the file in bytes.
+    pub fn size(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The file itself, to read here and there.
+    pub fn into_file(self) -> File {
+        self.file.into_inner()
+    }
+
+    /// All of it, charged to `ledger` before it is read.
+    ///
+    /// # Errors
+    /// When it cannot be read or takes too much memory.
+    pub fn read(mut self, ledger: &Ledger) -> Result<Vec<u8>, ReadError> {
+        ledger.charge(&self.path.display().to_string(), self.bytes)?;
+        let mut bytes = Vec::with_capacity(self.bytes as usize);
+        self.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// All of it as text, charged to `ledger` before it is read.
+    ///
+    /// # Errors
+    /// As [`Input::read`]; also when it is not UTF-8.
+    pub fn read_text(self, ledger: &Ledger) -> Result<String, ReadError> {
+        String::from_utf8(self.read(ledger)?).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let problem = format!("it is no text: byte {at} is not UTF-8");
+            io::Error::new(io::ErrorKind::InvalidData, problem).into()
+        })
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
+/// Refuses everything but plain files.
+fn plain(found: FileType) -> io::Result<()> {
+    if found.is_file() {
+        return Ok(());
+    }
+    let what = match found {
+        _ if found.is_dir() => "a folder",
+        _ => special(found),
+    };
+    Err(io::Error::other(format!("it is {what}, not a plain file")))
+}
+
+#[cfg(unix)]
+fn special(found: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+
+    match found {
+        _ if found.is_fifo() => "a pipe",
+        _ if found.is_socket() => "a socket",
+        _ if found.is_char_device() || found.is_block_device() => "a device",
+        _ => "something special",
+    }
+}
+
+#[cfg(not(unix))]
+fn special(_found: FileType) -> &'static str {
+    "something special"
+}
+
+/// Bytes that compressed data of `stored` bytes may unpack to.
+pub fn unpacked_max(stored: u64) -> u64 {
+    stored.saturating_mul(UNPACKED_TIMES_MAX).min(UNPACKED_MAX)
+}
+
+/// What a decompressor gives, up to a limit; more is an error.
+#[derive(Debug)]
+pub struct Unpacked<R> {
+    packed: R,
+    left: u64,
+    limit: u64,
+}
+
+impl<R: Read> Unpacked<R> {
+    /// What `decompressor` gives for compressed data of `stored` bytes.
+    pub fn of(decompressor: R, stored: u64) -> Self {
+        let limit = unpacked_max(stored);
+        Self {
+            packed: decompressor,
+            left: limit,
+            limit,
+        }
+    }
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 && !buffer.is_empty() {
+            let mut beyond = [0];
+            return match self.packed.read(&mut beyond)? {
+                0 => Ok(0),
+                _ => Err(io::Error::other(format!(
+                    "it unpacks to more than {}: at most {UNPACKED_TIMES_MAX} times the size of the \
+                     file and {} are read",
+                    size(self.limit),
+                    size(UNPACKED_MAX)
+                ))),
+            };
+        }
+        let most = buffer
+            .len()
+            .min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let read = self.packed.read(&mut buffer[..most])?;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::Budget;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().expect("a temporary folder")
+    }
+
+    #[test]
+    fn a_plain_file_is_charged_and_read() {
+        let folder = folder();
+        let path = folder.path().join("a.ron");
+        fs::write(&path, "text").expect("written");
+        let budget = Budget::of(4);
+        let ledger = Ledger::new(&budget);
+        let input = Input::open(&path).expect("opened");
+        assert_eq!(
+            (input.size(), input.read_text(&ledger).expect("read")),
+            (4, "text".into())
+        );
+        assert_eq!(budget.charged(), 4);
+        let refused = Input::open(&path).expect("opened").read(&ledger);
+        assert!(matches!(refused, Err(ReadError::OverBudget(_))));
+        fs::write(&path, [b'a', 0xff]).expect("written");
+        let refused = Input::open(&path)
+            .expect("opened")
+            .read_text(&Ledger::default());
+        let message = refused.expect_err("no text").to_string();
+        assert_eq!(message, "it is no text: byte 1 is not UTF-8");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn folders_pipes_sockets_and_devices_are_refused_without_being_opened() {
+        let folder = folder();
+        let refusal = |path: &Path| Input::open(path).expect_err("no plain file").to_string();
+        assert_eq!(refusal(folder.path()), "it is a folder, not a plain file");
+        assert_eq!(
+            refusal(Path::new("/dev/zero")),
+            "it is a device, not a plain file"
+        );
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("bound");
+        assert_eq!(refusal(&socket), "it is a socket, not a plain file");
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo is there").success());
+        // Opened, it would wait for a writer for ever.
+        assert_eq!(refusal(&pipe), "it is a pipe, not a plain file");
+        assert!(Input::open(&folder.path().join("absent")).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_does_not_say_how_long_it_is_counts_as_empty() {
+        let endless = Input::open(Path::new("/proc/self/status")).expect("opened");
+        assert_eq!(endless.read(&Ledger::default()).expect("read"), b"");
+    }
+
+    #[test]
+    fn data_unpacks_to_a_bounded_multiple_of_its_size() {
+        let unpack = |bytes: u64, stored: u64| {
+            let mut unpacked = Vec::new();
+            let mut reader = Unpacked::of(io::repeat(7).take(bytes), stored);
+            reader.read_to_end(&mut unpacked).map(|_| unpacked.len())
+        };
+        assert_eq!(unpack(3_000, 3).expect("within"), 3_000);
+        let message = unpack(3_001, 3).expect_err("beyond").to_string();
+        assert!(
+            message.starts_with("it unpacks to more than 2.9 KiB: "),
+            "{message}"
+        );
+        assert_eq!(unpacked_max(u64::MAX), UNPACKED_MAX);
+    }
+}
