@@ -4,6 +4,7 @@
 //! [`launch`]. What authors of other components can use is in [`building_blocks`].
 
 pub mod artefact;
+mod bits;
 pub mod bloom;
 pub mod building_blocks;
 pub mod cache;

@@ -79,6 +79,11 @@ impl<T> DelayLine<T> {
         self.entries.back().map(|(at, _)| *at)
     }
 
+    /// The entries, oldest first: for a component that checks what a checkpoint held.
+    pub fn entries(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().map(|(_, entry)| entry)
+    }
+
     /// Entries inside.
     #[inline]
     pub fn len(&self) -> usize {

@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Id;
+use warpweave_framework::{Id, as_many, at_most};
 
 use crate::memory::MemResponse;
 
@@ -48,6 +48,38 @@ impl CopyBackBuffer {
             sent: 0,
             held: VecDeque::new(),
             leaving: VecDeque::new(),
+        }
+    }
+
+    /// Whether what a checkpoint holds is of a buffer as this one was built.
+    pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
+        as_many("entries", self.entries, built.entries)?;
+        at_most("lines", self.lines.len(), self.entries)
+    }
+
+    /// Whether the lines fit a miss queue of so many requests.
+    pub(super) fn check(&self, queued: usize) -> Result<(), String> {
+        let end = self.sent.checked_add(queued as u64);
+        let mut from = self.sent;
+        let mut requests = 0;
+        for (number, &(first, past)) in self.lines.iter().enumerate() {
+            // Of the first line some requests may have left.
+            let first = if number == 0 { first.max(from) } else { first };
+            if first < from || past <= first || end.is_none_or(|end| past > end) {
+                return Err(format!(
+                    "the requests of line {number} are not in the queue"
+                ));
+            }
+            requests += (past - first) as usize;
+            from = past;
+        }
+        if requests == self.requests {
+            Ok(())
+        } else {
+            Err(format!(
+                "{} requests of lines with {requests}",
+                self.requests
+            ))
         }
     }
 

@@ -163,6 +163,7 @@
 
 mod control;
 mod copy_back_buffer;
+mod fits;
 mod ids_below;
 mod mshr_file;
 mod pass_table;
@@ -187,7 +188,7 @@ use std::collections::VecDeque;
 
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Facts, Kind, Next, Observed, OutPort, Policy,
-    Ports, Preset, Published, Registry, SpecError, State, Statistics, Unfit, Waits,
+    Ports, Preset, Published, Registry, SpecError, State, Statistics, Unfit, Waits, as_many,
 };
 
 use self::copy_back_buffer::CopyBackBuffer;
@@ -540,16 +541,19 @@ impl Component for Cache {
         state.part("policies", |state| self.policies.state(state));
         state.part("prefetches", |state| self.prefetches.state(state));
         if let Some(buffer) = &mut self.copy_backs {
-            state.field("copy_backs", buffer);
+            state.fitting("copy_backs", buffer, CopyBackBuffer::is_like);
         }
-        state.field("mshrs", &mut self.mshrs);
-        state.field("passing", &mut self.passing);
+        state.fitting("mshrs", &mut self.mshrs, MshrFile::is_like);
+        state.fitting("passing", &mut self.passing, PassTable::is_like);
         state.field("hits", &mut self.hits);
         state.field("last_hit", &mut self.last_hit);
-        state.field("bank_free", &mut self.bank_free);
+        state.fitting("bank_free", &mut self.bank_free, |found, built| {
+            as_many("banks", found.len(), built.len())
+        });
         state.field("misses", &mut self.misses);
         state.field("returns", &mut self.returns);
         state.field("stats", &mut self.stats);
+        self.check_state(state);
     }
 
     fn evaluation_cost(&self) -> u64 {

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Contents, Cycle, Id, IdTable};
+use warpweave_framework::{Contents, Cycle, Id, IdTable, as_many, at_most, below};
 use warpweave_random::GAMMA;
 
 use super::tag_array::Slot;
@@ -170,6 +170,72 @@ impl MshrFile {
             chains: vec![None; chains as usize],
             chain_shift: u64::BITS - chains.trailing_zeros(),
         }
+    }
+
+    /// Whether what a checkpoint holds is of a file as this one was built.
+    pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
+        as_many("entries", self.waiters.len(), built.waiters.len())?;
+        as_many("chains", self.chains.len(), built.chains.len())?;
+        if (self.merges, self.chain_shift) != (built.merges, built.chain_shift) {
+            return Err("its merges or chains are those of another file".to_owned());
+        }
+        let entries = self.waiters.len() as u64;
+        for (id, _) in self.entries.iter() {
+            below("entry", id.place() as u64, entries)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the entries fit their chains and their waiters, words among `full`.
+    pub(super) fn check(&self, full: u32) -> Result<(), String> {
+        let mut in_chains = 0;
+        for (chain, first) in self.chains.iter().enumerate() {
+            let mut at = *first;
+            while let Some(id) = at {
+                let entry = self.entries.get(id);
+                let Some(entry) = entry.filter(|e| e.open && self.chain(e.line) == chain) else {
+                    return Err(format!("chain {chain} leads to entry {}", id.place()));
+                };
+                in_chains += 1;
+                if in_chains > self.entries.len() {
+                    return Err(format!("chain {chain} has no end"));
+                }
+                at = entry.next;
+            }
+        }
+        let open = self.entries.values().filter(|entry| entry.open).count();
+        let closed = self.entries.len() - open;
+        if in_chains != open || closed != self.closed as usize {
+            return Err("entries are in no chain, or in several".to_owned());
+        }
+        let mut used = vec![false; self.waiters.len()];
+        for (id, entry) in self.entries.iter() {
+            let place = id.place();
+            used[place] = true;
+            at_most("waiters", self.waiters[place].len(), self.merges as usize)?;
+            let words = [entry.asked, entry.stored, entry.dirty];
+            let came = entry.came;
+            if words.iter().any(|words| words & !full != 0)
+                || came.words & !entry.asked != 0
+                || came.acks > entry.acks_asked
+                || entry.acks_asked > u32::MAX / 2
+            {
+                return Err(format!("entry {place} holds words that its line has not"));
+            }
+        }
+        let free = used
+            .iter()
+            .zip(&self.waiters)
+            .position(|(u, w)| !u && !w.is_empty());
+        match free {
+            Some(place) => Err(format!("somebody waits for entry {place}, which is free")),
+            None => Ok(()),
+        }
+    }
+
+    /// The entries in use.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Id, &Entry)> {
+        self.entries.iter()
     }
 
     /// Entries in use.

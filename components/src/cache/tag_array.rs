@@ -10,7 +10,7 @@
 //! so the same line in two parts is two lines to everybody who compares such addresses.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, State, Statistics};
+use warpweave_framework::{Id, State, Statistics, as_many, below};
 
 use super::replacement::{AnyReplacement, ReplacementSite};
 use super::set_index::{SetHash, SetIndex};
@@ -103,7 +103,65 @@ struct SetUse {
 /// Tag of an empty way: no line starts at the last byte of the address space.
 const EMPTY: u64 = u64::MAX;
 
+impl Content {
+    /// Whether what a checkpoint holds has the shape that was built.
+    fn is_like(&self, built: &Self) -> Result<(), String> {
+        as_many("tags", self.tags.len(), built.tags.len())?;
+        as_many("lines", self.states.len(), built.states.len())?;
+        as_many("sets", self.sets.len(), built.sets.len())?;
+        let ways = self.tags.len() / self.sets.len();
+        let lines = self.tags.chunks(ways).zip(self.states.chunks(ways));
+        for (set, (used, (tags, states))) in self.sets.iter().zip(lines).enumerate() {
+            let occupied = tags.iter().filter(|tag| **tag != EMPTY).count();
+            let locked = states.iter().filter(|state| state.mshr.is_some()).count();
+            if (occupied, locked) != (used.occupied as usize, used.locked as usize) {
+                return Err(format!("set {set} was counted otherwise"));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl TagArray {
+    /// Whether lines fit their sets, their words among `full`; for what a checkpoint held.
+    pub(super) fn check(&self, full: u32) -> Result<(), String> {
+        let ways = self.geometry.ways;
+        let lines = self.content.tags.iter().zip(&self.content.states);
+        for (slot, (tag, state)) in lines.enumerate() {
+            if *tag == EMPTY {
+                if state.valid != 0 || state.mshr.is_some() {
+                    return Err(format!("slot {slot} is empty and holds words"));
+                }
+                continue;
+            }
+            self.check_line(*tag)?;
+            if self.set_of(*tag) != slot as u32 / ways {
+                return Err(format!("slot {slot} holds a line of another set"));
+            }
+            if state.valid & !full != 0 || state.dirty & !state.valid != 0 {
+                return Err(format!("slot {slot} holds words that its line has not"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an address is that of a line of some part.
+    pub(super) fn check_line(&self, line: u64) -> Result<(), String> {
+        let part = line & u64::from(self.geometry.line_bytes - 1);
+        below("part", part, self.geometry.parts)
+    }
+
+    /// Whether a slot is one of the array.
+    pub(super) fn check_slot(&self, slot: Slot) -> Result<(), String> {
+        below("slot", slot.0, self.content.tags.len() as u64)
+    }
+
+    /// The slots that are locked, and by which MSHR.
+    pub(super) fn locked(&self) -> impl Iterator<Item = (Slot, Id)> {
+        let states = self.content.states.iter().enumerate();
+        states.filter_map(|(slot, state)| Some((Slot(slot as u32), state.mshr?)))
+    }
+
     /// An empty array. Sets, ways, parts and line bytes must not be zero, the hash must be able to
     /// deal with them, and the policy must have been built for the [site](Geometry::site).
     pub fn new(geometry: Geometry, replacement: AnyReplacement) -> Self {
@@ -133,7 +191,7 @@ impl TagArray {
 
     /// Names the state for checkpoints.
     pub fn state_fields(&mut self, state: &mut State<'_>) {
-        state.field("content", &mut self.content);
+        state.fitting("content", &mut self.content, Content::is_like);
         state.part("replacement", |state| self.replacement.state(state));
     }
 

@@ -40,7 +40,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Environment, Facts, Id, IdTable, Kind, Level as Lasting, Message,
-    Next, Ports, Preset, SpecError, State, Statistics, Waits,
+    Next, Ports, Preset, SpecError, State, Statistics, Waits, as_many, at_most, below,
 };
 
 use crate::building_blocks::DelayLine;
@@ -188,7 +188,26 @@ impl Component for ClusterPort {
         state.field("responses", &mut self.responses);
         state.field("entries", &mut self.entries);
         state.field("first", &mut self.first);
-        state.field("counters", &mut self.counters);
+        let ports = self.up.len();
+        state.fitting("counters", &mut self.counters, |found, built| {
+            as_many("ports", found.taken.len(), built.taken.len())
+        });
+        state.check("entries", || {
+            below("port", self.first as u64, ports as u64)?;
+            let most = self.spec.outstanding as usize;
+            at_most("requests", self.entries.len(), most)?;
+            for entry in self.entries.values() {
+                below("port", entry.port, ports as u64)?;
+            }
+            let mut answered: Vec<u32> = self.responses.entries().map(|r| r.id).collect();
+            answered.sort_unstable();
+            let twice = answered.windows(2).find(|pair| pair[0] == pair[1]);
+            let is_gone = |id: &&u32| self.entries.get(Id::from_bits(**id)).is_none();
+            match answered.iter().find(is_gone).or(twice.map(|pair| &pair[0])) {
+                Some(id) => Err(format!("request {id} is answered and not here, or twice")),
+                None => Ok(()),
+            }
+        });
     }
 
     fn evaluation_cost(&self) -> u64 {

@@ -270,6 +270,34 @@ impl LoadStoreUnit {
         });
     }
 
+    /// Most requests without an answer.
+    pub(super) fn outstanding_most(&self) -> u32 {
+        self.outstanding_max
+    }
+
+    /// Accesses in flight.
+    pub(super) fn accesses(&self) -> impl Iterator<Item = &Access> {
+        self.accesses.values()
+    }
+
+    /// Accesses in flight with their requests without an answer, sent or not.
+    pub(super) fn remaining(&self) -> impl Iterator<Item = (Id, u32)> {
+        self.accesses
+            .iter()
+            .map(|(id, access)| (id, access.remaining))
+    }
+
+    /// The access of each request without an answer.
+    pub(super) fn owners(&self) -> impl Iterator<Item = Id> {
+        self.requests.values().map(|(owner, _)| *owner)
+    }
+
+    /// What waits to be sent: the access, its line that is next, and how many it has.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Id, u32, usize)> {
+        let places = self.queue.iter().cycle().skip(self.head).take(self.length);
+        places.map(|queued| (queued.access, queued.next, queued.lines.len()))
+    }
+
     /// Accesses that wait to be sent.
     pub(super) fn queued(&self) -> usize {
         self.length

@@ -73,6 +73,7 @@ mod accounting;
 mod coalescer;
 mod contents;
 mod counts;
+mod fits;
 mod instruction;
 mod invalidation;
 mod issue;

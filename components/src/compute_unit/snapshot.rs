@@ -49,6 +49,7 @@ impl ComputeUnit {
         }
         state.part("accounting", |state| self.accounting.state(state));
         state.field("counts", &mut self.counts);
+        self.check_state(state);
     }
 }
 

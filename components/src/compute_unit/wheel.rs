@@ -124,6 +124,11 @@ impl Wheel {
         None
     }
 
+    /// The events to come.
+    pub(super) fn events(&self) -> impl Iterator<Item = Event> {
+        self.save().into_iter().flat_map(|(_, events)| events)
+    }
+
     /// Names the events to come.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field_as("events", self, Self::save, Self::load);

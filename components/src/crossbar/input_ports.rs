@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Id, State};
+use warpweave_framework::{Cycle, Id, State, below};
 
 use super::requests::{PortMask, bit, ports};
 use super::traffic::Traffic;
@@ -280,10 +280,60 @@ impl InputPorts {
 
     /// Names the fields of the state.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("entering", &mut self.entering);
+        state.array("entering", &mut self.entering);
         state.field("busy_inputs", &mut self.busy);
         state.field("wire", &mut self.wire);
-        state.field("buffers", &mut self.buffers);
+        state.array("buffers", &mut self.buffers);
+    }
+
+    /// Whether buffers, packets and flits fit each other, for what a checkpoint held: `is_packet`
+    /// says whether a packet is inside the network, and is asked once for each that has not left its
+    /// buffer.
+    pub(super) fn check(
+        &self,
+        outputs: usize,
+        mut is_packet: impl FnMut(Id) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let buffers = self.buffers.len() as u64;
+        let mut packet_fits = |packet: &QueuedPacket| {
+            below("output", packet.output, outputs as u64)?;
+            if packet.flits_left == 0 {
+                return Err("a packet without flits".to_owned());
+            }
+            is_packet(packet.packet)
+        };
+        if self.busy & !(PortMask::MAX >> (PortMask::BITS as usize - self.entering.len())) != 0 {
+            return Err("an input that is not there takes a packet".to_owned());
+        }
+        for (input, entering) in self.entering.iter().enumerate() {
+            let of_input = entering.buffer as usize / self.buffers_per_input == input;
+            let busy = self.busy & bit(input) != 0;
+            if !of_input || busy != (entering.flits_left > 0) || !busy && entering.head.is_some() {
+                return Err(format!("input {input} takes what it does not take"));
+            }
+            entering.head.iter().try_for_each(&mut packet_fits)?;
+        }
+        for flit in self.wire.entries() {
+            below("buffer", flit.buffer, buffers)?;
+            flit.head.iter().try_for_each(&mut packet_fits)?;
+        }
+        for (number, buffer) in self.buffers.iter().enumerate() {
+            buffer.packets.iter().try_for_each(&mut packet_fits)?;
+            let left = buffer
+                .packets
+                .iter()
+                .map(|packet| u64::from(packet.flits_left));
+            if u64::from(buffer.flits) > left.sum::<u64>() || buffer.credits > u32::MAX / 2 {
+                return Err(format!("buffer {number} holds flits of no packet"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Flits on the wire and in the buffers.
+    pub(super) fn flits_inside(&self) -> u64 {
+        let buffered = self.buffers.iter().map(|buffer| u64::from(buffer.flits));
+        self.wire.len() as u64 + buffered.sum::<u64>()
     }
 }
 

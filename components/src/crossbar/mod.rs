@@ -195,7 +195,10 @@ impl Component for Crossbar {
     fn state(&mut self, state: &mut State<'_>) {
         state.part("request", |state| self.request.state(state));
         state.part("reply", |state| self.reply.state(state));
-        state.part("outstanding", |state| self.outstanding.state(state));
+        state.part("outstanding", |state| {
+            self.outstanding.state(state);
+            self.outstanding.check_state(state, self.down.len());
+        });
     }
 
     fn evaluation_cost(&self) -> u64 {

@@ -7,7 +7,7 @@
 //! ```
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Id, State};
+use warpweave_framework::{Cycle, Id, State, below};
 
 use super::requests::{PortMask, bit, ports};
 use super::traffic::Traffic;
@@ -103,9 +103,42 @@ impl OutputPorts {
 
     /// Names the fields of the state.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("leaving", &mut self.leaving);
+        state.array("leaving", &mut self.leaving);
         state.field("occupied_outputs", &mut self.occupied);
         state.field("blocked_outputs", &mut self.blocked);
+    }
+
+    /// Whether what leaves fits, for what a checkpoint held: flits come by `channels` and belong to
+    /// packets inside the network, of which `is_packet` is asked for each tail.
+    pub(super) fn check(
+        &self,
+        channels: u64,
+        mut is_packet: impl FnMut(Id) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut occupied = 0;
+        for (output, leaving) in self.leaving.iter().enumerate() {
+            if !leaving.is_empty() {
+                occupied |= bit(output);
+            }
+            for flit in leaving.entries() {
+                below("channel", flit.channel, channels)?;
+                if flit.is_tail {
+                    is_packet(flit.packet)?;
+                }
+            }
+        }
+        if occupied != self.occupied || self.blocked & !occupied != 0 {
+            return Err("outputs are occupied by nothing".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Flits on their way out.
+    pub(super) fn flits_inside(&self) -> u64 {
+        self.leaving
+            .iter()
+            .map(|leaving| leaving.len() as u64)
+            .sum()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Requests that wait for their responses, and the stalls for lack of room among them.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Id, IdTable, State};
+use warpweave_framework::{Cycle, Id, IdTable, State, as_many, below};
 
 use super::requests::{PortMask, bit, ports};
 
@@ -139,8 +139,32 @@ impl Outstanding {
     /// Names the fields of the state.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("entries", &mut self.entries);
-        state.field("taken", &mut self.taken);
-        state.field("stalls", &mut self.stalls);
+        state.array("taken", &mut self.taken);
+        state.fitting("stalls", &mut self.stalls, |found, built| {
+            as_many("ports", found.since.len(), built.since.len())?;
+            let all = PortMask::MAX >> (PortMask::BITS as usize - found.since.len());
+            if found.stalled & !all == 0 {
+                Ok(())
+            } else {
+                Err("a port that is not there is stalled".to_owned())
+            }
+        });
+    }
+
+    /// Checks what was loaded; `slices` may be asked.
+    pub(super) fn check_state(&self, state: &mut State<'_>, slices: usize) {
+        state.check("entries", || {
+            let mut taken = vec![0; self.taken.len()];
+            for entry in self.entries.values() {
+                below("port", entry.port, taken.len() as u64)?;
+                below("slice", entry.slice, slices as u64)?;
+                taken[entry.port as usize] += 1;
+            }
+            match taken == self.taken && taken.iter().all(|taken| *taken <= self.per_port) {
+                true => Ok(()),
+                false => Err("ports hold other numbers of entries".to_owned()),
+            }
+        });
     }
 }
 

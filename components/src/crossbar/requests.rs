@@ -1,6 +1,7 @@
 //! Who asks for what: masks of ports, and the request bits of inputs and outputs.
 
 use serde::{Deserialize, Serialize};
+use warpweave_framework::as_many;
 
 /// One bit per port.
 pub(crate) type PortMask = u128;
@@ -116,6 +117,51 @@ impl Rounds {
 }
 
 impl Requests {
+    /// Whether what a checkpoint holds is of a network as this one was built.
+    pub(crate) fn is_like(&self, built: &Self) -> Result<(), String> {
+        let (inputs, outputs) = (built.by_input.len(), built.by_output.len());
+        for found in [&self.by_output, &self.holder] {
+            as_many("outputs", found.len(), outputs)?;
+        }
+        for found in [&self.by_input, &self.holding, &self.rounds.left] {
+            as_many("inputs", found.len(), inputs)?;
+        }
+        as_many("inputs", self.rounds.started.len(), inputs)?;
+        let within = |masks: &[PortMask], count: usize| {
+            let all = PortMask::MAX >> (PortMask::BITS as usize - count);
+            masks.iter().all(|mask| mask & !all == 0)
+        };
+        let of_inputs = [self.wanting, self.holding_inputs, self.rounds.impatient];
+        let fits = within(&self.by_output, inputs)
+            && within(&self.holder, inputs)
+            && within(&of_inputs, inputs)
+            && within(&self.by_input, outputs)
+            && within(&self.holding, outputs)
+            && within(&self.rounds.left, outputs)
+            && within(&[self.wanted, self.held_outputs], outputs);
+        if fits && self.rounds.patience == built.rounds.patience {
+            Ok(())
+        } else {
+            Err("ports that are not there ask or are asked for".to_owned())
+        }
+    }
+
+    /// Whether these, per input and output, are all that ask.
+    pub(crate) fn check(&self, asking: &[(usize, usize)]) -> Result<(), String> {
+        let mut expected = Self::new(self.by_input.len(), self.by_output.len());
+        for (input, output) in asking {
+            expected.set(*input, *output);
+        }
+        let same = expected.by_output == self.by_output
+            && expected.by_input == self.by_input
+            && (expected.wanting, expected.wanted) == (self.wanting, self.wanted);
+        if same {
+            Ok(())
+        } else {
+            Err("others ask than have flits".to_owned())
+        }
+    }
+
     pub(crate) fn new(inputs: usize, outputs: usize) -> Self {
         Self {
             by_output: vec![0; outputs],

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, Histogram, Id, IdTable, Level, State, Statistics};
+use warpweave_framework::{Cycle, Histogram, Id, IdTable, Level, State, Statistics, as_many};
 
 use super::requests::{PortMask, bit, ports};
 
@@ -225,6 +225,37 @@ impl<P: Copy + Serialize + DeserializeOwned> Traffic<P> {
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("packets", &mut self.packets);
         state.field("flits_inside", &mut self.flits_inside);
-        state.field("counters", &mut self.counters);
+        state.fitting("counters", &mut self.counters, |found, built| {
+            as_many("outputs", found.flits.len(), built.flits.len())?;
+            let inputs = built.stalled_since.len();
+            as_many("inputs", found.stalled_since.len(), inputs)?;
+            let all = PortMask::MAX >> (PortMask::BITS as usize - inputs);
+            if found.stalled_inputs & !all == 0 {
+                Ok(())
+            } else {
+                Err("an input that is not there is stalled".to_owned())
+            }
+        });
+    }
+
+    /// Whether `found`, the packets at inputs and outputs, are those inside, each once, and so many
+    /// flits with them.
+    pub(super) fn check(&self, mut found: Vec<Id>, flits: u64) -> Result<(), String> {
+        found.sort_unstable();
+        let mut inside: Vec<Id> = self.packets.iter().map(|(id, _)| id).collect();
+        inside.sort_unstable();
+        let other = found
+            .iter()
+            .zip(&inside)
+            .find(|(found, inside)| found != inside);
+        if let Some((found, _)) = other {
+            return Err(format!("packet {found} is not inside, or twice"));
+        }
+        as_many("packets", found.len(), inside.len())?;
+        if flits == self.flits_inside {
+            Ok(())
+        } else {
+            Err(format!("{} flits inside, not {flits}", self.flits_inside))
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! maxima.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::Cycle;
+use warpweave_framework::{Cycle, as_many, at_most, below};
 
 use super::mapping::{BANKS_MAX, Geometry, Location};
 use super::timing::Timing;
@@ -281,6 +281,26 @@ pub(crate) struct BanksState {
     open: u64,
     /// Banks refreshed alone in this round.
     round: u32,
+}
+
+impl BanksState {
+    /// Whether what a checkpoint holds is of a channel as this one was built.
+    pub(crate) fn is_like(&self, built: &Self) -> Result<(), String> {
+        as_many("banks", self.banks.len(), built.banks.len())?;
+        as_many("groups", self.groups.len(), built.groups.len())?;
+        for (found, built) in [
+            (&self.four, &built.four),
+            (&self.thirty_two, &built.thirty_two),
+        ] {
+            as_many("activations", found.until.len(), built.until.len())?;
+            below("activation", found.next as u64, built.until.len() as u64)?;
+        }
+        let banks = built.banks.len();
+        if banks < 64 && self.open >> banks != 0 {
+            return below("bank", 63 - self.open.leading_zeros(), banks as u64);
+        }
+        at_most("banks refreshed", self.round as usize, banks)
+    }
 }
 
 /// All banks of a channel.

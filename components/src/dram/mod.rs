@@ -130,7 +130,7 @@ mod transactions;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Facts, Histogram, Id, Kind, Next, Ports,
-    Preset, SpecError, State, Statistics, Unfit, Waits,
+    Preset, SpecError, State, Statistics, Unfit, Waits, below,
 };
 
 use crate::interleave::Interleave;
@@ -290,8 +290,22 @@ impl Component for GddrController {
         }
         self.transactions.state(state);
         state.field("splitting", &mut self.splitting);
-        state.field("turn", &mut self.turn);
+        state.fitting("turn", &mut self.turn, |turn, _| {
+            below("port", *turn as u64, self.up.len() as u64)
+        });
         self.responses.state(state);
+        state.check("transactions", || {
+            let tags = self.channels.iter().flat_map(Controller::tags);
+            let ports = self.up.len() as u64;
+            let answered = self.responses.ids();
+            if let Some(Splitting { transaction, .. }) = self.splitting
+                && !self.transactions.is_there(transaction)
+            {
+                return Err(format!("{transaction} is cut and not there"));
+            }
+            self.transactions
+                .check(ports, tags.map(Id::from_bits).collect(), answered)
+        });
         state.field("sequences", &mut self.sequences);
         state.field("stats", &mut self.stats);
     }

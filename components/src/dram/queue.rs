@@ -1,7 +1,7 @@
 //! Requests waiting for commands, sorted by bank.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, IdTable};
+use warpweave_framework::{Id, IdTable, as_many};
 
 /// A waiting access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,55 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
+    /// Whether what a checkpoint holds is of as many banks as this queue was built for.
+    pub(crate) fn is_like(&self, built: &Self) -> Result<(), String> {
+        as_many("banks", self.lines.len(), built.lines.len())?;
+        if self.mixed == built.mixed {
+            Ok(())
+        } else {
+            Err("it holds both kinds of requests, or should".to_owned())
+        }
+    }
+
+    /// Whether every line leads through its entries to its youngest; tells `seen` of each entry.
+    pub(crate) fn check(
+        &self,
+        entries: &IdTable<Entry>,
+        mut seen: impl FnMut(Id) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut banks = 0;
+        for (bank, line) in self.lines.iter().enumerate() {
+            let wrong = |what: &str| Err(format!("the line of bank {bank} {what}"));
+            let (mut at, mut last, mut length) = (line.oldest, None, 0);
+            while let Some(id) = at {
+                let entry = entries.get(id).filter(|entry| entry.bank as usize == bank);
+                let Some(entry) = entry else {
+                    return wrong("leads to a request that is not the bank's");
+                };
+                length += 1;
+                if length > line.len {
+                    return wrong("is longer than it is");
+                }
+                seen(id)?;
+                (at, last) = (entry.next, Some(id));
+            }
+            if length != line.len || last != line.youngest {
+                return wrong("ends elsewhere");
+            }
+            let known = [line.hit, line.other_hit, line.miss];
+            let is_gone = |id: &Id| entries.get(*id).is_none_or(|e| e.bank as usize != bank);
+            if known.iter().flatten().any(is_gone) {
+                return wrong("knows requests that are gone");
+            }
+            banks |= u64::from(length > 0) << bank;
+        }
+        if banks == self.banks {
+            Ok(())
+        } else {
+            Err("banks wait for nothing".to_owned())
+        }
+    }
+
     pub(crate) fn new(banks: usize, mixed: bool) -> Self {
         Self {
             lines: vec![Line::default(); banks],

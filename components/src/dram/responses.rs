@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use warpweave_framework::{Cycle, Id, State};
+use warpweave_framework::{Cycle, Id, State, below};
 
 /// Transactions to be answered.
 pub(super) struct Responses {
@@ -83,8 +83,27 @@ impl Responses {
     /// Names the fields of the state.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("acknowledgements", &mut self.acknowledgements);
-        state.field("ready", &mut self.ready);
+        state.array("ready", &mut self.ready);
         state.field("ready_ports", &mut self.ready_ports);
+        state.check("ready_ports", || {
+            let waiting = self
+                .ready
+                .iter()
+                .enumerate()
+                .filter(|(_, ids)| !ids.is_empty());
+            if waiting.fold(0, |ports, (port, _)| ports | 1 << port) != self.ready_ports {
+                return Err("ports wait for nothing".to_owned());
+            }
+            let ports = self.ready.len() as u64;
+            let mut later = self.acknowledgements.iter();
+            later.try_for_each(|(_, port, _)| below("port", *port, ports))
+        });
+    }
+
+    /// The transactions that are answered.
+    pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
+        let later = self.acknowledgements.iter().map(|(_, _, id)| *id);
+        self.ready.iter().flatten().copied().chain(later)
     }
 }
 

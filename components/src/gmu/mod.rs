@@ -61,7 +61,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, Kind, Level, Next,
-    Ports, Preset, Registry, SpecError, State, Statistics, Waits,
+    Ports, Preset, Registry, SpecError, State, Statistics, Waits, at_most,
 };
 
 pub use self::fcfs::Fcfs;
@@ -156,6 +156,31 @@ impl Kind for Gmu {
     }
 }
 
+impl Gmu {
+    /// Whether every kernel waits at one place, for what a checkpoint held.
+    fn fits(&self) -> Result<(), String> {
+        let queued = self.queues.iter().flat_map(|queue| &queue.kernels);
+        let mut found: Vec<Id> = queued.chain(&self.pool).copied().collect();
+        found.sort_unstable();
+        let kernels = self.kernels.iter().map(|(id, _)| id);
+        let mut kernels: Vec<Id> = kernels.collect();
+        kernels.sort_unstable();
+        if found != kernels {
+            return Err("kernels wait nowhere, or twice".to_owned());
+        }
+        at_most(
+            "kernels",
+            self.pool.len(),
+            self.spec.pending_kernels as usize,
+        )?;
+        let mut heads = self.heads.iter().map(|(_, id)| id);
+        match heads.find(|id| self.kernels.get(**id).is_none()) {
+            Some(id) => Err(format!("kernel {id}, which is not here")),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Component for Gmu {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("host", &mut self.host);
@@ -191,6 +216,7 @@ impl Component for Gmu {
         state.field("pooled", &mut self.pooled);
         state.field("running", &mut self.running);
         state.field("waited", &mut self.waited);
+        state.check("kernels", || self.fits());
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

@@ -42,7 +42,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Kind, Level, Next, Ports, Preset, SpecError,
-    State, Statistics, Waits,
+    State, Statistics, Waits, at_most, below,
 };
 use warpweave_trace::{HostCommand, Program};
 
@@ -238,6 +238,16 @@ impl Component for HostDriver {
         state.field("counts", &mut self.counts);
         KernelTimes::state(&mut self.times, Moment::Launched, state);
         KernelTimes::state(&mut self.times, Moment::Completed, state);
+        state.check("position", || {
+            at_most("commands", self.position, self.program.commands.len())?;
+            let kernels = self.program.kernels.len() as u64;
+            let mut in_flight = self.in_flight.iter();
+            in_flight.try_for_each(|kernel| below("kernel", *kernel, kernels))?;
+            match self.step {
+                Step::Launching(_, launch) => below("kernel", launch.kernel, kernels),
+                _ => Ok(()),
+            }
+        });
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

@@ -71,7 +71,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Facts, IdTable, Kind, Next, Ports, Preset,
-    SpecError, State, Statistics, Unfit, Waits,
+    SpecError, State, Statistics, Unfit, Waits, at_most, below,
 };
 
 use self::coalesced_cache::CoalescedCache;
@@ -241,7 +241,7 @@ impl Component for IccUnit {
     }
 
     fn state(&mut self, state: &mut State<'_>) {
-        state.field("table", &mut self.table);
+        state.fitting("table", &mut self.table, MergeTable::is_like);
         if let Some(cache) = &mut self.cache {
             state.part("cache", |state| cache.state(state));
         }
@@ -253,6 +253,21 @@ impl Component for IccUnit {
         state.field("slots", &mut self.slots);
         state.field("first", &mut self.first);
         state.field("counters", &mut self.counters);
+        state.check("slots", || {
+            let ports = self.up.len() as u64;
+            below("port", self.first, ports)?;
+            at_most("requests", self.slots.len(), self.spec.outstanding as usize)?;
+            let mut slots = self.slots.values();
+            slots.try_for_each(|slot| below("port", slot.port, ports))?;
+            match self
+                .table
+                .readers()
+                .find(|id| self.slots.get(**id).is_none())
+            {
+                Some(id) => Err(format!("read {id}, which is not here")),
+                None => Ok(()),
+            }
+        });
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

@@ -12,8 +12,10 @@ use crate::launch::Dispatch;
 pub(super) struct Invalidation {
     pub(super) kernel: Id,
     /// Units still to be told.
+    #[serde(deserialize_with = "crate::bits::read")]
     pub(super) unsent: FixedBitSet,
     /// Units that have not answered.
+    #[serde(deserialize_with = "crate::bits::read")]
     pub(super) unanswered: FixedBitSet,
 }
 

@@ -86,7 +86,7 @@ use std::sync::Arc;
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{
     Component, Contents, Context, Environment, Facts, Id, Kind, Level, Next, Ports, Preset,
-    SpecError, State, Statistics, Unfit, Waits,
+    SpecError, State, Statistics, Unfit, Waits, as_many, below,
 };
 use warpweave_trace::Program;
 
@@ -273,6 +273,7 @@ impl Component for WorkGroupScheduler {
         state.field("queue_accesses", &mut self.queue_accesses);
         state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
         KernelTimes::state(&mut self.times, Moment::Started, state);
+        state.check("waiting", || self.keys_fit());
     }
 
     fn evaluation_cost(&self) -> u64 {
@@ -333,6 +334,36 @@ impl Component for WorkGroupScheduler {
 }
 
 impl WorkGroupScheduler {
+    /// Whether what waits, drops lines or is done are kernels and units, for what a checkpoint held.
+    fn keys_fit(&self) -> Result<(), String> {
+        let dropping = self.invalidations.iter().map(|i| &i.kernel);
+        let keys = self.waiting.iter().chain(dropping).chain(&self.finished);
+        let mut keys: Vec<Id> = keys.copied().collect();
+        let kernels = self.machine.kernels();
+        if let Some(key) = keys.iter().find(|key| kernels.get(**key).is_none()) {
+            return Err(format!("kernel {key}, which is not here"));
+        }
+        keys.sort_unstable();
+        if keys.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err("a kernel is here twice".to_owned());
+        }
+        for invalidation in &self.invalidations {
+            for units in [&invalidation.unsent, &invalidation.unanswered] {
+                as_many("units", units.len(), self.ports.len())?;
+            }
+        }
+        if let Some(taking) = &self.taking {
+            below("unit", taking.placement.unit, self.ports.len() as u64)?;
+            if self.machine.kernel(taking.placement.kernel).is_none() {
+                return Err(format!(
+                    "kernel {}, which is not here",
+                    taking.placement.kernel
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Why work-groups of a kernel are not dispatched, or its end not reported.
     fn kernel_waits(&self, kernel: &Running) -> Option<&'static str> {
         let number = kernel.ready.kernel;

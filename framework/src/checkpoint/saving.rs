@@ -363,9 +363,9 @@ impl Simulation {
         if let Some(count) = counts.into_iter().find(|count| *count > TICK_MAX) {
             return Err(format!("{count} is more than any run counts"));
         }
-        if engine.last_progress > engine.now {
+        if engine.last_progress.0 > TICK_MAX {
             return Err(format!(
-                "progress at {}, which is to come",
+                "progress at {} is beyond the horizon",
                 engine.last_progress
             ));
         }

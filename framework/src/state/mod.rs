@@ -216,7 +216,8 @@ impl State<'_> {
             }
             Mode::Load(bytes) => take::<String>(bytes).and_then(|found| {
                 if found != name {
-                    return Err(format!("the file has `{found}` here"));
+                    let found: String = found.chars().take(40).collect();
+                    return Err(format!("the file has `{}` here", found.escape_debug()));
                 }
                 load(value, take(bytes)?)
             }),

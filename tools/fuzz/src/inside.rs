@@ -173,18 +173,7 @@ impl Inside {
         let resumed = machine.resume(file, None);
         resumed.map_err(|error| format!("{}: {error}", file.display()))?;
         let until = machine.cycle().saturating_add(CYCLES);
-        let status = machine.advance(until, &Arc::new(AtomicBool::new(false)));
-        if std::env::var("FUZZ_NET").is_ok()
-            && let Some(warpweave_systems::Status::Failed(why)) = status
-            && why.contains("no run comes to")
-        {
-            let said = self
-                .panicked
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone();
-            panic!("{said}");
-        }
+        machine.advance(until, &Arc::new(AtomicBool::new(false)));
         Ok(())
     }
 

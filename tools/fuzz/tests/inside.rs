@@ -28,7 +28,7 @@ fn every_input_is_taken_before_it_is_changed() {
 
 #[test]
 fn no_mutated_input_breaks_a_promise_of_the_libraries() {
-    for kind in [Kind::Graph, Kind::Trace, Kind::StateLog] {
+    for kind in kinds() {
         let campaign = Campaign {
             kind,
             seed: 1,

@@ -43,6 +43,23 @@ impl Ages {
         state.array("older", &mut self.older);
     }
 
+    /// Whether somebody is oldest among any: nobody is older than itself, over whatever others.
+    pub(in crate::compute_unit) fn check(&self) -> Result<(), String> {
+        let mut left = u64::MAX;
+        loop {
+            let oldest = (0..u64::BITS as usize)
+                .filter(|slot| left >> slot & 1 == 1 && self.older[*slot] & left == 0)
+                .fold(0, |oldest, slot| oldest | 1 << slot);
+            left &= !oldest;
+            if left == 0 {
+                return Ok(());
+            }
+            if oldest == 0 {
+                return Err("some are older than themselves".to_owned());
+            }
+        }
+    }
+
     /// The oldest of `among`, which is not empty.
     #[inline]
     pub fn oldest(&self, among: u64) -> usize {

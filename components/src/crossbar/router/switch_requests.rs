@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use warpweave_framework::as_many;
 
 use super::shape::{Place, Shape};
 use super::vc_allocator::{elements, first_channel};
@@ -19,6 +20,12 @@ pub(super) struct Asking {
 }
 
 impl Asking {
+    /// Whether what a checkpoint holds is of a router as this one was built.
+    pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
+        as_many("cells", self.lanes.len(), built.lanes.len())?;
+        self.requests.is_like(&built.requests)
+    }
+
     pub(super) fn new(rows: usize, outputs: usize) -> Self {
         Self {
             lanes: vec![0; rows * outputs],

@@ -7,7 +7,7 @@
 //! channels out in ascending order: round robin over the packets, oldest first, or lowest first.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Cycle, State};
+use warpweave_framework::{Cycle, State, as_many, below};
 
 use crate::crossbar::arbiter::BuiltInArbiter;
 use crate::crossbar::requests::{PortMask, bit};
@@ -30,6 +30,19 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
+    /// Whether what a checkpoint holds is of a router as this one was built.
+    pub(super) fn is_like(&self, built: &Self) -> Result<(), String> {
+        as_many("words", self.words, built.words)?;
+        as_many("words", self.bits.len(), built.bits.len())?;
+        let waiting = self.bits.chunks(self.words).enumerate();
+        let waiting = waiting.filter(|(_, words)| words.iter().any(|word| *word != 0));
+        if waiting.fold(0, |mask, (output, _)| mask | bit(output)) == self.outputs {
+            Ok(())
+        } else {
+            Err("outputs are waited for by nobody".to_owned())
+        }
+    }
+
     pub(super) fn new(waiters: usize, outputs: usize) -> Self {
         let words = waiters.div_ceil(64);
         Self {
@@ -197,8 +210,12 @@ impl VcAllocator {
 
     /// Names what later allocations depend on.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.field("grant", &mut self.grant);
-        state.field("accept", &mut self.accept);
+        state.array("grant", &mut self.grant);
+        state.array("accept", &mut self.accept);
+        state.check("grant", || {
+            let mut waiters = self.grant.iter();
+            waiters.try_for_each(|waiter| below("waiter", *waiter, self.waiters as u64))
+        });
     }
 }
 

@@ -50,9 +50,9 @@ mod stats;
 
 use std::collections::VecDeque;
 
-use warpweave_framework::{Cycle, Id, IdTable, State};
+use warpweave_framework::{Cycle, Id, IdTable, State, below};
 
-use crate::dram::banks::{Banks, Gaps};
+use crate::dram::banks::{Banks, BanksState, Gaps};
 use crate::dram::checker::Checker;
 use crate::dram::drain::Draining;
 use crate::dram::mapping::Location;
@@ -108,6 +108,60 @@ pub struct Controller {
 }
 
 impl Controller {
+    /// Whether requests, queues and banks fit each other, for what a checkpoint held.
+    fn requests_fit(&self) -> Result<(), String> {
+        let banks = u64::from(self.banks.count());
+        below("bank", self.turn, banks)?;
+        below("bank", self.refresh_bank, banks)?;
+        let mut seen = Vec::new();
+        for queue in &self.queues {
+            queue.check(&self.entries, |id| {
+                seen.push(id);
+                Ok(())
+            })?;
+        }
+        let mut active = 0;
+        for (bank, id) in self.active.iter().enumerate() {
+            let Some(id) = id else { continue };
+            active |= 1_u64 << bank;
+            if self
+                .entries
+                .get(*id)
+                .is_none_or(|entry| entry.bank as usize != bank)
+            {
+                return Err(format!("bank {bank} serves a request that is not its"));
+            }
+            seen.push(*id);
+        }
+        if active != self.active_banks {
+            return Err("banks serve nothing".to_owned());
+        }
+        for id in self.fronts.iter().flatten() {
+            let entry = self.entries.get(*id);
+            let entry = entry.ok_or_else(|| format!("request {id}, which is not there"))?;
+            below("bank", entry.bank, banks)?;
+            seen.push(*id);
+        }
+        seen.sort_unstable();
+        let all = self.entries.iter().map(|(id, _)| id);
+        let mut all: Vec<_> = all.collect();
+        all.sort_unstable();
+        if seen == all {
+            Ok(())
+        } else {
+            Err("requests wait nowhere, or twice".to_owned())
+        }
+    }
+
+    /// The tags of everything that is not finished.
+    pub(super) fn tags(&self) -> impl Iterator<Item = u32> {
+        let under_way = self.returning.iter().chain(&self.forwarding);
+        let queued = self.entries.values().filter(|entry| !entry.write);
+        queued
+            .map(|entry| entry.tag)
+            .chain(under_way.map(|(_, tag)| *tag))
+    }
+
     /// A controller with closed banks at cycle 0. Numbers are to be checked before.
     pub fn new(config: &Config, order: AnyRequestOrder) -> Self {
         Self::with_gaps(config, order, &Gaps::new(&config.timing))
@@ -209,15 +263,18 @@ impl Controller {
 
     /// Names the fields of the state. Commands recorded are no part of it.
     pub fn state(&mut self, state: &mut State<'_>) {
-        state.field("banks", self.banks.state());
+        state.fitting("banks", self.banks.state(), BanksState::is_like);
         state.field("entries", &mut self.entries);
-        state.field("queues", &mut self.queues);
+        state.fitting("queues", &mut self.queues, |found, built| {
+            let mut queues = found.iter().zip(built);
+            queues.try_for_each(|(found, built)| found.is_like(built))
+        });
         state.field("fronts", &mut self.fronts);
         state.field("waiting", &mut self.waiting);
-        state.field("active", &mut self.active);
+        state.array("active", &mut self.active);
         state.field("active_banks", &mut self.active_banks);
-        state.field("columns", &mut self.columns);
-        state.field("used", &mut self.used);
+        state.array("columns", &mut self.columns);
+        state.array("used", &mut self.used);
         state.field("turn", &mut self.turn);
         state.field("draining", &mut self.draining);
         state.field("age", &mut self.age);
@@ -232,6 +289,7 @@ impl Controller {
             state.field("judge", judge.state());
         }
         self.order.state(state);
+        state.check("entries", || self.requests_fit());
         // Found again from the fields when it is needed.
         self.planned = None;
     }

@@ -1,8 +1,8 @@
 //! Demand-driven round robin: a pointer goes round the units.
 
 use fixedbitset::FixedBitSet;
-
-use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State};
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, as_many, below};
 
 use super::super::{
     Assignment, Choice, Kernel, OldestFirst, OneKernelPolicy, PlacementPolicy, PlacementSite,
@@ -22,6 +22,10 @@ pub struct DemandRoundRobin {
     /// Units with room.
     open: FixedBitSet,
 }
+
+/// Units as they are saved.
+#[derive(Serialize, Deserialize)]
+struct Units(#[serde(deserialize_with = "crate::bits::read")] FixedBitSet);
 
 impl DemandRoundRobin {
     fn new(site: PlacementSite) -> Self {
@@ -83,7 +87,19 @@ impl OneKernelPolicy for DemandRoundRobin {
 
     fn state(&mut self, state: &mut State<'_>) {
         state.field("next", &mut self.next);
-        state.field("pointer", &mut self.pointer);
-        state.field("open", &mut self.open);
+        let units = self.open.len();
+        state.fitting("pointer", &mut self.pointer, |pointer, _| {
+            below("unit", *pointer as u64, units as u64)
+        });
+        state.field_as(
+            "open",
+            &mut self.open,
+            |open| Units(open.clone()),
+            |open, Units(found)| {
+                as_many("units", found.len(), open.len())?;
+                *open = found;
+                Ok(())
+            },
+        );
     }
 }

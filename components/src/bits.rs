@@ -1,0 +1,72 @@
+//! Sets of bits in files: `fixedbitset` makes room for whatever length a file names before it looks at
+//! the bits that are there.
+
+use fixedbitset::FixedBitSet;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+/// What the set is written as.
+#[derive(Deserialize)]
+struct Saved {
+    length: u64,
+    data: Vec<u8>,
+}
+
+/// Reads a set that has as many bits as it says.
+///
+/// # Errors
+/// When it has not.
+pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FixedBitSet, D::Error> {
+    let Saved { length, data } = Saved::deserialize(deserializer)?;
+    let (words, rest) = data.as_chunks::<{ size_of::<usize>() }>();
+    let bits = words.len() as u64 * u64::from(usize::BITS);
+    if !rest.is_empty() || length > bits || bits - length >= u64::from(usize::BITS) {
+        return Err(Error::custom(format!(
+            "{length} bits in {} bytes",
+            data.len()
+        )));
+    }
+    let blocks = words.iter().map(|word| usize::from_le_bytes(*word));
+    let set = FixedBitSet::with_capacity_and_blocks(length as usize, blocks);
+    if set
+        .as_slice()
+        .iter()
+        .zip(words)
+        .any(|(kept, word)| *kept != usize::from_le_bytes(*word))
+    {
+        return Err(Error::custom("bits beyond the end of a set"));
+    }
+    Ok(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Serialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Holder {
+        #[serde(deserialize_with = "read")]
+        set: FixedBitSet,
+    }
+
+    #[test]
+    fn a_set_of_bits_is_read_back_and_one_longer_than_its_bits_refused() {
+        for length in [0, 1, 64, 65, 200] {
+            let mut set = FixedBitSet::with_capacity(length);
+            set.extend((0..length).step_by(3));
+            let holder = Holder { set };
+            let bytes = postcard::to_stdvec(&holder).expect("plain data");
+            assert_eq!(postcard::from_bytes::<Holder>(&bytes), Ok(holder));
+        }
+        for (length, data) in [
+            (1_u64 << 60, vec![0_u8; 8]),
+            (8, vec![0; 7]),
+            (1, vec![2; 8]),
+        ] {
+            let bytes = postcard::to_stdvec(&(length, data)).expect("plain data");
+            assert!(postcard::from_bytes::<Holder>(&bytes).is_err(), "{length}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Whether the fields of a loaded checkpoint fit the unit and each other: what the pipeline takes for
+//! granted of slots, instructions and counts.
+
+use warpweave_framework::{Id, State, at_most, below};
+use warpweave_trace::{Class, Lanes};
+
+use super::instruction::NO_PIPE;
+use super::wheel::Event;
+use super::{ComputeUnit, Wavefront};
+use crate::memory::RequestKind;
+
+impl ComputeUnit {
+    /// Checks what was loaded.
+    pub(super) fn check_state(&self, state: &mut State<'_>) {
+        state.check("masks", || self.masks_fit());
+        state.check("wavefronts", || self.wavefronts_fit());
+        state.check("work_groups", || self.work_groups_fit());
+        state.check("ages", || self.ages.check());
+        state.check("events", || self.events_fit());
+        state.check("load_store.accesses", || self.accesses_fit());
+        state.check("completions", || {
+            let most = self.work_groups.len() + 1;
+            at_most("completions", self.completions.len(), most)
+        });
+    }
+
+    fn masks_fit(&self) -> Result<(), String> {
+        let masks = &self.masks;
+        let present = masks.present;
+        let slots = self.wavefronts.len();
+        at_most("wavefronts", slots, self.spec.wavefront_slots as usize)?;
+        if slots < 64 && present >> slots != 0 {
+            below("wavefront slot", 63 - present.leading_zeros(), slots as u64)?;
+        }
+        let states = [masks.fetched, masks.barrier, masks.paused, masks.ended];
+        let of_absent = states.iter().any(|mask| mask & !present != 0);
+        let mut seen = 0;
+        let twice = states.iter().any(|mask| {
+            let again = seen & mask != 0;
+            seen |= mask;
+            again
+        });
+        if of_absent || twice || seen != present {
+            return Err("a wavefront is in no state, or in several".to_owned());
+        }
+        Ok(())
+    }
+
+    fn present(&self) -> impl Iterator<Item = (usize, &Wavefront)> {
+        let present = self.masks.present;
+        let wavefronts = self.wavefronts.iter().enumerate();
+        wavefronts.filter(move |(slot, _)| present >> slot & 1 == 1)
+    }
+
+    fn wavefronts_fit(&self) -> Result<(), String> {
+        for (slot, wavefront) in self.present() {
+            let of = |problem: String| format!("wavefront slot {slot}: {problem}");
+            self.wavefront_fits(slot, wavefront).map_err(of)?;
+        }
+        Ok(())
+    }
+
+    fn wavefront_fits(&self, slot: usize, wavefront: &Wavefront) -> Result<(), String> {
+        let kernels = &self.program.kernels;
+        below("kernel", wavefront.kernel, kernels.len() as u64)?;
+        let groups = self.work_groups.len() as u64;
+        below("work-group slot", wavefront.work_group, groups)?;
+        if self.work_groups[usize::from(wavefront.work_group)].slots >> slot & 1 == 0 {
+            let group = wavefront.work_group;
+            return Err(format!("work-group slot {group} does not hold it"));
+        }
+        if self.decoded.bases[wavefront.kernel as usize] != wavefront.code {
+            return Err(format!("the kernel does not begin at {}", wavefront.code));
+        }
+        if wavefront.pipe != NO_PIPE {
+            below("pipe", wavefront.pipe, Class::COUNT as u64)?;
+        }
+        let kernel = &kernels[wavefront.kernel as usize];
+        let instructions = kernel.code.instructions.len() as u64;
+        below("instruction", wavefront.record.pc, instructions)?;
+        // What is left of its stream, for a place in the middle of a token means anything.
+        let mut cursor = wavefront.cursor;
+        let mut lanes = Lanes::default();
+        while let Some(record) = cursor.next(kernel, &mut lanes) {
+            below("instruction", record.pc, instructions)?;
+        }
+        Ok(())
+    }
+
+    fn work_groups_fit(&self) -> Result<(), String> {
+        let (mut slots, mut registers, mut local) = (0_u64, 0_u64, 0_u64);
+        for (number, group) in self.work_groups.iter().enumerate() {
+            let here = |problem: &str| Err(format!("work-group slot {number}: {problem}"));
+            if group.slots & slots != 0 || group.slots & !self.masks.present != 0 {
+                return here("its wavefronts are another's, or absent");
+            }
+            slots |= group.slots;
+            registers += u64::from(group.registers);
+            local = local.saturating_add(group.local_bytes);
+            let of = |mask: u64| (group.slots & mask).count_ones();
+            let undrained = self.present().filter(|(slot, wavefront)| {
+                let ended = self.masks.ended >> slot & 1 == 1;
+                group.slots >> slot & 1 == 1 && !(ended && wavefront.in_flight == 0)
+            });
+            let counts = [group.alive, group.undrained, group.arrived];
+            let expected = [
+                of(!self.masks.ended),
+                undrained.count() as u32,
+                of(self.masks.barrier),
+            ];
+            if counts != expected || group.is_resident == (group.slots == 0) {
+                return here("its wavefronts were counted otherwise");
+            }
+        }
+        let used = (u64::from(self.registers_used), self.local_bytes_used);
+        let most = (
+            u64::from(self.spec.registers),
+            u64::from(self.spec.local_memory.bytes),
+        );
+        if slots != self.masks.present || used != (registers, local) {
+            return Err("they do not hold what is in use".to_owned());
+        }
+        if used.0 > most.0 || used.1 > most.1 {
+            return Err("they hold more registers or local memory than there is".to_owned());
+        }
+        Ok(())
+    }
+
+    fn events_fit(&self) -> Result<(), String> {
+        let mut resumed = 0_u64;
+        let mut under_way = vec![0_u32; self.wavefronts.len()];
+        for event in self.wheel.events() {
+            match event {
+                Event::Resume { slot } => {
+                    below("wavefront slot", slot, self.wavefronts.len() as u64)?;
+                    if resumed >> slot & 1 == 1 {
+                        return Err(format!("wavefront slot {slot} goes on twice"));
+                    }
+                    resumed |= 1 << slot;
+                }
+                Event::WriteBack { slot, instruction } => {
+                    below("wavefront slot", slot, self.wavefronts.len() as u64)?;
+                    let instructions = self.decoded.instructions.len() as u64;
+                    below("instruction", instruction, instructions)?;
+                    under_way[usize::from(slot)] += 1;
+                }
+            }
+        }
+        if resumed != self.masks.paused {
+            return Err("those that go on are not those that pause".to_owned());
+        }
+        for access in self.load_store.accesses() {
+            let slot = access.source.wavefront_slot;
+            below("wavefront slot", slot, self.wavefronts.len() as u64)?;
+            under_way[usize::from(slot)] += 1;
+        }
+        let waits = |(slot, wavefront): (usize, &Wavefront)| {
+            let present = self.masks.present >> slot & 1 == 1;
+            if present { wavefront.in_flight } else { 0 }
+        };
+        let other =
+            (self.wavefronts.iter().enumerate()).find(|(s, w)| under_way[*s] != waits((*s, w)));
+        other.map_or(Ok(()), |(slot, _)| {
+            let found = under_way[slot];
+            Err(format!(
+                "{found} results and accesses of wavefront slot {slot}"
+            ))
+        })
+    }
+
+    fn accesses_fit(&self) -> Result<(), String> {
+        let mut stores = vec![0_u32; self.wavefronts.len()];
+        for access in self.load_store.accesses() {
+            let instructions = self.decoded.instructions.len() as u64;
+            below("instruction", access.instruction, instructions)?;
+            let stored = u32::from(access.kind != RequestKind::Read);
+            stores[usize::from(access.source.wavefront_slot)] += stored;
+        }
+        let other = self.present().find(|(slot, w)| stores[*slot] != w.stores);
+        if let Some((slot, _)) = other {
+            return Err(format!("wavefront slot {slot} waits for other stores"));
+        }
+        self.load_store.check()
+    }
+}
+
+impl super::load_store::LoadStoreUnit {
+    /// Whether queue, accesses and requests fit each other.
+    fn check(&self) -> Result<(), String> {
+        let most = self.outstanding_most() as usize;
+        at_most(
+            "requests without an answer",
+            self.outstanding() as usize,
+            most,
+        )?;
+        let mut remaining: Vec<Id> = self.owners().collect();
+        for queued in self.waiting() {
+            below("line", queued.1, queued.2 as u64)?;
+            remaining.extend(std::iter::repeat_n(queued.0, queued.2 - queued.1 as usize));
+        }
+        remaining.sort_unstable();
+        for (id, left) in self.remaining() {
+            let from = remaining.partition_point(|owner| *owner < id);
+            let until = remaining.partition_point(|owner| *owner <= id);
+            if (until - from) as u32 != left {
+                return Err(format!("access {id} waits for {left} requests"));
+            }
+            remaining.drain(from..until);
+        }
+        match remaining.first() {
+            Some(id) => Err(format!("a request of access {id}, which is not there")),
+            None => Ok(()),
+        }
+    }
+}
