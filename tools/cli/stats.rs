@@ -143,7 +143,7 @@ mod tests {
             ("victim_hits", "sum", "`victim_cache`"),
             ("further_sectors", "sum", "`sector_bytes`"),
             ("timing_violations", "sum", "`check`"),
-            ("lost_locality", "sum", "Ccws`"),
+            ("scheduler0_lost_locality", "sum", "Ccws`"),
             ("prefetches_issued", "sum", "NextLine`"),
             ("first_launch_cycle", "minimum", ""),
         ] {
