@@ -143,7 +143,7 @@ impl Lines<'_> {
                 Ok(text) => text.trim_start_matches('\u{feff}').trim(),
                 Err(error) => {
                     let before = &self.bytes[..error.valid_up_to()];
-                    let column = before.iter().filter(|byte| **byte == b',').count() + 1;
+                    let column = before.split(|byte| *byte == b',').count();
                     return Err(self.wrong(format!("column {column}: not UTF-8 text")));
                 }
             };

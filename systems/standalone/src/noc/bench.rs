@@ -196,8 +196,9 @@ impl DescribedNetwork {
         let Some(description) = &self.description else {
             return error.into();
         };
-        let field = error.field.strip_prefix("network").unwrap_or(&error.field);
-        error.field = field.trim_start_matches('.').to_owned();
+        if let Some(inner) = error.field.strip_prefix("network") {
+            error.field = inner.replacen('.', "", 1);
+        }
         description.refused("", error)
     }
 }

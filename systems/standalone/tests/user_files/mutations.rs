@@ -104,7 +104,7 @@ fn has_a_place(error: &StandaloneError) -> bool {
         StandaloneError::Line { path, line, .. } => *line > 0 && path.exists(),
         StandaloneError::File { path, .. } => !path.as_os_str().is_empty(),
         StandaloneError::Description(_) | StandaloneError::Specification(_) => false,
-        StandaloneError::Request(text) => text.contains(".csv") || text.contains("`"),
+        StandaloneError::Request(text) => text.contains(".csv") || text.contains('`'),
         StandaloneError::OverBudget(_) => false,
     }
 }
