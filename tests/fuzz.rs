@@ -40,7 +40,7 @@ fn the_program_takes_every_input_before_it_is_changed() {
 
 #[test]
 fn no_mutated_input_breaks_a_promise_of_the_program() {
-    for kind in Kind::value_variants().iter().copied() {
+    for kind in [Kind::Graph, Kind::Trace, Kind::Checkpoint] {
         let campaign = Campaign {
             kind,
             seed: 1,

@@ -1,6 +1,7 @@
 //! One mutated input.
 
 use std::io;
+use std::path::Path;
 
 use fastrand::Rng;
 use warpweave_random::nth;
@@ -124,7 +125,6 @@ impl Case {
         let words = Words {
             texts: texts(kind, folder),
         };
-        let packed = |name: &str| name.ends_with(".gz");
         let bytes = match kind {
             Kind::Arguments => arguments(&mut rng),
             Kind::Override => overrides(original, &words, &mut rng),
@@ -135,7 +135,7 @@ impl Case {
                 flip(&mut bytes, &mut rng);
                 bytes
             }
-            _ if packed(file) => sealed::gzip(original, &words, &mut rng)?,
+            _ if is_packed(file) => sealed::gzip(original, &words, &mut rng)?,
             _ => mutated(original, &words, &mut rng),
         };
         Ok(Self {
@@ -167,6 +167,10 @@ impl Case {
     }
 }
 
+fn is_packed(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|end| end == "gz")
+}
+
 /// Texts of the family of a kind.
 fn texts(kind: Kind, folder: &Folder) -> Vec<&[u8]> {
     let files = match kind {
@@ -189,7 +193,7 @@ fn texts(kind: Kind, folder: &Folder) -> Vec<&[u8]> {
             .collect(),
         other => other.files().to_vec(),
     };
-    let plain = files.into_iter().filter(|name| !name.ends_with(".gz"));
+    let plain = files.into_iter().filter(|name| !is_packed(name));
     plain.map(|name| folder.original(name)).collect()
 }
 

@@ -107,7 +107,7 @@ impl Program {
             }),
             Kind::Table => words(&match file {
                 "bench/packets.csv" => format!("bench noc --trace {file} --preset voq_i1"),
-                "bench/accesses.csv" if case.way % 2 == 0 => {
+                "bench/accesses.csv" if case.way.is_multiple_of(2) => {
                     format!("bench cache --trace {file} --preset L1_16k_4w --policy LRU")
                 }
                 "bench/accesses.csv" => {
@@ -122,7 +122,7 @@ impl Program {
                     .map_or(folder, |(_, subject)| subject);
                 words(&format!("validate {subject} --reference {folder}"))
             }
-            Kind::Trace if case.way % 2 == 0 => words("trace info run.wwt"),
+            Kind::Trace if case.way.is_multiple_of(2) => words("trace info run.wwt"),
             Kind::Trace => words("trace dump run.wwt"),
             Kind::Checkpoint => {
                 let moment = Moment::ALL.into_iter().find(|moment| moment.file() == file);
