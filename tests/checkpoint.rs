@@ -96,7 +96,7 @@ fn a_checkpoint_of_another_machine_or_program_is_refused_by_field() {
 }
 
 #[test]
-fn a_checkpoint_that_cannot_be_written_ends_the_run_with_its_reason() {
+fn a_checkpoint_that_cannot_be_written_is_refused_before_the_run() {
     let bench = Bench::new();
     let saving = ["--checkpoint", "none/a.wwc", "--checkpoint-at", "500"];
     let ended = bench.warpweave(&json("test.ron", &saving));

@@ -66,6 +66,17 @@ fn lists_name_every_file_and_statistic() {
 }
 
 #[test]
+fn statistics_are_listed_in_a_folder_without_scenarios() {
+    let bench = Bench::new();
+    let ended = bench.warpweave(&["list", "stats", "--folder", "nowhere"]);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    assert_eq!(ended.out, warpweave(&["list", "stats"]).out);
+    let line = ended.out.lines().find(|line| line.contains("mshrs_max"));
+    let words: Vec<_> = line.unwrap().split_whitespace().collect();
+    assert_eq!(words[..3], ["mshrs_max", "MSHRs", "maximum"]);
+}
+
+#[test]
 fn check_counts_the_parts_and_prints_the_resolved_system() {
     let bench = Bench::new();
     let ended = bench.warpweave(&["check", "test.ron"]);

@@ -61,6 +61,23 @@ fn memory_that_waits_for_itself_is_reported_with_the_cycle() {
     assert_eq!(ended.code, 1, "{}", ended.err);
     let report = ended.json();
     assert_eq!(report["status"], "deadlock");
+    // The run got somewhere before it stood still, and its results were right all the same.
+    let [cycles, issued] =
+        ["cycles", "wavefront_instructions"].map(|k| report[k].as_u64().unwrap());
+    assert!(cycles > 0 && issued > 0, "{cycles} {issued}");
+    assert_eq!(
+        report["ipc"].as_f64().unwrap(),
+        issued as f64 / cycles as f64
+    );
+    assert_eq!(report["kernels"][0]["completed"], serde_json::Value::Null);
+    let note = "the program's results were right in emulation; the timing model got stuck";
+    assert_eq!(report["verified"], true);
+    assert_eq!(report["verified_note"], note);
+    assert!(
+        ended.err.ends_with(&format!("note: {note}\n")),
+        "{}",
+        ended.err
+    );
     let detail = report["detail"].as_str().unwrap();
     insta::assert_snapshot!("deadlock", detail);
     assert!(
@@ -102,4 +119,62 @@ fn standstill_beside_a_refreshing_memory_is_reported() {
         "{}",
         ended.err
     );
+}
+
+#[test]
+fn a_run_that_reaches_its_limit_reports_cycles_ipc_and_what_its_verification_means() {
+    let bench = Bench::new();
+    let sets = [
+        "limits.cycles=600",
+        "workload.n=4096",
+        "host.copy_bytes_per_cycle=4096",
+    ];
+    let ended = bench.run(&sets);
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    let line = |name: &str| {
+        let mut lines = ended.out.lines().filter_map(|line| line.strip_prefix(name));
+        lines.next().unwrap().trim().to_owned()
+    };
+    assert_eq!(line("status"), "limit");
+    assert_eq!(
+        line("verified"),
+        "yes: the program's results were right in emulation; the timing was not simulated to its end"
+    );
+    assert_ne!(line("cycles"), "0 (core clock)");
+    assert!(!line("IPC").starts_with("0.000"), "{}", ended.out);
+    // Launched and started, not ended.
+    let kernel = line("  vector_add #0");
+    let cells: Vec<_> = kernel.split_whitespace().collect();
+    assert!(
+        cells[2].parse::<u64>().unwrap() < cells[3].parse().unwrap(),
+        "{kernel}"
+    );
+    assert_eq!(cells[4], "-", "{kernel}");
+}
+
+#[test]
+fn no_silence_at_all_is_refused_where_it_stands() {
+    let bench = Bench::new().edit(
+        "test.ron",
+        "overrides:",
+        "limits: (silent_cycles: 0),\n    overrides:",
+    );
+    insta::assert_snapshot!(bench.run(&[]).refusal(), @r"
+    exit 2
+    error: silent_cycles: 0, expected at least 1
+     --> test.ron:5:29
+      |
+    5 |     limits: (silent_cycles: 0),
+      |                             ^
+      = hint: leave it out for the default of 1000000 core cycles
+    ");
+    insta::assert_snapshot!(Bench::new().run(&["limits.silent_cycles=0"]).refusal(), @r"
+    exit 2
+    error: silent_cycles: 0, expected at least 1
+     --> --set limits.silent_cycles=0:1:22
+      |
+    1 | limits.silent_cycles=0
+      |                      ^
+      = hint: leave it out for the default of 1000000 core cycles
+    ");
 }

@@ -276,27 +276,6 @@ fn a_pattern_and_a_window_leave_out_what_is_not_asked_for() {
     }
 }
 
-#[cfg(unix)]
-#[test]
-fn a_full_disk_is_told_with_the_file_and_loses_no_report() {
-    if !std::path::Path::new("/dev/full").exists() {
-        return;
-    }
-    let bench = Bench::new();
-    let plain = bench.run(&[]);
-    for name in ["run.vcd", "run.pftrace"] {
-        std::os::unix::fs::symlink("/dev/full", bench.path(name)).unwrap();
-        let ended = record(&bench, &["--record", "good.vcd", "--record", name]);
-        assert_eq!(ended.code, 3, "{}", ended.err);
-        assert_eq!(
-            ended.err,
-            format!("error: cannot write {name}: No space left on device (os error 28)\n")
-        );
-        assert_eq!(ended.out, plain.out);
-        assert!(bench.read("good.vcd").contains("$enddefinitions"));
-    }
-}
-
 #[test]
 fn a_resumed_run_records_what_is_in_the_machine_when_it_resumes() {
     let bench = Bench::new();

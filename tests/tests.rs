@@ -4,6 +4,7 @@
 //! component kind of their own use the library.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+mod check_program;
 mod checkpoint;
 mod cli;
 mod composition;
@@ -12,10 +13,13 @@ mod deadlock;
 mod determinism;
 mod docs;
 mod errors;
+mod full_disk;
+mod fuzz;
 mod harness;
+mod killed;
 mod limits;
-mod mutations;
 mod new;
+mod outputs;
 mod recordings;
 mod third_party;
 mod workloads;

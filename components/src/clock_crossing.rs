@@ -32,12 +32,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Cycle, Environment, InPort, Kind, Level as Lasting, Message, Next, OutPort,
-    Ports, SpecError, State, Statistics, Waits,
+    Component, Context, Cycle, Environment, Facts, InPort, Kind, Level as Lasting, Message, Next,
+    OutPort, Ports, SpecError, State, Statistics, Waits,
 };
 
 use crate::building_blocks::DelayLine;
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, is_request};
 
 /// What a description says about a clock crossing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -158,13 +158,16 @@ impl Component for ClockCrossing {
         }
     }
 
+    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
+        is_request(port).then_some(0)
+    }
+
     fn state(&mut self, state: &mut State<'_>) {
         state.part("requests", |state| self.requests.state(state));
         state.part("responses", |state| self.responses.state(state));
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let cycle = statistics.cycle();
         statistics.counter(
             "requests",
             "requests",
@@ -177,17 +180,17 @@ impl Component for ClockCrossing {
             "Responses that crossed",
             self.responses.passed,
         );
-        statistics.gauge(
+        statistics.level(
             "request_occupancy",
             "requests",
             "Mean number of requests in the FIFO",
-            self.requests.occupancy.mean(cycle),
+            &self.requests.occupancy,
         );
-        statistics.gauge(
+        statistics.level(
             "response_occupancy",
             "responses",
             "Mean number of responses in the FIFO",
-            self.responses.occupancy.mean(cycle),
+            &self.responses.occupancy,
         );
     }
 

@@ -65,6 +65,11 @@ pub struct KernelDone {
     pub kernel: u32,
 }
 
+/// A fact that a compute unit states to its work-group scheduler: its number, counted over the whole
+/// machine, which is that of the port it hangs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitNumber(pub u16);
+
 /// A message from the work-group scheduler to one compute unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dispatch {

@@ -33,11 +33,12 @@ use std::collections::{BTreeMap, VecDeque};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Environment, Kind, Next, Ports, Preset, SpecError, State, Statistics,
+    Component, Context, Environment, Facts, Kind, Next, Ports, Preset, SpecError, State,
+    Statistics, Unfit,
 };
 
 use crate::building_blocks::pass;
-use crate::memory::{MemMaster, MemRequest, MemSlave, RequestKind};
+use crate::memory::{MemMaster, MemRequest, MemSlave, RequestKind, leave_private_memory};
 
 /// Most windows of one probe.
 const WINDOWS_MAX: usize = 8;
@@ -216,6 +217,37 @@ impl Component for LocalityProbe {
         });
     }
 
+    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
+        if port.starts_with("up[") {
+            leave_private_memory(facts, self.spec.global_end)?;
+        }
+        Ok(())
+    }
+
+    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
+        let (of_accesses, number) = match port.strip_prefix("access_") {
+            Some(rest) => (true, rest),
+            None => (false, port),
+        };
+        let number = number.split_once('[')?.1.strip_suffix("].request")?;
+        let number: u32 = number.parse().ok()?;
+        Some(number * 2 + u32::from(of_accesses))
+    }
+
+    fn elaborated(&mut self) -> Result<(), Unfit> {
+        let pairs = self.access_up.iter().zip(&self.access_down);
+        let half = pairs.enumerate().find(|(_, (above, below))| {
+            above.request.is_connected() != below.request.is_connected()
+        });
+        match half {
+            Some((unit, _)) => Err(Unfit::at(
+                "",
+                format!("of `access_up[{unit}]` and `access_down[{unit}]` only one has a wire"),
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         let mut waits = false;
         let (spec, windows, touched) = (&self.spec, &mut self.windows, &mut self.touched);
@@ -311,7 +343,8 @@ impl Component for LocalityProbe {
                 ),
             ];
             for (name, meaning, part) in shares {
-                statistics.ratio(&format!("{name}[{window}]"), meaning, part, all);
+                let name = format!("{name}[{window}]");
+                statistics.ratio(&name, "reads", meaning, part, all);
             }
         }
     }

@@ -299,12 +299,13 @@ impl ReuseMonitor {
             );
             statistics.ratio(
                 &format!("reuse_{name}_rate"),
+                "reads",
                 "share of reads that the monitor's filter of this relation found",
                 u64::from(hits),
                 u64::from(hits) + u64::from(misses),
             );
         }
-        statistics.counter(
+        statistics.code(
             "reuse_prediction",
             "relation",
             "relation predicted for the next child: 0 none, 1 parent, 2 sibling, 3 self",

@@ -162,22 +162,22 @@ pub use checkpoint::{
     Checkpoint, CheckpointError, Description, Difference, FileError, PartedPlace, Parting,
     StateHasher, Subject,
 };
-pub use component::{Component, Facts, Unfit};
+pub use component::{Claims, Component, Facts, Origin, Stated, Unfit};
 pub use engine::{
-    DeadlockReport, Division, ElaborationError, ElaborationErrors, EngineOptions, Order, Origin,
-    Outcome, PortAddress, PortDoc, RunLimits, RunStep, Simulation, SystemBuilder, TapError,
-    WaitEdge, busiest_share, connectable_names, described_ports,
+    DeadlockReport, Division, ElaborationError, ElaborationErrors, EngineOptions, Order, Outcome,
+    PortAddress, PortDoc, RelatedOrigin, RunLimits, RunStep, Simulation, SystemBuilder,
+    SystemWarning, TapError, WaitEdge, busiest_share, connectable_names, described_ports,
 };
 pub use evaluation::{Context, Next};
 pub use observe::{
-    About, Contents, Histogram, InstanceStatistics, Level, Probe, ProbeSink, Reason, Role, Sample,
-    Series, Shape, Statistic, Statistics, Thing, Value, Wait, Waits,
+    About, Combination, Contents, Histogram, InstanceStatistics, Level, Probe, ProbeSink, Reason,
+    Role, Sample, Series, Shape, Statistic, Statistics, Thing, Value, Wait, Waits,
 };
 pub use registry::{
     Built, Environment, FieldDoc, Kind, KindEntry, NoFields, Policy, PolicyContext, PolicyEntry,
     PolicyKind, PolicyRole, Preset, Registry, SpecError, WithoutEffect, field_at,
 };
-pub use state::{Id, IdTable, State, StateError};
+pub use state::{Id, IdTable, State, StateError, as_many, at_most, below};
 pub use test_bench::{Sink, Source, TestBench};
 pub use time::{ClockId, ClockSetError, Cycle, Frequency, Tick, TimeBase};
 pub use world::{

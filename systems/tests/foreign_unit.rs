@@ -71,7 +71,7 @@ impl Component for Sequencer {
         let cycle = s.cycle();
         let busy = self.resident.integral(cycle);
         s.role(roles::OCCUPANCY)
-            .ratio("in_use", "cycles with a work-group", busy, cycle);
+            .ratio("in_use", "cycles", "cycles with a work-group", busy, cycle);
         let slots = s.role(roles::ISSUE_SLOTS);
         slots.counter("useful", "slots", "that issued", self.issued);
         let slots = s.role(roles::ISSUE_SLOTS);

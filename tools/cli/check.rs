@@ -40,8 +40,10 @@ pub(crate) fn check(
     let scenario = Scenario::load_within(path, sets, budget)?;
     let mut machine = scenario.check(registry)?;
     let system = machine.system();
-    if !system.warnings.is_empty() && !quiet {
-        diagnostics_to_stderr(&system.warnings);
+    for warnings in [scenario.warnings(), &system.warnings] {
+        if !warnings.is_empty() && !quiet {
+            diagnostics_to_stderr(warnings);
+        }
     }
     if resolved {
         to_stdout(&warpweave_params::to_ron(&system.resolved.to_node()))?;

@@ -102,6 +102,11 @@ pub(crate) struct RunArguments {
     /// Watch every memory and launch wire with protocol checkers; a violation fails the run.
     #[arg(long)]
     pub(crate) check: bool,
+    /// Emulate the program and report what it does wrong: values that were never written, races,
+    /// barriers that a part of a work-group reaches, accesses outside their allocation. Nothing is
+    /// simulated.
+    #[arg(long, conflicts_with_all = ["check", "out", "checkpoint", "resume", "files"])]
+    pub(crate) check_program: bool,
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
@@ -207,7 +212,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Conform(arguments) => conform::conform(&registry, arguments),
         Command::Trace(command) => trace::trace(command, &budget),
         Command::Bench(command) => bench::bench(&registry, command, &budget),
-        Command::Validate(arguments) => validate::validate(arguments),
+        Command::Validate(arguments) => validate::validate(&registry, arguments),
         Command::New(command) => new::new(&registry, command),
     };
     match result {

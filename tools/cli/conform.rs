@@ -1,12 +1,12 @@
 //! `warpweave conform`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
+use warpweave_files::OutputFolder;
 use warpweave_framework::{PolicyEntry, Registry};
 use warpweave_systems::conform::{At, ConformError, Conformance, Finding, Promise};
 
-use crate::outcome::{CommandResult, Failure, to_stdout};
+use crate::outcome::{CommandResult, Failure, ended, to_stdout};
 use crate::policies;
 
 #[derive(clap::Args)]
@@ -52,6 +52,7 @@ pub(crate) fn conform(registry: &Registry, arguments: &Arguments) -> CommandResu
             out.display()
         )));
     }
+    OutputFolder::create(&out)?;
     let at = arguments.scenario.clone().zip(arguments.place.clone());
     let conformance = Conformance {
         registry,
@@ -62,10 +63,11 @@ pub(crate) fn conform(registry: &Registry, arguments: &Arguments) -> CommandResu
         seed: arguments.seed,
         out,
     };
-    to_stdout(&format!("{role}/{name}\n"))?;
+    let mut told = to_stdout(&format!("{role}/{name}\n"));
     // A policy that panics breaks a promise; the finding says with which words.
     std::panic::set_hook(Box::new(|_| {}));
     let mut broken = false;
+    let mut written = Ok(());
     for promise in Promise::ALL {
         let finding = conformance.check(promise).map_err(failure)?;
         let line = match finding {
@@ -77,13 +79,22 @@ pub(crate) fn conform(registry: &Registry, arguments: &Arguments) -> CommandResu
             Finding::Broken { what, scenario } => {
                 broken = true;
                 let what = what.replace('\n', "\n          ");
-                let scenario = scenario.display();
-                format!("  BROKEN  {promise}\n          {what}\n          see {scenario}\n")
+                let see = match scenario {
+                    Ok(scenario) => format!("          see {}\n", scenario.display()),
+                    Err(error) => {
+                        written = written.and(Err(error.into()));
+                        String::new()
+                    }
+                };
+                format!("  BROKEN  {promise}\n          {what}\n{see}")
             }
         };
-        to_stdout(&line)?;
+        told = told.and_then(|()| to_stdout(&line));
+        if told.is_err() {
+            break;
+        }
     }
-    Ok(ExitCode::from(u8::from(broken)))
+    Ok(ended(u8::from(broken), [told, written]))
 }
 
 fn failure(error: ConformError) -> Failure {

@@ -74,7 +74,7 @@ fn ports(registry: &Registry, kind: &KindEntry) -> String {
 }
 
 /// `up[3].request` becomes `up[i].request`.
-fn any_index(name: &str) -> String {
+pub(crate) fn any_index(name: &str) -> String {
     let mut pieces = name.split('[');
     let mut text = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {

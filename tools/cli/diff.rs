@@ -13,7 +13,7 @@ use warpweave_files::{Budget, Input, Ledger, ReadError};
 use warpweave_framework::{Difference, Registry};
 use warpweave_systems::{Machine, ReadLog, Scenario, StateLog};
 
-use crate::outcome::{CommandResult, Failure, to_stderr, to_stdout};
+use crate::outcome::{CommandResult, Failure, ended, to_stderr, to_stdout};
 
 /// What of a manifest is needed to repeat its run.
 #[derive(Deserialize)]
@@ -85,8 +85,8 @@ pub(crate) fn diff(
         )));
     };
     let first = cycle.map(|cycle| format!("first difference after core cycle {cycle}\n"));
-    to_stdout(&format!("{text}{}{parting}", first.unwrap_or_default()))?;
-    Ok(ExitCode::FAILURE)
+    let told = to_stdout(&format!("{text}{}{parting}", first.unwrap_or_default()));
+    Ok(ended(1, [told]))
 }
 
 impl Recorded {

@@ -1,11 +1,10 @@
 //! The simulation of a run, with what happens on its way: checkpoints and state hashes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::SIGUSR1;
-use warpweave_files::OVER_BUDGET_HINT;
+use warpweave_files::{OVER_BUDGET_HINT, numbered};
 use warpweave_systems::{Machine, MachineCheckpointError, Progress, StateLog, Status};
 
 use crate::cli::CheckpointArguments;
@@ -22,27 +21,32 @@ pub(crate) struct Drive<'a> {
     /// Set by SIGUSR1: save soon.
     wanted: Arc<AtomicBool>,
     pub(crate) log: Option<StateLog>,
+    /// Why checkpoints, or the state hashes, are missing.
+    lost: Vec<String>,
     quiet: bool,
 }
 
 impl<'a> Drive<'a> {
     /// Prepares `machine`: resumes it if that is asked for, and checks that it can be saved.
+    /// `wanted` becomes true when the run is to be saved soon.
     pub(crate) fn begin(
         arguments: &'a CheckpointArguments,
         machine: &mut Machine,
+        wanted: Arc<AtomicBool>,
         quiet: bool,
     ) -> Result<Self, Failure> {
         let mut drive = Self {
             arguments,
             at: arguments.checkpoint_at.clone(),
-            wanted: Arc::default(),
+            wanted,
             log: arguments.state_hash.map(StateLog::new),
+            lost: Vec::new(),
             quiet,
         };
         if let Some(path) = &arguments.resume {
             let resumed = machine.resume(path, drive.log.as_mut());
             resumed.map_err(|error| refusal(path, &error))?;
-        } else if arguments.checkpoint.is_some() {
+        } else if arguments.checkpoint.is_some() || drive.log.is_some() {
             // Better now than after hours.
             let check = machine.check_checkpoint();
             check.map_err(|error| Failure::InputText(error.to_string()))?;
@@ -50,37 +54,49 @@ impl<'a> Drive<'a> {
         let cycle = machine.cycle();
         drive.at.sort_unstable();
         drive.at.retain(|at| *at > cycle || cycle == 0);
-        if arguments.checkpoint.is_some() {
-            signal_hook::flag::register(SIGUSR1, Arc::clone(&drive.wanted))
-                .map_err(|error| Failure::Machine(format!("cannot listen for SIGUSR1: {error}")))?;
-        }
         Ok(drive)
     }
 
-    /// Runs the program to its end, to a limit, or to an interrupt.
+    /// Runs the program to its end, to a limit, or to an interrupt, whether or not it can be saved
+    /// on the way.
     pub(crate) fn run_to_the_end(
         &mut self,
         machine: &mut Machine,
         interrupt: &Arc<AtomicBool>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Status, Failure> {
+    ) -> Status {
         loop {
-            let status = machine.advance(self.next_stop(machine.cycle()), interrupt);
+            let stop = self.next_stop(machine.cycle());
+            let status = if self.arguments.resume.is_some() {
+                quietly(|| machine.advance(stop, interrupt))
+            } else {
+                machine.advance(stop, interrupt)
+            };
             let cycle = machine.cycle();
             let ended = status.is_some();
             if let Some(log) = &mut self.log
                 && (ended || cycle > 0 && cycle.is_multiple_of(log.every()))
             {
-                let recorded = log.record(machine);
-                recorded.map_err(|error| Failure::InputText(error.to_string()))?;
+                if let Err(error) = log.record(machine) {
+                    self.log = None;
+                    self.lose(&format!(
+                        "no state hashes after core cycle {cycle}: {error}"
+                    ));
+                }
             }
             progress(machine.progress());
             let interrupted = status == Some(Status::Interrupted);
-            if self.is_due(cycle, ended) || interrupted {
-                self.save(machine)?;
+            let asked = self.wanted.swap(false, Ordering::Relaxed);
+            if asked && self.arguments.checkpoint.is_none() {
+                to_stderr(
+                    "SIGUSR1: nothing is saved, the run was started without `--checkpoint FILE`",
+                );
+            }
+            if self.is_due(cycle, ended) || asked || interrupted {
+                self.save(machine);
             }
             if let Some(status) = status {
-                return Ok(status);
+                return status;
             }
         }
     }
@@ -103,36 +119,56 @@ impl<'a> Drive<'a> {
         self.at.drain(..past);
         let every = self.arguments.checkpoint_every;
         let regular = every.is_some_and(|every| cycle.is_multiple_of(every)) && cycle > 0;
-        (past > 0 || regular) && !ended || self.wanted.swap(false, Ordering::Relaxed)
+        (past > 0 || regular) && !ended
     }
 
-    fn save(&self, machine: &mut Machine) -> Result<(), Failure> {
+    fn save(&mut self, machine: &mut Machine) {
         let Some(pattern) = &self.arguments.checkpoint else {
-            return Ok(());
+            return;
         };
         let cycle = machine.cycle();
-        let path = named(pattern, cycle);
-        let bytes = machine
-            .write_checkpoint(&path, self.log.as_ref())
-            .map_err(|error| Failure::Machine(error.to_string()))?;
-        if !self.quiet {
-            let path = path.display();
-            to_stderr(&format!(
-                "saved after core cycle {cycle}: {path} ({bytes} bytes)"
-            ));
+        let path = numbered(pattern, cycle);
+        match machine.write_checkpoint(&path, self.log.as_ref()) {
+            Ok(bytes) if !self.quiet => {
+                let path = path.display();
+                to_stderr(&format!(
+                    "saved after core cycle {cycle}: {path} ({bytes} bytes)"
+                ));
+            }
+            Ok(_) => {}
+            Err(error) => self.lose(&format!("not saved after core cycle {cycle}: {error}")),
         }
-        Ok(())
+    }
+
+    /// Notes that something could not be saved; the run goes on.
+    fn lose(&mut self, what: &str) {
+        // Once in a while is enough for a disk that stays full.
+        if self.lost.len().is_power_of_two() || self.lost.is_empty() {
+            to_stderr(&format!("warning: {what}"));
+        }
+        self.lost.push(what.to_owned());
+    }
+
+    /// Whether everything could be saved that was to be.
+    pub(crate) fn saved(&self) -> Result<(), Failure> {
+        match &self.lost[..] {
+            [] => Ok(()),
+            [only] => Err(Failure::Machine(only.clone())),
+            [.., last] => Err(Failure::Machine(format!(
+                "{} times something was not saved, at last: {last}",
+                self.lost.len()
+            ))),
+        }
     }
 }
 
-/// `{cycle}` in a name stands for the cycle.
-fn named(pattern: &Path, cycle: u64) -> PathBuf {
-    let text = pattern.to_string_lossy();
-    if text.contains("{cycle}") {
-        text.replace("{cycle}", &cycle.to_string()).into()
-    } else {
-        pattern.to_owned()
-    }
+/// Does what may panic and is caught where it does: without the words of the panic on standard error.
+fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let done = work();
+    std::panic::set_hook(usual);
+    done
 }
 
 fn refusal(path: &Path, error: &MachineCheckpointError) -> Failure {

@@ -9,6 +9,7 @@
 
 mod bench;
 mod check;
+mod check_program;
 pub mod cli;
 mod conform;
 mod describe;
@@ -24,6 +25,7 @@ mod progress;
 mod recordings;
 mod results;
 mod run;
+mod stats;
 mod stub;
 mod trace;
 mod validate;

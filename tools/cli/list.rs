@@ -1,6 +1,5 @@
 //! `warpweave list`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,10 +8,9 @@ use clap::ValueEnum;
 use warpweave_files::{Budget, Ledger};
 use warpweave_framework::Registry;
 use warpweave_params::{Files, Node, parse, printable};
-use warpweave_systems::Scenario;
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
-use crate::policies;
+use crate::{policies, stats};
 
 /// What can be listed.
 #[derive(Clone, Copy, ValueEnum)]
@@ -25,7 +23,7 @@ pub(crate) enum What {
     Systems,
     /// Workload files.
     Workloads,
-    /// Statistics that the components of the quickstart system report.
+    /// Statistics of every component kind: unit, how instances combine, meaning.
     Stats,
 }
 
@@ -40,7 +38,7 @@ pub(crate) fn list(
         What::Policies => policies::list(registry),
         What::Systems => files(&folder.join("systems"), "System", budget)?,
         What::Workloads => files(&folder.join("workloads"), "Workload", budget)?,
-        What::Stats => stats(registry, &folder.join("quickstart.ron"), budget)?,
+        What::Stats => stats::list(registry),
     };
     to_stdout(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -84,25 +82,6 @@ fn files(folder: &Path, sort: &str, budget: &Budget) -> Result<String, Failure> 
             let path = path.display().to_string();
             let _ = writeln!(text, "{:<44} {}", printable(&path), printable(summary));
         }
-    }
-    Ok(text)
-}
-
-fn stats(registry: &Registry, scenario: &Path, budget: &Budget) -> Result<String, Failure> {
-    let machine = Scenario::load_within(scenario, &[], budget)?.check(registry)?;
-    let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for instance in machine.system().simulation.statistics() {
-        kinds.entry(instance.kind).or_insert_with(|| {
-            instance
-                .values
-                .iter()
-                .map(|s| format!("  {:<36} {:<14} {}", s.name, s.unit, s.meaning))
-                .collect()
-        });
-    }
-    let mut text = String::new();
-    for (kind, lines) in kinds {
-        let _ = writeln!(text, "{kind}\n{}", lines.join("\n"));
     }
     Ok(text)
 }

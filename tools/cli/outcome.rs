@@ -1,16 +1,15 @@
 //! How the program ends: exit codes and the words on standard error.
 //!
 //! 0 done; 1 the simulation or the verification said no; 2 bad input; 3 the machine said no;
-//! 130 interrupted.
+//! 130 interrupted. Of several, 1 comes before 3 and 3 before 130.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
-use warpweave_files::OVER_BUDGET_HINT;
+use warpweave_files::{ClaimError, OVER_BUDGET_HINT, OutputError, PathError};
 use warpweave_params::{Diagnostic, Diagnostics, printable_lines};
 use warpweave_systems::Status;
-use warpweave_systems::host_program::ExecuteError;
+use warpweave_systems::host_program::{EmulationError, ExecuteError};
 
 /// Exit code of a run that a signal ended.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -23,6 +22,8 @@ pub(crate) enum Failure {
     InputText(String),
     /// The program under simulation cannot be run.
     Program(String),
+    /// The program under simulation reached a limit of its emulation.
+    Limit(String),
     /// Disk, memory or another resource of the host.
     Machine(String),
     /// Standard output was closed by its reader.
@@ -55,17 +56,43 @@ impl From<ExecuteError> for Failure {
                 };
                 Self::Input(message.hint(OVER_BUDGET_HINT).into())
             }
+            ExecuteError::Launch { ref source, .. }
+                if matches!(**source, EmulationError::StreamBytes { .. }) =>
+            {
+                Self::Limit(error.to_string())
+            }
             error => Self::Program(error.to_string()),
         }
     }
 }
 
-impl Failure {
-    /// A file that could not be written.
-    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
-        Self::Machine(format!("cannot write {}: {error}", path.display()))
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        Self::Machine(error.to_string())
     }
+}
 
+impl From<PathError> for Failure {
+    fn from(error: PathError) -> Self {
+        match error {
+            PathError::Unwritable(error) => error.into(),
+            other => Self::InputText(other.to_string()),
+        }
+    }
+}
+
+impl From<ClaimError> for Failure {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::Output(error) => error.into(),
+            ClaimError::Taken(_) => Self::InputText(format!(
+                "{error}\nhint: choose another folder, or wait for its end"
+            )),
+        }
+    }
+}
+
+impl Failure {
     /// Says what went wrong and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let (text, code) = match self {
@@ -75,6 +102,7 @@ impl Failure {
                 return ExitCode::from(code);
             }
             Self::InputText(text) | Self::Program(text) => (error_line(&text), 2),
+            Self::Limit(text) => (error_line(&text), 1),
             Self::Machine(text) => (error_line(&text), 3),
             Self::OutputClosed => (String::new(), 3),
         };
@@ -125,13 +153,23 @@ pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {
         })
 }
 
-/// Exit code of a run.
-pub(crate) fn code_of(status: &Status) -> ExitCode {
+/// What a run says by its exit code, as far as its results go.
+pub(crate) fn code_of(status: &Status, verified: Option<bool>) -> u8 {
     match status {
-        Status::Done => ExitCode::SUCCESS,
-        Status::Interrupted => ExitCode::from(INTERRUPTED),
-        Status::Deadlock(_) | Status::Limit | Status::Mismatch | Status::Failed(_) => {
-            ExitCode::from(1)
-        }
+        _ if verified == Some(false) => 1,
+        Status::Done => 0,
+        Status::Interrupted => INTERRUPTED,
+        Status::Deadlock(_) | Status::Limit | Status::Mismatch | Status::Failed(_) => 1,
     }
+}
+
+/// Ends a command whose work is done: says what of it could not be written, if anything, and
+/// returns the exit code, which is `code` if all was.
+pub(crate) fn ended(code: u8, writing: impl IntoIterator<Item = Result<(), Failure>>) -> ExitCode {
+    let mut lost = false;
+    for failure in writing.into_iter().filter_map(Result::err) {
+        failure.report();
+        lost = true;
+    }
+    ExitCode::from(if lost && code != 1 { 3 } else { code })
 }

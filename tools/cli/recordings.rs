@@ -1,12 +1,13 @@
 //! `warpweave run --record`: waveforms and timelines of a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use warpweave_files::Paths;
 use warpweave_framework::{ProbeSink, Tick};
 use warpweave_systems::Machine;
 use warpweave_waves::{Format, Recording, Selection, record_to};
 
-use crate::outcome::Failure;
+use crate::outcome::{Failure, to_stderr};
 
 /// What to record beside the report.
 #[derive(clap::Args)]
@@ -36,20 +37,21 @@ fn window(text: &str) -> Result<(u64, Option<u64>), String> {
 }
 
 impl Arguments {
-    /// Attaches the recordings to the machine, which has not run yet.
-    pub(crate) fn start(&self, machine: &mut Machine) -> Result<(), Failure> {
-        let mut formats = Vec::new();
+    /// Names the recordings among the outputs of the run.
+    pub(crate) fn name(&self, paths: &mut Paths) -> Result<(), Failure> {
         for file in &self.files {
-            let endings = Format::ENDINGS.map(|(e, _)| format!(".{e}")).join(", ");
-            formats.push(Format::of(file).ok_or_else(|| {
-                Failure::InputText(format!(
-                    "{}: the ending of the name says what to record: {endings}",
-                    file.display()
-                ))
-            })?);
+            format_of(file)?;
+            paths.writes("--record", file)?;
         }
+        Ok(())
+    }
+
+    /// Attaches the recordings to the machine, which has not run yet. Returns why some cannot be
+    /// begun; the run goes on without them.
+    pub(crate) fn start(&self, machine: &mut Machine) -> Result<Vec<Failure>, Failure> {
+        let mut lost = Vec::new();
         if self.files.is_empty() {
-            return Ok(());
+            return Ok(lost);
         }
         let period = machine.core_period();
         let (from, until) = self.cycles.unwrap_or((0, None));
@@ -63,14 +65,30 @@ impl Arguments {
             .check(simulation)
             .map_err(|error| Failure::InputText(format!("--record-path: {error}")))?;
         let mut sinks: Vec<(String, Box<dyn ProbeSink>)> = Vec::new();
-        for (file, format) in self.files.iter().zip(formats) {
-            let sink = record_to(file, format, simulation, &selection);
-            let sink = sink.map_err(|error| Failure::writing(file, &error))?;
-            sinks.push((file.display().to_string(), sink));
+        for file in &self.files {
+            match record_to(file, format_of(file)?, simulation, &selection) {
+                Ok(sink) => sinks.push((file.display().to_string(), sink)),
+                Err(error) => {
+                    to_stderr(&format!("warning: {error}"));
+                    lost.push(error.into());
+                }
+            }
         }
-        simulation.set_probe_sink(Some(Box::new(Recording::new(sinks))));
-        Ok(())
+        if !sinks.is_empty() {
+            simulation.set_probe_sink(Some(Box::new(Recording::new(sinks))));
+        }
+        Ok(lost)
     }
+}
+
+fn format_of(file: &Path) -> Result<Format, Failure> {
+    Format::of(file).ok_or_else(|| {
+        let endings = Format::ENDINGS.map(|(e, _)| format!(".{e}")).join(", ");
+        Failure::InputText(format!(
+            "{}: the ending of the name says what to record: {endings}",
+            file.display()
+        ))
+    })
 }
 
 /// Ends the recordings.

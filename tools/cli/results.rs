@@ -1,10 +1,10 @@
 //! A results folder: report, resolved system, and a manifest to repeat the run by.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
+use warpweave_files::{Claim, Output, OutputError, PathError, Paths};
 use warpweave_systems::report::{Host, Report, SCHEMA_VERSION};
 use warpweave_systems::{Machine, Scenario, StateLog};
 use warpweave_trace::Program;
@@ -15,9 +15,9 @@ use crate::outcome::Failure;
 /// The file that marks a folder as holding finished results; written last.
 const MANIFEST: &str = "manifest.json";
 
-/// A folder for the results of one run.
+/// A folder for the results of one run, claimed until they are written.
 pub(crate) struct Results {
-    folder: PathBuf,
+    claim: Claim,
 }
 
 #[derive(Serialize)]
@@ -67,23 +67,29 @@ const STATE_HASHES: &str = "state-hashes.csv";
 const ALL_FILES: [&str; 5] = [FILES[0], FILES[1], FILES[2], FILES[3], STATE_HASHES];
 
 impl Results {
-    /// Makes the folder; one that holds results already is refused.
+    /// Makes the folder; one that holds results already, or is to hold those of a run that has not
+    /// ended, is refused.
     pub(crate) fn claim(folder: &Path) -> Result<Self, Failure> {
+        // Looked for under the claim: whoever had it before may have finished.
+        let claim = Claim::of(folder)?;
         if folder.join(MANIFEST).exists() {
             return Err(Failure::InputText(format!(
                 "{} holds finished results already\nhint: choose another folder, or remove it",
                 folder.display()
             )));
         }
-        fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
-        Ok(Self {
-            folder: folder.to_owned(),
-        })
+        Ok(Self { claim })
     }
 
-    /// Writes everything, the manifest last.
+    /// Names the files of the folder among the outputs of the run.
+    pub(crate) fn name(&self, paths: &mut Paths) -> Result<(), PathError> {
+        let mut files = ALL_FILES.iter().chain([&MANIFEST]);
+        files.try_for_each(|name| paths.writes("--out", &self.claim.folder().join(name)))
+    }
+
+    /// Writes everything, the manifest last; the folder is then free.
     pub(crate) fn write(
-        &self,
+        self,
         scenario: &Scenario,
         machine: &Machine,
         program: &Program,
@@ -133,22 +139,79 @@ impl Results {
         if let Some(log) = log {
             self.file(STATE_HASHES, &log.to_csv(machine))?;
         }
-        self.file(MANIFEST, &manifest)
+        Ok(self.file(MANIFEST, &manifest)?)
     }
 
-    /// Writes a file whole or not at all.
-    fn file(&self, name: &str, text: &str) -> Result<(), Failure> {
-        let path = self.folder.join(name);
-        let temporary = self.folder.join(format!(".{name}.partial"));
-        let write = || {
-            let mut file = fs::File::create(&temporary)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&temporary, &path)
+    fn file(&self, name: &str, text: &str) -> Result<(), OutputError> {
+        Output::write(&self.claim.folder().join(name), text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "a full disk is what is tested")]
+
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use warpweave_files::with_room;
+    use warpweave_systems::standard_registry;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_leaves_whole_files_and_no_manifest() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/quickstart.ron");
+        let scenario = Scenario::load(&path, &["limits.cycles=1000".to_owned()]);
+        let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
+        let executed = scenario.emulate().unwrap();
+        let machine = scenario.machine(&standard_registry(), &executed.program);
+        let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
+        let mut log = StateLog::new(500);
+        let status = machine.advance(1000, &Arc::new(AtomicBool::new(false)));
+        log.record(&mut machine).unwrap();
+        let report = Report {
+            scenario: scenario.path.display().to_string(),
+            summary: scenario.summary.clone(),
+            status: status.clone().unwrap(),
+            verified: executed.verified,
+            checks: executed.checks,
+            simulated: machine.results(status.unwrap()),
+            host: Host::default(),
         };
-        write().map_err(|error| {
-            let _ = fs::remove_file(&temporary);
-            Failure::writing(&path, &error)
-        })
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join("whole");
+        let write = |folder: &Path| {
+            let results = Results::claim(folder).unwrap_or_else(|_| panic!("it is free"));
+            results.write(&scenario, &machine, &executed.program, &report, Some(&log))
+        };
+        assert!(write(&whole).is_ok());
+        let sizes = ALL_FILES.map(|name| whole.join(name).metadata().unwrap().len());
+        let all = sizes.iter().sum::<u64>() + whole.join(MANIFEST).metadata().unwrap().len();
+        let old = folder.path().join("old");
+        let rooms = (0..all).step_by(all as usize / 40).chain([all - 1]);
+        for room in rooms {
+            fs::create_dir(&old).unwrap();
+            for name in ALL_FILES {
+                fs::write(old.join(name), "of a run that did not end").unwrap();
+            }
+            let failed = with_room(room, || write(&old));
+            assert!(matches!(failed, Err(Failure::Machine(_))), "{room}");
+            for (entry, name) in ALL_FILES.iter().map(|name| (old.join(name), name)) {
+                let found = fs::read(&entry).unwrap();
+                let is_old = found == b"of a run that did not end";
+                assert!(
+                    is_old || found == fs::read(whole.join(name)).unwrap(),
+                    "{room}: {name}"
+                );
+            }
+            assert_eq!(
+                fs::read_dir(&old).unwrap().count(),
+                ALL_FILES.len(),
+                "{room}"
+            );
+            fs::remove_dir_all(&old).unwrap();
+        }
+        assert!(with_room(all, || write(&old)).is_ok());
     }
 }

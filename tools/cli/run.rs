@@ -3,19 +3,21 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use tracing::{info, warn};
-use warpweave_files::Budget;
+use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
 use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Scenario, Status};
 
+use crate::check_program::check_program;
 use crate::cli::{Format, RunArguments};
 use crate::drive::Drive;
 use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::outcome::{
-    CommandResult, Failure, INTERRUPTED, code_of, diagnostics_to_stderr, to_stderr, to_stdout,
+    CommandResult, Failure, INTERRUPTED, code_of, diagnostics_to_stderr, ended, to_stderr,
+    to_stdout,
 };
 use crate::progress::Bar;
 use crate::recordings;
@@ -27,10 +29,16 @@ pub(crate) fn run(
     quiet: bool,
     budget: &Budget,
 ) -> CommandResult {
+    if arguments.check_program {
+        return check_program(arguments, quiet, budget);
+    }
     let whole = Stopwatch::start();
-    let results = arguments.out.as_deref().map(Results::claim).transpose()?;
-    let interrupt = watch_for_interrupts()?;
+    let signals = watch_for_signals()?;
     let scenario = Scenario::load_within(&arguments.scenario, &arguments.sets, budget)?;
+    if !scenario.warnings().is_empty() && !quiet {
+        diagnostics_to_stderr(scenario.warnings());
+    }
+    let results = claim_outputs(arguments, &scenario)?;
     let bar = Bar::new(quiet);
 
     bar.phase("emulating the program");
@@ -49,7 +57,8 @@ pub(crate) fn run(
     if !machine.system().warnings.is_empty() && !quiet {
         diagnostics_to_stderr(&machine.system().warnings);
     }
-    let mut drive = Drive::begin(&arguments.checkpoints, &mut machine, quiet)?;
+    let save = Arc::clone(&signals.save);
+    let mut drive = Drive::begin(&arguments.checkpoints, &mut machine, save, quiet)?;
     if arguments.check {
         info!(
             wires = machine.check_protocols(),
@@ -57,11 +66,11 @@ pub(crate) fn run(
         );
     }
     machine.set_threads(arguments.threads);
-    arguments.recordings.start(&mut machine)?;
+    let not_recorded = arguments.recordings.start(&mut machine)?;
     let simulation = Stopwatch::start();
-    interrupt.nothing_to_report.store(false, Ordering::Relaxed);
+    signals.nothing_to_report.store(false, Ordering::Relaxed);
     info!("simulating");
-    let status = drive.run_to_the_end(&mut machine, &interrupt.wanted, &mut |p| bar.show(p))?;
+    let status = drive.run_to_the_end(&mut machine, &signals.end, &mut |p| bar.show(p));
     let simulated = machine.results(status);
     let simulation_cpu_s = simulation.cpu_s();
     bar.finish();
@@ -101,76 +110,112 @@ pub(crate) fn run(
         simulated,
         host,
     };
-    // Files first: a reader that closes standard output must not lose them. The results do not
-    // depend on a recording that the disk had no room for.
-    let recorded = recordings::finish(&mut machine);
-    if let Some(results) = results {
-        let log = drive.log.as_ref();
-        results.write(&scenario, &machine, &executed.program, &report, log)?;
-    }
-    match arguments.format {
-        Format::Text => to_stdout(&report.to_text())?,
-        Format::Json => to_stdout(&(report.to_json() + "\n"))?,
-    }
+    // The report first: no file that cannot be written may lose it. Then every file, whether or
+    // not those before it, or standard output, could be written.
+    let told = to_stdout(&match arguments.format {
+        Format::Text => report.to_text(),
+        Format::Json => report.to_json() + "\n",
+    });
     to_stderr(&why_not_done(&report));
+    if let (Status::Failed(_) | Status::Deadlock(_), Some(note)) =
+        (&report.status, report.verified_note())
+    {
+        to_stderr(&format!("note: {note}"));
+    }
     if !quiet {
         to_stderr(&report.host.to_text());
     }
-    recorded?;
-    Ok(code_of(&report.status))
+    let saved = drive.saved();
+    let recorded = recordings::finish(&mut machine);
+    let written = results.map_or(Ok(()), |results| {
+        let log = drive.log.as_ref();
+        results.write(&scenario, &machine, &executed.program, &report, log)
+    });
+    let code = code_of(&report.status, report.verified);
+    let not_recorded = not_recorded.into_iter().map(Err);
+    let writing = [told, saved, recorded, written].into_iter();
+    Ok(ended(code, writing.chain(not_recorded)))
+}
+
+/// Tests, before anything costly is done, whether all that the run is to write can be written, and
+/// whether it is something else than what the run reads. Claims the results folder, if there is one.
+fn claim_outputs(
+    arguments: &RunArguments,
+    scenario: &Scenario,
+) -> Result<Option<Results>, Failure> {
+    // Other files may lie in the folder.
+    let results = arguments.out.as_deref().map(Results::claim).transpose()?;
+    let mut paths = Paths::new();
+    for file in scenario.files() {
+        paths.reads(file);
+    }
+    if let Some(checkpoint) = &arguments.checkpoints.checkpoint {
+        paths.writes_series("--checkpoint", checkpoint)?;
+    }
+    // Only a checkpoint may replace the one that the run goes on from.
+    if let Some(resume) = &arguments.checkpoints.resume {
+        paths.reads(resume);
+    }
+    if let Some(results) = &results {
+        results.name(&mut paths)?;
+    }
+    arguments.recordings.name(&mut paths)?;
+    Ok(results)
 }
 
 /// What standard error says about a run that did not end well.
 fn why_not_done(report: &Report) -> String {
-    match &report.status {
-        Status::Done | Status::Interrupted => String::new(),
-        Status::Limit => "error: the limit of simulated cycles is reached\nhint: raise it with \
+    let wrong = report.checks.iter().filter(|check| !check.passed);
+    let wrong = wrong.map(|c| {
+        format!(
+            "error: `{}` differs from {}: {}",
+            c.buffer, c.reference, c.detail
+        )
+    });
+    let ended = match &report.status {
+        Status::Done | Status::Interrupted | Status::Mismatch => None,
+        Status::Limit => Some(
+            "error: the limit of simulated cycles is reached\nhint: raise it with \
              `--set limits.cycles=...`"
-            .to_owned(),
-        Status::Mismatch => {
-            let failed = report.checks.iter().filter(|check| !check.passed);
-            let lines = failed.map(|c| {
-                format!(
-                    "error: `{}` differs from {}: {}",
-                    c.buffer, c.reference, c.detail
-                )
-            });
-            lines.collect::<Vec<_>>().join("\n")
-        }
-        Status::Deadlock(detail) | Status::Failed(detail) => format!("error: {detail}"),
-    }
+                .to_owned(),
+        ),
+        Status::Deadlock(detail) | Status::Failed(detail) => Some(format!("error: {detail}")),
+    };
+    wrong.chain(ended).collect::<Vec<_>>().join("\n")
 }
 
-/// What Ctrl-C, SIGTERM and SIGHUP ask for.
-struct Interrupt {
-    /// The simulation is to stop and report.
-    wanted: Arc<AtomicBool>,
+/// What signals ask for.
+struct Signals {
+    /// Ctrl-C, SIGTERM, SIGHUP: the simulation is to stop and report.
+    end: Arc<AtomicBool>,
     /// There is no simulation to stop.
     nothing_to_report: Arc<AtomicBool>,
+    /// SIGUSR1: the run is to be saved.
+    save: Arc<AtomicBool>,
 }
 
-/// Before the simulation there is nothing to report: a signal ends the program at once, as does a
+/// Before the simulation there is nothing to report: Ctrl-C ends the program at once, as does a
 /// second one later.
-fn watch_for_interrupts() -> Result<Interrupt, Failure> {
-    let interrupt = Interrupt {
-        wanted: Arc::new(AtomicBool::new(false)),
+fn watch_for_signals() -> Result<Signals, Failure> {
+    let signals = Signals {
+        end: Arc::new(AtomicBool::new(false)),
         nothing_to_report: Arc::new(AtomicBool::new(true)),
+        save: Arc::default(),
     };
-    let Interrupt {
-        wanted,
-        nothing_to_report,
-    } = &interrupt;
-    let listen = |signal| {
+    let end_at = |signal| {
         // What is registered first happens first: only a second signal finds the wish expressed.
-        for end_at_once in [nothing_to_report, wanted] {
+        for end_at_once in [&signals.nothing_to_report, &signals.end] {
             let code = i32::from(INTERRUPTED);
             flag::register_conditional_shutdown(signal, code, Arc::clone(end_at_once))?;
         }
-        flag::register(signal, Arc::clone(wanted))
+        flag::register(signal, Arc::clone(&signals.end))
     };
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        listen(signal)
-            .map_err(|error| Failure::Machine(format!("cannot listen for interrupts: {error}")))?;
-    }
-    Ok(interrupt)
+    let listen = || {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            end_at(signal)?;
+        }
+        flag::register(SIGUSR1, Arc::clone(&signals.save))
+    };
+    listen().map_err(|error| Failure::Machine(format!("cannot listen for signals: {error}")))?;
+    Ok(signals)
 }

@@ -27,6 +27,16 @@ pub(crate) fn of_policy(registry: &Registry, name: &str, fields: &[FieldDoc]) ->
     values.of(name, None)
 }
 
+/// Some value of a field of a kind.
+pub(crate) fn of_field(registry: &Registry, kind: &KindEntry, field: &FieldDoc) -> String {
+    let values = Values {
+        registry,
+        fields: &kind.fields(),
+        given: None,
+    };
+    values.value(field)
+}
+
 /// The description of a kind that its stub stands for.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use warpweave_files::{Budget, Ledger};
+use warpweave_files::{Budget, Ledger, Paths};
 use warpweave_params::Diagnostic;
 use warpweave_systems::Scenario;
 use warpweave_trace::{Program, TraceError};
@@ -52,7 +52,13 @@ pub(crate) fn trace(command: &TraceCommand, budget: &Budget) -> CommandResult {
             file,
             sets,
         } => {
-            let executed = Scenario::load_within(scenario, sets, budget)?.emulate()?;
+            let scenario = Scenario::load_within(scenario, sets, budget)?;
+            let mut paths = Paths::new();
+            for input in scenario.files() {
+                paths.reads(input);
+            }
+            paths.writes("trace record", file)?;
+            let executed = scenario.emulate()?;
             let hash = executed
                 .program
                 .save(file)

@@ -186,8 +186,8 @@ mod victim_cache;
 use std::collections::VecDeque;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Kind, Next, Observed, OutPort, Policy, Ports,
-    Preset, Published, Registry, SpecError, State, Statistics, Unfit, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, Kind, Next, Observed, OutPort, Policy,
+    Ports, Preset, Published, Registry, SpecError, State, Statistics, Unfit, Waits,
 };
 
 use self::copy_back_buffer::CopyBackBuffer;
@@ -210,13 +210,15 @@ pub use self::victim_cache::{Victim, VictimCache};
 use crate::launch::CacheCommand;
 use crate::launch::CacheControlSlave;
 use crate::memory::{
-    CacheEvent, Level, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, Source, flags,
-    full_line,
+    CacheEvent, Level, LineBytes, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind,
+    Slices, Source, agree_on_lines, flags, full_line, is_request,
 };
 
 /// A cache; see the module.
 pub struct Cache {
     spec: CacheSpec,
+    /// What its wire brings; of elaboration only.
+    slices: Slices,
     site: CacheSite,
     level: Level,
     /// Every word of a line.
@@ -387,6 +389,7 @@ impl Cache {
             locality: OutPort::new(),
             published: Published::new(PublishedValues::default()),
             peers: (0..spec.peers).map(|_| Observed::new()).collect(),
+            slices: Slices::default(),
             spec,
         }
     }
@@ -430,10 +433,18 @@ impl Component for Cache {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("up", &mut self.up);
         ports.bundle("down", &mut self.down);
+        let control = &mut self.control;
+        let name_control = |ports: &mut Ports<'_>| ports.bundle("control", control);
+        if self.spec.level == CacheLevel::L1 {
+            ports.advisable("its lines stay when a kernel ends", name_control);
+        } else {
+            ports.optional(name_control);
+        }
         ports.optional(|ports| {
-            ports.bundle("control", &mut self.control);
             ports.output("locality", &mut self.locality);
             ports.published("published", &mut self.published);
+        });
+        ports.advisable("the values of a peer are not added up", |ports| {
             for (number, peer) in self.peers.iter_mut().enumerate() {
                 ports.observed(&format!("peers[{number}]"), peer);
             }
@@ -489,7 +500,33 @@ impl Component for Cache {
         }
     }
 
+    fn facts(&self, port: &str, facts: &mut Facts) {
+        if port == "down.request" {
+            let cut = self.spec.below_line_bytes.is_some();
+            let field = if cut {
+                "below_line_bytes"
+            } else {
+                "line_bytes"
+            };
+            facts.publish_from(field, LineBytes(self.spec.below_line()));
+        }
+    }
+
+    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
+        if port == "up.request" {
+            self.slices.learn(facts);
+            agree_on_lines(facts, "line_bytes", self.spec.line_bytes)?;
+        }
+        Ok(())
+    }
+
+    fn passage(&self, port: &str, facts: &mut Facts) -> Option<u32> {
+        facts.withdraw::<LineBytes>();
+        is_request(port).then_some(0)
+    }
+
     fn elaborated(&mut self) -> Result<(), Unfit> {
+        self.slices.fit(self.spec.interleave)?;
         self.policies.outbox.is_wired = self.locality.is_connected();
         Ok(())
     }

@@ -223,13 +223,13 @@ impl CacheStats {
             "MSHRs in use, added up over all cycles",
             busy,
         );
-        out.gauge(
+        out.level(
             "mshrs_mean",
             "MSHRs",
             "MSHRs in use, mean over all cycles",
-            self.mshrs.mean(now),
+            &self.mshrs,
         );
-        out.counter(
+        out.maximum(
             "mshrs_max",
             "MSHRs",
             "most MSHRs in use at once",
@@ -301,6 +301,7 @@ impl CacheStats {
         );
         out.ratio(
             "read_hit_rate",
+            "reads",
             "reads whose words were present, of those looked up",
             read(Outcome::Hit),
             looked_up,

@@ -39,12 +39,12 @@ pub(crate) mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Id, IdTable, Kind, Level as Lasting, Message, Next,
-    Ports, Preset, SpecError, State, Statistics, Waits,
+    Component, Contents, Context, Environment, Facts, Id, IdTable, Kind, Level as Lasting, Message,
+    Next, Ports, Preset, SpecError, State, Statistics, Waits,
 };
 
 use crate::building_blocks::DelayLine;
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind};
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, is_request};
 
 /// Most up ports.
 const UP_PORTS_MAX: u32 = 1 << 12;
@@ -179,6 +179,10 @@ impl Component for ClusterPort {
         self.next(ctx, request_blocked, response_blocked)
     }
 
+    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
+        is_request(port).then_some(0)
+    }
+
     fn state(&mut self, state: &mut State<'_>) {
         state.field("injection", &mut self.injection);
         state.field("responses", &mut self.responses);
@@ -193,7 +197,6 @@ impl Component for ClusterPort {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        let cycle = statistics.cycle();
         let counters = &self.counters;
         let count = [
             (
@@ -238,17 +241,17 @@ impl Component for ClusterPort {
                 *taken,
             );
         }
-        statistics.gauge(
+        statistics.level(
             "injection_occupancy",
             "requests",
             "Mean number of requests in the injection buffer",
-            counters.injection_occupancy.mean(cycle),
+            &counters.injection_occupancy,
         );
-        statistics.gauge(
+        statistics.level(
             "response_occupancy",
             "responses",
             "Mean number of responses in the response FIFO",
-            counters.response_occupancy.mean(cycle),
+            &counters.response_occupancy,
         );
     }
 

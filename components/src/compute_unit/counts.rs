@@ -49,34 +49,30 @@ impl ComputeUnit {
         self.accounting.report(self.is_open(), s);
         let cycle = s.cycle();
         let meaning = "mean number of resident wavefronts";
-        s.gauge(
-            "wavefronts_mean",
-            "wavefronts",
-            meaning,
-            counts.wavefronts.mean(cycle),
-        );
+        s.level("wavefronts_mean", "wavefronts", meaning, &counts.wavefronts);
         s.role(roles::OCCUPANCY).ratio(
             "occupancy",
+            "slot cycles",
             "part of the wavefront slots that held a wavefront, over all cycles",
             counts.wavefronts.integral(cycle),
             cycle * u64::from(self.spec.wavefront_slots),
         );
         let meaning = "most wavefronts resident at a time";
-        s.counter(
+        s.maximum(
             "wavefronts_max",
             "wavefronts",
             meaning,
             counts.wavefronts.max(),
         );
         let meaning = "mean number of resident work-groups";
-        s.gauge(
+        s.level(
             "work_groups_mean",
             "work-groups",
             meaning,
-            counts.work_groups.mean(cycle),
+            &counts.work_groups,
         );
         let meaning = "most work-groups resident at a time";
-        s.counter(
+        s.maximum(
             "work_groups_max",
             "work-groups",
             meaning,
@@ -97,7 +93,13 @@ impl ComputeUnit {
         s.counter("atomic_requests", "requests", meaning, unit.atomics);
         let meaning = "memory requests sent per access of a wavefront to global or private memory";
         let requests = unit.reads + unit.writes + unit.atomics;
-        s.ratio("requests_per_access", meaning, requests, unit.accesses);
+        s.ratio(
+            "requests_per_access",
+            "accesses",
+            meaning,
+            requests,
+            unit.accesses,
+        );
         let meaning = "cycles from issue of a load or atomic to its last response";
         s.histogram("load_latency", "cycles", meaning, &counts.load_latency);
         let meaning = "accesses of wavefronts to local memory";

@@ -42,10 +42,11 @@ impl Issuer {
 }
 
 impl ComputeUnit {
-    /// Lets every scheduler issue; `OPEN` where their policies are not built in.
+    /// Lets every scheduler issue; `OPEN` where their policies are not built in. Whether any did.
     #[inline]
-    pub(super) fn issue<const OPEN: bool>(&mut self, now: Cycle) {
+    pub(super) fn issue<const OPEN: bool>(&mut self, now: Cycle) -> bool {
         let schedulers = self.issuers.len();
+        let mut issued = false;
         // A rotating first place shares the local memory and the load/store queue fairly.
         let mut scheduler = match schedulers {
             1 => 0,
@@ -77,6 +78,7 @@ impl ComputeUnit {
                     self.issuers[scheduler].turn.pick(ready, &self.ages)
                 };
                 self.issue_from(wavefront, scheduler, now);
+                issued = true;
                 IssueSlot::Issued
             };
             self.accounting.charge(slot);
@@ -85,6 +87,7 @@ impl ComputeUnit {
                 scheduler = 0;
             }
         }
+        issued
     }
 
     /// The slots among which a scheduler may choose: its own but for those that its policy holds

@@ -92,8 +92,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, Ports, Preset,
-    SpecError, State, Statistics, Unfit, Waits,
+    Claims, Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, Ports,
+    Preset, SpecError, State, Statistics, Unfit, Waits,
 };
 use warpweave_trace::{Class, Program};
 
@@ -118,10 +118,11 @@ pub use self::spec::{
 use self::wavefront::{Masks, Wavefront};
 use self::wheel::Wheel;
 use self::work_group::WorkGroup;
+use crate::demands::Demands;
 #[cfg(doc)]
 use crate::launch::{CacheCommand, CacheCommandDone, Dispatch};
-use crate::launch::{CacheControlMaster, Completion, DispatchSlave};
-use crate::memory::{CacheEvent, MemMaster};
+use crate::launch::{CacheControlMaster, Completion, DispatchSlave, UnitNumber};
+use crate::memory::{CacheEvent, LineBytes, MemMaster, PrivateFrom};
 use crate::reuse_monitor::ReuseMonitor;
 
 /// A compute unit.
@@ -132,6 +133,8 @@ pub struct ComputeUnit {
     locality: InPort<CacheEvent>,
     spec: ComputeUnitSpec,
     program: Arc<Program>,
+    /// What the program asks of the unit, if that is known beforehand.
+    demands: Option<Arc<Demands>>,
     decoded: DecodedProgram,
 
     /// Grows to the slots that were ever taken.
@@ -212,6 +215,7 @@ impl Kind for ComputeUnit {
             issuer.turn = Turn::new(way);
         }
         unit.open = open;
+        unit.demands = environment.resource::<Demands>();
         Ok(unit)
     }
 }
@@ -266,6 +270,7 @@ impl ComputeUnit {
             counts: Counts::default(),
             spec,
             program,
+            demands: None,
         }
     }
 }
@@ -274,10 +279,11 @@ impl Component for ComputeUnit {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("dispatch", &mut self.dispatch);
         ports.bundle("memory", &mut self.memory);
-        ports.optional(|ports| {
+        let without = "the lines of the first-level cache stay when a kernel ends";
+        ports.advisable(without, |ports| {
             ports.bundle("cache_control", &mut self.cache_control);
-            ports.input("locality", &mut self.locality);
         });
+        ports.optional(|ports| ports.input("locality", &mut self.locality));
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
@@ -293,10 +299,13 @@ impl Component for ComputeUnit {
         }
         self.take_dispatch(ctx, now);
         self.send_requests(ctx);
-        if self.is_open() {
-            self.issue::<true>(now);
+        let issued = if self.is_open() {
+            self.issue::<true>(now)
         } else {
-            self.issue::<false>(now);
+            self.issue::<false>(now)
+        };
+        if issued {
+            ctx.made_progress();
         }
         self.send_completions(ctx);
         if let Some(failure) = self.failure.take() {
@@ -316,11 +325,39 @@ impl Component for ComputeUnit {
     fn facts(&self, port: &str, facts: &mut Facts) {
         if port.starts_with("dispatch.") {
             facts.publish(self.spec.facts());
+            facts.publish_from("index", UnitNumber(self.spec.index));
+        }
+        if port == "memory.request" {
+            let bytes = self.spec.load_store.line_bytes;
+            facts.publish_from("load_store.line_bytes", LineBytes(bytes));
+            let base = self.spec.private_memory.base;
+            facts.publish_from("private_memory.base", PrivateFrom(base));
         }
     }
 
+    /// By which port of a network requests leave is told to the work-group scheduler.
+    fn passage(&self, port: &str, facts: &mut Facts) -> Option<u32> {
+        facts.withdraw::<PrivateFrom>();
+        facts.withdraw::<LineBytes>();
+        matches!(port, "memory.request" | "dispatch.dispatch").then_some(0)
+    }
+
+    fn claims(&self, claims: &mut Claims) {
+        let index = u64::from(self.spec.index);
+        claims.own("compute unit", index..index + 1, "index");
+        claims.own(
+            "private memory",
+            self.spec.private_range(),
+            "private_memory",
+        );
+    }
+
     fn elaborated(&mut self) -> Result<(), Unfit> {
-        self.check_cache_events()
+        self.check_cache_events()?;
+        match &self.demands {
+            Some(demands) => demands.fit(&self.spec),
+            None => Ok(()),
+        }
     }
 
     fn evaluation_cost(&self) -> u64 {

@@ -1,5 +1,7 @@
 //! What a description may set of a compute unit.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Policy, SpecError};
@@ -179,7 +181,7 @@ pub struct LoadStoreSpec {
 pub struct PrivateMemorySpec {
     /// Byte address of the first region, a multiple of 128.
     pub base: u64,
-    /// Bytes per thread, a multiple of 4.
+    /// Bytes per thread, a positive multiple of 4.
     pub bytes_per_thread: u32,
 }
 
@@ -253,9 +255,14 @@ impl ComputeUnitSpec {
             || format!("{:#x} is not a multiple of 128", private.base),
         )?;
         SpecError::require(
-            private.bytes_per_thread.is_multiple_of(4),
+            private.bytes_per_thread > 0 && private.bytes_per_thread.is_multiple_of(4),
             "private_memory.bytes_per_thread",
-            || format!("{} is not a multiple of 4", private.bytes_per_thread),
+            || {
+                format!(
+                    "{} is not a positive multiple of 4",
+                    private.bytes_per_thread
+                )
+            },
         )?;
         SpecError::require(
             private
@@ -295,6 +302,12 @@ impl ComputeUnitSpec {
             register_granularity: self.register_granularity,
             local_memory_bytes: self.local_memory.bytes,
         }
+    }
+
+    /// Addresses of the private memory of the unit's threads.
+    pub(crate) fn private_range(&self) -> Range<u64> {
+        let at = |slot| self.private_memory.base + self.private_region(slot);
+        at(0)..at(self.wavefront_slots)
     }
 
     /// Bytes from the first private region of the machine to that of wavefront slot `slot`.

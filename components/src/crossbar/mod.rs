@@ -67,11 +67,13 @@ mod switch;
 mod traffic;
 
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Kind, Message, Next, Ports, Preset, SpecError,
-    State, Statistics, Waits,
+    Component, Contents, Context, Environment, Facts, Kind, Message, Next, Ports, Preset,
+    SpecError, State, Statistics, Unfit, Waits,
 };
 
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
+use crate::memory::{
+    MemMaster, MemRequest, MemResponse, MemSlave, NetworkPort, Slice, hold_whole_lines, is_request,
+};
 
 use outstanding::Outstanding;
 use requests::ports;
@@ -161,6 +163,33 @@ impl Component for Crossbar {
             }
         }
         self.next(ctx)
+    }
+
+    fn facts(&self, port: &str, facts: &mut Facts) {
+        let number = |prefix: &str| {
+            let rest = port.strip_prefix(prefix)?.strip_suffix("].request")?;
+            rest.parse().ok()
+        };
+        if let Some(number) = number("down[") {
+            let interleave = self.spec.interleave;
+            facts.publish_from("interleave", Slice { interleave, number });
+        }
+        if let Some(number) = number("up[") {
+            facts.publish_from("up_ports", NetworkPort(number));
+        }
+    }
+
+    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
+        if port.starts_with("up[") {
+            hold_whole_lines(facts, self.spec.interleave)?;
+        }
+        Ok(())
+    }
+
+    fn passage(&self, port: &str, facts: &mut Facts) -> Option<u32> {
+        facts.withdraw::<Slice>();
+        facts.withdraw::<NetworkPort>();
+        is_request(port).then_some(0)
     }
 
     fn state(&mut self, state: &mut State<'_>) {

@@ -196,13 +196,13 @@ impl<P: Copy> Traffic<P> {
             "Cycles from a packet's being taken at its input to its tail leaving",
             &counters.latency,
         );
-        statistics.gauge(
+        statistics.level(
             &name("occupancy"),
             "flits",
             "Mean number of flits inside the network",
-            counters.occupancy.mean(cycle),
+            &counters.occupancy,
         );
-        statistics.counter(
+        statistics.maximum(
             &name("occupancy_max"),
             "flits",
             "Largest number of flits inside the network",
@@ -211,6 +211,7 @@ impl<P: Copy> Traffic<P> {
         for (output, flits) in counters.flits.iter().enumerate() {
             statistics.ratio(
                 &format!("{network}_output_utilisation[{output}]"),
+                "cycles",
                 "Cycles in which a flit left this output",
                 *flits,
                 cycle,

@@ -129,12 +129,14 @@ mod transactions;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, Id, Kind, Next, Ports, Preset,
-    SpecError, State, Statistics, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, Histogram, Id, Kind, Next, Ports,
+    Preset, SpecError, State, Statistics, Unfit, Waits,
 };
 
 use crate::interleave::Interleave;
-use crate::memory::{Level, MemRequest, MemSlave, RequestKind, transaction};
+use crate::memory::{
+    Level, MemRequest, MemSlave, RequestKind, Slices, hold_whole_lines, transaction,
+};
 
 use responses::Responses;
 use sequences::Sequences;
@@ -172,6 +174,8 @@ pub struct GddrController {
     channels: Vec<Controller>,
     mapping: Mapping,
     interleave: Option<Interleave>,
+    /// What its wires bring; of elaboration only.
+    slices: Slices,
     access_bytes: u32,
     latency: Cycle,
     burst_cycles: u64,
@@ -210,6 +214,7 @@ impl GddrController {
             channels: (0..spec.channels).map(channel).collect::<Result<_, _>>()?,
             mapping: Mapping::new(spec.geometry, spec.channels, &spec.mapping, "mapping")?,
             interleave: spec.interleave,
+            slices: Slices::default(),
             access_bytes: spec.access_bytes(),
             latency: Cycle::from(spec.latency_cycles),
             burst_cycles: u64::from(spec.timing.burst_cycles),
@@ -265,6 +270,18 @@ impl Component for GddrController {
             ctx.fail(format!("the request order {broken}"));
         }
         next
+    }
+
+    fn learn(&mut self, _port: &str, facts: &Facts) -> Result<(), Unfit> {
+        self.slices.learn(facts);
+        match self.interleave {
+            Some(interleave) => hold_whole_lines(facts, interleave),
+            None => Ok(()),
+        }
+    }
+
+    fn elaborated(&mut self) -> Result<(), Unfit> {
+        self.slices.fit(self.interleave)
     }
 
     fn state(&mut self, state: &mut State<'_>) {

@@ -63,18 +63,21 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
     );
     s.ratio(
         "row_hits",
+        "accesses",
         "accesses that found their row open",
         sum(|c| c.row_hits),
         accesses,
     );
     s.ratio(
         "row_misses",
+        "accesses",
         "accesses that found their bank closed",
         sum(|c| c.row_misses),
         accesses,
     );
     s.ratio(
         "row_conflicts",
+        "accesses",
         "accesses that had to close another row",
         sum(|c| c.row_conflicts),
         accesses,
@@ -107,28 +110,30 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
     s.counter("commands", "commands", "commands of all kinds", total);
     s.ratio(
         "data_bus_utilisation",
+        "cycles",
         "cycles of data transfer by all column commands issued, per cycle",
         accesses * dram.burst_cycles,
         cycle * channels.len() as u64,
     );
     let mean = "mean accesses waiting, without those whose row is being opened";
-    let mean_of = |of: fn(&ChannelStats) -> &Level| {
-        channels
-            .iter()
-            .map(|c| of(c.stats()).mean(cycle))
-            .sum::<f64>()
+    let total = |of: fn(&ChannelStats) -> &Level| {
+        let totals = channels.iter().map(|c| of(c.stats()).integral(cycle));
+        totals.sum::<u64>()
     };
-    s.gauge(
+    let (reads, writes) = (total(|c| &c.read_queue), total(|c| &c.write_queue));
+    s.mean(
         "read_queue_mean",
         "accesses",
+        "cycles",
         mean,
-        mean_of(|c| &c.read_queue),
+        (reads, cycle),
     );
-    s.gauge(
+    s.mean(
         "write_queue_mean",
         "accesses",
+        "cycles",
         mean,
-        mean_of(|c| &c.write_queue),
+        (writes, cycle),
     );
     let max = "most accesses waiting in a channel";
     let max_of = |of: fn(&ChannelStats) -> &Level| {
@@ -138,8 +143,8 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
             .max()
             .unwrap_or(0)
     };
-    s.counter("read_queue_max", "accesses", max, max_of(|c| &c.read_queue));
-    s.counter(
+    s.maximum("read_queue_max", "accesses", max, max_of(|c| &c.read_queue));
+    s.maximum(
         "write_queue_max",
         "accesses",
         max,
@@ -165,7 +170,7 @@ fn checks(channels: &[Controller], s: &mut Statistics<'_>) {
     let reports: Vec<_> = judges().map(Checker::report).collect();
     let exercised = (0..reports.first().map_or(0, |r| r.rules.len()))
         .filter(|rule| reports.iter().any(|r| r.rules[*rule].slack_min == Some(0)));
-    s.counter(
+    s.maximum(
         "timing_rules_exercised",
         "rules",
         "timing rules that some command met exactly",

@@ -65,7 +65,7 @@ impl Gmu {
             ),
         ];
         for (name, unit, meaning, level) in levels {
-            statistics.gauge(name, unit, meaning, level.mean(cycle));
+            statistics.level(name, unit, meaning, level);
         }
         let peaks = [
             (
@@ -88,7 +88,7 @@ impl Gmu {
             ),
         ];
         for (name, unit, meaning, level) in peaks {
-            statistics.counter(name, unit, meaning, level.max());
+            statistics.maximum(name, unit, meaning, level.max());
         }
         statistics.histogram(
             "waiting_time",

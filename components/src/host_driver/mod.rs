@@ -36,7 +36,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,7 @@ use warpweave_framework::{
 };
 use warpweave_trace::{HostCommand, Program};
 
+use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{KernelLaunch, LaunchMaster};
 
 /// A host driver.
@@ -58,45 +59,6 @@ pub struct HostDriverSpec {
     pub copy_bytes_per_cycle: u32,
     /// Cycles the host works on a launch before the message leaves.
     pub launch_latency_cycles: u32,
-}
-
-/// When one kernel was launched and completed, in cycles of the host driver's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KernelTime {
-    /// Number of the launch in the program trace.
-    pub kernel: u32,
-    /// Cycle in which the launch left the host.
-    pub launched: Cycle,
-    /// Cycle in which its completion was readable at the host.
-    pub completed: Cycle,
-}
-
-/// Times of completed kernels, in order of completion: a resource that a runner provides before
-/// the run and reads after it.
-#[derive(Debug, Default)]
-pub struct KernelTimes(Mutex<Vec<KernelTime>>);
-
-impl KernelTimes {
-    /// Adds the times of a kernel.
-    pub fn record(&self, time: KernelTime) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(time);
-    }
-
-    /// Puts `times` in the place of those recorded so far.
-    pub fn restore(&self, times: Vec<KernelTime>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = times;
-    }
-
-    /// The times recorded so far.
-    pub fn to_vec(&self) -> Vec<KernelTime> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
 }
 
 /// What the host is at; each has its share of the cycles.
@@ -165,8 +127,8 @@ pub struct HostDriver {
     /// Commands begun.
     position: usize,
     step: Step,
-    /// Kernels in flight with the cycle of their launch, oldest first.
-    in_flight: Vec<(u32, Cycle)>,
+    /// Kernels in flight, oldest first.
+    in_flight: Vec<u32>,
     activity: Option<Activity>,
     activities: [Level; 5],
     counts: Counts,
@@ -274,17 +236,8 @@ impl Component for HostDriver {
         state.field("activity", &mut self.activity);
         state.array("activities", &mut self.activities);
         state.field("counts", &mut self.counts);
-        state.field_as(
-            "kernel_times",
-            &mut self.times,
-            |times| times.as_ref().map_or(Vec::new(), |t| t.to_vec()),
-            |times, saved| {
-                if let Some(times) = times {
-                    times.restore(saved);
-                }
-                Ok(())
-            },
-        );
+        KernelTimes::state(&mut self.times, Moment::Launched, state);
+        KernelTimes::state(&mut self.times, Moment::Completed, state);
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
@@ -322,25 +275,25 @@ impl Component for HostDriver {
             "kernels whose completion reached the host",
             counts.completed,
         );
-        count(
+        for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
+            count(name, "cycles", meaning, level.integral(cycle));
+        }
+        statistics.minimum(
             "first_launch_cycle",
             "cycle",
             "cycle in which the first launch left the host; 0 without launches",
             counts.first_launch.unwrap_or(0),
         );
-        count(
+        statistics.maximum(
             "last_completion_cycle",
             "cycle",
             "cycle in which the last completion was readable; 0 without completions",
             counts.last_completion,
         );
-        for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
-            count(name, "cycles", meaning, level.integral(cycle));
-        }
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
-        for (kernel, _) in &self.in_flight {
+        for kernel in &self.in_flight {
             contents.thing("kernel", u64::from(*kernel));
         }
         let name = match self.step {
@@ -355,7 +308,7 @@ impl Component for HostDriver {
 
     fn waits(&self, waits: &mut Waits<'_>) {
         if !self.in_flight.is_empty() {
-            let kernels: Vec<_> = self.in_flight.iter().map(|k| k.0.to_string()).collect();
+            let kernels: Vec<_> = self.in_flight.iter().map(u32::to_string).collect();
             waits.on_port(
                 "gmu.done",
                 format!("kernels {} have not completed", kernels.join(", ")),
@@ -412,28 +365,28 @@ impl HostDriver {
 
     fn launched(&mut self, ctx: &mut Context<'_>, kernel: u32) {
         let cycle = ctx.cycle();
-        self.in_flight.push((kernel, cycle));
+        self.in_flight.push(kernel);
+        self.record(ctx, Moment::Launched, kernel);
         self.counts.launched += 1;
         self.counts.first_launch.get_or_insert(cycle);
     }
 
     fn complete(&mut self, ctx: &mut Context<'_>, kernel: u32) {
-        let Some(place) = self.in_flight.iter().position(|k| k.0 == kernel) else {
+        let Some(place) = self.in_flight.iter().position(|k| *k == kernel) else {
             ctx.fail(format!(
                 "the GMU reports completion of kernel {kernel}, which is not in flight"
             ));
             return;
         };
-        let (_, launched) = self.in_flight.remove(place);
-        let completed = ctx.cycle();
+        self.in_flight.remove(place);
         self.counts.completed += 1;
-        self.counts.last_completion = completed;
+        self.counts.last_completion = ctx.cycle();
+        self.record(ctx, Moment::Completed, kernel);
+    }
+
+    fn record(&self, ctx: &Context<'_>, moment: Moment, kernel: u32) {
         if let Some(times) = &self.times {
-            times.record(KernelTime {
-                kernel,
-                launched,
-                completed,
-            });
+            times.record(moment, kernel, ctx.now());
         }
     }
 

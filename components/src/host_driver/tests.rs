@@ -1,8 +1,9 @@
 //! The host walking through its commands, and what it refuses.
 
-use warpweave_framework::{Outcome, Sink, Source, TestBench};
+use warpweave_framework::{Outcome, Sink, Source, TestBench, Tick};
 
 use super::*;
+use crate::kernel_times::KernelTime;
 use crate::launch::KernelDone;
 use crate::work_group_scheduler::tests::{engines, program};
 
@@ -85,14 +86,19 @@ fn copies_launches_and_waits_take_the_stated_cycles() {
     b.done_at(70, 2);
     assert_eq!(b.bench.run_until_quiet(), Outcome::Done);
     assert_eq!(b.bench.cycle(), 70 + 10 + 1);
-    let time = |kernel, launched, completed| KernelTime {
-        kernel,
-        launched,
-        completed,
+    let time = |launched, completed| KernelTime {
+        launched: Some(Tick(launched)),
+        started: None,
+        completed: Some(Tick(completed)),
     };
     assert_eq!(
-        b.times.to_vec(),
-        [time(1, 20, 30), time(0, 16, 50), time(2, 54, 70)]
+        [0, 1, 2, 3].map(|kernel| b.times.of(kernel)),
+        [
+            time(16, 50),
+            time(20, 30),
+            time(54, 70),
+            KernelTime::default()
+        ]
     );
     let statistics = b.bench.statistics("host");
     let counter = |name| statistics.counter(name).unwrap();
@@ -143,13 +149,14 @@ fn a_launch_without_room_waits_and_counts_the_cycles() {
             b.done_at(80, kernel);
         }
         assert_eq!(b.bench.run_until_quiet(), Outcome::Done);
-        (launched, b.times.to_vec(), b.bench.statistics("host"))
+        let times = [0, 1, 2, 3].map(|kernel| b.times.of(kernel));
+        (launched, times, b.bench.statistics("host"))
     });
     assert_eq!(results[0], results[1]);
     assert_eq!(results[0], results[2]);
     // The wire holds two; the third is ready in cycle 12, and its slot free in cycle 41.
     let launches: Vec<_> = results[0].1.iter().map(|t| t.launched).collect();
-    assert_eq!(launches, [4, 8, 41, 45]);
+    assert_eq!(launches, [4, 8, 41, 45].map(|cycle| Some(Tick(cycle))));
     assert_eq!(results[0].2.counter("launch_blocked_cycles"), Some(41 - 12));
 }
 

@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Context, Environment, Kind, Next, Ports, SpecError, State, Statistics, Waits,
+    Component, Context, Environment, Facts, Kind, Next, Ports, SpecError, State, Statistics, Waits,
 };
 
 use crate::building_blocks::pass;
@@ -228,6 +228,14 @@ impl Component for CoalescingChecker {
         ports.bundles("unit_up", &mut self.unit_up);
         ports.bundle("unit_down", &mut self.unit_down);
         ports.bundle("down", &mut self.down);
+    }
+
+    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
+        let port = port.strip_suffix(".request")?;
+        match port.split_once('[') {
+            Some((_, number)) => number.strip_suffix(']')?.parse().ok(),
+            None => Some(u32::MAX),
+        }
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {

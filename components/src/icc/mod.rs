@@ -70,8 +70,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, IdTable, Kind, Next, Ports, Preset,
-    SpecError, State, Statistics, Waits,
+    Component, Contents, Context, Cycle, Environment, Facts, IdTable, Kind, Next, Ports, Preset,
+    SpecError, State, Statistics, Unfit, Waits,
 };
 
 use self::coalesced_cache::CoalescedCache;
@@ -85,7 +85,9 @@ pub use self::spec::{
 use self::statistics::Counters;
 use crate::cache::replacement::ReplacementSite;
 use crate::launch::{CacheControlMaster, CacheControlSlave};
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave};
+use crate::memory::{
+    MemMaster, MemRequest, MemResponse, MemSlave, agree_on_lines, is_request, leave_private_memory,
+};
 
 /// The component; see the module.
 pub struct IccUnit {
@@ -190,7 +192,34 @@ impl Component for IccUnit {
         if must {
             name_them(ports);
         } else {
-            ports.optional(name_them);
+            let without = "reads of the next kernel join those that are under way when one ends";
+            ports.advisable(without, name_them);
+        }
+    }
+
+    fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
+        if port.starts_with("up[") {
+            agree_on_lines(facts, "line_bytes", self.spec.line_bytes)?;
+            leave_private_memory(facts, self.spec.global_end)?;
+        }
+        Ok(())
+    }
+
+    fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
+        is_request(port).then_some(0)
+    }
+
+    fn elaborated(&mut self) -> Result<(), Unfit> {
+        let pairs = self.control_up.iter().zip(&self.control_down);
+        let half = pairs.enumerate().find(|(_, (above, below))| {
+            above.command.is_connected() != below.command.is_connected()
+        });
+        match half {
+            Some((unit, _)) => Err(Unfit::at(
+                "",
+                format!("of `control_up[{unit}]` and `control_down[{unit}]` only one has a wire"),
+            )),
+            None => Ok(()),
         }
     }
 

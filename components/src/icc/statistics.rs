@@ -200,18 +200,21 @@ impl Counters {
         }
         statistics.ratio(
             "merge_rate",
+            "reads",
             "Reads merged, of all reads of global memory",
             self.merged,
             self.reads,
         );
         statistics.ratio(
             "read_traffic_saved",
+            "reads",
             "Reads merged or answered by the coalesced cache, of all reads of global memory",
             self.merged + self.cache_hits,
             self.reads,
         );
         statistics.ratio(
             "coalesced_replies",
+            "lines",
             "Lines that more than one unit waited for, of all lines followed",
             self.coalesced_replies,
             self.replies,
@@ -223,13 +226,13 @@ impl Counters {
             &self.units_per_line,
         );
         let cycle = statistics.cycle();
-        statistics.gauge(
+        statistics.level(
             "table_occupancy",
             "entries",
             "Mean number of entries of the merge table in use",
-            self.table_occupancy.mean(cycle),
+            &self.table_occupancy,
         );
-        statistics.counter(
+        statistics.maximum(
             "table_occupancy_max",
             "entries",
             "Most entries of the merge table in use",
@@ -247,6 +250,7 @@ impl Counters {
     fn report_cache(&self, statistics: &mut Statistics<'_>) {
         statistics.ratio(
             "cache_hit_rate",
+            "probes",
             "Hits of all probes of the coalesced cache",
             self.cache_hits,
             self.cache_probes,

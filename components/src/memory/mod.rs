@@ -11,6 +11,7 @@
 //! crate answers as a level of its own, and every block between hands the name on as it came.
 
 mod event;
+mod facts;
 mod level;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,10 @@ use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports, SpecError};
 use warpweave_random::GAMMA;
 
 pub use self::event::CacheEvent;
+pub use self::facts::{LineBytes, NetworkPort, PrivateFrom, Slice};
+pub(crate) use self::facts::{
+    Slices, agree_on_lines, hold_whole_lines, is_request, leave_private_memory,
+};
 pub use self::level::Level;
 
 /// Bytes of the largest line the protocol can name: one bit per 4-byte word in a 32-bit mask.

@@ -4,8 +4,10 @@ use fixedbitset::FixedBitSet;
 use warpweave_framework::{Context, Id};
 
 use super::activity::Activity;
+use super::machine::Running;
 use super::queue_memory::Taking;
 use super::{Choice, Placement, WorkGroupScheduler};
+use crate::kernel_times::Moment;
 use crate::launch::{Dispatch, DispatchMaster};
 
 impl WorkGroupScheduler {
@@ -98,6 +100,16 @@ impl WorkGroupScheduler {
     /// Dispatches a work-group.
     fn place(&mut self, ctx: &mut Context<'_>, key: Id, placement: Placement) {
         let unit = placement.unit as usize;
+        let Running {
+            unplaced,
+            work_groups,
+            ..
+        } = self.machine.kernels()[key];
+        if unplaced == work_groups
+            && let Some(times) = &self.times
+        {
+            times.record(Moment::Started, placement.kernel, ctx.now());
+        }
         let start = Dispatch::Start {
             kernel: placement.kernel,
             work_group: placement.work_group,

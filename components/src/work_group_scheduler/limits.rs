@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{SpecError, Unfit};
 
+use super::said::SaidLimits;
 use crate::occupancy::{UnitFacts, UnitLimits};
 
 /// What every compute unit offers, as far as a description states it. The rest is what the units say;
@@ -88,39 +89,43 @@ impl StatedLimits {
         filled.check("unit")
     }
 
-    /// Fails where unit number `unit` says something else than is stated.
-    pub(super) fn agree(&self, unit: u32, facts: UnitFacts) -> Result<(), Unfit> {
-        let said = Self::from(facts).named();
+    /// Fails where a unit says something else than is stated.
+    pub(super) fn agree(&self, unit: &SaidLimits) -> Result<(), Unfit> {
+        let said = Self::from(unit.facts).named();
         for ((name, stated), (_, said)) in self.named().into_iter().zip(said) {
             if let (Some(stated), Some(said)) = (stated, said)
                 && stated != said
             {
-                return Err(Unfit::at(
-                    format!("unit.{name}"),
-                    format!("{stated} is stated, but compute unit {unit} has {said}"),
-                ));
+                let number = unit.unit;
+                let message = format!("{stated} is stated, but compute unit {number} has {said}");
+                return Err(Unfit::at(format!("unit.{name}"), message)
+                    .beside(format!("it has {said}"), unit.place_of(name)));
             }
         }
         Ok(())
     }
 
     /// That two units say different things.
-    pub(super) fn unlike(one: (u32, UnitFacts), other: (u32, UnitFacts)) -> Unfit {
-        let numbers = Self::from(one.1).named().into_iter();
-        let mut numbers = numbers.zip(Self::from(other.1).named());
+    pub(super) fn unlike(one: &SaidLimits, other: &SaidLimits) -> Unfit {
+        let numbers = Self::from(one.facts).named().into_iter();
+        let mut numbers = numbers.zip(Self::from(other.facts).named());
         let differing = numbers.find(|((_, one), (_, other))| one != other);
         let said = |number: Option<u32>| number.map_or("not said".to_owned(), |n| n.to_string());
-        let message = differing.map_or_else(String::new, |((name, a), (_, b))| {
-            format!(
-                "all compute units of a work-group scheduler offer the same, but {name} of unit {} is \
-                 {} and of unit {} {}",
-                one.0,
-                said(a),
-                other.0,
-                said(b)
-            )
-        });
+        let Some(((name, a), (_, b))) = differing else {
+            return Unfit::at(
+                "unit",
+                "all compute units of a work-group scheduler offer the same",
+            );
+        };
+        let (a, b) = (said(a), said(b));
+        let message = format!(
+            "all compute units of a work-group scheduler offer the same, but {name} of unit {} is {a} \
+             and of unit {} {b}",
+            one.unit, other.unit
+        );
         Unfit::at("unit", message)
+            .beside(format!("unit {}: {a}", one.unit), one.place_of(name))
+            .beside(format!("unit {}: {b}", other.unit), other.place_of(name))
     }
 
     /// The limits, completed by what the units say.
@@ -174,13 +179,21 @@ mod tests {
         local_memory_bytes: 16384,
     };
 
+    fn said(unit: u32, facts: UnitFacts) -> SaidLimits {
+        SaidLimits {
+            unit,
+            facts,
+            stated: None,
+        }
+    }
+
     #[test]
     fn units_complete_what_is_not_stated() {
         let stated = StatedLimits {
             register_partitions: Some(2),
             ..StatedLimits::default()
         };
-        assert_eq!(stated.agree(3, SAID), Ok(()));
+        assert_eq!(stated.agree(&said(3, SAID)), Ok(()));
         let limits = stated.complete(Some(SAID)).unwrap();
         assert_eq!((limits.register_partitions, limits.registers), (2, 32768));
         assert_eq!(StatedLimits::from(limits).complete(None), Ok(limits));
@@ -200,7 +213,7 @@ mod tests {
             registers: Some(65536),
             ..StatedLimits::default()
         };
-        let error = stated.agree(3, SAID).unwrap_err();
+        let error = stated.agree(&said(3, SAID)).unwrap_err();
         assert_eq!(error.field, "unit.registers");
         assert_eq!(
             error.message,
@@ -214,7 +227,7 @@ mod tests {
             register_granularity: None,
             ..SAID
         };
-        let error = StatedLimits::unlike((0, SAID), (5, other));
+        let error = StatedLimits::unlike(&said(0, SAID), &said(5, other));
         let end = "but register_granularity of unit 0 is 64 and of unit 5 not said";
         assert!(error.message.ends_with(end), "{}", error.message);
     }

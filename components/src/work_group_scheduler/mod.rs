@@ -25,7 +25,7 @@
 //!   oldest_first.rs       policies of one kernel at a time
 //!   policies/             one file per policy
 //!   queue_memory.rs       policies whose queues are in memory
-//!   limits.rs             what units offer: stated, said, compared
+//!   limits.rs, said.rs    what units offer: stated, said, compared
 //!   dispatch.rs           asks the policy and sends
 //!   invalidation.rs       the end of a kernel
 //!   activity.rs report.rs what the cycles are charged to; statistics
@@ -73,6 +73,7 @@ mod policy;
 mod queue_memory;
 mod report;
 mod role;
+mod said;
 mod spec;
 mod unit;
 
@@ -80,6 +81,7 @@ mod unit;
 pub(crate) mod tests;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{
@@ -98,10 +100,11 @@ pub use self::policies::*;
 pub use self::policy::{Choice, Placement, PlacementPolicy, QueueAccess};
 use self::queue_memory::Taking;
 pub use self::role::{PlacementSite, WorkGroupPlacement};
+use self::said::SaidByUnits;
 pub use self::spec::WorkGroupSchedulerSpec;
+use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{Completion, DispatchMaster, KernelDone, ReadySlave};
 use crate::memory::MemMaster;
-use crate::occupancy::UnitFacts;
 
 /// Places work-groups on compute units; see the [module](self).
 pub struct WorkGroupScheduler {
@@ -111,10 +114,9 @@ pub struct WorkGroupScheduler {
     spec: WorkGroupSchedulerSpec,
     policy: Box<dyn PlacementPolicy>,
     machine: Machine,
-    /// What the units say they offer, and the first that said it.
-    said: Option<(u32, UnitFacts)>,
-    /// A unit that says something else.
-    unlike: Option<(u32, UnitFacts)>,
+    times: Option<Arc<KernelTimes>>,
+    /// What the units say of themselves.
+    said: SaidByUnits,
     /// Kernels with undispatched work-groups, oldest first.
     waiting: VecDeque<Id>,
     /// A placement that was chosen and is not made.
@@ -171,8 +173,8 @@ impl Kind for WorkGroupScheduler {
             memory: MemMaster::default(),
             policy,
             machine: Machine::new(site, program),
-            said: None,
-            unlike: None,
+            times: environment.resource::<KernelTimes>(),
+            said: SaidByUnits::default(),
             waiting: VecDeque::new(),
             taking: None,
             next_id: 0,
@@ -202,29 +204,13 @@ impl Component for WorkGroupScheduler {
     }
 
     fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
-        let unit = port
-            .strip_prefix("units[")
-            .and_then(|rest| rest.split_once(']'));
-        let unit = unit.and_then(|(number, _)| number.parse().ok());
-        let (Some(unit), Some(&said)) = (unit, facts.get::<UnitFacts>()) else {
-            return Ok(());
-        };
-        match self.said {
-            None => self.said = Some((unit, said)),
-            Some((_, first)) if first != said => self.unlike = Some((unit, said)),
-            Some(_) => {}
-        }
-        Ok(())
+        self.said.learn(port, facts)
     }
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
-        if let Some((unit, said)) = self.said {
-            self.spec.unit.agree(unit, said)?;
-        }
-        if let (Some(one), Some(other)) = (self.said, self.unlike) {
-            return Err(StatedLimits::unlike(one, other));
-        }
-        let limits = self.spec.unit.complete(self.said.map(|(_, said)| said))?;
+        let said = self.said.agree(&self.spec.unit)?;
+        let limits = self.spec.unit.complete(said)?;
+        self.said.check_clusters(&self.machine.site())?;
         self.policy
             .fits(&limits)
             .map_err(|problem| Unfit::at("policy", problem))?;
@@ -269,8 +255,7 @@ impl Component for WorkGroupScheduler {
     }
 
     fn state(&mut self, state: &mut State<'_>) {
-        // `served` and `access_sent` are of the current cycle only, `said` and `unlike` of
-        // elaboration.
+        // `served` and `access_sent` are of the current cycle only, `said` of elaboration.
         state.part("policy", |state| self.policy.state(state));
         self.machine.state(state);
         state.field("waiting", &mut self.waiting);
@@ -287,6 +272,7 @@ impl Component for WorkGroupScheduler {
         state.field("invalidates_sent", &mut self.invalidates_sent);
         state.field("queue_accesses", &mut self.queue_accesses);
         state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
+        KernelTimes::state(&mut self.times, Moment::Started, state);
     }
 
     fn evaluation_cost(&self) -> u64 {

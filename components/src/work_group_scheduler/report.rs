@@ -42,17 +42,17 @@ impl WorkGroupScheduler {
         for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
             count(name, "cycles", meaning, level.integral(cycle));
         }
-        count(
+        statistics.maximum(
             "resident_work_groups_max",
             "work-groups",
             "most work-groups on the machine at a time",
             self.resident.max(),
         );
-        statistics.gauge(
+        statistics.level(
             "resident_work_groups",
             "work-groups",
             "mean number of work-groups on the machine",
-            self.resident.mean(cycle),
+            &self.resident,
         );
         let mut by_unit = Histogram::default();
         for &work_groups in &self.dispatched_by_unit {

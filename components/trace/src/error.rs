@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use warpweave_files::OverBudget;
+use warpweave_files::{OutputError, OverBudget};
 
 /// Why a trace could not be built, written or read.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,10 @@ pub enum TraceError {
         /// What is wrong there and what to do.
         problem: String,
     },
-    /// The operating system refused to read or write.
+    /// The operating system refused to write.
+    #[error(transparent)]
+    Write(#[from] OutputError),
+    /// The operating system refused to read.
     #[error("{}: {source}", file.display())]
     Io {
         /// The file.

@@ -14,12 +14,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use warpweave_files::{Input, Ledger, Unpacked, unpacked_max};
+use warpweave_files::{Input, Ledger, Output, OutputError, Unpacked, unpacked_max};
 
 use crate::encoding::PADDING;
 use crate::hash::{self, KernelHasher};
@@ -87,8 +87,7 @@ struct ChunkEntry {
 /// Writes a trace file kernel by kernel and wavefront by wavefront, holding only what cannot be
 /// written yet.
 pub struct TraceWriter {
-    path: PathBuf,
-    out: BufWriter<File>,
+    out: Output,
     storage: Storage,
     offset: u64,
     codes: Vec<Arc<Code>>,
@@ -96,16 +95,13 @@ pub struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Starts a file, replacing one of that name. Until [`TraceWriter::finish`] it is not a trace.
+    /// Starts a file. Until [`TraceWriter::finish`] its name keeps what it had.
     ///
     /// # Errors
     /// [`TraceError::Io`].
     pub fn create(path: impl AsRef<Path>, storage: Storage) -> Result<Self, TraceError> {
-        let path = path.as_ref().to_owned();
-        let file = File::create(&path).map_err(|source| io_error(&path, source))?;
         let mut writer = Self {
-            path,
-            out: BufWriter::new(file),
+            out: Output::create(path.as_ref())?,
             storage,
             offset: 0,
             codes: Vec::new(),
@@ -133,7 +129,7 @@ impl TraceWriter {
         Ok(self.launch(launch))
     }
 
-    /// Writes the index and closes the file.
+    /// Writes the index and gives the file its name.
     ///
     /// # Errors
     /// [`TraceError::Command`] when the commands do not fit the kernels, or [`TraceError::Io`].
@@ -155,9 +151,7 @@ impl TraceWriter {
         self.put(&(stored.len() as u64).to_le_bytes())?;
         self.put(blake3::hash(&stored).as_bytes())?;
         self.put(&MAGIC)?;
-        self.out
-            .flush()
-            .map_err(|source| io_error(&self.path, source))?;
+        self.out.finish()?;
         Ok(hash)
     }
 
@@ -177,14 +171,13 @@ impl TraceWriter {
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
         self.offset += bytes.len() as u64;
-        self.out
-            .write_all(bytes)
-            .map_err(|source| io_error(&self.path, source))
+        let written = self.out.write_all(bytes);
+        written.map_err(|error| OutputError::of(self.out.path(), error).into())
     }
 
     fn compress(&self, raw: &[u8]) -> Result<Vec<u8>, TraceError> {
         zstd::bulk::compress(raw, self.storage.compression_level)
-            .map_err(|source| io_error(&self.path, source))
+            .map_err(|error| OutputError::of(self.out.path(), error).into())
     }
 }
 

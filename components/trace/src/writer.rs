@@ -90,12 +90,13 @@ impl StreamWriter {
         self.pc = if continues { pc } else { pc.wrapping_add(1) };
     }
 
-    /// Whether nothing was written.
-    /// Bytes of the records so far.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
+    /// Bytes of all records but those of the last run, which is counted when it ends.
+    #[inline]
+    pub fn stream_bytes(&self) -> u64 {
+        self.bytes.len() as u64
     }
 
+    /// Whether nothing was written.
     /// Whether there is no record.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.run == 0

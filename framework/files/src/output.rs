@@ -1,11 +1,19 @@
 //! Files that appear under their names when they are complete.
 
-use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 use thiserror::Error;
+
+use crate::full_disk;
+
+/// What the names of files begin with that are still being written.
+pub(crate) const PARTIAL: &str = ".partial-";
+
+/// Links that lead to one another before they count as a circle, as Linux has it.
+const LINKS_MAX: usize = 40;
 
 /// A file could not be written. What was there under its name before is as it was.
 #[derive(Debug, Error)]
@@ -17,41 +25,99 @@ pub struct OutputError {
     pub error: io::Error,
 }
 
-/// A file being written beside its final name. It takes that name, and the place of what was there,
-/// in [`Output::finish`]; dropped before, it leaves nothing behind.
+impl OutputError {
+    /// What the system says of `path`.
+    pub fn of(path: &Path, error: io::Error) -> Self {
+        Self {
+            path: path.to_owned(),
+            error,
+        }
+    }
+}
+
+impl From<OutputError> for io::Error {
+    fn from(error: OutputError) -> Self {
+        Self::new(error.error.kind(), error)
+    }
+}
+
+/// A file being written beside its final name, as `.partial-` and some letters. It takes the final
+/// name, and the place of what was there, in [`Output::finish`]; dropped before, it leaves nothing
+/// behind. A process that is killed leaves the partial file at most.
+///
+/// Where the name is a link, the file it leads to is replaced and the link stays.
 #[derive(Debug)]
 pub struct Output {
-    file: BufWriter<NamedTempFile>,
+    file: BufWriter<OnDisk>,
+    /// The name as given.
     path: PathBuf,
+    /// Where it leads.
+    place: PathBuf,
 }
 
 impl Output {
-    /// Begins a file that is to be called `path`. Made early, it shows that the path can be written
-    /// before anything costly is done.
+    /// Begins a file that is to be called `path`.
     ///
     /// # Errors
-    /// When its folder cannot be written, or the name belongs to something that is no plain file.
+    /// When its folder cannot be written, or the name belongs to something that is no plain file
+    /// or may not be written.
     pub fn create(path: &Path) -> Result<Self, OutputError> {
-        let failed = |error| OutputError {
-            path: path.to_owned(),
-            error,
-        };
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        if path.metadata().is_ok_and(|there| !there.is_file()) || path.file_name().is_none() {
-            return Err(failed(io::Error::other("it is no plain file")));
-        }
+        let failed = |error| OutputError::of(path, error);
+        let place = place_of(path).map_err(failed)?;
+        let before = permitted(&place).map_err(failed)?;
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".partial-");
-        #[cfg(unix)]
-        builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
-        let file = builder.tempfile_in(folder).map_err(failed)?;
+        builder.prefix(PARTIAL);
+        // Opened here, because the library's errors tell the name of the partial file.
+        let open = |path: &Path| File::options().write(true).create_new(true).open(path);
+        let file = builder.make_in(folder_of(&place), open).map_err(failed)?;
+        if let Some(before) = before {
+            let kept = file.as_file().set_permissions(before.permissions());
+            kept.map_err(failed)?;
+        }
         Ok(Self {
-            file: BufWriter::new(file),
+            file: BufWriter::new(OnDisk(file)),
             path: path.to_owned(),
+            place,
         })
+    }
+
+    /// Whether a file could be called `path`: to be asked before anything costly is done. Leaves
+    /// nothing behind.
+    ///
+    /// # Errors
+    /// As [`Output::create`].
+    pub fn test(path: &Path) -> Result<(), OutputError> {
+        Self::create(path).map(drop)
+    }
+
+    /// Writes a whole file.
+    ///
+    /// # Errors
+    /// As [`Output::create`] and [`Output::finish`].
+    pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+        Self::filled(path, bytes)?.finish()
+    }
+
+    /// Writes a whole file that must not be there yet.
+    ///
+    /// # Errors
+    /// As [`Output::write`]; with [`io::ErrorKind::AlreadyExists`] when it is there.
+    pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+        if path.symlink_metadata().is_ok() {
+            return Err(OutputError::of(path, io::ErrorKind::AlreadyExists.into()));
+        }
+        Self::filled(path, bytes)?.named(|file, place| {
+            let named = file.persist_noclobber(place);
+            named.map(drop).map_err(|error| error.error)
+        })
+    }
+
+    fn filled(path: &Path, bytes: &[u8]) -> Result<Self, OutputError> {
+        let mut output = Self::create(path)?;
+        match output.write_all(bytes) {
+            Ok(()) => Ok(output),
+            Err(error) => Err(OutputError::of(path, error)),
+        }
     }
 
     /// The final name.
@@ -64,25 +130,25 @@ impl Output {
     /// # Errors
     /// When the disk refuses; then the name keeps what it had.
     pub fn finish(self) -> Result<(), OutputError> {
-        let Self { file, path } = self;
-        let write = || {
-            let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-            file.as_file().sync_all()?;
-            file.persist(&path).map_err(|error| error.error)?;
-            sync_folder(&path)
-        };
-        let written: io::Result<()> = write();
-        written.map_err(|error| OutputError { path, error })
+        self.named(|file, place| {
+            let named = file.persist(place);
+            named.map(drop).map_err(|error| error.error)
+        })
     }
-}
 
-/// Makes a new name outlast a power failure, where folders can be opened.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(folder) if cfg!(unix) && !folder.as_os_str().is_empty() => {
-            File::open(folder)?.sync_all()
-        }
-        _ => Ok(()),
+    fn named(
+        self,
+        name: impl FnOnce(NamedTempFile, &Path) -> io::Result<()>,
+    ) -> Result<(), OutputError> {
+        let Self { file, path, place } = self;
+        let write = || {
+            let OnDisk(file) = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.as_file().sync_all()?;
+            name(file, &place)
+        };
+        write().map_err(|error| OutputError::of(&path, error))?;
+        keep_name(&place);
+        Ok(())
     }
 }
 
@@ -96,11 +162,104 @@ impl Write for Output {
     }
 }
 
+impl Seek for Output {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// The partial file.
+#[derive(Debug)]
+struct OnDisk(NamedTempFile);
+
+impl Write for OnDisk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let fits = full_disk::room_for(bytes)?;
+        let written = self.0.as_file_mut().write(&bytes[..fits])?;
+        full_disk::written(written);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_file_mut().flush()
+    }
+}
+
+impl Seek for OnDisk {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.as_file_mut().seek(to)
+    }
+}
+
+/// Where a file called `path` lies: links are followed, also one to a file that is not there yet.
+pub(crate) fn place_of(path: &Path) -> io::Result<PathBuf> {
+    let mut place = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        match place.read_link() {
+            Ok(target) => place = folder_of(&place).join(target),
+            Err(_) => return Ok(place),
+        }
+    }
+    Err(io::Error::other("its links lead in a circle"))
+}
+
+/// The folder in which a file lies.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// What is called `place` now, if anything; an error when it may not be replaced.
+fn permitted(place: &Path) -> io::Result<Option<fs::Metadata>> {
+    if place.file_name().is_none() {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    match place.metadata() {
+        Ok(there) if !there.is_file() => Err(io::Error::other("it is no plain file")),
+        // A file that is protected from writing is not to be replaced either.
+        Ok(there) => File::options()
+            .append(true)
+            .open(place)
+            .map(|_| Some(there)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a new name outlast a power failure, where the folder can be opened; the file is complete
+/// under its name in any case.
+pub(crate) fn keep_name(place: &Path) {
+    if cfg!(unix)
+        && let Ok(folder) = File::open(folder_of(place))
+    {
+        let _ = folder.sync_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    #![expect(clippy::disallowed_methods, reason = "a full disk is what is tested")]
 
     use super::*;
+    use crate::with_room;
+
+    /// The names in a folder.
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("listed");
+        let mut names: Vec<_> = entries
+            .map(|entry| {
+                entry
+                    .expect("listed")
+                    .file_name()
+                    .into_string()
+                    .expect("text")
+            })
+            .collect();
+        names.sort();
+        names
+    }
 
     #[test]
     fn a_file_appears_when_it_is_complete_and_takes_the_place_of_the_old_one() {
@@ -112,24 +271,106 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).expect("read"), "old");
         output.finish().expect("finished");
         assert_eq!(fs::read_to_string(&path).expect("read"), "new");
-        assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);
+        assert_eq!(names(folder.path()), ["report.txt"]);
     }
 
     #[test]
-    fn a_file_that_is_given_up_leaves_nothing() {
+    fn a_file_that_is_given_up_or_only_tested_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut output = Output::create(&folder.path().join("report.txt")).expect("created");
+        let path = folder.path().join("report.txt");
+        let mut output = Output::create(&path).expect("created");
         output.write_all(b"half").expect("written");
         drop(output);
-        assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 0);
+        Output::test(&path).expect("it could be written");
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn a_full_disk_after_any_byte_leaves_what_was_there() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("report.txt");
+        let text = [b'x'; 20_000];
+        for room in [0, 1, 4_095, 8_192, 19_999] {
+            fs::write(&path, "old").expect("written");
+            let error = with_room(room, || Output::write(&path, &text)).expect_err("full");
+            assert_eq!(error.error.kind(), io::ErrorKind::StorageFull);
+            assert_eq!(fs::read_to_string(&path).expect("read"), "old");
+            assert_eq!(names(folder.path()), ["report.txt"]);
+        }
+        with_room(20_000, || Output::write(&path, &text)).expect("it fits");
+        assert_eq!(fs::read(&path).expect("read"), text);
+        Output::write(&path, b"again").expect("the disk has room again");
+    }
+
+    #[test]
+    fn a_new_file_replaces_none() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("component.rs");
+        Output::write_new(&path, b"mine").expect("written");
+        let refused = Output::write_new(&path, b"other").expect_err("it is there");
+        assert_eq!(refused.error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).expect("read"), "mine");
+        assert_eq!(names(folder.path()), ["component.rs"]);
     }
 
     #[test]
     fn a_name_that_cannot_be_written_is_refused_at_the_start() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        for name in ["missing/report.txt", "."] {
-            let refused = Output::create(&folder.path().join(name));
-            assert!(refused.is_err(), "{name}");
+        fs::write(folder.path().join("file"), "").expect("written");
+        for name in ["missing/report.txt", ".", "..", "file/report.txt"] {
+            let refused = Output::create(&folder.path().join(name)).expect_err(name);
+            assert!(!refused.to_string().contains(PARTIAL), "{refused}");
         }
+        assert!(Output::create(Path::new("/")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_refused() {
+        let refused = Output::test(Path::new("/dev/null")).expect_err("no plain file");
+        assert_eq!(
+            refused.to_string(),
+            "cannot write /dev/null: it is no plain file"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_and_the_file_it_leads_to_is_replaced() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("far")).expect("made");
+        fs::write(at("far/there"), "old").expect("written");
+        for (link, target) in [
+            ("a", "far/there"),
+            ("b", "a"),
+            ("c", "far/not-yet"),
+            ("d", "d"),
+        ] {
+            std::os::unix::fs::symlink(target, at(link)).expect("linked");
+        }
+        Output::write(&at("b"), b"new").expect("written");
+        Output::write(&at("c"), b"first").expect("written");
+        assert!(Output::test(&at("d")).is_err(), "a circle");
+        assert_eq!(fs::read_to_string(at("far/there")).expect("read"), "new");
+        assert_eq!(
+            fs::read_to_string(at("far/not-yet")).expect("read"),
+            "first"
+        );
+        assert!(at("b").is_symlink() && at("a").is_symlink() && at("c").is_symlink());
+        assert_eq!(names(&at("far")), ["not-yet", "there"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_keeps_who_may_read_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("secret");
+        fs::write(&path, "old").expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
+        Output::write(&path, b"new").expect("written");
+        let mode = path.metadata().expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }

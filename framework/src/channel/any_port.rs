@@ -31,6 +31,11 @@ pub(crate) trait AnyPort: Any {
     /// What only a port of its direction offers.
     fn end(&mut self) -> End<'_>;
     fn state(&self) -> PortState;
+    /// The last tick after `now` at which something on its way through the channel arrives here: a
+    /// message or a value, or the credit for which there is no room.
+    fn arrival(&self, _now: u64) -> Option<u64> {
+        None
+    }
     /// What the port adds to the saved state of its channel at tick `now`. An input adds what the
     /// channel holds, an output its accounting.
     fn save(&self, now: u64) -> Result<SavedPort, String>;

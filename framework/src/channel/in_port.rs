@@ -211,6 +211,12 @@ impl<T: Message> AnyPort for InPort<T> {
             })
     }
 
+    fn arrival(&self, now: u64) -> Option<u64> {
+        let end = &self.link.as_ref()?.end;
+        let arriving = end.messages().map(|(ready, _)| ready);
+        arriving.filter(|ready| *ready > now).max()
+    }
+
     fn save(&self, now: u64) -> Result<SavedPort, String> {
         let Some(link) = &self.link else {
             return Ok(SavedPort::default());
@@ -240,6 +246,9 @@ impl<T: Message> AnyPort for InPort<T> {
     fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
         if let Some(link) = &mut self.link {
             let (_, messages): (Vec<u64>, u64) = own.engine()?;
+            if messages > TICK_MAX {
+                return Err(format!("{messages} messages received"));
+            }
             link.messages = messages;
         }
         Ok(())

@@ -306,6 +306,9 @@ impl<T: Message> OutPort<T> {
     }
 }
 
+/// The time at which nothing was sent yet.
+const NEVER_SENT: u64 = u64::MAX;
+
 /// The saved state of a sending end.
 #[derive(Serialize, Deserialize)]
 struct SavedWire {
@@ -347,6 +350,14 @@ impl<T: Message> AnyPort for OutPort<T> {
             })
     }
 
+    fn arrival(&self, now: u64) -> Option<u64> {
+        match self.link.as_ref()?.end.vacancy(now) {
+            // A lost credit never comes.
+            Vacancy::CreditAt(TICK_MAX) | Vacancy::Free | Vacancy::Full => None,
+            Vacancy::CreditAt(tick) => Some(tick),
+        }
+    }
+
     fn save(&self, _now: u64) -> Result<SavedPort, String> {
         let Some(link) = &self.link else {
             return Ok(SavedPort::default());
@@ -378,8 +389,16 @@ impl<T: Message> AnyPort for OutPort<T> {
         let messages: Vec<(u64, T)> = other.state()?;
         let (credits, _): (Vec<u64>, u64) = other.engine()?;
         let late = |tick: &u64| *tick > TICK_MAX;
-        if messages.iter().map(|m| &m.0).chain(&credits).any(late) {
+        let sent_at = Some(&wire.sent_at).filter(|at| **at != NEVER_SENT);
+        let times = messages.iter().map(|m| &m.0).chain(&credits);
+        if times.chain([&wire.free_from]).chain(sent_at).any(late) {
             return Err("a time beyond the horizon".to_owned());
+        }
+        if !messages.is_sorted_by_key(|(ready, _)| *ready) || !credits.is_sorted() {
+            return Err("times that go back".to_owned());
+        }
+        if wire.messages > TICK_MAX || wire.sent == u32::MAX {
+            return Err(format!("{} messages sent", wire.messages));
         }
         if !messages
             .into_iter()
@@ -409,7 +428,7 @@ impl<T: Message> OutputEnd for OutPort<T> {
             width: terms.width,
             waiting: false,
             free_from: 0,
-            sent_at: u64::MAX,
+            sent_at: NEVER_SENT,
             sent: 0,
             messages: 0,
             channel: terms.channel,

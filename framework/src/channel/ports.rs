@@ -23,6 +23,8 @@ pub struct Port<'a> {
     pub name: &'a str,
     /// The component works without it.
     pub optional: bool,
+    /// What the component does without it, if that is likely to be missed.
+    pub unwired: Option<&'static str>,
     pub(crate) port: &'a mut dyn AnyPort,
 }
 
@@ -52,6 +54,7 @@ impl Port<'_> {
 pub struct Ports<'a> {
     prefix: String,
     optional: bool,
+    unwired: Option<&'static str>,
     visit: &'a mut dyn FnMut(Port<'_>),
 }
 
@@ -60,6 +63,7 @@ impl<'a> Ports<'a> {
         Self {
             prefix: String::new(),
             optional: false,
+            unwired: None,
             visit,
         }
     }
@@ -124,12 +128,21 @@ impl<'a> Ports<'a> {
         self.optional = before;
     }
 
+    /// Names ports that may stay unconnected, but whose absence changes what the machine does:
+    /// elaboration warns of it, with `without`, which says what the component does then.
+    pub fn advisable(&mut self, without: &'static str, name_them: impl FnOnce(&mut Self)) {
+        let before = self.unwired.replace(without);
+        self.optional(name_them);
+        self.unwired = before;
+    }
+
     fn leaf(&mut self, name: &str, port: &mut dyn AnyPort) {
         let length = self.prefix.len();
         self.prefix.push_str(name);
         (self.visit)(Port {
             name: &self.prefix,
             optional: self.optional,
+            unwired: self.unwired,
             port,
         });
         self.prefix.truncate(length);

@@ -15,6 +15,7 @@ use crate::channel::boundary::Boundary;
 use crate::channel::message::Message;
 use crate::evaluation::Context;
 use crate::sync::Mutex;
+use crate::time::TICK_MAX;
 
 /// The writing end; one wire per reader.
 pub struct Published<T> {
@@ -155,6 +156,12 @@ impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
         }
     }
 
+    fn arrival(&self, now: u64) -> Option<u64> {
+        let history = self.history.lock();
+        let (changed, _) = history.recent.back()?;
+        Some(changed + self.latency_max).filter(|tick| *tick > now)
+    }
+
     fn save(&self, now: u64) -> Result<SavedPort, String> {
         let history = self.history.lock();
         // What every reader sees already is settled, whenever the writer notices.
@@ -176,7 +183,14 @@ impl<T: Message + Clone + PartialEq> AnyPort for Published<T> {
 
     fn load(&mut self, own: &SavedPort, _other: &SavedPort) -> Result<(), String> {
         let (value, changes) = own.state()?;
-        let (settled, recent) = own.engine()?;
+        let (settled, recent): (T, VecDeque<(u64, T)>) = own.engine()?;
+        let late = recent.iter().any(|(tick, _)| *tick > TICK_MAX);
+        if late || !recent.iter().is_sorted_by_key(|(tick, _)| *tick) {
+            return Err("times beyond the horizon, or that go back".to_owned());
+        }
+        if changes > TICK_MAX {
+            return Err(format!("{changes} changes"));
+        }
         self.value = value;
         self.changes = changes;
         *self.history.lock() = History { settled, recent };

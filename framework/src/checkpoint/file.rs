@@ -9,14 +9,13 @@
 //! with the format; a file of another version of Warpweave is refused, because the fields of
 //! components may have changed.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
-use warpweave_files::{Input, Ledger, OverBudget, ReadError, Unpacked};
+use warpweave_files::{Input, Ledger, Output, OutputError, OverBudget, ReadError, Unpacked};
 
 use crate::checkpoint::saving::Checkpoint;
 
@@ -39,13 +38,8 @@ pub enum FileError {
         error: io::Error,
     },
     /// It could not be written; whatever was there before is as it was.
-    #[error("cannot write {}: {error}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] OutputError),
     /// It is something else.
     #[error("this is no checkpoint: it does not begin as one")]
     NoCheckpoint,
@@ -141,10 +135,7 @@ impl Checkpoint {
     /// [`FileError::Write`].
     pub fn write(&self, path: &Path, beside: &impl Serialize) -> Result<u64, FileError> {
         let bytes = self.to_bytes_with(beside);
-        replace(path, &bytes).map_err(|error| FileError::Write {
-            path: path.to_owned(),
-            error,
-        })?;
+        Output::write(path, &bytes)?;
         Ok(bytes.len() as u64)
     }
 
@@ -205,22 +196,4 @@ fn checked(bytes: &[u8]) -> Result<&[u8], FileError> {
         return Err(FileError::Damaged);
     }
     Ok(rest)
-}
-
-/// Puts `bytes` in the place of the file: it is complete on the disk before it takes the name, so
-/// that whatever happens meanwhile, the name stands for the old file or for the new one.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut temporary = name.to_owned();
-    temporary.push(format!(".{}.partial", std::process::id()));
-    let temporary = path.with_file_name(temporary);
-    let write = || {
-        let mut file = fs::File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(&temporary);
-    })
 }

@@ -106,6 +106,47 @@ impl Checkpoint {
     pub fn now(&self) -> Tick {
         self.engine.now
     }
+
+    /// Everything but the descriptions, each part as its bytes: the engine, every component, both
+    /// ends of every channel. For tests of what a forged checkpoint does.
+    pub fn encoded_parts(&self) -> Vec<Vec<u8>> {
+        let engine = postcard::to_stdvec(&self.engine).expect("numbers in memory");
+        let mut parts = vec![engine];
+        parts.extend(self.components.iter().cloned());
+        for SavedChannel { from, to } in &self.channels {
+            parts.extend([&from.state, &from.engine, &to.state, &to.engine].map(Clone::clone));
+        }
+        parts
+    }
+
+    /// The checkpoint with other parts, in the order of [`Checkpoint::encoded_parts`]; parts that
+    /// are missing stay as they are.
+    ///
+    /// # Errors
+    /// When the first part is no state of an engine; the others are decoded by whoever loads them.
+    pub fn with_encoded_parts(&self, parts: Vec<Vec<u8>>) -> Result<Self, CheckpointError> {
+        let mut forged = self.clone();
+        let mut parts = parts.into_iter();
+        if let Some(engine) = parts.next() {
+            let decoded = postcard::from_bytes(&engine);
+            forged.engine = decoded.map_err(|error| CheckpointError::Engine(error.to_string()))?;
+        }
+        let ends = forged
+            .channels
+            .iter_mut()
+            .flat_map(|SavedChannel { from, to }| {
+                [
+                    &mut from.state,
+                    &mut from.engine,
+                    &mut to.state,
+                    &mut to.engine,
+                ]
+            });
+        for (place, part) in forged.components.iter_mut().chain(ends).zip(parts) {
+            *place = part;
+        }
+        Ok(forged)
+    }
 }
 
 impl Simulation {
@@ -308,11 +349,25 @@ impl Simulation {
         if counts != [self.instances.len(); 2] || engine.clocks.len() != domains.len() {
             return Err("its numbers of clocks and components are others".to_owned());
         }
+        let now = engine.now.0;
+        if now > TICK_MAX {
+            return Err(format!("tick {now} is beyond the horizon"));
+        }
         for (schedule, (cycle, started)) in domains.iter_mut().zip(&engine.clocks) {
-            if *cycle > TICK_MAX / schedule.period {
-                return Err(format!("cycle {cycle} is beyond the horizon"));
+            if *cycle > now / schedule.period || !started && *cycle > 0 {
+                return Err(format!("cycle {cycle} was evaluated, and it is tick {now}"));
             }
             schedule.load(*cycle, *started);
+        }
+        let counts = [engine.evaluations, engine.messages, engine.obligations];
+        if let Some(count) = counts.into_iter().find(|count| *count > TICK_MAX) {
+            return Err(format!("{count} is more than any run counts"));
+        }
+        if engine.last_progress > engine.now {
+            return Err(format!(
+                "progress at {}, which is to come",
+                engine.last_progress
+            ));
         }
         for (instance, cycles) in self.instances.iter().zip(&engine.wakes) {
             let target = instance.place.target;
@@ -329,12 +384,24 @@ impl Simulation {
         }
         shared.background.clear();
         for (tick, number) in &engine.background {
+            if tick.0 > TICK_MAX {
+                return Err(format!("a wake-up at {tick} is beyond the horizon"));
+            }
             let instance = self.instances.get(*number as usize);
             let instance = instance.ok_or("a wake-up of a component that is not there")?;
             shared.background.insert((*tick, instance.place.target));
         }
         shared.messages = engine.messages;
         shared.last_progress = engine.last_progress;
+        let here = self.instances.iter().map(|instance| {
+            let target = instance.place.target;
+            (&instance.path, engine.clocks[target.domain as usize].0)
+        });
+        for ((path, cycle), activity) in here.zip(&engine.activity) {
+            activity
+                .check(cycle)
+                .map_err(|problem| format!("`{path}`: {problem}"))?;
+        }
         for (number, activity) in engine.activity.iter().enumerate() {
             *self.activity_of_mut(number) = *activity;
         }

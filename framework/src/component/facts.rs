@@ -1,16 +1,41 @@
-//! Facts that a component tells those it is wired to.
+//! Facts that components tell each other along their wires.
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
+
+/// Where an instance or wire was described; a number that means something to the caller, handed
+/// back in errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin(pub u32);
+
+/// A value that can be compared with another one of its type.
+trait Fact: Any + Send + Sync {
+    fn is(&self, other: &dyn Any) -> bool;
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<T: Any + Send + Sync + PartialEq> Fact for T {
+    fn is(&self, other: &dyn Any) -> bool {
+        other.downcast_ref::<T>() == Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
 
 /// What a component knows of itself that the component at the other end of a wire may rely on, such
 /// as how many work-groups a compute unit holds. At most one fact per type.
 ///
-/// A fact is told once, at elaboration, so it depends on the specification alone.
+/// A fact is told once, at elaboration, so it depends on the specification alone. It goes on through
+/// components that let it pass ([`Component::passage`](super::Component::passage)).
 #[derive(Clone, Default)]
 pub struct Facts {
-    by_type: BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    by_type: BTreeMap<TypeId, (Arc<dyn Fact>, String)>,
+    /// Number and path of the instance that states them.
+    speaker: Option<(usize, Arc<str>)>,
 }
 
 impl Facts {
@@ -20,19 +45,95 @@ impl Facts {
     }
 
     /// States a fact; an earlier one of this type gives way.
-    pub fn publish<T: Any + Send + Sync>(&mut self, fact: T) {
-        self.by_type.insert(TypeId::of::<T>(), Arc::new(fact));
+    pub fn publish<T: Any + Send + Sync + PartialEq>(&mut self, fact: T) {
+        self.publish_from("", fact);
+    }
+
+    /// As [`Facts::publish`], a fact that stands in this field of the specification.
+    pub fn publish_from<T: Any + Send + Sync + PartialEq>(
+        &mut self,
+        field: impl Into<String>,
+        fact: T,
+    ) {
+        self.by_type
+            .insert(TypeId::of::<T>(), (Arc::new(fact), field.into()));
+    }
+
+    /// Takes the fact of this type out, so that it does not pass.
+    pub fn withdraw<T: Any>(&mut self) {
+        self.by_type.remove(&TypeId::of::<T>());
     }
 
     /// The fact of this type, if one is stated.
-    pub fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.by_type.get(&TypeId::of::<T>())?.downcast_ref()
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        let (fact, _) = self.by_type.get(&TypeId::of::<T>())?;
+        // Not the box's own `as_any`.
+        (**fact).as_any().downcast_ref()
+    }
+
+    /// Who states the fact of this type, if one is stated.
+    pub fn stated<T: Any>(&self) -> Option<Stated> {
+        let (_, field) = self.by_type.get(&TypeId::of::<T>())?;
+        let (instance, path) = self.speaker.clone()?;
+        let field = field.clone();
+        Some(Stated {
+            instance,
+            path,
+            field,
+        })
     }
 
     /// Whether nothing is stated.
     pub fn is_empty(&self) -> bool {
         self.by_type.is_empty()
     }
+
+    /// Takes out what `known` has too.
+    pub(crate) fn withdraw_known(&mut self, known: &[Self]) {
+        self.by_type.retain(|id, (fact, _)| {
+            let same = |other: &Self| {
+                let other = other.by_type.get(id);
+                other.is_some_and(|(other, _)| (**fact).is((**other).as_any()))
+            };
+            !known.iter().any(same)
+        });
+    }
+
+    /// That instance number `instance`, at `path`, states them.
+    pub(crate) fn said_by(&mut self, instance: usize, path: &str) {
+        self.speaker = Some((instance, path.into()));
+    }
+}
+
+/// Where a fact is stated: a field of the specification of an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stated {
+    pub(crate) instance: usize,
+    path: Arc<str>,
+    pub(crate) field: String,
+}
+
+impl Stated {
+    /// Path of the instance.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The same instance, another field of it.
+    #[must_use]
+    pub fn field(self, field: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            ..self
+        }
+    }
+}
+
+/// A place that disagrees with the one at fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Instance(Stated),
+    Elsewhere(Origin),
 }
 
 /// What is wrong with a component once its wires are known.
@@ -42,6 +143,8 @@ pub struct Unfit {
     pub field: String,
     /// What is wrong and what would be right.
     pub message: String,
+    /// What is said elsewhere, and where.
+    pub(crate) beside: Vec<(String, Beside)>,
 }
 
 impl Unfit {
@@ -50,6 +153,50 @@ impl Unfit {
         Self {
             field: field.into(),
             message: message.into(),
+            beside: Vec::new(),
         }
+    }
+
+    /// Adds the place that disagrees, if it is known: `message` says what stands there.
+    #[must_use]
+    pub fn beside(mut self, message: impl Into<String>, stated: Option<Stated>) -> Self {
+        let there = stated.map(|stated| (message.into(), Beside::Instance(stated)));
+        self.beside.extend(there);
+        self
+    }
+
+    /// Adds a place outside the system, if it is known, by the number that whoever builds the system
+    /// gave it.
+    #[must_use]
+    pub fn beside_origin(mut self, message: impl Into<String>, origin: Option<Origin>) -> Self {
+        let there = origin.map(|origin| (message.into(), Beside::Elsewhere(origin)));
+        self.beside.extend(there);
+        self
+    }
+}
+
+/// What components have to themselves: numbers and ranges that no other instance may have.
+#[derive(Debug, Default)]
+pub struct Claims {
+    pub(crate) list: Vec<Claim>,
+}
+
+/// Part of a space that one instance has to itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    pub(crate) space: &'static str,
+    pub(crate) range: Range<u64>,
+    pub(crate) field: String,
+}
+
+impl Claims {
+    /// States that no other instance has a number of `range` in `space`, which is named as a reader
+    /// would name one of its numbers ("compute unit"); `field` of the specification says so.
+    pub fn own(&mut self, space: &'static str, range: Range<u64>, field: impl Into<String>) {
+        self.list.push(Claim {
+            space,
+            range,
+            field: field.into(),
+        });
     }
 }

@@ -6,7 +6,8 @@
 
 mod facts;
 
-pub use facts::{Facts, Unfit};
+pub(crate) use facts::{Beside, Claim};
+pub use facts::{Claims, Facts, Origin, Stated, Unfit};
 
 use crate::channel::Ports;
 use crate::evaluation::{Context, Next};
@@ -47,8 +48,19 @@ pub trait Component: Send {
     /// elaboration for every wire, by the full name of the port, such as `up[2].request`.
     fn facts(&self, _port: &str, _facts: &mut Facts) {}
 
-    /// Is told what the component at the other end of the wire at `port` states. Called at
-    /// elaboration for every wire whose other end states anything, before [`Component::elaborated`].
+    /// Which other ports a fact that arrives at `port` goes on to: those that answer with the same
+    /// number. One that came with the messages, at an input, goes on by outputs; one that came against
+    /// them, at an output, by inputs. `facts` are those that arrived; what is withdrawn stays here.
+    /// A component that hands messages on and changes nothing that they say lets all facts pass.
+    fn passage(&self, _port: &str, _facts: &mut Facts) -> Option<u32> {
+        None
+    }
+
+    /// States the numbers and ranges that no other instance of the system may have.
+    fn claims(&self, _claims: &mut Claims) {}
+
+    /// Is told what the component at the other end of the wire at `port` states, or one beyond it.
+    /// Called at elaboration for everything that is stated, before [`Component::elaborated`].
     ///
     /// # Errors
     /// A fact that does not fit the specification.

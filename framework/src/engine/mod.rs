@@ -26,13 +26,14 @@ mod simulation;
 
 pub use division::busiest_share;
 pub use elaboration::{
-    ElaborationError, ElaborationErrors, Origin, PortDoc, SystemBuilder, connectable_names,
+    ElaborationError, ElaborationErrors, PortDoc, RelatedOrigin, SystemBuilder, connectable_names,
     described_ports,
 };
 pub use options::{EngineOptions, Order};
 pub use parallel::RunStep;
 pub use simulation::{
-    DeadlockReport, Division, Outcome, PortAddress, RunLimits, Simulation, TapError, WaitEdge,
+    DeadlockReport, Division, Outcome, PortAddress, RunLimits, Simulation, SystemWarning, TapError,
+    WaitEdge,
 };
 
 pub(crate) use parallel::Stop;

@@ -22,6 +22,10 @@ pub struct Context<'a> {
     pub(crate) observed: bool,
     /// Messages sent in this cycle of the domain.
     messages: u64,
+    /// Somebody made progress in this cycle without sending a message.
+    progress: bool,
+    /// The last cycle of the domain for which a timer was set in this one.
+    pub(crate) timer: Cycle,
 }
 
 impl<'a> Context<'a> {
@@ -49,15 +53,22 @@ impl<'a> Context<'a> {
             },
             component: 0,
             messages: 0,
+            progress: false,
+            timer: 0,
         }
     }
 
     /// Adds what was counted in this cycle to what the partition knows.
     #[inline(always)]
     pub(crate) fn finish(self) {
-        if self.messages > 0 {
+        if self.messages > 0 || self.progress {
             self.shared.messages += self.messages;
-            self.shared.last_progress = self.now;
+            self.shared.progress_at(self.now);
+        }
+        // Of the next cycle is also who spins.
+        if self.timer > self.cycle + 1 {
+            let tick = Tick(self.timer * self.here.period);
+            self.shared.progress_at(tick);
         }
     }
 }
@@ -111,8 +122,16 @@ impl Context<'_> {
         }
     }
 
-    /// Wakes this component at `cycle` of its clock without keeping the run alive for it: for
-    /// refresh timers and monitors.
+    /// Says that this component got on with its work, such as by issuing an instruction, so that a
+    /// run in which it does counts as one that moves. Sending a message says so by itself, and so
+    /// does [`crate::Next::Until`] with a cycle beyond the next one: once for that cycle.
+    #[inline]
+    pub fn made_progress(&mut self) {
+        self.progress = true;
+    }
+
+    /// Wakes this component at `cycle` of its clock without keeping the run alive for it, and without
+    /// counting as progress: for refresh timers, polling and monitors.
     pub fn wake_in_background(&mut self, cycle: Cycle) {
         let tick = cycle.max(self.cycle + 1).saturating_mul(self.period());
         if tick <= TICK_MAX {
@@ -153,6 +172,15 @@ impl Context<'_> {
 
     pub(crate) fn taken(&mut self, channel: u32) {
         self.probe(|| Probe::Taken { channel });
+    }
+
+    /// The component under evaluation goes on at `cycle`, which is to come.
+    #[inline(always)]
+    pub(crate) fn wake_me_at(&mut self, cycle: Cycle) {
+        if cycle <= self.here.cycle_max {
+            self.timer = self.timer.max(cycle);
+        }
+        self.here.wake(self.me.index, cycle);
     }
 
     /// Wakes component `index` of the same domain `cycles` from now.

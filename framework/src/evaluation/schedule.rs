@@ -56,7 +56,7 @@ pub(crate) struct DomainSchedule {
     /// The cycle of the last far wake-up of each component: asking again costs nothing.
     far_asked: Vec<Cycle>,
     /// The last cycle of the horizon of ticks.
-    cycle_max: Cycle,
+    pub(crate) cycle_max: Cycle,
 }
 
 /// Bit sets, one per cycle of the wheel; those of 64 neighbours lie side by side.

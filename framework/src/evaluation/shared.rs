@@ -22,7 +22,8 @@ pub(crate) struct Shared {
     pub(crate) failures: Vec<Failure>,
     /// When the event world asked for the end of the run.
     pub(crate) stopped: Option<Tick>,
-    /// Tick of the last message sent.
+    /// Tick of the last progress: of a message, of what [`crate::Context::made_progress`] told, of
+    /// a timer. One to come is that of a timer that is set.
     pub(crate) last_progress: Tick,
     /// Messages sent.
     pub(crate) messages: u64,
@@ -104,6 +105,12 @@ impl Shared {
             sink: None,
             across: Box::default(),
         }
+    }
+
+    /// There is progress at `tick`, or will be.
+    #[inline(always)]
+    pub(crate) fn progress_at(&mut self, tick: Tick) {
+        self.last_progress = self.last_progress.max(tick);
     }
 
     pub(crate) fn change_obligations(&mut self, now: Tick, by: i64) {

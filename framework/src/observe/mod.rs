@@ -23,7 +23,7 @@ pub use probe::{About, Probe, ProbeSink};
 pub use reason::Reason;
 pub use sample::{Sample, Shape};
 pub use statistics::{
-    Histogram, InstanceStatistics, Level, Role, Series, Statistic, Statistics, Value,
+    Combination, Histogram, InstanceStatistics, Level, Role, Series, Statistic, Statistics, Value,
 };
 pub use waits::{Wait, Waits};
 

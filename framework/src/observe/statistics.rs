@@ -5,8 +5,13 @@
 //! kept as value-and-since ([`Level`]) and closed at the time of the report, so that a component
 //! that slept reports what one that stayed awake would.
 //!
+//! Every statistic says how its values of several instances become one ([`Combination`]): counts are
+//! added up, ratios and means weighted, and whoever reports anything else has to say it.
+//!
 //! Whoever adds up what a whole system did asks for a [`Role`], not for kinds of components or names
 //! of theirs: a component says which of its statistics play one.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +34,56 @@ impl Role {
     }
 }
 
+/// How the values of one statistic of several instances become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Combination {
+    /// They are added up.
+    Sum,
+    /// Their mean, each weighted with how many of these it is the mean of, such as `cycles`.
+    WeightedMean {
+        /// What the weight counts.
+        by: &'static str,
+    },
+    /// The largest.
+    Maximum,
+    /// The smallest.
+    Minimum,
+    /// None: each stands for its instance alone, as a code does.
+    None,
+}
+
+impl Combination {
+    /// Name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::WeightedMean { .. } => "weighted mean",
+            Self::Maximum => "maximum",
+            Self::Minimum => "minimum",
+            Self::None => "none",
+        }
+    }
+
+    /// What the weight of a mean counts.
+    pub fn weight(self) -> Option<&'static str> {
+        match self {
+            Self::WeightedMean { by } => Some(by),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Combination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.weight() {
+            Some(by) => write!(f, "mean by {by}"),
+            None => f.write_str(self.name()),
+        }
+    }
+}
+
 /// One collected statistic.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Statistic {
     /// Name within the instance, stable across versions.
     pub name: String,
@@ -39,24 +92,28 @@ pub struct Statistic {
     /// What it says, in one sentence.
     pub meaning: &'static str,
     /// What it stands for in the system, if anything.
-    #[serde(skip)]
     pub role: Option<Role>,
+    /// How it is combined with that of other instances.
+    pub combination: Combination,
     /// The value.
     pub value: Value,
 }
 
 /// The kinds of statistics.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Events or amounts counted from the start of the run.
     Counter(u64),
+    /// A whole number that counts nothing up: an extreme, or a code.
+    Number(u64),
     /// A measurement at the time of the report.
     Gauge(f64),
-    /// Part of a whole, kept as both so that instances can be added up.
+    /// A part of a whole, or a total over what it is the mean of; kept as both so that instances can
+    /// be added up.
     Ratio {
-        /// The part.
+        /// The part, or the total.
         part: u64,
-        /// The whole; with a whole of 0 the ratio has no value.
+        /// The whole, or the weight; of 0 there is no value.
         whole: u64,
     },
     /// Distribution of a quantity.
@@ -101,22 +158,94 @@ impl<'a> Statistics<'a> {
         self
     }
 
-    /// Reports a count.
+    /// Reports a count. Those of several instances are added up.
     pub fn counter(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
-        self.push(name, unit, meaning, Value::Counter(value));
+        self.push(name, unit, meaning, Combination::Sum, Value::Counter(value));
     }
 
-    /// Reports a measurement.
-    pub fn gauge(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: f64) {
-        self.push(name, unit, meaning, Value::Gauge(value));
+    /// Reports the largest of something, such as the most requests at a time.
+    pub fn maximum(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
+        let combination = Combination::Maximum;
+        self.push(name, unit, meaning, combination, Value::Number(value));
     }
 
-    /// Reports a part of a whole.
-    pub fn ratio(&mut self, name: &str, meaning: &'static str, part: u64, whole: u64) {
-        self.push(name, "", meaning, Value::Ratio { part, whole });
+    /// Reports the smallest of something, such as the cycle of the first request.
+    pub fn minimum(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
+        let combination = Combination::Minimum;
+        self.push(name, unit, meaning, combination, Value::Number(value));
     }
 
-    /// Reports a distribution.
+    /// Reports a number that stands for something; `meaning` says which for what. Those of several
+    /// instances are not combined.
+    pub fn code(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
+        self.push(name, unit, meaning, Combination::None, Value::Number(value));
+    }
+
+    /// Reports a measurement that is none of the others.
+    ///
+    /// # Panics
+    /// With [`Combination::WeightedMean`]: [`Statistics::mean`] takes the weight.
+    pub fn gauge(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        meaning: &'static str,
+        combination: Combination,
+        value: f64,
+    ) {
+        assert!(
+            combination.weight().is_none(),
+            "the mean `{name}` is reported with its weight, by `Statistics::mean`"
+        );
+        self.push(name, unit, meaning, combination, Value::Gauge(value));
+    }
+
+    /// Reports a part of a whole; `of` is what the whole counts, such as `reads`.
+    pub fn ratio(
+        &mut self,
+        name: &str,
+        of: &'static str,
+        meaning: &'static str,
+        part: u64,
+        whole: u64,
+    ) {
+        self.mean(name, "", of, meaning, (part, whole));
+    }
+
+    /// Reports a mean as the total and its weight; `by` is what the weight counts, such as `cycles`.
+    pub fn mean(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        by: &'static str,
+        meaning: &'static str,
+        (part, whole): (u64, u64),
+    ) {
+        let combination = Combination::WeightedMean { by };
+        let value = Value::Ratio { part, whole };
+        self.push(name, unit, meaning, combination, value);
+    }
+
+    /// Reports the mean of a quantity over all cycles.
+    pub fn level(&mut self, name: &str, unit: &'static str, meaning: &'static str, level: &Level) {
+        let mean = (level.integral(self.cycle), self.cycle);
+        self.mean(name, unit, "cycles", meaning, mean);
+    }
+
+    /// Reports what another collector was told, under another name.
+    pub fn again(&mut self, name: &str, statistic: Statistic) {
+        self.role = statistic.role;
+        let Statistic {
+            unit,
+            meaning,
+            combination,
+            value,
+            ..
+        } = statistic;
+        self.push(name, unit, meaning, combination, value);
+    }
+
+    /// Reports a distribution. Those of several instances become one; its mean is weighted by values.
     pub fn histogram(
         &mut self,
         name: &str,
@@ -124,10 +253,12 @@ impl<'a> Statistics<'a> {
         meaning: &'static str,
         histogram: &Histogram,
     ) {
-        self.push(name, unit, meaning, Value::Histogram(histogram.clone()));
+        let combination = Combination::WeightedMean { by: "values" };
+        let value = Value::Histogram(histogram.clone());
+        self.push(name, unit, meaning, combination, value);
     }
 
-    /// Reports amounts per interval.
+    /// Reports amounts per interval, which are added up interval by interval.
     pub fn series(
         &mut self,
         name: &str,
@@ -135,10 +266,18 @@ impl<'a> Statistics<'a> {
         meaning: &'static str,
         series: &Series,
     ) {
-        self.push(name, unit, meaning, Value::Series(series.clone()));
+        let value = Value::Series(series.clone());
+        self.push(name, unit, meaning, Combination::Sum, value);
     }
 
-    fn push(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: Value) {
+    fn push(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        meaning: &'static str,
+        combination: Combination,
+        value: Value,
+    ) {
         debug_assert!(
             self.list.iter().all(|s| s.name != name),
             "statistic `{name}` reported twice"
@@ -148,6 +287,7 @@ impl<'a> Statistics<'a> {
             unit,
             meaning,
             role: self.role.take(),
+            combination,
             value,
         });
     }
@@ -341,7 +481,7 @@ impl Level {
 }
 
 /// The statistics of one instance.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct InstanceStatistics {
     /// Hierarchical path.
     pub path: String,
@@ -366,10 +506,10 @@ impl InstanceStatistics {
         playing.map(|s| &s.value)
     }
 
-    /// The counter of this name.
+    /// The counter of this name, or the whole number of another sort.
     pub fn counter(&self, name: &str) -> Option<u64> {
         match self.get(name) {
-            Some(Value::Counter(value)) => Some(*value),
+            Some(Value::Counter(value) | Value::Number(value)) => Some(*value),
             _ => None,
         }
     }
@@ -394,6 +534,51 @@ mod tests {
         };
         let issued: Vec<_> = instance.playing(Role::new("issued")).collect();
         assert_eq!(issued, [&Value::Counter(2), &Value::Counter(3)]);
+    }
+
+    #[test]
+    fn every_sort_of_statistic_says_how_it_combines() {
+        let mut values = Vec::new();
+        let mut level = Level::default();
+        level.set(2, 3);
+        let mut s = Statistics::new(10, Tick(10), &mut values);
+        s.counter("reads", "requests", "", 2);
+        s.maximum("depth_max", "requests", "", 3);
+        s.minimum("first", "cycle", "", 3);
+        s.code("choice", "policy", "", 3);
+        s.gauge("power", "W", "", Combination::Sum, 0.5);
+        s.ratio("hit_rate", "reads", "", 1, 2);
+        s.level("depth", "requests", "", &level);
+        s.histogram("latency", "cycles", "", &Histogram::default());
+        s.series("traffic", "bytes", "", &Series::new(10));
+        let said: Vec<_> = values.iter().map(|s| s.combination.to_string()).collect();
+        assert_eq!(
+            said,
+            [
+                "sum",
+                "maximum",
+                "minimum",
+                "none",
+                "sum",
+                "mean by reads",
+                "mean by cycles",
+                "mean by values",
+                "sum"
+            ]
+        );
+        let mean = Value::Ratio {
+            part: 3 * 8,
+            whole: 10,
+        };
+        assert_eq!(values[6].value, mean);
+    }
+
+    #[test]
+    #[should_panic(expected = "the mean `rate` is reported with its weight")]
+    fn a_mean_without_its_weight_is_refused() {
+        let mut values = Vec::new();
+        let by = Combination::WeightedMean { by: "reads" };
+        Statistics::new(1, Tick(1), &mut values).gauge("rate", "", "", by, 0.5);
     }
 
     #[test]

@@ -114,6 +114,36 @@ impl State<'_> {
         });
     }
 
+    /// Names a field that has to fit what the specification determines or what else was loaded:
+    /// `fits` is given what the file has and what the component was built with.
+    ///
+    /// Whatever a later evaluation takes for granted of a value is said here: that a number of a
+    /// place is below how many there are, that no more is held than there is room for, that a list
+    /// has its length. A file with the right checksum may hold anything all the same.
+    pub fn fitting<T: Serialize + DeserializeOwned>(
+        &mut self,
+        name: &str,
+        value: &mut T,
+        fits: impl FnOnce(&T, &T) -> Result<(), String>,
+    ) {
+        self.visit(name, value, |value, found| {
+            fits(&found, value)?;
+            *value = found;
+            Ok(())
+        });
+    }
+
+    /// Says, once the fields above are loaded, whether they fit each other; `field` is the one to
+    /// name if not. Does nothing where nothing is loaded.
+    pub fn check(&mut self, field: &str, fits: impl FnOnce() -> Result<(), String>) {
+        if matches!(self.mode, Mode::Load(_))
+            && self.error.is_none()
+            && let Err(problem) = fits()
+        {
+            self.fail(field, problem);
+        }
+    }
+
     /// Names a field that is brought up to date by evaluations and that reports alone depend on,
     /// such as cycles counted until the component fell asleep. It is saved, but is no part of the
     /// state hash.
@@ -233,6 +263,43 @@ impl State<'_> {
     }
 }
 
+/// Whether `number` is that of one of `count` things called `what`.
+///
+/// # Errors
+/// `slot 77 of 32`.
+pub fn below(what: &str, number: impl Into<u64>, count: impl Into<u64>) -> Result<(), String> {
+    let (number, count) = (number.into(), count.into());
+    if number < count {
+        Ok(())
+    } else {
+        Err(format!("{what} {number} of {count}"))
+    }
+}
+
+/// Whether no more than `most` things called `what` are held.
+///
+/// # Errors
+/// `40 waiters where 32 have room`.
+pub fn at_most(what: &str, held: usize, most: usize) -> Result<(), String> {
+    if held <= most {
+        Ok(())
+    } else {
+        Err(format!("{held} {what} where {most} have room"))
+    }
+}
+
+/// Whether a list has the length that the specification determines.
+///
+/// # Errors
+/// `the file has 3 ways, not 4`.
+pub fn as_many(what: &str, found: usize, built: usize) -> Result<(), String> {
+    if found == built {
+        Ok(())
+    } else {
+        Err(format!("the file has {found} {what}, not {built}"))
+    }
+}
+
 fn put<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) -> Result<(), String> {
     postcard::to_io(value, bytes)
         .map(|_| ())
@@ -334,6 +401,31 @@ mod tests {
             assert_eq!(loaded.is_ok(), fits);
             assert_eq!(text, "x".repeat(length));
         }
+    }
+
+    #[test]
+    fn a_number_of_a_place_that_is_not_there_is_refused_by_field() {
+        let visit = |state: &mut State<'_>, slot: &mut u32| {
+            state.part("tags", |state| {
+                state.fitting("next", slot, |slot, _| below("slot", *slot, 32_u32));
+            });
+        };
+        for (slot, refusal) in [(31, None), (77, Some("field `tags.next`: slot 77 of 32"))] {
+            let bytes = State::save(|s| visit(s, &mut { slot })).expect("plain data");
+            let loaded = State::load(&bytes, |s| visit(s, &mut 0));
+            assert_eq!(loaded.err().map(|e| e.to_string()).as_deref(), refusal);
+        }
+    }
+
+    #[test]
+    fn fields_that_do_not_fit_each_other_are_refused_when_loaded_alone() {
+        let visit = |state: &mut State<'_>| {
+            state.field("count", &mut 7_u64);
+            state.check("count", || Err("too many".to_owned()));
+        };
+        let bytes = State::save(visit).expect("nothing is checked");
+        let error = State::load(&bytes, visit).expect_err("checked");
+        assert_eq!(error.to_string(), "field `count`: too many");
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn a_wire_below_full_rate_is_warned_about() {
     builder.connect("flood.output", "drain.input", Link::latency(2).capacity(3));
     let simulation = builder.elaborate().unwrap();
     insta::assert_snapshot!(
-        simulation.warnings().join("\n"),
+        simulation.warnings().iter().map(|w| w.message.as_str()).collect::<String>(),
         @"flood.output -> drain.input holds 3 messages; full rate needs 4 (width × (latency + credit latency))"
     );
 }

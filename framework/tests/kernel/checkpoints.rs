@@ -157,6 +157,17 @@ fn run(simulation: &mut Simulation, tick: u64) {
 }
 
 #[test]
+fn a_full_disk_keeps_the_older_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.wwc");
+    let checkpoint = LINE.at(50).save().unwrap();
+    warpweave_files::check_full_disks(&path, || checkpoint.write(&path, &7).map(drop));
+    let (read, beside) =
+        Checkpoint::read::<u32>(&path, &warpweave_files::Ledger::default()).unwrap();
+    assert_eq!((read, beside), (checkpoint, 7));
+}
+
+#[test]
 fn a_checkpoint_of_another_system_is_refused_naming_what_differs() {
     let checkpoint = LINE.at(50).save().unwrap();
     let refusal = |line: Line| line.build().load(&checkpoint).unwrap_err().to_string();
@@ -241,7 +252,7 @@ fn a_file_that_cannot_be_written_leaves_the_old_one() {
     let checkpoint = LINE.at(50).save().unwrap();
     checkpoint.write(&path, &7u64).unwrap();
     assert_eq!(
-        Checkpoint::read::<u64>(&path).unwrap(),
+        Checkpoint::read::<u64>(&path, &warpweave_files::Ledger::default()).unwrap(),
         (checkpoint.clone(), 7)
     );
     assert_eq!(folder.path().read_dir().unwrap().count(), 1);

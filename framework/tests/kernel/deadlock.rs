@@ -26,7 +26,7 @@ fn a_cycle_of_credits_is_printed_in_order() {
     builder.connect("pong.output", "ping.input", Link::latency(1).capacity(3));
     let mut simulation = builder.elaborate().unwrap();
     assert_snapshot!(report(&mut simulation), @r"
-    nothing moves at tick 2 (0.000000002 s); last message sent at tick 2; 0 obligations open
+    nothing moves at tick 2 (0.000000002 s); last progress at tick 2; 0 obligations open
     the cycle of waits:
       * ping.output -> pong: waits for room (2 of 2 slots taken)
       * pong.output -> ping: waits for room (3 of 3 slots taken)
@@ -44,7 +44,7 @@ fn a_message_nobody_takes_is_a_deadlock_with_the_words_of_the_component() {
     builder.connect("cpu.output", "wall.input", Link::latency(4));
     let mut simulation = builder.elaborate().unwrap();
     assert_snapshot!(report(&mut simulation), @r"
-    nothing moves at tick 4 (0.000000004 s); last message sent at tick 0; 0 obligations open
+    nothing moves at tick 4 (0.000000004 s); last progress at tick 0; 0 obligations open
     who waits for whom:
         wall: a door that never opens
     channels that hold messages:
@@ -78,7 +78,7 @@ fn silence_with_an_open_obligation_is_a_deadlock() {
     builder.add("host", clock, forgetful);
     let mut simulation = builder.elaborate().unwrap();
     assert_snapshot!(report(&mut simulation), @r"
-    nothing moves at tick 0 (0.000000000 s); last message sent at tick 0; 1 obligations open
+    nothing moves at tick 0 (0.000000000 s); last progress at tick 0; 1 obligations open
     who waits for whom:
     ");
 }
@@ -93,7 +93,7 @@ fn waiting_for_a_credit_that_was_never_asked_for_is_reported() {
     builder.add("host", clock, forgetful);
     let mut simulation = builder.elaborate().unwrap();
     assert_snapshot!(report(&mut simulation), @r"
-    nothing moves at tick 0 (0.000000000 s); last message sent at tick 0; 0 obligations open
+    nothing moves at tick 0 (0.000000000 s); last progress at tick 0; 0 obligations open
     who waits for whom:
         host: waits for a credit, but none of its outputs is full
     ");

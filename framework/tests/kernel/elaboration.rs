@@ -228,7 +228,7 @@ struct Talker {
 }
 
 /// Messages a component takes at most.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Takes(u32);
 
 impl Talker {

@@ -388,7 +388,7 @@ fn waiting_processes_alone_are_no_deadlock_but_stand_in_its_report() {
         panic!("an obligation is open");
     };
     assert_snapshot!(report.to_string(), @r"
-    nothing moves at tick 0 (0.000000000 s); last message sent at tick 0; 1 obligations open
+    nothing moves at tick 0 (0.000000000 s); last progress at tick 0; 1 obligations open
     who waits for whom:
         process server: waits for event `never` or `also`
     ");

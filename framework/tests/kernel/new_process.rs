@@ -26,7 +26,8 @@ fn straight_through(number: u8) -> Results {
 /// Goes on from the file and prints what the run gives from there on.
 #[expect(clippy::print_stdout, reason = "the first process reads it")]
 fn second_process(file: &Path) {
-    let (checkpoint, number) = Checkpoint::read::<u8>(file).unwrap();
+    let (checkpoint, number) =
+        Checkpoint::read::<u8>(file, &warpweave_files::Ledger::default()).unwrap();
     let (mut simulation, log) = build(&random_system(number), EngineOptions::default());
     simulation.load(&checkpoint).unwrap();
     let outcome = simulation.run(&FOREVER);

@@ -127,14 +127,13 @@ fn patience_ends_at_the_same_tick_in_any_division() {
                 (outcome, simulation.now(), received.all())
             });
             let (outcome, now, _) = &ends[0];
-            // Silent are three cycles before the first message, those between the two, and eight
-            // while the second is on its way.
+            // Silent are three cycles before the first message, and those between the two; patience
+            // that would end while the first is on its way begins anew when it arrives.
             let end = if silence < 3 {
                 Some(silence)
-            } else if silence < pause {
-                Some(3 + silence)
             } else {
-                (silence < 8).then_some(3 + pause + silence)
+                let since = if silence < 8 { 3 + 8 } else { 3 };
+                (since + silence < 3 + pause).then_some(since + silence)
             };
             assert_eq!(matches!(outcome, Outcome::Livelock(_)), end.is_some());
             assert!(end.is_none_or(|end| *now == Tick(end)), "{now:?}");

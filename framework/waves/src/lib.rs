@@ -13,6 +13,7 @@
 //!
 //! Times are in picoseconds, rounded down from exact ticks.
 
+mod file;
 mod perfetto;
 mod recording;
 mod rows;
@@ -21,14 +22,12 @@ mod timeline;
 mod vcd_fst;
 mod waveform;
 
-use std::fs::File;
-use std::io::{self, BufWriter};
 use std::path::Path;
 
+pub use file::record_to;
 pub use recording::Recording;
 pub use selection::{Selection, SelectionError};
 pub use timeline::Timeline;
-use warpweave_framework::{ProbeSink, Simulation};
 pub use waveform::Waveform;
 
 /// Units per second of all recorded times.
@@ -62,22 +61,4 @@ impl Format {
             .find(|(e, _)| ending == *e)
             .map(|(_, format)| *format)
     }
-}
-
-/// Creates the file `path` and a sink that records `selection` of `simulation` into it.
-///
-/// # Errors
-/// When the file cannot be created.
-pub fn record_to(
-    path: &Path,
-    format: Format,
-    simulation: &mut Simulation,
-    selection: &Selection,
-) -> io::Result<Box<dyn ProbeSink>> {
-    let file = BufWriter::new(File::create(path)?);
-    Ok(match format {
-        Format::Vcd => Box::new(Waveform::vcd(file, simulation, selection)?),
-        Format::Fst => Box::new(Waveform::fst(file, simulation, selection)?),
-        Format::Perfetto => Box::new(Timeline::new(file, simulation, selection)?),
-    })
 }

@@ -98,6 +98,23 @@ fn record(format: Format, selection: &Selection) -> Vec<u8> {
     std::fs::read(&path).expect("written")
 }
 
+#[test]
+fn a_full_disk_keeps_the_older_recording() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("run");
+    for format in [Format::Vcd, Format::Fst, Format::Perfetto] {
+        warpweave_files::check_full_disks(&path, || {
+            let mut simulation = system();
+            let sink = record_to(&path, format, &mut simulation, &Selection::default());
+            simulation.set_probe_sink(Some(sink.map_err(|failed| failed.error)?));
+            simulation.run(&RunLimits::default());
+            simulation.finish_probes()
+        });
+        let whole = std::fs::read(&path).expect("written");
+        assert!(whole == record(format, &Selection::default()), "{format:?}");
+    }
+}
+
 /// (time in ps, value) of a variable.
 fn levels(file: Vec<u8>, path: &[&str], name: &str) -> Vec<(u64, u64)> {
     let mut wave = wellen::simple::read_from_reader(Cursor::new(file)).expect("a waveform");

@@ -1,6 +1,6 @@
 //! Descriptions of graphs, as a workload file holds them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use warpweave_params::Files;
@@ -93,6 +93,17 @@ pub enum EdgeWeights {
 }
 
 impl GraphSource {
+    /// The file it is read from, if any.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            GraphSource::File { path, .. } => Some(path),
+            GraphSource::Weighted { source, .. } => source.file(),
+            GraphSource::Uniform { .. } | GraphSource::Rmat { .. } | GraphSource::Grid { .. } => {
+                None
+            }
+        }
+    }
+
     /// The graph.
     ///
     /// # Errors

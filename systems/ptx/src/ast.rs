@@ -1,5 +1,7 @@
 //! The syntax tree: what was written, with places, names not yet resolved.
 
+use std::collections::BTreeMap;
+
 use crate::diagnostics::Span;
 use crate::types::{ScalarType, StateSpace};
 
@@ -11,6 +13,8 @@ pub(crate) struct Tree<'a> {
     pub(crate) address_bits: u32,
     pub(crate) variables: Vec<Variable<'a>>,
     pub(crate) functions: Vec<Function<'a>>,
+    /// Source files by the number that `.loc` names them by.
+    pub(crate) files: BTreeMap<u64, &'a str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +93,23 @@ pub(crate) enum Initialiser<'a> {
 #[derive(Debug)]
 pub(crate) enum Statement<'a> {
     Variable(Variable<'a>),
-    Label { name: &'a str, span: Span },
+    Label {
+        name: &'a str,
+        span: Span,
+    },
     Instruction(Instruction<'a>),
     Block(Vec<Statement<'a>>),
+    /// Where what follows comes from.
+    Location(Location),
+}
+
+/// A place in the source that was compiled to PTX (`.loc`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    /// Number of a `.file`.
+    pub(crate) file: u64,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
 }
 
 #[derive(Debug)]

@@ -97,6 +97,13 @@ impl<'a> Source<'a> {
         self.line_starts.partition_point(|&start| start <= offset) as u32
     }
 
+    /// One-based column of a byte offset, in characters.
+    pub(crate) fn column(&self, offset: u32) -> u32 {
+        let start = self.line_starts[self.line(offset) as usize - 1] as usize;
+        let before = self.text.get(start..offset as usize).unwrap_or_default();
+        before.chars().count() as u32 + 1
+    }
+
     pub(crate) fn slice(&self, span: Span) -> &'a str {
         &self.text[span.start as usize..span.end as usize]
     }

@@ -72,8 +72,9 @@ mod types;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use exec::{
-    EmulationError, EmulationOptions, KernelArgument, LaunchConfig, Order, Place, launch,
+    EmulationError, EmulationOptions, Finding, FindingKind, KernelArgument, LaunchConfig, Order,
+    Place, ProgramChecker, SourcePlace, Spot, Verdict, launch,
 };
-pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds};
+pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds, allocation_bytes};
 pub use module::{Kernel, Module, Parameter, UnknownKernel};
 pub use types::ScalarType;

@@ -24,6 +24,12 @@ pub const DEVICE_BASE: u64 = 0x1000_0000;
 /// Every allocation starts at a multiple of this many bytes.
 const ALIGNMENT: u64 = 256;
 
+/// Bytes from one allocation, which has `bytes`, to the next. There is a gap between them, so that
+/// running off the end is always noticed.
+pub fn allocation_bytes(bytes: u64) -> u64 {
+    (bytes + 1).next_multiple_of(ALIGNMENT)
+}
+
 /// A named range of device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
@@ -83,10 +89,9 @@ impl DeviceMemory {
 
     /// Reserves `bytes` zeroed bytes and returns their address.
     pub fn allocate(&mut self, name: impl Into<String>, bytes: u64) -> u64 {
-        // A gap of at least one unit, so that running off the end is always noticed.
         let base = DEVICE_BASE + self.data.len() as u64;
-        let end = (bytes + 1).next_multiple_of(ALIGNMENT);
-        self.data.resize(self.data.len() + end as usize, 0);
+        let end = self.data.len() + allocation_bytes(bytes) as usize;
+        self.data.resize(end, 0);
         self.allocations.push(Allocation {
             name: name.into(),
             base,
@@ -143,7 +148,7 @@ impl DeviceMemory {
     }
 
     /// The last allocation that starts at or before `address`.
-    fn containing(&self, address: u64) -> Option<&Allocation> {
+    pub(crate) fn containing(&self, address: u64) -> Option<&Allocation> {
         let after = self
             .allocations
             .partition_point(|allocation| allocation.base <= address);

@@ -1,5 +1,6 @@
 //! A parsed PTX module: its kernels and variables.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpweave_random::{FNV_START, fnv1a};
@@ -8,6 +9,7 @@ use warpweave_trace::Code;
 use crate::diagnostics::{Diagnostics, Source, nearest_name};
 use crate::lower;
 use crate::lower::encode::Tables;
+use crate::lower::site::{FunctionShape, SharedRange, Site};
 use crate::ops::Decoded;
 use crate::parser;
 use crate::types::ScalarType;
@@ -18,6 +20,8 @@ pub struct Module {
     file: String,
     kernels: Vec<Kernel>,
     pub(crate) variables: Vec<Storage>,
+    /// Source files by the number that `.loc` names them by.
+    pub(crate) files: BTreeMap<u64, String>,
     /// Tells modules apart in a device memory.
     pub(crate) fingerprint: u64,
 }
@@ -36,6 +40,7 @@ impl Module {
                 file: file_name.to_owned(),
                 kernels: lowered.kernels,
                 variables: lowered.variables,
+                files: lowered.files,
                 fingerprint: fingerprint(file_name, text),
             }),
             Err(mut complaints) => {
@@ -110,6 +115,9 @@ pub struct Parameter {
     pub align: u32,
     /// Offset in the argument block.
     pub offset: u32,
+    /// Memory may be read through it; `false` for a pointer that is only written through, and for
+    /// what is no pointer.
+    pub may_be_read: bool,
 }
 
 /// A kernel with everything it calls, decoded.
@@ -121,6 +129,12 @@ pub struct Kernel {
     pub(crate) tables: Tables,
     /// The kernel itself first, then the functions it reaches.
     pub(crate) frames: Vec<Frame>,
+    /// What checkers want to know of each instruction.
+    pub(crate) sites: Vec<Site>,
+    /// As `frames`.
+    pub(crate) functions: Vec<FunctionShape>,
+    /// Variables in work-group memory.
+    pub(crate) shared: Vec<SharedRange>,
 }
 
 impl Kernel {

@@ -1,8 +1,6 @@
 //! Generated machines and programs, as the files of a scenario.
 
 use std::fmt::Write as _;
-use std::io;
-use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -95,27 +93,20 @@ impl Case {
         })
     }
 
-    /// Writes the scenario that tries a promise with `policy` in `place` into a folder that exists; an
-    /// empty policy is none in a list.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub(super) fn write(
+    /// The files, by name, of the scenario that tries a promise with `policy` in `place`; an empty
+    /// policy is none in a list.
+    pub(super) fn files(
         &self,
-        folder: &Path,
         place: Place,
         policy: &str,
         promise: Promise,
-    ) -> io::Result<()> {
-        for (name, text) in [
+    ) -> [(&'static str, String); 4] {
+        [
             ("scenario.ron", self.scenario(promise)),
             ("system.ron", self.system(place, policy)),
             ("workload.ron", self.workload()),
             ("work.ptx", KERNEL.to_owned()),
-        ] {
-            std::fs::write(folder.join(name), text)?;
-        }
-        Ok(())
+        ]
     }
 
     fn scenario(&self, promise: Promise) -> String {

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use thiserror::Error;
+use warpweave_files::{OutputError, OutputFolder};
 use warpweave_framework::{PolicyEntry, Registry, WithoutEffect};
 use warpweave_params::{Diagnostic, Diagnostics};
 
@@ -53,7 +54,7 @@ pub struct At {
 }
 
 /// What came out for one promise.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Finding {
     /// No case shows that it is broken; in so many the machine refused the policy.
     Kept {
@@ -68,8 +69,8 @@ pub enum Finding {
     Broken {
         /// What happens.
         what: String,
-        /// The simplest scenario found in which it does.
-        scenario: PathBuf,
+        /// The simplest scenario found in which it does, or why it could not be written.
+        scenario: Result<PathBuf, OutputError>,
     },
 }
 
@@ -136,13 +137,10 @@ impl Conformance<'_> {
             Ok(()) => Err(ConformError::Refused(tally.first.take().unwrap_or_else(
                 || Diagnostic::error("no case could be tried").into(),
             ))),
-            Err(TestError::Fail(what, case)) => {
-                let scenario = self.keep(promise, place, &case)?;
-                Ok(Finding::Broken {
-                    what: what.message().to_owned(),
-                    scenario,
-                })
-            }
+            Err(TestError::Fail(what, case)) => Ok(Finding::Broken {
+                what: what.message().to_owned(),
+                scenario: self.keep(promise, place, &case),
+            }),
             Err(TestError::Abort(why)) => Err(ConformError::File {
                 path: work.path().to_owned(),
                 error: io::Error::other(why.message().to_owned()),
@@ -175,7 +173,7 @@ impl Conformance<'_> {
             }),
             Ok(Verdict::Broken(what)) => Ok(Finding::Broken {
                 what,
-                scenario: at.scenario.clone(),
+                scenario: Ok(at.scenario.clone()),
             }),
             Ok(Verdict::Refused(problems)) | Err(problems) => Err(ConformError::Refused(problems)),
         }
@@ -205,7 +203,9 @@ impl Conformance<'_> {
         folder: &Path,
     ) -> io::Result<Verdict> {
         let trial = |policy: &str| -> io::Result<Result<Trial<'_>, Diagnostics>> {
-            case.write(folder, place, policy, promise)?;
+            for (name, text) in case.files(place, policy, promise) {
+                std::fs::write(folder.join(name), text)?;
+            }
             Ok(Trial::load(
                 self.registry,
                 promise,
@@ -235,20 +235,20 @@ impl Conformance<'_> {
     }
 
     /// Writes the scenario that shows a broken promise where the user finds it.
-    fn keep(&self, promise: Promise, place: Place, case: &Case) -> Result<PathBuf, ConformError> {
-        let folder = self.out.join(format!("{promise:?}"));
-        let failed = |error| ConformError::File {
-            path: folder.clone(),
-            error,
-        };
-        std::fs::create_dir_all(&folder).map_err(failed)?;
+    fn keep(&self, promise: Promise, place: Place, case: &Case) -> Result<PathBuf, OutputError> {
+        let made = std::fs::create_dir_all(&self.out);
+        made.map_err(|error| OutputError::of(&self.out, error))?;
+        let path = self.out.join(format!("{promise:?}"));
         let policy = match (promise, self.policy.without_effect) {
             (Promise::WithoutEffect, Some(without)) => without.ron,
             _ => &self.description,
         };
-        case.write(&folder, place, policy, promise)
-            .map_err(failed)?;
-        Ok(folder.join("scenario.ron"))
+        let folder = OutputFolder::create(&path)?;
+        for (name, text) in case.files(place, policy, promise) {
+            folder.file(name, text.as_bytes())?;
+        }
+        folder.finish()?;
+        Ok(path.join("scenario.ron"))
     }
 }
 

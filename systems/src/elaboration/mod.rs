@@ -23,9 +23,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_framework::{
     ClockId, ElaborationErrors, Environment, Frequency, Origin, Registry, Simulation,
-    SystemBuilder, field_at,
+    SystemBuilder, SystemWarning, field_at,
 };
-use warpweave_params::{Diagnostic, Diagnostics, Kind, Node, Placed, Span, from_node, name_hint};
+use warpweave_params::{
+    Diagnostic, Diagnostics, Kind, Node, Placed, Related, Span, from_node, name_hint,
+};
 
 pub(crate) use self::overrides::InstanceOverride;
 use self::resolved::ResolvedPart;
@@ -51,7 +53,8 @@ pub struct ElaboratedSystem {
     pub warnings: Diagnostics,
 }
 
-/// Builds the system that `file` describes.
+/// Builds the system that `file` describes. `elsewhere` are the places outside it that components
+/// know by the first origins.
 ///
 /// # Errors
 /// Everything wrong with it, each with its place.
@@ -61,7 +64,9 @@ pub(crate) fn elaborate(
     environment: &Environment,
     overrides: &[InstanceOverride],
     limits: &Limits,
+    elsewhere: Vec<Option<Span>>,
 ) -> Result<ElaboratedSystem, Diagnostics> {
+    let outside = |place| Described { place, part: None };
     let elaborator = Elaborator {
         file,
         registry,
@@ -71,7 +76,7 @@ pub(crate) fn elaborate(
         used: vec![false; overrides.len()],
         builder: SystemBuilder::new(),
         clocks: BTreeMap::new(),
-        places: Vec::new(),
+        places: elsewhere.into_iter().map(outside).collect(),
         problems: Diagnostics::new(),
         aliases: BTreeMap::new(),
         addresses: Vec::new(),
@@ -82,6 +87,7 @@ pub(crate) fn elaborate(
         presets_read: BTreeMap::new(),
         resolved_parts: Vec::new(),
         resolved_wires: Vec::new(),
+        resolved_unwired: Vec::new(),
         modules_used: BTreeSet::new(),
     };
     elaborator.run()
@@ -114,6 +120,7 @@ struct Elaborator<'a> {
     presets_read: BTreeMap<(String, String), Node>,
     resolved_parts: Vec<ResolvedPart>,
     resolved_wires: Vec<(String, Node)>,
+    resolved_unwired: Vec<String>,
     modules_used: BTreeSet<&'a str>,
 }
 
@@ -156,9 +163,7 @@ impl Elaborator<'_> {
         let simulation = std::mem::take(&mut self.builder)
             .elaborate()
             .map_err(|errors| self.locate(errors))?;
-        for warning in simulation.warnings() {
-            self.problems.push(Diagnostic::warning(warning));
-        }
+        self.warn(simulation.warnings());
         for (name, _) in &file.modules {
             if !self.modules_used.contains(name.value.as_str()) {
                 let message = format!("module `{}` is never used", name.value);
@@ -174,6 +179,7 @@ impl Elaborator<'_> {
                 clocks,
                 parts: self.resolved_parts,
                 wires: self.resolved_wires,
+                unwired: self.resolved_unwired,
             },
             core_clock: file.core.value.clone(),
             summary: file.summary.clone(),
@@ -236,13 +242,62 @@ impl Elaborator<'_> {
             }
             // Without an origin it is the clocks that do not go together.
             let clocks = || self.file.clocks.iter().next().map(|(_, c)| c.span.clone());
+            let related = error.related.into_iter().filter_map(|there| {
+                let Origin(number) = there.origin?;
+                let place = self.place_of(&self.places[number as usize], &there.field)?;
+                let message = there.message;
+                Some(Related { message, place })
+            });
             problems.push(Diagnostic {
                 place: origin.or_else(clocks),
                 hint: error.hint,
+                related: related.collect(),
                 ..Diagnostic::error(error.message)
             });
         }
         problems
+    }
+
+    /// Shows what is legal and looks unintended; ports without a wire once for each description, for a
+    /// repeated part misses its wire every time.
+    fn warn(&mut self, warnings: Vec<SystemWarning>) {
+        let mut missed: Vec<(Option<Span>, String, Diagnostic, usize)> = Vec::new();
+        for warning in warnings {
+            let described = warning.origin.map(|Origin(n)| &self.places[n as usize]);
+            let place = described.and_then(|described| described.place.clone());
+            let part = described.and_then(|described| described.part);
+            let (Some(port), Some(part)) = (warning.unwired, part) else {
+                let problem = Diagnostic::warning(warning.message);
+                self.problems.push(Diagnostic { place, ..problem });
+                continue;
+            };
+            let same = |known: &&mut (Option<Span>, String, Diagnostic, usize)| {
+                known.0 == place && known.1 == port
+            };
+            if let Some((.., more)) = missed.iter_mut().find(same) {
+                *more += 1;
+                continue;
+            }
+            let path = &self.resolved_parts[part].path;
+            let name = path.rsplit('.').next().unwrap_or(path);
+            let name = name.split('[').next().unwrap_or(name);
+            let all = if path.ends_with(']') { "[*]" } else { "" };
+            let hint = format!(
+                "wire it, or write `unwired: [\"{name}{all}.{port}\"]` beside the wires if it is meant"
+            );
+            let problem = Diagnostic::warning(warning.message).hint(hint);
+            let problem = Diagnostic {
+                place: place.clone(),
+                ..problem
+            };
+            missed.push((place, port, problem, 0));
+        }
+        for (.., mut problem, more) in missed {
+            if more > 0 {
+                problem.message = format!("{} ({more} more like it)", problem.message);
+            }
+            self.problems.push(problem);
+        }
     }
 
     /// The place of a field of a part, or of the part where the field is not written.

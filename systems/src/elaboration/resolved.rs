@@ -13,6 +13,8 @@ pub struct ResolvedSystem {
     pub(crate) clocks: Vec<(String, Node)>,
     pub(crate) parts: Vec<ResolvedPart>,
     pub(crate) wires: Vec<(String, Node)>,
+    /// Ports that are meant to stay without a wire.
+    pub(crate) unwired: Vec<String>,
 }
 
 /// A component instance and the description it was built from.
@@ -33,13 +35,18 @@ impl ResolvedSystem {
             .iter()
             .map(|part| (part.path.clone(), part.to_node(&self.registry)))
             .collect();
-        let fields = vec![
+        let unwired = self.unwired.iter().map(|port| text(port, &blank)).collect();
+        let mut fields = vec![
             field("summary", text(&self.summary, &blank), &blank),
             field("clocks", map(self.clocks.clone(), &blank), &blank),
             field("core", text(&self.core, &blank), &blank),
             field("parts", map(parts, &blank), &blank),
             field("wires", map(self.wires.clone(), &blank), &blank),
         ];
+        if !self.unwired.is_empty() {
+            let list = Node::new(Kind::List(unwired), blank.clone());
+            fields.push(field("unwired", list, &blank));
+        }
         structure("System", fields, &blank)
     }
 }

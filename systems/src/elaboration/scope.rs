@@ -110,6 +110,9 @@ impl<'a> Elaborator<'a> {
         for (ends, terms) in &scope.wires {
             self.wire(ends, terms, &at, names, &counts);
         }
+        for port in &scope.unwired {
+            self.leave_unwired(port, &at, names, &counts);
+        }
     }
 
     /// The parameters of a scope; `given` ones replace defaults.

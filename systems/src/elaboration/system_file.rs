@@ -23,6 +23,7 @@
 //!         "cluster[i].noc <-> crossbar.up[i]": (latency: 1),
 //!         "crossbar.down[*] <-> l2[*].up": (latency: 1),
 //!     },
+//!     unwired: ["cluster[*].l1.control"], // optional ports that are meant to have no wire
 //! )
 //! ```
 
@@ -50,6 +51,9 @@ pub(crate) struct Scope {
     /// Both ends and the terms of each wire.
     #[serde(default)]
     pub(crate) wires: Entries<Node>,
+    /// Ports that are meant to stay without a wire.
+    #[serde(default)]
+    pub(crate) unwired: Vec<Placed<String>>,
     /// Port name and the inner address it stands for; modules only.
     #[serde(default)]
     pub(crate) ports: Entries<Placed<String>>,
@@ -93,6 +97,8 @@ struct System {
     parts: Entries<Node>,
     #[serde(default)]
     wires: Entries<Node>,
+    #[serde(default)]
+    unwired: Vec<Placed<String>>,
 }
 
 /// The terms of a wire in description files.
@@ -154,6 +160,7 @@ impl SystemFile {
                 repeats: system.repeats,
                 parts: system.parts,
                 wires: system.wires,
+                unwired: system.unwired,
                 ports: Entries::default(),
             },
         })

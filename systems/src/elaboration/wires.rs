@@ -163,6 +163,47 @@ impl Elaborator<'_> {
         }
     }
 
+    /// Notes that ports are meant to stay without a wire.
+    pub(super) fn leave_unwired(
+        &mut self,
+        port: &Placed<String>,
+        at: &At<'_>,
+        names: &Names,
+        counts: &[(&str, i64)],
+    ) {
+        let Some(pattern) = self.problems.take(Pattern::parse(&port.value, port)) else {
+            return;
+        };
+        for names in names.assignments(&pattern.variables(), counts) {
+            let Some(name) = self.problems.take(pattern.evaluate(&names.env, port)) else {
+                return;
+            };
+            let found = self.expand(&name, &at.prefix);
+            if self.ends_nowhere(&name, &found, &at.prefix) {
+                continue;
+            }
+            let unknown = |address: &String| !self.known_addresses.contains(address);
+            if found.is_empty() || found.iter().any(unknown) {
+                return self.unknown_address(&name.text(), &at.prefix, port);
+            }
+            for address in found {
+                let address = self.inner(&address);
+                let origin = self.origin(port, None);
+                self.builder.leave_unwired(&address, Some(origin));
+                self.resolved_unwired.push(address);
+            }
+        }
+    }
+
+    /// The port of a component that an address stands for.
+    fn inner(&self, address: &str) -> String {
+        let mut address = address.to_owned();
+        while let Some(next) = self.aliases.get(&address) {
+            address.clone_from(next);
+        }
+        address
+    }
+
     /// The full addresses that a pattern names; without wildcards the address itself, known or not.
     fn expand(&self, pattern: &Pattern, prefix: &str) -> Vec<String> {
         if !pattern.has_wildcard() {
@@ -203,14 +244,7 @@ impl Elaborator<'_> {
     }
 
     fn connect(&mut self, a: &str, b: &str, spec: WireSpec, ends: &Placed<String>, terms: &Node) {
-        let inner = |address: &str| {
-            let mut address = address.to_owned();
-            while let Some(next) = self.aliases.get(&address) {
-                address.clone_from(next);
-            }
-            address
-        };
-        let (a, b) = (inner(a), inner(b));
+        let (a, b) = (self.inner(a), self.inner(b));
         let link = Link::from(spec);
         let slots = link.capacity.unwrap_or_else(|| link.full_rate_capacity());
         let bytes = WIRE_BYTES + u64::from(slots) * MESSAGE_BYTES;

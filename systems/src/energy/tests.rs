@@ -1,6 +1,6 @@
 //! Sums by hand, and coefficients that do not fit.
 
-use warpweave_framework::{InstanceStatistics, Statistic, Value};
+use warpweave_framework::{Combination, InstanceStatistics, Statistic, Value};
 use warpweave_params::{Source, parse};
 
 use super::*;
@@ -19,6 +19,7 @@ fn instance(path: &str, kind: &str, counters: &[(&str, &'static str, u64)]) -> I
         unit,
         meaning: "",
         role: None,
+        combination: Combination::Sum,
         value: Value::Counter(value),
     };
     let mut values: Vec<_> = counters.iter().map(statistic).collect();
@@ -27,6 +28,7 @@ fn instance(path: &str, kind: &str, counters: &[(&str, &'static str, u64)]) -> I
         unit: "",
         meaning: "",
         role: None,
+        combination: Combination::Sum,
         value: Value::Ratio { part: 1, whole: 2 },
     });
     InstanceStatistics {

@@ -1,5 +1,7 @@
 //! Right answers: asks the references of expectations.
 
+use std::path::PathBuf;
+
 use warpweave_inputs::reference::{Answer, Question, Shape};
 use warpweave_params::Diagnostic;
 
@@ -7,10 +9,15 @@ use super::HostProgram;
 use super::description::Expectation;
 use super::inputs::Buffer;
 
-/// Checks that a reference can be evaluated and that its answer looks like the buffer.
-pub(super) fn check(program: &HostProgram, expectation: &Expectation) -> Result<(), Diagnostic> {
+/// Checks that a reference can be evaluated and that its answer looks like the buffer. Returns the
+/// files that it reads.
+pub(super) fn check(
+    program: &HostProgram,
+    expectation: &Expectation,
+) -> Result<Vec<PathBuf>, Diagnostic> {
     let (answer, tested) = (&expectation.equals.value, tested(program, expectation)?);
-    let Shape { element, length } = answer.shape(&question(program, answer, tested))?;
+    let question = question(program, answer, tested);
+    let Shape { element, length } = answer.shape(&question)?;
     let name = &tested.name.value;
     if let Some(element) = element.filter(|element| *element != tested.element) {
         return Err(expectation.buffer.error(format!(
@@ -26,7 +33,7 @@ pub(super) fn check(program: &HostProgram, expectation: &Expectation) -> Result<
             tested.length
         )));
     }
-    Ok(())
+    Ok(question.files())
 }
 
 /// The right answer as bit patterns; [`check`] has passed.

@@ -9,7 +9,9 @@ use warpweave_ptx::Module;
 
 use super::HostProgram;
 use super::check;
-use super::description::{Command, Contents, Expectation, GraphInput, Launch, Tolerance};
+use super::description::{
+    Allow, Command, Contents, Expectation, GraphInput, Launch, Mistake, Tolerance,
+};
 use super::inputs::{self, Buffer};
 
 /// A host program in the making.
@@ -23,7 +25,10 @@ pub struct HostProgramBuilder {
     pub(super) buffers: Vec<(Name, Contents)>,
     pub(super) commands: Vec<Placed<Command>>,
     pub(super) expectations: Vec<Expectation>,
-    pub(super) files: Files,
+    pub(super) allowed: Vec<Placed<Allow>>,
+    pub(super) reading: Files,
+    /// Files that were read for it.
+    pub(super) files: Vec<PathBuf>,
 }
 
 /// Text of a PTX module.
@@ -45,7 +50,9 @@ impl HostProgramBuilder {
             buffers: Vec::new(),
             commands: Vec::new(),
             expectations: Vec::new(),
-            files: Files::default(),
+            allowed: Vec::new(),
+            reading: Files::default(),
+            files: Vec::new(),
         }
     }
 
@@ -61,13 +68,13 @@ impl HostProgramBuilder {
 
     /// Sets where relative paths of inputs start.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.files = self.files.at(folder);
+        self.reading = self.reading.at(folder);
         self
     }
 
     /// Sets how files are read, and what is charged for them and for executing the program.
-    pub fn files(mut self, files: Files) -> Self {
-        self.files = files;
+    pub fn reading(mut self, files: Files) -> Self {
+        self.reading = files;
         self
     }
 
@@ -115,6 +122,25 @@ impl HostProgramBuilder {
         self
     }
 
+    /// Says that a finding of [`HostProgram::examine`] is meant: what `kernel` does with `buffer`, or
+    /// with anything if there is none.
+    pub fn allow(
+        mut self,
+        kernel: impl Into<Name>,
+        finding: Mistake,
+        buffer: Option<&str>,
+        because: impl Into<String>,
+    ) -> Self {
+        let allow = Allow {
+            kernel: kernel.into(),
+            finding,
+            buffer: buffer.map(Name::from),
+            because: because.into().into(),
+        };
+        self.allowed.push(allow.into());
+        self
+    }
+
     /// Builds graphs, parses the module and checks that everything fits together.
     ///
     /// # Errors
@@ -124,8 +150,11 @@ impl HostProgramBuilder {
         let module = problems.take(parse_module(self.module.as_ref()));
         let mut env = self.env;
         let mut graphs: Vec<(String, Csr)> = Vec::new();
+        let mut files = self.files;
+        let folder = self.reading.folder().to_owned();
         for (name, input) in self.graphs {
-            if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.files)) {
+            files.extend(input.file().map(|path| folder.join(path)));
+            if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.reading)) {
                 problems.take(inputs::check_graph_name(&name, &env, &graphs));
                 inputs::define_properties(&mut env, &name.value, &graph);
                 graphs.push((name.value, graph));
@@ -133,7 +162,8 @@ impl HostProgramBuilder {
         }
         let mut buffers: Vec<Buffer> = Vec::new();
         for (name, contents) in self.buffers {
-            let buffer = Buffer::new(name, contents, &graphs, &env, &self.files);
+            files.extend(contents.file().map(|path| folder.join(path)));
+            let buffer = Buffer::new(name, contents, &graphs, &env, &self.reading);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
                 buffers.push(buffer);
@@ -142,7 +172,7 @@ impl HostProgramBuilder {
         let Some(module) = module.filter(|_| !problems.has_errors()) else {
             return Err(problems);
         };
-        let program = HostProgram {
+        let mut program = HostProgram {
             name: self.name,
             summary: self.summary,
             module,
@@ -150,10 +180,15 @@ impl HostProgramBuilder {
             buffers,
             commands: self.commands,
             expectations: self.expectations,
+            allowed: self.allowed,
+            warnings: Diagnostics::new(),
             env,
-            files: self.files,
+            reading: self.reading,
+            files,
         };
-        check::program(&program)?;
+        let checked = check::program(&program)?;
+        program.files.extend(checked.files);
+        program.warnings = checked.forgotten;
         Ok(program)
     }
 }

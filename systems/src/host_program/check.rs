@@ -1,26 +1,44 @@
 //! What can be checked of a host program before it runs: names, sizes, arguments.
 
+use std::path::PathBuf;
+
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Placed, name_hint};
 use warpweave_ptx::{Parameter, ScalarType};
 
-use super::HostProgram;
 use super::answers;
-use super::description::{Argument, Command, Launch};
+use super::description::{Allow, Argument, Command, Launch, Mistake};
 use super::execute::{checked_index, kernel_argument, scalar, shape};
+use super::forgotten::Passed;
+use super::{HostProgram, unknown};
+
+/// What a check of a program gives beside mistakes.
+pub(super) struct Checked {
+    /// Files that its references read.
+    pub(super) files: Vec<PathBuf>,
+    /// Copies that may be forgotten: warnings.
+    pub(super) forgotten: Diagnostics,
+}
 
 /// Checks a program.
-pub(super) fn program(program: &HostProgram) -> Result<(), Diagnostics> {
+pub(super) fn program(program: &HostProgram) -> Result<Checked, Diagnostics> {
     let mut checker = Checker {
         program,
         problems: Diagnostics::new(),
         rounds: [program.env.clone(), program.env.clone()],
         counters: Vec::new(),
         copied: Vec::new(),
+        files: Vec::new(),
+        passed: Passed::default(),
     };
     checker.commands(&program.commands);
     checker.expectations();
-    checker.problems.into_result(())
+    checker.allowed();
+    let checked = Checked {
+        files: checker.files,
+        forgotten: checker.passed.forgotten(program),
+    };
+    checker.problems.into_result(checked)
 }
 
 struct Checker<'p> {
@@ -32,6 +50,9 @@ struct Checker<'p> {
     counters: Vec<String>,
     /// Buffers that are copied to the host somewhere.
     copied: Vec<usize>,
+    /// Files that references read.
+    files: Vec<PathBuf>,
+    passed: Passed,
 }
 
 impl Checker<'_> {
@@ -44,7 +65,8 @@ impl Checker<'_> {
     fn command(&mut self, command: &Placed<Command>) {
         match &command.value {
             Command::CopyToDevice(name) => {
-                self.buffer(name);
+                let sent = self.buffer(name);
+                self.passed.filled.extend(sent);
             }
             Command::CopyToHost(name) => {
                 let copied = self.buffer(name);
@@ -135,6 +157,9 @@ impl Checker<'_> {
         let Some(target) = self.buffer(buffer) else {
             return;
         };
+        if self.program.buffers[target].length == 1 {
+            self.passed.filled.push(target);
+        }
         let target = &self.program.buffers[target];
         self.now_or_later(&[index, value], |env| {
             checked_index(target, index, env)?;
@@ -201,6 +226,7 @@ impl Checker<'_> {
             let hint = format!("the types in order: {}", types.join(", "));
             return self.problems.push(launch.kernel.error(message).hint(hint));
         }
+        self.passed.note(self.program, launch, parameters);
         for (index, (argument, parameter)) in launch.arguments.iter().zip(parameters).enumerate() {
             if !fits(&argument.value, parameter) {
                 let given = match scalar(&argument.value) {
@@ -218,6 +244,30 @@ impl Checker<'_> {
         }
     }
 
+    fn allowed(&mut self) {
+        for allow in &self.program.allowed {
+            let Allow {
+                kernel,
+                finding,
+                buffer,
+                because,
+            } = &allow.value;
+            if self.program.module.kernel(&kernel.value).is_err() {
+                let kernels = self.program.module.kernels().iter();
+                let names: Vec<&str> = kernels.map(warpweave_ptx::Kernel::name).collect();
+                let problem = unknown("kernel", kernel, names);
+                self.problems.push(problem);
+            }
+            if let (Mistake::GlobalRace, Some(buffer)) = (finding, buffer) {
+                self.buffer(buffer);
+            }
+            if because.value.trim().is_empty() {
+                let problem = because.error("what is allowed needs a reason");
+                self.problems.push(problem.hint("say why it does no harm"));
+            }
+        }
+    }
+
     fn expectations(&mut self) {
         for expectation in &self.program.expectations {
             let Some(buffer) = self.buffer(&expectation.buffer) else {
@@ -230,8 +280,10 @@ impl Checker<'_> {
                 self.problems
                     .push(expectation.buffer.error(message).hint(hint));
             }
-            self.problems
+            let read = self
+                .problems
                 .take(answers::check(self.program, expectation));
+            self.files.extend(read.unwrap_or_default());
         }
     }
 }

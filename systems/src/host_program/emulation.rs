@@ -20,6 +20,8 @@ pub struct EmulationSpec {
     pub stall_limit: u64,
     /// Nested calls of device functions a thread may have open.
     pub call_depth: u32,
+    /// Bytes the records of a launch may take.
+    pub stream_bytes: u64,
 }
 
 /// Order in which work-groups and wavefronts take their turns.
@@ -48,6 +50,7 @@ impl Default for EmulationSpec {
             step_limit: options.step_limit,
             stall_limit: options.stall_limit,
             call_depth: options.call_depth,
+            stream_bytes: options.stream_bytes,
         }
     }
 }
@@ -65,6 +68,7 @@ impl EmulationSpec {
             step_limit: self.step_limit,
             stall_limit: self.stall_limit,
             call_depth: self.call_depth,
+            stream_bytes: self.stream_bytes,
         }
     }
 

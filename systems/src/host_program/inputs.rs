@@ -173,6 +173,11 @@ impl Buffer {
         self.length as u64 * ELEMENT_BYTES
     }
 
+    /// Whether the host holds anything but zeros for it.
+    pub(super) fn has_contents(&self) -> bool {
+        !matches!(self.initial, Initial::Filled(0)) && self.length > 0
+    }
+
     /// The initial contents as bit patterns.
     pub(super) fn initial(&self, graphs: &[(String, Csr)]) -> Result<Vec<u32>, Diagnostic> {
         let contents = match &self.initial {

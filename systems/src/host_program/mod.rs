@@ -81,7 +81,7 @@
 //!
 //! `description/` is what a program is made of, `read.rs` reads it from a file and `builder.rs` takes
 //! it from Rust code; `inputs.rs` makes the graphs and buffers, `check.rs` finds what cannot work before
-//! anything runs, `execute/` runs it, `answers.rs` and `compare.rs` judge what it left behind.
+//! anything runs, `execute/` runs it, `examine.rs` watches it, `answers.rs` and `compare.rs` judge what it left behind.
 //! [References](warpweave_inputs::reference) are found by name in an open list.
 //!
 //! # Not modelled
@@ -93,26 +93,36 @@ mod answers;
 mod builder;
 mod check;
 mod compare;
+mod demands;
 mod description;
 mod emulation;
+mod examine;
 mod execute;
+mod forgotten;
 mod inputs;
 mod params;
 mod read;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
+
 use warpweave_inputs::reference::{Inputs, Layout};
 use warpweave_inputs::{Csr, Name};
-use warpweave_params::{Diagnostic, Env, Files, Placed, name_hint};
+use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, name_hint};
 use warpweave_ptx::Module;
 
 use inputs::Buffer;
 
 pub use builder::{Commands, HostProgramBuilder};
-pub use description::{Argument, Command, Contents, Expectation, GraphInput, Launch, Tolerance};
+pub(crate) use demands::Asked;
+pub use description::{
+    Allow, Argument, Command, Contents, Expectation, GraphInput, Launch, Mistake, Tolerance,
+};
 pub use emulation::{EmulationOrder, EmulationSpec};
+pub use examine::{Examined, Judged};
 pub use execute::{CheckResult, ExecuteError, Executed};
+pub use warpweave_ptx::{EmulationError, Finding, FindingKind, SourcePlace, Spot, Verdict};
 
 /// Device memory all buffers together may take: 4 GiB.
 pub const DEVICE_BYTES_MAX: u64 = 4 << 30;
@@ -127,10 +137,15 @@ pub struct HostProgram {
     buffers: Vec<Buffer>,
     commands: Vec<Placed<Command>>,
     expectations: Vec<Expectation>,
+    /// Findings of a check that are meant.
+    allowed: Vec<Placed<Allow>>,
+    /// What may be forgotten.
+    warnings: Diagnostics,
     /// Parameters and properties of graphs.
     env: Env,
     /// How files are read.
-    files: Files,
+    reading: Files,
+    files: Vec<PathBuf>,
 }
 
 impl HostProgram {
@@ -149,9 +164,19 @@ impl HostProgram {
         &self.summary
     }
 
+    /// What the program may have forgotten: warnings.
+    pub fn warnings(&self) -> &Diagnostics {
+        &self.warnings
+    }
+
     /// Names of the buffers, in the order of their allocation.
     pub fn buffers(&self) -> impl Iterator<Item = &str> + Clone {
         self.buffers.iter().map(|buffer| buffer.name.value.as_str())
+    }
+
+    /// The files that were read for it: module, graphs, buffers and right answers.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     fn buffer(&self, name: &Name) -> Result<usize, Diagnostic> {
@@ -180,8 +205,8 @@ impl Inputs for HostProgram {
         &self.env
     }
 
-    fn files(&self) -> &Files {
-        &self.files
+    fn reading(&self) -> &Files {
+        &self.reading
     }
 }
 

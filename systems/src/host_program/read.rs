@@ -10,7 +10,7 @@ use warpweave_params::{Diagnostic, Diagnostics, Entries, Files, Node, Placed, fr
 
 use super::HostProgram;
 use super::builder::{HostProgramBuilder, ModuleText};
-use super::description::{Command, Contents, Expectation, GraphInput, Tolerance};
+use super::description::{Allow, Command, Contents, Expectation, GraphInput, Tolerance};
 use super::inputs::{build_graph, define_properties};
 use super::params::Params;
 
@@ -29,6 +29,8 @@ struct Workload {
     commands: Node,
     #[serde(default)]
     expect: Option<Node>,
+    #[serde(default)]
+    allow: Option<Node>,
 }
 
 /// An expectation whose answer is still to be looked up.
@@ -58,12 +60,14 @@ impl HostProgram {
 
         let stem = Path::new(node.span.source.name()).file_stem();
         let stem = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        let mut builder = HostProgramBuilder::new(stem).files(files.clone());
+        let mut builder = HostProgramBuilder::new(stem).reading(files.clone());
         builder.summary = file.summary;
         builder.env = params.env.clone();
 
         let mut problems = Diagnostics::new();
-        let module = problems.take(params.part(Some(file.module)));
+        let module: Option<Name> = problems.take(params.part(Some(file.module)));
+        let module_file = module.iter().map(|name| files.folder().join(&name.value));
+        builder.files.extend(module_file);
         builder.module = module.and_then(|name| problems.take(read_module(&name, files)));
 
         // Buffers may use properties of graphs, so graphs are built first.
@@ -71,6 +75,8 @@ impl HostProgram {
         let graphs: Option<Entries<GraphSource>> =
             problems.take(params.evaluated_part(file.graphs, &env));
         for (name, source) in graphs.unwrap_or_default() {
+            let file = source.file().map(|path| files.folder().join(path));
+            builder.files.extend(file);
             let graph = build_graph(&name, GraphInput::Source(source), files);
             if let Some(graph) = problems.take(graph) {
                 define_properties(&mut env, &name.value, &graph);
@@ -98,6 +104,8 @@ impl HostProgram {
                     tolerance: expect.tolerance,
                 }));
         }
+        let allowed: Option<Vec<Placed<Allow>>> = problems.take(params.part(file.allow));
+        builder.allowed = allowed.unwrap_or_default();
         problems.into_result(())?;
         builder.build()
     }

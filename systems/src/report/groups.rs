@@ -1,6 +1,8 @@
-//! Statistics of instances that differ in their indices only, added up.
+//! Statistics of instances that differ in their indices only, combined as each says.
 
-use warpweave_framework::{Histogram, InstanceStatistics, Value};
+use std::collections::BTreeMap;
+
+use warpweave_framework::{Combination, InstanceStatistics, Statistic, Value};
 
 use crate::elaboration::address::any_index;
 
@@ -10,54 +12,73 @@ pub(super) struct Group {
     pub(super) pattern: String,
     pub(super) kind: String,
     pub(super) instances: usize,
-    /// Sums over the instances, in the order the component reports them.
+    /// What the instances report, combined, in the order the component reports it.
     pub(super) totals: Vec<Total>,
 }
 
-/// One statistic added up over a group.
+/// One statistic of a group.
 pub(super) struct Total {
     pub(super) name: String,
     pub(super) unit: &'static str,
-    pub(super) value: Sum,
+    pub(super) combination: Combination,
+    pub(super) combined: Combined,
 }
 
-pub(super) enum Sum {
-    Counter(u64),
-    /// Sum of the instances' measurements.
-    Gauge(f64),
-    Ratio {
-        part: u64,
-        whole: u64,
-    },
-    Histogram(Histogram),
+/// The values of a statistic of several instances.
+#[derive(Debug, PartialEq)]
+pub(super) enum Combined {
+    /// They became one.
+    One(Value),
+    /// They stand for their instances alone: which number how many report.
+    Apart(BTreeMap<u64, usize>),
 }
 
-impl Sum {
-    fn of(value: &Value) -> Option<Self> {
-        Some(match value {
-            Value::Counter(n) => Self::Counter(*n),
-            Value::Gauge(x) => Self::Gauge(*x),
-            Value::Ratio { part, whole } => Self::Ratio {
-                part: *part,
-                whole: *whole,
-            },
-            Value::Histogram(h) => Self::Histogram(h.clone()),
-            Value::Series(_) => return None,
-        })
+impl Combined {
+    /// What the first instance of a group reports; nothing of what a page has no room for.
+    fn of(statistic: &Statistic) -> Option<Self> {
+        match (&statistic.value, statistic.combination) {
+            (Value::Series(_), _) => None,
+            (Value::Number(n), Combination::None) => Some(Self::Apart(BTreeMap::from([(*n, 1)]))),
+            (value, _) => Some(Self::One(value.clone())),
+        }
     }
 
-    fn add(&mut self, value: &Value) {
+    /// Joins what another instance reports.
+    fn join(&mut self, value: &Value, combination: Combination) {
         match (self, value) {
-            (Self::Counter(sum), Value::Counter(n)) => *sum += n,
-            (Self::Gauge(sum), Value::Gauge(x)) => *sum += x,
-            (Self::Ratio { part, whole }, Value::Ratio { part: p, whole: w }) => {
-                *part += p;
-                *whole += w;
-            }
-            (Self::Histogram(sum), Value::Histogram(h)) => sum.merge(h),
+            (Self::Apart(numbers), Value::Number(n)) => *numbers.entry(*n).or_default() += 1,
+            (Self::One(one), value) => join(one, value, combination),
             // A kind reports a name always as the same sort of value.
-            _ => {}
+            (Self::Apart(_), _) => {}
         }
+    }
+}
+
+fn join(one: &mut Value, other: &Value, combination: Combination) {
+    match (one, other) {
+        (Value::Counter(sum), Value::Counter(n)) => *sum += n,
+        (Value::Number(one), Value::Number(n)) => {
+            *one = match combination {
+                Combination::Minimum => (*one).min(*n),
+                _ => (*one).max(*n),
+            }
+        }
+        (Value::Gauge(one), Value::Gauge(x)) => {
+            *one = match combination {
+                Combination::Sum => *one + x,
+                Combination::Maximum => one.max(*x),
+                Combination::Minimum => one.min(*x),
+                // There is no value for all of them.
+                Combination::None | Combination::WeightedMean { .. } => f64::NAN,
+            }
+        }
+        (Value::Ratio { part, whole }, Value::Ratio { part: p, whole: w }) => {
+            *part += p;
+            *whole += w;
+        }
+        (Value::Histogram(one), Value::Histogram(other)) => one.merge(other),
+        // A kind reports a name always as the same sort of value.
+        _ => {}
     }
 }
 
@@ -81,14 +102,16 @@ pub(super) fn group(statistics: &[InstanceStatistics]) -> Vec<Group> {
         let group = &mut groups[at];
         group.instances += 1;
         for statistic in &instance.values {
+            let combination = statistic.combination;
             match group.totals.iter_mut().find(|t| t.name == statistic.name) {
-                Some(total) => total.value.add(&statistic.value),
+                Some(total) => total.combined.join(&statistic.value, combination),
                 None => group
                     .totals
-                    .extend(Sum::of(&statistic.value).map(|value| Total {
+                    .extend(Combined::of(statistic).map(|combined| Total {
                         name: statistic.name.clone(),
                         unit: statistic.unit,
-                        value,
+                        combination,
+                        combined,
                     })),
             }
         }
@@ -98,50 +121,65 @@ pub(super) fn group(statistics: &[InstanceStatistics]) -> Vec<Group> {
 
 #[cfg(test)]
 mod tests {
-    use warpweave_framework::Statistic;
+    use warpweave_framework::{Level, Statistics, Tick};
 
     use super::*;
 
-    fn instance(path: &str, hits: u64) -> InstanceStatistics {
-        let value = |name: &str, value| Statistic {
-            name: name.into(),
-            unit: "",
-            meaning: "",
-            role: None,
-            value,
-        };
+    fn instance(path: &str, report: impl FnOnce(&mut Statistics<'_>)) -> InstanceStatistics {
+        let mut values = Vec::new();
+        report(&mut Statistics::new(10, Tick(10), &mut values));
         InstanceStatistics {
             path: path.into(),
             kind: "Cache".into(),
-            values: vec![
-                value("hits", Value::Counter(hits)),
-                value(
-                    "rate",
-                    Value::Ratio {
-                        part: hits,
-                        whole: 10,
-                    },
-                ),
-            ],
+            values,
         }
     }
 
+    fn cache(path: &str, hits: u64, lookups: u64, depth: u64) -> InstanceStatistics {
+        let mut level = Level::default();
+        level.set(5, depth);
+        instance(path, |s| {
+            s.counter("hits", "", "", hits);
+            s.ratio("rate", "reads", "", hits, lookups);
+            s.maximum("depth_max", "", "", depth);
+            s.minimum("depth_min", "", "", depth);
+            s.code("prediction", "", "", depth / 4);
+            s.gauge("peak", "", "", Combination::Maximum, depth as f64);
+            s.gauge("own", "", "", Combination::None, depth as f64);
+            s.level("depth", "", "", &level);
+        })
+    }
+
     #[test]
-    fn instances_that_differ_in_indices_are_added_up() {
+    fn instances_that_differ_in_indices_are_combined_as_each_statistic_says() {
         let groups = group(&[
-            instance("cluster[0].l1[1]", 3),
-            instance("l2[0]", 7),
-            instance("cluster[1].l1[0]", 4),
+            cache("cluster[0].l1[1]", 3, 10, 4),
+            cache("l2[0]", 7, 10, 1),
+            cache("cluster[1].l1[0]", 5, 30, 6),
+            cache("cluster[1].l1[1]", 0, 0, 2),
         ]);
         assert_eq!(groups.len(), 2);
         assert_eq!(
             (groups[0].pattern.as_str(), groups[0].instances),
-            ("cluster[*].l1[*]", 2)
+            ("cluster[*].l1[*]", 3)
         );
-        assert!(matches!(groups[0].totals[0].value, Sum::Counter(7)));
-        assert!(matches!(
-            groups[0].totals[1].value,
-            Sum::Ratio { part: 7, whole: 20 }
-        ));
+        let of = |name: &str| {
+            let total = groups[0].totals.iter().find(|t| t.name == name);
+            &total.expect("it is reported").combined
+        };
+        let one = |value| &*Box::leak(Box::new(Combined::One(value)));
+        assert_eq!(of("hits"), one(Value::Counter(8)));
+        let rate = Value::Ratio { part: 8, whole: 40 };
+        assert_eq!(of("rate"), one(rate));
+        assert_eq!(of("depth_max"), one(Value::Number(6)));
+        assert_eq!(of("depth_min"), one(Value::Number(2)));
+        assert_eq!(of("prediction"), &Combined::Apart([(0, 1), (1, 2)].into()));
+        assert_eq!(of("peak"), one(Value::Gauge(6.0)));
+        assert!(matches!(of("own"), Combined::One(Value::Gauge(x)) if x.is_nan()));
+        let depth = Value::Ratio {
+            part: 5 * 12,
+            whole: 30,
+        };
+        assert_eq!(of("depth"), one(depth));
     }
 }

@@ -21,6 +21,7 @@ impl Report {
             status: self.status.name(),
             detail: self.status.detail(),
             verified: self.verified,
+            verified_note: self.verified_note(),
             checks: self.checks.iter().map(Check::of).collect(),
             cycles: simulated.cycles,
             simulated_s: simulated.seconds,
@@ -48,6 +49,7 @@ struct Object<'a> {
     status: &'static str,
     detail: Option<&'a str>,
     verified: Option<bool>,
+    verified_note: Option<&'static str>,
     checks: Vec<Check<'a>>,
     cycles: u64,
     simulated_s: f64,
@@ -65,7 +67,7 @@ struct Object<'a> {
 }
 
 #[derive(Serialize)]
-struct Check<'a> {
+pub(super) struct Check<'a> {
     buffer: &'a str,
     reference: &'a str,
     passed: bool,
@@ -73,7 +75,7 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn of(check: &'a CheckResult) -> Self {
+    pub(super) fn of(check: &'a CheckResult) -> Self {
         Self {
             buffer: &check.buffer,
             reference: &check.reference,
@@ -90,8 +92,10 @@ struct Kernel<'a> {
     grid: [u32; 3],
     block: [u32; 3],
     launched: Option<u64>,
+    started: Option<u64>,
     completed: Option<u64>,
     cycles: Option<u64>,
+    run_cycles: Option<u64>,
     wavefront_instructions: u64,
     thread_instructions: u64,
     ipc: Option<f64>,
@@ -106,8 +110,10 @@ impl<'a> Kernel<'a> {
             grid: kernel.grid,
             block: kernel.block,
             launched: kernel.launched,
+            started: kernel.started,
             completed: kernel.completed,
             cycles,
+            run_cycles: kernel.run_cycles(),
             wavefront_instructions: kernel.wavefront_instructions,
             thread_instructions: kernel.thread_instructions,
             ipc: cycles
@@ -140,7 +146,7 @@ impl Serialize for One<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match &self.0.value {
-            Value::Counter(n) => map.serialize_entry("value", n)?,
+            Value::Counter(n) | Value::Number(n) => map.serialize_entry("value", n)?,
             Value::Gauge(x) => map.serialize_entry("value", &x.is_finite().then_some(*x))?,
             Value::Ratio { part, whole } => {
                 let value = (*whole > 0).then(|| *part as f64 / *whole as f64);
@@ -162,6 +168,11 @@ impl Serialize for One<'_> {
             }
         }
         map.serialize_entry("unit", self.0.unit)?;
+        let combination = self.0.combination;
+        map.serialize_entry("combination", combination.name())?;
+        if let Some(weight) = combination.weight() {
+            map.serialize_entry("weight", weight)?;
+        }
         map.end()
     }
 }

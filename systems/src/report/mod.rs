@@ -1,6 +1,7 @@
 //! What a run gives back: one object for machines, a page for people.
 
 mod energy;
+mod examined;
 mod groups;
 mod json;
 mod text;
@@ -31,6 +32,27 @@ pub struct Report {
     pub host: Host,
 }
 
+impl Report {
+    /// What `verified` means beside a status that is not well: results come from emulation, before any
+    /// timing.
+    pub fn verified_note(&self) -> Option<&'static str> {
+        self.verified.filter(|verified| *verified)?;
+        match self.status {
+            Status::Done | Status::Mismatch => None,
+            Status::Failed(_) => {
+                Some("the program's results were right in emulation; the timing model failed")
+            }
+            Status::Deadlock(_) => {
+                Some("the program's results were right in emulation; the timing model got stuck")
+            }
+            Status::Limit | Status::Interrupted => Some(
+                "the program's results were right in emulation; the timing was not simulated to its \
+                 end",
+            ),
+        }
+    }
+}
+
 /// Measurements of the host; everything in a report that may differ between equal runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Host {
@@ -54,4 +76,64 @@ pub struct Host {
     pub peak_rss_bytes: u64,
     /// Threads of the simulation.
     pub threads: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(status: Status, verified: Option<bool>) -> Report {
+        let simulated = Simulated {
+            status: status.clone(),
+            cycles: 7,
+            seconds: 0.0,
+            wavefront_instructions: 0,
+            thread_instructions: 0,
+            occupancy: None,
+            kernels: Vec::new(),
+            energy: None,
+            statistics: Vec::new(),
+            activity: Vec::new(),
+            core_clock: "core".to_owned(),
+            messages: 0,
+        };
+        Report {
+            scenario: "test.ron".to_owned(),
+            summary: String::new(),
+            status,
+            verified,
+            checks: Vec::new(),
+            simulated,
+            host: Host::default(),
+        }
+    }
+
+    #[test]
+    fn verified_beside_a_failed_timing_model_explains_itself() {
+        let failed = report(Status::Failed("a broken rule".to_owned()), Some(true));
+        let text = failed.to_text();
+        assert!(
+            text.contains(
+                "verified                yes: the program's results were right in emulation; the \
+                 timing model failed\n"
+            ),
+            "{text}"
+        );
+        let json: serde_json::Value = serde_json::from_str(&failed.to_json()).unwrap();
+        assert_eq!(json["verified"], true);
+        assert!(
+            json["verified_note"]
+                .as_str()
+                .unwrap()
+                .ends_with("the timing model failed")
+        );
+        for (status, verified) in [
+            (Status::Done, Some(true)),
+            (Status::Mismatch, Some(false)),
+            (Status::Failed(String::new()), Some(false)),
+            (Status::Limit, None),
+        ] {
+            assert_eq!(report(status, verified).verified_note(), None);
+        }
+    }
 }

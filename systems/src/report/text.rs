@@ -3,11 +3,11 @@
 use std::fmt::{self, Write as _};
 
 use warpweave_components::roles;
-use warpweave_framework::InstanceStatistics;
+use warpweave_framework::{Combination, InstanceStatistics, Value};
 use warpweave_params::{printable, printable_lines};
 
 use super::energy::write_energy;
-use super::groups::{Group, Sum, group};
+use super::groups::{Combined, Group, Total, group};
 use super::{Host, Report};
 use crate::run::KernelResult;
 
@@ -36,7 +36,10 @@ impl Report {
         line(
             "verified",
             match self.verified {
-                Some(true) => "yes".to_owned(),
+                Some(true) => match self.verified_note() {
+                    Some(note) => format!("yes: {note}"),
+                    None => "yes".to_owned(),
+                },
                 Some(false) => "NO".to_owned(),
                 None => "nothing was expected".to_owned(),
             },
@@ -119,8 +122,16 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
     writeln!(out, "\nkernels")?;
     writeln!(
         out,
-        "  {:<28}{:>10}{:>12}{:>14}{:>18}{:>8}",
-        "kernel", "launches", "work-groups", "cycles", "wavefront instr.", "IPC"
+        "  {:<24}{:>9}{:>12}{:>11}{:>11}{:>11}{:>11}{:>17}{:>7}",
+        "kernel",
+        "launches",
+        "work-groups",
+        "launched",
+        "start",
+        "end",
+        "cycles",
+        "wavefront instr.",
+        "IPC"
     )?;
     let mut rows: Vec<(String, Vec<&KernelResult>)> = Vec::new();
     for kernel in kernels {
@@ -147,11 +158,21 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
         } else {
             instructions as f64 / cycles as f64
         };
+        let first = |of: fn(&KernelResult) -> Option<u64>| {
+            let first = launches.iter().filter_map(|k| of(k)).min();
+            first.map_or("-".to_owned(), grouped)
+        };
+        // As long as one launch runs, so does the row.
+        let ends: Option<Vec<u64>> = launches.iter().map(|k| k.completed).collect();
+        let end = ends.and_then(|ends| ends.into_iter().max());
         writeln!(
             out,
-            "  {name:<28}{:>10}{:>12}{:>14}{:>18}{ipc:>8.3}",
+            "  {name:<24}{:>9}{:>12}{:>11}{:>11}{:>11}{:>11}{:>17}{ipc:>7.3}",
             launches.len(),
             grouped(groups),
+            first(|k| k.launched),
+            first(|k| k.started),
+            end.map_or("-".to_owned(), grouped),
             grouped(cycles),
             grouped(instructions)
         )?;
@@ -217,35 +238,59 @@ fn write_group(out: &mut String, group: &Group) -> fmt::Result {
     };
     writeln!(out, "\n{} ({}{many})", group.pattern, group.kind)?;
     for total in &group.totals {
-        let name = &total.name;
-        match &total.value {
-            Sum::Counter(n) => writeln!(out, "  {name:<36}{:>20} {}", grouped(*n), total.unit)?,
-            Sum::Gauge(x) => {
-                let mean = x / group.instances as f64;
-                writeln!(out, "  {name:<36}{mean:>20.3} {}", total.unit)?;
-            }
-            Sum::Ratio { whole: 0, .. } => writeln!(out, "  {name:<36}{:>20}", "-")?,
-            // More than a whole is a number per something, not a share.
-            Sum::Ratio { part, whole } if part > whole => {
-                let quotient = *part as f64 / *whole as f64;
-                writeln!(out, "  {name:<36}{quotient:>20.3}")?;
-            }
-            Sum::Ratio { part, whole } => {
-                let percent = *part as f64 * 100.0 / *whole as f64;
-                writeln!(out, "  {name:<36}{percent:>19.1}%")?;
-            }
-            Sum::Histogram(h) => match (h.mean(), h.min(), h.max()) {
-                (Some(mean), Some(min), Some(max)) => writeln!(
-                    out,
-                    "  {name:<36}{mean:>20.1} {} mean, {min} to {max}, {} values",
-                    total.unit,
-                    grouped(h.count())
-                )?,
-                _ => writeln!(out, "  {name:<36}{:>20}", "-")?,
-            },
-        }
+        write_total(out, total, group.instances > 1)?;
     }
     Ok(())
+}
+
+/// One statistic of one instance, or of `several`.
+fn write_total(out: &mut String, total: &Total, several: bool) -> fmt::Result {
+    let Total { name, unit, .. } = total;
+    let value = match &total.combined {
+        Combined::One(value) => value,
+        Combined::Apart(numbers) => {
+            let numbers = numbers.iter().map(|(number, count)| match count {
+                1 if !several => number.to_string(),
+                _ => format!("{number} x{count}"),
+            });
+            let numbers = numbers.collect::<Vec<_>>().join(", ");
+            return writeln!(out, "  {name:<36}{numbers:>20} {unit}");
+        }
+    };
+    match value {
+        Value::Counter(n) => writeln!(out, "  {name:<36}{:>20} {unit}", grouped(*n)),
+        Value::Number(n) => {
+            let which = match total.combination {
+                Combination::Maximum if several => ", the largest",
+                Combination::Minimum if several => ", the smallest",
+                _ => "",
+            };
+            writeln!(out, "  {name:<36}{:>20} {unit}{which}", grouped(*n))
+        }
+        Value::Gauge(x) if x.is_nan() => writeln!(out, "  {name:<36}{:>20}", "-"),
+        Value::Gauge(x) => writeln!(out, "  {name:<36}{x:>20.3} {unit}"),
+        Value::Ratio { whole: 0, .. } => writeln!(out, "  {name:<36}{:>20}", "-"),
+        // A mean of something, or more than a whole: a number per something, not a share.
+        Value::Ratio { part, whole } if !unit.is_empty() || part > whole => {
+            let quotient = *part as f64 / *whole as f64;
+            let line = format!("  {name:<36}{quotient:>20.3} {unit}");
+            writeln!(out, "{}", line.trim_end())
+        }
+        Value::Ratio { part, whole } => {
+            let percent = *part as f64 * 100.0 / *whole as f64;
+            writeln!(out, "  {name:<36}{percent:>19.1}%")
+        }
+        Value::Histogram(h) => match (h.mean(), h.min(), h.max()) {
+            (Some(mean), Some(min), Some(max)) => writeln!(
+                out,
+                "  {name:<36}{mean:>20.1} {unit} mean, {min} to {max}, {} values",
+                grouped(h.count())
+            ),
+            _ => writeln!(out, "  {name:<36}{:>20}", "-"),
+        },
+        // They are for machines.
+        Value::Series(_) => Ok(()),
+    }
 }
 
 /// Digits in groups of three.

@@ -27,7 +27,6 @@ pub enum MachineCheckpointError {
 /// What a file of a machine keeps beside the state of its system.
 #[derive(Serialize, Deserialize)]
 struct Beside {
-    patience: Option<u64>,
     log: Option<LogPosition>,
 }
 
@@ -52,7 +51,6 @@ impl Machine {
         let mut checkpoint = self.system.simulation.save()?;
         checkpoint.details = self.description();
         let beside = Beside {
-            patience: self.patience,
             log: log.map(StateLog::position),
         };
         Ok(checkpoint.write(path, &beside)?)
@@ -105,7 +103,7 @@ impl Machine {
         let details = checkpoint.details.compare(&self.description());
         details.map_err(CheckpointError::OtherSystem)?;
         self.system.simulation.load(&checkpoint)?;
-        self.patience = beside.patience;
+        self.resumed = true;
         if let Some(log) = log {
             log.resume(beside.log.as_ref());
         }

@@ -9,12 +9,13 @@ mod division;
 mod results;
 mod state_log;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
-use warpweave_components::host_driver::KernelTimes;
+use warpweave_components::kernel_times::{KernelTimes, Moment};
 use warpweave_files::Ledger;
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
@@ -30,7 +31,7 @@ pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
-use crate::host_program::{ExecuteError, Executed};
+use crate::host_program::{Asked, Examined, ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};
 
 /// Core cycles between two looks at the progress.
@@ -43,8 +44,6 @@ pub struct Machine {
     kernel_times: Arc<KernelTimes>,
     pub(crate) limits: Limits,
     pub(crate) seed: u64,
-    /// Ticks without a message after which a run counts as stuck, once they were extended.
-    pub(crate) patience: Option<u64>,
     energy: Option<EnergyModel>,
     /// Checkers on the wires, where asked for.
     checks: Checks,
@@ -52,6 +51,8 @@ pub struct Machine {
     division: DivisionPlan,
     /// What is charged for what the machine keeps.
     pub(crate) ledger: Ledger,
+    /// Whether the state came from a checkpoint, which may hold one that no run comes to.
+    pub(crate) resumed: bool,
 }
 
 /// How far a simulation has come.
@@ -72,6 +73,19 @@ impl Scenario {
     /// A program that cannot be run: bad accesses, endless loops, missing inputs.
     pub fn emulate(&self) -> Result<Executed, ExecuteError> {
         self.workload.execute(&self.emulation)
+    }
+
+    /// Runs the program functionally and watches what its kernels do.
+    ///
+    /// # Errors
+    /// A description that asks for something impossible.
+    pub fn examine(&self) -> Result<Examined, ExecuteError> {
+        self.workload.examine(&self.emulation)
+    }
+
+    /// What the program may have forgotten: warnings.
+    pub fn warnings(&self) -> &Diagnostics {
+        self.workload.warnings()
     }
 
     /// Builds the system and loads `program`.
@@ -100,13 +114,16 @@ impl Scenario {
         let kernel_times = Arc::new(KernelTimes::default());
         let ledger = Ledger::new(&self.ledger.budget());
         let environment = environment(self.seed, program, artefacts, &kernel_times);
-        let environment = environment.charged_to(&ledger);
+        let mut environment = environment.charged_to(&ledger);
+        let Asked { demands, places } = self.workload.demands(program);
+        environment.provide(Arc::new(demands));
         let system = elaborate(
             &self.system,
             registry,
             &environment,
             &self.overrides,
             &self.limits,
+            places,
         )?;
         if let Some(energy) = &self.energy {
             energy.check(&system.simulation.statistics())?;
@@ -117,12 +134,12 @@ impl Scenario {
             kernel_times,
             limits: self.limits,
             seed: self.seed,
-            patience: None,
             energy: self.energy.clone(),
             checks: Checks::new(),
             threads: None,
             division: DivisionPlan::default(),
             ledger,
+            resumed: false,
         };
         if self.checks {
             machine.check_protocols();
@@ -225,25 +242,42 @@ impl Machine {
     pub fn progress(&self) -> Progress {
         Progress {
             cycle: self.cycle(),
-            kernels_done: self.kernel_times.to_vec().len(),
+            kernels_done: self.kernel_times.count(Moment::Completed),
             kernels: self.program.kernels.len(),
         }
     }
 
     /// Runs on until core cycle `cycle` has been evaluated; returns how the run ended if it ended
     /// before. In how many pieces a run advances never changes its results.
+    ///
+    /// What a component asserts of its own state fails the run if that state came from a checkpoint:
+    /// each field was found to fit, but only a run leads to fields that fit each other in all.
     pub fn advance(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {
+        if !self.resumed {
+            return self.run_on(cycle, interrupt);
+        }
+        let run = catch_unwind(AssertUnwindSafe(|| self.run_on(cycle, interrupt)));
+        run.unwrap_or_else(|panic| {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+            let said = said.unwrap_or("without a word");
+            Some(Status::Failed(format!(
+                "the checkpoint held a state that no run comes to: {said}"
+            )))
+        })
+    }
+
+    fn run_on(&mut self, cycle: u64, interrupt: &Arc<AtomicBool>) -> Option<Status> {
         let period = self.core_period();
         let ticks = |cycles: u64| cycles.saturating_mul(period);
         let last = self.limits.cycles.map_or(u64::MAX, ticks);
         let target = last.min(ticks(cycle));
         loop {
             self.divide_when_due();
-            let patience = self.patience.unwrap_or(ticks(self.limits.silent_cycles));
             let until = target.min(ticks(self.division.next_look));
             let outcome = self.system.simulation.run(&RunLimits {
                 until: Some(Tick(until)),
-                silence: Some(patience),
+                silence: Some(ticks(self.limits.silent_cycles)),
                 interrupt: Some(Arc::clone(interrupt)),
             });
             return match outcome {
@@ -253,13 +287,6 @@ impl Machine {
                 Outcome::Done => {
                     let checked = self.checks.finish();
                     Some(checked.map_or_else(Status::Failed, |()| Status::Done))
-                }
-                // Nobody waits for anybody: a long copy or computation, not a standstill.
-                Outcome::Livelock(report)
-                    if report.waits.is_empty() && report.occupied.is_empty() =>
-                {
-                    self.patience = Some(patience.saturating_mul(2));
-                    continue;
                 }
                 Outcome::Deadlock(report) | Outcome::Livelock(report) => {
                     Some(Status::Deadlock(report.to_string()))

@@ -56,9 +56,11 @@ pub struct KernelResult {
     pub grid: [u32; 3],
     /// Threads of a work-group in x, y, z.
     pub block: [u32; 3],
-    /// Core cycle of the launch, if it happened.
+    /// Core cycle in which the launch left the host, if it did.
     pub launched: Option<u64>,
-    /// Core cycle of the completion, if it happened.
+    /// Core cycle in which the first work-group was sent to a compute unit, if one was.
+    pub started: Option<u64>,
+    /// Core cycle in which the completion was readable at the host, if it was.
     pub completed: Option<u64>,
     /// Wavefront instructions of the launch.
     pub wavefront_instructions: u64,
@@ -67,9 +69,14 @@ pub struct KernelResult {
 }
 
 impl KernelResult {
-    /// Core cycles from launch to completion.
+    /// Core cycles from launch to completion, those in queues included.
     pub fn cycles(&self) -> Option<u64> {
         Some(self.completed? - self.launched?)
+    }
+
+    /// Core cycles from the start of the first work-group to completion.
+    pub fn run_cycles(&self) -> Option<u64> {
+        Some(self.completed? - self.started?)
     }
 }
 
@@ -163,19 +170,22 @@ impl Machine {
     }
 
     fn kernel_results(&self) -> Vec<KernelResult> {
-        let times = self.kernel_times.to_vec();
+        let period = self.core_period();
+        let cycle = |at: Option<Tick>| at.map(|tick| tick.0 / period);
         let kernels = self.program.kernels.iter().enumerate();
         kernels
             .map(|(number, kernel)| {
-                let time = times.iter().find(|t| t.kernel as usize == number);
+                let number = number as u32;
+                let time = self.kernel_times.of(number);
                 let counts = kernel.counts();
                 KernelResult {
-                    number: number as u32,
+                    number,
                     name: kernel.code.name.clone(),
                     grid: kernel.grid,
                     block: kernel.block,
-                    launched: time.map(|t| t.launched),
-                    completed: time.map(|t| t.completed),
+                    launched: cycle(time.launched),
+                    started: cycle(time.started),
+                    completed: cycle(time.completed),
                     wavefront_instructions: counts.instructions,
                     thread_instructions: counts.thread_instructions,
                 }

@@ -28,10 +28,12 @@ mod overrides;
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use warpweave_files::{Budget, Ledger};
 use warpweave_inputs::reference::standard_references;
-use warpweave_params::{Diagnostics, Entries, Files, Node, Placed, from_named};
+use warpweave_params::{
+    Diagnostic, Diagnostics, Entries, Files, Node, Placed, from_named, out_of_range,
+};
 
 use self::composition::compose;
 use self::files::{read_named, read_scenario};
@@ -55,6 +57,8 @@ pub struct Scenario {
     pub system_parts: Vec<PathBuf>,
     /// Path of the workload file.
     pub workload_path: PathBuf,
+    /// Path of the file of energy coefficients, if there is one.
+    pub energy_path: Option<PathBuf>,
     /// Seed of everything random in the system.
     pub seed: u64,
     /// When to give up.
@@ -75,26 +79,52 @@ pub struct Scenario {
 }
 
 /// How large a system may be, and when to give up a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Core cycles; absent: none.
-    #[serde(default)]
     pub cycles: Option<u64>,
-    /// Core cycles without any message after which the run counts as stuck.
-    #[serde(default = "Limits::default_silence")]
+    /// Core cycles without any progress, at least 1, after which the run counts as stuck; see
+    /// [`RunLimits::silence`](warpweave_framework::RunLimits::silence).
     pub silent_cycles: u64,
     /// Most parts of a system, modules among them.
-    #[serde(default = "Limits::default_instances")]
     pub instances: u32,
     /// Most wires of a system.
-    #[serde(default = "Limits::default_wires")]
     pub wires: u32,
 }
 
-impl Limits {
-    fn default_silence() -> u64 {
-        1_000_000
+/// [`Limits`] as a file states them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StatedLimits {
+    #[serde(default)]
+    cycles: Option<u64>,
+    #[serde(default = "StatedLimits::default_silence")]
+    silent_cycles: Placed<u64>,
+    #[serde(default = "StatedLimits::default_instances")]
+    instances: u32,
+    #[serde(default = "StatedLimits::default_wires")]
+    wires: u32,
+}
+
+impl StatedLimits {
+    fn default_silence() -> Placed<u64> {
+        1_000_000.into()
+    }
+
+    fn check(&self) -> Result<Limits, Diagnostic> {
+        let silent_cycles = self.silent_cycles.value;
+        if let Some(problem) = out_of_range(&silent_cycles, &(1..)) {
+            let error = self
+                .silent_cycles
+                .error(format!("silent_cycles: {problem}"));
+            return Err(error.hint("leave it out for the default of 1000000 core cycles"));
+        }
+        Ok(Limits {
+            cycles: self.cycles,
+            silent_cycles,
+            instances: self.instances,
+            wires: self.wires,
+        })
     }
 
     fn default_instances() -> u32 {
@@ -106,7 +136,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for StatedLimits {
     fn default() -> Self {
         Self {
             cycles: None,
@@ -129,7 +159,7 @@ struct File {
     #[serde(default)]
     overrides: Entries<Node>,
     #[serde(default)]
-    limits: Limits,
+    limits: StatedLimits,
     #[serde(default)]
     emulation: EmulationSpec,
     #[serde(default)]
@@ -171,6 +201,7 @@ impl Scenario {
         let from_file = file.overrides.into_iter().map(RawOverride::of_entry);
         let overrides = Overrides::sort_out(from_file.chain(from_sets));
 
+        let limits = problems.take(file.limits.check());
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut part = |name: &Placed<PathBuf>, kind: &str| {
             let path = folder.join(&name.value);
@@ -179,7 +210,8 @@ impl Scenario {
         };
         let (system_path, system) = part(&file.system, "System");
         let (workload_path, workload) = part(&file.workload, "Workload");
-        let energy = file.energy.as_ref().map(|name| part(name, "Energy").1);
+        let energy = file.energy.as_ref();
+        let (energy_path, energy) = energy.map(|name| part(name, "Energy")).unzip();
 
         let system = system.and_then(|node| {
             let (node, parts) = problems.take(compose(&system_path, node, &files))?;
@@ -197,26 +229,41 @@ impl Scenario {
         let energy = energy
             .flatten()
             .and_then(|node| problems.take(EnergyModel::read(&node)));
-        match (system, workload) {
-            (Some((system, system_parts)), Some(workload)) if !problems.has_errors() => Ok(Self {
-                path: path.to_owned(),
-                text: source.text().to_owned(),
-                summary: file.summary,
-                system_path,
-                system_parts,
-                workload_path,
-                seed: file.seed,
-                limits: file.limits,
-                emulation: file.emulation,
-                energy,
-                checks: file.checks,
-                sets: sets.to_vec(),
-                ledger,
-                system,
-                workload,
-                overrides: overrides.instances,
-            }),
+        match (system, workload, limits) {
+            (Some((system, system_parts)), Some(workload), Some(limits))
+                if !problems.has_errors() =>
+            {
+                Ok(Self {
+                    path: path.to_owned(),
+                    text: source.text().to_owned(),
+                    summary: file.summary,
+                    system_path,
+                    system_parts,
+                    workload_path,
+                    energy_path,
+                    seed: file.seed,
+                    limits,
+                    emulation: file.emulation,
+                    energy,
+                    checks: file.checks,
+                    sets: sets.to_vec(),
+                    ledger,
+                    system,
+                    workload,
+                    overrides: overrides.instances,
+                })
+            }
             _ => Err(problems),
         }
+    }
+
+    /// Every file that was read: the scenario, what it names, and what those name.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        [&self.path, &self.system_path, &self.workload_path]
+            .into_iter()
+            .chain(&self.system_parts)
+            .chain(&self.energy_path)
+            .chain(self.workload.files())
+            .map(PathBuf::as_path)
     }
 }

@@ -9,8 +9,12 @@ use serde::Serialize;
 pub enum Tolerance {
     /// Equal.
     Exact,
+    /// Equal when written with so many decimals, as the reference is.
+    Rounded(u32),
     /// Within this fraction of the reference.
     Relative(f64),
+    /// Within this of the reference.
+    Absolute(f64),
     /// At least the reference.
     AtLeast,
     /// Shown, not judged; says why.
@@ -28,10 +32,19 @@ struct Line {
     holds: bool,
 }
 
+/// Something of the reference that has nothing of ours beside it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Left {
+    case: String,
+    quantity: String,
+    reason: String,
+}
+
 /// Quantities of ours beside those of a reference.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Comparison {
     lines: Vec<Line>,
+    not_compared: Vec<Left>,
 }
 
 impl Comparison {
@@ -52,7 +65,15 @@ impl Comparison {
         let holds = match tolerance {
             #[expect(clippy::float_cmp, reason = "equal is what is asked for")]
             Tolerance::Exact => ours == reference,
+            // Half a unit of the last place, and what the division of binary numbers adds.
+            Tolerance::Rounded(decimals) => {
+                (ours - reference).abs() <= 0.500_001 * 0.1_f64.powi(decimals.cast_signed())
+            }
             Tolerance::Relative(part) => (ours - reference).abs() <= part * reference.abs(),
+            // Differences of decimal numbers are not whole in binary ones.
+            Tolerance::Absolute(difference) => {
+                (ours - reference).abs() <= difference * (1.0 + 1e-9)
+            }
             Tolerance::AtLeast => ours >= reference,
             Tolerance::Information(_) => true,
         };
@@ -63,6 +84,20 @@ impl Comparison {
             reference,
             tolerance,
             holds,
+        });
+    }
+
+    /// Notes something of the reference that is not compared, and why.
+    pub fn leave_out(
+        &mut self,
+        case: impl Into<String>,
+        quantity: impl Into<String>,
+        reason: impl Into<String>,
+    ) {
+        self.not_compared.push(Left {
+            case: case.into(),
+            quantity: quantity.into(),
+            reason: reason.into(),
         });
     }
 
@@ -101,7 +136,7 @@ impl Comparison {
                 format!("{x:.4}")
             }
         };
-        let rows: Vec<[String; 6]> = self
+        let mut rows: Vec<[String; 6]> = self
             .lines
             .iter()
             .map(|l| {
@@ -112,10 +147,12 @@ impl Comparison {
                 };
                 let verdict = match (&l.tolerance, l.holds) {
                     (Tolerance::Information(why), _) => format!("not judged: {why}"),
-                    (Tolerance::Exact, true) => "equal".to_owned(),
-                    (Tolerance::Exact, false) => "MISS (equal)".to_owned(),
-                    (Tolerance::Relative(part), true) => format!("within {} %", part * 100.0),
-                    (Tolerance::Relative(part), false) => format!("MISS ({} %)", part * 100.0),
+                    (Tolerance::Exact | Tolerance::Rounded(_), true) => "equal".to_owned(),
+                    (Tolerance::Exact | Tolerance::Rounded(_), false) => "MISS (equal)".to_owned(),
+                    (Tolerance::Relative(part), true) => format!("within {} %", percent(*part)),
+                    (Tolerance::Relative(part), false) => format!("MISS ({} %)", percent(*part)),
+                    (Tolerance::Absolute(by), true) => format!("within {by}"),
+                    (Tolerance::Absolute(by), false) => format!("MISS ({by})"),
                     (Tolerance::AtLeast, true) => "reached".to_owned(),
                     (Tolerance::AtLeast, false) => "MISS (at least)".to_owned(),
                 };
@@ -129,11 +166,17 @@ impl Comparison {
                 ]
             })
             .collect();
+        rows.extend(self.not_compared.iter().map(|left| {
+            let why = format!("not compared: {}", left.reason);
+            let none = || "-".to_owned();
+            let (case, quantity) = (left.case.clone(), left.quantity.clone());
+            [case, quantity, none(), none(), none(), why]
+        }));
         let head = ["case", "quantity", "ours", "reference", "difference", ""].map(str::to_owned);
         let width = |c: usize| {
             rows.iter()
                 .chain([&head])
-                .map(|r| r[c].len())
+                .map(|r| r[c].chars().count())
                 .max()
                 .unwrap_or(0)
         };
@@ -157,9 +200,19 @@ impl Comparison {
             self.lines.iter().filter(judged).count(),
             self.lines.iter().filter(|l| !l.holds).count(),
         );
-        let _ = writeln!(text, "{judged} compared, {missed} missed");
+        let _ = writeln!(
+            text,
+            "{judged} compared, {missed} missed; {} shown and not judged, {} not compared",
+            self.lines.len() - judged,
+            self.not_compared.len()
+        );
         text
     }
+}
+
+/// A part in percent, without the digits that only binary numbers have.
+fn percent(part: f64) -> f64 {
+    (part * 1e6).round() / 1e4
 }
 
 #[cfg(test)]
@@ -180,6 +233,7 @@ mod tests {
         c.add("A rand", "bus use", 0.5, 0.6, Tolerance::Relative(0.01));
         let why = "queues differ".to_owned();
         c.add("A seq", "end cycle", 9.0, 0.0, Tolerance::Information(why));
+        c.leave_out("A oq", "mean delay", "not a crossbar");
         assert!(!c.holds());
         assert_eq!(
             c.text(),
@@ -189,13 +243,26 @@ A idle  end cycle         100        100     +0.00 %  equal
 A rand  mean latency  51.5000         50     +3.00 %  within 3 %
 A rand  bus use        0.5000     0.6000    -16.67 %  MISS (1 %)
 A seq   end cycle           9          0           -  not judged: queues differ
-3 compared, 1 missed
+A oq    mean delay          -          -           -  not compared: not a crossbar
+3 compared, 1 missed; 1 shown and not judged, 1 not compared
 "
         );
         assert_eq!(
             c.misses(),
             ["A rand: bus use is 0.5, the reference has 0.6"]
         );
+    }
+
+    #[test]
+    fn a_rounded_reference_is_met_to_its_last_digit() {
+        let holds = |ours, reference, decimals| {
+            let mut c = Comparison::new();
+            c.add("A", "rate", ours, reference, Tolerance::Rounded(decimals));
+            c.holds()
+        };
+        assert!(holds(26.8394, 26.839, 3) && holds(26.8395, 26.84, 3));
+        assert!(!holds(26.8396, 26.839, 3) && !holds(26.8384, 26.839, 3));
+        assert!(holds(0.00005, 0.0001, 4) && !holds(f64::NAN, 1.0, 3));
     }
 
     #[test]

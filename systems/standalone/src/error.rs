@@ -18,14 +18,16 @@ pub enum StandaloneError {
         source: std::io::Error,
     },
     /// A line of a table is not what it should be.
-    #[error("{path}:{line}: {problem}", path = .path.display())]
+    #[error("{path}:{line}: {problem}{hint}", path = .path.display(), hint = hint_line(.hint))]
     Line {
         /// Which file.
         path: PathBuf,
         /// Line, counted from 1.
         line: u64,
-        /// What is wrong and what was expected.
+        /// What is wrong, with the column if it is one.
         problem: String,
+        /// What to do about it; may be empty.
+        hint: String,
     },
     /// The host has not the memory.
     #[error(transparent)]
@@ -35,7 +37,25 @@ pub enum StandaloneError {
     Request(String),
 }
 
+fn hint_line(hint: &str) -> String {
+    if hint.is_empty() {
+        String::new()
+    } else {
+        format!("\nhint: {hint}")
+    }
+}
+
 impl StandaloneError {
+    /// Something wrong with a line of a file.
+    pub(crate) fn at(path: &Path, line: u64, problem: impl Into<String>, hint: &str) -> Self {
+        Self::Line {
+            path: path.to_owned(),
+            line,
+            problem: problem.into(),
+            hint: hint.to_owned(),
+        }
+    }
+
     /// A specification that cannot be built.
     pub(crate) fn refused(error: &SpecError) -> Self {
         Self::Request(format!("{}: {}", error.field, error.message))

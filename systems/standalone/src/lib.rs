@@ -13,11 +13,20 @@ mod distribution;
 pub mod dram;
 mod environment;
 mod error;
+mod folder;
 pub mod noc;
+mod own;
 mod rows;
+mod table;
+mod written;
 
 pub use comparison::{Comparison, Tolerance};
 pub use distribution::Distribution;
 pub use environment::environment;
 pub use error::StandaloneError;
-pub use rows::{open_text, read_rows, read_rows_within, write_rows};
+pub use own::Own;
+pub use rows::{open_text, write_rows};
+pub use table::{RowProblem, Table};
+
+/// The last cycle that a trace may name: far beyond any run, and far from the end of the numbers.
+pub const CYCLE_MAX: u64 = 1 << 62;

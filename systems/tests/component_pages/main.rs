@@ -4,6 +4,7 @@
 //!
 //! `UPDATE_PAGES=1 cargo test -p warpweave-systems --test component_pages` rewrites what differs.
 
+mod combinations;
 mod descriptions;
 mod pages;
 mod shared_rows;

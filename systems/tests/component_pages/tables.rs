@@ -164,7 +164,7 @@ pub(super) fn any_index(name: &str) -> String {
 }
 
 /// What every description of this kind in the list reports.
-fn runs(kind: &str) -> Vec<Vec<Statistic>> {
+pub(super) fn runs(kind: &str) -> Vec<Vec<Statistic>> {
     let registry = standard_registry();
     let of_kind = |text: &&&str| text.split('(').next() == Some(kind);
     let runs: Vec<_> = DESCRIPTIONS
@@ -176,7 +176,7 @@ fn runs(kind: &str) -> Vec<Vec<Statistic>> {
     runs
 }
 
-/// The statistics of a kind: name, unit, meaning. Those that not every description of the list
+/// The statistics of a kind: name, unit, how instances combine, meaning. Those that not every description of the list
 /// reports are marked.
 pub(super) fn statistics(kind: &str) -> String {
     let runs = runs(kind);
@@ -198,10 +198,13 @@ pub(super) fn statistics(kind: &str) -> String {
         } else {
             statistic.unit
         };
-        let meaning = cell(statistic.meaning);
-        list.push((name, format!("{unit} | {meaning}{sometimes}")));
+        let (combination, meaning) = (statistic.combination, cell(statistic.meaning));
+        list.push((
+            name,
+            format!("{unit} | {combination} | {meaning}{sometimes}"),
+        ));
     }
-    let mut text = "| name | unit | meaning |\n|---|---|---|\n".to_owned();
+    let mut text = "| name | unit | instances | meaning |\n|---|---|---|---|\n".to_owned();
     for (name, cells) in shared_rows::statistics(list) {
         let _ = writeln!(text, "| `{name}` | {cells} |");
     }

@@ -10,3 +10,4 @@ mod harness;
 mod issue_rate;
 mod latency;
 mod vector_add;
+mod verdicts;

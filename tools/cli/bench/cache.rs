@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -10,15 +9,19 @@ use warpweave_components::cache::replacement::{
     BitPlru, Fifo, Lfu, Lru, PseudoLru, Random, RandomSpec, Replacement, Srrip,
 };
 use warpweave_framework::{Environment, Policy};
+use warpweave_params::name_hint;
 use warpweave_standalone::cache::{
-    Access, Bench, Counts, Functional, GEOMETRIES, Preset, Timed, read_trace,
+    Access, Bench, Counts, Functional, GEOMETRIES, Preset, Timed, read_trace_within,
 };
 use warpweave_standalone::{StandaloneError, write_rows};
 
+use super::REPEAT_MAX;
 use crate::cli::Format;
 use crate::host::Stopwatch;
-use crate::outcome::{CommandResult, Failure, to_stdout};
+use crate::outcome::{CommandResult, Failure, ended, to_stderr, to_stdout};
 use crate::validate::failed;
+
+use super::name_outputs;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -34,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum)]
     policy: Option<UsualName>,
     /// Run the trace so many times, the cache keeping its content.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=REPEAT_MAX))]
     repeat: u32,
     /// Write a row per access: hit or miss.
     #[arg(long, value_name = "OUT.csv")]
@@ -99,30 +102,54 @@ struct Row {
     result: &'static str,
 }
 
+/// Accesses of which results are kept one by one.
+const ACCESSES_KEPT_MAX: u64 = 1 << 24;
+
 pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
-    let trace = read_trace(&arguments.trace, environment.ledger()).map_err(failed)?;
-    let text = match GEOMETRIES.iter().find(|p| p.name == arguments.preset) {
+    let outputs = [("--per-request", &arguments.per_request)];
+    name_outputs(&arguments.trace, &arguments.preset, &outputs)?;
+    let trace = read_trace_within(&arguments.trace, environment.ledger()).map_err(failed)?;
+    let (text, hits) = match GEOMETRIES.iter().find(|p| p.name == arguments.preset) {
         Some(preset) => run_tags(arguments, &trace, preset)?,
         None => run_component(arguments, &trace, environment)?,
     };
-    to_stdout(&text)?;
-    Ok(ExitCode::SUCCESS)
+    let told = to_stdout(&text);
+    let path = arguments.per_request.as_ref();
+    let written = path.map_or(Ok(()), |path| write_results(path, &hits));
+    Ok(ended(0, [told, written]))
 }
 
-fn run_tags(arguments: &Arguments, trace: &[Access], preset: &Preset) -> Result<String, Failure> {
+/// Report, and of every access whether it hit, if `--per-request` asks for it.
+type Outcome = (String, Vec<bool>);
+
+/// Refuses to repeat a trace until more accesses are kept than there is room for.
+fn check_kept(arguments: &Arguments, trace: &[Access]) -> Result<(), Failure> {
+    let accesses = trace.len() as u64 * u64::from(arguments.repeat);
+    if arguments.repeat == 1 || accesses <= ACCESSES_KEPT_MAX {
+        return Ok(());
+    }
+    Err(failed(StandaloneError::Request(format!(
+        "--repeat {}: {accesses} accesses are more than the {ACCESSES_KEPT_MAX} of which results are \
+         kept one by one\nhint: repeat less often, or take a geometry without --per-request",
+        arguments.repeat
+    ))))
+}
+
+fn run_tags(arguments: &Arguments, trace: &[Access], preset: &Preset) -> Result<Outcome, Failure> {
     let policy = arguments.policy.unwrap_or(UsualName::Lru);
     let mut cache = Functional::new(preset, &policy.into())
         .map_err(|why| failed(StandaloneError::Request(format!("--policy: {why}"))))?;
     let repeats = 0..arguments.repeat;
     let accesses = trace.len() * arguments.repeat as usize;
     let clock;
-    if let Some(path) = &arguments.per_request {
-        let mut hits = Vec::with_capacity(accesses);
+    let mut hits = Vec::new();
+    if arguments.per_request.is_some() {
+        check_kept(arguments, trace)?;
+        hits.reserve_exact(accesses);
         clock = Stopwatch::start();
         for _ in repeats {
             hits.extend(trace.iter().map(|access| cache.access(*access)));
         }
-        write_results(path, &hits)?;
     } else {
         clock = Stopwatch::start();
         for _ in repeats {
@@ -133,14 +160,15 @@ fn run_tags(arguments: &Arguments, trace: &[Access], preset: &Preset) -> Result<
     }
     let host = Host::of(accesses, &clock);
     let counts = cache.counts();
-    Ok(match arguments.format {
+    let text = match arguments.format {
         Format::Json => json(&TagsReport {
             preset: *preset,
             counts,
             host,
         }),
         Format::Text => tags_text(&counts, &host),
-    })
+    };
+    Ok((text, hits))
 }
 
 #[derive(Serialize)]
@@ -174,14 +202,14 @@ fn run_component(
     arguments: &Arguments,
     trace: &[Access],
     environment: &Environment,
-) -> Result<String, Failure> {
+) -> Result<Outcome, Failure> {
     let path = Path::new(&arguments.preset);
     if !path.exists() {
-        let names: Vec<_> = GEOMETRIES.iter().map(|p| p.name).collect();
+        let names = GEOMETRIES.iter().map(|p| p.name);
         return Err(failed(StandaloneError::Request(format!(
-            "--preset: `{}` is neither a file nor one of {}",
-            arguments.preset,
-            names.join(", ")
+            "--preset: `{}` is neither a file nor a geometry\nhint: {}",
+            arguments.preset.escape_debug(),
+            name_hint(&arguments.preset, "geometries", names)
         ))));
     }
     if arguments.policy.is_some() {
@@ -191,17 +219,24 @@ fn run_component(
         ))));
     }
     let bench = Bench::read(path).map_err(failed)?;
+    check_kept(arguments, trace)?;
     let trace = trace.repeat(arguments.repeat as usize);
     let clock = Stopwatch::start();
-    let timed = bench.run(&trace, environment).map_err(failed)?;
+    let mut timed = bench.run(&trace, environment).map_err(failed)?;
     let host = Host::of(trace.len(), &clock);
-    if let Some(path) = &arguments.per_request {
-        write_results(path, &timed.served)?;
+    if timed.cut > 0 {
+        to_stderr(&format!(
+            "warning: {} of {} accesses reach beyond the end of a line and are cut there",
+            timed.cut,
+            trace.len()
+        ));
     }
-    Ok(match arguments.format {
+    let hits = std::mem::take(&mut timed.served);
+    let text = match arguments.format {
         Format::Json => json(&TimedReport { timed, host }),
         Format::Text => timed_text(&timed, &host),
-    })
+    };
+    Ok((text, hits))
 }
 
 #[derive(Serialize)]
@@ -250,5 +285,5 @@ fn write_results(path: &Path, hits: &[bool]) -> Result<(), Failure> {
     let rows = hits.iter().map(|hit| Row {
         result: if *hit { "hit" } else { "miss" },
     });
-    write_rows(path, rows).map_err(failed)
+    Ok(write_rows(path, rows)?)
 }

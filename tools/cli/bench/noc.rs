@@ -1,7 +1,6 @@
 //! `warpweave bench noc`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde::Serialize;
 use warpweave_framework::Environment;
@@ -9,8 +8,10 @@ use warpweave_standalone::noc;
 
 use crate::cli::Format;
 use crate::host::Stopwatch;
-use crate::outcome::{CommandResult, to_stdout};
+use crate::outcome::{CommandResult, ended, to_stdout};
 use crate::validate::failed;
+
+use super::name_outputs;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -45,7 +46,10 @@ struct Timed {
 }
 
 pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandResult {
-    let packets = noc::read_packets(&arguments.trace, environment.ledger()).map_err(failed)?;
+    let outputs = [("--per-request", &arguments.per_request)];
+    name_outputs(&arguments.trace, &arguments.preset, &outputs)?;
+    let packets =
+        noc::read_packets_within(&arguments.trace, environment.ledger()).map_err(failed)?;
     let watch = Stopwatch::start();
     let (bench, run) = noc::bench(
         &arguments.preset,
@@ -56,9 +60,6 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandRe
     )
     .map_err(failed)?;
     let cpu_s = watch.cpu_s();
-    if let Some(path) = &arguments.per_request {
-        noc::write_passages(path, &packets, &run).map_err(failed)?;
-    }
     let flits_per_cpu_s = bench.flits as f64 / cpu_s.max(1e-9);
     let text = match arguments.format {
         Format::Text => format!(
@@ -75,6 +76,9 @@ pub(crate) fn run(arguments: &Arguments, environment: &Environment) -> CommandRe
             serde_json::to_string_pretty(&timed).expect("plain data") + "\n"
         }
     };
-    to_stdout(&text)?;
-    Ok(ExitCode::SUCCESS)
+    let told = to_stdout(&text);
+    let written = arguments.per_request.as_ref().map_or(Ok(()), |path| {
+        Ok(noc::write_passages(path, &packets, &run)?)
+    });
+    Ok(ended(0, [told, written]))
 }

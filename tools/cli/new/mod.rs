@@ -9,12 +9,12 @@ mod name;
 mod policy;
 mod program;
 
-use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use warpweave_files::{Output, OutputError};
 use warpweave_framework::Registry;
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
@@ -79,17 +79,16 @@ pub(crate) fn new(registry: &Registry, command: &NewCommand) -> CommandResult {
 
 /// Writes a file that must not exist yet.
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut file = File::create_new(path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(path),
-        _ => Failure::writing(path, &error),
-    })?;
-    file.write_all(text.as_bytes())
-        .map_err(|error| Failure::writing(path, &error))
+    Output::write_new(path, text.as_bytes()).map_err(not_new)
 }
 
-fn exists(path: &Path) -> Failure {
-    Failure::InputText(format!(
-        "{} exists already\nhint: choose another name or folder",
-        path.display()
-    ))
+/// Why something new could not be written.
+fn not_new(failed: OutputError) -> Failure {
+    match failed.error.kind() {
+        ErrorKind::AlreadyExists => Failure::InputText(format!(
+            "{} exists already\nhint: choose another name or folder",
+            failed.path.display()
+        )),
+        _ => failed.into(),
+    }
 }

@@ -1,12 +1,13 @@
 //! `warpweave new program`.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
 
 use super::component::TEMPLATE;
+use warpweave_files::OutputFolder;
+
 use super::name::check_program;
-use super::{exists, write_new};
+use super::not_new;
 use crate::outcome::Failure;
 
 /// Paths in the crate and texts. The workload is one of Warpweave's own.
@@ -50,22 +51,18 @@ pub(super) fn write(name: &str, out: &Path, warpweave: &Path) -> Result<String, 
     check_program(name).map_err(Failure::InputText)?;
     let sources = sources(warpweave)?;
     let folder = out.join(name);
-    fs::create_dir(&folder).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => exists(&folder),
-        _ => Failure::writing(&folder, &error),
-    })?;
+    let written = OutputFolder::create(&folder).map_err(not_new)?;
     let path = format!("{:?}", sources.display().to_string());
     for (file, text) in FILES {
-        let file = folder.join(file);
-        let above = file.parent().unwrap_or(&folder);
-        fs::create_dir_all(above).map_err(|error| Failure::writing(above, &error))?;
-        write_new(&file, &text.replace(NAME, name).replace(SOURCES, &path))?;
+        let text = text.replace(NAME, name).replace(SOURCES, &path);
+        written.file(file, text.as_bytes())?;
     }
     // The versions that Warpweave is tested with; cargo drops what the program does not need.
-    let lock = fs::read_to_string(sources.join("Cargo.lock"));
+    let lock = fs::read(sources.join("Cargo.lock"));
     if let Ok(lock) = lock {
-        write_new(&folder.join("Cargo.lock"), &lock)?;
+        written.file("Cargo.lock", &lock)?;
     }
+    written.finish().map_err(not_new)?;
     Ok(format!(
         "{} holds a program with the component Throttle:\n\n    cd {}\n    cargo test\n    cargo \
          run --release -- run scenarios/quickstart.ron\n",

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use warpweave_framework::{InstanceStatistics, Outcome, Policy, Value};
+use warpweave_framework::{InstanceStatistics, Outcome, Policy, Tick, Value};
 
 use super::fake_unit::{FakeUnit, Log};
 use super::*;
 use crate::building_blocks::{EchoMemory, EchoMemorySpec};
 use crate::gmu::{Fcfs, Gmu, GmuSpec};
-use crate::host_driver::{HostDriver, HostDriverSpec, KernelTime, KernelTimes};
+use crate::host_driver::{HostDriver, HostDriverSpec};
+use crate::kernel_times::{KernelTime, KernelTimes};
 use crate::launch::DispatchSlave;
 use crate::occupancy::WorkGroupNeeds;
 
@@ -116,7 +117,9 @@ pub(super) fn run(machinery: &Machinery, options: EngineOptions) -> Observed {
     assert!(matches!(outcome, Outcome::Done), "{outcome:?}");
     let mut log = std::mem::take(&mut *log.lock().unwrap());
     log.sort_by_key(|&(cycle, unit, _)| (cycle, unit));
-    (log, times.to_vec(), bench.simulation().statistics())
+    let kernels = 0..machinery.kernels.len() as u32;
+    let times = kernels.map(|kernel| times.of(kernel)).collect();
+    (log, times, bench.simulation().statistics())
 }
 
 fn stream_of(commands: &[HostCommand], number: u32) -> u32 {
@@ -130,7 +133,7 @@ fn stream_of(commands: &[HostCommand], number: u32) -> u32 {
 pub(super) fn counter(statistics: &[InstanceStatistics], path: &str, name: &str) -> u64 {
     let instance = statistics.iter().find(|s| s.path == path).unwrap();
     match instance.get(name) {
-        Some(&Value::Counter(value)) => value,
+        Some(&(Value::Counter(value) | Value::Number(value))) => value,
         other => panic!("{path}.{name} is {other:?}"),
     }
 }
@@ -219,19 +222,15 @@ pub(super) fn check_run(
     prop_assert_eq!(started.len(), all as usize);
     let most = per_cycle.values().max().copied().unwrap_or(0);
     prop_assert!(most <= machinery.scheduler.dispatches_per_cycle);
-    let mut completed: Vec<u32> = times.iter().map(|t| t.kernel).collect();
-    completed.sort_unstable();
-    prop_assert_eq!(
-        completed,
-        (0..machinery.kernels.len() as u32).collect::<Vec<_>>()
-    );
-    for a in times {
-        for b in times {
-            let same = stream_of(&machinery.commands, a.kernel)
-                == stream_of(&machinery.commands, b.kernel);
-            if same && a.kernel < b.kernel {
+    for (b, later) in (0_u32..).zip(times) {
+        // A unit sees what is sent two cycles later; a tick is a cycle.
+        let start = first_start[&b] - 2;
+        prop_assert_eq!(later.started, Some(Tick(start)), "{:?}", later);
+        prop_assert!(later.launched < later.started && later.started < later.completed);
+        for (a, earlier) in (0..b).zip(times) {
+            if stream_of(&machinery.commands, a) == stream_of(&machinery.commands, b) {
                 // The later kernel of a stream starts after the earlier one is done.
-                prop_assert!(first_start[&b.kernel] > a.completed, "{a:?} {b:?}");
+                prop_assert!(later.started > earlier.completed, "{earlier:?} {later:?}");
             }
         }
     }

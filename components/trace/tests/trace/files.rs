@@ -294,6 +294,15 @@ fn a_program_that_contradicts_itself_is_not_saved() {
 }
 
 #[test]
+fn a_full_disk_keeps_the_older_trace() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("program.trace");
+    let program = small_program();
+    warpweave_files::check_full_disks(&path, || program.save(&path).map(drop));
+    assert_eq!(Program::open(&path).unwrap().hash(), program.hash());
+}
+
+#[test]
 fn asking_a_file_for_what_it_does_not_have_is_an_error() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("program.trace");

@@ -1,9 +1,9 @@
 //! Putting a system together: clocks, instances, wires, and the checks of elaboration.
 
 use crate::channel::Link;
-use crate::component::Component;
+use crate::component::{Component, Origin};
 use crate::engine::elaboration::elaborate::Elaboration;
-use crate::engine::elaboration::error::{ElaborationErrors, Origin};
+use crate::engine::elaboration::error::ElaborationErrors;
 use crate::engine::simulation::Simulation;
 use crate::time::{ClockId, Frequency};
 use crate::world::{World, WorldDriver};
@@ -29,6 +29,7 @@ pub struct SystemBuilder {
     pub(super) clocks: Vec<(String, Frequency)>,
     pub(super) instances: Vec<NewInstance>,
     pub(super) wires: Vec<NewWire>,
+    pub(super) unwired: Vec<(String, Option<Origin>)>,
     pub(super) world: Option<WorldDriver>,
 }
 
@@ -110,6 +111,12 @@ impl SystemBuilder {
             link,
             origin,
         });
+    }
+
+    /// Says that an optional port or bundle of ports, named `instance.port`, is meant to stay without
+    /// a wire: nobody is warned of it.
+    pub fn leave_unwired(&mut self, port: impl Into<String>, origin: Option<Origin>) {
+        self.unwired.push((port.into(), origin));
     }
 
     /// Checks the system as a whole and makes it runnable.

@@ -1,15 +1,15 @@
 //! The checks of elaboration, and joining the ports of a system that passes them.
 
 use std::any::TypeId;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpweave_params::nearest;
 
 use crate::channel::{ChannelTerms, Direction, End, Link, Ports, Width};
-use crate::component::{Component, Facts, Unfit};
+use crate::component::{Component, Origin};
 use crate::engine::elaboration::builder::{NewInstance, NewWire, SystemBuilder};
-use crate::engine::elaboration::error::{ElaborationError, ElaborationErrors, Origin};
+use crate::engine::elaboration::error::{ElaborationError, ElaborationErrors};
 use crate::engine::elaboration::listing::bundle_names;
 use crate::engine::partition::Place;
 use crate::engine::simulation::{ChannelInfo, Instance, Simulation};
@@ -17,33 +17,39 @@ use crate::evaluation::Target;
 use crate::time::{ClockSetError, Frequency, TimeBase};
 use crate::world::WorldDriver;
 
-struct PortInfo {
-    name: String,
-    direction: Direction,
+pub(super) struct PortInfo {
+    pub(super) name: String,
+    pub(super) direction: Direction,
     message: (TypeId, &'static str),
-    optional: bool,
-    wire: Option<usize>,
+    pub(super) optional: bool,
+    /// What the component does without it, if that is likely to be missed.
+    pub(super) unwired: Option<&'static str>,
+    pub(super) wire: Option<usize>,
     fans_out: bool,
     /// Some wire names it, even if that wire is wrong: the mistake is reported once, there.
     named: bool,
 }
 
 /// One channel: an output and an input port, as (component, port ordinal).
-struct Channel {
-    from: (usize, usize),
-    to: (usize, usize),
+pub(super) struct Channel {
+    pub(super) from: (usize, usize),
+    pub(super) to: (usize, usize),
     link: Link,
 }
 
 pub(super) struct Elaboration {
     clocks: Vec<(String, Frequency)>,
-    instances: Vec<NewInstance>,
+    pub(super) instances: Vec<NewInstance>,
     wires: Vec<NewWire>,
-    ports: Vec<Vec<PortInfo>>,
+    /// Addresses of ports that are meant to stay without a wire, and where that is said.
+    pub(super) unwired: Vec<(String, Option<Origin>)>,
+    /// The same by instance and port.
+    pub(super) meant_unwired: BTreeSet<(usize, usize)>,
+    pub(super) ports: Vec<Vec<PortInfo>>,
     by_path: BTreeMap<String, usize>,
-    channels: Vec<Channel>,
+    pub(super) channels: Vec<Channel>,
     world: Option<WorldDriver>,
-    errors: Vec<ElaborationError>,
+    pub(super) errors: Vec<ElaborationError>,
 }
 
 impl Elaboration {
@@ -52,6 +58,8 @@ impl Elaboration {
             clocks: builder.clocks,
             instances: builder.instances,
             wires: builder.wires,
+            unwired: builder.unwired,
+            meant_unwired: BTreeSet::new(),
             ports: Vec::new(),
             by_path: BTreeMap::new(),
             channels: Vec::new(),
@@ -72,7 +80,9 @@ impl Elaboration {
         self.list_ports();
         self.resolve_wires();
         self.find_unconnected();
+        self.note_unwired();
         if self.errors.is_empty() {
+            self.check_claims();
             self.tell_facts();
         }
         match time {
@@ -81,30 +91,13 @@ impl Elaboration {
         }
     }
 
-    fn error(&mut self, message: String, hint: Option<String>, origin: Option<Origin>) {
+    pub(super) fn error(&mut self, message: String, hint: Option<String>, origin: Option<Origin>) {
         self.errors.push(ElaborationError {
             message,
             hint,
             origin,
             field: String::new(),
-        });
-    }
-
-    /// A component refuses what it is wired to.
-    fn unfit(&mut self, instance: usize, Unfit { field, message }: Unfit) {
-        let NewInstance {
-            path, kind, origin, ..
-        } = &self.instances[instance];
-        let at = if field.is_empty() {
-            String::new()
-        } else {
-            format!("{field}: ")
-        };
-        self.errors.push(ElaborationError {
-            message: format!("`{path}` ({kind}): {at}{message}"),
-            hint: None,
-            origin: *origin,
-            field,
+            related: Vec::new(),
         });
     }
 
@@ -138,6 +131,7 @@ impl Elaboration {
                     direction: port.port.direction(),
                     message: port.port.message_type(),
                     optional: port.optional,
+                    unwired: port.unwired,
                     wire: None,
                     fans_out: port.port.fans_out(),
                     named: false,
@@ -218,7 +212,7 @@ impl Elaboration {
 
     /// Ports meant by `instance.port`: one port (with an empty suffix) or the ports of a bundle
     /// with what follows the bundle's name.
-    fn find(
+    pub(super) fn find(
         &mut self,
         address: &str,
         origin: Option<Origin>,
@@ -356,11 +350,11 @@ impl Elaboration {
         self.channels.push(Channel { from, to, link });
     }
 
-    fn port(&self, (instance, port): (usize, usize)) -> &PortInfo {
+    pub(super) fn port(&self, (instance, port): (usize, usize)) -> &PortInfo {
         &self.ports[instance][port]
     }
 
-    fn name(&self, at: (usize, usize)) -> String {
+    pub(super) fn name(&self, at: (usize, usize)) -> String {
         format!("{}.{}", self.instances[at.0].path, self.port(at).name)
     }
 
@@ -375,26 +369,6 @@ impl Elaboration {
                 let (path, kind) = (&self.instances[i].path, &self.instances[i].kind);
                 let message = format!("port `{path}.{name}` ({kind}) is not connected");
                 self.error(message, None, self.instances[i].origin);
-            }
-        }
-    }
-
-    /// Tells each end of every wire what the other one states.
-    fn tell_facts(&mut self) {
-        for number in 0..self.channels.len() {
-            let Channel { from, to, .. } = self.channels[number];
-            for (speaker, listener) in [(from, to), (to, from)] {
-                let mut facts = Facts::new();
-                let port = &self.port(speaker).name;
-                self.instances[speaker.0].component.facts(port, &mut facts);
-                if facts.is_empty() {
-                    continue;
-                }
-                let port = &self.ports[listener.0][listener.1].name;
-                let learnt = self.instances[listener.0].component.learn(port, &facts);
-                if let Err(problem) = learnt {
-                    self.unfit(listener.0, problem);
-                }
             }
         }
     }
@@ -471,6 +445,7 @@ impl Elaboration {
         if !self.errors.is_empty() {
             return Err(ElaborationErrors(self.errors));
         }
+        let unwired = self.unwired_ports();
         let mut components: Vec<Vec<Box<dyn Component>>> = Vec::new();
         components.resize_with(self.clocks.len(), Vec::new);
         let mut instances = Vec::with_capacity(self.instances.len());
@@ -490,7 +465,7 @@ impl Elaboration {
             world.set_periods((0..components.len()).map(|d| time.period(d)).collect());
         }
         Ok(Simulation::new(
-            time, names, components, instances, infos, self.world,
+            time, names, components, instances, infos, self.world, unwired,
         ))
     }
 }

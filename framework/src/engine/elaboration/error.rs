@@ -4,10 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Where an instance or wire was described; a number that means something to the caller, handed
-/// back in errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin(pub u32);
+use crate::component::Origin;
 
 /// One thing wrong with a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +16,19 @@ pub struct ElaborationError {
     /// Where the offending part was described.
     pub origin: Option<Origin>,
     /// Field of that part's specification at fault, as a path within it; empty for the whole.
+    pub field: String,
+    /// Other places that disagree.
+    pub related: Vec<RelatedOrigin>,
+}
+
+/// A place that disagrees with the one at fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelatedOrigin {
+    /// What is said there.
+    pub message: String,
+    /// Where the part was described.
+    pub origin: Option<Origin>,
+    /// Field of its specification, as a path within it; empty for the whole.
     pub field: String,
 }
 

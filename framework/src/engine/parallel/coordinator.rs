@@ -47,7 +47,7 @@ pub(crate) struct Coordinator {
     pub(crate) stop_delay: u64,
     /// Obligations taken and not yet discharged.
     pub(crate) obligations: u64,
-    /// Tick of the last message sent.
+    /// Tick of the last progress; see [`crate::evaluation::Shared`].
     pub(crate) last_progress: Tick,
     pub(crate) stop: Option<Stop>,
     /// Listener to merged instrumentation events, when there are several partitions.
@@ -343,7 +343,7 @@ impl Coordinator {
             } else {
                 1
             };
-            // Nobody passes the tick at which patience ends unless a message was sent before it.
+            // Nobody passes the tick at which patience ends unless there was progress before it.
             end = end
                 .min(start.0.saturating_add(longest))
                 .min(patience.saturating_add(1));

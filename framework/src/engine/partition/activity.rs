@@ -46,6 +46,26 @@ impl Activity {
         self.next = next;
     }
 
+    /// Whether this can be what was charged until `cycle`.
+    pub(crate) fn check(&self, cycle: Cycle) -> Result<(), String> {
+        if self.since > cycle {
+            return Err(format!(
+                "evaluated in cycle {}, after cycle {cycle}",
+                self.since
+            ));
+        }
+        let charged = self
+            .cycles
+            .iter()
+            .try_fold(0_u64, |sum, cycles| sum.checked_add(*cycles));
+        if charged.is_none_or(|charged| charged > cycle + 1) {
+            return Err(format!(
+                "more than {cycle} cycles are charged to what it waited for"
+            ));
+        }
+        Ok(())
+    }
+
     /// What the component said it waits for.
     pub(crate) fn reason(&self) -> Reason {
         self.next.reason()

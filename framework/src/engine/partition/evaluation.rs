@@ -72,12 +72,9 @@ pub(super) fn evaluate(slot: &mut Slot, ctx: &mut Context<'_>) {
     }
     slot.evaluations += 1;
     slot.activity.charge(cycle, next);
-    let at = if let Next::Until(at) = next {
-        at.max(cycle + 1)
+    if let Next::Until(at) = next {
+        ctx.wake_me_at(at.max(cycle + 1));
     } else if next == Next::Busy {
-        cycle + 1
-    } else {
-        return;
-    };
-    ctx.here.wake(ctx.me.index, at);
+        ctx.here.wake(ctx.me.index, cycle + 1);
+    }
 }

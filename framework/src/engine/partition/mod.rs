@@ -31,7 +31,7 @@ use crate::engine::partition::world_side::WorldSide;
 use crate::evaluation::{Context, DomainSchedule, NEVER, Shared, Sweep, Target};
 use crate::observe::Shown;
 use crate::time::{Cycle, Tick, TimeBase};
-use crate::world::WorldDriver;
+use crate::world::{Upcoming, WorldDriver};
 
 /// One component with what the engine keeps about it.
 pub(crate) struct Slot {
@@ -206,6 +206,11 @@ impl Partition {
         self.failed.clear();
         self.turn = false;
         self.held = None;
+    }
+
+    /// A run begins in which the event world, which this partition drives, has this to do next.
+    pub(crate) fn begin_world(&mut self, upcoming: Option<Upcoming>) {
+        self.world.begin(upcoming, &mut self.shared);
     }
 
     /// Evaluates everything before the end of the window; returns what was found then.
@@ -414,7 +419,12 @@ impl Partition {
         for (index, awake) in list.drain(..) {
             ctx.shared.invited = awake;
             ctx.me.index = index;
+            let timer = ctx.timer;
             evaluate(&mut slots[index as usize], &mut ctx);
+            if !awake {
+                // A timer counts from when it was set, which one asleep has done before.
+                ctx.timer = timer;
+            }
         }
         ctx.shared.invited = true;
         ctx.finish();

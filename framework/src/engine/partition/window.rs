@@ -23,7 +23,7 @@ pub(crate) struct Window {
     /// Some partition has foreground work at or after this tick, so background work up to it
     /// fires.
     pub(crate) alive: Option<Tick>,
-    /// Ticks without a message after which to stop, watched here by a partition that is alone.
+    /// Ticks without progress after which to stop, watched here by a partition that is alone.
     pub(crate) silence: u64,
     pub(crate) background: Background,
     /// The end of the run is decided: only those awake are evaluated until it comes.

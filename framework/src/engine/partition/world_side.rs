@@ -24,9 +24,17 @@ impl WorldSide {
     }
 
     /// A run begins.
-    pub(crate) fn begin(&mut self, upcoming: Option<Upcoming>) {
+    pub(crate) fn begin(&mut self, upcoming: Option<Upcoming>, shared: &mut Shared) {
         self.upcoming = upcoming;
         self.failed = false;
+        self.expect(shared);
+    }
+
+    /// What the world is to do counts as progress, like a timer of a component.
+    fn expect(&self, shared: &mut Shared) {
+        if let Some(event) = self.upcoming.filter(|event| event.foreground) {
+            shared.progress_at(event.tick);
+        }
     }
 
     /// The world failed: it rests until the next run.
@@ -80,6 +88,7 @@ impl WorldSide {
                 shared.stopped.get_or_insert(now);
             }
             self.upcoming = step.upcoming;
+            self.expect(shared);
             ports.clear();
         }
         shared.process_ports = ports;

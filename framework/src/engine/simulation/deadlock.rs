@@ -15,7 +15,7 @@ pub struct DeadlockReport {
     pub now: Tick,
     /// Seconds of that time.
     pub seconds: f64,
-    /// Time of the last message sent.
+    /// Time of the last progress; see [`RunLimits::silence`](crate::RunLimits::silence).
     pub last_progress: Tick,
     /// Obligations that nobody discharged.
     pub obligations: u64,
@@ -111,7 +111,7 @@ impl DeadlockReport {
         Self {
             now: simulation.now(),
             seconds: simulation.time.seconds(simulation.now()),
-            last_progress: simulation.coordinator.last_progress,
+            last_progress: simulation.coordinator.last_progress.min(simulation.now()),
             obligations: simulation.coordinator.obligations,
             waits,
             cycle,
@@ -184,7 +184,7 @@ impl fmt::Display for DeadlockReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "nothing moves at {} ({:.9} s); last message sent at {}; {} obligations open",
+            "nothing moves at {} ({:.9} s); last progress at {}; {} obligations open",
             self.now, self.seconds, self.last_progress, self.obligations
         )?;
         let line = |f: &mut fmt::Formatter<'_>, mark: &str, wait: &WaitEdge| {

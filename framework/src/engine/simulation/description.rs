@@ -1,6 +1,20 @@
 //! The parts of a system by name: clocks, instances, channels.
 
+use crate::component::Origin;
 use crate::engine::simulation::{ChannelInfo, Simulation};
+
+/// Something legal about a system that looks unintended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemWarning {
+    /// What looks unintended, naming instance paths and ports.
+    pub message: String,
+    /// What to do next, where something useful can be said.
+    pub hint: Option<String>,
+    /// Where the part or wire was described.
+    pub origin: Option<Origin>,
+    /// Port of the instance, or bundle of ports, that has no wire, if that is what it is about.
+    pub unwired: Option<String>,
+}
 
 impl Simulation {
     /// Index of the clock of this name, for [`crate::TimeBase::period`].
@@ -41,19 +55,25 @@ impl Simulation {
         self.channels.len()
     }
 
-    /// Wires whose capacity does not sustain full rate, as text.
-    pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
+    /// What is legal and looks unintended: optional ports without a wire that change what the machine
+    /// does, and wires whose capacity does not sustain full rate.
+    pub fn warnings(&self) -> Vec<SystemWarning> {
+        let mut warnings = self.unwired.clone();
         for (number, channel) in self.channels.iter().enumerate() {
             let full = channel.link.full_rate_capacity();
             if let Some(capacity) = channel.link.capacity
                 && capacity < full
             {
-                warnings.push(format!(
-                    "{} holds {capacity} messages; full rate needs {full} (width × (latency + \
-                     credit latency))",
-                    self.channel_name(number as u32)
-                ));
+                warnings.push(SystemWarning {
+                    message: format!(
+                        "{} holds {capacity} messages; full rate needs {full} (width × (latency + \
+                         credit latency))",
+                        self.channel_name(number as u32)
+                    ),
+                    hint: None,
+                    origin: None,
+                    unwired: None,
+                });
             }
         }
         warnings

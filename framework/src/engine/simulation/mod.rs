@@ -19,6 +19,7 @@ mod recording;
 mod taps;
 
 pub use deadlock::{DeadlockReport, WaitEdge};
+pub use description::SystemWarning;
 pub use dividing::Division;
 pub use outcome::{Outcome, RunLimits};
 pub use taps::{PortAddress, TapError};
@@ -70,6 +71,8 @@ pub struct Simulation {
     pub(crate) now: Tick,
     /// Events, signals and processes, if the system has any.
     pub(crate) world: Option<WorldDriver>,
+    /// Ports without a wire that somebody may miss.
+    unwired: Vec<SystemWarning>,
 }
 
 impl Simulation {
@@ -80,6 +83,7 @@ impl Simulation {
         instances: Vec<Instance>,
         channels: Vec<ChannelInfo>,
         world: Option<WorldDriver>,
+        unwired: Vec<SystemWarning>,
     ) -> Self {
         let slot = |component| Slot {
             component,
@@ -114,6 +118,7 @@ impl Simulation {
             options,
             now: Tick(0),
             world,
+            unwired,
         };
         simulation.coordinator.stop_delay = simulation.stop_delay_of_wires();
         simulation.tell_world_targets();
@@ -188,20 +193,25 @@ impl Simulation {
             interrupt,
             background,
         };
-        let world = self.world.as_ref();
         for partition in &mut self.partitions {
             partition.begin();
         }
-        (self.partitions[0].world).begin(world.and_then(WorldDriver::upcoming));
-        let cells: Vec<_> = self.partitions.iter_mut().map(Mutex::new).collect();
-        let end = run_windows(
-            &cells,
-            &mut self.coordinator,
-            &bounds,
-            world,
-            self.options.threads,
-        );
-        drop(cells);
+        let upcoming = self.world.as_ref().and_then(WorldDriver::upcoming);
+        self.partitions[0].begin_world(upcoming);
+        let end = loop {
+            let cells: Vec<_> = self.partitions.iter_mut().map(Mutex::new).collect();
+            let end = run_windows(
+                &cells,
+                &mut self.coordinator,
+                &bounds,
+                self.world.as_ref(),
+                self.options.threads,
+            );
+            drop(cells);
+            if end != RunEnd::Livelock || !self.something_arrives(limits) {
+                break end;
+            }
+        };
         let last = self.partitions.iter().map(|p| p.now).max();
         self.now = self.now.max(last.unwrap_or_default());
         let outcome = match end {
@@ -214,10 +224,7 @@ impl Simulation {
             }
             RunEnd::Livelock => {
                 // Asleep or awake, the run stops when its patience ends.
-                let patience = limits.silence.unwrap_or_default();
-                self.now = self
-                    .now
-                    .max(Tick(self.coordinator.last_progress.0 + patience));
+                self.now = self.now.max(self.patience_ends(limits));
                 Outcome::Livelock(self.deadlock_report())
             }
             RunEnd::Interrupted => Outcome::Interrupted,
@@ -231,6 +238,29 @@ impl Simulation {
             world.pass_time(self.now);
         }
         outcome
+    }
+
+    /// The last tick that is evaluated without any progress.
+    fn patience_ends(&self, limits: &RunLimits) -> Tick {
+        let silence = limits.silence.unwrap_or(u64::MAX);
+        Tick(self.coordinator.last_progress.0.saturating_add(silence))
+    }
+
+    /// Whether a message or a credit is on its way when patience ends; its arrival is progress.
+    /// Nobody has been evaluated after that end, so any division finds the same.
+    #[cold]
+    fn something_arrives(&mut self, limits: &RunLimits) -> bool {
+        let now = self.patience_ends(limits).0;
+        let mut last = None;
+        for number in 0..self.instances.len() {
+            self.visit_ports(number, &mut |port| last = last.max(port.port.arrival(now)));
+        }
+        let Some(last) = last else { return false };
+        self.coordinator.last_progress = Tick(last);
+        for partition in &mut self.partitions {
+            partition.shared.progress_at(Tick(last));
+        }
+        true
     }
 
     /// Names of suspended processes and what they wait for.

@@ -11,7 +11,10 @@ use crate::time::Tick;
 pub struct RunLimits {
     /// Evaluate nothing after this tick.
     pub until: Option<Tick>,
-    /// Report a livelock after this many ticks without any message sent.
+    /// Report a livelock after this many ticks without any progress: no message sent, no
+    /// [`Context::made_progress`](crate::Context::made_progress), no timer
+    /// ([`Next::Until`](crate::Next::Until) beyond the next cycle) that fired or is set, and nothing on
+    /// its way over a wire. Background timers do not count.
     pub silence: Option<u64>,
     /// Set from outside, such as by Ctrl-C, to stop.
     pub interrupt: Option<Arc<AtomicBool>>,
@@ -26,7 +29,7 @@ pub enum Outcome {
     Limit,
     /// Nothing can happen any more, yet something is waited for.
     Deadlock(DeadlockReport),
-    /// Components kept working for [`RunLimits::silence`] without sending anything.
+    /// Components kept working for [`RunLimits::silence`] without any progress.
     Livelock(DeadlockReport),
     /// A component found the model violated.
     Failed(String),

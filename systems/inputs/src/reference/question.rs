@@ -1,5 +1,6 @@
 //! What a reference may ask of the program whose results it judges.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use warpweave_params::{Diagnostic, Env, Files, Placed};
@@ -45,7 +46,7 @@ pub trait Inputs {
     fn env(&self) -> &Env;
 
     /// How files are read.
-    fn files(&self) -> &Files;
+    fn reading(&self) -> &Files;
 }
 
 /// A reference at work: the program it looks into, and the buffer it is to judge.
@@ -54,6 +55,8 @@ pub struct Question<'p> {
     reference: &'static str,
     host: &'p dyn Inputs,
     tested: Layout,
+    /// Files that were read for the answer.
+    files: RefCell<Vec<PathBuf>>,
 }
 
 impl<'p> Question<'p> {
@@ -63,6 +66,7 @@ impl<'p> Question<'p> {
             reference,
             host,
             tested,
+            files: RefCell::default(),
         }
     }
 
@@ -166,7 +170,15 @@ impl<'p> Question<'p> {
     /// # Errors
     /// The file cannot be read or holds no words.
     pub fn file(&self, path: &Placed<PathBuf>) -> Result<Vec<u32>, Diagnostic> {
-        let words = read_words(&path.value, self.host.files());
-        words.map_err(|error| path.blame(error))
+        let words = read_words(&path.value, self.host.reading());
+        let words = words.map_err(|error| path.blame(error))?;
+        let file = self.host.reading().folder().join(&path.value);
+        self.files.borrow_mut().push(file);
+        Ok(words)
+    }
+
+    /// The files that were read for the answer so far.
+    pub fn files(self) -> Vec<PathBuf> {
+        self.files.into_inner()
     }
 }

@@ -5,6 +5,7 @@ use warpweave_trace::Space;
 use crate::exec::Machine;
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
+use crate::exec::observe::{Observer, Reach, Touch};
 use crate::exec::wavefront::Wavefront;
 use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::ops::{Access, Address, NO_REGISTER, Region};
@@ -35,7 +36,7 @@ fn space(region: Region) -> Space {
     }
 }
 
-impl Machine<'_> {
+impl<O: Observer> Machine<'_, O> {
     /// Lane addresses as the instruction names them.
     pub(super) fn addresses(&self, wavefront: &Wavefront, address: &Address) -> [u64; 32] {
         let frame = if address.in_frame {
@@ -100,6 +101,32 @@ impl Machine<'_> {
         }
         let none = || Part { region, mask: 0 };
         Ok([Part { region, mask }, none(), none()])
+    }
+
+    /// Tells the observer of an access that is about to happen.
+    #[inline(always)]
+    pub(super) fn reach(
+        &mut self,
+        wavefront: &Wavefront,
+        shared: &Shared,
+        (pc, touch, number): (u32, Touch, u32),
+        (parts, addresses): (&[Part; 3], &[u64; 32]),
+    ) {
+        if O::WATCHES {
+            self.observer.reach(&Reach {
+                kernel: self.kernel,
+                wavefront,
+                constants32: &self.constants32,
+                constants64: &self.constants64,
+                memory: self.memory,
+                shared,
+                pc,
+                touch,
+                number,
+                parts,
+                addresses,
+            });
+        }
     }
 
     /// Writes one record per part that has lanes.
@@ -178,10 +205,16 @@ impl Machine<'_> {
         shared: &Shared,
         pc: u32,
         mask: u32,
-        access: &Access,
+        (number, access): (u32, &Access),
     ) -> Result<(), Fault> {
         let mut addresses = self.addresses(wavefront, &access.address);
         let parts = Self::parts(access.address.region, mask, &mut addresses)?;
+        self.reach(
+            wavefront,
+            shared,
+            (pc, Touch::Load, number),
+            (&parts, &addresses),
+        );
         for part in &parts {
             if part.mask != 0 {
                 self.load_part(wavefront, shared, part, access, &addresses)?;
@@ -248,10 +281,16 @@ impl Machine<'_> {
         shared: &mut Shared,
         pc: u32,
         mask: u32,
-        access: &Access,
+        (number, access): (u32, &Access),
     ) -> Result<(), Fault> {
         let mut addresses = self.addresses(wavefront, &access.address);
         let parts = Self::parts(access.address.region, mask, &mut addresses)?;
+        self.reach(
+            wavefront,
+            shared,
+            (pc, Touch::Store, number),
+            (&parts, &addresses),
+        );
         for part in &parts {
             if part.mask != 0 {
                 self.store_part(wavefront, shared, part, access, &addresses)?;

@@ -4,24 +4,32 @@ use crate::exec::Machine;
 use crate::exec::access::{lanes, read_bytes, write_bytes};
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
-use crate::exec::wavefront::Wavefront;
-use crate::ops::{Atomic, AtomicKind, NO_REGISTER, Region};
+use crate::exec::observe::{Observer, Touch};
+use crate::exec::wavefront::{Registers, Wavefront};
+use crate::ops::{Atomic, AtomicKind, Lanes32, Lanes64, NO_REGISTER, Region};
 
-impl Machine<'_> {
+impl<O: Observer> Machine<'_, O> {
     pub(super) fn atomic(
         &mut self,
         wavefront: &mut Wavefront,
         shared: &mut Shared,
         pc: u32,
         mask: u32,
-        atomic: &Atomic,
+        (number, atomic): (u32, &Atomic),
     ) -> Result<(), Fault> {
         let mut addresses = self.addresses(wavefront, &atomic.address);
         let parts = Self::parts(atomic.address.region, mask, &mut addresses)?;
+        self.reach(
+            wavefront,
+            shared,
+            (pc, Touch::Atomic, number),
+            (&parts, &addresses),
+        );
         let wide = atomic.bytes == 8;
         for part in &parts {
             for lane in lanes(part.mask) {
-                let (b, c) = self.atomic_operands(wavefront, atomic, lane);
+                let constants = (&self.constants32[..], &self.constants64[..]);
+                let (b, c) = operands(&wavefront.registers, constants, atomic, lane);
                 let address = addresses[lane];
                 let memory = match part.region {
                     Region::Shared => {
@@ -56,20 +64,25 @@ impl Machine<'_> {
         Self::record(wavefront, pc, &parts, &addresses);
         Ok(())
     }
+}
 
-    fn atomic_operands(&self, wavefront: &Wavefront, atomic: &Atomic, lane: usize) -> (u64, u64) {
-        let registers = &wavefront.registers;
-        if atomic.bytes == 8 {
-            let read = |source| registers.get64(&self.constants64, source)[lane];
-            (read(atomic.b), read(atomic.c))
-        } else {
-            let read = |source| u64::from(registers.get32(&self.constants32, source)[lane]);
-            (read(atomic.b), read(atomic.c))
-        }
+/// The operands of an atomic in a lane.
+pub(super) fn operands(
+    registers: &Registers,
+    (constants32, constants64): (&[Lanes32], &[Lanes64]),
+    atomic: &Atomic,
+    lane: usize,
+) -> (u64, u64) {
+    if atomic.bytes == 8 {
+        let read = |source| registers.get64(constants64, source)[lane];
+        (read(atomic.b), read(atomic.c))
+    } else {
+        let read = |source| u64::from(registers.get32(constants32, source)[lane]);
+        (read(atomic.b), read(atomic.c))
     }
 }
 
-fn apply(kind: AtomicKind, wide: bool, old: u64, b: u64, c: u64) -> u64 {
+pub(super) fn apply(kind: AtomicKind, wide: bool, old: u64, b: u64, c: u64) -> u64 {
     let signed = |value: u64| {
         if wide {
             value as i64

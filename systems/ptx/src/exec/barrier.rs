@@ -69,9 +69,9 @@ impl Shared {
         Ok(())
     }
 
-    /// Opens the barriers that are complete; tells whether any was.
-    pub(super) fn release(&mut self, wavefronts: &mut [Wavefront]) -> bool {
-        let mut opened = false;
+    /// Opens the barriers that are complete; their numbers as bits.
+    pub(super) fn release(&mut self, wavefronts: &mut [Wavefront]) -> u32 {
+        let mut opened = 0;
         for number in 0..self.barriers.len() {
             let barrier = self.barriers[number];
             if !barrier.touched {
@@ -81,7 +81,7 @@ impl Shared {
             if barrier.wavefronts < barrier.expected.unwrap_or(self.running).max(1) {
                 continue;
             }
-            opened = true;
+            opened |= 1 << number;
             self.barriers[number] = Arrivals::default();
             for wavefront in wavefronts.iter_mut() {
                 if wavefront.state

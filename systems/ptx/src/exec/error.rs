@@ -5,6 +5,7 @@ use std::fmt;
 use warpweave_files::OverBudget;
 
 use crate::exec::Machine;
+use crate::exec::observe::Observer;
 use crate::module::UnknownKernel;
 use crate::ops::Region;
 use crate::types::ScalarType;
@@ -146,6 +147,21 @@ pub enum EmulationError {
     /// The launch takes more memory than there may be.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
+    /// The records of the launch take more room than allowed.
+    #[error(
+        "{file}: kernel `{kernel}` has written {written} bytes of records, more than the {limit} \
+         of `stream_bytes`"
+    )]
+    StreamBytes {
+        /// Kernel launched.
+        kernel: String,
+        /// PTX file.
+        file: String,
+        /// Bytes written when it was stopped.
+        written: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The trace refused what was written.
     #[error("trace of a launch: {0}")]
     Trace(String),
@@ -205,7 +221,11 @@ impl Fault {
         }
     }
 
-    pub(super) fn into_error(self, place: Box<Place>, machine: &Machine<'_>) -> EmulationError {
+    pub(super) fn into_error<O: Observer>(
+        self,
+        place: Box<Place>,
+        machine: &Machine<'_, O>,
+    ) -> EmulationError {
         let nearest = |address| machine.memory.nearest(address);
         let (address, problem) = match self.kind {
             FaultKind::Trap => return EmulationError::Trap { place },

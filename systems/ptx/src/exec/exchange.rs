@@ -2,10 +2,11 @@
 
 use crate::exec::Machine;
 use crate::exec::access::lanes;
+use crate::exec::observe::Observer;
 use crate::exec::wavefront::Wavefront;
 use crate::ops::{Shuffle, ShuffleMode, Src, Vote, VoteMode};
 
-impl Machine<'_> {
+impl<O: Observer> Machine<'_, O> {
     pub(super) fn shuffle(&self, wavefront: &mut Wavefront, shuffle: &Shuffle, mask: u32) {
         let registers = &wavefront.registers;
         let a = *registers.get32(&self.constants32, shuffle.a);

@@ -8,11 +8,12 @@ use crate::exec::Machine;
 use crate::exec::access::{Part, lanes};
 use crate::exec::barrier::Shared;
 use crate::exec::error::Fault;
+use crate::exec::observe::Observer;
 use crate::exec::wavefront::Wavefront;
 use crate::memory::DEVICE_BASE;
 use crate::ops::{Access, NO_REGISTER, Region};
 
-impl Machine<'_> {
+impl<O: Observer> Machine<'_, O> {
     /// Loads into the register of a plain access; `false` if the general path must do it.
     pub(super) fn gather(
         &mut self,

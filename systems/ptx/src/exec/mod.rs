@@ -3,10 +3,12 @@
 mod access;
 mod atomic;
 mod barrier;
+mod checker;
 mod convert;
 mod error;
 mod exchange;
 mod gather;
+mod observe;
 mod run;
 mod stack;
 mod wavefront;
@@ -18,12 +20,14 @@ use warpweave_random::{GAMMA, nth};
 use warpweave_trace::{KernelTrace, KernelWriter};
 
 use crate::exec::barrier::Shared;
+use crate::exec::observe::{Observer, Start, Unobserved};
 use crate::exec::run::Pause;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::{DeviceMemory, SHARED_WINDOW};
 use crate::module::{Kernel, Module};
 use crate::ops::{Constant, Lanes32, Lanes64};
 
+pub use crate::exec::checker::{Finding, FindingKind, ProgramChecker, SourcePlace, Spot, Verdict};
 pub use crate::exec::error::{EmulationError, Place};
 
 /// Threads a work-group may have (CUDA C++ Programming Guide, compute capability 2.0 and up).
@@ -61,6 +65,14 @@ pub enum KernelArgument {
 }
 
 impl KernelArgument {
+    /// The address, of a pointer.
+    fn pointer(&self) -> Option<u64> {
+        match self {
+            Self::Pointer(address) => Some(*address),
+            _ => None,
+        }
+    }
+
     fn bytes(&self, wanted: u32) -> Vec<u8> {
         match self {
             Self::U8(value) => value.to_le_bytes().to_vec(),
@@ -107,6 +119,8 @@ pub struct EmulationOptions {
     pub stall_limit: u64,
     /// Nested calls of device functions a thread may have open.
     pub call_depth: u32,
+    /// Bytes the records of a launch may take.
+    pub stream_bytes: u64,
 }
 
 impl Default for EmulationOptions {
@@ -117,8 +131,9 @@ impl Default for EmulationOptions {
             order: Order::Linear,
             step_limit: 1 << 34,
             // Long enough for hundreds of wavefronts that compute for long between stores.
-            stall_limit: 1 << 28,
+            stall_limit: 1 << 25,
             call_depth: 64,
+            stream_bytes: 4 << 30,
         }
     }
 }
@@ -133,6 +148,17 @@ pub fn launch(
     config: LaunchConfig<'_>,
     memory: &mut DeviceMemory,
     options: &EmulationOptions,
+) -> Result<KernelTrace, EmulationError> {
+    launch_observed(module, kernel, config, memory, options, &mut Unobserved)
+}
+
+fn launch_observed(
+    module: &Module,
+    kernel: &str,
+    config: LaunchConfig<'_>,
+    memory: &mut DeviceMemory,
+    options: &EmulationOptions,
+    observer: &mut impl Observer,
 ) -> Result<KernelTrace, EmulationError> {
     let kernel = module.kernel(kernel)?;
     memory
@@ -156,6 +182,12 @@ pub fn launch(
         &format!("emulating kernel `{}`", kernel.name()),
         resident_bytes(kernel, &config, options),
     )?;
+    observer.launch_starts(&Start {
+        module,
+        kernel,
+        config: &config,
+        memory,
+    });
     let addresses = memory.variables(module);
     let value = |constant: &Constant| match *constant {
         Constant::Value(value) => value,
@@ -174,6 +206,7 @@ pub fn launch(
         .map(|c| [value(c); 32])
         .collect();
     let machine = Machine {
+        observer,
         kernel,
         constants32,
         constants64,
@@ -189,6 +222,7 @@ pub fn launch(
         charge,
         records: 0,
         records_charged: 0,
+        stream_bytes: 0,
     };
     schedule(machine, writer)
 }
@@ -276,7 +310,8 @@ const WAVEFRONT_BYTES: u64 = 1 << 10;
 const RECORDS_CHARGED: u64 = 1 << 20;
 
 /// A launch in progress.
-struct Machine<'l> {
+struct Machine<'l, O> {
+    observer: &'l mut O,
     kernel: &'l Kernel,
     constants32: Vec<Lanes32>,
     constants64: Vec<Lanes64>,
@@ -297,6 +332,8 @@ struct Machine<'l> {
     records: u64,
     /// How many of them are charged.
     records_charged: u64,
+    /// Bytes of all records written.
+    stream_bytes: u64,
 }
 
 /// A work-group in flight.
@@ -307,7 +344,7 @@ struct Group {
     shared: Shared,
 }
 
-impl Machine<'_> {
+impl<O: Observer> Machine<'_, O> {
     fn wavefronts_per_group(&self) -> u32 {
         self.block.iter().product::<u32>().div_ceil(32)
     }
@@ -324,13 +361,16 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn start(&self, number: u32) -> Group {
+    fn start(&mut self, number: u32) -> Group {
         let count = self.wavefronts_per_group();
         let turns = sequence(count, self.options.order, u64::from(number) + 1);
         let wavefronts: Vec<Wavefront> = turns
             .into_iter()
             .map(|index| Wavefront::new(self, number, index))
             .collect();
+        for wavefront in &wavefronts {
+            self.observer.wavefront_starts(self.kernel, wavefront);
+        }
         let bytes = self.kernel.code().static_local_bytes + self.dynamic_local_bytes;
         Group {
             number,
@@ -359,7 +399,7 @@ impl Machine<'_> {
 
 /// Runs all work-groups: the resident ones take turns, wavefront by wavefront.
 fn schedule(
-    mut machine: Machine<'_>,
+    mut machine: Machine<'_, impl Observer>,
     mut writer: KernelWriter,
 ) -> Result<KernelTrace, EmulationError> {
     let total: u32 = machine.grid.iter().product();
@@ -388,8 +428,9 @@ fn schedule(
                 .all(|wavefront| wavefront.state == State::Done)
             {
                 let group = resident.remove(at);
+                machine.observer.group_ends(group.number);
                 for wavefront in group.wavefronts {
-                    machine.records -= wavefront.writer.len() as u64;
+                    machine.records -= wavefront.writer.stream_bytes();
                     writer.finish_wavefront(group.number, wavefront.index, wavefront.writer)?;
                 }
             } else {
@@ -399,17 +440,22 @@ fn schedule(
     }
 }
 
-fn take_turns(machine: &mut Machine<'_>, group: &mut Group) -> Result<(), EmulationError> {
+fn take_turns<O: Observer>(
+    machine: &mut Machine<'_, O>,
+    group: &mut Group,
+) -> Result<(), EmulationError> {
     for turn in 0..group.wavefronts.len() {
         let wavefront = &mut group.wavefronts[turn];
         if wavefront.state != State::Running {
             continue;
         }
-        let records = wavefront.writer.len() as u64;
-        let pause = machine.run(wavefront, &mut group.shared);
-        machine.records += wavefront.writer.len() as u64 - records;
+        let written = wavefront.writer.stream_bytes();
+        let paused = machine.run(wavefront, &mut group.shared);
+        let written = wavefront.writer.stream_bytes() - written;
+        machine.stream_bytes += written;
+        machine.records += written;
         machine.charge_records()?;
-        match pause {
+        match paused {
             Ok(Pause::Quantum | Pause::Barrier) => {}
             Ok(Pause::Done) => {
                 group.shared.leave();
@@ -420,8 +466,20 @@ fn take_turns(machine: &mut Machine<'_>, group: &mut Group) -> Result<(), Emulat
                 return Err(fault.into_error(place, machine));
             }
         }
-        if group.shared.release(&mut group.wavefronts) {
+        let opened = group.shared.release(&mut group.wavefronts);
+        if opened != 0 {
+            machine
+                .observer
+                .release(machine.kernel, group.number, opened);
             machine.last_progress = machine.steps;
+        }
+        if machine.stream_bytes > machine.options.stream_bytes {
+            return Err(EmulationError::StreamBytes {
+                kernel: machine.kernel.name().to_owned(),
+                file: machine.kernel.code().source.clone(),
+                written: machine.stream_bytes,
+                limit: machine.options.stream_bytes,
+            });
         }
         let stalled = machine.steps - machine.last_progress > machine.options.stall_limit;
         if stalled || machine.steps > machine.options.step_limit {
@@ -440,7 +498,7 @@ fn take_turns(machine: &mut Machine<'_>, group: &mut Group) -> Result<(), Emulat
     Ok(())
 }
 
-fn deadlock(machine: &Machine<'_>, resident: &[Group]) -> EmulationError {
+fn deadlock(machine: &Machine<'_, impl Observer>, resident: &[Group]) -> EmulationError {
     let mut waiting = Vec::new();
     for group in resident {
         for wavefront in &group.wavefronts {

@@ -5,6 +5,7 @@ use crate::exec::access::lanes;
 use crate::exec::barrier::Shared;
 use crate::exec::convert::convert;
 use crate::exec::error::{Fault, FaultKind};
+use crate::exec::observe::{Arrival, Observer, Step};
 use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::ops::{
@@ -21,7 +22,7 @@ pub(super) enum Pause {
     Done,
 }
 
-impl Machine<'_> {
+impl<O: Observer> Machine<'_, O> {
     /// Executes up to a quantum of instructions.
     pub(super) fn run(
         &mut self,
@@ -44,6 +45,17 @@ impl Machine<'_> {
                 path.mask & wavefront.registers.predicate(decoded.guard)
             };
             self.steps += 1;
+            if O::WATCHES {
+                self.observer.step(&Step {
+                    kernel,
+                    wavefront,
+                    constants32: &self.constants32,
+                    constants64: &self.constants64,
+                    pc,
+                    active: path.mask,
+                    mask,
+                });
+            }
             let registers = &mut wavefront.registers;
             macro_rules! w {
                 ($source:expr) => {
@@ -218,19 +230,19 @@ impl Machine<'_> {
                 }
                 Op::Load(at) if mask != 0 => {
                     let access = &kernel.tables.accesses[at as usize];
-                    self.load(wavefront, shared, pc, mask, access)?;
+                    self.load(wavefront, shared, pc, mask, (at, access))?;
                     self.advance(wavefront);
                     continue;
                 }
                 Op::Store(at) if mask != 0 => {
                     let access = &kernel.tables.accesses[at as usize];
-                    self.store(wavefront, shared, pc, mask, access)?;
+                    self.store(wavefront, shared, pc, mask, (at, access))?;
                     self.advance(wavefront);
                     continue;
                 }
                 Op::Atomic(at) if mask != 0 => {
                     let atomic = &kernel.tables.atomics[at as usize];
-                    self.atomic(wavefront, shared, pc, mask, atomic)?;
+                    self.atomic(wavefront, shared, pc, mask, (at, atomic))?;
                     self.advance(wavefront);
                     continue;
                 }
@@ -306,7 +318,7 @@ impl Machine<'_> {
 
     /// To the next instruction, joining the path below if that is the meeting point.
     #[inline(always)]
-    fn advance(&self, wavefront: &mut Wavefront) {
+    fn advance(&mut self, wavefront: &mut Wavefront) {
         if let Some(top) = wavefront.paths.last_mut() {
             top.pc += 1;
             if top.pc == top.meet {
@@ -330,7 +342,16 @@ impl Machine<'_> {
             .map(|threads| registers.get32(&self.constants32, threads)[lane]);
         let held = registers.predicate(barrier.p);
         shared.arrive(number, threads, mask, held)?;
-        if barrier.kind == BarrierKind::Arrive {
+        let waits = barrier.kind != BarrierKind::Arrive;
+        let arrival = Arrival {
+            pc: wavefront.pc(),
+            number,
+            counted: threads.is_some(),
+            mask,
+            waits,
+        };
+        self.observer.arrive(self.kernel, wavefront, arrival);
+        if !waits {
             return Ok(false);
         }
         wavefront.state = State::Waiting { barrier: number };

@@ -6,6 +6,7 @@
 
 use crate::exec::Machine;
 use crate::exec::error::{Fault, FaultKind};
+use crate::exec::observe::{Frames, Observer};
 use crate::exec::wavefront::Wavefront;
 use crate::ops::{CallSite, NO_PC, NO_REGISTER, Transfer};
 
@@ -24,6 +25,8 @@ pub(super) struct Activation {
     pub(super) function: usize,
     /// Call site in the caller.
     pub(super) site: usize,
+    /// Instruction of the call.
+    pub(super) pc: u32,
     /// Lanes that made the call.
     pub(super) mask: u32,
     /// Starts of its registers, private memory and paths.
@@ -34,9 +37,9 @@ pub(super) struct Activation {
     pub(super) paths: usize,
 }
 
-impl Machine<'_> {
+impl<O: Observer> Machine<'_, O> {
     /// Moves past a branch; `taken` is a subset of the active lanes.
-    pub(super) fn branch(&self, wavefront: &mut Wavefront, taken: u32, target: u32, meet: u32) {
+    pub(super) fn branch(&mut self, wavefront: &mut Wavefront, taken: u32, target: u32, meet: u32) {
         let Some(top) = wavefront.paths.last_mut() else {
             return;
         };
@@ -62,7 +65,7 @@ impl Machine<'_> {
     }
 
     /// Ends `lanes` of the current call (`ret`) or of the thread (`exit`).
-    pub(super) fn leave(&self, wavefront: &mut Wavefront, lanes: u32, whole_thread: bool) {
+    pub(super) fn leave(&mut self, wavefront: &mut Wavefront, lanes: u32, whole_thread: bool) {
         let first = match wavefront.activations.last() {
             Some(activation) if !whole_thread => activation.paths,
             _ => 0,
@@ -77,7 +80,7 @@ impl Machine<'_> {
     }
 
     /// Drops finished paths and calls until the top path has something to do.
-    pub(super) fn settle(&self, wavefront: &mut Wavefront) {
+    pub(super) fn settle(&mut self, wavefront: &mut Wavefront) {
         while let Some(activation) = wavefront.activations.last() {
             if wavefront.paths.len() == activation.paths {
                 if wavefront.activations.len() == 1 {
@@ -97,7 +100,7 @@ impl Machine<'_> {
 
     /// Opens a call; the caller's path moves behind it.
     pub(super) fn call(
-        &self,
+        &mut self,
         wavefront: &mut Wavefront,
         number: usize,
         mask: u32,
@@ -108,6 +111,7 @@ impl Machine<'_> {
                 kind: FaultKind::CallDepth,
             });
         }
+        let pc = wavefront.pc();
         if let Some(top) = wavefront.paths.last_mut() {
             top.pc += 1;
         }
@@ -115,7 +119,8 @@ impl Machine<'_> {
             .activations
             .last()
             .expect("the kernel itself is open");
-        let site = &self.kernel.tables.calls[number];
+        let kernel = self.kernel;
+        let site = &kernel.tables.calls[number];
         let (above, frame) = (
             self.kernel.frames[caller.function],
             self.kernel.frames[site.callee],
@@ -123,6 +128,7 @@ impl Machine<'_> {
         let callee = Activation {
             function: site.callee,
             site: number,
+            pc,
             mask,
             words: caller.words + above.words,
             doubles: caller.doubles + above.doubles,
@@ -140,6 +146,13 @@ impl Machine<'_> {
             .resize(callee.predicates + frame.predicates, 0);
         wavefront.private.resize(callee.private + frame.bytes);
         self.pass_arguments(wavefront, site, &caller, &callee);
+        let frames = Frames {
+            pc,
+            site,
+            caller: &caller,
+            callee: &callee,
+        };
+        self.observer.call(self.kernel, wavefront, frames);
         wavefront.activations.push(callee);
         wavefront.enter(&callee);
         wavefront.paths.push(Path {
@@ -195,7 +208,7 @@ impl Machine<'_> {
     }
 
     /// Closes the innermost call and hands over its results.
-    fn end_call(&self, wavefront: &mut Wavefront) {
+    fn end_call(&mut self, wavefront: &mut Wavefront) {
         let Some(callee) = wavefront.activations.pop() else {
             return;
         };
@@ -203,8 +216,16 @@ impl Machine<'_> {
             .activations
             .last()
             .expect("the kernel itself is open");
-        let site = &self.kernel.tables.calls[callee.site];
+        let kernel = self.kernel;
+        let site = &kernel.tables.calls[callee.site];
         wavefront.enter(&caller);
+        let frames = Frames {
+            pc: callee.pc,
+            site,
+            caller: &caller,
+            callee: &callee,
+        };
+        self.observer.end_call(kernel, wavefront, frames);
         for transfer in &site.results {
             match *transfer {
                 Transfer::Memory {

@@ -3,6 +3,7 @@
 use warpweave_trace::StreamWriter;
 
 use crate::exec::Machine;
+use crate::exec::observe::Observer;
 use crate::exec::stack::{Activation, Path};
 use crate::ops::{Lanes32, Lanes64, NO_PC, NO_REGISTER, Pred, Special, Src};
 
@@ -14,6 +15,8 @@ pub(super) enum State {
 }
 
 pub(super) struct Wavefront {
+    /// Its work-group.
+    pub(super) group: u32,
     /// Number in the work-group.
     pub(super) index: u32,
     pub(super) registers: Registers,
@@ -29,7 +32,7 @@ pub(super) struct Wavefront {
 }
 
 impl Wavefront {
-    pub(super) fn new(machine: &Machine<'_>, group: u32, index: u32) -> Self {
+    pub(super) fn new<O: Observer>(machine: &Machine<'_, O>, group: u32, index: u32) -> Self {
         let frame = machine.kernel.frames[0];
         let threads: u32 = machine.block.iter().product();
         let lanes = (threads - index * 32).min(32);
@@ -47,6 +50,7 @@ impl Wavefront {
         let activation = Activation {
             function: 0,
             site: 0,
+            pc: NO_PC,
             mask,
             words: 0,
             doubles: 0,
@@ -55,6 +59,7 @@ impl Wavefront {
             paths: 0,
         };
         Self {
+            group,
             index,
             registers: Registers {
                 words: vec![[0; 32]; frame.words],
@@ -249,7 +254,12 @@ impl Private {
     }
 }
 
-fn special(machine: &Machine<'_>, group: u32, index: u32, special: Special) -> Lanes32 {
+fn special<O: Observer>(
+    machine: &Machine<'_, O>,
+    group: u32,
+    index: u32,
+    special: Special,
+) -> Lanes32 {
     let [x, y, _] = machine.block;
     let [gx, gy, _] = machine.grid;
     let group_id = [group % gx, group / gx % gy, group / gx / gy];

@@ -11,6 +11,7 @@ use crate::diagnostics::{Complaint, Source};
 use crate::lower::describe;
 use crate::lower::encode::{Encoder, Prepared, Tables};
 use crate::lower::names::{ModuleNames, align_up, argument_offsets};
+use crate::lower::site::{self, SharedRange};
 use crate::module::{Frame, Kernel, Parameter};
 
 pub(crate) struct Linker<'l, 'a> {
@@ -144,14 +145,17 @@ impl Linker<'_, '_> {
             .collect();
         let mut tables = Tables::default();
         let mut frames = Vec::new();
+        let mut shapes = Vec::new();
         let mut ops = Vec::new();
         let mut instructions = Vec::new();
+        let mut sites = Vec::new();
         let (mut registers, mut predicates, mut private_bytes) = (0, 0, 0);
         let before = complaints.len();
         for &member in members {
             let prepared = self.prepared[member].as_ref().expect("members have bodies");
             let base = bases[&member];
             let start = ops.len() as u32;
+            shapes.push(site::FunctionShape::of(&prepared.body));
             frames.push(Frame {
                 entry: start,
                 words: prepared.allocation.registers as usize,
@@ -184,6 +188,7 @@ impl Linker<'_, '_> {
                 match encoder.encode(index) {
                     Ok(decoded) => {
                         ops.push(decoded);
+                        sites.push(site::describe(prepared, index, decoded.op, self.source));
                         instructions.push(describe::instruction(
                             &encoder,
                             index,
@@ -209,11 +214,19 @@ impl Linker<'_, '_> {
             }
         }
         let offsets = argument_offsets(&function.parameters);
+        let body = &self.prepared[root]
+            .as_ref()
+            .expect("members have bodies")
+            .body;
+        let own = &sites[..body.instructions.len()];
+        let read = site::read_through(own, body.registers.len(), &offsets);
         let parameters: Vec<Parameter> = function
             .parameters
             .iter()
             .zip(&offsets)
-            .map(|(parameter, &offset)| Parameter {
+            .zip(read)
+            .map(|((parameter, &offset), may_be_read)| Parameter {
+                may_be_read,
                 name: parameter.name.to_owned(),
                 ty: parameter.ty,
                 bytes: parameter.bytes(0) as u32,
@@ -235,7 +248,23 @@ impl Linker<'_, '_> {
             ops,
             tables,
             frames,
+            sites,
+            functions: shapes,
+            shared: self.shared_ranges(&shared_offsets),
         })
+    }
+
+    fn shared_ranges(&self, offsets: &BTreeMap<usize, u32>) -> Vec<SharedRange> {
+        let range = |(&number, &start): (&usize, &u32)| {
+            let variable = &self.names.shared[number];
+            SharedRange {
+                number,
+                name: variable.name.clone(),
+                start,
+                bytes: (!variable.is_open).then_some(variable.bytes),
+            }
+        };
+        offsets.iter().map(range).collect()
     }
 
     /// Static shared variables one after the other, then the start of the open ones.

@@ -12,7 +12,10 @@ mod link;
 mod memory;
 pub(crate) mod names;
 mod opcodes;
+pub(crate) mod site;
 mod special;
+
+use std::collections::BTreeMap;
 
 use crate::alloc::{self, PREDICATES_MAX, REGISTERS_MAX};
 use crate::ast::{Function, Initialiser, Tree, Variable};
@@ -27,6 +30,8 @@ use crate::types::ScalarType;
 pub(crate) struct Lowered {
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) variables: Vec<Storage>,
+    /// Source files by the number that `.loc` names them by.
+    pub(crate) files: BTreeMap<u64, String>,
 }
 
 /// Lowers all functions of a module; unused ones are checked too.
@@ -79,7 +84,13 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
     };
     let kernels = linker.kernels(&mut complaints);
     if complaints.is_empty() {
-        Ok(Lowered { kernels, variables })
+        let files = tree.files.iter();
+        let files = files.map(|(&number, &name)| (number, name.to_owned()));
+        Ok(Lowered {
+            kernels,
+            variables,
+            files: files.collect(),
+        })
     } else {
         Err(complaints)
     }

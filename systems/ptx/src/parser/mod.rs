@@ -7,6 +7,8 @@ mod module;
 mod operand;
 mod statement;
 
+use std::collections::BTreeMap;
+
 use warpweave_params::{NESTING_MAX, nested_too_deep};
 
 use crate::ast::Tree;
@@ -25,8 +27,10 @@ pub(crate) fn parse<'a>(source: &Source<'a>) -> Result<Tree<'a>, Vec<Complaint>>
         at: 0,
         depth: 0,
         complaints: Vec::new(),
+        files: BTreeMap::new(),
     };
-    let tree = parser.module();
+    let mut tree = parser.module();
+    tree.files = std::mem::take(&mut parser.files);
     if parser.complaints.is_empty() {
         Ok(tree)
     } else {
@@ -43,6 +47,8 @@ struct Parser<'a> {
     /// Blocks, operands and initialisers open around what is being read.
     depth: usize,
     complaints: Vec<Complaint>,
+    /// Source files by number.
+    files: BTreeMap<u64, &'a str>,
 }
 
 impl<'a> Parser<'a> {

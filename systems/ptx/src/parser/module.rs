@@ -1,7 +1,7 @@
 //! Module level: directives, functions, variables and their initialisers.
 
 use super::{Parsed, Parser};
-use crate::ast::{Function, Initialiser, Linkage, Tree, Variable};
+use crate::ast::{Function, Initialiser, Linkage, Location, Tree, Variable};
 use crate::diagnostics::{Complaint, Span};
 use crate::lexer::Kind;
 use crate::types::{ScalarType, StateSpace};
@@ -96,7 +96,9 @@ impl<'a> Parser<'a> {
                     return Err(Complaint::new(self.last_span(), "address size is 32 or 64"));
                 }
             }
-            "file" | "loc" => self.location()?,
+            "file" | "loc" => {
+                self.location()?;
+            }
             "section" => {
                 self.next();
                 self.next();
@@ -115,22 +117,24 @@ impl<'a> Parser<'a> {
     }
 
     /// `.file 1 "name"[, time, size]` or `.loc file line column[, function_name f, inlined_at ..]`.
-    pub(super) fn location(&mut self) -> Parsed<()> {
+    pub(super) fn location(&mut self) -> Parsed<Option<Location>> {
         let is_file = self.dot() == Some("file");
         self.next();
-        self.integer("a file index")?;
+        let file = self.integer("a file index")?;
         if is_file {
             if self.peek().kind != Kind::Text {
                 return Err(self.expected("a file name in quotes"));
             }
-            self.next();
+            let quoted = self.next().span;
+            self.files
+                .insert(file, self.slice(quoted).trim_matches('"'));
             while self.eat(',') {
                 self.integer("a number")?;
             }
-            return Ok(());
+            return Ok(None);
         }
-        self.integer("a line")?;
-        self.integer("a column")?;
+        let line = self.integer("a line")?;
+        let column = self.integer("a column")?;
         while self.eat(',') {
             let (word, _) = self.word("`function_name` or `inlined_at`")?;
             if word == "function_name" {
@@ -144,7 +148,12 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        Ok(())
+        let small = |number: u64| u32::try_from(number).unwrap_or(0);
+        Ok(Some(Location {
+            file,
+            line: small(line),
+            column: small(column),
+        }))
     }
 
     pub(super) fn pragma(&mut self) -> Parsed<()> {
@@ -254,7 +263,9 @@ impl<'a> Parser<'a> {
                     }
                 }
                 "pragma" => self.pragma()?,
-                "file" | "loc" => self.location()?,
+                "file" | "loc" => {
+                    self.location()?;
+                }
                 _ => return Ok(()),
             }
         }

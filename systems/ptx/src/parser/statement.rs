@@ -61,7 +61,10 @@ impl<'a> Parser<'a> {
     fn body_directive(&mut self, statements: &mut Vec<Statement<'a>>) -> Parsed<()> {
         let name = self.dot().unwrap_or_default();
         match name {
-            "loc" | "file" => self.location(),
+            "loc" | "file" => {
+                statements.extend(self.location()?.map(Statement::Location));
+                Ok(())
+            }
             "pragma" => self.pragma(),
             "branchtargets" | "callprototype" | "calltargets" => self.labelled_directive(),
             "extern" | "visible" | "weak" => {

@@ -13,6 +13,7 @@ const OPTIONS: EmulationOptions = EmulationOptions {
     step_limit: 1 << 20,
     stall_limit: 1 << 14,
     call_depth: 8,
+    stream_bytes: 1 << 24,
 };
 
 fn launch_with(module: &Module, name: &str, args: &[KernelArgument]) -> String {
@@ -251,4 +252,36 @@ fn traces_of_one_launch_count_all_work() {
     assert_eq!(got.trace.wavefront_instructions(), 6);
     assert_eq!(got.trace.thread_instructions(), 6 * 32);
     assert_eq!(got.trace.code.name, "k");
+}
+
+#[test]
+fn a_launch_whose_records_outgrow_their_limit_is_stopped_with_kernel_and_size() {
+    let text = kernel("again: st.global.u32 [%rd0], 1; xor.b64 %rd0, %rd0, 256; bra again;");
+    let options = EmulationOptions {
+        stream_bytes: 1000,
+        ..OPTIONS
+    };
+    let Err(error) = try_launch(&text, 1, 32, &options) else {
+        panic!("must not end")
+    };
+    let text = error.to_string();
+    assert!(
+        text.starts_with("test.ptx: kernel `k` has written 10"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("more than the 1000 of `stream_bytes`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_default_limits_are_those_documented() {
+    let options = EmulationOptions::default();
+    let found = (
+        options.step_limit,
+        options.stall_limit,
+        options.stream_bytes,
+    );
+    assert_eq!(found, (1 << 34, 1 << 25, 4 << 30));
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::format_collect)] // Texts of a few lines.
 
 mod acceptance;
+mod checker;
 mod control;
 mod float;
 mod harness;

@@ -1,6 +1,6 @@
 //! Graphs and buffers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use warpweave_inputs::{ArrayGenerator, Csr, ElementType, GraphSource, Name, Value};
@@ -13,6 +13,16 @@ pub enum GraphInput {
     Source(GraphSource),
     /// A graph at hand.
     Ready(Csr),
+}
+
+impl GraphInput {
+    /// The file it is read from, if any.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Source(source) => source.file(),
+            Self::Ready(_) => None,
+        }
+    }
 }
 
 /// Initial contents of a buffer; elements have four bytes.
@@ -74,6 +84,14 @@ pub enum Contents {
 }
 
 impl Contents {
+    /// The file they are read from, if any.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File { path, .. } => Some(&path.value),
+            _ => None,
+        }
+    }
+
     /// Zeros: what a buffer for results starts with.
     pub fn zero(element: ElementType, length: impl Into<Value>) -> Self {
         Self::Zero {

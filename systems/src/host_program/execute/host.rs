@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Env, Placed};
-use warpweave_ptx::{DeviceMemory, EmulationOptions, LaunchConfig};
+use warpweave_ptx::{DeviceMemory, EmulationOptions, LaunchConfig, ProgramChecker};
 use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 
 use super::launch::{Shape, kernel_argument, shape};
@@ -20,7 +20,7 @@ use crate::host_program::inputs::{Buffer, ELEMENT_BYTES};
 const STEPS_MAX: u64 = 1 << 22;
 
 /// A host and its device.
-pub(super) struct Host<'p> {
+pub(in crate::host_program) struct Host<'p> {
     program: &'p HostProgram,
     options: EmulationOptions,
     memory: DeviceMemory,
@@ -34,14 +34,21 @@ pub(super) struct Host<'p> {
     pub(super) images: BTreeMap<usize, Vec<u32>>,
     pub(super) trace: Vec<HostCommand>,
     pub(super) kernels: Vec<Arc<KernelTrace>>,
+    /// Launches begun.
+    pub(in crate::host_program) launches: u32,
+    /// Watches what kernels do, if anybody does.
+    pub(in crate::host_program) checker: Option<ProgramChecker>,
     /// Whether something was launched since the host last waited.
     running: bool,
     steps: u64,
 }
 
 impl<'p> Host<'p> {
-    pub(super) fn new(program: &'p HostProgram, options: EmulationOptions) -> Self {
-        let mut memory = DeviceMemory::new().charged_to(program.files.ledger());
+    pub(in crate::host_program) fn new(
+        program: &'p HostProgram,
+        options: EmulationOptions,
+    ) -> Self {
+        let mut memory = DeviceMemory::new().charged_to(program.reading.ledger());
         let allocate = |buffer: &Buffer| memory.allocate(buffer.name.value.clone(), buffer.bytes());
         let bases: Vec<u64> = program.buffers.iter().map(allocate).collect();
         Self {
@@ -54,13 +61,15 @@ impl<'p> Host<'p> {
             images: BTreeMap::new(),
             trace: Vec::new(),
             kernels: Vec::new(),
+            launches: 0,
+            checker: None,
             running: false,
             steps: 0,
         }
     }
 
     /// Goes through the whole program.
-    pub(super) fn run(&mut self) -> Result<(), ExecuteError> {
+    pub(in crate::host_program) fn run(&mut self) -> Result<(), ExecuteError> {
         self.commands(&self.program.commands)?;
         self.wait();
         Ok(())
@@ -210,6 +219,10 @@ impl<'p> Host<'p> {
         self.memory
             .write(self.bases[allocation] + offset, &bytes)
             .expect("buffers that swap have equal sizes and indices are checked");
+        if let Some(checker) = &mut self.checker {
+            let address = self.bases[allocation] + offset;
+            checker.host_wrote(address, bytes.len() as u64);
+        }
         self.trace.push(HostCommand::CopyToDevice {
             allocation: allocation as u32,
             offset,
@@ -256,13 +269,13 @@ impl<'p> Host<'p> {
             args: &arguments,
         };
         let module = &self.program.module;
-        let result = warpweave_ptx::launch(
-            module,
-            &launch.kernel.value,
-            config,
-            &mut self.memory,
-            &self.options,
-        );
+        let kernel = &launch.kernel.value;
+        let (memory, options) = (&mut self.memory, &self.options);
+        self.launches += 1;
+        let result = match &mut self.checker {
+            None => warpweave_ptx::launch(module, kernel, config, memory, options),
+            Some(checker) => checker.launch(module, kernel, config, memory, options),
+        };
         let trace = result.map_err(|source| {
             let number = self.kernels.len();
             let said = source.to_string();
@@ -287,7 +300,10 @@ impl<'p> Host<'p> {
     }
 
     /// How the buffer of an expectation compares.
-    pub(super) fn check(&self, expectation: &Expectation) -> Result<CheckResult, Diagnostic> {
+    pub(in crate::host_program) fn check(
+        &self,
+        expectation: &Expectation,
+    ) -> Result<CheckResult, Diagnostic> {
         let index = self.program.buffer(&expectation.buffer)?;
         let target = &self.program.buffers[index];
         let expected = answers::words(self.program, expectation)?;

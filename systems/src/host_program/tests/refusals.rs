@@ -80,7 +80,7 @@ fn emulation_is_read_from_a_scenario() {
       |
     1 | (resident: 7)
       |  ^^^^^^^^
-      = hint: fields of EmulationSpec: resident_work_groups, quantum, order, step_limit, stall_limit, call_depth
+      = hint: fields of EmulationSpec: resident_work_groups, quantum, order, step_limit, stall_limit, call_depth, stream_bytes
     ");
 }
 
@@ -152,7 +152,7 @@ fn unknown_fields_are_named_with_the_nearest() {
        |
     20 |     expects: [Expect(buffer: "sum", equals: VectorAdd(a: "a", b: "b"))],
        |     ^^^^^^^
-       = hint: did you mean `expect`? fields of Workload: summary, params, module, graphs, buffers, commands, expect
+       = hint: did you mean `expect`? fields of Workload: summary, params, module, graphs, buffers, commands, expect, allow
     "#);
 }
 

@@ -8,7 +8,7 @@ use warpweave_trace::HostCommand;
 use super::{execute, folder, read};
 use crate::host_program::{EmulationOrder, EmulationSpec, Executed, HostProgram};
 
-fn workload(file: &str, sets: &[(&str, &str)]) -> HostProgram {
+pub(super) fn workload(file: &str, sets: &[(&str, &str)]) -> HostProgram {
     let source = Source::read(&folder().join(file)).unwrap();
     read(&source, sets).unwrap_or_else(|problems| panic!("{problems}"))
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use warpweave_components::cache::replacement::{Lru, Replacement};
-use warpweave_components::cache::{Geometry, SetHash, TagArray};
+use warpweave_components::cache::{CacheSpec, Geometry, SetHash, TagArray};
 use warpweave_framework::{Environment, Policy, SpecError};
 
 use super::Access;
@@ -98,11 +98,18 @@ impl Level {
             hash: SetHash::Modulo,
             parts: 1,
         };
-        let (environment, site) = (Environment::default(), geometry.site());
-        let replacement = replacement.build("replacement", &environment, &site, 0)?;
+        Self::of(geometry, replacement, &Environment::default())
+    }
+
+    fn of(
+        geometry: Geometry,
+        replacement: &Policy<Replacement>,
+        environment: &Environment,
+    ) -> Result<Self, SpecError> {
+        let replacement = replacement.build("replacement", environment, &geometry.site(), 0)?;
         Ok(Self {
             tags: TagArray::new(geometry, replacement),
-            line_mask: !u64::from(shape.line_bytes - 1),
+            line_mask: !u64::from(geometry.line_bytes - 1),
         })
     }
 
@@ -131,6 +138,19 @@ impl Functional {
                 l2_misses: zero,
                 ..Counts::default()
             },
+        })
+    }
+
+    /// The empty tags of a described cache, without its other features.
+    ///
+    /// # Errors
+    /// When the description does not fit, or there is no such policy in the environment.
+    pub fn described(spec: &CacheSpec, environment: &Environment) -> Result<Self, SpecError> {
+        let geometry = spec.check()?;
+        Ok(Self {
+            first: Level::of(geometry, &spec.replacement, environment)?,
+            second: None,
+            counts: Counts::default(),
         })
     }
 

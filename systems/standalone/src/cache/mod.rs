@@ -10,6 +10,6 @@ mod timed;
 mod trace;
 
 pub use functional::{Counts, Functional, GEOMETRIES, Preset};
-pub use reference::validate;
+pub use reference::{validate, validate_own};
 pub use timed::{Bench, Timed};
-pub use trace::{Access, read_trace};
+pub use trace::{Access, read_trace, read_trace_within};

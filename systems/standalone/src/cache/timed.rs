@@ -47,6 +47,8 @@ pub struct Timed {
     pub misses: u64,
     /// Cycles from sending to answer.
     pub latency: Option<Distribution>,
+    /// Accesses that reached beyond the end of a line and were cut there.
+    pub cut: u64,
     /// Every counter of the cache.
     pub counters: Vec<(String, u64)>,
     /// Per access: whether the cache served it.
@@ -126,7 +128,12 @@ impl Bench {
         let finished: &Finished = result
             .get()
             .ok_or_else(|| failed("not every access was answered".to_owned()))?;
-        Ok(finished.summary(counters))
+        let mask = u64::from(self.cache.line_bytes - 1);
+        let cut = |access: &&Access| (access.address & mask) + 4 > mask + 1;
+        Ok(Timed {
+            cut: trace.iter().filter(cut).count() as u64,
+            ..finished.summary(counters)
+        })
     }
 }
 
@@ -148,6 +155,7 @@ impl Finished {
             hits,
             misses: self.answers.len() as u64 - hits,
             latency: Distribution::of(self.answers.iter().map(|a| a.0).collect()),
+            cut: 0,
             counters,
             served,
         }

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use serde::Deserialize;
+
 use warpweave_files::Ledger;
 
-use crate::{StandaloneError, read_rows_within};
+use crate::table::shown;
+use crate::{RowProblem, StandaloneError, Table};
 
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,31 +27,50 @@ struct Row {
 /// Reads a trace, plain or gzip.
 ///
 /// # Errors
-/// File and line of the first row that is not an access; rows that take more memory than `ledger` may
-/// be charged.
-pub fn read_trace(path: &Path, ledger: &Ledger) -> Result<Vec<Access>, StandaloneError> {
-    let rows: Vec<Row> = read_rows_within(path, ledger)?;
-    rows.into_iter()
-        .zip(2..)
-        .map(|(row, line)| {
-            access(&row).map_err(|problem| StandaloneError::Line {
-                path: path.to_owned(),
-                line,
-                problem,
-            })
-        })
-        .collect()
+/// File and line of the first row that is not an access, or that there is none.
+pub fn read_trace(path: &Path) -> Result<Vec<Access>, StandaloneError> {
+    read_trace_within(path, &Ledger::default())
 }
 
-fn access(row: &Row) -> Result<Access, String> {
+/// As [`read_trace`], with the rows charged to `ledger`.
+///
+/// # Errors
+/// As [`read_trace`]; also when the rows take more memory than there may be.
+pub fn read_trace_within(path: &Path, ledger: &Ledger) -> Result<Vec<Access>, StandaloneError> {
+    let table = Table::<Row>::read_within(path, ledger)?.not_empty()?;
+    let mut accesses = Vec::with_capacity(table.rows.len());
+    for (number, row) in table.rows.iter().enumerate() {
+        let access = access(row).map_err(|(column, problem, hint)| {
+            table.wrong(&RowProblem {
+                row: number,
+                column,
+                problem,
+                hint: hint.to_owned(),
+            })
+        });
+        accesses.push(access?);
+    }
+    Ok(accesses)
+}
+
+/// The access of a row; otherwise the column, what is wrong with it and what to do.
+fn access(row: &Row) -> Result<Access, (&'static str, String, &'static str)> {
     let write = match row.rw {
         'R' => false,
         'W' => true,
-        other => return Err(format!("column rw: `{other}` is neither R nor W")),
+        other => {
+            let problem = format!("`{}` is neither R nor W", other.escape_debug());
+            return Err(("rw", problem, "write R for a read, W for a write"));
+        }
     };
-    let digits = row.addr_hex.trim_start_matches("0x");
-    let address = u64::from_str_radix(digits, 16)
-        .map_err(|e| format!("column addr_hex: `{}`: {e}", row.addr_hex))?;
+    let digits = row.addr_hex.strip_prefix("0x").unwrap_or(&row.addr_hex);
+    let hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let parsed = u64::from_str_radix(digits, 16).ok().filter(|_| hexadecimal);
+    let address = parsed.ok_or_else(|| {
+        let problem = format!("{} is no address", shown(&row.addr_hex));
+        let hint = "write up to 16 hexadecimal digits, with or without 0x";
+        ("addr_hex", problem, hint)
+    })?;
     Ok(Access { address, write })
 }
 
@@ -61,7 +82,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("trace.csv");
         std::fs::write(&path, text).expect("written");
-        read_trace(&path, &Ledger::default()).map_err(|e| e.to_string())
+        read_trace(&path).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -74,7 +95,7 @@ mod tests {
         );
         let error = read("rw,addr_hex\nR,10\nX,10\n").expect_err("no such letter");
         assert!(
-            error.ends_with("trace.csv:3: column rw: `X` is neither R nor W"),
+            error.contains("trace.csv:3: column rw: `X` is neither R nor W\nhint: "),
             "{error}"
         );
         let error = read("rw,addr_hex\nR,1g\n").expect_err("not hexadecimal");

@@ -1,12 +1,43 @@
 //! Drives a trace through the bare controller, as the reference tools were driven.
 
 use serde::Serialize;
+use thiserror::Error;
 use warpweave_components::dram::{ChannelStats, Controller, Issued, Offer};
 use warpweave_framework::{Environment, SpecError};
 
 use super::presets::Setup;
-use super::traces::{Arrival, RequestRow, ServedRow, arrivals};
-use crate::Distribution;
+use super::traces::{Arrival, Arrivals, BeyondDevice, RequestRow, ServedRow, arrivals};
+use crate::{Distribution, RowProblem, StandaloneError, Table};
+
+/// Refreshes of an idle channel that are kept or judged one by one.
+const REFRESHES_KEPT_MAX: u64 = 1 << 24;
+
+/// Why a trace could not be driven through a controller.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DriveError {
+    /// A request has no place or no time.
+    #[error("{}", .0.problem)]
+    Request(RowProblem),
+    /// The controller broke a rule, or could not be built.
+    #[error("{0}")]
+    Controller(String),
+}
+
+impl From<RowProblem> for DriveError {
+    fn from(problem: RowProblem) -> Self {
+        Self::Request(problem)
+    }
+}
+
+impl Table<RequestRow> {
+    /// Says at its place in this trace why it could not be driven.
+    pub fn refused(&self, error: &DriveError) -> StandaloneError {
+        match error {
+            DriveError::Request(problem) => self.wrong(problem),
+            DriveError::Controller(problem) => StandaloneError::Request(problem.clone()),
+        }
+    }
+}
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -40,7 +71,7 @@ pub struct Summary {
     pub bytes_per_cycle: f64,
     /// The same in gigabytes per second, where the clock is known.
     pub gigabytes_per_second: Option<f64>,
-    /// Column commands that were not the first after an ACT, of all.
+    /// Requests for which no row had to be opened or closed, of all that went to the banks.
     pub row_hit_rate: f64,
     /// Commands by name.
     pub commands: Vec<(&'static str, u64)>,
@@ -48,6 +79,8 @@ pub struct Summary {
     pub read_latency: Option<Distribution>,
     /// Evaluations of the controller: cycles in which it was looked at.
     pub evaluations: u64,
+    /// Requests whose address lies beyond the device, if there are any.
+    pub beyond_device: Option<BeyondDevice>,
 }
 
 /// Offers each request from its arrival on, one per cycle and in order, and runs until all are
@@ -55,14 +88,22 @@ pub struct Summary {
 /// environment.
 ///
 /// # Errors
-/// The line of a request that has no place; an order of requests that there is not.
+/// The row of a request that has no place or no time; an order of requests that there is not; a rule
+/// that is broken.
 pub fn drive(
     setup: &Setup,
     rows: &[RequestRow],
     record: bool,
     environment: &Environment,
-) -> Result<Outcome, String> {
-    let trace = arrivals(rows, setup)?;
+) -> Result<Outcome, DriveError> {
+    let Arrivals {
+        requests: trace,
+        beyond,
+    } = arrivals(rows, setup)?;
+    if record || setup.spec.check {
+        check_refreshes(&trace, setup)?;
+    }
+    let refused = DriveError::Controller;
     let channel = |number| {
         let order = setup.spec.order(number, environment)?;
         let mut channel = Controller::new(&setup.spec.config(), order);
@@ -75,7 +116,7 @@ pub fn drive(
         Ok(channel)
     };
     let channels: Result<Vec<_>, SpecError> = (0..setup.spec.channels).map(channel).collect();
-    let mut channels = channels.map_err(|e| format!("{}: {}", e.field, e.message))?;
+    let mut channels = channels.map_err(|e| refused(format!("{}: {}", e.field, e.message)))?;
     let mut served: Vec<_> = (0..trace.len() as u64)
         .map(|idx| ServedRow {
             idx,
@@ -86,14 +127,15 @@ pub fn drive(
     let (last, evaluations) = run(&mut channels, &trace, &mut served);
     for channel in &channels {
         if let Some(broken) = channel.order().broken() {
-            return Err(format!("the request order {broken}"));
+            return Err(refused(format!("the request order {broken}")));
         }
         if let Some(broken) = channel.judge().and_then(|j| j.violations().first()) {
-            return Err(broken.to_string());
+            return Err(refused(broken.to_string()));
         }
     }
     let commands = channels.iter().map(|c| c.commands().to_vec()).collect();
-    let summary = summarise(setup, &trace, &served, &channels, last, evaluations);
+    let mut summary = summarise(setup, &trace, &served, &channels, last, evaluations);
+    summary.beyond_device = beyond;
     Ok(Outcome {
         served,
         commands,
@@ -180,6 +222,28 @@ fn summarise(
         ],
         read_latency: Distribution::of(latencies),
         evaluations,
+        beyond_device: None,
+    }
+}
+
+/// Refuses a trace over which the refreshes, each of which is kept or judged, would be too many.
+fn check_refreshes(trace: &[Arrival], setup: &Setup) -> Result<(), RowProblem> {
+    let Some(interval) = setup.spec.timing.refresh_interval(setup.spec.refresh) else {
+        return Ok(());
+    };
+    let most = REFRESHES_KEPT_MAX.saturating_mul(interval.into());
+    match trace.iter().position(|arrival| arrival.cycle > most) {
+        None => Ok(()),
+        Some(row) => Err(RowProblem {
+            row,
+            column: "arrival",
+            problem: format!(
+                "more than {REFRESHES_KEPT_MAX} refreshes fall due before cycle {}, and each is \
+                 kept or judged",
+                trace[row].cycle
+            ),
+            hint: "leave out `--commands` and `check: true`, or shorten the trace".to_owned(),
+        }),
     }
 }
 
@@ -196,6 +260,9 @@ impl Summary {
         line("reads forwarded", self.reads_forwarded.to_string());
         line("writes merged", self.writes_merged.to_string());
         line("writes left waiting", self.writes_left.to_string());
+        if let Some(beyond) = &self.beyond_device {
+            line("beyond the device", beyond.requests.to_string());
+        }
         line("end cycle", self.end_cycle.to_string());
         line("bus utilisation", format!("{:.5}", self.bus_utilisation));
         line("bytes per cycle", format!("{:.3}", self.bytes_per_cycle));

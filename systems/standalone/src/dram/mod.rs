@@ -6,11 +6,14 @@ mod presets;
 mod traces;
 mod validate;
 
-pub use drive::{Outcome, Summary, drive};
+pub use drive::{DriveError, Outcome, Summary, drive};
 pub use judge::{Verdict, judge};
 pub use presets::{NAMES, Setup, load};
-pub use traces::{CommandRow, RequestRow, ServedRow, read_commands, read_requests};
-pub use validate::validate;
+pub use traces::{
+    BeyondDevice, CommandRow, RequestRow, ServedRow, read_commands, read_requests,
+    read_requests_within,
+};
+pub use validate::{validate, validate_own};
 
 #[cfg(test)]
 mod tests;

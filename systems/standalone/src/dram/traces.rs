@@ -3,20 +3,25 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use warpweave_components::dram::{Command, Issued, Location, Request};
-use warpweave_files::Ledger;
+use warpweave_components::dram::{Command, Geometry, Issued, Location, Request};
 
 use super::presets::Setup;
-use crate::{StandaloneError, read_rows, read_rows_within};
+use warpweave_files::Ledger;
 
-/// A line of a request trace: either a place (`bg`, `ba`, `row`, `col`) or a byte `address`, which
-/// goes where the mapping says.
+use crate::table::shown;
+use crate::{CYCLE_MAX, RowProblem, StandaloneError, Table};
+
+/// A line of a request trace: either a place (`bg`, `ba`, `row`, `col`, and `channel` where there are
+/// several) or a byte `address`, which goes where the mapping says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRow {
     /// Cycle from which on the request is offered.
     pub arrival: u64,
     /// `R` or `W`.
     pub rw: char,
+    /// Channel of a place.
+    #[serde(default)]
+    pub channel: Option<u32>,
     /// Bank group.
     #[serde(default)]
     pub bg: Option<u32>,
@@ -70,64 +75,175 @@ pub(super) struct Arrival {
     pub(super) request: Request,
 }
 
+/// The requests of a trace, each with its place.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    pub(super) requests: Vec<Arrival>,
+    pub(super) beyond: Option<BeyondDevice>,
+}
+
+/// Addresses beyond the last byte of the device, which wrap around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct BeyondDevice {
+    /// How many requests have one.
+    pub requests: u64,
+    /// The first of them, counted from 0.
+    pub first: usize,
+    /// Bytes of the device.
+    pub device_bytes: u128,
+}
+
 /// Reads a request trace.
 ///
 /// # Errors
-/// File and line of what is not a request; rows that take more memory than `ledger` may be charged.
-pub fn read_requests(path: &Path, ledger: &Ledger) -> Result<Vec<RequestRow>, StandaloneError> {
-    read_rows_within(path, ledger)
+/// File and line of what is not a request, or that there is none.
+pub fn read_requests(path: &Path) -> Result<Table<RequestRow>, StandaloneError> {
+    read_requests_within(path, &Ledger::default())
+}
+
+/// As [`read_requests`], with the rows charged to `ledger`.
+///
+/// # Errors
+/// As [`read_requests`]; also when the rows take more memory than there may be.
+pub fn read_requests_within(
+    path: &Path,
+    ledger: &Ledger,
+) -> Result<Table<RequestRow>, StandaloneError> {
+    Table::read_within(path, ledger)?.not_empty()
 }
 
 /// Finds the place of every request.
-pub(super) fn arrivals(rows: &[RequestRow], setup: &Setup) -> Result<Vec<Arrival>, String> {
-    let geometry = setup.spec.geometry;
-    let place = |(tag, row): (usize, &RequestRow)| {
-        // The header is line 1.
-        let bad = |what: String| format!("line {}: {what}", tag + 2);
+pub(super) fn arrivals(rows: &[RequestRow], setup: &Setup) -> Result<Arrivals, RowProblem> {
+    let mut requests: Vec<Arrival> = Vec::with_capacity(rows.len());
+    let mut beyond: Option<BeyondDevice> = None;
+    for (tag, row) in rows.iter().enumerate() {
+        let problem = |column: &'static str, problem: String, hint: &str| RowProblem {
+            row: tag,
+            column,
+            problem,
+            hint: hint.to_owned(),
+        };
         let write = match row.rw {
             'R' => false,
             'W' => true,
-            other => return Err(bad(format!("`{other}` is neither R nor W"))),
-        };
-        let (access, channel, location) = match (row.bg, row.ba, row.row, row.col, row.address) {
-            (Some(group), Some(bank), Some(row), Some(column), None) => {
-                let fits = group < geometry.bank_groups
-                    && bank < geometry.banks_per_group
-                    && row < geometry.rows
-                    && column < geometry.columns;
-                if !fits {
-                    return Err(bad(format!(
-                        "bank {bank} of group {group}, row {row}, column {column} lies beyond the \
-                         geometry"
-                    )));
-                }
-                let bank = group * geometry.banks_per_group + bank;
-                let access = u64::from(row) << 32 | u64::from(bank) << 24 | u64::from(column);
-                (access, 0, Location { bank, row, column })
+            other => {
+                let other = other.escape_debug();
+                let what = format!("`{other}` is neither R nor W");
+                return Err(problem("rw", what, "write R for a read, W for a write"));
             }
-            (None, None, None, None, Some(address)) => {
+        };
+        let earlier = requests.last().map_or(0, |a: &Arrival| a.cycle);
+        check_order(row.arrival, earlier).map_err(|(what, hint)| problem("arrival", what, hint))?;
+        let (access, channel, location) = match row.address.filter(|_| !has_place(row)) {
+            None => place(row, setup).map_err(|(what, hint)| problem("bg", what, &hint))?,
+            Some(address) => {
                 let access = address / u64::from(setup.spec.access_bytes());
+                if setup.mapping.wraps(access) {
+                    let first = BeyondDevice {
+                        requests: 0,
+                        first: tag,
+                        device_bytes: device_bytes(setup),
+                    };
+                    beyond.get_or_insert(first).requests += 1;
+                }
                 let access = setup.mapping.wrapped(access);
-                let channel = setup.mapping.channel(access) as usize;
+                let channel = setup.mapping.channel(access);
                 (access, channel, setup.mapping.locate(access))
             }
-            _ => {
-                let columns = "either bg, ba, row and col, or address";
-                return Err(bad(format!("a request needs {columns}")));
-            }
         };
-        Ok(Arrival {
+        requests.push(Arrival {
             cycle: row.arrival,
-            channel,
+            channel: channel as usize,
             request: Request {
                 access,
                 location,
                 write,
                 tag: tag as u32,
             },
-        })
+        });
+    }
+    Ok(Arrivals { requests, beyond })
+}
+
+/// Refuses a time beyond what is counted, or before the row above.
+fn check_order(arrival: u64, earlier: u64) -> Result<(), (String, &'static str)> {
+    if arrival > CYCLE_MAX {
+        let what = format!("cycle {arrival} is beyond {CYCLE_MAX}");
+        return Err((what, "count cycles from the first request"));
+    }
+    if arrival < earlier {
+        let what = format!("cycle {arrival} after cycle {earlier} in the row above");
+        return Err((
+            what,
+            "requests are offered in the order of the rows; sort them",
+        ));
+    }
+    Ok(())
+}
+
+fn device_bytes(setup: &Setup) -> u128 {
+    let geometry = setup.spec.geometry;
+    let sizes = [
+        geometry.banks(),
+        geometry.rows,
+        geometry.columns,
+        setup.spec.channels,
+        setup.spec.access_bytes(),
+    ];
+    sizes.into_iter().map(u128::from).product()
+}
+
+fn has_place(row: &RequestRow) -> bool {
+    [row.channel, row.bg, row.ba, row.row, row.col]
+        .iter()
+        .any(Option::is_some)
+}
+
+/// The access, channel and place that the coordinates of a row name; otherwise the problem and what to
+/// do.
+fn place(row: &RequestRow, setup: &Setup) -> Result<(u64, u32, Location), (String, String)> {
+    let (Some(group), Some(bank), Some(at), Some(column), None) =
+        (row.bg, row.ba, row.row, row.col, row.address)
+    else {
+        let what = "a request needs either bg, ba, row and col, or address";
+        let hint = "fill the columns of one kind and leave those of the other empty";
+        return Err((what.to_owned(), hint.to_owned()));
     };
-    rows.iter().enumerate().map(place).collect()
+    let geometry = setup.spec.geometry;
+    let channels = setup.spec.channels;
+    let channel = match row.channel {
+        Some(channel) if channel < channels => channel,
+        Some(channel) => {
+            let what = format!("there is no channel {channel} among {channels}");
+            return Err((what, "channels are counted from 0".to_owned()));
+        }
+        None if channels == 1 => 0,
+        None => {
+            let what = format!("coordinates do not say which of {channels} channels is meant");
+            let hint = "add a column `channel`, or give addresses";
+            return Err((what, hint.to_owned()));
+        }
+    };
+    let fits = group < geometry.bank_groups
+        && bank < geometry.banks_per_group
+        && at < geometry.rows
+        && column < geometry.columns;
+    if !fits {
+        let what = format!(
+            "bank {bank} of group {group}, row {at}, column {column} lies beyond the geometry"
+        );
+        let hint = format!(
+            "there are {} groups of {} banks, {} rows, {} columns, all counted from 0",
+            geometry.bank_groups, geometry.banks_per_group, geometry.rows, geometry.columns
+        );
+        return Err((what, hint));
+    }
+    let bank = group * geometry.banks_per_group + bank;
+    // A number for each place: columns, banks and rows together are less than 64 bits.
+    let banks = u64::from(at) * u64::from(geometry.banks()) + u64::from(bank);
+    let access = banks * u64::from(geometry.columns) + u64::from(column);
+    let row = at;
+    Ok((access, channel, Location { bank, row, column }))
 }
 
 impl CommandRow {
@@ -155,16 +271,23 @@ impl CommandRow {
     ///
     /// # Errors
     /// What the line lacks: a bank, row or column that its command needs.
-    pub fn issued(&self, bank_groups: u32, banks_per_group: u32) -> Result<Issued, String> {
+    pub fn issued(&self, geometry: &Geometry) -> Result<Issued, String> {
         let missing = |name: &str| format!("{} needs {name}", self.cmd);
         let bank = || match (self.bg, self.ba) {
-            (Some(group), Some(bank)) if group < bank_groups && bank < banks_per_group => {
-                Ok(group * banks_per_group + bank)
+            (Some(group), Some(bank))
+                if group < geometry.bank_groups && bank < geometry.banks_per_group =>
+            {
+                Ok(group * geometry.banks_per_group + bank)
             }
             _ => Err(missing("a bank group and a bank of the geometry")),
         };
-        let row = || self.row.ok_or_else(|| missing("a row"));
-        let column = || self.col.ok_or_else(|| missing("a column"));
+        let of = |value: Option<u32>, size: u32, name: &str| {
+            value
+                .filter(|value| *value < size)
+                .ok_or_else(|| missing(name))
+        };
+        let row = || of(self.row, geometry.rows, "a row of the geometry");
+        let column = || of(self.col, geometry.columns, "a column of the geometry");
         let command = match self.cmd.as_str() {
             "ACT" => Command::Activate {
                 bank: bank()?,
@@ -186,7 +309,7 @@ impl CommandRow {
             "PREA" => Command::PrechargeAll,
             "REF" => Command::Refresh,
             "REFpb" => Command::RefreshBank { bank: bank()? },
-            other => return Err(format!("`{other}` is no command")),
+            other => return Err(format!("{} is no command", shown(other))),
         };
         Ok(Issued {
             cycle: self.cycle,
@@ -198,20 +321,25 @@ impl CommandRow {
 /// Reads a command trace of a geometry.
 ///
 /// # Errors
-/// File and line of what is not a command.
-pub fn read_commands(
-    path: &Path,
-    bank_groups: u32,
-    banks_per_group: u32,
-) -> Result<Vec<Issued>, StandaloneError> {
-    let rows: Vec<CommandRow> = read_rows(path)?;
-    let read = |(i, row): (usize, &CommandRow)| {
-        let issued = row.issued(bank_groups, banks_per_group);
-        issued.map_err(|problem| StandaloneError::Line {
-            path: path.to_owned(),
-            line: i as u64 + 2,
-            problem,
-        })
-    };
-    rows.iter().enumerate().map(read).collect()
+/// File and line of what is not a command, or comes before the line above, or that there is none.
+pub fn read_commands(path: &Path, geometry: &Geometry) -> Result<Vec<Issued>, StandaloneError> {
+    let table = Table::<CommandRow>::read(path)?.not_empty()?;
+    let mut list: Vec<Issued> = Vec::with_capacity(table.rows.len());
+    for (number, row) in table.rows.iter().enumerate() {
+        let wrong = |column, problem, hint: &str| {
+            table.wrong(&RowProblem {
+                row: number,
+                column,
+                problem,
+                hint: hint.to_owned(),
+            })
+        };
+        let earlier = list.last().map_or(0, |issued| issued.cycle);
+        check_order(row.cycle, earlier)
+            .map_err(|(problem, _)| wrong("cycle", problem, "sort the commands by cycle"))?;
+        let commands = "commands are ACT, PRE, PREA, RD, WR, RDA, WRA, REF and REFpb";
+        let issued = row.issued(geometry);
+        list.push(issued.map_err(|problem| wrong("cmd", problem, commands))?);
+    }
+    Ok(list)
 }

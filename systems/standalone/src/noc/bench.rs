@@ -5,13 +5,13 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpweave_components::crossbar::{NetworkSpec, PORTS_MAX};
-use warpweave_files::Ledger;
+use warpweave_files::{Ledger, OutputError};
 use warpweave_framework::Environment;
 use warpweave_params::{Source, from_node, parse};
 
 use super::drive::{Packet, Passages, Shape, drive};
 use super::presets::preset;
-use crate::{Distribution, StandaloneError, read_rows_within, write_rows};
+use crate::{CYCLE_MAX, Distribution, RowProblem, StandaloneError, Table, write_rows};
 
 /// Report of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,38 +66,88 @@ impl Bench {
     }
 }
 
+/// Flits of the longest packet.
+pub(super) const FLITS_MAX: u32 = 1 << 16;
+
+/// Flits of all packets of a trace together: each takes a cycle of its output.
+const FLITS_OF_ALL_MAX: u64 = 1 << 36;
+
 /// Reads a trace: `create, src, dst, flits`, more columns are ignored.
 ///
 /// # Errors
-/// When the file is no such table, a packet has no flit, there is none, or they take more memory than
-/// `ledger` may be charged.
-pub fn read_packets(path: &Path, ledger: &Ledger) -> Result<Vec<Packet>, StandaloneError> {
-    let packets: Vec<Packet> = read_rows_within(path, ledger)?;
-    let bad = |line: usize, problem: String| StandaloneError::Line {
-        path: path.to_owned(),
-        line: line as u64 + 2,
-        problem,
-    };
-    if packets.is_empty() {
-        return Err(bad(0, "the trace has no packet".to_owned()));
-    }
-    for (line, packet) in packets.iter().enumerate() {
-        let most = PORTS_MAX as usize;
-        if packet.flits == 0 || packet.src >= most || packet.dst >= most {
-            return Err(bad(
-                line,
-                format!("a packet has a flit or more and ports below {most}"),
+/// File and line of what is not a packet, or of one that comes before an earlier one of its source, or
+/// that there is none.
+pub fn read_packets(path: &Path) -> Result<Vec<Packet>, StandaloneError> {
+    read_packets_within(path, &Ledger::default())
+}
+
+/// As [`read_packets`], with the rows charged to `ledger`.
+///
+/// # Errors
+/// As [`read_packets`]; also when the rows take more memory than there may be.
+pub fn read_packets_within(path: &Path, ledger: &Ledger) -> Result<Vec<Packet>, StandaloneError> {
+    let table = Table::<Packet>::read_within(path, ledger)?.not_empty()?;
+    check_packets(&table.rows).map_err(|problem| table.wrong(&problem))?;
+    Ok(table.rows)
+}
+
+/// Whether all packets can be sent in this order.
+///
+/// # Errors
+/// The first that cannot.
+pub(super) fn check_packets(packets: &[Packet]) -> Result<(), RowProblem> {
+    let mut created = [0; PORTS_MAX as usize];
+    let mut flits = 0;
+    for (number, packet) in packets.iter().enumerate() {
+        let problem = |column: &'static str, problem: String, hint: &str| RowProblem {
+            row: number,
+            column,
+            problem,
+            hint: hint.to_owned(),
+        };
+        for (column, port) in [("src", packet.src), ("dst", packet.dst)] {
+            if port >= PORTS_MAX as usize {
+                let what = format!("there is no port {port}");
+                let hint = format!("ports are counted from 0, {PORTS_MAX} on each side at most");
+                return Err(problem(column, what, &hint));
+            }
+        }
+        if !(1..=FLITS_MAX).contains(&packet.flits) {
+            let what = format!("a packet has from 1 to {FLITS_MAX} flits");
+            let hint = "divide long transfers into packets";
+            return Err(problem("flits", what, hint));
+        }
+        flits += u64::from(packet.flits);
+        if flits > FLITS_OF_ALL_MAX {
+            let what = format!("the packets up to here have more than {FLITS_OF_ALL_MAX} flits");
+            return Err(problem("flits", what, "shorten the trace"));
+        }
+        if packet.create > CYCLE_MAX {
+            let what = format!("cycle {} is beyond {CYCLE_MAX}", packet.create);
+            return Err(problem(
+                "create",
+                what,
+                "count cycles from the first packet",
             ));
         }
+        let earlier = std::mem::replace(&mut created[packet.src], packet.create);
+        if packet.create < earlier {
+            let what = format!(
+                "cycle {} after cycle {earlier} of the packet before it from source {}",
+                packet.create, packet.src
+            );
+            let hint = "a source sends in the order of the rows; sort them";
+            return Err(problem("create", what, hint));
+        }
     }
-    Ok(packets)
+    Ok(())
 }
 
 /// The smallest shape that has all ports of the packets, or the given one.
 ///
 /// # Errors
 /// When the given one is too small or too large.
-fn shape_of(
+pub(super) fn shape_of(
     packets: &[Packet],
     inputs: Option<usize>,
     outputs: Option<usize>,
@@ -108,7 +158,7 @@ fn shape_of(
             return Ok(ports);
         }
         Err(StandaloneError::Request(format!(
-            "{ports} {name}: the trace needs {least}, at most {PORTS_MAX} can be built"
+            "--{name} {ports}: the trace needs {least}, at most {PORTS_MAX} can be built"
         )))
     };
     let most = |port: fn(&Packet) -> usize| packets.iter().map(port).max().map_or(1, |p| p + 1);
@@ -178,11 +228,7 @@ pub fn bench(
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write_passages(
-    path: &Path,
-    packets: &[Packet],
-    run: &Passages,
-) -> Result<(), StandaloneError> {
+pub fn write_passages(path: &Path, packets: &[Packet], run: &Passages) -> Result<(), OutputError> {
     #[derive(Serialize)]
     struct Row {
         create: u64,

@@ -9,7 +9,7 @@ mod resolve;
 use std::collections::BTreeMap;
 
 use crate::alloc::{Effects, File};
-use crate::ast::{Linkage, Variable};
+use crate::ast::{Linkage, Location, Variable};
 use crate::cfg::Flow;
 use crate::diagnostics::Span;
 use crate::ops::Special;
@@ -70,6 +70,9 @@ pub(crate) struct Resolved<'a> {
     pub(crate) opcode_span: Span,
     pub(crate) guard: Option<(u32, bool)>,
     pub(crate) operands: Vec<Operand>,
+    pub(crate) location: Option<Location>,
+    /// Nobody wrote it: control runs off the end here.
+    pub(crate) is_implied: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -79,6 +82,7 @@ pub(crate) struct Register {
 
 #[derive(Clone, Debug)]
 pub(crate) struct FrameVariable {
+    pub(crate) name: String,
     pub(crate) bytes: u32,
     pub(crate) align: u32,
     /// `.local` rather than a parameter.
@@ -97,6 +101,7 @@ pub(crate) enum Formal {
 
 #[derive(Clone, Debug)]
 pub(crate) struct SharedVariable {
+    pub(crate) name: String,
     pub(crate) bytes: u32,
     pub(crate) align: u32,
     /// `extern .shared x[]`: begins where the static part ends.
@@ -110,6 +115,8 @@ pub(crate) struct Body<'a> {
     pub(crate) flows: Vec<Flow>,
     pub(crate) effects: Vec<Effects>,
     pub(crate) registers: Vec<Register>,
+    /// Declarations of registers: the first number, the name, and whether numbers follow it.
+    pub(crate) register_names: Vec<(u32, String, bool)>,
     pub(crate) frame: Vec<FrameVariable>,
     pub(crate) frame_bytes: u32,
     pub(crate) local_bytes: u32,
@@ -153,6 +160,7 @@ impl<'a> ModuleNames<'a> {
     pub(crate) fn declare(&mut self, variable: &Variable<'a>) -> Symbol {
         if variable.space == StateSpace::Shared {
             self.shared.push(SharedVariable {
+                name: variable.name.to_owned(),
                 bytes: variable.bytes(0) as u32,
                 align: variable.alignment(),
                 is_open: variable.is_open(),

@@ -7,7 +7,7 @@ use super::{
     align_up, argument_offsets,
 };
 use crate::alloc::Effects;
-use crate::ast::{self, OperandKind, Statement, Variable};
+use crate::ast::{self, Location, OperandKind, Statement, Variable};
 use crate::cfg::Flow;
 use crate::diagnostics::{Complaint, Span};
 use crate::lower::opcodes;
@@ -40,6 +40,7 @@ pub(crate) fn resolve<'a>(
         scopes: vec![Scope::default()],
         label_places: Vec::new(),
         complaints: Vec::new(),
+        location: None,
     };
     resolver.formals(function);
     resolver.scope(statements);
@@ -53,6 +54,8 @@ struct Resolver<'m, 'a> {
     /// Instruction each label stands before.
     label_places: Vec<usize>,
     complaints: Vec<Complaint>,
+    /// What the last `.loc` said.
+    location: Option<Location>,
 }
 
 impl<'a> Resolver<'_, 'a> {
@@ -84,6 +87,8 @@ impl<'a> Resolver<'_, 'a> {
     fn formal(&mut self, parameter: &Variable<'a>) -> Formal {
         if parameter.space == StateSpace::Register {
             let register = self.register(parameter.ty);
+            let name = parameter.name.to_owned();
+            self.body.register_names.push((register, name, false));
             self.bind(parameter.name, Binding::Register(register), parameter.span);
             return Formal::Register(register);
         }
@@ -97,6 +102,7 @@ impl<'a> Resolver<'_, 'a> {
 
     fn frame_variable(&mut self, variable: &Variable<'a>) -> usize {
         self.body.frame.push(FrameVariable {
+            name: variable.name.to_owned(),
             bytes: variable.bytes(0) as u32,
             align: variable.alignment(),
             is_local: variable.space == StateSpace::Local,
@@ -129,6 +135,7 @@ impl<'a> Resolver<'_, 'a> {
         for statement in statements {
             match statement {
                 Statement::Variable(variable) => self.variable(variable),
+                Statement::Location(location) => self.location = Some(*location),
                 Statement::Label { name, .. } => {
                     if let Some(Binding::Label(label)) = self.lookup(name) {
                         self.label_places[label] = self.body.instructions.len();
@@ -165,6 +172,8 @@ impl<'a> Resolver<'_, 'a> {
                     return;
                 }
                 let first = self.body.registers.len() as u32;
+                let name = (first, variable.name.to_owned(), variable.range.is_some());
+                self.body.register_names.push(name);
                 for _ in 0..count {
                     self.register(variable.ty);
                 }
@@ -351,6 +360,8 @@ impl<'a> Resolver<'_, 'a> {
             opcode_span: instruction.opcode_span,
             guard,
             operands: self.operands(operands)?,
+            location: self.location,
+            is_implied: false,
         })
     }
 
@@ -408,6 +419,8 @@ impl<'a> Resolver<'_, 'a> {
                 opcode_span: span,
                 guard: None,
                 operands: Vec::new(),
+                location: self.location,
+                is_implied: true,
             });
             self.body.effects.push(Effects::default());
             self.body.flows.push(Flow::Leave { conditional: false });

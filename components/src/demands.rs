@@ -1,0 +1,77 @@
+//! What a program asks of the machine, as far as it is known before it runs.
+
+use warpweave_framework::{Origin, Unfit};
+
+use crate::compute_unit::ComputeUnitSpec;
+
+/// What a program asks of the machine; a resource of the environment. Compute units refuse what they
+/// cannot give.
+#[derive(Clone, Debug, Default)]
+pub struct Demands {
+    /// What threads of its kernels need.
+    pub kernels: Vec<KernelDemand>,
+    /// Where its data lie in global memory.
+    pub buffers: Vec<BufferDemand>,
+}
+
+/// What one thread of a kernel needs.
+#[derive(Clone, Debug)]
+pub struct KernelDemand {
+    /// Name of the kernel.
+    pub name: String,
+    /// Bytes of private (PTX `.local`) memory per thread.
+    pub private_bytes: u32,
+    /// Where it is launched.
+    pub origin: Option<Origin>,
+}
+
+/// A buffer in global memory.
+#[derive(Clone, Debug)]
+pub struct BufferDemand {
+    /// Name of the buffer.
+    pub name: String,
+    /// First byte address.
+    pub base: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Where it is described.
+    pub origin: Option<Origin>,
+}
+
+impl Demands {
+    /// Fails where a unit does not offer what is asked.
+    pub(crate) fn fit(&self, unit: &ComputeUnitSpec) -> Result<(), Unfit> {
+        let offered = unit.private_memory.bytes_per_thread;
+        let neediest = self
+            .kernels
+            .iter()
+            .max_by_key(|kernel| kernel.private_bytes);
+        if let Some(kernel) = neediest
+            && kernel.private_bytes > offered
+        {
+            let (name, needed) = (&kernel.name, kernel.private_bytes);
+            let message = format!(
+                "{offered} bytes, but a thread of kernel `{name}` needs {needed}; raise it to that, \
+                 rounded up to a multiple of 4"
+            );
+            return Err(Unfit::at("private_memory.bytes_per_thread", message)
+                .beside_origin(format!("`{name}` is launched here"), kernel.origin));
+        }
+        let private = unit.private_range();
+        let overlaps = |buffer: &&BufferDemand| {
+            buffer.base < private.end && private.start < buffer.base.saturating_add(buffer.bytes)
+        };
+        if let Some(buffer) = self.buffers.iter().find(overlaps) {
+            let message = format!(
+                "private memory of the unit, {:#x} to {:#x}, lies over buffer `{}` at {:#x} in global \
+                 memory",
+                private.start, private.end, buffer.name, buffer.base
+            );
+            let there = format!("`{}` has {} bytes", buffer.name, buffer.bytes);
+            return Err(
+                Unfit::at("private_memory.base", message).beside_origin(there, buffer.origin)
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! When each kernel of a run was launched, started and completed: a resource that a runner provides
+//! before the run and reads in it and after it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use warpweave_framework::{State, Tick};
+
+/// What happens to a kernel once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Its launch left the host.
+    Launched,
+    /// Its first work-group was sent to a compute unit.
+    Started,
+    /// Its completion was readable at the host.
+    Completed,
+}
+
+impl Moment {
+    /// Name in the state of a component.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Launched => "launched",
+            Self::Started => "started",
+            Self::Completed => "completed",
+        }
+    }
+}
+
+/// When what happened to one kernel; none: not yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelTime {
+    /// See [`Moment::Launched`].
+    pub launched: Option<Tick>,
+    /// See [`Moment::Started`].
+    pub started: Option<Tick>,
+    /// See [`Moment::Completed`].
+    pub completed: Option<Tick>,
+}
+
+/// The times of all kernels by number of the launch. Every moment is recorded by one component, so
+/// that the threads of a run do not matter.
+#[derive(Debug, Default)]
+pub struct KernelTimes([Mutex<BTreeMap<u32, Tick>>; 3]);
+
+impl KernelTimes {
+    /// Something happened to a kernel; what is recorded first stays.
+    pub fn record(&self, moment: Moment, kernel: u32, at: Tick) {
+        self.with(moment, |times| {
+            times.entry(kernel).or_insert(at);
+        });
+    }
+
+    /// What is known of a kernel.
+    pub fn of(&self, kernel: u32) -> KernelTime {
+        let at = |moment| self.with(moment, |times| times.get(&kernel).copied());
+        KernelTime {
+            launched: at(Moment::Launched),
+            started: at(Moment::Started),
+            completed: at(Moment::Completed),
+        }
+    }
+
+    /// How many kernels have come so far.
+    pub fn count(&self, moment: Moment) -> usize {
+        self.with(moment, |times| times.len())
+    }
+
+    /// Names the times of one moment as state of the component that records them.
+    pub(crate) fn state(times: &mut Option<Arc<Self>>, moment: Moment, state: &mut State<'_>) {
+        state.field_as(
+            moment.name(),
+            times,
+            |times| {
+                let times = times.as_ref();
+                times.map_or_else(BTreeMap::new, |t| t.with(moment, |times| times.clone()))
+            },
+            |times, saved| {
+                if let Some(times) = times {
+                    times.with(moment, |times| *times = saved);
+                }
+                Ok(())
+            },
+        );
+    }
+
+    fn with<R>(&self, moment: Moment, look: impl FnOnce(&mut BTreeMap<u32, Tick>) -> R) -> R {
+        let times = &self.0[moment as usize];
+        look(&mut times.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,226 @@
+//! What those along memory wires say of themselves, so that numbers that stand in several
+//! descriptions are found to differ.
+
+use warpweave_framework::{Facts, Stated, Unfit};
+
+use crate::interleave::Interleave;
+
+/// Bytes of the lines that requests on this wire name. Whoever sends requests of its own says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineBytes(pub u32);
+
+/// Which part of the address space requests on this wire belong to. Whoever deals addresses to
+/// several wires says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// How addresses are dealt.
+    pub interleave: Interleave,
+    /// Number of the slice.
+    pub number: u32,
+}
+
+/// Byte address from which on memory belongs to single threads. Compute units say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrivateFrom(pub u64);
+
+/// Port of a network by which requests on this wire leave their cluster. Networks say so, and it goes
+/// up to the compute units and on to whoever dispatches to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkPort(pub u32);
+
+/// Fails where lines of another length than `own`, which stands in `field`, arrive.
+pub(crate) fn agree_on_lines(facts: &Facts, field: &str, own: u32) -> Result<(), Unfit> {
+    match facts.get::<LineBytes>() {
+        Some(&LineBytes(bytes)) if bytes != own => {
+            let stated = facts.stated::<LineBytes>();
+            let sender = stated.as_ref().map_or("the sender", Stated::path);
+            let message = format!("lines of {own} bytes, but `{sender}` sends lines of {bytes}");
+            let there = format!("`{sender}` sends lines of {bytes} bytes");
+            Err(Unfit::at(field, message).beside(there, stated))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Fails where lines arrive that granules of `interleave` cut.
+pub(crate) fn hold_whole_lines(facts: &Facts, interleave: Interleave) -> Result<(), Unfit> {
+    match facts.get::<LineBytes>() {
+        Some(&LineBytes(bytes)) if bytes > interleave.granule_bytes => {
+            let stated = facts.stated::<LineBytes>();
+            let sender = stated.as_ref().map_or("the sender", Stated::path);
+            let message = format!(
+                "a granule of {} bytes cuts the lines of {bytes} bytes that `{sender}` sends",
+                interleave.granule_bytes
+            );
+            let there = format!("`{sender}` sends lines of {bytes} bytes");
+            Err(Unfit::at("interleave.granule_bytes", message).beside(there, stated))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Fails where private memory begins below `global_end`, the end of global memory as it stands in the
+/// field of this name.
+pub(crate) fn leave_private_memory(facts: &Facts, global_end: Option<u64>) -> Result<(), Unfit> {
+    match (facts.get::<PrivateFrom>(), global_end) {
+        (Some(&PrivateFrom(base)), Some(end)) if base < end => {
+            let stated = facts.stated::<PrivateFrom>();
+            let unit = stated.as_ref().map_or("a compute unit", Stated::path);
+            let message = format!(
+                "global memory is said to end at {end:#x}, but private memory of `{unit}` begins at \
+                 {base:#x}"
+            );
+            Err(Unfit::at("global_end", message).beside("it begins here", stated))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The slices that arrive at a part which is told how addresses are dealt.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slices {
+    arriving: Vec<(Slice, Option<Stated>)>,
+}
+
+impl Slices {
+    /// Remembers the slice that a wire brings.
+    pub(crate) fn learn(&mut self, facts: &Facts) {
+        if let Some(&slice) = facts.get::<Slice>() {
+            let known = self.arriving.iter().any(|(s, _)| *s == slice);
+            if !known {
+                self.arriving.push((slice, facts.stated::<Slice>()));
+            }
+        }
+    }
+
+    /// Fails unless `told`, the field `interleave` of the part, gives the addresses that arrive places
+    /// of their own, without gaps between them.
+    pub(crate) fn fit(&self, told: Option<Interleave>) -> Result<(), Unfit> {
+        let (Some(told), Some((first, stated))) = (told, self.arriving.first()) else {
+            return Ok(());
+        };
+        let dealt = first.interleave;
+        let path = stated.as_ref().map_or("the network", Stated::path);
+        let refuse = |field: &str, message: String| {
+            let there = format!(
+                "`{path}` deals granules of {} bytes to {} slices",
+                dealt.granule_bytes, dealt.slices
+            );
+            let there = (there, stated.clone());
+            Err(Unfit::at(format!("interleave.{field}"), message).beside(there.0, there.1))
+        };
+        if told.granule_bytes != dealt.granule_bytes {
+            return refuse(
+                "granule_bytes",
+                format!(
+                    "granules of {} bytes, but `{path}` deals granules of {}",
+                    told.granule_bytes, dealt.granule_bytes
+                ),
+            );
+        }
+        let dealers = self.arriving.iter();
+        if dealers.clone().any(|(slice, _)| slice.interleave != dealt) {
+            // Several networks in a row or side by side: nothing simple can be said.
+            return Ok(());
+        }
+        let count = self.arriving.len() as u64;
+        if u64::from(told.slices) * count != u64::from(dealt.slices) {
+            return refuse(
+                "slices",
+                format!(
+                    "{} slices, but its wires bring {count} of the {} slices of `{path}`",
+                    told.slices, dealt.slices
+                ),
+            );
+        }
+        // Granule `n * dealt.slices + number` becomes granule `n * count + number / told.slices` here.
+        let place = |slice: &Slice| slice.number / told.slices;
+        let together = self
+            .arriving
+            .iter()
+            .enumerate()
+            .find_map(|(at, (slice, _))| {
+                let before = self.arriving[..at].iter();
+                let mut same = before.filter(|(other, _)| place(other) == place(slice));
+                same.next().map(|(other, _)| (other.number, slice.number))
+            });
+        if let Some((one, other)) = together {
+            return refuse(
+                "slices",
+                format!(
+                    "slices {one} and {other} of `{path}` both come here: of {} slices their addresses \
+                     would fall together",
+                    told.slices
+                ),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Whether a port carries requests.
+pub(crate) fn is_request(port: &str) -> bool {
+    port.ends_with(".request")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interleave(granule_bytes: u32, slices: u32) -> Interleave {
+        Interleave {
+            granule_bytes,
+            slices,
+        }
+    }
+
+    /// What a part that is told `told` says of these slices of twelve.
+    fn fit(told: Interleave, numbers: &[u32]) -> Option<String> {
+        let mut slices = Slices::default();
+        for &number in numbers {
+            let mut facts = Facts::new();
+            let interleave = interleave(256, 12);
+            facts.publish(Slice { interleave, number });
+            slices.learn(&facts);
+        }
+        slices.fit(Some(told)).err().map(|unfit| unfit.field)
+    }
+
+    #[test]
+    fn a_part_is_told_of_as_many_slices_as_the_wires_bring() {
+        assert_eq!(fit(interleave(256, 12), &[3]), None);
+        assert_eq!(fit(interleave(256, 6), &[3, 9]), None);
+        assert_eq!(fit(interleave(256, 6), &[]), None);
+        for (told, numbers) in [
+            (interleave(256, 6), &[3][..]),
+            (interleave(256, 11), &[3]),
+            (interleave(256, 12), &[3, 9]),
+            (interleave(256, 3), &[3, 9]),
+            (interleave(256, 6), &[3, 4]),
+            (interleave(256, 6), &[7, 9]),
+        ] {
+            let field = fit(told, numbers);
+            assert_eq!(field.as_deref(), Some("interleave.slices"), "{numbers:?}");
+        }
+        let field = fit(interleave(512, 12), &[3]);
+        assert_eq!(field.as_deref(), Some("interleave.granule_bytes"));
+    }
+
+    /// The rule is that of the addresses themselves.
+    #[test]
+    fn slices_that_fit_give_every_address_a_place_without_gaps() {
+        let dealt = interleave(256, 12);
+        for told in (1..=12).map(|slices| interleave(256, slices)) {
+            for (a, b) in (0..12).flat_map(|a| (a..12).map(move |b| (a, b))) {
+                let mut slices = vec![a, b];
+                slices.dedup();
+                let here = (0..24 * 12).map(|granule| granule * 256);
+                let here = here.filter(|address| slices.contains(&dealt.slice(*address)));
+                let mut places: Vec<_> = here.map(|address| told.local(address) / 256).collect();
+                places.sort_unstable();
+                let whole = places.iter().copied().eq(0..24 * slices.len() as u64);
+                assert_eq!(fit(told, &slices).is_none(), whole, "{told:?} {slices:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What the units say of themselves, and where it disagrees with the description.
+
+use std::collections::BTreeMap;
+
+use warpweave_framework::{Facts, Stated, Unfit};
+
+use super::{PlacementSite, StatedLimits};
+use crate::launch::UnitNumber;
+use crate::memory::NetworkPort;
+use crate::occupancy::UnitFacts;
+
+/// What one unit says of its limits.
+#[derive(Clone, Debug)]
+pub(super) struct SaidLimits {
+    pub(super) unit: u32,
+    pub(super) facts: UnitFacts,
+    pub(super) stated: Option<Stated>,
+}
+
+impl SaidLimits {
+    /// Where the unit says what is called `limit` among the limits.
+    pub(super) fn place_of(&self, limit: &str) -> Option<Stated> {
+        let field = match limit {
+            "local_memory_bytes" => "local_memory.bytes",
+            same => same,
+        };
+        self.stated.clone().map(|stated| stated.field(field))
+    }
+}
+
+/// What the scheduler has learnt of its units.
+#[derive(Debug, Default)]
+pub(super) struct SaidByUnits {
+    /// What the first of them said.
+    limits: Option<SaidLimits>,
+    /// One that said something else.
+    unlike: Option<SaidLimits>,
+    /// Network port by which the requests of a unit leave; none where there are several.
+    leaves_by: BTreeMap<u32, Option<(NetworkPort, Stated)>>,
+}
+
+impl SaidByUnits {
+    /// Takes note of what is said at this port.
+    pub(super) fn learn(&mut self, port: &str, facts: &Facts) -> Result<(), Unfit> {
+        let unit = port
+            .strip_prefix("units[")
+            .and_then(|rest| rest.split_once(']'));
+        let Some(unit) = unit.and_then(|(number, _)| number.parse().ok()) else {
+            return Ok(());
+        };
+        if let (Some(&network), Some(stated)) =
+            (facts.get::<NetworkPort>(), facts.stated::<NetworkPort>())
+        {
+            let way = (network, stated);
+            self.leaves_by
+                .entry(unit)
+                .and_modify(|known| {
+                    if known.as_ref() != Some(&way) {
+                        *known = None;
+                    }
+                })
+                .or_insert(Some(way.clone()));
+        }
+        if let Some(&facts_of_unit) = facts.get::<UnitFacts>() {
+            let said = SaidLimits {
+                unit,
+                facts: facts_of_unit,
+                stated: facts.stated::<UnitFacts>(),
+            };
+            match &self.limits {
+                None => self.limits = Some(said),
+                Some(first) if first.facts != said.facts => self.unlike = Some(said),
+                Some(_) => {}
+            }
+        }
+        match facts.get::<UnitNumber>() {
+            Some(&UnitNumber(number)) if u32::from(number) != unit => {
+                let stated = facts.stated::<UnitNumber>();
+                let path = stated.as_ref().map_or("its unit", Stated::path);
+                let message = format!(
+                    "the unit at `units[{unit}]` is number {unit}, but `{path}` says it is {number}"
+                );
+                Err(Unfit::at("", message).beside("it says so here", stated))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The limits that all units offer, as far as they say them.
+    ///
+    /// # Errors
+    /// Units that say something else than `stated`, or different things.
+    pub(super) fn agree(&self, stated: &StatedLimits) -> Result<Option<UnitFacts>, Unfit> {
+        if let Some(said) = &self.limits {
+            stated.agree(said)?;
+        }
+        if let (Some(one), Some(other)) = (&self.limits, &self.unlike) {
+            return Err(StatedLimits::unlike(one, other));
+        }
+        Ok(self.limits.as_ref().map(|said| said.facts))
+    }
+
+    /// Fails where the clusters of the description are not those whose units share a port of the
+    /// network.
+    pub(super) fn check_clusters(&self, site: &PlacementSite) -> Result<(), Unfit> {
+        let mut ports: Vec<(u32, &(NetworkPort, Stated))> = Vec::new();
+        for (&unit, way) in &self.leaves_by {
+            let Some(way) = way else {
+                continue;
+            };
+            let cluster = unit / site.units_per_cluster;
+            // Numbers of units ascend, so those of a cluster follow each other.
+            let known = ports.iter().find(|(_, known)| *known == way);
+            let (port, network) = (way.0.0, way.1.path());
+            if let Some((other, _)) = known
+                && *other != cluster
+            {
+                let message = format!(
+                    "with {} units per cluster unit {unit} is in cluster {cluster}, but it shares \
+                     port up[{port}] of `{network}` with units of cluster {other}",
+                    site.units_per_cluster
+                );
+                let there = "its ports are those of clusters";
+                return Err(
+                    Unfit::at("units_per_cluster", message).beside(there, Some(way.1.clone()))
+                );
+            }
+            let before = ports.last().filter(|(last, _)| *last == cluster);
+            if let Some((_, (other, _))) = before.filter(|(_, known)| *known != way) {
+                let message = format!(
+                    "with {} units per cluster unit {unit} is in cluster {cluster}, but its requests \
+                     leave by port up[{port}] of `{network}` and those of other units of the cluster \
+                     by up[{}]",
+                    site.units_per_cluster, other.0
+                );
+                let there = "its ports are those of clusters";
+                return Err(
+                    Unfit::at("units_per_cluster", message).beside(there, Some(way.1.clone()))
+                );
+            }
+            if known.is_none() {
+                ports.push((cluster, way));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! What components tell each other along their wires, and what each has to itself.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::channel::Direction;
+use crate::component::{Beside, Claim, Claims, Facts, Unfit};
+use crate::engine::elaboration::builder::NewInstance;
+use crate::engine::elaboration::elaborate::Elaboration;
+use crate::engine::elaboration::error::{ElaborationError, RelatedOrigin};
+use crate::engine::elaboration::listing::bundle_names;
+use crate::engine::simulation::SystemWarning;
+
+/// Instance and port.
+type PortAt = (usize, usize);
+
+/// Ports of one instance that facts go on to, and whether they go with the messages or against them.
+type Passage = (usize, u32, bool);
+
+impl Elaboration {
+    /// A component refuses what it is wired to.
+    pub(super) fn unfit(&mut self, instance: usize, problem: Unfit) {
+        let Unfit {
+            field,
+            message,
+            beside,
+        } = problem;
+        let related = beside.into_iter().map(|(message, there)| match there {
+            Beside::Instance(stated) => RelatedOrigin {
+                message,
+                origin: self.instances[stated.instance].origin,
+                field: stated.field,
+            },
+            Beside::Elsewhere(origin) => RelatedOrigin {
+                message,
+                origin: Some(origin),
+                field: String::new(),
+            },
+        });
+        let related = related.collect();
+        let NewInstance {
+            path, kind, origin, ..
+        } = &self.instances[instance];
+        let at = if field.is_empty() {
+            String::new()
+        } else {
+            format!("{field}: ")
+        };
+        self.errors.push(ElaborationError {
+            message: format!("`{path}` ({kind}): {at}{message}"),
+            hint: None,
+            origin: *origin,
+            field,
+            related,
+        });
+    }
+
+    /// Tells what every port states to the other end of its wire, and to those beyond it that the
+    /// components between let it pass to. What a passage has seen it does not pass again.
+    pub(super) fn tell_facts(&mut self) {
+        let mut wires: BTreeMap<PortAt, Vec<PortAt>> = BTreeMap::new();
+        for channel in &self.channels {
+            wires.entry(channel.from).or_default().push(channel.to);
+            wires.entry(channel.to).or_default().push(channel.from);
+        }
+        let mut passed: BTreeMap<Passage, Vec<Facts>> = BTreeMap::new();
+        let mut under_way = VecDeque::new();
+        let speakers: Vec<_> = self
+            .channels
+            .iter()
+            .flat_map(|c| [c.from, c.to])
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        for speaker in speakers {
+            let NewInstance {
+                path, component, ..
+            } = &self.instances[speaker.0];
+            let mut facts = Facts::new();
+            component.facts(&self.port(speaker).name, &mut facts);
+            if facts.is_empty() {
+                continue;
+            }
+            facts.said_by(speaker.0, path);
+            under_way.push_back((speaker, facts));
+            while let Some((from, facts)) = under_way.pop_front() {
+                for &listener in wires.get(&from).into_iter().flatten() {
+                    self.tell(listener, &facts);
+                    self.pass_on(listener, &facts, &mut passed, &mut under_way);
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, listener: PortAt, facts: &Facts) {
+        let port = &self.ports[listener.0][listener.1].name;
+        let learnt = self.instances[listener.0].component.learn(port, facts);
+        if let Err(problem) = learnt {
+            self.unfit(listener.0, problem);
+        }
+    }
+
+    /// Sends facts that have arrived at `listener` on by the ports of its passage.
+    fn pass_on(
+        &self,
+        listener: PortAt,
+        facts: &Facts,
+        passed: &mut BTreeMap<Passage, Vec<Facts>>,
+        under_way: &mut VecDeque<(PortAt, Facts)>,
+    ) {
+        let component = &self.instances[listener.0].component;
+        let arrived = self.port(listener);
+        let mut facts = facts.clone();
+        let Some(passage) = component.passage(&arrived.name, &mut facts) else {
+            return;
+        };
+        let with_messages = arrived.direction == Direction::Input;
+        let seen = (listener.0, passage, with_messages);
+        let seen = passed.entry(seen).or_default();
+        facts.withdraw_known(seen);
+        if facts.is_empty() {
+            return;
+        }
+        seen.push(facts.clone());
+        for (number, port) in self.ports[listener.0].iter().enumerate() {
+            let onward = port.direction != arrived.direction && port.wire.is_some();
+            if onward && component.passage(&port.name, &mut Facts::new()) == Some(passage) {
+                under_way.push_back(((listener.0, number), facts.clone()));
+            }
+        }
+    }
+
+    /// Refuses two instances that have the same to themselves; says it once of two instances.
+    pub(super) fn check_claims(&mut self) {
+        let mut spaces: BTreeMap<&str, Vec<(usize, Claim)>> = BTreeMap::new();
+        for (number, instance) in self.instances.iter().enumerate() {
+            let mut claims = Claims::default();
+            instance.component.claims(&mut claims);
+            for claim in claims.list {
+                spaces.entry(claim.space).or_default().push((number, claim));
+            }
+        }
+        let mut told = BTreeSet::new();
+        for (space, mut claims) in spaces {
+            claims.sort_by_key(|(number, claim)| (claim.range.start, *number));
+            let mut farthest: Option<(usize, Claim)> = None;
+            for (number, claim) in claims {
+                if let Some((other, theirs)) = &farthest
+                    && claim.range.start < theirs.range.end
+                    && told.insert((number.min(*other), number.max(*other)))
+                {
+                    let problem = self.claimed_twice(space, (number, &claim), (*other, theirs));
+                    self.errors.push(problem);
+                }
+                if farthest
+                    .as_ref()
+                    .is_none_or(|(_, theirs)| theirs.range.end < claim.range.end)
+                {
+                    farthest = Some((number, claim));
+                }
+            }
+        }
+    }
+
+    fn claimed_twice(
+        &self,
+        space: &str,
+        one: (usize, &Claim),
+        other: (usize, &Claim),
+    ) -> ElaborationError {
+        let ((first, theirs), (later, claim)) = if one.0 < other.0 {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let named = |claim: &Claim| {
+            if claim.range.end - claim.range.start == 1 {
+                format!("{space} {}", claim.range.start)
+            } else {
+                format!("{space} {:#x} to {:#x}", claim.range.start, claim.range.end)
+            }
+        };
+        let (path, kind) = (&self.instances[later].path, &self.instances[later].kind);
+        let theirs_path = &self.instances[first].path;
+        let message = format!(
+            "`{path}` ({kind}): {}: {} is also that of `{theirs_path}`",
+            claim.field,
+            named(claim)
+        );
+        let related = RelatedOrigin {
+            message: format!("`{theirs_path}` has {}", named(theirs)),
+            origin: self.instances[first].origin,
+            field: theirs.field.clone(),
+        };
+        ElaborationError {
+            message,
+            hint: None,
+            origin: self.instances[later].origin,
+            field: claim.field.clone(),
+            related: vec![related],
+        }
+    }
+
+    /// Optional ports without a wire that change what the machine does, one warning for each bundle.
+    pub(super) fn unwired_ports(&self) -> Vec<SystemWarning> {
+        let mut warnings = Vec::new();
+        for (number, instance) in self.instances.iter().enumerate() {
+            let mut told = BTreeSet::new();
+            for (at, port) in self.ports[number].iter().enumerate() {
+                let Some(consequence) = port.unwired.filter(|_| port.wire.is_none()) else {
+                    continue;
+                };
+                let meant = self.meant_unwired.contains(&(number, at));
+                let [name] = &bundle_names(std::iter::once(port.name.as_str()))[..] else {
+                    continue;
+                };
+                if meant || !told.insert(name.clone()) {
+                    continue;
+                }
+                warnings.push(SystemWarning {
+                    message: format!(
+                        "port `{}.{name}` ({}) is not connected: {consequence}",
+                        instance.path, instance.kind
+                    ),
+                    hint: Some("wire it, or say that it is meant to stay without a wire".into()),
+                    origin: instance.origin,
+                    unwired: Some(name.clone()),
+                });
+            }
+        }
+        warnings
+    }
+
+    /// Notes the ports that are meant to stay without a wire.
+    pub(super) fn note_unwired(&mut self) {
+        for (address, origin) in std::mem::take(&mut self.unwired) {
+            let Some((instance, members)) = self.find(&address, origin) else {
+                continue;
+            };
+            for (at, _) in members {
+                if self.ports[instance][at].optional {
+                    self.meant_unwired.insert((instance, at));
+                } else {
+                    let message = format!("`{}` needs a wire", self.name((instance, at)));
+                    self.error(message, None, origin);
+                    break;
+                }
+            }
+        }
+    }
+}

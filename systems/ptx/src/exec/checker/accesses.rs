@@ -1,0 +1,483 @@
+//! Accesses: where they go, what they read, whom they meet.
+
+use super::finding::{FindingKind, Verdict};
+use super::objects::{Tag, combine};
+use super::races::{Between, Entry};
+use super::{Case, ProgramChecker};
+use crate::exec::access::{Part, lanes, read_bytes, write_bytes};
+use crate::exec::atomic::{apply, operands};
+use crate::exec::observe::{Reach, Touch};
+use crate::lower::site::{Origin, Rule, Strength};
+use crate::memory::DEVICE_BASE;
+use crate::ops::{AtomicKind, Region};
+
+/// Bytes of the widest access: four elements of eight.
+const WIDEST: usize = 32;
+
+/// What one lane does to memory.
+struct Touched<'t> {
+    reach: &'t Reach<'t>,
+    region: Region,
+    lane: usize,
+    /// In its memory.
+    address: u64,
+    /// Of all elements.
+    bytes: u32,
+    /// What the address is known to point into.
+    tag: Tag,
+}
+
+impl Touched<'_> {
+    fn thread(&self) -> (u32, u32) {
+        let wavefront = self.reach.wavefront;
+        (wavefront.group, wavefront.index * 32 + self.lane as u32)
+    }
+
+    fn reads(&self) -> bool {
+        self.reach.touch != Touch::Store
+    }
+
+    fn writes(&self) -> bool {
+        self.reach.touch != Touch::Load
+    }
+
+    /// The bytes in memory, or nothing if they are not all there.
+    fn old(&self) -> Option<[u8; WIDEST]> {
+        let mut old = [0; WIDEST];
+        let size = self.bytes as usize;
+        let memory = match self.region {
+            Region::Shared => &self.reach.shared.bytes[..],
+            Region::Local => {
+                let end = u64::from(self.reach.wavefront.private.bytes);
+                let inside = self.address.checked_add(size as u64)? <= end;
+                return inside.then_some(old);
+            }
+            _ => self.reach.memory.data(),
+        };
+        let base = if self.region == Region::Shared {
+            0
+        } else {
+            DEVICE_BASE
+        };
+        let start = usize::try_from(self.address.checked_sub(base)?).ok()?;
+        let bytes = memory.get(start..start.checked_add(size)?)?;
+        old[..size].copy_from_slice(bytes);
+        Some(old)
+    }
+
+    /// The bytes after a store or atomic.
+    fn new(&self, old: &[u8; WIDEST]) -> [u8; WIDEST] {
+        let mut new = *old;
+        let reach = self.reach;
+        let registers = &reach.wavefront.registers;
+        match reach.touch {
+            Touch::Load => {}
+            Touch::Store => {
+                let access = &reach.kernel.tables.accesses[reach.number as usize];
+                let width = access.bytes as usize;
+                for (at, &source) in access.sources[..access.count].iter().enumerate() {
+                    let value = if access.wide {
+                        registers.get64(reach.constants64, source)[self.lane]
+                    } else {
+                        registers.get32(reach.constants32, source)[self.lane].into()
+                    };
+                    write_bytes(&mut new[at * width..(at + 1) * width], value);
+                }
+            }
+            Touch::Atomic => {
+                let atomic = &reach.kernel.tables.atomics[reach.number as usize];
+                let width = atomic.bytes as usize;
+                let constants = (reach.constants32, reach.constants64);
+                let (b, c) = operands(registers, constants, atomic, self.lane);
+                let value = apply(atomic.kind, width == 8, read_bytes(&old[..width]), b, c);
+                write_bytes(&mut new[..width], value);
+            }
+        }
+        new
+    }
+}
+
+impl ProgramChecker {
+    /// Looks at an access before it happens.
+    pub(super) fn access(&mut self, reach: &Reach<'_>) {
+        let site = &reach.kernel.sites[reach.pc as usize];
+        let bytes = match reach.touch {
+            Touch::Atomic => reach.kernel.tables.atomics[reach.number as usize].bytes,
+            _ => {
+                let access = &reach.kernel.tables.accesses[reach.number as usize];
+                access.bytes * access.count as u32
+            }
+        };
+        if site.order.releases {
+            let (group, index) = (reach.wavefront.group, reach.wavefront.index);
+            self.launch.clocks.fence(group, index, site.order.strength);
+        }
+        let from = self.tags(reach.kernel, reach.wavefront, site.address);
+        for Part { region, mask } in reach.parts {
+            let region = match region {
+                Region::Const | Region::Generic => Region::Global,
+                other => *other,
+            };
+            for lane in lanes(*mask) {
+                let touched = Touched {
+                    reach,
+                    region,
+                    lane,
+                    address: reach.addresses[lane],
+                    bytes,
+                    tag: from[lane],
+                };
+                if region == Region::Param {
+                    self.argument(&touched);
+                    continue;
+                }
+                self.provenance(&touched);
+                let is_aligned = touched.address.is_multiple_of(u64::from(bytes));
+                if let Some(old) = touched.old().filter(|_| is_aligned) {
+                    let was_known = self.contents(&touched);
+                    self.pointers(&touched, &old);
+                    if region != Region::Local {
+                        self.races(&touched, &old, was_known);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What an argument of the kernel points to.
+    fn argument(&mut self, touched: &Touched<'_>) {
+        let reach = touched.reach;
+        let Some(&Some(result)) = reach.kernel.sites[reach.pc as usize].results.first() else {
+            return;
+        };
+        let word = (touched.address / 4) as usize;
+        let tag = self.launch.arguments.get(word).copied().unwrap_or_default();
+        let registers = self.registers(reach.wavefront);
+        registers.pointers.set(result, touched.lane, tag);
+    }
+
+    /// Whether the access stays where its pointer came from.
+    fn provenance(&mut self, touched: &Touched<'_>) {
+        let (address, bytes) = (touched.address, touched.bytes);
+        let object = self.objects.get(touched.tag);
+        if object.is_some_and(|o| o.region == touched.region && o.holds(address, bytes.into())) {
+            return;
+        }
+        let verdict = match object {
+            Some(_) => Verdict::Error,
+            None => Verdict::Undecided,
+        };
+        let buffer = object.map(|object| (object.name.clone(), object.start));
+        let detail = match object {
+            Some(object) if object.region != touched.region => format!(
+                "the pointer came from `{}`, which is in {} memory, and the access goes to {} memory",
+                object.name,
+                memory_name(object.region),
+                memory_name(touched.region)
+            ),
+            Some(object) => {
+                let end = object.start + object.bytes;
+                let place = if address < object.start {
+                    format!("{} bytes before its start", object.start - address)
+                } else {
+                    format!(
+                        "at byte {} of its {}",
+                        address - object.start,
+                        end - object.start
+                    )
+                };
+                format!(
+                    "{bytes} bytes are accessed outside `{}`, which the pointer came from: {place}",
+                    object.name
+                )
+            }
+            None if touched.tag == Tag::LOST => {
+                "the address was computed from pointers in a way that leaves open what it points \
+                 to"
+                .to_owned()
+            }
+            None => "the address comes from a number and from no pointer".to_owned(),
+        };
+        let kind = FindingKind::OutsideAllocation;
+        let case = self.case(kind, verdict, touched, buffer);
+        self.report(touched.reach.kernel, case, || detail);
+    }
+
+    fn case(
+        &self,
+        kind: FindingKind,
+        verdict: Verdict,
+        touched: &Touched<'_>,
+        buffer: Option<(String, u64)>,
+    ) -> Case {
+        Case {
+            address: Some(touched.address),
+            near: Some(self.nearest(touched)),
+            buffer,
+            ..Case::new(kind, verdict, touched.reach.pc, touched.thread())
+        }
+    }
+
+    /// The nearest buffer or variable, described.
+    fn nearest(&self, touched: &Touched<'_>) -> String {
+        let address = touched.address;
+        match (touched.region, self.objects.get(touched.tag)) {
+            (Region::Global, _) => touched.reach.memory.nearest(address),
+            (region, Some(object)) if object.region == region && address >= object.start => {
+                format!("`{}`, byte {}", object.name, address - object.start)
+            }
+            (Region::Shared, _) => {
+                let before = touched.reach.kernel.shared.iter();
+                let before = before.filter(|range| u64::from(range.start) <= address);
+                match before.max_by_key(|range| range.start) {
+                    Some(range) => {
+                        format!(
+                            "`{}`, byte {}",
+                            range.name,
+                            address - u64::from(range.start)
+                        )
+                    }
+                    None => "local memory without variables".to_owned(),
+                }
+            }
+            _ => "private memory".to_owned(),
+        }
+    }
+
+    /// Name and start of the buffer or variable at an address.
+    fn buffer(&self, touched: &Touched<'_>) -> Option<(String, u64)> {
+        let address = touched.address;
+        match touched.region {
+            Region::Global => {
+                let allocation = touched.reach.memory.containing(address)?;
+                Some((allocation.name.clone(), allocation.base))
+            }
+            Region::Shared => {
+                let before = touched.reach.kernel.shared.iter();
+                let before = before.filter(|range| u64::from(range.start) <= address);
+                let range = before.max_by_key(|range| range.start)?;
+                Some((range.name.clone(), range.start.into()))
+            }
+            _ => {
+                let object = self.objects.get(touched.tag)?;
+                Some((object.name.clone(), object.start))
+            }
+        }
+    }
+
+    /// Whether the bytes were written before; a finding if they are read.
+    fn contents(&mut self, touched: &Touched<'_>) -> bool {
+        let (address, bytes) = (touched.address, u64::from(touched.bytes));
+        let wavefront = touched.reach.wavefront;
+        let launch = &mut self.launch;
+        let known = match touched.region {
+            Region::Local => {
+                let wave = launch.waves.get_mut(&(wavefront.group, wavefront.index));
+                let private = &mut wave.expect("the wavefront has started").private;
+                let known = private.is_defined(touched.lane, address, touched.bytes);
+                private.define(touched.lane, address, touched.bytes);
+                known
+            }
+            Region::Shared => {
+                let memory = &mut launch.groups.entry(wavefront.group).or_default().memory;
+                let known = memory.is_defined(address, bytes);
+                memory.define(address, bytes);
+                known
+            }
+            _ => {
+                let start = address - DEVICE_BASE;
+                let known = self.device.is_defined(start, bytes);
+                self.device.define(start, bytes);
+                known
+            }
+        };
+        if known || !touched.reads() {
+            return known;
+        }
+        let kind = FindingKind::UninitialisedMemory;
+        let case = self.case(kind, Verdict::Error, touched, self.buffer(touched));
+        self.report(touched.reach.kernel, case, || {
+            let memory = memory_name(touched.region);
+            format!("{bytes} bytes of {memory} memory are read before anything was written there")
+        });
+        false
+    }
+
+    /// Carries what values point to into memory and out of it.
+    fn pointers(&mut self, touched: &Touched<'_>, old: &[u8; WIDEST]) {
+        let reach = touched.reach;
+        let site = &reach.kernel.sites[reach.pc as usize];
+        let elements = match reach.touch {
+            Touch::Load => site.results.len(),
+            _ => site.sources.len(),
+        };
+        let count = match reach.touch {
+            Touch::Atomic => 1,
+            _ => elements.max(1),
+        };
+        let width = touched.bytes / count as u32;
+        for element in 0..count {
+            let at = touched.address + u64::from(width) * element as u64;
+            let before = self.pointer_at(touched, at, width);
+            if let (true, Some(&Some(result))) = (touched.reads(), site.results.get(element)) {
+                let registers = self.registers(reach.wavefront);
+                registers.pointers.set(result, touched.lane, before);
+            }
+            if !touched.writes() {
+                continue;
+            }
+            let given = site.sources.get(element).copied().unwrap_or(Origin::Number);
+            let given = self.tags(reach.kernel, reach.wavefront, given)[touched.lane];
+            let after = match reach.touch {
+                Touch::Atomic => {
+                    let atomic = &reach.kernel.tables.atomics[reach.number as usize];
+                    match atomic.kind {
+                        AtomicKind::Exchange => given,
+                        AtomicKind::CompareSwap if touched.new(old) == *old => before,
+                        AtomicKind::CompareSwap => {
+                            let swapped = site.sources.get(1).copied().unwrap_or(Origin::Number);
+                            self.tags(reach.kernel, reach.wavefront, swapped)[touched.lane]
+                        }
+                        AtomicKind::Add => combine(Rule::Add, &[before, given]),
+                        _ => combine(Rule::Either, &[before, given]),
+                    }
+                }
+                _ => given,
+            };
+            self.set_pointer_at(touched, at, width, after);
+        }
+    }
+
+    fn pointer_at(&mut self, touched: &Touched<'_>, at: u64, bytes: u32) -> Tag {
+        let wavefront = touched.reach.wavefront;
+        let launch = &self.launch;
+        match touched.region {
+            Region::Local => {
+                let wave = &launch.waves[&(wavefront.group, wavefront.index)];
+                wave.private.pointers.one((at / 4) as u32, touched.lane)
+            }
+            Region::Shared => {
+                let group = launch.groups.get(&wavefront.group);
+                group.map_or(Tag::NONE, |g| g.memory.pointer(at, bytes.into()))
+            }
+            _ => self.device.pointer(at - DEVICE_BASE, bytes.into()),
+        }
+    }
+
+    fn set_pointer_at(&mut self, touched: &Touched<'_>, at: u64, bytes: u32, tag: Tag) {
+        let wavefront = touched.reach.wavefront;
+        let launch = &mut self.launch;
+        match touched.region {
+            Region::Local => {
+                if let Some(wave) = launch.waves.get_mut(&(wavefront.group, wavefront.index)) {
+                    for word in at / 4..(at + u64::from(bytes)).div_ceil(4) {
+                        wave.private.pointers.set(word as u32, touched.lane, tag);
+                    }
+                }
+            }
+            Region::Shared => {
+                let memory = &mut launch.groups.entry(wavefront.group).or_default().memory;
+                memory.set_pointer(at, bytes.into(), tag);
+            }
+            _ => self.device.set_pointer(at - DEVICE_BASE, bytes.into(), tag),
+        }
+    }
+
+    /// Whom the access meets, word by word.
+    fn races(&mut self, touched: &Touched<'_>, old: &[u8; WIDEST], was_known: bool) {
+        let reach = touched.reach;
+        let (group, thread) = touched.thread();
+        let index = reach.wavefront.index;
+        let order = reach.kernel.sites[reach.pc as usize].order;
+        let (between, owner) = match touched.region {
+            Region::Shared => (Between::Threads, group + 1),
+            _ => (Between::Groups, 0),
+        };
+        let new = touched.new(old);
+        let strong = order.strength > Strength::Weak;
+        let launch = &mut self.launch;
+        let mut worst = None;
+        let first = touched.address % 4;
+        for word in touched.address / 4..(touched.address + u64::from(touched.bytes)).div_ceil(4) {
+            if strong && touched.reads() {
+                launch.clocks.strong_read(group, index, (owner, word));
+            }
+            let (mut bytes, mut value, mut is_silent) = (0, 0_u32, was_known);
+            for byte in 0..4 {
+                let at = (word * 4 + byte).wrapping_sub(touched.address);
+                let Some(after) = new[..touched.bytes as usize].get(at as usize) else {
+                    continue;
+                };
+                bytes |= 1 << byte;
+                value |= u32::from(*after) << (8 * byte);
+                is_silent &= *after == old[at as usize];
+            }
+            debug_assert!(first == 0 || touched.bytes < 4, "accesses are aligned");
+            let entry = Entry {
+                who: launch.clocks.stamp(group, thread),
+                pc: reach.pc,
+                writes: touched.writes(),
+                strength: order.strength,
+                bytes,
+                value,
+                is_silent,
+            };
+            let words = match between {
+                Between::Threads => &mut launch.groups.entry(group).or_default().words,
+                Between::Groups => &mut launch.words,
+            };
+            if let Some(clash) = words.note(word, entry, between, &launch.clocks)
+                && worst.is_none_or(|found: super::races::Clash| found.same_value)
+            {
+                worst = Some(clash);
+            }
+            if strong && touched.writes() {
+                launch.clocks.strong_write(group, index, (owner, word));
+            }
+        }
+        let Some(clash) = worst else {
+            return;
+        };
+        let (kind, verdict) = (
+            match between {
+                Between::Threads => FindingKind::LocalRace,
+                Between::Groups => FindingKind::GlobalRace,
+            },
+            if clash.same_value {
+                Verdict::Note
+            } else {
+                Verdict::Error
+            },
+        );
+        let case = Case {
+            other: Some((
+                clash.other.pc,
+                clash.other.who.group,
+                clash.other.who.thread,
+            )),
+            ..self.case(kind, verdict, touched, self.buffer(touched))
+        };
+        self.report(reach.kernel, case, || {
+            let does = |writes| if writes { "write" } else { "read" };
+            let (here, there) = (does(touched.writes()), does(clash.other.writes));
+            let who = match between {
+                Between::Threads => "another thread of the work-group",
+                Between::Groups => "another work-group",
+            };
+            let value = if clash.same_value {
+                "; the value is the same either way"
+            } else {
+                ""
+            };
+            format!("nothing orders this {here} after the {there} by {who}{value}")
+        });
+    }
+}
+
+fn memory_name(region: Region) -> &'static str {
+    match region {
+        Region::Shared => "local",
+        Region::Local => "private",
+        _ => "global",
+    }
+}

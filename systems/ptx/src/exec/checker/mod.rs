@@ -1,0 +1,340 @@
+//! Checks what a program does while it is emulated.
+//!
+//! [`ProgramChecker`] follows every launch of a program. Values are those of the emulator; here is
+//! what it does not keep: which bytes and registers were written (`shadow.rs`), which allocation a
+//! value is an address into (`objects.rs`), who is ordered after whom (`clocks.rs`) and which accesses
+//! of different threads nothing orders (`races.rs`). `registers.rs` looks at every instruction,
+//! `accesses.rs` at accesses, `barriers.rs` at barriers; `finding.rs` is what comes out.
+//!
+//! # What is no finding
+//! Copying an uninitialised register (`mov`, `selp`, passing it on); only a use is. Each uninitialised
+//! value is reported where it is used first. Two strong accesses (atomics, `.volatile`, `.relaxed` and
+//! stronger) are no race, as the PTX memory consistency model has it. Threads of one work-group are
+//! not watched in global memory, nor are kernels of different streams.
+
+mod accesses;
+mod barriers;
+mod clocks;
+mod finding;
+mod objects;
+mod races;
+mod registers;
+mod shadow;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpweave_trace::KernelTrace;
+
+use self::clocks::Clocks;
+use self::finding::{Findings, Key};
+use self::objects::{Object, Objects, Tag};
+use self::races::Words;
+use self::shadow::{MemoryShadow, PrivateShadow, Registers};
+use crate::exec::error::EmulationError;
+use crate::exec::observe::{Arrival, Frames, Observer, Reach, Start, Step};
+use crate::exec::wavefront::Wavefront;
+use crate::exec::{EmulationOptions, LaunchConfig, launch_observed};
+use crate::memory::{DEVICE_BASE, DeviceMemory};
+use crate::module::{Kernel, Module};
+use crate::ops::Region;
+
+pub use self::finding::{Finding, FindingKind, SourcePlace, Spot, Verdict};
+
+/// Checks the launches of a program, one after the other, over one device memory.
+#[derive(Debug, Default)]
+pub struct ProgramChecker {
+    findings: Findings,
+    objects: Objects,
+    /// Device memory, from [`DEVICE_BASE`] on.
+    device: MemoryShadow,
+    /// Modules whose variables are known, by fingerprint.
+    modules: BTreeSet<u64>,
+    launches: u32,
+    launch: Launch,
+}
+
+/// What is known of the launch in progress.
+#[derive(Debug, Default)]
+struct Launch {
+    file: String,
+    files: BTreeMap<u64, String>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    /// Tags of the words of the argument block.
+    arguments: Vec<Tag>,
+    /// Tags of the module's variables.
+    variables: Vec<Tag>,
+    /// Tags of the kernel's variables in work-group memory, by number in the module.
+    shared: BTreeMap<usize, Tag>,
+    /// Tags of frame variables by function, number and start of the frame.
+    frames: BTreeMap<(usize, usize, u32), Tag>,
+    waves: BTreeMap<(u32, u32), Wave>,
+    groups: BTreeMap<u32, Group>,
+    clocks: Clocks,
+    /// Global memory.
+    words: Words,
+    /// Arrivals at barriers that are closed yet.
+    arrivals: BTreeMap<(u32, u32), Vec<(u32, Arrival)>>,
+}
+
+/// A wavefront.
+#[derive(Debug, Default)]
+struct Wave {
+    /// Lanes it began with, and those that have not ended.
+    lanes: u32,
+    alive: u32,
+    /// Open functions.
+    frames: Vec<Registers>,
+    private: PrivateShadow,
+}
+
+/// Memory of a work-group.
+#[derive(Debug, Default)]
+struct Group {
+    memory: MemoryShadow,
+    words: Words,
+}
+
+/// A finding about to be added.
+struct Case {
+    kind: FindingKind,
+    verdict: Verdict,
+    pc: u32,
+    group: u32,
+    /// Linear number in the work-group.
+    thread: u32,
+    address: Option<u64>,
+    /// The buffer or variable: what to call it, and where it starts.
+    buffer: Option<(String, u64)>,
+    near: Option<String>,
+    /// The other access of a race: instruction, work-group, thread.
+    other: Option<(u32, u32, u32)>,
+}
+
+impl Case {
+    fn new(kind: FindingKind, verdict: Verdict, pc: u32, (group, thread): (u32, u32)) -> Self {
+        Self {
+            kind,
+            verdict,
+            pc,
+            group,
+            thread,
+            address: None,
+            buffer: None,
+            near: None,
+            other: None,
+        }
+    }
+}
+
+impl ProgramChecker {
+    /// A checker of a device whose memory holds nothing that was ever written.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The host has written bytes of device memory.
+    pub fn host_wrote(&mut self, address: u64, bytes: u64) {
+        self.device.written_by_host(address - DEVICE_BASE, bytes);
+    }
+
+    /// As [`launch`](crate::launch), watching what the kernel does.
+    ///
+    /// # Errors
+    /// Those of [`launch`](crate::launch). What was found before is kept.
+    pub fn launch(
+        &mut self,
+        module: &Module,
+        kernel: &str,
+        config: LaunchConfig<'_>,
+        memory: &mut DeviceMemory,
+        options: &EmulationOptions,
+    ) -> Result<KernelTrace, EmulationError> {
+        let result = launch_observed(module, kernel, config, memory, options, self);
+        if let (Err(EmulationError::Deadlock { .. }), Ok(kernel)) = (&result, module.kernel(kernel))
+        {
+            self.stuck(kernel);
+        }
+        self.launches += 1;
+        self.launch = Launch::default();
+        result
+    }
+
+    /// Everything found, in the order in which it happened first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings.list
+    }
+
+    /// Occurrences of findings beyond those kept.
+    pub fn dropped(&self) -> u64 {
+        self.findings.dropped
+    }
+
+    fn report(&mut self, kernel: &Kernel, case: Case, detail: impl FnOnce() -> String) {
+        let key = Key {
+            kind: case.kind,
+            verdict: case.verdict,
+            kernel: kernel.name().to_owned(),
+            pc: case.pc,
+            other: case.other.map_or(u32::MAX, |(pc, ..)| pc),
+            place: case.buffer.as_ref().map_or(0, |(_, start)| *start),
+        };
+        let launch = &self.launch;
+        let number = self.launches;
+        self.findings.add(key, || Finding {
+            kind: case.kind,
+            verdict: case.verdict,
+            file: launch.file.clone(),
+            kernel: kernel.name().to_owned(),
+            launch: number,
+            spot: launch.spot(kernel, case.pc, case.group, case.thread),
+            address: case.address,
+            near: case.near,
+            buffer: case.buffer.map(|(name, _)| name),
+            detail: detail(),
+            other: case
+                .other
+                .map(|(pc, group, thread)| launch.spot(kernel, pc, group, thread)),
+            count: 1,
+        });
+    }
+
+    /// Tag of an allocation of the device.
+    fn allocation(&mut self, memory: &DeviceMemory, address: u64) -> Tag {
+        match memory.containing(address) {
+            Some(allocation) => self.objects.tag(Object {
+                region: Region::Global,
+                start: allocation.base,
+                bytes: allocation.bytes,
+                name: allocation.name.clone(),
+            }),
+            None => Tag::NONE,
+        }
+    }
+}
+
+impl Launch {
+    fn spot(&self, kernel: &Kernel, pc: u32, group: u32, thread: u32) -> Spot {
+        let site = &kernel.sites[pc as usize];
+        let instruction = &kernel.code().instructions[pc as usize];
+        let ([x, y, _], [gx, gy, _]) = (self.block, self.grid);
+        let source = site.location.map(|location| SourcePlace {
+            file: match self.files.get(&location.file) {
+                Some(name) => name.clone(),
+                None => format!("file {}", location.file),
+            },
+            line: location.line,
+            column: location.column,
+        });
+        Spot {
+            line: instruction.line,
+            column: site.column,
+            opcode: instruction.opcode.clone(),
+            source,
+            work_group: [group % gx, group / gx % gy, group / gx / gy],
+            thread: [thread % x, thread / x % y, thread / x / y],
+        }
+    }
+}
+
+impl Observer for ProgramChecker {
+    const WATCHES: bool = true;
+
+    fn launch_starts(&mut self, start: &Start<'_>) {
+        let (module, memory) = (start.module, start.memory);
+        let addresses = memory.variables(module);
+        let mut variables = Vec::with_capacity(addresses.len());
+        for &address in addresses {
+            variables.push(self.allocation(memory, address));
+        }
+        if self.modules.insert(module.fingerprint) {
+            for (storage, &address) in module.variables.iter().zip(addresses) {
+                if storage.is_external {
+                    continue;
+                }
+                let start = address - DEVICE_BASE;
+                self.device.define(start, storage.bytes.len() as u64);
+                for patch in &storage.patches {
+                    let (at, tag) = (start + patch.at as u64, variables[patch.variable]);
+                    self.device.set_pointer(at, patch.width as u64, tag);
+                }
+            }
+        }
+        let mut arguments = vec![Tag::NONE; start.kernel.argument_bytes().div_ceil(4) as usize];
+        for (parameter, argument) in start.kernel.parameters().iter().zip(start.config.args) {
+            if let Some(address) = argument.pointer() {
+                let tag = self.allocation(memory, address);
+                let words = parameter.offset / 4..(parameter.offset + parameter.bytes).div_ceil(4);
+                arguments[words.start as usize..words.end as usize].fill(tag);
+            }
+        }
+        let mut shared = BTreeMap::new();
+        let end = start.kernel.code().static_local_bytes + start.config.dynamic_local_bytes;
+        for range in &start.kernel.shared {
+            let bytes = range.bytes.unwrap_or(end.saturating_sub(range.start));
+            let tag = self.objects.tag(Object {
+                region: Region::Shared,
+                start: range.start.into(),
+                bytes: bytes.into(),
+                name: range.name.clone(),
+            });
+            shared.insert(range.number, tag);
+        }
+        self.launch = Launch {
+            file: module.file().to_owned(),
+            files: module.files.clone(),
+            grid: start.config.grid,
+            block: start.config.block,
+            arguments,
+            variables,
+            shared,
+            ..Launch::default()
+        };
+    }
+
+    fn wavefront_starts(&mut self, kernel: &Kernel, wavefront: &Wavefront) {
+        let lanes = wavefront.active();
+        let wave = Wave {
+            lanes,
+            alive: lanes,
+            frames: vec![Registers::new(kernel.functions[0].registers)],
+            private: PrivateShadow::default(),
+        };
+        let (group, index) = (wavefront.group, wavefront.index);
+        self.launch.waves.insert((group, index), wave);
+        self.launch.clocks.wavefront_starts(group, index);
+    }
+
+    fn step(&mut self, step: &Step<'_>) {
+        self.instruction(step);
+    }
+
+    fn reach(&mut self, reach: &Reach<'_>) {
+        self.access(reach);
+    }
+
+    fn call(&mut self, kernel: &Kernel, wavefront: &Wavefront, frames: Frames<'_>) {
+        self.open_call(kernel, wavefront, &frames);
+    }
+
+    fn end_call(&mut self, kernel: &Kernel, wavefront: &Wavefront, frames: Frames<'_>) {
+        self.close_call(kernel, wavefront, &frames);
+    }
+
+    fn arrive(&mut self, kernel: &Kernel, wavefront: &Wavefront, arrival: Arrival) {
+        self.arrived(kernel, wavefront, arrival);
+    }
+
+    fn release(&mut self, kernel: &Kernel, group: u32, barriers: u32) {
+        self.released(kernel, group, barriers);
+    }
+
+    fn group_ends(&mut self, group: u32) {
+        let launch = &mut self.launch;
+        launch.groups.remove(&group);
+        launch.clocks.group_ends(group);
+        while let Some((&key, _)) = launch.waves.range((group, 0)..=(group, u32::MAX)).next() {
+            launch.waves.remove(&key);
+        }
+    }
+}

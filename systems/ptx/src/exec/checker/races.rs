@@ -1,0 +1,145 @@
+//! Accesses of different threads to one word that nothing orders.
+//!
+//! Each word remembers the accesses that a later one may still clash with. An access that a later
+//! one of its word follows in order, and that clashes with nothing the later one does not clash
+//! with, is forgotten (as in Flanagan and Freund, "FastTrack", PLDI 2009).
+
+use std::collections::BTreeMap;
+
+use super::clocks::{Clocks, Stamp};
+use crate::lower::site::Strength;
+
+/// Words of a page.
+const PAGE: u64 = 256;
+
+/// Accesses of different work-groups that a word of global memory remembers.
+const REMEMBERED_MAX: usize = 32;
+
+/// Whose accesses can clash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Between {
+    /// Threads of a work-group.
+    Threads,
+    /// Threads of different work-groups.
+    Groups,
+}
+
+/// An access to a word.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) who: Stamp,
+    pub(super) pc: u32,
+    pub(super) writes: bool,
+    pub(super) strength: Strength,
+    /// Bytes of the word, by bit.
+    pub(super) bytes: u8,
+    /// The word afterwards, where it is written.
+    pub(super) value: u32,
+    /// The write changes nothing.
+    pub(super) is_silent: bool,
+}
+
+/// An earlier access that clashes with one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clash {
+    pub(super) other: Entry,
+    /// It makes no difference which comes first.
+    pub(super) same_value: bool,
+}
+
+impl Entry {
+    fn clashes(&self, later: &Self, between: Between) -> bool {
+        let apart = match between {
+            Between::Threads => self.who.thread != later.who.thread,
+            Between::Groups => self.who.group != later.who.group,
+        };
+        let enough = match between {
+            Between::Threads => Strength::Group,
+            Between::Groups => Strength::Device,
+        };
+        let both_strong = self.strength >= enough && later.strength >= enough;
+        apart && self.bytes & later.bytes != 0 && (self.writes || later.writes) && !both_strong
+    }
+
+    /// Whether whatever clashes with `self` clashes with `later` too.
+    fn is_covered_by(&self, later: &Self) -> bool {
+        self.bytes & !later.bytes == 0
+            && (later.writes || !self.writes)
+            && later.strength <= self.strength
+    }
+
+    fn same_value(&self, later: &Self) -> bool {
+        match (self.writes, later.writes) {
+            (true, true) => {
+                let common = self.bytes & later.bytes;
+                let bits = (0..4)
+                    .filter(|byte| common >> byte & 1 != 0)
+                    .fold(0, |bits, byte| bits | 0xff << (8 * byte));
+                (self.value ^ later.value) & bits == 0
+            }
+            (true, false) => self.is_silent,
+            _ => later.is_silent,
+        }
+    }
+
+    /// Accesses that clash with the same ones as long as time stands still.
+    fn is_like(&self, other: &Self, between: Between) -> bool {
+        let same_place = self.who.group == other.who.group
+            && self.who.wavefront() == other.who.wavefront()
+            && self.who.clock == other.who.clock
+            && (between == Between::Groups || self.who.turn == other.who.turn);
+        same_place
+            && self.writes == other.writes
+            && self.strength == other.strength
+            && self.bytes == other.bytes
+    }
+}
+
+/// What the words of a memory remember.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    pages: BTreeMap<u64, Vec<Vec<Entry>>>,
+}
+
+impl Words {
+    /// Notes an access to a word; gives what it clashes with, a clash that matters first.
+    pub(super) fn note(
+        &mut self,
+        word: u64,
+        new: Entry,
+        between: Between,
+        clocks: &Clocks,
+    ) -> Option<Clash> {
+        let page = self.pages.entry(word / PAGE);
+        let page = page.or_insert_with(|| vec![Vec::new(); PAGE as usize]);
+        let entries = &mut page[(word % PAGE) as usize];
+        let mut clash: Option<Clash> = None;
+        entries.retain(|old| {
+            let ordered = clocks.ordered(&old.who, &new.who);
+            if !ordered && old.clashes(&new, between) {
+                let same_value = old.same_value(&new);
+                if clash.is_none_or(|found| found.same_value && !same_value) {
+                    clash = Some(Clash {
+                        other: *old,
+                        same_value,
+                    });
+                }
+            }
+            !(ordered && old.is_covered_by(&new))
+        });
+        // Two of a kind: one of them is not by whoever comes next.
+        let enough = match between {
+            Between::Threads => 2,
+            Between::Groups => 1,
+        };
+        let alike = entries.iter().filter(|old| old.is_like(&new, between));
+        if alike.count() < enough {
+            if between == Between::Groups && entries.len() >= REMEMBERED_MAX {
+                let old = entries.iter().position(|entry| !entry.writes);
+                entries.remove(old.unwrap_or(0));
+            }
+            entries.push(new);
+        }
+        clash
+    }
+}

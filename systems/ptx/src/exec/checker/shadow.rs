@@ -1,0 +1,183 @@
+//! What is known of registers and memory besides their values: what was written, what is a pointer.
+
+use std::collections::BTreeMap;
+
+use super::objects::Tag;
+use crate::exec::access::lanes;
+
+/// Tags of 32 lanes.
+type Tags = Box<[Tag; 32]>;
+
+/// Tags by register or by word of private memory; what is absent is a number in all lanes.
+#[derive(Debug, Default)]
+pub(super) struct LaneTags(BTreeMap<u32, Tags>);
+
+impl LaneTags {
+    pub(super) fn get(&self, at: u32) -> Option<&[Tag; 32]> {
+        self.0.get(&at).map(|tags| &**tags)
+    }
+
+    pub(super) fn one(&self, at: u32, lane: usize) -> Tag {
+        self.get(at).map_or(Tag::NONE, |tags| tags[lane])
+    }
+
+    pub(super) fn set(&mut self, at: u32, lane: usize, tag: Tag) {
+        if tag.is_none() {
+            if let Some(tags) = self.0.get_mut(&at) {
+                tags[lane] = Tag::NONE;
+            }
+        } else {
+            self.0.entry(at).or_default()[lane] = tag;
+        }
+    }
+
+    /// Makes numbers of all lanes of a mask.
+    pub(super) fn clear(&mut self, at: u32, mask: u32) {
+        if mask == u32::MAX {
+            self.0.remove(&at);
+        } else if let Some(tags) = self.0.get_mut(&at) {
+            for lane in lanes(mask) {
+                tags[lane] = Tag::NONE;
+            }
+        }
+    }
+}
+
+/// Registers of an open function, by their numbers in the program.
+#[derive(Debug)]
+pub(super) struct Registers {
+    /// Lanes in which each was written.
+    pub(super) defined: Vec<u32>,
+    pub(super) pointers: LaneTags,
+}
+
+impl Registers {
+    pub(super) fn new(count: usize) -> Self {
+        Self {
+            defined: vec![0; count],
+            pointers: LaneTags::default(),
+        }
+    }
+}
+
+/// Private memory of a wavefront.
+#[derive(Debug, Default)]
+pub(super) struct PrivateShadow {
+    /// Lanes in which each byte was written.
+    defined: Vec<u32>,
+    /// By word.
+    pub(super) pointers: LaneTags,
+}
+
+impl PrivateShadow {
+    /// Forgets everything from `start` on: a new frame begins there.
+    pub(super) fn forget(&mut self, start: u32, end: u32) {
+        self.defined.truncate(start as usize);
+        self.defined.resize(end as usize, 0);
+        let above = self.pointers.0.split_off(&start.div_ceil(4));
+        drop(above);
+    }
+
+    pub(super) fn is_defined(&self, lane: usize, start: u64, bytes: u32) -> bool {
+        (start..start + u64::from(bytes)).all(|at| {
+            self.defined
+                .get(at as usize)
+                .is_some_and(|lanes| lanes >> lane & 1 != 0)
+        })
+    }
+
+    pub(super) fn define(&mut self, lane: usize, start: u64, bytes: u32) {
+        let end = start as usize + bytes as usize;
+        if self.defined.len() < end {
+            self.defined.resize(end, 0);
+        }
+        for at in start as usize..end {
+            self.defined[at] |= 1 << lane;
+        }
+    }
+
+    /// Moves what is known of some bytes with their values.
+    pub(super) fn copy(&mut self, from: u32, to: u32, bytes: u32, mask: u32) {
+        let end = (from.max(to) + bytes) as usize;
+        if self.defined.len() < end {
+            self.defined.resize(end, 0);
+        }
+        for at in 0..bytes {
+            let known = self.defined[(from + at) as usize];
+            let target = &mut self.defined[(to + at) as usize];
+            *target = *target & !mask | known & mask;
+        }
+        for word in 0..bytes / 4 {
+            for lane in lanes(mask) {
+                let tag = self.pointers.one(from / 4 + word, lane);
+                self.pointers.set(to / 4 + word, lane, tag);
+            }
+        }
+    }
+}
+
+/// Global memory, or the local memory of a work-group.
+#[derive(Debug, Default)]
+pub(super) struct MemoryShadow {
+    /// A bit for each byte.
+    defined: Vec<u64>,
+    /// By word.
+    pointers: BTreeMap<u64, Tag>,
+}
+
+impl MemoryShadow {
+    pub(super) fn is_defined(&self, start: u64, bytes: u64) -> bool {
+        (start..start + bytes).all(|at| {
+            self.defined
+                .get((at / 64) as usize)
+                .is_some_and(|bits| bits >> (at % 64) & 1 != 0)
+        })
+    }
+
+    pub(super) fn define(&mut self, start: u64, bytes: u64) {
+        let words = (start + bytes).div_ceil(64) as usize;
+        if self.defined.len() < words {
+            self.defined.resize(words, 0);
+        }
+        let mut at = start;
+        while at < start + bytes {
+            if at.is_multiple_of(64) && start + bytes - at >= 64 {
+                self.defined[(at / 64) as usize] = u64::MAX;
+                at += 64;
+            } else {
+                self.defined[(at / 64) as usize] |= 1 << (at % 64);
+                at += 1;
+            }
+        }
+    }
+
+    /// What the value in these bytes points to: every word of a pointer has its tag.
+    pub(super) fn pointer(&self, start: u64, bytes: u64) -> Tag {
+        let words = start / 4..(start + bytes).div_ceil(4);
+        let tags = self.pointers.range(words).map(|(_, tag)| *tag);
+        tags.reduce(|a, b| if a == b { a } else { Tag::LOST })
+            .unwrap_or_default()
+    }
+
+    pub(super) fn set_pointer(&mut self, start: u64, bytes: u64, tag: Tag) {
+        for word in start / 4..(start + bytes).div_ceil(4) {
+            if tag.is_none() {
+                if !self.pointers.is_empty() {
+                    self.pointers.remove(&word);
+                }
+            } else {
+                self.pointers.insert(word, tag);
+            }
+        }
+    }
+
+    /// Numbers from the host replace whatever was there.
+    pub(super) fn written_by_host(&mut self, start: u64, bytes: u64) {
+        self.define(start, bytes);
+        let words = start / 4..(start + bytes).div_ceil(4);
+        let found: Vec<u64> = self.pointers.range(words).map(|(word, _)| *word).collect();
+        for word in found {
+            self.pointers.remove(&word);
+        }
+    }
+}

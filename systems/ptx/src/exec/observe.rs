@@ -1,0 +1,109 @@
+//! What the interpreter tells somebody who watches a launch.
+//!
+//! The interpreter is compiled once for each observer. [`Unobserved`] watches nothing, so that its
+//! copy contains no call.
+
+use crate::exec::LaunchConfig;
+use crate::exec::access::Part;
+use crate::exec::barrier::Shared;
+use crate::exec::stack::Activation;
+use crate::exec::wavefront::Wavefront;
+use crate::memory::DeviceMemory;
+use crate::module::{Kernel, Module};
+use crate::ops::{CallSite, Lanes32, Lanes64};
+
+/// A launch about to begin.
+pub(super) struct Start<'s> {
+    pub(super) module: &'s Module,
+    pub(super) kernel: &'s Kernel,
+    pub(super) config: &'s LaunchConfig<'s>,
+    pub(super) memory: &'s DeviceMemory,
+}
+
+/// An instruction about to be executed.
+pub(super) struct Step<'s> {
+    pub(super) kernel: &'s Kernel,
+    pub(super) wavefront: &'s Wavefront,
+    pub(super) constants32: &'s [Lanes32],
+    pub(super) constants64: &'s [Lanes64],
+    pub(super) pc: u32,
+    /// Lanes that came here.
+    pub(super) active: u32,
+    /// Those of them whose guard holds.
+    pub(super) mask: u32,
+}
+
+/// What an access does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Touch {
+    Load,
+    Store,
+    Atomic,
+}
+
+/// An access about to happen; nothing says yet that its addresses are inside anything.
+pub(super) struct Reach<'s> {
+    pub(super) kernel: &'s Kernel,
+    pub(super) wavefront: &'s Wavefront,
+    pub(super) constants32: &'s [Lanes32],
+    pub(super) constants64: &'s [Lanes64],
+    pub(super) memory: &'s DeviceMemory,
+    pub(super) shared: &'s Shared,
+    pub(super) pc: u32,
+    pub(super) touch: Touch,
+    /// Number of the access, or of the atomic, in the kernel's table.
+    pub(super) number: u32,
+    pub(super) parts: &'s [Part; 3],
+    /// Addresses in the space of each lane's part.
+    pub(super) addresses: &'s [u64; 32],
+}
+
+/// Somebody who watches a launch.
+pub(super) trait Observer {
+    /// Whether it does; `false` leaves no trace in the interpreter.
+    const WATCHES: bool;
+
+    /// Memory holds the module's variables.
+    fn launch_starts(&mut self, _start: &Start<'_>) {}
+    /// A wavefront is about to begin.
+    fn wavefront_starts(&mut self, _kernel: &Kernel, _wavefront: &Wavefront) {}
+    fn step(&mut self, _step: &Step<'_>) {}
+    fn reach(&mut self, _reach: &Reach<'_>) {}
+    /// The callee's frame is open, its arguments are passed.
+    fn call(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _frames: Frames<'_>) {}
+    /// The callee's frame is still open, its results are passed.
+    fn end_call(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _frames: Frames<'_>) {}
+    /// Lanes of a wavefront arrive at a barrier; `waits` unless they go on at once.
+    fn arrive(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _arrival: Arrival) {}
+    /// Barriers of a work-group, by bit, open.
+    fn release(&mut self, _kernel: &Kernel, _group: u32, _barriers: u32) {}
+    /// All wavefronts of a work-group have ended.
+    fn group_ends(&mut self, _group: u32) {}
+}
+
+/// Both sides of a call.
+pub(super) struct Frames<'s> {
+    /// Instruction of the call.
+    pub(super) pc: u32,
+    pub(super) site: &'s CallSite,
+    pub(super) caller: &'s Activation,
+    pub(super) callee: &'s Activation,
+}
+
+/// An arrival at a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) pc: u32,
+    pub(super) number: u32,
+    /// Whether the instruction says how many threads take part.
+    pub(super) counted: bool,
+    pub(super) mask: u32,
+    pub(super) waits: bool,
+}
+
+/// Nobody.
+pub(super) struct Unobserved;
+
+impl Observer for Unobserved {
+    const WATCHES: bool = false;
+}

@@ -1,0 +1,346 @@
+//! The checker's view of an instruction: where it stands, which values it takes and gives in the
+//! names of the program, and what becomes of pointers in it.
+//!
+//! Registers are those of the text. Values that share an architectural register are different
+//! values here, so that an uninitialised one is not taken for the one before it.
+
+use crate::ast::Location;
+use crate::diagnostics::Source;
+use crate::lower::encode::Prepared;
+use crate::lower::names::{Base, Body, Formal, Operand, Symbol, Value};
+use crate::lower::opcodes;
+use crate::ops::Op;
+use crate::types::ScalarType;
+
+/// An instruction.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// Column of the instruction, from one.
+    pub(crate) column: u32,
+    /// What `.loc` says.
+    pub(crate) location: Option<Location>,
+    /// Register of the guard.
+    pub(crate) guard: Option<u32>,
+    /// Values taken, without the address of an access.
+    pub(crate) sources: Vec<Origin>,
+    /// Registers written, element by element; `None` for `_`.
+    pub(crate) results: Vec<Option<u32>>,
+    /// What the address of an access starts from.
+    pub(crate) address: Origin,
+    pub(crate) rule: Rule,
+    pub(crate) order: Order,
+    /// Nobody wrote it: control runs off the end here.
+    pub(crate) is_implied: bool,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Register(u32),
+    /// Address of a variable.
+    Symbol(Symbol),
+    /// A number.
+    Number,
+}
+
+/// What the results have from the sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// The value itself, perhaps in parts; copying is no use of it.
+    Copy,
+    /// The value in another form.
+    Convert,
+    /// The second source or the third, as the predicate says; `selp` has it last.
+    Select,
+    Add,
+    Subtract,
+    /// The last source moved by the others.
+    MultiplyAdd,
+    /// A pointer whose low bits are cut off or set stays one.
+    Mask,
+    /// The smaller or the larger one.
+    Either,
+    /// A pointer loses its meaning.
+    Scramble,
+    /// No number a pointer could be made of.
+    Plain,
+    /// Division of integers, as `Scramble`.
+    Divide,
+    Load,
+    Store,
+    Atomic,
+    Call,
+    Return,
+    /// `bar.warp.sync`
+    WavefrontBarrier,
+    Fence,
+}
+
+/// What an access or fence says about other threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// Between whom it is no data race with others of its kind.
+    pub(crate) strength: Strength,
+    /// What was written before is visible to those who see this.
+    pub(crate) releases: bool,
+}
+
+/// Scope of an access that takes part in synchronisation (PTX ISA, "Memory Consistency Model",
+/// "morally strong").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Strength {
+    /// None: it must not meet another one.
+    #[default]
+    Weak,
+    /// Between threads of one work-group.
+    Group,
+    /// Between all threads.
+    Device,
+}
+
+/// A function's registers and variables.
+#[derive(Debug)]
+pub(crate) struct FunctionShape {
+    pub(crate) registers: usize,
+    /// Declarations: the first register, the name, and whether numbers follow it.
+    names: Vec<(u32, String, bool)>,
+    pub(crate) parameters: Vec<Option<u32>>,
+    pub(crate) returns: Vec<Option<u32>>,
+    pub(crate) frame: Vec<FrameRange>,
+}
+
+/// A variable of a function's frame.
+#[derive(Debug)]
+pub(crate) struct FrameRange {
+    pub(crate) name: String,
+    pub(crate) start: u32,
+    pub(crate) bytes: u32,
+}
+
+/// A variable in work-group memory.
+#[derive(Debug)]
+pub(crate) struct SharedRange {
+    /// Its number in the module.
+    pub(crate) number: usize,
+    pub(crate) name: String,
+    pub(crate) start: u32,
+    /// `None`: to the end of the memory.
+    pub(crate) bytes: Option<u32>,
+}
+
+impl FunctionShape {
+    pub(crate) fn of(body: &Body<'_>) -> Self {
+        let registers = |formals: &[Formal]| {
+            let register = |formal: &Formal| match formal {
+                Formal::Register(register) => Some(*register),
+                Formal::Memory(_) => None,
+            };
+            formals.iter().map(register).collect()
+        };
+        let range = |variable: &crate::lower::names::FrameVariable| FrameRange {
+            name: variable.name.clone(),
+            start: variable.offset,
+            bytes: variable.bytes,
+        };
+        Self {
+            registers: body.registers.len(),
+            names: body.register_names.clone(),
+            parameters: registers(&body.parameters),
+            returns: registers(&body.returns),
+            frame: body.frame.iter().map(range).collect(),
+        }
+    }
+
+    /// Name of a register in the text.
+    pub(crate) fn register_name(&self, register: u32) -> String {
+        let after = self.names.partition_point(|(first, ..)| *first <= register);
+        match after.checked_sub(1).map(|at| &self.names[at]) {
+            Some((first, name, true)) => format!("{name}{}", register - first),
+            Some((_, name, false)) => name.clone(),
+            None => "?".to_owned(),
+        }
+    }
+}
+
+/// Describes the instruction at `index` of a function.
+pub(crate) fn describe(prepared: &Prepared<'_>, index: usize, op: Op, source: &Source<'_>) -> Site {
+    let resolved = &prepared.body.instructions[index];
+    let opcode = resolved.opcode;
+    let mut site = Site {
+        column: source.column(resolved.span.start),
+        location: resolved.location,
+        guard: resolved.guard.map(|(register, _)| register),
+        sources: Vec::new(),
+        results: Vec::new(),
+        address: Origin::Number,
+        rule: rule(opcode, op),
+        order: order(opcode),
+        is_implied: resolved.is_implied,
+    };
+    if site.rule == Rule::Call {
+        // Results in front, if there are any, and arguments behind the function.
+        for (at, operand) in resolved.operands.iter().enumerate() {
+            if let Value::List(list) = &operand.value {
+                let behind = resolved.operands[..at]
+                    .iter()
+                    .any(|before| matches!(before.value, Value::Function(_)));
+                if behind {
+                    site.sources = list.iter().map(|operand| origin(&operand.value)).collect();
+                } else {
+                    site.results = list
+                        .iter()
+                        .map(|operand| register(&operand.value))
+                        .collect();
+                }
+            }
+        }
+        return site;
+    }
+    let writes_first = opcodes::writes_first(opcode);
+    for (at, operand) in resolved.operands.iter().enumerate() {
+        if at == 0 && writes_first {
+            results(operand, &mut site.results);
+            continue;
+        }
+        match &operand.value {
+            Value::Address(from, _) => {
+                site.address = match *from {
+                    Base::Register(register) => Origin::Register(register),
+                    Base::Symbol(symbol) => Origin::Symbol(symbol),
+                    Base::Absolute => Origin::Number,
+                };
+            }
+            _ => sources(operand, &mut site.sources),
+        }
+    }
+    site
+}
+
+/// Through which parameters, given by their offsets, a kernel may read memory: those whose values
+/// reach the address of a load or atomic, a call, or memory.
+pub(crate) fn read_through(sites: &[Site], registers: usize, offsets: &[u32]) -> Vec<bool> {
+    let mut read = vec![false; offsets.len()];
+    for (parameter, &offset) in offsets.iter().enumerate() {
+        let end = offsets.get(parameter + 1).copied().unwrap_or(u32::MAX);
+        let mut reached = vec![false; registers];
+        let mut grows = true;
+        while std::mem::take(&mut grows) {
+            for site in sites {
+                let carries = |origin: &Origin| match *origin {
+                    Origin::Register(register) => reached[register as usize],
+                    _ => false,
+                };
+                let gives = match site.rule {
+                    Rule::Load => match site.address {
+                        Origin::Symbol(Symbol::Argument(at)) => (offset..end).contains(&at),
+                        _ => false,
+                    },
+                    _ => site.sources.iter().any(carries),
+                };
+                let escapes = match site.rule {
+                    Rule::Load | Rule::Atomic => carries(&site.address),
+                    _ => false,
+                };
+                let is_passed = matches!(site.rule, Rule::Store | Rule::Call | Rule::Atomic);
+                read[parameter] |= escapes || is_passed && gives;
+                if !gives {
+                    continue;
+                }
+                for &result in site.results.iter().flatten() {
+                    grows |= !std::mem::replace(&mut reached[result as usize], true);
+                }
+            }
+        }
+    }
+    read
+}
+
+fn origin(value: &Value) -> Origin {
+    match *value {
+        Value::Register(register) | Value::Not(register) => Origin::Register(register),
+        Value::Symbol(symbol, _) => Origin::Symbol(symbol),
+        _ => Origin::Number,
+    }
+}
+
+fn register(value: &Value) -> Option<u32> {
+    match *value {
+        Value::Register(register) => Some(register),
+        _ => None,
+    }
+}
+
+fn sources(operand: &Operand, list: &mut Vec<Origin>) {
+    match &operand.value {
+        Value::Vector(inner) => inner.iter().for_each(|operand| sources(operand, list)),
+        value => list.push(origin(value)),
+    }
+}
+
+fn results(operand: &Operand, list: &mut Vec<Option<u32>>) {
+    match &operand.value {
+        Value::Vector(inner) => inner.iter().for_each(|operand| results(operand, list)),
+        Value::Pair(first, second) => {
+            results(first, list);
+            results(second, list);
+        }
+        value => list.push(register(value)),
+    }
+}
+
+fn has(opcode: &str, modifier: &str) -> bool {
+    opcode.split('.').skip(1).any(|found| found == modifier)
+}
+
+fn rule(opcode: &str, op: Op) -> Rule {
+    match op {
+        Op::Load(_) => return Rule::Load,
+        Op::Store(_) => return Rule::Store,
+        Op::Atomic(_) => return Rule::Atomic,
+        Op::Call(_) => return Rule::Call,
+        Op::Return | Op::Exit => return Rule::Return,
+        _ => {}
+    }
+    let is_float = opcode
+        .split('.')
+        .rev()
+        .find_map(ScalarType::from_name)
+        .is_some_and(ScalarType::is_float);
+    match opcodes::base(opcode) {
+        "mov" => Rule::Copy,
+        "cvta" => Rule::Convert,
+        "cvt" if !is_float => Rule::Convert,
+        "selp" => Rule::Select,
+        _ if is_float => Rule::Plain,
+        "add" | "addc" => Rule::Add,
+        "sub" | "subc" => Rule::Subtract,
+        "mad" | "mad24" | "madc" | "fma" => Rule::MultiplyAdd,
+        "and" | "or" => Rule::Mask,
+        "min" | "max" | "shfl" => Rule::Either,
+        "div" | "rem" => Rule::Divide,
+        "bar" | "barrier" if has(opcode, "warp") => Rule::WavefrontBarrier,
+        "membar" | "fence" => Rule::Fence,
+        "setp" | "set" | "testp" | "isspacep" | "vote" | "match" | "activemask" | "bar"
+        | "barrier" | "clz" | "popc" | "bfind" => Rule::Plain,
+        _ => Rule::Scramble,
+    }
+}
+
+fn order(opcode: &str) -> Order {
+    let base = opcodes::base(opcode);
+    let is = |modifiers: &[&str]| modifiers.iter().any(|modifier| has(opcode, modifier));
+    let strong = match base {
+        "atom" | "red" => true,
+        "membar" | "fence" => true,
+        _ => is(&["volatile", "mmio", "relaxed", "acquire", "release"]),
+    };
+    let strength = match (strong, has(opcode, "cta")) {
+        (false, _) => Strength::Weak,
+        (true, true) => Strength::Group,
+        (true, false) => Strength::Device,
+    };
+    Order {
+        strength,
+        releases: is(&["release", "acq_rel"]),
+    }
+}

@@ -1,0 +1,104 @@
+//! What a host program asks of the machine, as far as it is known without emulation.
+
+use warpweave_components::demands::{BufferDemand, Demands, KernelDemand};
+use warpweave_framework::Origin;
+use warpweave_params::{Placed, Span};
+use warpweave_ptx::{DEVICE_BASE, allocation_bytes};
+use warpweave_trace::Program;
+
+use super::HostProgram;
+use super::description::Command;
+
+/// What a program asks, and the places that its origins number.
+pub(crate) struct Asked {
+    pub(crate) demands: Demands,
+    pub(crate) places: Vec<Option<Span>>,
+}
+
+impl HostProgram {
+    /// What the program asks of the machine: as it was emulated, or, if `emulated` holds no launches and
+    /// no data, as it is described.
+    pub(crate) fn demands(&self, emulated: &Program) -> Asked {
+        let mut asked = Asked {
+            demands: Demands::default(),
+            places: Vec::new(),
+        };
+        self.ask_for_launches(&self.commands, &mut asked);
+        let described = &mut asked.demands.kernels;
+        if !emulated.kernels.is_empty() {
+            let places: Vec<KernelDemand> = std::mem::take(described);
+            for kernel in &emulated.kernels {
+                let code = &kernel.code;
+                if described.iter().any(|known| known.name == code.name) {
+                    continue;
+                }
+                let place = places.iter().find(|place| place.name == code.name);
+                described.push(KernelDemand {
+                    name: code.name.clone(),
+                    private_bytes: code.private_bytes,
+                    origin: place.and_then(|place| place.origin),
+                });
+            }
+        }
+        let mut base = DEVICE_BASE;
+        for buffer in &self.buffers {
+            let origin = asked.origin(buffer.name.place.clone());
+            asked.demands.buffers.push(BufferDemand {
+                name: buffer.name.value.clone(),
+                base,
+                bytes: buffer.bytes(),
+                origin: Some(origin),
+            });
+            base = base.saturating_add(allocation_bytes(buffer.bytes()));
+        }
+        if !emulated.allocations.is_empty() {
+            let described = std::mem::take(&mut asked.demands.buffers);
+            for allocation in &emulated.allocations {
+                let same = described.iter().find(|b| b.name == allocation.name);
+                asked.demands.buffers.push(BufferDemand {
+                    name: allocation.name.clone(),
+                    base: allocation.base,
+                    bytes: allocation.bytes,
+                    origin: same.and_then(|buffer| buffer.origin),
+                });
+            }
+        }
+        asked
+    }
+
+    fn ask_for_launches(&self, commands: &[Placed<Command>], asked: &mut Asked) {
+        for command in commands {
+            match &command.value {
+                Command::Launch(launch) => {
+                    let name = &launch.kernel;
+                    let known = |k: &KernelDemand| k.name == name.value;
+                    if asked.demands.kernels.iter().any(known) {
+                        continue;
+                    }
+                    // That there is no such kernel is said where the program is checked.
+                    let Ok(kernel) = self.module.kernel(&name.value) else {
+                        continue;
+                    };
+                    let private_bytes = kernel.code().private_bytes;
+                    let origin = asked.origin(name.place.clone());
+                    asked.demands.kernels.push(KernelDemand {
+                        name: name.value.clone(),
+                        private_bytes,
+                        origin: Some(origin),
+                    });
+                }
+                Command::Repeat { body, .. } | Command::RepeatUntilZero { body, .. } => {
+                    self.ask_for_launches(body, asked);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Asked {
+    fn origin(&mut self, place: Option<Span>) -> Origin {
+        self.places.push(place);
+        Origin(self.places.len() as u32 - 1)
+    }
+}

@@ -1,0 +1,60 @@
+//! A network beside packet lists of a user's own.
+
+use std::path::Path;
+
+use super::replay::{PacketList, Passages, equal};
+use crate::folder::tables_of;
+use crate::noc::bench::read_network;
+use crate::{Comparison, Own, StandaloneError, Tolerance};
+
+/// Compares a network with every packet list in `folder`: `create, src, dst, flits` and the results
+/// `inject` and `arrive`.
+///
+/// # Errors
+/// When the folder holds no list, a list has no result, or a row or the preset is none.
+pub fn validate_own(folder: &Path, own: &Own<'_>) -> Result<Comparison, StandaloneError> {
+    let mut comparison = Comparison::new();
+    let tables = tables_of(folder)?;
+    if tables.is_empty() {
+        return Err(StandaloneError::Request(format!(
+            "there is no packet list (NAME.csv or NAME.csv.gz) in {}\nhint: see \
+             docs/reference-data.md",
+            folder.display()
+        )));
+    }
+    for path in tables {
+        let list = PacketList::read(&path)?;
+        let spec = read_network(own.preset, list.shape)?;
+        let results: Vec<_> = list.results().collect();
+        if results.is_empty() {
+            let hint = "write the cycles of entry and arrival into columns `inject` and `arrive`";
+            return Err(StandaloneError::at(
+                &path,
+                1,
+                "the list has no result",
+                hint,
+            ));
+        }
+        for result in results {
+            let passages = list.passages(&spec, result, own.environment)?;
+            let case = format!("{} {}", list.name(), own.preset);
+            if passages.is_empty() {
+                comparison.leave_out(case, format!("arrive{result}"), "no packet has a result");
+                continue;
+            }
+            let (same, all) = (equal(&passages) as f64, passages.len() as f64);
+            let quantity = "packets equal to the cycle";
+            comparison.add(&case, quantity, same, all, own.one_by_one());
+            let mean = |of: fn(&Passages) -> u64| {
+                let sum: u128 = passages.iter().map(|p| u128::from(of(p))).sum();
+                sum as f64 / all
+            };
+            let ours = mean(|p| p.ours.arrive.saturating_sub(p.create));
+            let theirs = mean(|p| p.theirs.arrive.saturating_sub(p.create));
+            let gate = own.tolerance(Tolerance::Exact);
+            comparison.add(&case, "mean latency", ours, theirs, gate);
+            list.leave_out_the_rest(&case, passages.len(), &mut comparison);
+        }
+    }
+    Ok(comparison)
+}

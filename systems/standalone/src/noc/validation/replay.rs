@@ -1,0 +1,163 @@
+//! Packet lists with the result of every packet.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use warpweave_components::crossbar::NetworkSpec;
+use warpweave_framework::Environment;
+
+use super::wrong;
+use crate::folder::name_of;
+use crate::noc::bench::{check_packets, shape_of};
+use crate::noc::drive::{Packet, Passage, Shape, drive};
+use crate::noc::presets::preset;
+use crate::table::shown;
+use crate::{Comparison, StandaloneError, Table, Tolerance};
+
+/// A packet list: what every column says of each packet.
+pub(super) struct PacketList {
+    name: String,
+    table: Table<BTreeMap<String, Option<u64>>>,
+    packets: Vec<Packet>,
+    pub(super) shape: Shape,
+}
+
+impl PacketList {
+    /// Reads `create, src, dst, flits` and whatever results there are; the ports are those of a name
+    /// such as `replay_12x8_…`, otherwise those that the packets name.
+    pub(super) fn read(path: &Path) -> Result<Self, StandaloneError> {
+        let table: Table<BTreeMap<String, Option<u64>>> = Table::read(path)?.not_empty()?;
+        let name = name_of(path);
+        for column in ["create", "src", "dst", "flits"] {
+            if !table.has(column) {
+                let problem = format!("there is no column `{column}`");
+                let hint = "a packet list has the columns create, src, dst and flits";
+                return Err(StandaloneError::at(path, 1, problem, hint));
+            }
+        }
+        let mut packets = Vec::with_capacity(table.rows.len());
+        for (number, row) in table.rows.iter().enumerate() {
+            let of = |column: &'static str| {
+                let value = row.get(column).copied().flatten();
+                value.ok_or_else(|| wrong(&table, number, column, "a number is expected".into()))
+            };
+            let flits = u32::try_from(of("flits")?).unwrap_or(u32::MAX);
+            let port = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+            packets.push(Packet {
+                create: of("create")?,
+                src: port(of("src")?),
+                dst: port(of("dst")?),
+                flits,
+            });
+        }
+        check_packets(&packets).map_err(|problem| table.wrong(&problem))?;
+        let named = shape_of_name(&name);
+        let shape = shape_of(&packets, named.map(|s| s.inputs), named.map(|s| s.outputs))?;
+        Ok(Self {
+            name,
+            table,
+            packets,
+            shape,
+        })
+    }
+
+    /// The configurations that the list has results of: `inject` and `arrive`, followed by this.
+    pub(super) fn results(&self) -> impl Iterator<Item = &str> {
+        let columns = self.table.columns.iter();
+        columns.filter_map(|column| column.strip_prefix("arrive"))
+    }
+
+    /// Drives the packets through a network and returns ours and theirs of those that have a result.
+    pub(super) fn passages(
+        &self,
+        spec: &NetworkSpec,
+        result: &str,
+        environment: &Environment,
+    ) -> Result<Vec<Passages>, StandaloneError> {
+        let run = drive(spec, self.shape, &self.packets, u64::MAX, environment)?;
+        let (inject, arrive) = (format!("inject{result}"), format!("arrive{result}"));
+        let of = |row: &BTreeMap<String, Option<u64>>, column: &str| row.get(column).copied()?;
+        let rows = self.table.rows.iter().zip(&self.packets);
+        let pairs = rows.zip(&run.passages).filter_map(|((row, packet), ours)| {
+            Some(Passages {
+                create: packet.create,
+                ours: (*ours)?,
+                theirs: Passage {
+                    inject: of(row, &inject)?,
+                    arrive: of(row, &arrive)?,
+                },
+            })
+        });
+        Ok(pairs.collect())
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Notes packets that have no result here.
+    pub(super) fn leave_out_the_rest(
+        &self,
+        case: &str,
+        compared: usize,
+        comparison: &mut Comparison,
+    ) {
+        let rest = self.packets.len() - compared;
+        if rest > 0 {
+            let why = "the list was cut before they arrived; they only take part";
+            comparison.leave_out(case, format!("{rest} packets"), why);
+        }
+    }
+}
+
+/// When a packet entered and left, here and in the reference.
+pub(super) struct Passages {
+    pub(super) create: u64,
+    pub(super) ours: Passage,
+    pub(super) theirs: Passage,
+}
+
+/// How many packets are alike.
+pub(super) fn equal(passages: &[Passages]) -> usize {
+    passages.iter().filter(|p| p.ours == p.theirs).count()
+}
+
+/// Inputs and outputs, from a name such as `replay_12x8_uniform_…`.
+fn shape_of_name(name: &str) -> Option<Shape> {
+    let (inputs, outputs) = name.split('_').nth(1)?.split_once('x')?;
+    Some(Shape {
+        inputs: inputs.parse().ok()?,
+        outputs: outputs.parse().ok()?,
+    })
+}
+
+/// Every packet of a list, in every configuration that the list has results of. A packet without
+/// a result (near the end of a list that was cut) only takes part.
+pub(super) fn replay(path: &Path, comparison: &mut Comparison) -> Result<(), StandaloneError> {
+    let list = PacketList::read(path)?;
+    if shape_of_name(list.name()).is_none() {
+        return Err(StandaloneError::Request(format!(
+            "{} does not name its ports as in replay_12x8_…",
+            shown(list.name())
+        )));
+    }
+    for result in list.results() {
+        let Some(config) = result.strip_prefix('_') else {
+            let why = "the column names no configuration";
+            comparison.leave_out(list.name(), format!("arrive{result}"), why);
+            continue;
+        };
+        let spec = preset(config, list.shape.inputs as u32, list.shape.outputs as u32)?;
+        let passages = list.passages(&spec, result, &Environment::default())?;
+        let case = format!("{} {config}", list.name());
+        comparison.add(
+            &case,
+            "packets equal to the cycle",
+            equal(&passages) as f64,
+            passages.len() as f64,
+            Tolerance::Exact,
+        );
+        list.leave_out_the_rest(&case, passages.len(), comparison);
+    }
+    Ok(())
+}

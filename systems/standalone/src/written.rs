@@ -1,0 +1,68 @@
+//! Numbers of a reference, with the digits that they were written with.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use crate::Tolerance;
+
+/// A number of a table and how many decimals it has there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Written {
+    pub(crate) value: f64,
+    decimals: u32,
+}
+
+/// Decimals beyond which binary numbers have nothing to say.
+const DECIMALS_MAX: i64 = 15;
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let value: f64 = text.parse().map_err(D::Error::custom)?;
+        if !value.is_finite() {
+            return Err(D::Error::custom("a finite number is expected"));
+        }
+        let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
+        let after_point = digits.split_once('.').map_or(0, |(_, after)| after.len());
+        let exponent: i64 = exponent.parse().unwrap_or(0);
+        let decimals = i64::try_from(after_point).unwrap_or(DECIMALS_MAX) - exponent;
+        Ok(Self {
+            value,
+            decimals: decimals.clamp(0, DECIMALS_MAX) as u32,
+        })
+    }
+}
+
+/// Equality with the numbers of a column: to the decimals of the one that has most, since trailing
+/// zeros are often not written.
+pub(crate) fn as_written(column: impl IntoIterator<Item = Written>) -> Tolerance {
+    let decimals = column.into_iter().map(|number| number.decimals).max();
+    Tolerance::Rounded(decimals.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> Option<(f64, u32)> {
+        let text = serde_json::Value::from(text);
+        let number: Option<Written> = serde_json::from_value(text).ok();
+        number.map(|n| (n.value, n.decimals))
+    }
+
+    #[test]
+    fn decimals_are_those_of_the_text() {
+        assert_eq!(written("26.839"), Some((26.839, 3)));
+        assert_eq!(written("5e-05"), Some((5e-5, 5)));
+        assert_eq!(written("1.5e3"), Some((1500.0, 0)));
+        assert_eq!(written("7"), Some((7.0, 0)));
+    }
+
+    #[test]
+    fn what_is_no_finite_number_is_refused() {
+        for text in ["nan", "inf", "1e999", "", "1.2.3", "0x10"] {
+            assert_eq!(written(text), None, "{text}");
+        }
+        assert_eq!(written("1e-99999999999999999999"), Some((0.0, 0)));
+    }
+}

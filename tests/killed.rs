@@ -1,0 +1,292 @@
+//! A program that is killed at any moment leaves whole files under their names.
+//!
+//! The moments are drawn from a seed. Half of them fall anywhere in a run, half into the time between
+//! the report and the end of the process, in which the results are written. `WARPWEAVE_KILLS=500
+//! cargo test --test tests killed:: -- --nocapture` kills more often and tells what was met.
+#![cfg(unix)]
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "moments of host time are what is drawn; no verdict depends on them"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::harness::Bench;
+
+const SEED: u64 = 12;
+
+/// Kills of each kind where nobody asks for more.
+const KILLS: u64 = 20;
+
+fn kills() -> u64 {
+    let wanted = std::env::var("WARPWEAVE_KILLS").ok();
+    wanted.map_or(KILLS, |text| text.parse().expect("a number"))
+}
+
+/// Where a run is killed.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// So long after its start.
+    AfterStart(Duration),
+    /// So long after the first byte on standard output.
+    AfterReport(Duration),
+}
+
+/// How long a run takes, and how long from its report to its end.
+#[derive(Clone, Copy)]
+struct Pace {
+    whole: Duration,
+    writing: Duration,
+}
+
+/// The longest of a few undisturbed runs.
+fn pace(mut run: impl FnMut() -> std::process::Command) -> Pace {
+    let mut pace = Pace {
+        whole: Duration::ZERO,
+        writing: Duration::ZERO,
+    };
+    for _ in 0..3 {
+        let start = Instant::now();
+        let mut child = run()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut out = child.stdout.take().unwrap();
+        let told = out.read(&mut [0]).map(|_| Instant::now()).unwrap();
+        out.read_to_end(&mut Vec::new()).unwrap();
+        assert!(child.wait().unwrap().success());
+        pace.whole = pace.whole.max(start.elapsed());
+        pace.writing = pace.writing.max(told.elapsed());
+    }
+    pace
+}
+
+impl Pace {
+    /// The moment with this number.
+    fn moment(&self, number: u64) -> Moment {
+        // A little beyond the end, too.
+        let part = part(number) * 1.1;
+        match number % 2 {
+            0 => Moment::AfterStart(self.whole.mul_f64(part)),
+            _ => Moment::AfterReport(self.writing.mul_f64(part)),
+        }
+    }
+}
+
+/// A number from 0 to 1.
+fn part(number: u64) -> f64 {
+    warpweave_random::nth(SEED, number) as f64 / u64::MAX as f64
+}
+
+/// Starts the command and kills it; says whether that came before its end.
+fn killed(command: &mut std::process::Command, moment: Moment) -> bool {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut out = child.stdout.take().unwrap();
+    match moment {
+        Moment::AfterStart(wait) => std::thread::sleep(wait),
+        Moment::AfterReport(wait) => {
+            let _ = out.read(&mut [0]).unwrap();
+            std::thread::sleep(wait);
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap().code().is_none()
+}
+
+/// Every file below a folder with its bytes, but for what the host measured and for what says by its
+/// name that it is no result.
+fn named_files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            let inner = named_files(&path).into_iter();
+            found.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else if !name.starts_with(".partial-") && name != ".claim" {
+            let mut bytes = fs::read(&path).unwrap();
+            if name.ends_with(".json") {
+                let mut object: serde_json::Value = serde_json::from_slice(&bytes)
+                    .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                object.as_object_mut().unwrap().remove("host").unwrap();
+                bytes = object.to_string().into_bytes();
+            }
+            found.insert(name, bytes);
+        }
+    }
+    found
+}
+
+/// A run that writes a file of every kind into the folder in which it is started.
+const RUN: [&str; 20] = [
+    "run",
+    "../test.ron",
+    "--quiet",
+    "--set",
+    "workload.n=512",
+    "--out",
+    "r",
+    "--state-hash",
+    "100",
+    "--record",
+    "a.vcd",
+    "--record",
+    "a.fst",
+    "--record",
+    "a.pftrace",
+    "--checkpoint",
+    "a-{cycle}.wwc",
+    "--checkpoint-every",
+    "100",
+    "--check",
+];
+
+#[test]
+fn a_killed_run_leaves_whole_files_and_its_successor_takes_over() {
+    let bench = Bench::new();
+    let command = |folder: &str, arguments: &[&str]| {
+        let mut command = bench.command(arguments);
+        command.current_dir(bench.path(folder));
+        command
+    };
+    let mut rounds = 0..;
+    let pace = pace(|| {
+        let folder = format!("undisturbed-{}", rounds.next().unwrap());
+        fs::create_dir(bench.path(&folder)).unwrap();
+        command(&folder, &RUN)
+    });
+    let whole = named_files(&bench.path("undisturbed-0"));
+    let report = String::from_utf8(whole["r/report.txt"].clone()).unwrap();
+    let mut before_the_end = 0;
+    let mut while_writing = 0;
+    let mut with_partial_files = 0;
+    let mut resumed = BTreeSet::new();
+    for number in 0..kills() {
+        let folder = format!("killed-{number}");
+        fs::create_dir(bench.path(&folder)).unwrap();
+        let moment = pace.moment(number);
+        before_the_end += u64::from(killed(&mut command(&folder, &RUN), moment));
+        let left = named_files(&bench.path(&folder));
+        for (name, bytes) in &left {
+            assert!(whole.get(name) == Some(bytes), "{name} after {moment:?}");
+        }
+        let all = fs::read_dir(bench.path(&folder)).unwrap();
+        let mut names = all.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        with_partial_files += u64::from(names.any(|name| name.starts_with(".partial-")));
+        if left.contains_key("r/manifest.json") {
+            let missing = whole.keys().filter(|name| name.starts_with("r/"));
+            assert!(
+                missing.clone().all(|name| left.contains_key(name)),
+                "{moment:?}"
+            );
+        } else {
+            while_writing += u64::from(
+                left.keys()
+                    .any(|name| name.starts_with("r/") || name == "a.vcd"),
+            );
+            let next = command(&folder, &RUN).output().unwrap();
+            let err = String::from_utf8_lossy(&next.stderr);
+            assert_eq!(next.status.code(), Some(0), "after {moment:?}: {err}");
+            assert!(
+                named_files(&bench.path(&folder)) == whole,
+                "after {moment:?}"
+            );
+        }
+        // Equal files are the same run when they are resumed.
+        for name in left.keys().filter(|name| name.ends_with(".wwc")) {
+            if resumed.insert(name.clone()) {
+                let more = [&RUN[1..5], &["--check", "--resume", name]].concat();
+                let output = command(&folder, &[&["run"], &more[..]].concat())
+                    .output()
+                    .unwrap();
+                assert_eq!(String::from_utf8_lossy(&output.stdout), report, "{name}");
+            }
+        }
+        fs::remove_dir_all(bench.path(&folder)).unwrap();
+    }
+    println!(
+        "{} kills: {before_the_end} before the end, {while_writing} while the results were written, \
+         {with_partial_files} left partial files; {} checkpoints resumed; a run takes {:?}, {:?} of \
+         them after its report",
+        kills(),
+        resumed.len(),
+        pace.whole,
+        pace.writing
+    );
+}
+
+/// Kills a command again and again while it replaces the file that it wrote before from other inputs.
+fn old_or_whole(bench: &Bench, old: &[&str], new: &[&str], file: &str) {
+    let write = |arguments: &[&str]| {
+        let ended = bench.warpweave(arguments);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        fs::read(bench.path(file)).unwrap()
+    };
+    let whole = write(new);
+    let before = write(old);
+    assert!(before != whole);
+    let pace = pace(|| bench.command(new));
+    let mut replaced = 0;
+    for number in 0..kills() {
+        fs::write(bench.path(file), &before).unwrap();
+        // Not every one of these commands has a report.
+        let wait = pace.whole.mul_f64(part(number) * 1.1);
+        killed(&mut bench.command(new), Moment::AfterStart(wait));
+        let found = fs::read(bench.path(file)).unwrap();
+        assert!(found == before || found == whole, "after {wait:?}");
+        replaced += u64::from(found == whole);
+    }
+    println!(
+        "{file}: {} kills, {replaced} after the file was replaced",
+        kills()
+    );
+}
+
+#[test]
+fn a_killed_recording_of_a_trace_leaves_the_old_one_or_the_new_one() {
+    let record = |n: &'static str| ["trace", "record", "test.ron", "a.trace", "--set", n];
+    let bench = Bench::new();
+    old_or_whole(
+        &bench,
+        &record("workload.n=256"),
+        &record("workload.n=100000"),
+        "a.trace",
+    );
+}
+
+#[test]
+fn a_killed_bench_leaves_the_old_table_or_the_new_one() {
+    let bench = Bench::new();
+    let rows = |count: u32| {
+        (0..count)
+            .map(|n| format!("{},R,{}\n", n * 9, n * 64))
+            .collect::<String>()
+    };
+    for (name, count) in [("old.csv", 10), ("new.csv", 20_000)] {
+        bench.write(name, &format!("arrival,rw,address\n{}", rows(count)));
+    }
+    let drive = |trace: &'static str| {
+        [
+            "bench",
+            "dram",
+            "--trace",
+            trace,
+            "--preset",
+            "A",
+            "--per-request",
+            "a.csv",
+        ]
+    };
+    old_or_whole(&bench, &drive("old.csv"), &drive("new.csv"), "a.csv");
+}

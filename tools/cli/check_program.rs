@@ -1,0 +1,34 @@
+//! `warpweave run --check-program`.
+
+use std::process::ExitCode;
+
+use warpweave_files::Budget;
+use warpweave_systems::Scenario;
+
+use crate::cli::{Format, RunArguments};
+use crate::outcome::{CommandResult, diagnostics_to_stderr, to_stdout};
+use crate::progress::Bar;
+
+/// Emulates the program of a scenario and reports what it does wrong. Nothing is timed.
+pub(crate) fn check_program(
+    arguments: &RunArguments,
+    quiet: bool,
+    budget: &Budget,
+) -> CommandResult {
+    let scenario = Scenario::load_within(&arguments.scenario, &arguments.sets, budget)?;
+    let bar = Bar::new(quiet);
+    bar.phase("checking the program");
+    let examined = scenario.examine()?;
+    bar.finish();
+    for warnings in [scenario.warnings(), &examined.unneeded] {
+        if !warnings.is_empty() && !quiet {
+            diagnostics_to_stderr(warnings);
+        }
+    }
+    let path = scenario.path.display().to_string();
+    match arguments.format {
+        Format::Text => to_stdout(&examined.to_text(&path))?,
+        Format::Json => to_stdout(&(examined.to_json(&path) + "\n"))?,
+    }
+    Ok(ExitCode::from(u8::from(!examined.is_clean())))
+}

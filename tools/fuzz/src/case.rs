@@ -1,0 +1,267 @@
+//! One mutated input.
+
+use std::io;
+
+use fastrand::Rng;
+use warpweave_random::nth;
+
+use crate::checkpoints::Forger;
+use crate::folder::Folder;
+use crate::kind::{Kind, OVERRIDE};
+use crate::mutate::{Words, flip, mutated};
+use crate::sealed;
+
+/// One mutated input: a file of a [`Folder`] with other contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// What it is an input of.
+    pub kind: Kind,
+    /// Its number among those of the seed.
+    pub number: u64,
+    /// The file.
+    pub file: &'static str,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// Chooses among the ways in which the input may be used.
+    pub way: u64,
+}
+
+/// Command lines to start from, an argument a line; what writes only writes into the folder.
+const COMMANDS: [&[&str]; 16] = [
+    &["run", "plain.ron", "--quiet", "--set", "limits.cycles=2000"],
+    &[
+        "run",
+        "test.ron",
+        "--quiet",
+        "--format",
+        "json",
+        "--threads",
+        "2",
+        "--check",
+    ],
+    &[
+        "run",
+        "plain.ron",
+        "--out",
+        "results",
+        "--state-hash",
+        "100",
+        "--set",
+        "seed=3",
+    ],
+    &[
+        "run",
+        "plain.ron",
+        "--quiet",
+        "--checkpoint",
+        "x-{cycle}.wwc",
+        "--checkpoint-at",
+        "100,200",
+    ],
+    &["run", "plain.ron", "--quiet", "--resume", "plain.wwc"],
+    &[
+        "run",
+        "plain.ron",
+        "--record",
+        "x.vcd",
+        "--record-path",
+        "unit*",
+        "--record-cycles",
+        "10..90",
+    ],
+    &["check", "test.ron", "--resolved", "--threads", "3"],
+    &["list", "policies", "--folder", "."],
+    &["describe", "Cache"],
+    &["trace", "record", "plain.ron", "x.wwt"],
+    &["trace", "info", "run.wwt"],
+    &[
+        "trace",
+        "dump",
+        "run.wwt",
+        "--kernel",
+        "0",
+        "--work-group",
+        "1",
+        "--wavefront",
+        "0",
+    ],
+    &[
+        "bench",
+        "dram",
+        "--trace",
+        "bench/requests.csv",
+        "--preset",
+        "A",
+        "--per-request",
+        "x.csv",
+    ],
+    &[
+        "bench",
+        "noc",
+        "--trace",
+        "bench/packets.csv",
+        "--preset",
+        "voq_i1",
+        "--inputs",
+        "4",
+        "--outputs",
+        "6",
+    ],
+    &["new", "component", "WriteCounter", "--out", "made"],
+    &["diff", "a", "b"],
+];
+
+impl Case {
+    /// Input `number` of a kind and a seed.
+    ///
+    /// # Errors
+    /// When the unchanged file cannot be unpacked.
+    pub fn new(kind: Kind, seed: u64, number: u64, folder: &Folder) -> io::Result<Self> {
+        let mut rng = Rng::with_seed(nth(nth(seed, kind as u64), number));
+        let files = kind.files();
+        let file = files[rng.usize(..files.len())];
+        let original = folder.original(file);
+        let words = Words {
+            texts: texts(kind, folder),
+        };
+        let packed = |name: &str| name.ends_with(".gz");
+        let bytes = match kind {
+            Kind::Arguments => arguments(&mut rng),
+            Kind::Override => overrides(original, &words, &mut rng),
+            Kind::Trace => sealed::trace(original, &mut rng)?,
+            Kind::Checkpoint if rng.u8(..8) > 0 => Forger::new(original)?.mutated(&mut rng),
+            Kind::Checkpoint => {
+                let mut bytes = original.to_vec();
+                flip(&mut bytes, &mut rng);
+                bytes
+            }
+            _ if packed(file) => sealed::gzip(original, &words, &mut rng)?,
+            _ => mutated(original, &words, &mut rng),
+        };
+        Ok(Self {
+            kind,
+            number,
+            file,
+            bytes,
+            way: rng.u64(..),
+        })
+    }
+
+    /// A file as it is, to see that the folder's inputs mean something before they are changed.
+    pub fn unchanged(kind: Kind, file: &'static str, folder: &Folder) -> Self {
+        Self {
+            kind,
+            number: 0,
+            file,
+            bytes: folder.original(file).to_vec(),
+            way: 2,
+        }
+    }
+
+    /// The override or the arguments that the file of such a case holds, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let text = String::from_utf8_lossy(&self.bytes);
+        text.split('\n')
+            .map(|line| line.replace('\0', "\u{1}"))
+            .collect()
+    }
+}
+
+/// Texts of the family of a kind.
+fn texts(kind: Kind, folder: &Folder) -> Vec<&[u8]> {
+    let files = match kind {
+        Kind::Scenario | Kind::System | Kind::Workload | Kind::Preset | Kind::Energy => [
+            Kind::Scenario,
+            Kind::System,
+            Kind::Workload,
+            Kind::Preset,
+            Kind::Energy,
+        ]
+        .iter()
+        .flat_map(|kind| kind.files())
+        .copied()
+        .collect(),
+        Kind::Arguments | Kind::Override => vec![OVERRIDE],
+        Kind::Table | Kind::Reference => [Kind::Table, Kind::Reference]
+            .iter()
+            .flat_map(|kind| kind.files())
+            .copied()
+            .collect(),
+        other => other.files().to_vec(),
+    };
+    let plain = files.into_iter().filter(|name| !name.ends_with(".gz"));
+    plain.map(|name| folder.original(name)).collect()
+}
+
+/// One to three overrides, one of them changed.
+fn overrides(original: &[u8], words: &Words<'_>, rng: &mut Rng) -> Vec<u8> {
+    let lines: Vec<_> = original.trim_ascii().split(|b| *b == b'\n').collect();
+    let mut text = mutated(lines[rng.usize(..lines.len())], words, rng);
+    for _ in 0..rng.usize(..3) {
+        text.push(b'\n');
+        text.extend(lines[rng.usize(..lines.len())]);
+    }
+    // The host takes arguments of 128 KiB at most.
+    text.truncate(100_000);
+    text
+}
+
+/// A command line with arguments lost, doubled, exchanged, or written wrongly.
+fn arguments(rng: &mut Rng) -> Vec<u8> {
+    let pick = |rng: &mut Rng| COMMANDS[rng.usize(..COMMANDS.len())];
+    let mut line: Vec<Vec<u8>> = pick(rng).iter().map(|a| a.as_bytes().to_vec()).collect();
+    let plain: Vec<&[u8]> = vec![
+        b"plain.ron",
+        b"--set",
+        b"unit[*].l1.ways=4",
+        b"A",
+        b"x.csv",
+        b"0",
+    ];
+    let words = Words { texts: plain };
+    for _ in 0..rng.usize(1..4) {
+        let at = rng.usize(..line.len().max(1));
+        if at >= line.len() {
+            break;
+        }
+        match rng.u8(..8) {
+            0 => drop(line.remove(at)),
+            1 => line.insert(at, line[at].clone()),
+            2 => {
+                let other = rng.usize(..line.len());
+                line.swap(at, other);
+            }
+            3 | 4 => {
+                let other = pick(rng);
+                line[at] = other[rng.usize(..other.len())].as_bytes().to_vec();
+            }
+            5 => {
+                let other = pick(rng);
+                line.insert(at, other[rng.usize(..other.len())].as_bytes().to_vec());
+            }
+            _ => line[at] = harmless(mutated(&line[at], &words, rng)),
+        }
+    }
+    line.join(&b'\n')
+}
+
+/// An argument that cannot lead a command out of its folder, nor be longer than the host takes.
+fn harmless(mut argument: Vec<u8>) -> Vec<u8> {
+    argument.truncate(60_000);
+    argument.retain(|byte| !matches!(byte, b'/' | b'\n' | 0));
+    argument
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_follows_from_kind_seed_and_number() {
+        let folder = Folder::new().expect("a temporary folder");
+        let case = |seed, number| Case::new(Kind::System, seed, number, &folder).expect("packed");
+        assert_eq!(case(1, 7), case(1, 7));
+        assert_ne!(case(1, 7).bytes, case(1, 8).bytes);
+        assert_ne!(case(1, 7).bytes, case(2, 7).bytes);
+    }
+}

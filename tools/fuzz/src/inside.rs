@@ -1,0 +1,303 @@
+//! Inputs against the libraries, within this process.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use warpweave_framework::{Environment, Registry};
+use warpweave_inputs::{EntryValues, GraphFormat, parse_graph, read_words};
+use warpweave_params::Files;
+use warpweave_standalone::{Table, cache, dram, environment, noc};
+use warpweave_systems::{Machine, ReadLog, Scenario};
+use warpweave_trace::Program;
+
+use crate::case::Case;
+use crate::checkpoints::Moment;
+use crate::folder::{Folder, registry};
+use crate::kind::Kind;
+use crate::verdict::{Ending, Fault, FaultKind, Verdict, controls, has_place};
+
+/// The libraries, with a folder for the files they read.
+pub struct Inside {
+    folder: Folder,
+    registry: Registry,
+    environment: Environment,
+    files: Vec<String>,
+    /// By moment: what its checkpoint is resumed into.
+    resumed: Vec<(Scenario, Arc<Program>)>,
+    panicked: Arc<Mutex<String>>,
+}
+
+/// Cycles that a machine runs whose files were changed, or that was resumed from a forged checkpoint.
+const CYCLES: u64 = 3000;
+
+impl Inside {
+    /// With a folder of its own.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn new() -> io::Result<Self> {
+        let folder = Folder::new()?;
+        let files = folder
+            .originals()
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        let path = folder.path();
+        let resumed = Moment::ALL.map(|moment| moment.prepared(&path)).into();
+        Ok(Self {
+            folder,
+            registry: registry(),
+            environment: environment(),
+            files,
+            resumed,
+            panicked: Arc::default(),
+        })
+    }
+
+    /// Keeps panics of this process, with their places, for their verdicts instead of printing them.
+    fn keep_panics(&self) {
+        let kept = Arc::clone(&self.panicked);
+        std::panic::set_hook(Box::new(move |panic| {
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
+        }));
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// What becomes of an input.
+    ///
+    /// # Errors
+    /// The promise that it breaks.
+    pub fn verdict(&self, case: &Case) -> Verdict {
+        let driver = |error: io::Error| Fault::new(FaultKind::Driver, &error.to_string());
+        self.folder.change(case.file, &case.bytes).map_err(driver)?;
+        let ended = catch_unwind(AssertUnwindSafe(|| self.try_input(case)));
+        self.folder.restore(case.file).map_err(driver)?;
+        let Ok(ended) = ended else {
+            let seen = self.panicked.lock().unwrap_or_else(PoisonError::into_inner);
+            return Err(Fault::new(FaultKind::Panic, &seen));
+        };
+        let Err(refusal) = ended else {
+            return Ok(Ending::Accepted);
+        };
+        let refusal = refusal.replace(&self.folder.path().display().to_string(), ".");
+        if !has_place(&refusal, &self.files) {
+            return Err(Fault::new(FaultKind::NoPlace, &refusal));
+        }
+        if refusal.len() > 1 << 16 {
+            return Err(Fault::new(FaultKind::LongMessage, &refusal));
+        }
+        if let Some(found) = controls(&refusal) {
+            let seen = format!("{found:?} in: {refusal:?}");
+            return Err(Fault::new(FaultKind::ControlCharacters, &seen));
+        }
+        Ok(Ending::Refused)
+    }
+
+    /// Gives the input to whoever reads it; the words with which it was refused.
+    fn try_input(&self, case: &Case) -> Result<(), String> {
+        let path = self.folder.path();
+        let file = path.join(case.file);
+        match case.kind {
+            Kind::Scenario => self.scenario(&file, &[], case),
+            Kind::System | Kind::Energy => self.scenario(&path.join("test.ron"), &[], case),
+            Kind::Override => self.scenario(&path.join("test.ron"), &case.lines(), case),
+            Kind::Workload | Kind::Ptx => {
+                let bfs = case.file.contains("bfs");
+                let scenario = if bfs { "graph.ron" } else { "plain.ron" };
+                self.scenario(&path.join(scenario), &[], case)
+            }
+            Kind::Preset => self.preset(case, &file),
+            Kind::Graph => graph(case, &file),
+            Kind::Table => self.table(case, &file),
+            Kind::Reference => {
+                let folder = |name: &str| path.join("reference").join(name);
+                let compared = match case.file {
+                    name if name.contains("/cache/") => cache::validate(&folder("cache")),
+                    name if name.contains("/noc/") => return tables(&file),
+                    _ => dram::validate(&folder("dram")),
+                };
+                compared.map(drop).map_err(|error| error.to_string())
+            }
+            Kind::Trace => Program::open(&file)
+                .map(drop)
+                .map_err(|error| error.to_string()),
+            Kind::Checkpoint => self.resume(case, &file),
+            Kind::StateLog if case.file.ends_with(".json") => Ok(()),
+            Kind::StateLog => {
+                let text = String::from_utf8_lossy(&case.bytes).into_owned();
+                let log = ReadLog::parse(&text)
+                    .map_err(|error| format!("{}: {error}", file.display()))?;
+                log.parts_from(&log);
+                Ok(())
+            }
+            Kind::Arguments => Err("the command line is the program's alone".to_owned()),
+        }
+    }
+
+    /// Reads and builds all; one in eight is run as well.
+    fn scenario(&self, file: &Path, sets: &[String], case: &Case) -> Result<(), String> {
+        let bounds = ["limits.cycles=3000", "emulation.step_limit=100000"].map(str::to_owned);
+        let sets = [sets, &bounds].concat();
+        let scenario = Scenario::load(file, &sets).map_err(|problems| problems.to_string())?;
+        let machine = if case.way % 8 == 0 {
+            let executed = scenario.emulate().map_err(|error| {
+                // Errors of the program under simulation are placed by kernel and instruction.
+                format!("{}: {error}", file.display())
+            })?;
+            scenario.machine(&self.registry, &executed.program)
+        } else {
+            scenario.check(&self.registry)
+        };
+        let mut machine = machine.map_err(|problems| problems.to_string())?;
+        if case.way % 8 == 0 {
+            run(&mut machine);
+        }
+        Ok(())
+    }
+
+    /// Resumes the machine of the checkpoint and runs on.
+    fn resume(&self, case: &Case, file: &Path) -> Result<(), String> {
+        let moment = Moment::ALL
+            .iter()
+            .position(|moment| moment.file() == case.file);
+        let (scenario, program) = &self.resumed[moment.expect("a checkpoint of the folder")];
+        let machine = scenario.machine(&self.registry, program);
+        let mut machine = machine.map_err(|problems| problems.to_string())?;
+        let resumed = machine.resume(file, None);
+        resumed.map_err(|error| format!("{}: {error}", file.display()))?;
+        let until = machine.cycle().saturating_add(CYCLES);
+        let status = machine.advance(until, &Arc::new(AtomicBool::new(false)));
+        if std::env::var("FUZZ_NET").is_ok()
+            && let Some(warpweave_systems::Status::Failed(why)) = status
+            && why.contains("no run comes to")
+        {
+            let said = self
+                .panicked
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            panic!("{said}");
+        }
+        Ok(())
+    }
+
+    fn preset(&self, case: &Case, file: &Path) -> Result<(), String> {
+        let name = file.display().to_string();
+        let of = |name: &str| self.folder.path().join("bench").join(name);
+        let refused = |error: warpweave_standalone::StandaloneError| error.to_string();
+        match case.file {
+            "bench/dram.ron" => {
+                let setup = dram::load(&name).map_err(refused)?;
+                let trace = dram::read_requests(&of("requests.csv")).map_err(refused)?;
+                let driven = dram::drive(&setup, &trace.rows, true, &self.environment);
+                driven
+                    .map(drop)
+                    .map_err(|error| refused(trace.refused(&error)))
+            }
+            "bench/router.ron" => {
+                let packets = noc::read_packets(&of("packets.csv")).map_err(refused)?;
+                let driven = noc::bench(&name, &packets, None, None, &self.environment);
+                driven.map(drop).map_err(|error| format!("{name}: {error}"))
+            }
+            _ => {
+                let bench = cache::Bench::read(file).map_err(refused)?;
+                let trace = cache::read_trace(&of("accesses.csv")).map_err(refused)?;
+                let driven = bench.run(&trace, &self.environment);
+                driven.map(drop).map_err(|error| format!("{name}: {error}"))
+            }
+        }
+    }
+
+    fn table(&self, case: &Case, file: &Path) -> Result<(), String> {
+        let name = file.display();
+        let refused = |error: warpweave_standalone::StandaloneError| error.to_string();
+        match case.file {
+            "bench/packets.csv" => {
+                let packets = noc::read_packets(file).map_err(refused)?;
+                let driven = noc::bench("voq_i1", &packets, None, None, &self.environment);
+                driven.map(drop).map_err(|error| format!("{name}: {error}"))
+            }
+            "bench/accesses.csv" => {
+                let trace = cache::read_trace(file).map_err(refused)?;
+                let bench = cache::Bench::read(&self.folder.path().join("bench/cache.ron"));
+                let driven = bench.map_err(refused)?.run(&trace, &self.environment);
+                driven.map(drop).map_err(|error| format!("{name}: {error}"))
+            }
+            "bench/commands.csv" => {
+                let setup = dram::load("A").map_err(refused)?;
+                dram::judge(&setup, file).map(drop).map_err(refused)
+            }
+            _ => {
+                let setup = dram::load("A").map_err(refused)?;
+                let trace = dram::read_requests(file).map_err(refused)?;
+                let driven = dram::drive(&setup, &trace.rows, false, &self.environment);
+                driven
+                    .map(drop)
+                    .map_err(|error| refused(trace.refused(&error)))
+            }
+        }
+    }
+}
+
+fn run(machine: &mut Machine) {
+    machine.advance(CYCLES, &Arc::new(AtomicBool::new(false)));
+}
+
+fn graph(case: &Case, file: &PathBuf) -> Result<(), String> {
+    if case.file.ends_with("words.txt") {
+        return read_words(file, &Files::default())
+            .map(drop)
+            .map_err(|error| error.to_string());
+    }
+    let format = match case.file {
+        "data/edges.txt" => GraphFormat::EdgeList,
+        _ => GraphFormat::MatrixMarket,
+    };
+    let values = if case.way % 2 == 0 {
+        EntryValues::Weights
+    } else {
+        EntryValues::Ignored
+    };
+    let parsed = parse_graph(case.file, &case.bytes[..], format, values);
+    parsed.map(drop).map_err(|error| error.to_string())
+}
+
+/// The tables of the network are read; measuring its curves is for the program.
+fn tables(file: &Path) -> Result<(), String> {
+    let table = Table::<BTreeMap<String, String>>::read(file);
+    table.map(drop).map_err(|error| error.to_string())
+}
+
+/// Does what a worker of a campaign does: tries the inputs `from..until` of a kind and seed, every
+/// `step`th, and says of each on `out` that it begins and how it ended.
+///
+/// # Errors
+/// When the folder cannot be made or nobody listens.
+pub fn work(
+    kind: Kind,
+    seed: u64,
+    (from, until, step): (u64, u64, usize),
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let inside = Inside::new()?;
+    inside.keep_panics();
+    for number in (from..until).step_by(step) {
+        let case = Case::new(kind, seed, number, inside.folder())?;
+        writeln!(out, "{number}")?;
+        out.flush()?;
+        match inside.verdict(&case) {
+            Ok(Ending::Accepted) => writeln!(out, "accepted")?,
+            Ok(Ending::Refused) => writeln!(out, "refused")?,
+            Err(Fault { kind, seen }) => writeln!(out, "{kind:?} {}", seen.escape_debug())?,
+        }
+        out.flush()?;
+    }
+    Ok(())
+}

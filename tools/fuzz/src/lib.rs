@@ -1,0 +1,32 @@
+//! Mutated inputs of every kind, against the libraries and through the program.
+//!
+//! ```text
+//!   Kind, seed, number ──► Case: one file of a Folder, changed ──► inside: the libraries, panics caught
+//!                                                              └─► through: the program as a child
+//!                                           Verdict: accepted, refused, or a Fault ──► shrunk, kept
+//! ```
+//!
+//! What a [`Case`] holds follows from its kind, seed and number alone. A [`Campaign`] tries many: against
+//! the libraries in worker processes under a limit of memory, so that an abort or a hang ends one input
+//! and not the campaign, and through the program with a child process for each input.
+
+mod campaign;
+mod case;
+mod checkpoints;
+mod folder;
+mod inside;
+mod kind;
+mod mutate;
+mod sealed;
+mod shrink;
+mod through;
+mod verdict;
+
+pub use campaign::{Campaign, Found, Limits, Mode, Tally};
+pub use case::Case;
+pub use checkpoints::{Forger, Moment};
+pub use folder::Folder;
+pub use inside::{Inside, work};
+pub use kind::Kind;
+pub use through::Program;
+pub use verdict::{Ending, Fault, FaultKind, Verdict};

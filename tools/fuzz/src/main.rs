@@ -1,0 +1,222 @@
+//! The fuzz driver: tries mutated inputs and keeps those that break a promise.
+//!
+//! `cargo run --release -p warpweave-fuzz -- inside --count 10000` against the libraries,
+//! `cargo run --release -p warpweave-fuzz -- through --count 1000` through the program.
+#![expect(clippy::print_stdout, reason = "its table goes to standard output")]
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use warpweave_fuzz::{Campaign, Case, Folder, Found, Kind, Limits, Mode, Program, Tally, work};
+
+/// Mutated inputs of every kind, against the libraries and through the program.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Try inputs against the libraries.
+    Inside(Inputs),
+    /// Try inputs through the program.
+    Through {
+        #[command(flatten)]
+        inputs: Inputs,
+        /// The program; by default the one beside this.
+        #[arg(long, value_name = "FILE")]
+        program: Option<PathBuf>,
+    },
+    /// Write one input, and all the files it needs, into a folder.
+    Show {
+        /// Its kind.
+        kind: Kind,
+        /// Its seed.
+        seed: u64,
+        /// Its number.
+        number: u64,
+        /// The folder.
+        folder: PathBuf,
+    },
+    #[command(hide = true)]
+    Worker {
+        kind: Kind,
+        seed: u64,
+        from: u64,
+        until: u64,
+        step: usize,
+    },
+}
+
+#[derive(Args)]
+struct Inputs {
+    /// Their kinds; by default all.
+    #[arg(long = "kind", value_delimiter = ',')]
+    kinds: Vec<Kind>,
+    /// Their seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of the first.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// How many of each kind.
+    #[arg(long, default_value_t = 1000)]
+    count: u64,
+    /// How many at a time.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
+    /// Seconds that one input may take.
+    #[arg(long, default_value_t = 20)]
+    seconds: u64,
+    /// Mebibytes of address space that one input may take.
+    #[arg(long, default_value_t = 4096)]
+    mebibytes: u64,
+    /// Folder for the inputs that break a promise.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Inputs to try for a smaller one that fails in the same way.
+    #[arg(long, default_value_t = 300)]
+    shrink: usize,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error: {error}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> io::Result<bool> {
+    let this = std::env::current_exe()?;
+    match &arguments.command {
+        Command::Inside(inputs) => try_all(inputs, &Mode::Inside(this)),
+        Command::Through { inputs, program } => {
+            let beside = this.with_file_name("warpweave");
+            let program = program.clone().unwrap_or(beside);
+            try_all(inputs, &Mode::Through(program.canonicalize()?))
+        }
+        Command::Show {
+            kind,
+            seed,
+            number,
+            folder,
+        } => {
+            let source = Folder::new()?;
+            let case = Case::new(*kind, *seed, *number, &source)?;
+            for (name, bytes) in source.originals() {
+                write(&folder.join(name), bytes)?;
+            }
+            write(&folder.join(case.file), &case.bytes)?;
+            let program = Program::new(Path::new("warpweave"), source, Limits::default());
+            println!("{}: {}", case.file, program.shown(&case).trim_end());
+            Ok(true)
+        }
+        Command::Worker {
+            kind,
+            seed,
+            from,
+            until,
+            step,
+        } => {
+            work(*kind, *seed, (*from, *until, *step), &mut io::stdout())?;
+            Ok(true)
+        }
+    }
+}
+
+/// Tries the inputs of all kinds; whether none broke a promise.
+fn try_all(inputs: &Inputs, mode: &Mode) -> io::Result<bool> {
+    let through = matches!(mode, Mode::Through(_));
+    let kinds = if inputs.kinds.is_empty() {
+        Kind::value_variants()
+    } else {
+        &inputs.kinds[..]
+    };
+    let mut all = 0;
+    let mut faults = 0;
+    println!(
+        "{:<11} {:>9} {:>9} {:>9} {:>7}",
+        "kind", "inputs", "accepted", "refused", "broken"
+    );
+    for &kind in kinds
+        .iter()
+        .filter(|kind| through || kind.is_for_libraries())
+    {
+        let campaign = Campaign {
+            kind,
+            seed: inputs.seed,
+            from: inputs.from,
+            count: inputs.count,
+            mode: mode.clone(),
+            limits: Limits {
+                time: Duration::from_secs(inputs.seconds),
+                memory_bytes: inputs.mebibytes << 20,
+            },
+            jobs: inputs.jobs.into(),
+        };
+        let tally = campaign.run()?;
+        println!(
+            "{:<11} {:>9} {:>9} {:>9} {:>7}",
+            kind.name(),
+            tally.inputs(),
+            tally.accepted,
+            tally.refused,
+            tally.found.len()
+        );
+        report(&campaign, &tally, inputs)?;
+        all += tally.inputs();
+        faults += tally.found.len();
+    }
+    println!(
+        "{all} inputs of seed {}, {faults} broke a promise",
+        inputs.seed
+    );
+    Ok(faults == 0)
+}
+
+fn report(campaign: &Campaign, tally: &Tally, inputs: &Inputs) -> io::Result<()> {
+    for (found, count) in tally.causes() {
+        println!(
+            "  {count} x, first number {}: {}",
+            found.number, found.fault
+        );
+        if let Some(out) = &inputs.out {
+            keep(campaign, found, inputs.shrink, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a failing input as it was and shrunk, and what it did.
+fn keep(campaign: &Campaign, found: &Found, tries: usize, out: &Path) -> io::Result<()> {
+    let name = format!(
+        "{}-{}-{}",
+        campaign.kind.name(),
+        campaign.seed,
+        found.number
+    );
+    let folder = out.join(name);
+    let source = Folder::new()?;
+    let whole = Case::new(campaign.kind, campaign.seed, found.number, &source)?;
+    write(&folder.join("whole"), &whole.bytes)?;
+    let (small, line) = campaign.shrink(found, tries)?;
+    write(&folder.join("shrunk"), &small.bytes)?;
+    let what = format!("{}\n{}\n{}\n", small.file, line.trim_end(), found.fault);
+    write(&folder.join("what.txt"), what.as_bytes())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, bytes)
+}

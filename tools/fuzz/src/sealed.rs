@@ -1,0 +1,59 @@
+//! Files whose contents lie below a compression or a checksum: changed inside and closed again.
+
+use std::io::{self, Read as _};
+
+use fastrand::Rng;
+use flate2::read::MultiGzDecoder;
+
+use crate::checkpoints::forge;
+use crate::folder::packed;
+use crate::mutate::{Words, flip, mutated};
+
+/// A gzip file: its contents changed, or its bytes, or far more contents than bytes.
+pub(crate) fn gzip(bytes: &[u8], words: &Words<'_>, rng: &mut Rng) -> io::Result<Vec<u8>> {
+    match rng.u8(..16) {
+        0 => {
+            // Nothing but one line, or one byte, many times.
+            let line = if rng.bool() { &b"0 1\n"[..] } else { &b"9"[..] };
+            packed(&line.repeat(rng.usize(1 << 16..1 << 24)))
+        }
+        1..=4 => {
+            let mut bytes = bytes.to_vec();
+            flip(&mut bytes, rng);
+            Ok(bytes)
+        }
+        _ => {
+            let mut plain = Vec::new();
+            MultiGzDecoder::new(bytes).read_to_end(&mut plain)?;
+            packed(&mutated(&plain, words, rng))
+        }
+    }
+}
+
+/// Bytes of the trailer of a program trace: place and length of the index, its digest, magic.
+const TRAILER: usize = 56;
+
+/// A program trace: numbers of its index changed under a right digest, or its bytes.
+pub(crate) fn trace(bytes: &[u8], rng: &mut Rng) -> io::Result<Vec<u8>> {
+    if rng.u8(..4) == 0 {
+        let mut bytes = bytes.to_vec();
+        flip(&mut bytes, rng);
+        return Ok(bytes);
+    }
+    let (body, trailer) = bytes.split_at(bytes.len() - TRAILER);
+    let offset = u64::from_le_bytes(trailer[..8].try_into().expect("eight bytes")) as usize;
+    let (chunks, index) = body.split_at(offset);
+    let mut plain = Vec::new();
+    zstd::Decoder::new(index)?.read_to_end(&mut plain)?;
+    for _ in 0..rng.usize(1..=3) {
+        forge(&mut plain, rng);
+    }
+    let index = zstd::encode_all(&plain[..], 1)?;
+    let mut forged = chunks.to_vec();
+    forged.extend(&index);
+    forged.extend((offset as u64).to_le_bytes());
+    forged.extend((index.len() as u64).to_le_bytes());
+    forged.extend(blake3::hash(&index).as_bytes());
+    forged.extend(&trailer[48..]);
+    Ok(forged)
+}

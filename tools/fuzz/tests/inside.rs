@@ -1,0 +1,54 @@
+//! The share of the campaigns against the libraries that every change must pass.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use warpweave_fuzz::{Campaign, Case, Ending, Inside, Kind, Limits, Mode};
+
+/// The driver, whose workers these campaigns use.
+fn driver() -> Mode {
+    Mode::Inside(PathBuf::from(env!("CARGO_BIN_EXE_warpweave-fuzz")))
+}
+
+fn kinds() -> impl Iterator<Item = Kind> {
+    let kinds = Kind::value_variants().iter().copied();
+    kinds.filter(|kind| kind.is_for_libraries())
+}
+
+#[test]
+fn every_input_is_taken_before_it_is_changed() {
+    let inside = Inside::new().expect("a temporary folder");
+    for kind in kinds().filter(|kind| *kind != Kind::Override) {
+        for file in kind.files() {
+            let case = Case::unchanged(kind, file, inside.folder());
+            assert_eq!(inside.verdict(&case), Ok(Ending::Accepted), "{file}");
+        }
+    }
+}
+
+#[test]
+fn no_mutated_input_breaks_a_promise_of_the_libraries() {
+    for kind in [Kind::Graph, Kind::Trace, Kind::StateLog] {
+        let campaign = Campaign {
+            kind,
+            seed: 1,
+            from: 0,
+            count: 150,
+            mode: driver(),
+            limits: Limits::default(),
+            jobs: 1,
+        };
+        let tally = campaign.run().expect("workers can be started");
+        assert_eq!(tally.inputs(), campaign.count);
+        let causes = tally.causes();
+        let found = causes.iter().map(|(found, count)| {
+            format!(
+                "{count} x, {} number {}: {}\n",
+                kind.name(),
+                found.number,
+                found.fault
+            )
+        });
+        assert!(causes.is_empty(), "{}", found.collect::<String>());
+    }
+}
