@@ -19,7 +19,7 @@ const WAITERS_MAX: u64 = 1 << 22;
 /// Most entries of any other table or queue, and longest latency in cycles.
 const ENTRIES_MAX: u32 = 1 << 20;
 /// Bytes that a line takes, with what replacement and statistics keep of it.
-const LINE_BYTES: u64 = 96;
+const LINE_BYTES: u64 = 64;
 /// Bytes that a waiting request takes.
 const WAITER_BYTES: u64 = 96;
 

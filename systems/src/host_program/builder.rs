@@ -26,7 +26,7 @@ pub struct HostProgramBuilder {
     pub(super) commands: Vec<Placed<Command>>,
     pub(super) expectations: Vec<Expectation>,
     pub(super) allowed: Vec<Placed<Allow>>,
-    pub(super) files: Files,
+    pub(super) reading: Files,
     /// Files that were read for it.
     pub(super) files_read: Vec<PathBuf>,
 }
@@ -51,7 +51,7 @@ impl HostProgramBuilder {
             commands: Vec::new(),
             expectations: Vec::new(),
             allowed: Vec::new(),
-            files: Files::default(),
+            reading: Files::default(),
             files_read: Vec::new(),
         }
     }
@@ -68,13 +68,13 @@ impl HostProgramBuilder {
 
     /// Sets where relative paths of inputs start.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.files = self.files.at(folder);
+        self.reading = self.reading.at(folder);
         self
     }
 
     /// Sets how files are read, and what is charged for them and for executing the program.
-    pub fn files(mut self, files: Files) -> Self {
-        self.files = files;
+    pub fn reading(mut self, files: Files) -> Self {
+        self.reading = files;
         self
     }
 
@@ -152,8 +152,8 @@ impl HostProgramBuilder {
         let mut graphs: Vec<(String, Csr)> = Vec::new();
         let mut files_read = self.files_read;
         for (name, input) in self.graphs {
-            files_read.extend(input.file().map(|path| self.files.folder().join(path)));
-            if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.files)) {
+            files_read.extend(input.file().map(|path| self.reading.folder().join(path)));
+            if let Some(graph) = problems.take(inputs::build_graph(&name, input, &self.reading)) {
                 problems.take(inputs::check_graph_name(&name, &env, &graphs));
                 inputs::define_properties(&mut env, &name.value, &graph);
                 graphs.push((name.value, graph));
@@ -161,8 +161,8 @@ impl HostProgramBuilder {
         }
         let mut buffers: Vec<Buffer> = Vec::new();
         for (name, contents) in self.buffers {
-            files_read.extend(contents.file().map(|path| self.files.folder().join(path)));
-            let buffer = Buffer::new(name, contents, &graphs, &env, &self.files);
+            files_read.extend(contents.file().map(|path| self.reading.folder().join(path)));
+            let buffer = Buffer::new(name, contents, &graphs, &env, &self.reading);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
                 buffers.push(buffer);
@@ -182,7 +182,7 @@ impl HostProgramBuilder {
             allowed: self.allowed,
             warnings: Diagnostics::new(),
             env,
-            files: self.files,
+            reading: self.reading,
             files_read,
         };
         let checked = check::program(&program)?;

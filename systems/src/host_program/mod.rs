@@ -144,7 +144,7 @@ pub struct HostProgram {
     /// Parameters and properties of graphs.
     env: Env,
     /// How files are read.
-    files: Files,
+    reading: Files,
     /// Those that were.
     files_read: Vec<PathBuf>,
 }
@@ -206,8 +206,8 @@ impl Inputs for HostProgram {
         &self.env
     }
 
-    fn files(&self) -> &Files {
-        &self.files
+    fn reading(&self) -> &Files {
+        &self.reading
     }
 }
 

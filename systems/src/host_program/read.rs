@@ -60,7 +60,7 @@ impl HostProgram {
 
         let stem = Path::new(node.span.source.name()).file_stem();
         let stem = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        let mut builder = HostProgramBuilder::new(stem).files(files.clone());
+        let mut builder = HostProgramBuilder::new(stem).reading(files.clone());
         builder.summary = file.summary;
         builder.env = params.env.clone();
 
@@ -115,8 +115,11 @@ fn read_module(name: &Name, files: &Files) -> Result<ModuleText, Diagnostic> {
     let path = files.folder().join(&name.value);
     let what = "a PTX module: it does not begin with `.version`";
     let source = files.other_text(&path, what, is_ptx).map_err(|error| {
-        if error.over_budget || error.place.is_some() {
-            return error;
+        let place = name.place.as_ref();
+        if error.place.is_some() {
+            return place.into_iter().fold(error, |error, place| {
+                error.related("the module is named here", place)
+            });
         }
         let problem = name.blame(error);
         match problem.hint {

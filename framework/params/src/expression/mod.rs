@@ -71,11 +71,13 @@ impl Env {
         self.value(name).is_some()
     }
 
-    /// All names, those defined last after the others.
+    /// All names in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        let hidden = |name: &&String| !self.own.contains_key(*name);
-        let shared = self.shared.keys().filter(hidden);
-        shared.chain(self.own.keys()).map(String::as_str)
+        let all = self.shared.keys().chain(self.own.keys());
+        let mut names: Vec<&str> = all.map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter()
     }
 
     /// The value of a name.

@@ -46,7 +46,7 @@ pub trait Inputs {
     fn env(&self) -> &Env;
 
     /// How files are read.
-    fn files(&self) -> &Files;
+    fn reading(&self) -> &Files;
 }
 
 /// A reference at work: the program it looks into, and the buffer it is to judge.
@@ -170,9 +170,9 @@ impl<'p> Question<'p> {
     /// # Errors
     /// The file cannot be read or holds no words.
     pub fn file(&self, path: &Placed<PathBuf>) -> Result<Vec<u32>, Diagnostic> {
-        let words = read_words(&path.value, self.host.files());
+        let words = read_words(&path.value, self.host.reading());
         let words = words.map_err(|error| path.blame(error))?;
-        let file = self.host.files().folder().join(&path.value);
+        let file = self.host.reading().folder().join(&path.value);
         self.files.borrow_mut().push(file);
         Ok(words)
     }

@@ -30,7 +30,7 @@ impl Inputs for ThreeIntegers {
         &self.0
     }
 
-    fn files(&self) -> &Files {
+    fn reading(&self) -> &Files {
         &self.1
     }
 }

@@ -48,7 +48,7 @@ impl<'p> Host<'p> {
         program: &'p HostProgram,
         options: EmulationOptions,
     ) -> Self {
-        let mut memory = DeviceMemory::new().charged_to(program.files.ledger());
+        let mut memory = DeviceMemory::new().charged_to(program.reading.ledger());
         let allocate = |buffer: &Buffer| memory.allocate(buffer.name.value.clone(), buffer.bytes());
         let bases: Vec<u64> = program.buffers.iter().map(allocate).collect();
         Self {

@@ -94,7 +94,7 @@ impl HostProgram {
     /// # Errors
     /// [`ExecuteError`]; an expectation that is not met is no error but a result.
     pub fn execute(&self, emulation: &EmulationSpec) -> Result<Executed, ExecuteError> {
-        let while_it_runs = Ledger::new(&self.files.ledger().budget());
+        let while_it_runs = Ledger::new(&self.reading.ledger().budget());
         for buffer in &self.buffers {
             let what = format!("buffer `{}`", buffer.name.value);
             let charged = while_it_runs.charge(&what, buffer.bytes() * BUFFER_COPIES);

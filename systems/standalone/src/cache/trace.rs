@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
+
 use warpweave_files::Ledger;
 
 use crate::table::shown;

@@ -101,11 +101,11 @@ fn mutated(text: &str, mutations: &[Mutation]) -> Vec<u8> {
 /// Where a refusal puts what is wrong: a line of a file, a file, or a request that names one.
 fn has_a_place(error: &StandaloneError) -> bool {
     match error {
+        StandaloneError::OverBudget(error) => panic!("nothing limits the memory: {error}"),
         StandaloneError::Line { path, line, .. } => *line > 0 && path.exists(),
         StandaloneError::File { path, .. } => !path.as_os_str().is_empty(),
         StandaloneError::Description(_) | StandaloneError::Specification(_) => false,
         StandaloneError::Request(text) => text.contains(".csv") || text.contains('`'),
-        StandaloneError::OverBudget(_) => false,
     }
 }
 
