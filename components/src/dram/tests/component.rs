@@ -1,13 +1,11 @@
 //! The component on the test bench, with the checker judging every command.
 
 use proptest::prelude::*;
-use warpweave_framework::verify::{Contract, Rig};
 use warpweave_framework::{
     EngineOptions, InstanceStatistics, Order, Outcome, Policy, Sink, Source as Sender, TestBench,
     Value,
 };
 
-use crate::checkers::surround_with_memory;
 use crate::dram::tests::cases;
 use crate::dram::tests::presets::{COLUMN_LOWEST, GROUP_LOWEST, reference_geometry};
 use crate::dram::tests::presets::{preset_a, preset_d, preset_r};
@@ -612,18 +610,4 @@ proptest! {
         let build = || busy(&spec, &traffic, stalls, EngineOptions::default()).bench;
         TestBench::check_state(build, &[70, 333, 1200, 5000], 9000);
     }
-}
-
-#[test]
-fn a_controller_keeps_the_contract() {
-    const KINDS: [RequestKind; 3] = [RequestKind::Read, RequestKind::Write, RequestKind::CopyBack];
-    Contract::new(|rig: &mut Rig| {
-        let spec = GddrSpec {
-            ports: 2,
-            ..spec(preset_a())
-        };
-        rig.add("dut", GddrController::new(&spec).unwrap());
-        surround_with_memory(rig, &KINDS, &["dut.up[0]", "dut.up[1]"], &[]);
-    })
-    .assert();
 }
