@@ -54,8 +54,8 @@ fn slices_that_the_machine_has_not_are_refused_with_both_places() {
         )
         .edit(
             "systems/tiny.ron",
-            r#"crossbar.down[s * channels + c] <->"#,
-            r#"crossbar.down[c * slices_per_channel + s] <->"#,
+            "crossbar.down[s * channels + c] <->",
+            "crossbar.down[c * slices_per_channel + s] <->",
         );
     assert_snapshot!(checked(&bench, &[]));
 }

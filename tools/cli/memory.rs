@@ -81,8 +81,6 @@ fn read(root: &Path, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may fail")]
-
     use super::*;
 
     /// A machine of 64 GiB with these files beside.

@@ -30,7 +30,7 @@ impl ComputeUnit {
         let slots = self.wavefronts.len();
         at_most("wavefronts", slots, self.spec.wavefront_slots as usize)?;
         if slots < 64 && present >> slots != 0 {
-            below("wavefront slot", 63 - present.leading_zeros(), slots as u64)?;
+            below("wavefront slot", present.ilog2(), slots as u64)?;
         }
         let states = [masks.fetched, masks.barrier, masks.paused, masks.ended];
         let of_absent = states.iter().any(|mask| mask & !present != 0);

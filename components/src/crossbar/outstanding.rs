@@ -160,9 +160,10 @@ impl Outstanding {
                 below("slice", entry.slice, slices as u64)?;
                 taken[entry.port as usize] += 1;
             }
-            match taken == self.taken && taken.iter().all(|taken| *taken <= self.per_port) {
-                true => Ok(()),
-                false => Err("ports hold other numbers of entries".to_owned()),
+            if taken == self.taken && taken.iter().all(|taken| *taken <= self.per_port) {
+                Ok(())
+            } else {
+                Err("ports hold other numbers of entries".to_owned())
             }
         });
     }

@@ -297,7 +297,7 @@ impl BanksState {
         }
         let banks = built.banks.len();
         if banks < 64 && self.open >> banks != 0 {
-            return below("bank", 63 - self.open.leading_zeros(), banks as u64);
+            return below("bank", self.open.ilog2(), banks as u64);
         }
         at_most("banks refreshed", self.round as usize, banks)
     }

@@ -123,10 +123,9 @@ impl Component for LineBuffer {
         }
         let waits = self.up.request.peek(ctx).is_some() || self.is_commanded(ctx);
         match (&self.answer, self.is_open, waits) {
-            (Some(_), ..) => Next::Credit,
             (None, true, _) | (None, false, false) => Next::Message,
             (None, false, true) if took || !is_free => Next::Busy,
-            (None, false, true) => Next::Credit,
+            (Some(_), ..) | (None, false, true) => Next::Credit,
         }
     }
 

@@ -143,7 +143,9 @@ impl Node {
         match &self.kind {
             Kind::Option(Some(inner)) => inner.walk(visit),
             Kind::List(items) | Kind::Tuple(Tuple { items, .. }) => {
-                items.iter().for_each(|item| item.walk(visit));
+                for item in items {
+                    item.walk(visit);
+                }
             }
             Kind::Map(entries) => entries.iter().for_each(|(key, value)| {
                 key.walk(visit);

@@ -55,7 +55,7 @@ impl Elaborator<'_> {
     /// how often they are repeated. If not, the problem is recorded.
     pub(super) fn may_fit(&mut self, scope: &Scope, counts: &[(&str, i64)]) -> bool {
         // An override may leave out any part.
-        let conditional = |path: &str| path == "if" || path.ends_with(".if");
+        let conditional = |path: &str| path.rsplit('.').next() == Some("if");
         if self.overrides.iter().any(|o| conditional(&o.path)) {
             return true;
         }

@@ -181,12 +181,11 @@ impl Program {
         // Exit code 134 and the like stand for signals where a shell passes them on.
         match code {
             0 => Ok(Ending::Accepted),
-            1 => Ok(Ending::Refused),
             2 | 3 if said.trim().is_empty() => fault(FaultKind::NoPlace, "no words"),
             2 | 3 if case.kind != Kind::Arguments && !has_place(said, &self.files) => {
                 fault(FaultKind::NoPlace, "no place")
             }
-            2 | 3 => Ok(Ending::Refused),
+            1..=3 => Ok(Ending::Refused),
             128.. => fault(FaultKind::Abort, &format!("exit code {code}")),
             code => fault(FaultKind::ExitCode, &format!("exit code {code}")),
         }

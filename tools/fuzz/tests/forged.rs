@@ -43,7 +43,7 @@ fn a_slot_that_is_not_there_is_refused_by_instance_and_field() {
     let forger = Forger::new(folder.original(Moment::Middle.file())).expect("a checkpoint");
     let file = path.join("forged.wwc");
     let refusals: Vec<String> = (0..forger.parts().len())
-        .flat_map(|number| {
+        .filter_map(|number| {
             let part = forger.parts().swap_remove(number);
             // The port that is served first is a number of its own at the end of such a field.
             let name = b"\x05first\x00";

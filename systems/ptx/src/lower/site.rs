@@ -330,8 +330,7 @@ fn order(opcode: &str) -> Order {
     let base = opcodes::base(opcode);
     let is = |modifiers: &[&str]| modifiers.iter().any(|modifier| has(opcode, modifier));
     let strong = match base {
-        "atom" | "red" => true,
-        "membar" | "fence" => true,
+        "atom" | "red" | "membar" | "fence" => true,
         _ => is(&["volatile", "mmio", "relaxed", "acquire", "release"]),
     };
     let strength = match (strong, has(opcode, "cta")) {

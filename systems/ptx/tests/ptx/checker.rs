@@ -360,7 +360,7 @@ fn work_groups_that_meet_in_global_memory_race() {
         &body("st.global.u32 [%rd1], 5"),
         TWO_GROUPS,
     );
-    clean(&body("st.volatile.global.u32 [%rd1], %r1"), TWO_GROUPS)
+    clean(&body("st.volatile.global.u32 [%rd1], %r1"), TWO_GROUPS);
 }
 
 #[test]

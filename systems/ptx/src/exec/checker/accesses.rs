@@ -66,7 +66,7 @@ impl Touched<'_> {
     }
 
     /// The bytes after a store or atomic.
-    fn new(&self, old: &[u8; WIDEST]) -> [u8; WIDEST] {
+    fn bytes_after(&self, old: &[u8; WIDEST]) -> [u8; WIDEST] {
         let mut new = *old;
         let reach = self.reach;
         let registers = &reach.wavefront.registers;
@@ -101,10 +101,11 @@ impl ProgramChecker {
     /// Looks at an access before it happens.
     pub(super) fn access(&mut self, reach: &Reach<'_>) {
         let site = &reach.kernel.sites[reach.pc as usize];
+        let number = reach.number as usize;
         let bytes = match reach.touch {
-            Touch::Atomic => reach.kernel.tables.atomics[reach.number as usize].bytes,
-            _ => {
-                let access = &reach.kernel.tables.accesses[reach.number as usize];
+            Touch::Atomic => reach.kernel.tables.atomics[number].bytes,
+            Touch::Load | Touch::Store => {
+                let access = &reach.kernel.tables.accesses[number];
                 access.bytes * access.count as u32
             }
         };
@@ -333,7 +334,7 @@ impl ProgramChecker {
                     let atomic = &reach.kernel.tables.atomics[reach.number as usize];
                     match atomic.kind {
                         AtomicKind::Exchange => given,
-                        AtomicKind::CompareSwap if touched.new(old) == *old => before,
+                        AtomicKind::CompareSwap if touched.bytes_after(old) == *old => before,
                         AtomicKind::CompareSwap => {
                             let swapped = site.sources.get(1).copied().unwrap_or(Origin::Number);
                             self.tags(reach.kernel, reach.wavefront, swapped)[touched.lane]
@@ -393,7 +394,7 @@ impl ProgramChecker {
             Region::Shared => (Between::Threads, group + 1),
             _ => (Between::Groups, 0),
         };
-        let new = touched.new(old);
+        let new = touched.bytes_after(old);
         let strong = order.strength > Strength::Weak;
         let launch = &mut self.launch;
         let mut worst = None;
