@@ -79,8 +79,7 @@ fn absurd_options_are_refused_by_name() {
 
     dram --trace /dev/null --preset A
     exit 2
-    error: /dev/null:1: the table has no row
-    hint: the first line names the columns, every further line is a row
+    error: /dev/null: it is a device, not a plain file
     ");
 }
 

@@ -505,6 +505,7 @@ const OTHER_WRITERS: [&str; 4] = [
     "framework/files/src/",
     "systems/src/conform/mod.rs", // Machines to try, in the system's folder for such files.
     "tools/bench/src/",           // Not the program.
+    "tools/fuzz/src/",            // Nor this.
     "tests/",
 ];
 

@@ -27,16 +27,14 @@ pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FixedBi
         )));
     }
     let blocks = words.iter().map(|word| usize::from_le_bytes(*word));
-    let set = FixedBitSet::with_capacity_and_blocks(length as usize, blocks);
-    if set
-        .as_slice()
-        .iter()
-        .zip(words)
-        .any(|(kept, word)| *kept != usize::from_le_bytes(*word))
-    {
+    let used = length as u32 % usize::BITS;
+    if used != 0 && blocks.clone().last().is_some_and(|last| last >> used != 0) {
         return Err(Error::custom("bits beyond the end of a set"));
     }
-    Ok(set)
+    Ok(FixedBitSet::with_capacity_and_blocks(
+        length as usize,
+        blocks,
+    ))
 }
 
 #[cfg(test)]

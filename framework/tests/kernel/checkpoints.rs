@@ -162,7 +162,7 @@ fn a_full_disk_keeps_the_older_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.wwc");
     let checkpoint = LINE.at(50).save().unwrap();
-    warpweave_files::check_full_disks(&path, || checkpoint.write(&path, &7).map(drop));
+    warpweave_files::check_full_disks(&path, || checkpoint.write(&path, &7u32).map(drop));
     let (read, beside) = Checkpoint::read::<u32>(&path, &Ledger::default()).unwrap();
     assert_eq!((read, beside), (checkpoint, 7));
 }
@@ -236,7 +236,7 @@ fn a_file_is_refused_when_cut_off_damaged_or_of_another_time() {
     insta::assert_snapshot!(all.join("\n").replace(&(bytes.len() - 1).to_string(), "N - 1"), @"
     this is no checkpoint: it does not begin as one
     this is no checkpoint: it does not begin as one
-    the checkpoint has format 0, this program reads format 3
+    the checkpoint has format 0, this program reads format 4
     hint: resume it with the version of warpweave that wrote it
     the checkpoint is cut off: 20 of 52 bytes are there
     the checkpoint is cut off: N - 1 of N bytes are there

@@ -1,4 +1,4 @@
-//! Waveforms and timelines from the instrumentation of a [`Simulation`].
+//! Waveforms and timelines from the instrumentation of a [`Simulation`](warpweave_framework::Simulation).
 //!
 //! ```text
 //!   components, channels ── Probe ──► Recording ──┬──► Waveform ──► VCD or FST: levels over time

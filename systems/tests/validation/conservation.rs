@@ -176,6 +176,7 @@ fn step(draws: &mut Draws, lines: u64) -> Vec<Step> {
 fn value(s: &InstanceStatistics, name: &str) -> f64 {
     match s.get(name) {
         Some(Value::Gauge(value)) => *value,
+        Some(Value::Ratio { part, whole }) => *part as f64 / *whole as f64,
         other => panic!("{}.{name} is {other:?}", s.path),
     }
 }

@@ -386,8 +386,9 @@ impl<P: Copy + Serialize + DeserializeOwned> Router<P> {
         let owners = self.channels.iter().map(|channel| channel.owner);
         let mut owners = owners.filter(|owner| *owner != NOBODY);
         owners.try_for_each(|owner| lane_fits(&owner))?;
-        let per_input = self.shape.lanes_per_input as u64;
+        // At first they are the numbers of the rows.
+        let most = self.shape.lanes_per_input.max(self.shape.rows_per_input) as u64;
         let mut first = self.first_lane.iter();
-        first.try_for_each(|lane| below("lane", *lane, per_input))
+        first.try_for_each(|lane| below("lane", *lane, most))
     }
 }

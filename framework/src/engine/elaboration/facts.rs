@@ -57,21 +57,22 @@ impl Elaboration {
     /// Tells what every port states to the other end of its wire, and to those beyond it that the
     /// components between let it pass to. What a passage has seen it does not pass again.
     pub(super) fn tell_facts(&mut self) {
-        let mut wires: BTreeMap<PortAt, Vec<PortAt>> = BTreeMap::new();
-        for channel in &self.channels {
-            wires.entry(channel.from).or_default().push(channel.to);
-            wires.entry(channel.to).or_default().push(channel.from);
-        }
+        let ends = self.channels.iter();
+        let mut wires: Vec<(PortAt, PortAt)> = ends
+            .flat_map(|c| [(c.from, c.to), (c.to, c.from)])
+            .collect();
+        // Stable, so that the listeners of one speaker stay in the order of their wires.
+        wires.sort_by_key(|(speaker, _)| *speaker);
+        let of = |speaker: PortAt| {
+            let first = wires.partition_point(|(from, _)| *from < speaker);
+            let all = wires[first..].iter();
+            all.take_while(move |(from, _)| *from == speaker)
+                .map(|(_, to)| *to)
+        };
         let mut passed: BTreeMap<Passage, Vec<Facts>> = BTreeMap::new();
         let mut under_way = VecDeque::new();
-        let speakers: Vec<_> = self
-            .channels
-            .iter()
-            .flat_map(|c| [c.from, c.to])
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect();
-        for speaker in speakers {
+        for speakers in wires.chunk_by(|(a, _), (b, _)| a == b) {
+            let speaker = speakers[0].0;
             let NewInstance {
                 path, component, ..
             } = &self.instances[speaker.0];
@@ -83,7 +84,7 @@ impl Elaboration {
             facts.said_by(speaker.0, path);
             under_way.push_back((speaker, facts));
             while let Some((from, facts)) = under_way.pop_front() {
-                for &listener in wires.get(&from).into_iter().flatten() {
+                for listener in of(from) {
                     self.tell(listener, &facts);
                     self.pass_on(listener, &facts, &mut passed, &mut under_way);
                 }
