@@ -27,8 +27,9 @@ pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FixedBi
         )));
     }
     let blocks = words.iter().map(|word| usize::from_le_bytes(*word));
+    let last = blocks.clone().next_back();
     let used = length as u32 % usize::BITS;
-    if used != 0 && blocks.clone().last().is_some_and(|last| last >> used != 0) {
+    if used != 0 && last.is_some_and(|last| last >> used != 0) {
         return Err(Error::custom("bits beyond the end of a set"));
     }
     Ok(FixedBitSet::with_capacity_and_blocks(
