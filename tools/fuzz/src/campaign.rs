@@ -112,6 +112,18 @@ impl Tally {
         }
         causes.into_values().collect()
     }
+
+    /// A line for each cause; nothing when no input broke a promise.
+    pub fn told(&self) -> String {
+        let causes = self.causes().into_iter();
+        let line = |(found, count): (&Found, usize)| {
+            format!(
+                "{count} x, first number {}: {}\n",
+                found.number, found.fault
+            )
+        };
+        causes.map(line).collect()
+    }
 }
 
 impl Campaign {

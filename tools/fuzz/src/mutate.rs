@@ -284,7 +284,11 @@ fn line(text: &mut Vec<u8>, rng: &mut Rng) {
             lines.swap(at, other);
         }
         6 => lines.truncate(at),
-        _ => lines[at] = lines[at].repeat(rng.usize(2..2000)),
+        _ => {
+            // No more than is kept of the text.
+            let most = LONGEST / lines[at].len().max(1) + 1;
+            lines[at] = lines[at].repeat(rng.usize(2..2000).min(most));
+        }
     }
     *text = lines.concat();
 }
