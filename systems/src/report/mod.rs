@@ -4,10 +4,15 @@ mod energy;
 mod examined;
 mod groups;
 mod json;
+mod record;
 mod text;
 
 use serde::Serialize;
 
+pub use self::record::{
+    Record, RecordedComponentEnergy, RecordedEnergy, RecordedKernel, RecordedStatistic,
+    RecordedStatistics, RecordedValue,
+};
 use crate::host_program::CheckResult;
 use crate::run::{Simulated, Status};
 
