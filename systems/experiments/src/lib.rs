@@ -1,0 +1,11 @@
+//! Experiments: variants of a machine on many programs, repeated under neutral perturbations, and claims
+//! made before that are held against what came out.
+//!
+//! ```text
+//!  experiment.ron ──► ExperimentFile ──► plan: every run ──► run (all cores) ──► store
+//!                                                                                  │
+//!                        report ◄── judge: metrics, intervals, verdicts ◄──────────┘
+//! ```
+
+pub mod file;
+pub mod model;

@@ -1,0 +1,57 @@
+//! What passes between the parts: points and runs, what they gave, and what is made of it.
+
+use std::collections::BTreeMap;
+
+use warpweave_systems::report::Record;
+
+/// One machine: a variant, or a control, at one level of every axis.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Point {
+    /// Name of the variant or of the control.
+    pub variant: String,
+    /// Whether it is a control.
+    pub control: bool,
+    /// Axis → level, in the order of the file.
+    pub levels: Vec<(String, String)>,
+}
+
+/// Which run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId {
+    /// Name of the workload.
+    pub workload: String,
+    /// The machine.
+    pub point: Point,
+    /// Number of the repetition.
+    pub pair: u32,
+    /// Whether it is one of the next size, with which a reduced experiment is confirmed.
+    pub confirming: bool,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It has a result.
+    Done(Box<Record>),
+    /// It has none: what went wrong, in one line.
+    Failed(String),
+}
+
+/// All runs of an experiment.
+pub type Runs = BTreeMap<RunId, Outcome>;
+
+/// One state of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// From 1.
+    pub number: u32,
+    /// Over all that has to be fixed beforehand.
+    pub hash: String,
+    /// When its first run began, UTC, as RFC 3339.
+    pub opened: String,
+    /// Why it was opened.
+    pub note: String,
+}
+
+/// Where the results come from: name and value, in the order of the report.
+pub type Provenance = Vec<(String, String)>;
