@@ -9,3 +9,10 @@
 
 pub mod file;
 pub mod model;
+mod plan;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use self::plan::{MachineStatistics, Plan, PlannedRun};
+pub use self::read::{Baseline, Experiment, find, find_level, level_name};

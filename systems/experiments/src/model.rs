@@ -1,6 +1,7 @@
 //! What passes between the parts: points and runs, what they gave, and what is made of it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use warpweave_systems::report::Record;
 
@@ -26,6 +27,29 @@ pub struct RunId {
     pub pair: u32,
     /// Whether it is one of the next size, with which a reduced experiment is confirmed.
     pub confirming: bool,
+}
+
+/// `workload/variant/levels/pair`, the levels separated by commas, `-` where there are none; of a confirming
+/// run `confirm` in place of the pair.
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/", self.workload, self.point.variant)?;
+        let levels: Vec<&str> = self
+            .point
+            .levels
+            .iter()
+            .map(|(_, level)| level.as_str())
+            .collect();
+        match levels.as_slice() {
+            [] => f.write_str("-")?,
+            levels => f.write_str(&levels.join(","))?,
+        }
+        if self.confirming {
+            f.write_str("/confirm")
+        } else {
+            write!(f, "/{}", self.pair)
+        }
+    }
 }
 
 /// How a run ended.
