@@ -75,6 +75,8 @@ pub struct Series {
     pub opened: String,
     /// Why it was opened.
     pub note: String,
+    /// Version of the program that opened it.
+    pub program_version: String,
 }
 
 /// Where the results come from: name and value, in the order of the report.
