@@ -279,3 +279,19 @@ fn values_on_the_command_line_are_expressions() {
     ]);
     assert_eq!(run.json()["status"], "limit");
 }
+
+#[test]
+fn an_override_reaches_a_part_that_is_called_as_a_parameter_of_its_module_is() {
+    let bench = Bench::new().edit("test.ron", "systems/tiny.ron", "mine.ron");
+    bench.write(
+        "mine.ron",
+        r#"System(
+            extends: "systems/tiny.ron",
+            modules: { "Unit": (params: { "l1": 4 }, parts: { "l1": (ways: "=l1") }) },
+        )"#,
+    );
+    let ways = |sets: &[&str]| number(&resolved(&bench, sets), "unit[0].l1", "ways");
+    assert_eq!(ways(&[]), Some(4));
+    assert_eq!(ways(&["unit[*].l1=2"]), Some(2));
+    assert_eq!(ways(&["unit[*].l1.ways=1"]), Some(1));
+}

@@ -23,7 +23,8 @@ pub struct IccSpec {
     /// Bytes of a line: a power of two from 4 to 128. Source: 128, ICC paper, Table 2.
     pub line_bytes: u32,
     /// Lines that the merge table follows. Source: 48, ICC paper, 6.2; more than 160 (5 units of 32
-    /// MSHRs) are of no use.
+    /// MSHRs) are of no use. With 0 every read is looked up and none is merged, which takes
+    /// `table_full: Untracked`.
     pub table_entries: u32,
     /// Cycles of a look-up in the merge table on the way down; 0 hides it behind the wire. Source:
     /// 1, ICC paper, 6.2 (CACTI: below a cycle of 1.4 GHz at 40 nm).
@@ -155,7 +156,16 @@ impl IccSpec {
         let range = SpecError::in_range;
         range("up_ports", self.up_ports, 1..=UP_PORTS_MAX)?;
         check_line_bytes("line_bytes", self.line_bytes)?;
-        range("table_entries", self.table_entries, 1..=ENTRIES_MAX)?;
+        let entries_min = match self.table_full {
+            TableFull::Untracked => 0,
+            // A read would wait for ever.
+            TableFull::Wait => 1,
+        };
+        range(
+            "table_entries",
+            self.table_entries,
+            entries_min..=ENTRIES_MAX,
+        )?;
         range("table_cycles", self.table_cycles, 0..=CYCLES_MAX)?;
         range("reply_cycles", self.reply_cycles, 1..=CYCLES_MAX)?;
         range("outstanding", self.outstanding, 1..=ENTRIES_MAX)?;

@@ -76,6 +76,15 @@ impl DeviceMemory {
         Self::default()
     }
 
+    /// Empty memory whose first allocation lies `offset` bytes from the start of device memory; a
+    /// multiple of what an allocation takes.
+    pub fn beginning_at(offset: u64) -> Self {
+        Self {
+            data: vec![0; offset as usize],
+            ..Self::default()
+        }
+    }
+
     /// Charges what launches keep, and what they need while they run, to `ledger`. The memory itself is
     /// charged by whoever allocates it.
     pub fn charged_to(mut self, ledger: &Ledger) -> Self {

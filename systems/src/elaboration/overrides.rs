@@ -17,21 +17,22 @@ pub(crate) struct InstanceOverride {
 }
 
 impl Elaborator<'_> {
-    /// Applies the overrides that name a field of this instance that `wanted` picks by its name; their
-    /// expressions use the names where the instance stands. False when one of them is wrong.
+    /// Applies the overrides that name a field of this instance that `wanted` picks by its name and by
+    /// whether the path goes on; their expressions use the names where the instance stands. False when
+    /// one of them is wrong.
     pub(super) fn override_fields(
         &mut self,
         path: &str,
         node: &mut Node,
         names: &Names,
-        wanted: impl Fn(&str) -> bool,
+        wanted: impl Fn(&str, bool) -> bool,
     ) -> bool {
         for (i, replacement) in self.overrides.iter().enumerate() {
             let Some(field) = field_path_of(&replacement.path, path) else {
                 continue;
             };
             let first = field.split(['.', '[']).next().unwrap_or(field);
-            if !wanted(first) {
+            if !wanted(first, first != field) {
                 continue;
             }
             self.used[i] = true;

@@ -93,7 +93,7 @@ impl<'a> Elaborator<'a> {
             .and_then(|kind| self.file.modules.get(&kind.text));
         let is_param =
             |name: &str| module.is_some_and(|(_, scope)| scope.params.get(name).is_some());
-        let first = |name: &str| matches!(name, "if" | "preset") && !is_param(name);
+        let first = |name: &str, _: bool| matches!(name, "if" | "preset") && !is_param(name);
         if !self.override_fields(&path, &mut node, names, first) {
             return;
         }
@@ -160,7 +160,18 @@ impl<'a> Elaborator<'a> {
             let problem = Diagnostic::error(format!("modules {}", nested_too_deep()));
             return self.problems.push(problem.at(&kind.span));
         }
-        let of_module = |name: &str| scope.params.get(name).is_some();
+        // A part inside may be called as a parameter is.
+        let is_part = |name: &str| {
+            let mut parts = scope.parts.names();
+            parts.any(|part| {
+                part.split('[')
+                    .next()
+                    .is_some_and(|part| part.trim() == name)
+            })
+        };
+        let of_module = |name: &str, goes_on: bool| {
+            scope.params.get(name).is_some() && !(goes_on && is_part(name))
+        };
         if !self.override_fields(path, &mut node, names, of_module) {
             return;
         }
@@ -200,7 +211,7 @@ impl<'a> Elaborator<'a> {
         at: &At<'a>,
         names: &Names,
     ) {
-        let later = |name: &str| !matches!(name, "if" | "preset");
+        let later = |name: &str, _: bool| !matches!(name, "if" | "preset");
         if !self.override_fields(&path, &mut node, names, later) {
             return;
         }

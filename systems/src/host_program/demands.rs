@@ -6,8 +6,8 @@ use warpweave_params::{Placed, Span};
 use warpweave_ptx::{DEVICE_BASE, allocation_bytes};
 use warpweave_trace::Program;
 
-use super::HostProgram;
 use super::description::Command;
+use super::{EmulationSpec, HostProgram};
 
 /// What a program asks, and the places that its origins number.
 pub(crate) struct Asked {
@@ -18,7 +18,7 @@ pub(crate) struct Asked {
 impl HostProgram {
     /// What the program asks of the machine: as it was emulated, or, if `emulated` holds no launches and
     /// no data, as it is described.
-    pub(crate) fn demands(&self, emulated: &Program) -> Asked {
+    pub(crate) fn demands(&self, emulated: &Program, emulation: &EmulationSpec) -> Asked {
         let mut asked = Asked {
             demands: Demands::default(),
             places: Vec::new(),
@@ -40,7 +40,7 @@ impl HostProgram {
                 });
             }
         }
-        let mut base = DEVICE_BASE;
+        let mut base = DEVICE_BASE + emulation.allocation_offset_bytes.get();
         for buffer in &self.buffers {
             let origin = asked.origin(buffer.name.place.clone());
             asked.demands.buffers.push(BufferDemand {

@@ -27,6 +27,46 @@ pub struct EmulationSpec {
     pub call_depth: u32,
     /// Bytes the records of a launch may take.
     pub stream_bytes: u64,
+    /// Where the first buffer begins, from the start of device memory.
+    pub allocation_offset_bytes: AllocationOffset,
+}
+
+/// Bytes of device memory before the first buffer: a multiple of 256, as allocations are, up to 16 MiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct AllocationOffset(u64);
+
+impl AllocationOffset {
+    /// What allocations begin at multiples of.
+    const GRANULE: u64 = 256;
+    /// Largest offset.
+    const MAX: u64 = 16 << 20;
+
+    /// The bytes.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl TryFrom<u64> for AllocationOffset {
+    type Error = String;
+
+    fn try_from(bytes: u64) -> Result<Self, String> {
+        if bytes > Self::MAX || !bytes.is_multiple_of(Self::GRANULE) {
+            return Err(format!(
+                "expected a multiple of {} up to {}, found {bytes}",
+                Self::GRANULE,
+                Self::MAX
+            ));
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl From<AllocationOffset> for u64 {
+    fn from(offset: AllocationOffset) -> Self {
+        offset.0
+    }
 }
 
 /// Order in which work-groups and wavefronts take their turns.
@@ -56,6 +96,7 @@ impl Default for EmulationSpec {
             stall_limit: options.stall_limit,
             call_depth: options.call_depth,
             stream_bytes: options.stream_bytes,
+            allocation_offset_bytes: AllocationOffset::default(),
         }
     }
 }

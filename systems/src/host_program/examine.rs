@@ -64,7 +64,7 @@ impl HostProgram {
     /// # Errors
     /// A description that asks for something impossible. A launch that fails is no error but a result.
     pub fn examine(&self, emulation: &EmulationSpec) -> Result<Examined, ExecuteError> {
-        let mut host = Host::new(self, emulation.options());
+        let mut host = Host::new(self, emulation);
         host.checker = Some(ProgramChecker::new());
         let (stopped, checks) = match host.run() {
             Ok(()) => {

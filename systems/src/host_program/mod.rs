@@ -119,7 +119,7 @@ pub(crate) use demands::Asked;
 pub use description::{
     Allow, Argument, Command, Contents, Expectation, GraphInput, Launch, Mistake, Tolerance,
 };
-pub use emulation::{EMULATOR_VERSION, EmulationOrder, EmulationSpec};
+pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, Judged};
 pub use execute::{CheckResult, ExecuteError, Executed};
 pub use warpweave_ptx::{EmulationError, Finding, FindingKind, SourcePlace, Spot, Verdict};

@@ -115,7 +115,7 @@ impl Scenario {
         let ledger = Ledger::new(&self.ledger.budget());
         let environment = environment(self.seed, program, artefacts, &kernel_times);
         let mut environment = environment.charged_to(&ledger);
-        let Asked { demands, places } = self.workload.demands(program);
+        let Asked { demands, places } = self.workload.demands(program, &self.emulation);
         environment.provide(Arc::new(demands));
         let system = elaborate(
             &self.system,

@@ -65,6 +65,31 @@ fn tracked(request: Option<MemRequest>) -> bool {
     request.expect("sent down").flags & flags::TRACKED != 0
 }
 
+/// What a negative control needs: all the latency and none of the effect.
+#[test]
+fn a_table_of_no_entries_looks_reads_up_and_merges_none() {
+    let mut rig = Rig::new(IccSpec {
+        table_entries: 0,
+        ..spec()
+    });
+    let reads: Vec<MemRequest> = (0..3)
+        .map(|port| rig.send(port, read(0, A)).expect("nothing is merged"))
+        .collect();
+    for (port, request) in reads.iter().enumerate() {
+        assert!(!tracked(Some(*request)));
+        assert_eq!(rig.answer(request), [port]);
+    }
+    assert_eq!(rig.counter("table_lookups"), 3);
+    assert_eq!(rig.counter("reads_merged"), 0);
+    assert_eq!(rig.counter("cache_fills"), 0);
+    let waits = IccSpec {
+        table_entries: 0,
+        table_full: TableFull::Wait,
+        ..spec()
+    };
+    assert!(waits.check().is_err(), "a read would wait for ever");
+}
+
 /// The scenario of the specification, step by step.
 #[test]
 fn the_scenario_vector_is_followed() {

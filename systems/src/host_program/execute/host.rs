@@ -10,11 +10,11 @@ use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 
 use super::launch::{Shape, kernel_argument, shape};
 use super::{CheckResult, ExecuteError};
-use crate::host_program::HostProgram;
 use crate::host_program::answers;
 use crate::host_program::compare::compare;
 use crate::host_program::description::{Command, Expectation, Launch};
 use crate::host_program::inputs::{Buffer, ELEMENT_BYTES};
+use crate::host_program::{EmulationSpec, HostProgram};
 
 /// Commands and rounds of loops a program may execute: more is a runaway loop.
 const STEPS_MAX: u64 = 1 << 22;
@@ -46,14 +46,15 @@ pub(in crate::host_program) struct Host<'p> {
 impl<'p> Host<'p> {
     pub(in crate::host_program) fn new(
         program: &'p HostProgram,
-        options: EmulationOptions,
+        emulation: &EmulationSpec,
     ) -> Self {
-        let mut memory = DeviceMemory::new().charged_to(program.reading.ledger());
+        let memory = DeviceMemory::beginning_at(emulation.allocation_offset_bytes.get());
+        let mut memory = memory.charged_to(program.reading.ledger());
         let allocate = |buffer: &Buffer| memory.allocate(buffer.name.value.clone(), buffer.bytes());
         let bases: Vec<u64> = program.buffers.iter().map(allocate).collect();
         Self {
             program,
-            options,
+            options: emulation.options(),
             memory,
             env: program.env.clone(),
             pointers: (0..bases.len()).collect(),

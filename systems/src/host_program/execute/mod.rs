@@ -100,7 +100,7 @@ impl HostProgram {
             let charged = while_it_runs.charge(&what, buffer.bytes() * BUFFER_COPIES);
             charged.map_err(|error| buffer.name.blame(error))?;
         }
-        let mut host = Host::new(self, emulation.options());
+        let mut host = Host::new(self, emulation);
         host.run()?;
         let checks = self
             .expectations

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use warpweave_inputs::reference::standard_references;
 use warpweave_params::{Diagnostics, Files, Node, Source, parse, parse_from};
 
-use super::{EmulationOrder, EmulationSpec, Executed, HostProgram};
+use super::{AllocationOffset, EmulationOrder, EmulationSpec, Executed, HostProgram};
 
 /// A module without kernels.
 const EMPTY: &str = ".version 6.3\n.target sm_70\n.address_size 64\n";
@@ -51,4 +51,42 @@ fn read(source: &Arc<Source>, sets: &[(&str, &str)]) -> Result<HostProgram, Diag
         &overrides(sets),
         &standard_references(),
     )
+}
+
+#[test]
+fn buffers_begin_at_multiples_of_an_allocation() {
+    let read = |bytes: u64| AllocationOffset::try_from(bytes);
+    assert_eq!(read(16 << 20).map(AllocationOffset::get), Ok(16 << 20));
+    for wrong in [1, 4100, (16 << 20) + 256, u64::MAX] {
+        let error = read(wrong).unwrap_err();
+        assert!(
+            error.starts_with("expected a multiple of 256 up to 16777216"),
+            "{error}"
+        );
+    }
+}
+
+/// What moves the buffers may change hits and misses, but never what a program computes.
+#[test]
+fn a_program_computes_the_same_wherever_its_buffers_lie() {
+    let text = std::fs::read_to_string(folder().join("bfs.ron")).unwrap();
+    let program = read(&Source::new("bfs.ron", text), &[]).unwrap();
+    let here = program.execute(&EmulationSpec::default()).unwrap();
+    let there = program.execute(&EmulationSpec {
+        allocation_offset_bytes: AllocationOffset::try_from(69_632).unwrap(),
+        ..EmulationSpec::default()
+    });
+    let there = there.unwrap();
+    assert_eq!(here.outputs, there.outputs);
+    let bases = |executed: &Executed| -> Vec<u64> {
+        executed
+            .program
+            .allocations
+            .iter()
+            .map(|a| a.base)
+            .collect()
+    };
+    let moved: Vec<u64> = bases(&here).iter().map(|base| base + 69_632).collect();
+    assert_eq!(bases(&there), moved);
+    assert_ne!(here.program.hash(), there.program.hash());
 }
