@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use warpweave_params::{Entries, Node, Placed};
 
 /// Overrides: path → value.
@@ -12,10 +13,16 @@ pub type Sets = Entries<Node>;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentFile {
+    // Carried out before the file is read; here for the list of fields.
+    #[serde(default, rename = "extends")]
+    _extends: IgnoredAny,
     /// One sentence.
     pub summary: String,
     /// Scenario that every run begins with.
     pub base: Placed<PathBuf>,
+    /// Size of the workloads that state none.
+    #[serde(default)]
+    pub size: Option<Placed<String>>,
     /// Overrides of all runs.
     #[serde(default)]
     pub sets: Sets,

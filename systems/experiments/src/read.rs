@@ -16,7 +16,9 @@ use crate::file::{Axis, Combine, ExperimentFile, Sets};
 pub struct Experiment {
     /// Path of the file, as given.
     pub path: PathBuf,
-    /// What it says.
+    /// The files that it extends, directly or through others.
+    pub extended: Vec<PathBuf>,
+    /// What it says, with what it extends.
     pub file: ExperimentFile,
     /// What ratios are ratios to.
     pub baseline: Baseline,
@@ -43,7 +45,8 @@ impl Experiment {
             .charged_to(&Ledger::new(budget))
             .of_description_at(path);
         let source = files.description(path, &["Experiment"])?;
-        let node = parse(&source)?;
+        let mut extended = Vec::new();
+        let node = extend(path, parse(&source)?, &files, &mut extended)?;
         let file: ExperimentFile = from_named(&node, "Experiment")?;
         let mut problems = Diagnostics::new();
         check_names(&file, &node, &mut problems);
@@ -53,6 +56,7 @@ impl Experiment {
         match baseline {
             Some(baseline) if !problems.has_errors() => Ok(Self {
                 path: path.to_owned(),
+                extended,
                 baseline,
                 frozen: frozen(&node),
                 file,
@@ -67,9 +71,14 @@ impl Experiment {
         stem.to_string_lossy().into_owned()
     }
 
-    /// A path that the file names, which starts at the file's folder.
+    /// A path that the file names, or one that it extends: it starts at the folder of the file in which it stands.
     pub fn place_of(&self, named: &Placed<PathBuf>) -> Placed<PathBuf> {
-        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let stands = named
+            .place
+            .as_ref()
+            .map(|place| Path::new(place.source.name()));
+        let folder = stands.unwrap_or(&self.path).parent();
+        let folder = folder.unwrap_or(Path::new(""));
         Placed {
             value: folder.join(&named.value),
             place: named.place.clone(),
@@ -350,6 +359,46 @@ fn check_perturbations(file: &ExperimentFile, problems: &mut Diagnostics) {
         let hint = "without draws all pairs are the same run; give `draws`, or one pair";
         problems.push(pairs.error(message).hint(hint));
     }
+}
+
+/// Files that extend one another, before it counts as a circle.
+const EXTENDED_MAX: usize = 16;
+
+/// The tree of the file at `path` put onto that of the file that it extends, if it extends one: entries of maps and
+/// fields of structs take the place of those of the same name, everything else is replaced.
+fn extend(
+    path: &Path,
+    mut node: Node,
+    files: &Files,
+    extended: &mut Vec<PathBuf>,
+) -> Result<Node, Diagnostics> {
+    let Some(named) = node.field("extends") else {
+        return Ok(node);
+    };
+    let named: Placed<PathBuf> = from_node(named)?;
+    drop_fields(&mut node, "extends");
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let other = folder.join(&named.value);
+    if extended.len() >= EXTENDED_MAX {
+        let message = "files that extend one another in a circle, or too many of them";
+        let hint = format!("at most {EXTENDED_MAX} may be in a row");
+        return Err(named.error(message).hint(hint).into());
+    }
+    let source = files.description(&other, &["Experiment"]);
+    let source = source.map_err(|error| {
+        let problem = named.blame(error);
+        match problem.hint {
+            Some(_) => problem,
+            None => problem.hint("paths are relative to the file that names them"),
+        }
+    })?;
+    extended.push(other.clone());
+    let mut base = extend(&other, parse(&source)?, files, extended)?;
+    let Kind::Struct(Struct { fields, .. }) = node.kind else {
+        return Ok(base);
+    };
+    base.merge_fields(fields);
+    Ok(base)
 }
 
 /// The text without `published` and without the `expected` of claims.

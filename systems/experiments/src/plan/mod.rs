@@ -131,6 +131,7 @@ impl Plan {
         let mut files: BTreeSet<PathBuf> = known.iter().flat_map(|run| run.files.clone()).collect();
         let hash = hash(experiment, &files)?;
         files.insert(experiment.path.clone());
+        files.extend(experiment.extended.iter().cloned());
         Ok(Some(Self {
             runs: merged(wanted, known),
             left_out,
@@ -238,7 +239,8 @@ fn of_workload(
     workload: &StatedWorkload,
     size: Option<&Placed<String>>,
 ) -> Overrides {
-    let size = size.or(workload.size.as_ref()).and_then(|size| {
+    let size = size.or(workload.size.as_ref());
+    let size = size.or(experiment.file.size.as_ref()).and_then(|size| {
         let place = size.place.as_ref()?;
         let value = Node::new(Kind::Text(size.value.clone()), place.clone());
         Some((Placed::at("size".to_owned(), place), value))

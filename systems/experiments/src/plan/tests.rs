@@ -100,3 +100,38 @@ fn a_mistake_in_an_override_is_shown_once_where_it_stands() {
         "{text}"
     );
 }
+
+#[test]
+fn a_file_that_extends_another_says_what_is_different() {
+    let bench = Bench::new();
+    bench.experiment(
+        "sets: { \"params.units\": 2, \"unit[*].l1.ways\": 2 }, perturb: (pairs: 1, draws: {}),",
+    );
+    std::fs::create_dir(bench.path("inner")).unwrap();
+    bench.write(
+        "inner/more.ron",
+        r#"Experiment(
+            extends: "../test.ron",
+            sets: { "params.units": 1 },
+            variants: { "wide": { "unit[*].l1.ways": 4 } },
+        )"#,
+    );
+    let budget = Budget::unlimited();
+    let experiment = Experiment::read(&bench.path("inner/more.ron"), &budget).unwrap();
+    let interrupt = AtomicBool::new(false);
+    let plan = Plan::of(&experiment, &standard_registry(), 1, &interrupt, &budget);
+    let plan = plan.unwrap_or_else(|e| panic!("{e}")).unwrap();
+    assert_eq!(
+        names(&plan),
+        ["add/plain/-/0", "add/narrow/-/0", "add/wide/-/0"]
+    );
+    let sets: Vec<_> = plan.runs[2]
+        .parameters()
+        .map(|(path, value)| format!("{path}={value}"))
+        .collect();
+    assert!(sets.contains(&"params.units=1".to_owned()), "{sets:?}");
+    assert_eq!(experiment.extended, [bench.path("inner/../test.ron")]);
+    bench.write("inner/more.ron", "Experiment(extends: \"more.ron\")");
+    let refused = Experiment::read(&bench.path("inner/more.ron"), &budget).unwrap_err();
+    assert!(refused.to_string().contains("circle"), "{refused}");
+}
