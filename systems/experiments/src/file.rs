@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use warpweave_params::{Entries, Node, Placed};
+use warpweave_params::{Entries, Kind, Node, Placed, Source};
 
 /// Overrides: path → value.
 pub type Sets = Entries<Node>;
@@ -58,6 +58,31 @@ pub struct ExperimentFile {
     /// Ranges of the energy coefficients.
     #[serde(default)]
     pub energy: Option<EnergyRanges>,
+}
+
+impl ExperimentFile {
+    /// An experiment that runs nothing yet: no workloads, no variants, no claims.
+    pub(crate) fn of(base: Placed<PathBuf>, axes: Entries<Axis>) -> Self {
+        Self {
+            _extends: IgnoredAny,
+            summary: String::new(),
+            base,
+            size: None,
+            sets: Sets::default(),
+            workloads: Entries::default(),
+            variants: Entries::default(),
+            controls: Entries::default(),
+            axes,
+            combine: Combine::default(),
+            baseline: Node::new(Kind::Unit, Source::new("", "").span(0, 0)),
+            perturb: None,
+            metrics: Entries::default(),
+            claims: Vec::new(),
+            published: None,
+            confirm: None,
+            energy: None,
+        }
+    }
 }
 
 /// One program.

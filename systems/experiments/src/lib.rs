@@ -13,10 +13,12 @@ mod plan;
 mod read;
 mod run;
 mod store;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
 pub use self::plan::{MachineStatistics, Plan, PlannedRun};
 pub use self::read::{Baseline, Experiment, find, find_level, level_name};
 pub use self::run::{MachineError, News, NotStored, Runner};
-pub use self::store::{Folder, SeriesError};
+pub use self::store::{ClaimRow, Collection, Folder, MetricValue, SeriesError};
+pub use self::sweep::SweepAxis;

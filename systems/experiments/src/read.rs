@@ -22,6 +22,8 @@ pub struct Experiment {
     pub file: ExperimentFile,
     /// What ratios are ratios to.
     pub baseline: Baseline,
+    /// Whether the base is run with its own workload.
+    pub(crate) own_workload: bool,
     /// Its text without what may be added after the runs: expected verdicts and published values.
     pub(crate) frozen: String,
 }
@@ -58,11 +60,31 @@ impl Experiment {
                 path: path.to_owned(),
                 extended,
                 baseline,
+                own_workload: false,
                 frozen: frozen(&node),
                 file,
             }),
             _ => Err(problems),
         }
+    }
+
+    /// Whether the axes can be combined.
+    pub(crate) fn check_axes(&self) -> Result<(), Diagnostics> {
+        let mut problems = Diagnostics::new();
+        for (at, (name, _)) in self.file.axes.iter().enumerate() {
+            if self
+                .file
+                .axes
+                .names()
+                .take(at)
+                .any(|earlier| plain(earlier) == plain(&name.value))
+            {
+                let message = format!("`{}` is swept twice", name.value);
+                problems.push(name.error(message).hint("keep one of the two"));
+            }
+        }
+        check_axes(&self.file, &mut problems);
+        problems.into_result(())
     }
 
     /// The name of the file without its ending.

@@ -263,7 +263,7 @@ fn variation(
     }
     Variation {
         base: experiment.place_of(&experiment.file.base),
-        workload: Some(experiment.place_of(&workload.file)),
+        workload: (!experiment.own_workload).then(|| experiment.place_of(&workload.file)),
         overrides,
     }
 }

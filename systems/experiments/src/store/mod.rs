@@ -2,16 +2,29 @@
 //!
 //! `sqlite.rs` and `export.rs` make of them what other tools read; both can be made again at any time.
 
+mod collect;
+mod export;
 mod series;
+mod sqlite;
 
 use std::path::{Path, PathBuf};
 
 use warpweave_files::{Claim, ClaimError, Input, Ledger, Output, OutputError, Unpacked};
 use warpweave_systems::report::Record;
 
-use crate::model::Outcome;
+use crate::model::{Outcome, RunId};
 
+pub use self::collect::Collection;
 pub use self::series::SeriesError;
+pub use self::sqlite::{ClaimRow, MetricValue};
+
+/// Axis → level of a run.
+fn levels(id: &RunId) -> serde_json::Map<String, serde_json::Value> {
+    let levels = id.point.levels.iter();
+    levels
+        .map(|(axis, level)| (axis.clone(), level.clone().into()))
+        .collect()
+}
 
 /// The folder of an experiment's results, claimed by this process.
 #[derive(Debug)]
