@@ -31,6 +31,8 @@ use crate::read::{Experiment, level_name, plain};
 pub struct Plan {
     /// Each run once, those of one trace one after another.
     pub runs: Vec<PlannedRun>,
+    /// All that is asked for, in the order of the file: workloads, pairs, levels, variants, controls.
+    pub ids: Vec<RunId>,
     /// Draws that do not fit a workload: its name and the path.
     pub left_out: Vec<(String, String)>,
     /// Hash over all that has to be fixed beforehand.
@@ -133,6 +135,7 @@ impl Plan {
         files.insert(experiment.path.clone());
         files.extend(experiment.extended.iter().cloned());
         Ok(Some(Self {
+            ids: wanted.iter().map(|run| run.id.clone()).collect(),
             runs: merged(wanted, known),
             left_out,
             hash,
