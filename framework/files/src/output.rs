@@ -112,6 +112,20 @@ impl Output {
         })
     }
 
+    /// Writes a whole file with a library that wants its name: `write` gets that of the partial file, an empty one.
+    ///
+    /// # Errors
+    /// As [`Output::write`], and what `write` returns.
+    pub fn write_by_name(
+        path: &Path,
+        write: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<(), OutputError> {
+        let output = Self::create(path)?;
+        let partial = output.file.get_ref().0.path().to_owned();
+        write(&partial).map_err(|error| OutputError::of(path, error))?;
+        output.finish()
+    }
+
     fn filled(path: &Path, bytes: &[u8]) -> Result<Self, OutputError> {
         let mut output = Self::create(path)?;
         match output.write_all(bytes) {

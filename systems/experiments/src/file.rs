@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use warpweave_params::{Entries, Node, Placed};
+use serde::de::IgnoredAny;
+use warpweave_params::{Entries, Kind, Node, Placed, Source};
 
 /// Overrides: path → value.
 pub type Sets = Entries<Node>;
@@ -12,10 +13,16 @@ pub type Sets = Entries<Node>;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentFile {
+    // Carried out before the file is read; here for the list of fields.
+    #[serde(default, rename = "extends")]
+    _extends: IgnoredAny,
     /// One sentence.
     pub summary: String,
     /// Scenario that every run begins with.
     pub base: Placed<PathBuf>,
+    /// Size of the workloads that state none.
+    #[serde(default)]
+    pub size: Option<Placed<String>>,
     /// Overrides of all runs.
     #[serde(default)]
     pub sets: Sets,
@@ -51,6 +58,31 @@ pub struct ExperimentFile {
     /// Ranges of the energy coefficients.
     #[serde(default)]
     pub energy: Option<EnergyRanges>,
+}
+
+impl ExperimentFile {
+    /// An experiment that runs nothing yet: no workloads, no variants, no claims.
+    pub(crate) fn of(base: Placed<PathBuf>, axes: Entries<Axis>) -> Self {
+        Self {
+            _extends: IgnoredAny,
+            summary: String::new(),
+            base,
+            size: None,
+            sets: Sets::default(),
+            workloads: Entries::default(),
+            variants: Entries::default(),
+            controls: Entries::default(),
+            axes,
+            combine: Combine::default(),
+            baseline: Node::new(Kind::Unit, Source::new("", "").span(0, 0)),
+            perturb: None,
+            metrics: Entries::default(),
+            claims: Vec::new(),
+            published: None,
+            confirm: None,
+            energy: None,
+        }
+    }
 }
 
 /// One program.

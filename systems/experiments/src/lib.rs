@@ -9,3 +9,16 @@
 
 pub mod file;
 pub mod model;
+mod plan;
+mod read;
+mod run;
+mod store;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+pub use self::plan::{MachineStatistics, Plan, PlannedRun};
+pub use self::read::{Baseline, Experiment, find, find_level, level_name};
+pub use self::run::{MachineError, News, NotStored, Runner};
+pub use self::store::{ClaimRow, Collection, Folder, MetricValue, SeriesError};
+pub use self::sweep::SweepAxis;

@@ -1,6 +1,7 @@
 //! What passes between the parts: points and runs, what they gave, and what is made of it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use warpweave_systems::report::Record;
 
@@ -28,6 +29,29 @@ pub struct RunId {
     pub confirming: bool,
 }
 
+/// `workload/variant/levels/pair`, the levels separated by commas, `-` where there are none; of a confirming
+/// run `confirm` in place of the pair.
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/", self.workload, self.point.variant)?;
+        let levels: Vec<&str> = self
+            .point
+            .levels
+            .iter()
+            .map(|(_, level)| level.as_str())
+            .collect();
+        match levels.as_slice() {
+            [] => f.write_str("-")?,
+            levels => f.write_str(&levels.join(","))?,
+        }
+        if self.confirming {
+            f.write_str("/confirm")
+        } else {
+            write!(f, "/{}", self.pair)
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
@@ -51,6 +75,8 @@ pub struct Series {
     pub opened: String,
     /// Why it was opened.
     pub note: String,
+    /// Version of the program that opened it.
+    pub program_version: String,
 }
 
 /// Where the results come from: name and value, in the order of the report.

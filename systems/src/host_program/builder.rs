@@ -29,6 +29,10 @@ pub struct HostProgramBuilder {
     pub(super) reading: Files,
     /// Files that were read for it.
     pub(super) files_read: Vec<PathBuf>,
+    /// The text of its file with the values of its parameters; empty of a program in Rust.
+    pub(super) resolved: String,
+    /// Names of the parameters of its file.
+    pub(super) parameters: Vec<String>,
 }
 
 /// Text of a PTX module.
@@ -53,6 +57,8 @@ impl HostProgramBuilder {
             allowed: Vec::new(),
             reading: Files::default(),
             files_read: Vec::new(),
+            resolved: String::new(),
+            parameters: Vec::new(),
         }
     }
 
@@ -184,6 +190,8 @@ impl HostProgramBuilder {
             env,
             reading: self.reading,
             files_read,
+            resolved: self.resolved,
+            parameters: self.parameters,
         };
         let checked = check::program(&program)?;
         program.files_read.extend(checked.files);

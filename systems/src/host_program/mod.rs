@@ -119,7 +119,7 @@ pub(crate) use demands::Asked;
 pub use description::{
     Allow, Argument, Command, Contents, Expectation, GraphInput, Launch, Mistake, Tolerance,
 };
-pub use emulation::{AllocationOffset, EmulationOrder, EmulationSpec};
+pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, Judged};
 pub use execute::{CheckResult, ExecuteError, Executed};
 pub use warpweave_ptx::{EmulationError, Finding, FindingKind, SourcePlace, Spot, Verdict};
@@ -147,6 +147,10 @@ pub struct HostProgram {
     reading: Files,
     /// Those that were.
     files_read: Vec<PathBuf>,
+    /// The text of its file with the values of its parameters.
+    resolved: String,
+    /// Names of the parameters of its file.
+    parameters: Vec<String>,
 }
 
 impl HostProgram {
@@ -178,6 +182,18 @@ impl HostProgram {
     /// The files that were read for it: module, graphs, buffers and right answers.
     pub fn files_read(&self) -> &[PathBuf] {
         &self.files_read
+    }
+
+    /// The text of its file with the values of its parameters: equal for files and overrides that mean the
+    /// same program, given the same bytes in [the files read](Self::files_read). Empty of a program built in
+    /// Rust.
+    pub fn resolved(&self) -> &str {
+        &self.resolved
+    }
+
+    /// Names of the parameters of its file, in order.
+    pub fn parameters(&self) -> &[String] {
+        &self.parameters
     }
 
     fn buffer(&self, name: &Name) -> Result<usize, Diagnostic> {

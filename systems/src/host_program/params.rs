@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use warpweave_inputs::Name;
 use warpweave_params::{
-    Diagnostic, Diagnostics, Entries, Env, Kind, Node, from_node, name_hint, resolve_expressions,
+    Diagnostic, Diagnostics, Entries, Env, Field, Kind, Node, Struct, eval, from_node, name_hint,
+    resolve_expressions, to_ron,
 };
 
 /// The parameters with their values after overrides.
@@ -77,6 +78,42 @@ impl Params {
         }
         self.values.insert(name.value.clone(), value);
         Ok(())
+    }
+
+    /// The text of a workload file in which every parameter has its value: equal for files and overrides
+    /// that mean the same program.
+    pub(super) fn resolved(&self, workload: &Node) -> String {
+        let mut workload = workload.clone();
+        if let Kind::Struct(Struct { fields, .. }) = &mut workload.kind {
+            fields.retain(|field| !matches!(field.name.text.as_str(), "summary" | "sizes"));
+            let params = fields.iter_mut().find(|field| field.name.text == "params");
+            match params.map(|field| &mut field.value.kind) {
+                Some(Kind::Map(entries)) => {
+                    for (name, value) in entries {
+                        self.resolve(name.as_str().unwrap_or_default(), value);
+                    }
+                }
+                Some(Kind::Struct(Struct { fields, .. })) => {
+                    for Field { name, value } in fields {
+                        self.resolve(&name.text, value);
+                    }
+                }
+                _ => {}
+            }
+        }
+        to_ron(&workload)
+    }
+
+    /// Puts the value of a parameter in place of what is declared.
+    fn resolve(&self, name: &str, declared: &mut Node) {
+        match self.values.get(name) {
+            Some(value) => declared.kind = value.kind.clone(),
+            None => {
+                if let Ok(value) = eval(name, &self.env) {
+                    declared.kind = value;
+                }
+            }
+        }
     }
 
     /// Puts parameters that are no integers where `"=name"` stands, and integers of expressions

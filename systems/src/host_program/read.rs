@@ -63,6 +63,8 @@ impl HostProgram {
         let mut builder = HostProgramBuilder::new(stem).reading(files.clone());
         builder.summary = file.summary;
         builder.env = params.env.clone();
+        builder.resolved = params.resolved(node);
+        builder.parameters = file.params.names().map(str::to_owned).collect();
 
         let mut problems = Diagnostics::new();
         let module: Option<Name> = problems.take(params.part(Some(file.module)));

@@ -13,6 +13,15 @@ use crate::run::KernelResult;
 impl Report {
     /// The report as indented JSON. Everything outside `host` is the same for equal runs.
     pub fn to_json(&self) -> String {
+        self.json(Some(&self.host))
+    }
+
+    /// The same without `host`: equal bytes for equal runs.
+    pub fn to_json_without_host(&self) -> String {
+        self.json(None)
+    }
+
+    fn json(&self, host: Option<&Host>) -> String {
         let simulated = &self.simulated;
         let object = Object {
             schema_version: SCHEMA_VERSION,
@@ -34,7 +43,7 @@ impl Report {
             energy: simulated.energy.as_ref(),
             stats: Instances(&simulated.statistics),
             activity: Activities(&simulated.activity),
-            host: &self.host,
+            host,
         };
         let text = serde_json::to_string_pretty(&object);
         printable_json(&text.expect("every key is text and every number finite")).into_owned()
@@ -63,7 +72,8 @@ struct Object<'a> {
     energy: Option<&'a EnergyReport>,
     stats: Instances<'a>,
     activity: Activities<'a>,
-    host: &'a Host,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a Host>,
 }
 
 #[derive(Serialize)]

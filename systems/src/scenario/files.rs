@@ -1,22 +1,17 @@
 //! The scenario file and the files that it names; of a missing one, the nearest that is there.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use warpweave_params::{Diagnostics, Files, Node, Placed, Source, nearest, parse};
+use warpweave_params::{Diagnostics, Files, Node, Placed, nearest, parse};
 
 /// Reads the scenario itself.
-pub(super) fn read_scenario(
-    path: &Path,
-    files: &Files,
-) -> Result<(Arc<Source>, Node), Diagnostics> {
+pub(super) fn read_scenario(path: &Path, files: &Files) -> Result<Node, Diagnostics> {
     let source = files.description(path, &["Scenario"]);
     let source = source.map_err(|error| match nearest_beside(path) {
         Some(near) if error.hint.is_none() => error.hint(format!("did you mean `{near}`?")),
         _ => error,
     })?;
-    let node = parse(&source)?;
-    Ok((source, node))
+    parse(&source)
 }
 
 /// Reads the file at `path`, which is `named` in another one and may hold one of these kinds of

@@ -20,10 +20,11 @@
 //! after those of the file.
 //!
 //! `files.rs` reads the files that a scenario names, `composition/` puts a system together that several
-//! files describe, `overrides.rs` sorts the overrides out.
+//! files describe, `overrides.rs` sorts the overrides out, `identity.rs` names a run by what its results depend on.
 
 mod composition;
 mod files;
+mod identity;
 mod overrides;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ use warpweave_params::{
 
 use self::composition::compose;
 use self::files::{read_named, read_scenario};
+pub use self::identity::Identity;
 use self::overrides::{Overrides, RawOverride};
 use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
@@ -73,9 +75,25 @@ pub struct Scenario {
     pub sets: Vec<String>,
     /// What is charged for the files.
     pub(crate) ledger: Ledger,
+    /// All files of the system in one tree, before overrides.
+    system_tree: Node,
+    /// The scenario's file, with the overrides of its own fields.
+    tree: Node,
     pub(crate) system: SystemFile,
     pub(crate) workload: HostProgram,
     pub(crate) overrides: Vec<InstanceOverride>,
+}
+
+/// A scenario that begins with the file of another.
+#[derive(Clone, Debug)]
+pub struct Variation {
+    /// Path of the scenario file, and where it is named.
+    pub base: Placed<PathBuf>,
+    /// Path of the workload file that takes the place of the scenario's own, and where it is named. What the
+    /// scenario's file sets of its own workload is then left out.
+    pub workload: Option<Placed<PathBuf>>,
+    /// Overrides, no path twice, with the places of the paths; they come after those of the file.
+    pub overrides: Vec<(Placed<String>, Node)>,
 }
 
 /// How large a system may be, and when to give up a run.
@@ -191,33 +209,77 @@ impl Scenario {
     pub fn load_within(path: &Path, sets: &[String], budget: &Budget) -> Result<Self, Diagnostics> {
         let ledger = Ledger::new(budget);
         let files = Files::of("").charged_to(&ledger).of_description_at(path);
-        let (source, mut node) = read_scenario(path, &files)?;
+        let node = read_scenario(path, &files)?;
         let mut problems = Diagnostics::new();
-        let from_sets = overrides::of_command_line(sets, &mut node, &mut problems);
+        let given = overrides::of_command_line(sets, &mut problems);
+        let loaded = Self::of_tree(path, node, None, given, &files, problems)?;
+        Ok(Self {
+            sets: sets.to_vec(),
+            ..loaded
+        })
+    }
+
+    /// Reads the scenario that a [`Variation`] begins with, with what it changes. Whatever is wrong
+    /// with a change is reported where the change stands.
+    ///
+    /// # Errors
+    /// As [`Scenario::load_within`].
+    pub fn load_varied(variation: &Variation, budget: &Budget) -> Result<Self, Diagnostics> {
+        let ledger = Ledger::new(budget);
+        let path = &variation.base.value;
+        let files = Files::of("").charged_to(&ledger).of_description_at(path);
+        let node = read_named(path, &variation.base, &["Scenario"], &files)?;
+        let changes = variation.overrides.iter().cloned();
+        let given = changes.map(RawOverride::of_entry).collect();
+        let workload = variation.workload.as_ref();
+        Self::of_tree(path, node, workload, given, &files, Diagnostics::new())
+    }
+
+    /// The scenario `node` at `path`, with another workload than its own or with its own, and with the
+    /// overrides that were `given` beside it.
+    fn of_tree(
+        path: &Path,
+        mut node: Node,
+        workload: Option<&Placed<PathBuf>>,
+        given: Vec<RawOverride>,
+        files: &Files,
+        mut problems: Diagnostics,
+    ) -> Result<Self, Diagnostics> {
+        let text = node.span.source.text().to_owned();
+        let given = overrides::apply_own(given, &mut node, &mut problems);
         let file = problems.take(from_named::<File>(&node, "Scenario"));
         let Some(file) = file else {
             return Err(problems);
         };
         let from_file = file.overrides.into_iter().map(RawOverride::of_entry);
-        let overrides = Overrides::sort_out(from_file.chain(from_sets));
+        // Parameters of a workload that is not used fit no other.
+        let from_file = from_file.filter(|o| workload.is_none() || !o.is_of_workload());
+        let overrides = Overrides::sort_out(from_file.chain(given));
 
         let limits = problems.take(file.limits.check());
         let folder = path.parent().unwrap_or(Path::new(""));
-        let mut part = |name: &Placed<PathBuf>, kind: &str| {
+        let part = |name: &Placed<PathBuf>, kind: &str, problems: &mut Diagnostics| {
             let path = folder.join(&name.value);
-            let read = read_named(&path, name, &[kind], &files);
+            let read = read_named(&path, name, &[kind], files);
             (path, problems.take(read))
         };
-        let (system_path, system) = part(&file.system, "System");
-        let (workload_path, workload) = part(&file.workload, "Workload");
-        let energy = file.energy.as_ref().map(|name| part(name, "Energy"));
+        let (system_path, system) = part(&file.system, "System", &mut problems);
+        let (workload_path, workload) = match workload {
+            None => part(&file.workload, "Workload", &mut problems),
+            Some(other) => {
+                let read = read_named(&other.value, other, &["Workload"], files);
+                (other.value.clone(), problems.take(read))
+            }
+        };
+        let energy = file.energy.as_ref();
+        let energy = energy.map(|name| part(name, "Energy", &mut problems));
         let (energy_path, energy) = energy.unzip();
 
         let system = system.and_then(|node| {
-            let (node, parts) = problems.take(compose(&system_path, node, &files))?;
+            let (node, parts) = problems.take(compose(&system_path, node, files))?;
             let mut system = problems.take(SystemFile::read(&node))?;
             overrides.globals.set(&mut system, &mut problems);
-            Some((system, parts))
+            Some((node, system, parts))
         });
         let workload = workload.and_then(|node| {
             let folder = workload_path.parent().unwrap_or(Path::new(""));
@@ -230,12 +292,12 @@ impl Scenario {
             .flatten()
             .and_then(|node| problems.take(EnergyModel::read(&node)));
         match (system, workload, limits) {
-            (Some((system, system_parts)), Some(workload), Some(limits))
+            (Some((system_tree, system, system_parts)), Some(workload), Some(limits))
                 if !problems.has_errors() =>
             {
                 Ok(Self {
                     path: path.to_owned(),
-                    text: source.text().to_owned(),
+                    text,
                     summary: file.summary,
                     system_path,
                     system_parts,
@@ -246,8 +308,10 @@ impl Scenario {
                     emulation: file.emulation,
                     energy,
                     checks: file.checks,
-                    sets: sets.to_vec(),
-                    ledger,
+                    sets: Vec::new(),
+                    ledger: files.ledger().clone(),
+                    system_tree,
+                    tree: node,
                     system,
                     workload,
                     overrides: overrides.instances,

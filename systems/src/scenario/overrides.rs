@@ -65,6 +65,11 @@ impl RawOverride {
         })
     }
 
+    /// Whether it sets a parameter of the workload.
+    pub(super) fn is_of_workload(&self) -> bool {
+        self.path.starts_with("workload.")
+    }
+
     /// Whether it sets something of the scenario itself.
     fn is_of_scenario(&self) -> bool {
         matches!(
@@ -96,19 +101,23 @@ impl Overrides {
     }
 }
 
-/// Reads the overrides of the command line. Those of the scenario itself are applied to it at once,
-/// the others come back.
-pub(super) fn of_command_line(
-    sets: &[String],
-    scenario: &mut Node,
-    problems: &mut Diagnostics,
-) -> Vec<RawOverride> {
+/// Reads the overrides of the command line.
+pub(super) fn of_command_line(sets: &[String], problems: &mut Diagnostics) -> Vec<RawOverride> {
     let mut read = Vec::new();
     for set in sets {
         read.extend(problems.take(RawOverride::of_set(set)));
     }
     refuse_repeats(&read, problems);
-    let (own, others): (Vec<_>, Vec<_>) = read.into_iter().partition(RawOverride::is_of_scenario);
+    read
+}
+
+/// Applies the overrides of the scenario itself to it; the others come back.
+pub(super) fn apply_own(
+    all: Vec<RawOverride>,
+    scenario: &mut Node,
+    problems: &mut Diagnostics,
+) -> Vec<RawOverride> {
+    let (own, others): (Vec<_>, Vec<_>) = all.into_iter().partition(RawOverride::is_of_scenario);
     for RawOverride {
         path,
         place,

@@ -1,0 +1,401 @@
+//! Every run of an experiment, before the first is made.
+//!
+//! `points.rs` combines variants and levels, `draws.rs` draws the perturbations. Each run is read as it will
+//! be made, so that every mistake shows before anything costly is done, and is named by what its results
+//! depend on: equal runs are made once.
+
+mod draws;
+mod points;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use blake3::Hasher;
+use warpweave_files::{Budget, Input, Ledger, ReadError};
+use warpweave_framework::Registry;
+use warpweave_params::{Diagnostic, Diagnostics, Kind, Node, Placed};
+use warpweave_systems::{Identity, Scenario, Variation};
+use wildmatch::WildMatch;
+
+use self::points::{Machine, Overrides, machines};
+use crate::file::StatedWorkload;
+use crate::model::RunId;
+use crate::read::{Experiment, level_name, plain};
+
+/// All runs of an experiment.
+#[derive(Debug)]
+pub struct Plan {
+    /// Each run once, those of one trace one after another.
+    pub runs: Vec<PlannedRun>,
+    /// Draws that do not fit a workload: its name and the path.
+    pub left_out: Vec<(String, String)>,
+    /// Hash over all that has to be fixed beforehand.
+    pub hash: String,
+    /// What the machines have: path → names of statistics, of every point.
+    pub statistics: Vec<(String, MachineStatistics)>,
+    /// Every file that is read, the experiment's own among them.
+    pub files: BTreeSet<PathBuf>,
+}
+
+/// Instance path → names of its statistics.
+pub type MachineStatistics = BTreeMap<String, BTreeSet<String>>;
+
+/// One run, and who asks for it.
+#[derive(Clone, Debug)]
+pub struct PlannedRun {
+    /// What its results depend on.
+    pub identity: Identity,
+    /// What is run.
+    pub variation: Variation,
+    /// All that are this run; the first has given it its name.
+    pub ids: Vec<RunId>,
+}
+
+impl PlannedRun {
+    /// Path and value of every override.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, String)> {
+        let sets = self.variation.overrides.iter();
+        sets.map(|(path, value)| (path.value.as_str(), level_name(value)))
+    }
+}
+
+/// A run before it was read.
+struct Wanted {
+    id: RunId,
+    variation: Variation,
+}
+
+/// What reading a run gave.
+struct Known {
+    identity: Identity,
+    files: Vec<PathBuf>,
+}
+
+impl Plan {
+    /// Reads every run of the experiment on `threads` threads, and builds the machine of every point. Stops
+    /// when `interrupt` becomes true; the plan is then `None`.
+    ///
+    /// # Errors
+    /// Everything wrong with what the experiment names or sets, each with its place.
+    pub fn of(
+        experiment: &Experiment,
+        registry: &Registry,
+        threads: usize,
+        interrupt: &AtomicBool,
+        budget: &Budget,
+    ) -> Result<Option<Self>, Diagnostics> {
+        let mut problems = Diagnostics::new();
+        let mut left_out = Vec::new();
+        let machines = machines(&experiment.file);
+        let mut wanted = Vec::new();
+        for (name, workload) in &experiment.file.workloads {
+            let parameters = parameters(experiment, workload, budget);
+            let Some(parameters) = problems.take(parameters) else {
+                continue;
+            };
+            let mut left = Vec::new();
+            let runs = Runs {
+                experiment,
+                name: &name.value,
+                workload,
+                parameters: &parameters,
+            };
+            wanted.extend(runs.of(&machines, &mut left));
+            left_out.extend(left.into_iter().map(|path| (name.value.clone(), path)));
+        }
+        problems.into_result(())?;
+        let first = wanted.iter().map(|run| &run.id.workload).next().cloned();
+        let built: Vec<&Wanted> = wanted
+            .iter()
+            .filter(|run| Some(&run.id.workload) == first.as_ref())
+            .filter(|run| run.id.pair == 0 && !run.id.confirming)
+            .collect();
+        let machines = each(&built, threads, interrupt, |run| {
+            machine_statistics(&run.variation, registry, budget)
+        });
+        let Some(machines) = whole(machines)? else {
+            return Ok(None);
+        };
+        let names = built.iter().map(|run| run.id.point.variant.clone());
+        let statistics = names.zip(machines).collect();
+        let known = each(&wanted, threads, interrupt, |run| {
+            read(&run.variation, budget)
+        });
+        let Some(known) = whole(known)? else {
+            return Ok(None);
+        };
+        let mut files: BTreeSet<PathBuf> = known.iter().flat_map(|run| run.files.clone()).collect();
+        let hash = hash(experiment, &files)?;
+        files.insert(experiment.path.clone());
+        files.extend(experiment.extended.iter().cloned());
+        Ok(Some(Self {
+            runs: merged(wanted, known),
+            left_out,
+            hash,
+            statistics,
+            files,
+        }))
+    }
+
+    /// The numbers of the runs of which one fits a pattern: `workload/variant/levels/pair`, in which `*` stands
+    /// for anything and what is left out at the end for all. Levels are separated by commas, `-` where there are none.
+    pub fn fitting(&self, pattern: Option<&str>) -> Vec<usize> {
+        let Some(pattern) = pattern else {
+            return (0..self.runs.len()).collect();
+        };
+        let all = format!("{pattern}/*");
+        let patterns = [WildMatch::new(pattern), WildMatch::new(&all)];
+        let fits = |id: &RunId| {
+            let name = id.to_string();
+            patterns.iter().any(|pattern| pattern.matches(&name))
+        };
+        let runs = self.runs.iter().enumerate();
+        runs.filter(|(_, run)| run.ids.iter().any(fits))
+            .map(|(at, _)| at)
+            .collect()
+    }
+}
+
+/// The runs of one workload.
+struct Runs<'a> {
+    experiment: &'a Experiment,
+    name: &'a str,
+    workload: &'a StatedWorkload,
+    parameters: &'a [String],
+}
+
+impl Runs<'_> {
+    fn of(&self, machines: &[Machine], left_out: &mut Vec<String>) -> Vec<Wanted> {
+        let file = &self.experiment.file;
+        let pairs = file
+            .perturb
+            .as_ref()
+            .map_or(1, |perturb| perturb.pairs.value);
+        let mut runs = Vec::new();
+        for pair in 0..pairs {
+            let draws = self.draws(pair, left_out);
+            for machine in machines {
+                runs.push(self.run(machine, pair, &draws, false));
+                if pair == 0 && file.confirm.is_some() && !machine.point.control {
+                    runs.push(self.run(machine, pair, &draws, true));
+                }
+            }
+        }
+        runs
+    }
+
+    fn run(&self, machine: &Machine, pair: u32, draws: &Overrides, confirming: bool) -> Wanted {
+        let confirm = self.experiment.file.confirm.as_ref().filter(|_| confirming);
+        let size = confirm.map(|confirm| &confirm.size);
+        let all = of_workload(self.experiment, self.workload, size)
+            .into_iter()
+            .chain(
+                confirm
+                    .iter()
+                    .flat_map(|confirm| confirm.sets.iter().cloned()),
+            )
+            .chain(machine.sets.iter().cloned())
+            .chain(draws.iter().cloned());
+        Wanted {
+            id: RunId {
+                workload: self.name.to_owned(),
+                point: machine.point.clone(),
+                pair,
+                confirming,
+            },
+            variation: variation(self.experiment, self.workload, all),
+        }
+    }
+
+    /// What a pair draws; paths of parameters that the workload does not have are left out.
+    fn draws(&self, pair: u32, left_out: &mut Vec<String>) -> Overrides {
+        let mut draws = Overrides::new();
+        let Some(perturb) = &self.experiment.file.perturb else {
+            return draws;
+        };
+        for (path, values) in &perturb.draws {
+            let plain = plain(&path.value);
+            let parameter = plain.strip_prefix("workload.");
+            if parameter.is_some_and(|name| !self.parameters.iter().any(|known| known == name)) {
+                if pair == 0 {
+                    left_out.push(plain);
+                }
+                continue;
+            }
+            let value = draws::value(perturb.seed, &plain, pair, values);
+            draws.extend(value.map(|value| (path.clone(), value.clone())));
+        }
+        draws
+    }
+}
+
+/// The overrides of all runs of a workload, and its size.
+fn of_workload(
+    experiment: &Experiment,
+    workload: &StatedWorkload,
+    size: Option<&Placed<String>>,
+) -> Overrides {
+    let size = size.or(workload.size.as_ref());
+    let size = size.or(experiment.file.size.as_ref()).and_then(|size| {
+        let place = size.place.as_ref()?;
+        let value = Node::new(Kind::Text(size.value.clone()), place.clone());
+        Some((Placed::at("size".to_owned(), place), value))
+    });
+    let sets = experiment.file.sets.iter().chain(&workload.sets).cloned();
+    size.into_iter().chain(sets).collect()
+}
+
+/// Puts overrides together: a later one of the same path takes the place of an earlier one.
+fn variation(
+    experiment: &Experiment,
+    workload: &StatedWorkload,
+    all: impl IntoIterator<Item = (Placed<String>, Node)>,
+) -> Variation {
+    let mut overrides = Overrides::new();
+    for (path, value) in all {
+        let name = plain(&path.value);
+        overrides.retain(|(earlier, _)| plain(&earlier.value) != name);
+        overrides.push((path, value));
+    }
+    Variation {
+        base: experiment.place_of(&experiment.file.base),
+        workload: (!experiment.own_workload).then(|| experiment.place_of(&workload.file)),
+        overrides,
+    }
+}
+
+fn parameters(
+    experiment: &Experiment,
+    workload: &StatedWorkload,
+    budget: &Budget,
+) -> Result<Vec<String>, Diagnostics> {
+    let sets = of_workload(experiment, workload, None);
+    let scenario = Scenario::load_varied(&variation(experiment, workload, sets), budget)?;
+    Ok(scenario.workload_parameters().to_vec())
+}
+
+fn machine_statistics(
+    variation: &Variation,
+    registry: &Registry,
+    budget: &Budget,
+) -> Result<MachineStatistics, Diagnostics> {
+    let machine = Scenario::load_varied(variation, budget)?.check(registry)?;
+    let statistics = machine.system().simulation.statistics().into_iter();
+    Ok(statistics
+        .map(|instance| {
+            let names = instance.values.iter().map(|value| value.name.to_string());
+            (instance.path.to_string(), names.collect())
+        })
+        .collect())
+}
+
+fn read(variation: &Variation, budget: &Budget) -> Result<Known, Diagnostics> {
+    let scenario = Scenario::load_varied(variation, budget)?;
+    Ok(Known {
+        identity: scenario.identity()?,
+        files: scenario.files().map(PathBuf::from).collect(),
+    })
+}
+
+/// What `work` gives for each item, on several threads; `None` for those after an interrupt.
+fn each<T: Sync, R: Send>(
+    items: &[T],
+    threads: usize,
+    interrupt: &AtomicBool,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<Option<R>> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<R>>> = Mutex::new(items.iter().map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, items.len().max(1)) {
+            scope.spawn(|| {
+                while !interrupt.load(Ordering::Relaxed) {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(at) else {
+                        break;
+                    };
+                    let result = work(item);
+                    let mut results = results.lock().expect("no work panics with the results");
+                    results[at] = Some(result);
+                }
+            });
+        }
+    });
+    results
+        .into_inner()
+        .expect("no work panics with the results")
+}
+
+/// All results, or every problem once.
+fn whole<R>(results: Vec<Option<Result<R, Diagnostics>>>) -> Result<Option<Vec<R>>, Diagnostics> {
+    let mut problems: Vec<Diagnostic> = Vec::new();
+    let mut all = Some(Vec::new());
+    for result in results {
+        match result {
+            Some(Ok(result)) => {
+                if let Some(all) = &mut all {
+                    all.push(result);
+                }
+            }
+            Some(Err(found)) => {
+                for problem in found.iter() {
+                    if !problems.contains(problem) {
+                        problems.push(problem.clone());
+                    }
+                }
+            }
+            None => all = None,
+        }
+    }
+    problems
+        .into_iter()
+        .collect::<Diagnostics>()
+        .into_result(all)
+}
+
+/// Each run once, those of one trace one after another.
+fn merged(wanted: Vec<Wanted>, known: Vec<Known>) -> Vec<PlannedRun> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut traces: BTreeMap<String, usize> = BTreeMap::new();
+    let mut runs: Vec<PlannedRun> = Vec::new();
+    for (Wanted { id, variation }, Known { identity, .. }) in wanted.into_iter().zip(known) {
+        let count = traces.len();
+        traces.entry(identity.trace.clone()).or_insert(count);
+        match places.get(&identity.run) {
+            Some(&at) => runs[at].ids.push(id),
+            None => {
+                places.insert(identity.run.clone(), runs.len());
+                runs.push(PlannedRun {
+                    identity,
+                    variation,
+                    ids: vec![id],
+                });
+            }
+        }
+    }
+    runs.sort_by_key(|run| traces[&run.identity.trace]);
+    runs
+}
+
+/// The hash over the experiment's text and the bytes of all files.
+fn hash(experiment: &Experiment, files: &BTreeSet<PathBuf>) -> Result<String, Diagnostics> {
+    let mut contents = BTreeSet::new();
+    for path in files {
+        let read = Input::open(path).map_err(ReadError::from);
+        let read = read.and_then(|input| input.read(&Ledger::default()));
+        let bytes = read.map_err(|error| {
+            Diagnostic::error(format!("cannot read {} again: {error}", path.display()))
+        })?;
+        contents.insert(*blake3::hash(&bytes).as_bytes());
+    }
+    let mut hasher = Hasher::new_derive_key("warpweave series of an experiment");
+    hasher.update(experiment.frozen.as_bytes());
+    for content in contents {
+        hasher.update(&content);
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}

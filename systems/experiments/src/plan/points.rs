@@ -1,0 +1,71 @@
+//! The machines of an experiment: every variant and control at every level.
+
+use warpweave_params::{Node, Placed};
+
+use crate::file::{Combine, ExperimentFile};
+use crate::model::Point;
+
+/// Overrides in order, with their places.
+pub(crate) type Overrides = Vec<(Placed<String>, Node)>;
+
+/// A point and what it sets: the levels of the axes, and the variant.
+pub(crate) struct Machine {
+    pub(crate) point: Point,
+    pub(crate) sets: Overrides,
+}
+
+/// All points: for each combination of levels all variants, then all controls, in the order of the file.
+pub(crate) fn machines(file: &ExperimentFile) -> Vec<Machine> {
+    let variants = file.variants.iter().map(|(name, sets)| (name, sets, false));
+    let controls = file.controls.iter().map(|(name, sets)| (name, sets, true));
+    let named: Vec<_> = variants.chain(controls).collect();
+    let mut machines = Vec::new();
+    for choice in combinations(file) {
+        let axes = file.axes.iter().zip(&choice);
+        let levels: Vec<(String, String)> = axes
+            .clone()
+            .map(|((name, axis), &level)| (name.value.clone(), axis.levels()[level].clone()))
+            .collect();
+        let of_levels: Overrides = axes
+            .flat_map(|((_, axis), &level)| axis.sets(level))
+            .collect();
+        for (name, sets, control) in &named {
+            let point = Point {
+                variant: name.value.clone(),
+                control: *control,
+                levels: levels.clone(),
+            };
+            let own = sets.iter().cloned();
+            let sets = of_levels.iter().cloned().chain(own).collect();
+            machines.push(Machine { point, sets });
+        }
+    }
+    machines
+}
+
+/// For each combination the number of the level of every axis.
+fn combinations(file: &ExperimentFile) -> Vec<Vec<usize>> {
+    let counts: Vec<usize> = file
+        .axes
+        .iter()
+        .map(|(_, axis)| axis.levels().len())
+        .collect();
+    if file.combine == Combine::Zip && !counts.is_empty() {
+        let shortest = counts.iter().copied().min().unwrap_or(0);
+        return (0..shortest)
+            .map(|level| vec![level; counts.len()])
+            .collect();
+    }
+    let mut all = vec![Vec::new()];
+    for count in counts {
+        let longer = all.iter().flat_map(|chosen: &Vec<usize>| {
+            (0..count).map(move |level| {
+                let mut chosen = chosen.clone();
+                chosen.push(level);
+                chosen
+            })
+        });
+        all = longer.collect();
+    }
+    all
+}

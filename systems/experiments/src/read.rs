@@ -1,0 +1,444 @@
+//! Reads an experiment file and checks what can be told from it alone.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use warpweave_files::{Budget, Ledger};
+use warpweave_params::{
+    Diagnostic, Diagnostics, Entries, Files, Kind, Node, Placed, Span, Struct, from_named,
+    from_node, name_hint, parse, to_ron,
+};
+
+use crate::file::{Axis, Combine, ExperimentFile, Sets};
+
+/// An experiment file that was read.
+#[derive(Debug)]
+pub struct Experiment {
+    /// Path of the file, as given.
+    pub path: PathBuf,
+    /// The files that it extends, directly or through others.
+    pub extended: Vec<PathBuf>,
+    /// What it says, with what it extends.
+    pub file: ExperimentFile,
+    /// What ratios are ratios to.
+    pub baseline: Baseline,
+    /// Whether the base is run with its own workload.
+    pub(crate) own_workload: bool,
+    /// Its text without what may be added after the runs: expected verdicts and published values.
+    pub(crate) frozen: String,
+}
+
+/// What ratios are ratios to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    /// Name of a variant.
+    pub variant: String,
+    /// Axis → level; of an axis that is not here, the same level as the point compared.
+    pub levels: Vec<(String, String)>,
+}
+
+impl Experiment {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// Everything wrong with it that can be told without the files that it names, each with its place.
+    pub fn read(path: &Path, budget: &Budget) -> Result<Self, Diagnostics> {
+        let files = Files::of("")
+            .charged_to(&Ledger::new(budget))
+            .of_description_at(path);
+        let source = files.description(path, &["Experiment"])?;
+        let mut extended = Vec::new();
+        let node = extend(path, parse(&source)?, &files, &mut extended)?;
+        let file: ExperimentFile = from_named(&node, "Experiment")?;
+        let mut problems = Diagnostics::new();
+        check_names(&file, &node, &mut problems);
+        check_axes(&file, &mut problems);
+        check_perturbations(&file, &mut problems);
+        let baseline = problems.take(Baseline::read(&file));
+        match baseline {
+            Some(baseline) if !problems.has_errors() => Ok(Self {
+                path: path.to_owned(),
+                extended,
+                baseline,
+                own_workload: false,
+                frozen: frozen(&node),
+                file,
+            }),
+            _ => Err(problems),
+        }
+    }
+
+    /// Whether the axes can be combined.
+    pub(crate) fn check_axes(&self) -> Result<(), Diagnostics> {
+        let mut problems = Diagnostics::new();
+        for (at, (name, _)) in self.file.axes.iter().enumerate() {
+            if self
+                .file
+                .axes
+                .names()
+                .take(at)
+                .any(|earlier| plain(earlier) == plain(&name.value))
+            {
+                let message = format!("`{}` is swept twice", name.value);
+                problems.push(name.error(message).hint("keep one of the two"));
+            }
+        }
+        check_axes(&self.file, &mut problems);
+        problems.into_result(())
+    }
+
+    /// The name of the file without its ending.
+    pub fn name(&self) -> String {
+        let stem = self.path.file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    }
+
+    /// A path that the file names, or one that it extends: it starts at the folder of the file in which it stands.
+    pub fn place_of(&self, named: &Placed<PathBuf>) -> Placed<PathBuf> {
+        let stands = named
+            .place
+            .as_ref()
+            .map(|place| Path::new(place.source.name()));
+        let folder = stands.unwrap_or(&self.path).parent();
+        let folder = folder.unwrap_or(Path::new(""));
+        Placed {
+            value: folder.join(&named.value),
+            place: named.place.clone(),
+        }
+    }
+}
+
+impl Baseline {
+    fn read(file: &ExperimentFile) -> Result<Self, Diagnostic> {
+        let node = &file.baseline;
+        let hint = "write a variant, `\"D\"`, or a variant and levels, `(variant: \"D\", clusters: \"3\")`";
+        let refuse = |message: String, place: &Span| Diagnostic::error(message).at(place);
+        let text = |node: &Node| {
+            let text = from_node::<Placed<String>>(node);
+            text.map_err(|_| {
+                let message = format!("the baseline is a name here, found {}", node.describe());
+                refuse(message, &node.span).hint(hint)
+            })
+        };
+        let mut variant = None;
+        let mut levels = Vec::new();
+        match &node.kind {
+            Kind::Text(_) => variant = Some(text(node)?),
+            Kind::Struct(Struct { fields, .. }) => {
+                for field in fields {
+                    let value = text(&field.value)?;
+                    if field.name.text == "variant" {
+                        variant = Some(value);
+                        continue;
+                    }
+                    let axis = Placed::at(field.name.text.clone(), &field.name.span);
+                    let known = find(&axis, "axis", "axes", &file.axes)?;
+                    find_level(&value, &axis.value, &known.levels())?;
+                    levels.push((axis.value, value.value));
+                }
+            }
+            _ => {
+                let message = format!("the baseline is no variant, found {}", node.describe());
+                return Err(refuse(message, &node.head_span()).hint(hint));
+            }
+        }
+        let Some(variant) = variant else {
+            let message = "the baseline names no variant".to_owned();
+            return Err(refuse(message, &node.head_span()).hint(hint));
+        };
+        find(&variant, "variant", "variants", &file.variants)?;
+        Ok(Self {
+            variant: variant.value,
+            levels,
+        })
+    }
+}
+
+/// The entry that is named, or the refusal that shows the nearest.
+pub fn find<'e, T>(
+    name: &Placed<String>,
+    one: &str,
+    many: &str,
+    all: &'e Entries<T>,
+) -> Result<&'e T, Diagnostic> {
+    let found = all.get(&name.value).map(|(_, value)| value);
+    found.ok_or_else(|| {
+        let message = format!("there is no {one} `{}`", name.value);
+        let hint = name_hint(&name.value, many, all.names());
+        name.error(message).hint(hint)
+    })
+}
+
+/// Refuses a level that its axis does not have.
+///
+/// # Errors
+/// The refusal, with the nearest level.
+pub fn find_level(level: &Placed<String>, axis: &str, levels: &[String]) -> Result<(), Diagnostic> {
+    if levels.contains(&level.value) {
+        return Ok(());
+    }
+    let message = format!("the axis `{axis}` has no level `{}`", level.value);
+    let known = levels.iter().map(String::as_str);
+    let hint = name_hint(&level.value, &format!("levels of `{axis}`"), known);
+    Err(level.error(message).hint(hint))
+}
+
+impl Axis {
+    /// Names of the levels, in order.
+    pub fn levels(&self) -> Vec<String> {
+        match self {
+            Self::Values { values, .. } => values.iter().map(level_name).collect(),
+            Self::Sets(sets) => sets.names().map(str::to_owned).collect(),
+        }
+    }
+
+    /// The overrides of a level.
+    pub(crate) fn sets(&self, level: usize) -> Vec<(Placed<String>, Node)> {
+        match self {
+            Self::Values { path, values } => {
+                let value = values.get(level);
+                value
+                    .map(|value| (path.clone(), value.clone()))
+                    .into_iter()
+                    .collect()
+            }
+            Self::Sets(sets) => {
+                let found = sets.iter().nth(level);
+                found.map_or_else(Vec::new, |(_, sets)| sets.iter().cloned().collect())
+            }
+        }
+    }
+}
+
+/// How a value is called as a level: as it is written, a string without its quotes.
+pub fn level_name(value: &Node) -> String {
+    match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => to_ron(value).trim().to_owned(),
+    }
+}
+
+fn check_names(file: &ExperimentFile, node: &Node, problems: &mut Diagnostics) {
+    let empty = [
+        (
+            "workloads",
+            file.workloads.is_empty(),
+            "name one: \"vector_add\": (file: \"workloads/vector_add.ron\")",
+        ),
+        (
+            "variants",
+            file.variants.is_empty(),
+            "name one: \"plain\": {}",
+        ),
+        (
+            "metrics",
+            file.metrics.is_empty(),
+            "name one: \"ipc\": (value: \"ipc\", kind: Ratio, better: Larger)",
+        ),
+    ];
+    for (field, empty, hint) in empty {
+        if empty {
+            let place = node.field(field).unwrap_or(node).head_span();
+            let message = format!("there are no {field}");
+            problems.push(Diagnostic::error(message).at(&place).hint(hint));
+        }
+    }
+    for (name, _) in &file.controls {
+        if let Some((variant, _)) = file.variants.get(&name.value) {
+            let message = format!("`{}` is a variant and a control", name.value);
+            let error = name.error(message).hint("give one of the two another name");
+            problems.push(match &variant.place {
+                Some(place) => error.related("the variant is here", place),
+                None => error,
+            });
+        }
+    }
+    let names = [
+        names_of(&file.workloads),
+        names_of(&file.variants),
+        names_of(&file.controls),
+        names_of(&file.axes),
+        names_of(&file.metrics),
+    ];
+    for name in names.into_iter().flatten() {
+        if name.value.trim().is_empty() || name.value.contains('/') {
+            let message = format!("{:?} cannot be a name", name.value);
+            let hint = "a name is not empty and has no `/`, which separates names in `--only`";
+            problems.push(name.error(message).hint(hint));
+        }
+    }
+    let sets = [&file.sets]
+        .into_iter()
+        .chain(file.workloads.iter().map(|(_, workload)| &workload.sets))
+        .chain(file.variants.iter().map(|(_, sets)| sets))
+        .chain(file.controls.iter().map(|(_, sets)| sets))
+        .chain(file.confirm.iter().map(|confirm| &confirm.sets));
+    sets.for_each(|sets| check_paths(sets, problems));
+}
+
+fn names_of<T>(entries: &Entries<T>) -> Vec<&Placed<String>> {
+    entries.iter().map(|(name, _)| name).collect()
+}
+
+/// Refuses overrides that say the same twice, and those of what the experiment decides itself.
+fn check_paths(sets: &Sets, problems: &mut Diagnostics) {
+    let mut seen: Vec<(String, &Placed<String>)> = Vec::new();
+    for (path, _) in sets {
+        let plain = plain(&path.value);
+        let decided = match plain.as_str() {
+            "system" => Some("the base says which system it is"),
+            "workload" => Some("`workloads` says what is run"),
+            "size" => Some("write it beside the file of the workload"),
+            _ => None,
+        };
+        if let Some(hint) = decided {
+            problems.push(path.error(format!("`{plain}` cannot be set")).hint(hint));
+        }
+        match seen.iter().find(|(earlier, _)| *earlier == plain) {
+            Some((_, earlier)) => {
+                let error = path.error(format!("`{plain}` is set twice"));
+                let error = error.hint("keep one of the two");
+                problems.push(match &earlier.place {
+                    Some(place) => error.related("first set here", place),
+                    None => error,
+                });
+            }
+            None => seen.push((plain, path)),
+        }
+    }
+}
+
+/// A path without blanks, for comparison.
+pub(crate) fn plain(path: &str) -> String {
+    path.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+fn check_axes(file: &ExperimentFile, problems: &mut Diagnostics) {
+    let mut first: Option<(&Placed<String>, usize)> = None;
+    for (name, axis) in &file.axes {
+        if name.value == "variant" {
+            let message = "an axis cannot be called `variant`";
+            let hint = "the baseline names a variant by this word";
+            problems.push(name.error(message).hint(hint));
+        }
+        let levels = axis.levels();
+        if levels.is_empty() {
+            let message = format!("the axis `{}` has no levels", name.value);
+            problems.push(name.error(message).hint("give it two or more"));
+        }
+        let mut known = BTreeSet::new();
+        for (at, level) in levels.iter().enumerate() {
+            if !known.insert(level) {
+                let message = format!("the axis `{}` has the level `{level}` twice", name.value);
+                let error = match axis {
+                    Axis::Values { values, .. } => Diagnostic::error(message).at(&values[at].span),
+                    Axis::Sets(_) => name.error(message),
+                };
+                problems.push(error.hint("keep one of the two"));
+            }
+        }
+        if let Axis::Sets(sets) = axis {
+            sets.iter()
+                .for_each(|(_, sets)| check_paths(sets, problems));
+        }
+        match first {
+            Some((other, count)) if file.combine == Combine::Zip && count != levels.len() => {
+                let message = format!(
+                    "`{}` has {} levels and `{}` has {count}, but they are combined one by one",
+                    name.value,
+                    levels.len(),
+                    other.value
+                );
+                let hint = "give all axes as many levels, or leave out `combine: Zip`";
+                problems.push(name.error(message).hint(hint));
+            }
+            Some(_) => {}
+            None => first = Some((name, levels.len())),
+        }
+    }
+}
+
+/// Most repetitions; more would tell nothing new.
+const PAIRS_MAX: u32 = 10_000;
+
+fn check_perturbations(file: &ExperimentFile, problems: &mut Diagnostics) {
+    let Some(perturb) = &file.perturb else {
+        return;
+    };
+    let pairs = &perturb.pairs;
+    if !(1..=PAIRS_MAX).contains(&pairs.value) {
+        let message = format!("pairs is from 1 to {PAIRS_MAX}, found {}", pairs.value);
+        problems.push(pairs.error(message).hint("findings need 10 or more"));
+    }
+    for (path, values) in &perturb.draws {
+        if values.is_empty() {
+            let message = format!("there is no value to draw for `{}`", path.value);
+            problems.push(path.error(message).hint("list the values that it may take"));
+        }
+    }
+    if perturb.draws.is_empty() && pairs.value > 1 {
+        let message = format!("{} pairs are asked for, and nothing is drawn", pairs.value);
+        let hint = "without draws all pairs are the same run; give `draws`, or one pair";
+        problems.push(pairs.error(message).hint(hint));
+    }
+}
+
+/// Files that extend one another, before it counts as a circle.
+const EXTENDED_MAX: usize = 16;
+
+/// The tree of the file at `path` put onto that of the file that it extends, if it extends one: entries of maps and
+/// fields of structs take the place of those of the same name, everything else is replaced.
+fn extend(
+    path: &Path,
+    mut node: Node,
+    files: &Files,
+    extended: &mut Vec<PathBuf>,
+) -> Result<Node, Diagnostics> {
+    let Some(named) = node.field("extends") else {
+        return Ok(node);
+    };
+    let named: Placed<PathBuf> = from_node(named)?;
+    drop_fields(&mut node, "extends");
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let other = folder.join(&named.value);
+    if extended.len() >= EXTENDED_MAX {
+        let message = "files that extend one another in a circle, or too many of them";
+        let hint = format!("at most {EXTENDED_MAX} may be in a row");
+        return Err(named.error(message).hint(hint).into());
+    }
+    let source = files.description(&other, &["Experiment"]);
+    let source = source.map_err(|error| {
+        let problem = named.blame(error);
+        match problem.hint {
+            Some(_) => problem,
+            None => problem.hint("paths are relative to the file that names them"),
+        }
+    })?;
+    extended.push(other.clone());
+    let mut base = extend(&other, parse(&source)?, files, extended)?;
+    let Kind::Struct(Struct { fields, .. }) = node.kind else {
+        return Ok(base);
+    };
+    base.merge_fields(fields);
+    Ok(base)
+}
+
+/// The text without `published` and without the `expected` of claims.
+fn frozen(node: &Node) -> String {
+    let mut node = node.clone();
+    drop_fields(&mut node, "published");
+    if let Kind::Struct(Struct { fields, .. }) = &mut node.kind {
+        let claims = fields.iter_mut().find(|field| field.name.text == "claims");
+        if let Some(claims) = claims {
+            let each = &mut |claim: &mut Node| drop_fields(claim, "expected");
+            claims.value.each_child_mut(each);
+        }
+    }
+    to_ron(&node)
+}
+
+fn drop_fields(node: &mut Node, name: &str) {
+    if let Kind::Struct(Struct { fields, .. }) = &mut node.kind {
+        fields.retain(|field| field.name.text != name);
+    }
+}

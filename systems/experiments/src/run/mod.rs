@@ -1,0 +1,209 @@
+//! Makes the runs of a plan: a worker per core, each run on one thread, each result stored at once.
+//!
+//! `queue.rs` hands out the runs, `traces.rs` keeps what was emulated, `one.rs` makes a run.
+
+mod one;
+mod queue;
+#[cfg(test)]
+mod tests;
+mod traces;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+
+use thiserror::Error;
+use warpweave_files::{Budget, OutputError};
+use warpweave_framework::Registry;
+
+use self::one::{Made, NotMade};
+use self::queue::{Job, Queue};
+use self::traces::Traces;
+use crate::plan::{Plan, PlannedRun};
+use crate::store::Folder;
+
+/// The machine on which the experiment runs refuses: a disk, in most cases. What was stored stays.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct MachineError(pub String);
+
+impl From<OutputError> for MachineError {
+    fn from(error: OutputError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// How runs are made.
+pub struct Runner<'a> {
+    /// Kinds of components.
+    pub registry: &'a Registry,
+    /// Workers, at least one.
+    pub threads: usize,
+    /// Becomes true when no more runs are to be made; those being made are given up.
+    pub interrupt: &'a Arc<AtomicBool>,
+    /// What all of them together may keep.
+    pub budget: &'a Budget,
+}
+
+/// What a runner tells while it works.
+#[derive(Debug)]
+pub enum News {
+    /// A run begins: its number in the plan.
+    Begun(usize),
+    /// It ended and is stored; false when it failed.
+    Ended(usize, bool),
+    /// It gave nothing that could be stored.
+    Failed(usize, String),
+}
+
+/// Numbers of runs that gave nothing to be stored, and why.
+pub type NotStored = BTreeMap<usize, String>;
+
+impl Runner<'_> {
+    /// Makes those of the runs `wanted` whose results are not in the folder yet; their traces are kept in the
+    /// folder `traces`.
+    ///
+    /// # Errors
+    /// A disk that refuses; what was stored before stays stored.
+    pub fn run(
+        &self,
+        plan: &Plan,
+        wanted: &[usize],
+        folder: &Folder,
+        traces: &Path,
+        news: &mut dyn FnMut(News),
+    ) -> Result<NotStored, MachineError> {
+        let missing = wanted.iter().map(|&at| (at, &plan.runs[at]));
+        let missing = missing.filter(|(_, run)| !folder.holds(&run.identity.run));
+        let missing = missing.map(|(at, run)| (at, run.identity.trace.as_str()));
+        let missing: Vec<_> = missing.collect();
+        let mut failed = NotStored::new();
+        if missing.is_empty() {
+            return Ok(failed);
+        }
+        let workers = self.threads.clamp(1, missing.len());
+        let work = Work {
+            runner: self,
+            runs: &plan.runs,
+            queue: Queue::of(missing),
+            traces: Traces::in_folder(traces)?,
+            folder,
+        };
+        let (sender, receiver) = channel();
+        let mut refused = None;
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                let (work, sender) = (&work, sender.clone());
+                scope.spawn(move || work.go_on(&sender));
+            }
+            drop(sender);
+            for told in receiver {
+                match told {
+                    Ok(told) => {
+                        if let News::Failed(at, why) = &told {
+                            failed.insert(*at, why.clone());
+                        }
+                        news(told);
+                    }
+                    Err(error) => {
+                        work.queue.close();
+                        refused.get_or_insert(error);
+                    }
+                }
+            }
+        });
+        refused.map_or(Ok(failed), Err)
+    }
+}
+
+/// What the workers share.
+struct Work<'a> {
+    runner: &'a Runner<'a>,
+    runs: &'a [PlannedRun],
+    queue: Queue<'a>,
+    traces: Traces,
+    folder: &'a Folder,
+}
+
+type Told = Result<News, MachineError>;
+
+impl Work<'_> {
+    /// Makes runs until there are none left.
+    fn go_on(&self, tell: &Sender<Told>) {
+        while !self.runner.interrupt.load(Ordering::Relaxed) {
+            let Some(job) = self.queue.next() else {
+                return;
+            };
+            let at = job.run();
+            // Nobody listens any more only where the main thread panics, which ends everything.
+            let _ = tell.send(Ok(News::Begun(at)));
+            let told = match self.make(job) {
+                Ok(Some(passed)) => Ok(News::Ended(at, passed)),
+                Ok(None) => continue,
+                Err(NotMade::Failed(why)) => Ok(News::Failed(at, why)),
+                Err(NotMade::Machine(error)) => Err(error),
+            };
+            let _ = tell.send(told);
+        }
+        // Workers that wait for a trace wait for nothing.
+        self.queue.close();
+    }
+
+    /// Makes a run and stores it; whether it ended well, or `None` after an interrupt.
+    fn make(&self, job: Job) -> Result<Option<bool>, NotMade> {
+        let run = &self.runs[job.run()];
+        let guarded = catch_unwind(AssertUnwindSafe(|| self.simulate(job, run)));
+        let made = guarded.unwrap_or_else(|panic| {
+            let why = format!("the model panicked: {}", words(panic.as_ref()));
+            self.queue.made(&run.identity.trace, Err(why.clone()));
+            Err(NotMade::Failed(why))
+        })?;
+        let Some(Made { json, passed }) = made else {
+            return Ok(None);
+        };
+        let stored = self.folder.store(&run.identity.run, &json);
+        stored.map_err(|error| NotMade::Machine(error.into()))?;
+        Ok(Some(passed))
+    }
+
+    fn simulate(&self, job: Job, run: &PlannedRun) -> Result<Option<Made>, NotMade> {
+        let scenario = one::load(run, self.runner);
+        let emulated = match job {
+            Job::WithTrace(_, emulated) => emulated,
+            Job::WithoutTrace(_, why) => return Err(NotMade::Failed(why)),
+            Job::WithNewTrace(_) => {
+                let trace = &run.identity.trace;
+                let emulated = match &scenario {
+                    Ok(scenario) => one::emulated(scenario, trace, &self.traces, self.runner),
+                    Err(why) => Err(NotMade::Failed(why.to_string())),
+                };
+                let told = emulated
+                    .as_ref()
+                    .map(Clone::clone)
+                    .map_err(ToString::to_string);
+                self.queue.made(trace, told);
+                emulated?
+            }
+        };
+        one::simulated(&scenario?, &emulated, self.runner)
+    }
+}
+
+impl Job {
+    /// The number of the run.
+    fn run(&self) -> usize {
+        match self {
+            Self::WithNewTrace(run) | Self::WithTrace(run, _) | Self::WithoutTrace(run, _) => *run,
+        }
+    }
+}
+
+/// What a panic said.
+fn words(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("without a word")
+}

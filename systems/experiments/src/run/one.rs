@@ -1,0 +1,101 @@
+//! One run: emulate or take the trace, simulate, report.
+
+use thiserror::Error;
+use warpweave_params::Diagnostics;
+use warpweave_systems::report::{Host, Report};
+use warpweave_systems::{Scenario, Status};
+
+use super::traces::{Emulated, Traces};
+use super::{MachineError, Runner};
+use crate::plan::PlannedRun;
+
+/// A run that came to an end.
+pub(super) struct Made {
+    /// Its report.
+    pub(super) json: String,
+    /// Whether it ended well.
+    pub(super) passed: bool,
+}
+
+/// Why a run gave nothing to store.
+#[derive(Debug, Error)]
+pub(super) enum NotMade {
+    /// It cannot be made; in one line.
+    #[error("{0}")]
+    Failed(String),
+    /// The machine refuses.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+}
+
+impl From<Diagnostics> for NotMade {
+    fn from(problems: Diagnostics) -> Self {
+        Self::Failed(line_of(&problems))
+    }
+}
+
+/// The first message and its place, in one line.
+fn line_of(problems: &Diagnostics) -> String {
+    let Some(first) = problems.iter().next() else {
+        return "it failed without a word".to_owned();
+    };
+    let place = first.place.as_ref();
+    let place = place.map_or_else(String::new, |place| format!("{place}: "));
+    format!("{place}{}", first.message)
+}
+
+pub(super) fn load(run: &PlannedRun, runner: &Runner<'_>) -> Result<Scenario, NotMade> {
+    Ok(Scenario::load_varied(&run.variation, runner.budget)?)
+}
+
+/// The trace that is kept, or a new one, which is kept then.
+pub(super) fn emulated(
+    scenario: &Scenario,
+    key: &str,
+    traces: &Traces,
+    runner: &Runner<'_>,
+) -> Result<Emulated, NotMade> {
+    let kept = traces.get(key, runner.budget);
+    if let Some(kept) = kept.map_err(|error| NotMade::Failed(error.to_string()))? {
+        return Ok(kept);
+    }
+    let executed = scenario.emulate().map_err(|error| {
+        let text = error.to_string();
+        NotMade::Failed(text.lines().next().unwrap_or_default().to_owned())
+    })?;
+    traces.put(key, &executed)?;
+    Ok(Emulated {
+        program: executed.program,
+        verified: executed.verified,
+        checks: executed.checks,
+    })
+}
+
+/// The run itself; `None` after an interrupt.
+pub(super) fn simulated(
+    scenario: &Scenario,
+    emulated: &Emulated,
+    runner: &Runner<'_>,
+) -> Result<Option<Made>, NotMade> {
+    let mut machine = scenario.machine(runner.registry, &emulated.program)?;
+    let simulated = machine.simulate(runner.interrupt, &mut |_| {});
+    let status = match (&simulated.status, emulated.verified) {
+        (Status::Interrupted, _) => return Ok(None),
+        (Status::Done, Some(false)) => Status::Mismatch,
+        (status, _) => status.clone(),
+    };
+    let passed = status == Status::Done;
+    let report = Report {
+        scenario: scenario.path.display().to_string(),
+        summary: scenario.summary.clone(),
+        status,
+        verified: emulated.verified,
+        checks: emulated.checks.clone(),
+        simulated,
+        host: Host::default(),
+    };
+    Ok(Some(Made {
+        json: report.to_json_without_host(),
+        passed,
+    }))
+}

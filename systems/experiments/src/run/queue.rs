@@ -1,0 +1,174 @@
+//! Which worker does what next: runs in order, each trace made by one worker and shared by all.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::traces::Emulated;
+
+/// What a worker is to do.
+pub(super) enum Job {
+    /// Make the trace of a run, tell, and make the run.
+    WithNewTrace(usize),
+    /// Make a run with a trace that is there.
+    WithTrace(usize, Emulated),
+    /// Give a run up: its trace could not be made.
+    WithoutTrace(usize, String),
+}
+
+/// Runs that nobody makes yet, and traces that are being used.
+pub(super) struct Queue<'p> {
+    state: Mutex<State<'p>>,
+    changed: Condvar,
+}
+
+struct State<'p> {
+    /// Number of a run and the name of its trace.
+    waiting: VecDeque<(usize, &'p str)>,
+    traces: BTreeMap<&'p str, Trace>,
+}
+
+enum Trace {
+    BeingMade,
+    Made(Emulated),
+    Failed(String),
+}
+
+impl<'p> Queue<'p> {
+    /// The runs with the names of their traces, those of one trace one after another.
+    pub(super) fn of(runs: impl IntoIterator<Item = (usize, &'p str)>) -> Self {
+        Self {
+            state: Mutex::new(State {
+                waiting: runs.into_iter().collect(),
+                traces: BTreeMap::new(),
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<'p>> {
+        // What a worker holds while it may panic is no lock of these.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next job, or `None` when there is nothing left. A worker whose next run waits for a trace that
+    /// another one makes goes on to the trace after it.
+    pub(super) fn next(&self) -> Option<Job> {
+        let mut state = self.state();
+        loop {
+            let traces = &state.traces;
+            let ready = |trace: &str| !matches!(traces.get(trace), Some(Trace::BeingMade));
+            let at = state.waiting.iter().position(|(_, trace)| ready(trace));
+            if let Some((run, trace)) = at.and_then(|at| state.waiting.remove(at)) {
+                return Some(state.begin(run, trace));
+            }
+            if state.waiting.is_empty() {
+                return None;
+            }
+            let waited = self.changed.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Tells what became of the trace of a run that was handed out to have it made.
+    pub(super) fn made(&self, trace: &str, emulated: Result<Emulated, String>) {
+        let mut state = self.state();
+        let wanted = state.waiting.iter().find(|(_, wanted)| *wanted == trace);
+        match (wanted.map(|(_, trace)| *trace), emulated) {
+            (None, _) => {
+                state.traces.remove(trace);
+            }
+            (Some(trace), Ok(emulated)) => {
+                state.traces.insert(trace, Trace::Made(emulated));
+            }
+            (Some(trace), Err(why)) => {
+                state.traces.insert(trace, Trace::Failed(why));
+            }
+        }
+        self.changed.notify_all();
+    }
+
+    /// Hands out nothing more.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.waiting.clear();
+        state.traces.clear();
+        self.changed.notify_all();
+    }
+}
+
+impl<'p> State<'p> {
+    fn begin(&mut self, run: usize, trace: &'p str) -> Job {
+        let job = match self.traces.get(trace) {
+            Some(Trace::Made(emulated)) => Job::WithTrace(run, emulated.clone()),
+            Some(Trace::Failed(why)) => Job::WithoutTrace(run, why.clone()),
+            Some(Trace::BeingMade) | None => {
+                self.traces.insert(trace, Trace::BeingMade);
+                return Job::WithNewTrace(run);
+            }
+        };
+        // The last one to use a trace takes it along.
+        if !self.waiting.iter().any(|(_, other)| *other == trace) {
+            self.traces.remove(trace);
+        }
+        job
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use warpweave_trace::{FrontEnd, Program};
+
+    use super::*;
+
+    fn emulated() -> Emulated {
+        let program = Program {
+            name: String::new(),
+            allocations: Vec::new(),
+            commands: Vec::new(),
+            kernels: Vec::new(),
+            front_end: FrontEnd::default(),
+        };
+        Emulated {
+            program: Arc::new(program),
+            verified: None,
+            checks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_trace_is_made_once_and_kept_while_a_run_wants_it() {
+        let queue = Queue::of([(0, "a"), (1, "a"), (2, "b")]);
+        assert!(matches!(queue.next(), Some(Job::WithNewTrace(0))));
+        assert!(
+            matches!(queue.next(), Some(Job::WithNewTrace(2))),
+            "a is being made"
+        );
+        queue.made("a", Ok(emulated()));
+        queue.made("b", Ok(emulated()));
+        assert!(matches!(queue.next(), Some(Job::WithTrace(1, _))));
+        assert!(queue.state().traces.is_empty());
+        assert!(queue.next().is_none());
+    }
+
+    #[test]
+    fn without_a_trace_none_of_its_runs_is_made() {
+        let queue = Queue::of([(0, "a"), (1, "a")]);
+        assert!(queue.next().is_some());
+        queue.made("a", Err("endless".to_owned()));
+        assert!(matches!(queue.next(), Some(Job::WithoutTrace(1, why)) if why == "endless"));
+        assert!(queue.next().is_none());
+    }
+
+    #[test]
+    fn a_worker_waits_for_the_trace_that_another_makes() {
+        let queue = Queue::of([(0, "a"), (1, "a")]);
+        assert!(queue.next().is_some());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| matches!(queue.next(), Some(Job::WithTrace(1, _))));
+            queue.made("a", Ok(emulated()));
+            assert!(waiting.join().unwrap());
+        });
+    }
+}

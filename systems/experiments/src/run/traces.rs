@@ -1,0 +1,112 @@
+//! Traces of programs, each emulated once for all experiments that share a folder of traces.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use warpweave_files::{Budget, Input, Ledger, Output, OutputError};
+use warpweave_systems::host_program::{CheckResult, Executed};
+use warpweave_trace::{Program, TraceError};
+
+use super::MachineError;
+
+/// A program that was emulated.
+#[derive(Clone, Debug)]
+pub(super) struct Emulated {
+    pub(super) program: Arc<Program>,
+    /// Whether all expected results were found; `None` where nothing was expected.
+    pub(super) verified: Option<bool>,
+    /// Every expected result.
+    pub(super) checks: Vec<CheckResult>,
+}
+
+/// What a trace does not hold: how the results compared.
+#[derive(Serialize, Deserialize)]
+struct Compared {
+    verified: Option<bool>,
+    checks: Vec<Check>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Check {
+    buffer: String,
+    reference: String,
+    passed: bool,
+    detail: String,
+}
+
+/// A folder of traces under the names of what they depend on.
+#[derive(Debug)]
+pub(super) struct Traces {
+    folder: PathBuf,
+}
+
+impl Traces {
+    /// The traces in a folder, which is made if it is not there.
+    pub(super) fn in_folder(folder: &Path) -> Result<Self, OutputError> {
+        std::fs::create_dir_all(folder).map_err(|error| OutputError::of(folder, error))?;
+        Output::test(&folder.join("new.trace"))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+        })
+    }
+
+    fn paths(&self, key: &str) -> [PathBuf; 2] {
+        ["trace", "checks.json"].map(|ending| self.folder.join(format!("{key}.{ending}")))
+    }
+
+    /// The program of this name, if it is there and whole.
+    pub(super) fn get(&self, key: &str, budget: &Budget) -> Result<Option<Emulated>, TraceError> {
+        let [trace, checks] = self.paths(key);
+        let ledger = Ledger::new(budget);
+        let compared = Input::open(&checks).ok();
+        let compared = compared.and_then(|input| input.read_text(&ledger).ok());
+        let compared = compared.and_then(|text| serde_json::from_str::<Compared>(&text).ok());
+        let Some(Compared { verified, checks }) = compared else {
+            return Ok(None);
+        };
+        match Program::open_within(&trace, &ledger) {
+            Ok(program) => Ok(Some(Emulated {
+                program: Arc::new(program),
+                verified,
+                checks: checks.into_iter().map(Check::into_result).collect(),
+            })),
+            Err(error @ TraceError::OverBudget(_)) => Err(error),
+            // A trace that cannot be read is made again.
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Keeps what emulation gave.
+    pub(super) fn put(&self, key: &str, executed: &Executed) -> Result<(), MachineError> {
+        let [trace, checks] = self.paths(key);
+        let saved = executed.program.save(&trace);
+        saved.map_err(|error| MachineError(error.to_string()))?;
+        let compared = Compared {
+            verified: executed.verified,
+            checks: executed.checks.iter().map(Check::of).collect(),
+        };
+        let text = serde_json::to_string(&compared).expect("every key is text");
+        Ok(Output::write(&checks, text.as_bytes())?)
+    }
+}
+
+impl Check {
+    fn of(check: &CheckResult) -> Self {
+        Self {
+            buffer: check.buffer.clone(),
+            reference: check.reference.clone(),
+            passed: check.passed,
+            detail: check.detail.clone(),
+        }
+    }
+
+    fn into_result(self) -> CheckResult {
+        CheckResult {
+            buffer: self.buffer,
+            reference: self.reference,
+            passed: self.passed,
+            detail: self.detail,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Where results are kept: a file for each run, whole or not there, and the series.
+//!
+//! `sqlite.rs` and `export.rs` make of them what other tools read; both can be made again at any time.
+
+mod collect;
+mod export;
+mod series;
+mod sqlite;
+
+use std::path::{Path, PathBuf};
+
+use warpweave_files::{Claim, ClaimError, Input, Ledger, Output, OutputError, Unpacked};
+use warpweave_systems::report::Record;
+
+use crate::model::{Outcome, RunId};
+
+pub use self::collect::Collection;
+pub use self::series::SeriesError;
+pub use self::sqlite::{ClaimRow, MetricValue};
+
+/// Axis → level of a run.
+fn levels(id: &RunId) -> serde_json::Map<String, serde_json::Value> {
+    let levels = id.point.levels.iter();
+    levels
+        .map(|(axis, level)| (axis.clone(), level.clone().into()))
+        .collect()
+}
+
+/// The folder of an experiment's results, claimed by this process.
+#[derive(Debug)]
+pub struct Folder {
+    claim: Claim,
+}
+
+/// How hard reports are packed: 3 is the library's own choice.
+const LEVEL: i32 = 3;
+
+impl Folder {
+    /// Claims a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// When another process writes into it, or it cannot be written.
+    pub fn claim(folder: &Path) -> Result<Self, ClaimError> {
+        let claim = Claim::of(folder)?;
+        let runs = folder.join("runs");
+        std::fs::create_dir_all(&runs).map_err(|error| OutputError::of(&runs, error))?;
+        Ok(Self { claim })
+    }
+
+    /// A file of the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.claim.folder().join(name)
+    }
+
+    fn run(&self, key: &str) -> PathBuf {
+        self.path("runs").join(format!("{key}.json.zst"))
+    }
+
+    /// Whether the report of a run is there.
+    pub fn holds(&self, key: &str) -> bool {
+        self.run(key).is_file()
+    }
+
+    /// Keeps the report of a run.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn store(&self, key: &str, json: &str) -> Result<(), OutputError> {
+        let path = self.run(key);
+        let packed = zstd::encode_all(json.as_bytes(), LEVEL);
+        let packed = packed.map_err(|error| OutputError::of(&path, error))?;
+        Output::write(&path, &packed)
+    }
+
+    /// The report of a run; `None` when it is not there.
+    ///
+    /// # Errors
+    /// What is there and no report.
+    pub fn read(&self, key: &str) -> Option<Result<Record, String>> {
+        let path = self.run(key);
+        path.is_file().then(|| {
+            let cannot = |error: String| {
+                format!(
+                    "{}: {error}; remove it to have the run made again",
+                    path.display()
+                )
+            };
+            let input = Input::open(&path).map_err(|error| cannot(error.to_string()))?;
+            let size = input.size();
+            let packed = zstd::Decoder::new(input).map_err(|error| cannot(error.to_string()))?;
+            let bytes = Unpacked::of(packed, size).read_charged("a report", &Ledger::default());
+            let bytes = bytes.map_err(|error| cannot(error.to_string()))?;
+            let text = String::from_utf8(bytes).map_err(|error| cannot(error.to_string()))?;
+            Record::from_json(&text).map_err(cannot)
+        })
+    }
+
+    /// How a run ended, if it did.
+    pub fn outcome(&self, key: &str) -> Option<Outcome> {
+        Some(match self.read(key)? {
+            Ok(record) if record.status == "done" => Outcome::Done(Box::new(record)),
+            Ok(record) => {
+                let detail = record.detail.as_deref().unwrap_or_default();
+                let detail = detail.lines().next().unwrap_or_default();
+                let colon = if detail.is_empty() { "" } else { ": " };
+                Outcome::Failed(format!("{}{colon}{detail}", record.status))
+            }
+            Err(error) => Outcome::Failed(error),
+        })
+    }
+}
