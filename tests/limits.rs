@@ -390,6 +390,8 @@ fn nothing_that_an_input_holds_steers_the_terminal() {
         bench.warpweave(&["run", evil]),
         bench.warpweave(&["run", "test.ron", "--resume", evil]),
         bench.warpweave(&["trace", "info", evil]),
+        bench.warpweave(&["run", "test.ron", evil]),
+        bench.warpweave(&[evil]),
         bench.run(&[&format!("params.{evil}=1")]),
         bench.run(&[&format!("unit[*].l1.ways=\"{evil}\"")]),
     ];
@@ -399,6 +401,22 @@ fn nothing_that_an_input_holds_steers_the_terminal() {
         &format!(".version 7.0\n{evil}"),
     );
     harmless(&bench.run(&[]));
+}
+
+#[test]
+fn an_argument_of_any_length_is_quoted_in_part() {
+    let bench = Bench::new();
+    let long = "x".repeat(60_000);
+    for arguments in [
+        &["run", "test.ron", &long][..],
+        &["run", &long],
+        &["run", "test.ron", "--resume", &long],
+        &["run", "test.ron", &format!("--{long}")],
+    ] {
+        let ended = bench.warpweave(arguments);
+        assert_eq!(ended.code, 2, "{:.300}", ended.err);
+        assert!(ended.err.len() < 16 << 10, "{} bytes", ended.err.len());
+    }
 }
 
 #[cfg(unix)]

@@ -9,6 +9,7 @@ use tracing_subscriber::prelude::*;
 use warpweave_framework::Registry;
 use warpweave_systems::Threads;
 
+use crate::outcome::leave_with;
 use crate::{
     bench, check, conform, describe, diff, experiment, list, memory, new, recordings, run, sweep,
     trace, validate,
@@ -245,7 +246,9 @@ impl Arguments {
                 ")"
             ));
         }
-        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+        let read = command.try_get_matches();
+        let read = read.and_then(|matches| Self::from_arg_matches(&matches));
+        read.unwrap_or_else(|error| leave_with(&error))
     }
 }
 

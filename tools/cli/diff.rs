@@ -15,6 +15,10 @@ use warpweave_systems::{Machine, ReadLog, Scenario, StateLog};
 
 use crate::outcome::{CommandResult, Failure, ended, to_stderr, to_stdout};
 
+/// Files of a results folder.
+const MANIFEST: &str = "manifest.json";
+const HASHES: &str = "state-hashes.csv";
+
 /// What of a manifest is needed to repeat its run.
 #[derive(Deserialize)]
 struct Manifest {
@@ -100,16 +104,15 @@ impl Recorded {
                     Failure::InputText(format!("cannot read {}: {error}", path.display()))
                 })
         };
-        let manifest: Manifest = serde_json::from_str(&read("manifest.json")?)
-            .map_err(|error| bad(folder, "manifest.json", &error))?;
+        let manifest: Manifest = serde_json::from_str(&read(MANIFEST)?)
+            .map_err(|error| bad(folder, MANIFEST, &error))?;
         let Some(every) = manifest.state_hash_every else {
             return Err(Failure::InputText(format!(
                 "{} holds no state hashes\nhint: repeat the run with `--state-hash 10000`",
                 folder.display()
             )));
         };
-        let log = ReadLog::parse(&read("state-hashes.csv")?)
-            .map_err(|error| bad(folder, "state-hashes.csv", &error))?;
+        let log = ReadLog::parse(&read(HASHES)?).map_err(|error| bad(folder, HASHES, &error))?;
         Ok(Self {
             folder: folder.to_owned(),
             manifest,
@@ -126,11 +129,10 @@ impl Recorded {
             warpweave_version,
             ..
         } = &self.manifest;
-        let folder = self.folder.display();
         if warpweave_version != env!("CARGO_PKG_VERSION") {
-            return Err(Failure::InputText(format!(
-                "{folder} was written by warpweave {warpweave_version}, which this is not"
-            )));
+            let problem =
+                format!("the run was made by warpweave {warpweave_version}, which this is not");
+            return Err(bad(&self.folder, MANIFEST, &problem));
         }
         let scenario = command.get(2).map(PathBuf::from).unwrap_or_default();
         let sets: Vec<_> = command
@@ -139,12 +141,18 @@ impl Recorded {
             .filter(|a| *a != "--set")
             .cloned()
             .collect();
+        if !scenario.is_file() {
+            let problem = format!(
+                "the scenario `{}` of the run is not there",
+                scenario.display()
+            );
+            return Err(bad(&self.folder, MANIFEST, &problem));
+        }
         let scenario = Scenario::load_within(&scenario, &sets, budget)?;
         let program = scenario.emulate()?.program;
         if program.hash().to_string() != *trace_hash {
-            return Err(Failure::InputText(format!(
-                "the program of {folder} is no longer the one that was run: its files have changed"
-            )));
+            let problem = "the program is no longer the one that was run: its files have changed";
+            return Err(bad(&self.folder, MANIFEST, &problem));
         }
         Ok(scenario.machine(registry, &program)?)
     }
@@ -161,9 +169,9 @@ impl Recorded {
             let before = self.log.epochs.iter().find(|(at, _)| *at == now);
             if before.is_some_and(|(_, hash)| *hash != rolling) {
                 return Err(Failure::Program(format!(
-                    "repeated, {} has another state after core cycle {now} than it had: it is not \
-                     deterministic, or its files have changed",
-                    self.folder.display()
+                    "{}: repeated, the run has another state after core cycle {now} than it had: it \
+                     is not deterministic, or its files have changed",
+                    self.folder.join(HASHES).display()
                 )));
             }
         }

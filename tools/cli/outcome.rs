@@ -3,11 +3,12 @@
 //! 0 done; 1 the simulation or the verification said no; 2 bad input; 3 the machine said no;
 //! 130 interrupted. Of several, 1 comes before 3 and 3 before 130.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use warpweave_files::{ClaimError, OVER_BUDGET_HINT, OutputError, PathError};
-use warpweave_params::{Diagnostic, Diagnostics, printable_lines};
+use warpweave_params::{Diagnostic, Diagnostics, printable, printable_lines, shortened};
 use warpweave_systems::Status;
 use warpweave_systems::host_program::{EmulationError, ExecuteError};
 
@@ -130,11 +131,28 @@ pub(crate) fn diagnostics_to_stderr(diagnostics: &Diagnostics) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// Ends the program with the help or the version that was asked for, or with what is wrong with the
+/// arguments. These may hold anything, so what quotes them is made fit for a terminal first.
+pub(crate) fn leave_with(error: &clap::Error) -> ! {
+    let text = error.to_string();
+    let fit = |line: &str| line.len() <= LINE_MAX && matches!(printable(line), Cow::Borrowed(_));
+    if !error.use_stderr() || text.lines().all(fit) {
+        error.exit()
+    }
+    to_stderr(&text);
+    std::process::exit(error.exit_code())
+}
+
+/// Characters of a line of a message: more is the name of a file that nobody reads.
+const LINE_MAX: usize = 2_000;
+
 /// Writes a message for people, in which nothing of an input steers the terminal; there is nobody to
 /// tell if that fails.
 pub(crate) fn to_stderr(text: &str) {
     if !text.is_empty() {
-        let _ = writeln!(io::stderr(), "{}", printable_lines(text.trim_end()));
+        for line in text.trim_end().lines() {
+            let _ = writeln!(io::stderr(), "{}", shortened(line, LINE_MAX));
+        }
     }
 }
 

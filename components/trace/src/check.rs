@@ -45,7 +45,7 @@ pub(crate) fn stream(code: &Code, bytes: &[u8], lanes: u32) -> Result<WavefrontC
         if record.space != crate::Space::None && !instruction.class.is_memory() {
             return Err(format!(
                 "instruction {last} ({}) has addresses but is no memory instruction",
-                instruction.opcode
+                instruction.opcode.escape_debug()
             ));
         }
         if open.is_some_and(|pc| pc != record.pc) {
@@ -151,6 +151,18 @@ mod tests {
             bytes.resize(torn.len() + PADDING, 0);
             assert!(stream(&loads(), &bytes, u32::MAX).is_err(), "{torn:02x?}");
         }
+    }
+
+    #[test]
+    fn a_name_with_control_characters_is_escaped_where_it_is_quoted() {
+        let mut code = loads();
+        code.instructions[0] = Instruction::new("ld\u{1b}[31m", Class::IntAdd);
+        let mut bytes = vec![0x81, 0x08];
+        bytes.resize(bytes.len() + PADDING, 0);
+        assert_eq!(
+            stream(&code, &bytes, u32::MAX).unwrap_err(),
+            r"instruction 0 (ld\u{1b}[31m) has addresses but is no memory instruction"
+        );
     }
 
     #[test]

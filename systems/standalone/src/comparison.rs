@@ -3,6 +3,13 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use warpweave_params::shortened;
+
+/// Characters of a cell of the table.
+const CELL_MAX: usize = 120;
+
+/// Characters of the reason for which something is not compared.
+const REASON_MAX: usize = 600;
 
 /// How close is close enough.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -157,8 +164,8 @@ impl Comparison {
                     (Tolerance::AtLeast, false) => "MISS (at least)".to_owned(),
                 };
                 [
-                    l.case.clone(),
-                    l.quantity.clone(),
+                    cell(&l.case),
+                    cell(&l.quantity),
                     number(l.ours),
                     number(l.reference),
                     difference,
@@ -167,9 +174,9 @@ impl Comparison {
             })
             .collect();
         rows.extend(self.not_compared.iter().map(|left| {
-            let why = format!("not compared: {}", left.reason);
+            let why = format!("not compared: {}", shortened(&left.reason, REASON_MAX));
             let none = || "-".to_owned();
-            let (case, quantity) = (left.case.clone(), left.quantity.clone());
+            let (case, quantity) = (cell(&left.case), cell(&left.quantity));
             [case, quantity, none(), none(), none(), why]
         }));
         let head = ["case", "quantity", "ours", "reference", "difference", ""].map(str::to_owned);
@@ -210,6 +217,11 @@ impl Comparison {
     }
 }
 
+/// A name of the reference data as the table shows it.
+fn cell(name: &str) -> String {
+    shortened(name, CELL_MAX).into_owned()
+}
+
 /// A part in percent, without the digits that only binary numbers have.
 fn percent(part: f64) -> f64 {
     (part * 1e6).round() / 1e4
@@ -218,6 +230,17 @@ fn percent(part: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_any_length_have_a_bounded_place_in_the_table() {
+        let long = "a\u{1b}".repeat(70_000);
+        let mut c = Comparison::new();
+        c.add(&long, &long, 1.0, 1.0, Tolerance::Exact);
+        c.leave_out(&long, &long, &long);
+        let text = c.text();
+        assert!(text.len() < 8 << 10, "{} bytes", text.len());
+        assert!(!text.contains('\u{1b}'));
+    }
 
     #[test]
     fn the_table_shows_every_line_and_its_verdict() {

@@ -206,6 +206,24 @@ impl<T> Table<T> {
         StandaloneError::at(&self.path, line, problem, hint)
     }
 
+    /// Puts what a row asks for and does not exist at its place; other errors stay as they are.
+    pub fn asks_for(
+        &self,
+        row: usize,
+        column: &'static str,
+        error: StandaloneError,
+    ) -> StandaloneError {
+        let StandaloneError::Request(problem) = error else {
+            return error;
+        };
+        self.wrong(&RowProblem {
+            row,
+            column,
+            problem,
+            hint: String::new(),
+        })
+    }
+
     /// Line of a row.
     pub fn line(&self, row: usize) -> u64 {
         self.lines[row]

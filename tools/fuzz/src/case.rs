@@ -205,8 +205,8 @@ fn overrides(original: &[u8], words: &Words<'_>, rng: &mut Rng) -> Vec<u8> {
         text.push(b'\n');
         text.extend(lines[rng.usize(..lines.len())]);
     }
-    // The host takes arguments of 128 KiB at most.
-    text.truncate(100_000);
+    // The host takes arguments of 128 KiB at most, and what is no text becomes three bytes for one.
+    text.truncate(40_000);
     text
 }
 
@@ -251,7 +251,7 @@ fn arguments(rng: &mut Rng) -> Vec<u8> {
 
 /// An argument that cannot lead a command out of its folder, nor be longer than the host takes.
 fn harmless(mut argument: Vec<u8>) -> Vec<u8> {
-    argument.truncate(60_000);
+    argument.truncate(40_000);
     argument.retain(|byte| !matches!(byte, b'/' | b'\n' | 0));
     argument
 }

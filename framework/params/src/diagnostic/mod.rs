@@ -34,6 +34,9 @@ const RELATED_MAX: usize = 16;
 /// Messages that are shown of one description.
 const MESSAGES_MAX: usize = 100;
 
+/// Bytes of messages shown; the first message is shown whatever its length, which has a bound of its own.
+const BYTES_MAX: usize = 32 << 10;
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -298,13 +301,21 @@ impl Diagnostics {
     }
 
     fn render(&self, out: &mut impl fmt::Write, colour: bool) -> fmt::Result {
-        for (index, diagnostic) in self.list.iter().take(MESSAGES_MAX).enumerate() {
-            if index > 0 {
+        let (mut shown, mut bytes) = (0, 0);
+        for diagnostic in self.list.iter().take(MESSAGES_MAX) {
+            let mut message = String::new();
+            diagnostic.render(&mut message, colour)?;
+            if shown > 0 {
+                if bytes + message.len() > BYTES_MAX {
+                    break;
+                }
                 out.write_str("\n\n")?;
             }
-            diagnostic.render(out, colour)?;
+            out.write_str(&message)?;
+            shown += 1;
+            bytes += message.len();
         }
-        match self.list.len().saturating_sub(MESSAGES_MAX) {
+        match self.list.len() - shown {
             0 => Ok(()),
             more => write!(out, "\n\nnote: {more} more messages are not shown"),
         }

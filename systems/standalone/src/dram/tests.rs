@@ -303,6 +303,41 @@ fn reference_data_that_is_missing_is_a_miss() {
 }
 
 #[test]
+fn what_a_row_of_reference_data_asks_for_and_does_not_exist_is_named_with_its_line() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for part in ["per_request", "commands", "traces"] {
+        std::fs::create_dir(folder.path().join(part)).expect("made");
+    }
+    let put =
+        |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+    put("traces/t.csv", "arrival,addr,rw\n0,0,R\n");
+    put("presets.csv", "parameter,A,D,R\n");
+    put(
+        "constraint_gaps.csv",
+        "trace,preset,tool,constraint,min_gap_seen,required_gap,pairs_checked\n",
+    );
+    let refused = |row: &str| {
+        let head = "trace,preset,tool,end_cycle,row_hit_rate,lat_mean\n";
+        put("summary.csv", &format!("{head}\n{row},1,0,1\n"));
+        validate(folder.path()).unwrap_err().to_string()
+    };
+    for (row, problem) in [
+        (
+            "t,A,ram\u{1b}2",
+            r"the tool `ram\u{1b}2` has no counterpart",
+        ),
+        (
+            "t,AA,ram2_frfcfs",
+            "there is no preset `AA`; choose one of A, B, D",
+        ),
+    ] {
+        let error = refused(row);
+        let place = "summary.csv:3: column preset and tool: ";
+        assert!(error.contains(&format!("{place}{problem}")), "{error}");
+    }
+}
+
+#[test]
 fn a_row_of_reads_that_is_off_by_one_digit_is_a_miss() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for part in ["per_request", "commands", "traces"] {

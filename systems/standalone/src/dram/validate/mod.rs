@@ -82,7 +82,8 @@ pub(super) fn as_tool(preset: &str, tool: &str) -> Result<Setup, StandaloneError
         }
         other => {
             return Err(StandaloneError::Request(format!(
-                "the summary has a tool `{other}` that has no counterpart"
+                "the tool {} has no counterpart",
+                shown(other)
             )));
         }
     }
@@ -329,23 +330,21 @@ fn required_totals() -> impl Iterator<Item = [String; 3]> {
 }
 
 fn summaries(folder: &Path, comparison: &mut Comparison) -> Result<(), StandaloneError> {
-    let mut rows = Table::<SummaryRow>::read(&folder.join("summary.csv"))?.rows;
-    rows.sort_by(|a, b| a.trace.cmp(&b.trace));
-    let latency_as_written = as_written(rows.iter().filter_map(|row| row.lat_mean));
-    let hits_as_written = as_written(rows.iter().map(|row| row.row_hit_rate));
+    let table = Table::<SummaryRow>::read(&folder.join("summary.csv"))?;
+    let mut rows: Vec<(usize, &SummaryRow)> = table.rows.iter().enumerate().collect();
+    rows.sort_by(|(_, a), (_, b)| a.trace.cmp(&b.trace));
+    let latency_as_written = as_written(table.rows.iter().filter_map(|row| row.lat_mean));
+    let hits_as_written = as_written(table.rows.iter().map(|row| row.row_hit_rate));
     let gates = Gates::new();
     let mut seen = BTreeSet::new();
-    for of_trace in rows.chunk_by(|a, b| a.trace == b.trace) {
-        let requests = trace_of(folder, &of_trace[0].trace)?;
-        for row in of_trace {
+    for of_trace in rows.chunk_by(|(_, a), (_, b)| a.trace == b.trace) {
+        let requests = trace_of(folder, &of_trace[0].1.trace)?;
+        for &(number, row) in of_trace {
             seen.insert([row.preset.clone(), row.tool.clone(), row.trace.clone()]);
             let case = format!("{} {} {}", row.preset, row.tool, row.trace);
-            let ours = run(
-                &as_tool(&row.preset, &row.tool)?,
-                &requests,
-                &case,
-                &environment(),
-            )?;
+            let setup = as_tool(&row.preset, &row.tool);
+            let setup = setup.map_err(|error| table.asks_for(number, "preset and tool", error))?;
+            let ours = run(&setup, &requests, &case, &environment())?;
             let gate = gates.of([&row.preset, &row.tool, &row.trace]);
             let (end, theirs) = (ours.summary.end_cycle as f64, row.end_cycle as f64);
             comparison.add(&case, "end cycle", end, theirs, gate.end());
