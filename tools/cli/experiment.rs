@@ -125,13 +125,14 @@ pub(crate) fn experiment(
     let not_stored = making.run(&plan, &wanted, &folder, &traces)?;
 
     let provenance = provenance(&experiment, &plan, arguments);
-    let collection = Collection {
+    let mut collection = Collection {
         series: &series,
         provenance: &provenance,
         metrics: &|_| Vec::new(),
+        trim: &|_| {},
+        judge: &mut |_| Vec::new(),
     };
-    folder.collect(&plan, &not_stored, &collection, &[])?;
-    let runs = folder.runs(&plan, &not_stored);
+    let runs = folder.collect(&plan, &not_stored, &mut collection)?;
     to_stdout(&summary(&plan, &runs, &out))?;
     to_stderr(&failures(&runs));
     Ok(ExitCode::from(making.code(&runs)))

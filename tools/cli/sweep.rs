@@ -70,7 +70,10 @@ pub(crate) fn sweep(
     }
     let wanted = plan.fitting(None);
     let not_stored = session.run(&plan, &wanted, &folder, &arguments.making.traces(&out))?;
-    let runs = folder.runs(&plan, &not_stored);
+    let runs = folder.runs(&plan, &not_stored, &|record| {
+        record.stats.clear();
+        record.kernels.clear();
+    });
     let table = Table::of(&plan, &runs);
     let told = to_stdout(&table.to_text());
     to_stderr(&failures(&runs));
