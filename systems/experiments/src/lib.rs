@@ -8,6 +8,8 @@
 //! ```
 
 pub mod file;
+pub mod judge;
+pub mod metric;
 pub mod model;
 mod plan;
 mod read;
