@@ -83,7 +83,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
         let below = values.iter().filter(|other| *other < value).count();
         let equal = values
             .iter()
-            .filter(|other| other.total_cmp(&value).is_eq())
+            .filter(|other| other.total_cmp(value).is_eq())
             .count();
         below as f64 + (equal + 1) as f64 / 2.0
     };
