@@ -18,6 +18,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use crate::experiment;
 use crate::harness::{Bench, files_below};
 
 const SEED: u64 = 12;
@@ -275,4 +276,49 @@ fn a_killed_bench_leaves_the_old_table_or_the_new_one() {
         ]
     };
     old_or_whole(&bench, &drive("old.csv"), &drive("new.csv"), "a.csv");
+}
+
+/// Kills of an experiment before it is let come to its end.
+const EXPERIMENT_KILLS: u64 = 10;
+
+#[test]
+fn an_experiment_of_200_runs_killed_ten_times_equals_the_undisturbed_one() {
+    let bench = experiment::bench(100);
+    let command = |folder: &str| {
+        let traces = format!("{folder}-traces");
+        bench.command(&[
+            "experiment",
+            "ways.ron",
+            "--quiet",
+            "--out",
+            folder,
+            "--traces",
+            &traces,
+        ])
+    };
+    let start = Instant::now();
+    assert!(command("undisturbed").output().unwrap().status.success());
+    let whole = start.elapsed();
+    let mut before_the_end = 0;
+    for number in 0..EXPERIMENT_KILLS {
+        // Of the time for all of it each gets so much that some of them come to the end.
+        let wait = whole.mul_f64(part(number) * 0.4);
+        before_the_end += u64::from(killed_after(&mut command("killed"), wait));
+    }
+    let last = command("killed").output().unwrap();
+    let err = String::from_utf8_lossy(&last.stderr);
+    assert_eq!(last.status.code(), Some(0), "{err}");
+    assert!(experiment::results(&bench, "killed") == experiment::results(&bench, "undisturbed"));
+    println!(
+        "{before_the_end} of {EXPERIMENT_KILLS} kills before the end; undisturbed it takes {whole:?}"
+    );
+}
+
+/// Starts a command that tells nothing before its end, and kills it; says whether that came before.
+fn killed_after(command: &mut std::process::Command, wait: Duration) -> bool {
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = quiet.spawn().unwrap();
+    std::thread::sleep(wait);
+    child.kill().unwrap();
+    child.wait().unwrap().code().is_none()
 }

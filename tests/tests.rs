@@ -14,6 +14,7 @@ mod deadlock;
 mod determinism;
 mod docs;
 mod errors;
+mod experiment;
 mod full_disk;
 mod fuzz;
 mod harness;

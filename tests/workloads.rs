@@ -1,6 +1,10 @@
 //! Every program computes on every machine what the host computes.
 
+use std::fmt::Write as _;
 use std::fs;
+
+use warpweave_systems::Scenario;
+use warpweave_systems::host_program::EMULATOR_VERSION;
 
 use crate::harness::{Bench, scenarios, warpweave};
 
@@ -76,6 +80,51 @@ fn every_workload_verifies_on_every_system() {
                 ended.err
             );
         }
+    }
+}
+
+/// `workload,key,hash` of the traces of the small sizes, after a line with the version of the emulator.
+const EMULATED: &str = "tests/snapshots/emulated.csv";
+
+/// The trace store takes a trace for the emulator's as long as inputs and version are the same.
+#[test]
+fn an_emulator_that_makes_other_traces_has_another_version() {
+    let bench = Bench::new();
+    let root = scenarios().display().to_string();
+    let mut now = format!("version,{EMULATOR_VERSION}\n");
+    for (workload, sets) in SMALL {
+        let text = format!(
+            "Scenario(system: \"systems/tiny.ron\", workload: \"{root}/workloads/{workload}.ron\")"
+        );
+        bench.write("test.ron", &text);
+        let sets: Vec<_> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let scenario = Scenario::load(&bench.path("test.ron"), &sets);
+        let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
+        let key = scenario.identity().unwrap().trace;
+        let hash = scenario.emulate().unwrap().program.hash();
+        writeln!(now, "{workload},{key},{hash}").unwrap();
+    }
+    let path = scenarios().join("..").join(EMULATED);
+    let then = fs::read_to_string(&path).unwrap_or_default();
+    if then == now {
+        return;
+    }
+    for line in then.lines().skip(1) {
+        let (inputs, _) = line.rsplit_once(',').unwrap();
+        let same = now
+            .lines()
+            .find(|new| new.rsplit_once(',').unwrap().0 == inputs);
+        assert!(
+            same.is_none_or(|new| new == line),
+            "the emulator makes another trace of the same inputs, so that traces kept by others are wrong: raise \
+             EMULATOR_VERSION\n{line}\n{}",
+            same.unwrap_or_default()
+        );
+    }
+    if std::env::var("INSTA_UPDATE").is_ok_and(|wish| wish == "always") {
+        fs::write(&path, now).unwrap();
+    } else {
+        panic!("inputs or the version changed; INSTA_UPDATE=always writes {EMULATED} anew:\n{now}");
     }
 }
 

@@ -4,6 +4,7 @@
 //! of standard error.
 
 mod composition;
+mod experiment;
 
 use std::fs;
 

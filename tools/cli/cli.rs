@@ -11,7 +11,8 @@ use warpweave_systems::Threads;
 
 use crate::outcome::leave_with;
 use crate::{
-    bench, check, conform, describe, diff, list, memory, new, recordings, run, trace, validate,
+    bench, check, conform, describe, diff, experiment, list, memory, new, recordings, run, sweep,
+    trace, validate,
 };
 
 /// The program of this repository; others carry its version beside their name.
@@ -38,6 +39,14 @@ struct Arguments {
 enum Command {
     /// Run a scenario: emulate its program, replay it on its system, verify, report.
     Run(RunArguments),
+    /// Run an experiment: variants of a machine on many programs, repeated under neutral perturbations, and
+    /// judge what was claimed before.
+    ///
+    /// It goes on where it was stopped. The exit code is 1 when a run failed, or what came out differs from what
+    /// the file records.
+    Experiment(experiment::Arguments),
+    /// Run a scenario at the levels of one or more axes and compare.
+    Sweep(sweep::Arguments),
     /// Find the first cycle and component at which two runs part.
     Diff {
         /// Results folder of a run with `--state-hash`.
@@ -193,6 +202,10 @@ pub fn main(registry: Registry) -> ExitCode {
     let budget = memory::budget(arguments.memory_limit);
     let result = match &arguments.command {
         Command::Run(run) => run::run(&registry, run, quiet, &budget),
+        Command::Experiment(arguments) => {
+            experiment::experiment(&registry, arguments, quiet, &budget)
+        }
+        Command::Sweep(arguments) => sweep::sweep(&registry, arguments, quiet, &budget),
         Command::Diff { a, b } => diff::diff(&registry, a, b, quiet, &budget),
         Command::Check {
             scenario,

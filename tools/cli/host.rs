@@ -4,7 +4,7 @@
     reason = "host time is reported, never simulated with"
 )]
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use cpu_time::ProcessTime;
 
@@ -29,6 +29,11 @@ impl Stopwatch {
     pub(crate) fn cpu_s(&self) -> f64 {
         self.cpu.elapsed().as_secs_f64()
     }
+}
+
+/// The time now: UTC, RFC 3339, to the second.
+pub(crate) fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
 /// Largest resident memory of this process so far; 0 where the system does not say.

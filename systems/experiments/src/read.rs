@@ -146,7 +146,9 @@ impl Baseline {
             let message = "the baseline names no variant".to_owned();
             return Err(refuse(message, &node.head_span()).hint(hint));
         };
-        find(&variant, "variant", "variants", &file.variants)?;
+        if !file.variants.is_empty() {
+            find(&variant, "variant", "variants", &file.variants)?;
+        }
         Ok(Self {
             variant: variant.value,
             levels,
@@ -174,7 +176,8 @@ pub fn find<'e, T>(
 /// # Errors
 /// The refusal, with the nearest level.
 pub fn find_level(level: &Placed<String>, axis: &str, levels: &[String]) -> Result<(), Diagnostic> {
-    if levels.contains(&level.value) {
+    // An axis without levels is refused itself.
+    if levels.is_empty() || levels.contains(&level.value) {
         return Ok(());
     }
     let message = format!("the axis `{axis}` has no level `{}`", level.value);

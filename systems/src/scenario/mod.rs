@@ -33,7 +33,7 @@ use serde::Deserialize;
 use warpweave_files::{Budget, Ledger};
 use warpweave_inputs::reference::standard_references;
 use warpweave_params::{
-    Diagnostic, Diagnostics, Entries, Files, Node, Placed, from_named, out_of_range,
+    Diagnostic, Diagnostics, Entries, Files, Kind, Node, Placed, Struct, from_named, out_of_range,
 };
 
 use self::composition::compose;
@@ -246,6 +246,10 @@ impl Scenario {
         mut problems: Diagnostics,
     ) -> Result<Self, Diagnostics> {
         let text = node.span.source.text().to_owned();
+        if let (Some(_), Kind::Struct(Struct { fields, .. })) = (workload, &mut node.kind) {
+            // A size of a workload that is not used.
+            fields.retain(|field| field.name.text != "size");
+        }
         let given = overrides::apply_own(given, &mut node, &mut problems);
         let file = problems.take(from_named::<File>(&node, "Scenario"));
         let Some(file) = file else {

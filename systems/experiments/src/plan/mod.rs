@@ -32,6 +32,8 @@ use crate::read::{Experiment, level_name, plain};
 pub struct Plan {
     /// Each run once, those of one trace one after another.
     pub runs: Vec<PlannedRun>,
+    /// All that is asked for, in the order of the file: workloads, pairs, levels, variants, controls.
+    pub ids: Vec<RunId>,
     /// Draws that do not fit a workload: its name and the path.
     pub left_out: Vec<(String, String)>,
     /// Hash over all that has to be fixed beforehand.
@@ -67,6 +69,8 @@ impl PlannedRun {
 /// A run before it was read.
 struct Wanted {
     id: RunId,
+    /// The name of the variant where it stands.
+    named: Placed<String>,
     variation: Variation,
 }
 
@@ -89,14 +93,17 @@ impl Plan {
         interrupt: &AtomicBool,
         budget: &Budget,
     ) -> Result<Option<Self>, Diagnostics> {
-        let mut problems = Diagnostics::new();
+        let mut problems = Problems::default();
         let mut left_out = Vec::new();
         let machines = machines(&experiment.file);
         let mut wanted = Vec::new();
         for (name, workload) in &experiment.file.workloads {
-            let parameters = parameters(experiment, workload, budget);
-            let Some(parameters) = problems.take(parameters) else {
-                continue;
+            let parameters = match parameters(experiment, workload, budget) {
+                Ok(parameters) => parameters,
+                Err(found) => {
+                    problems.add(found);
+                    continue;
+                }
             };
             let mut left = Vec::new();
             let runs = Runs {
@@ -108,20 +115,34 @@ impl Plan {
             wanted.extend(runs.of(&machines, &mut left));
             left_out.extend(left.into_iter().map(|path| (name.value.clone(), path)));
         }
-        problems.into_result(())?;
-        let first = wanted.iter().map(|run| &run.id.workload).next().cloned();
-        let built: Vec<&Wanted> = wanted
+        problems.none()?;
+        // Every point, and every draw: a machine does not depend on what it is to run.
+        let first = wanted.first().map(|run| run.id.clone());
+        let (of_points, of_draws): (Vec<&Wanted>, Vec<&Wanted>) = wanted
             .iter()
-            .filter(|run| Some(&run.id.workload) == first.as_ref())
-            .filter(|run| run.id.pair == 0 && !run.id.confirming)
-            .collect();
+            .filter(|run| {
+                let RunId {
+                    workload,
+                    point,
+                    pair,
+                    confirming,
+                } = &run.id;
+                let first = first.as_ref().filter(|first| first.workload == *workload);
+                first.is_some_and(|first| !confirming && (*pair == 0 || *point == first.point))
+            })
+            .partition(|run| run.id.pair == 0);
+        let points = of_points.len();
+        let built = [of_points, of_draws].concat();
         let machines = each(&built, threads, interrupt, |run| {
-            machine_statistics(&run.variation, registry, budget)
+            let built = machine_statistics(&run.variation, registry, budget);
+            built.map_err(|problems| blame(run, problems))
         });
         let Some(machines) = whole(machines)? else {
             return Ok(None);
         };
-        let names = built.iter().map(|run| run.id.point.variant.clone());
+        let names = built[..points]
+            .iter()
+            .map(|run| run.id.point.variant.clone());
         let statistics = names.zip(machines).collect();
         let known = each(&wanted, threads, interrupt, |run| {
             read(&run.variation, budget)
@@ -134,6 +155,7 @@ impl Plan {
         files.insert(experiment.path.clone());
         files.extend(experiment.extended.iter().cloned());
         Ok(Some(Self {
+            ids: wanted.iter().map(|run| run.id.clone()).collect(),
             runs: merged(wanted, known),
             left_out,
             hash,
@@ -208,6 +230,7 @@ impl Runs<'_> {
                 pair,
                 confirming,
             },
+            named: machine.named.clone(),
             variation: variation(self.experiment, self.workload, all),
         }
     }
@@ -331,31 +354,63 @@ fn each<T: Sync, R: Send>(
         .expect("no work panics with the results")
 }
 
-/// All results, or every problem once.
-fn whole<R>(results: Vec<Option<Result<R, Diagnostics>>>) -> Result<Option<Vec<R>>, Diagnostics> {
-    let mut problems: Vec<Diagnostic> = Vec::new();
-    let mut all = Some(Vec::new());
-    for result in results {
-        match result {
-            Some(Ok(result)) => {
-                if let Some(all) = &mut all {
-                    all.push(result);
-                }
+/// What is wrong, each once: most mistakes are found in many runs.
+#[derive(Default)]
+struct Problems(Vec<Diagnostic>);
+
+impl Problems {
+    fn add(&mut self, found: Diagnostics) {
+        for problem in found.iter() {
+            let is_same = |known: &&Diagnostic| {
+                known.message == problem.message && known.place == problem.place
+            };
+            if self.0.iter().find(is_same).is_none() {
+                self.0.push(problem.clone());
             }
-            Some(Err(found)) => {
-                for problem in found.iter() {
-                    if !problems.contains(problem) {
-                        problems.push(problem.clone());
-                    }
-                }
-            }
-            None => all = None,
         }
     }
-    problems
-        .into_iter()
-        .collect::<Diagnostics>()
-        .into_result(all)
+
+    fn none(self) -> Result<(), Diagnostics> {
+        self.0.into_iter().collect::<Diagnostics>().into_result(())
+    }
+}
+
+/// Adds to mistakes that show elsewhere than in an override which variant is to blame.
+fn blame(run: &Wanted, problems: Diagnostics) -> Diagnostics {
+    let Some(named) = &run.named.place else {
+        return problems;
+    };
+    let overrides = &run.variation.overrides;
+    let files = || overrides.iter().filter_map(|(path, _)| path.place.as_ref());
+    let stands_in = |name: &str| {
+        files()
+            .chain([named])
+            .any(|place| place.source.name() == name)
+    };
+    let blamed = problems
+        .iter()
+        .cloned()
+        .map(|problem| match &problem.place {
+            Some(place) if stands_in(place.source.name()) => problem,
+            _ => problem.related("it is so with this variant, and with others perhaps", named),
+        });
+    blamed.collect()
+}
+
+/// All results, or every problem.
+fn whole<R>(results: Vec<Option<Result<R, Diagnostics>>>) -> Result<Option<Vec<R>>, Diagnostics> {
+    let mut problems = Problems::default();
+    let mut all = Some(Vec::new());
+    for result in results {
+        match (result, &mut all) {
+            (Some(Ok(result)), Some(all)) => all.push(result),
+            (Some(Ok(_)), None) => {}
+            (Some(Err(found)), _) => problems.add(found),
+            (None, _) => all = None,
+        }
+    }
+    problems.none()?;
+    Ok(all)
 }
 
 /// Each run once, those of one trace one after another.
@@ -363,7 +418,7 @@ fn merged(wanted: Vec<Wanted>, known: Vec<Known>) -> Vec<PlannedRun> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut traces: BTreeMap<String, usize> = BTreeMap::new();
     let mut runs: Vec<PlannedRun> = Vec::new();
-    for (Wanted { id, variation }, Known { identity, .. }) in wanted.into_iter().zip(known) {
+    for (Wanted { id, variation, .. }, Known { identity, .. }) in wanted.into_iter().zip(known) {
         let count = traces.len();
         traces.entry(identity.trace.clone()).or_insert(count);
         match places.get(&identity.run) {

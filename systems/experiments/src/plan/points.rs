@@ -11,6 +11,8 @@ pub(crate) type Overrides = Vec<(Placed<String>, Node)>;
 /// A point and what it sets: the levels of the axes, and the variant.
 pub(crate) struct Machine {
     pub(crate) point: Point,
+    /// The name of the variant where it stands.
+    pub(crate) named: Placed<String>,
     pub(crate) sets: Overrides,
 }
 
@@ -37,7 +39,11 @@ pub(crate) fn machines(file: &ExperimentFile) -> Vec<Machine> {
             };
             let own = sets.iter().cloned();
             let sets = of_levels.iter().cloned().chain(own).collect();
-            machines.push(Machine { point, sets });
+            machines.push(Machine {
+                point,
+                named: (*name).clone(),
+                sets,
+            });
         }
     }
     machines

@@ -89,7 +89,7 @@ pub(crate) fn metric_lines(text: &mut String, ids: &[RunId], metrics: &[MetricVa
                 &value,
                 &metric.unit,
             ];
-            line(text, &fields.map(String::as_str));
+            csv_line(text, &fields);
         }
     }
 }
@@ -115,17 +115,18 @@ pub(crate) fn claims(claims: &[ClaimRow]) -> String {
         fields.extend(numbers.iter().map(String::as_str));
         fields.push(claim.control_verdict.as_deref().unwrap_or_default());
         fields.push(claim.expected.as_deref().unwrap_or_default());
-        line(&mut text, &fields);
+        csv_line(&mut text, &fields);
     }
     text
 }
 
 /// Adds a line of CSV.
-pub(crate) fn line(text: &mut String, fields: &[&str]) {
+pub fn csv_line(text: &mut String, fields: &[impl AsRef<str>]) {
     for (at, field) in fields.iter().enumerate() {
         if at > 0 {
             text.push(',');
         }
+        let field = field.as_ref();
         if field.contains([',', '"', '\n', '\r']) {
             let _ = write!(text, "\"{}\"", field.replace('"', "\"\""));
         } else {

@@ -15,6 +15,7 @@ use warpweave_systems::report::Record;
 use crate::model::{Outcome, RunId};
 
 pub use self::collect::Collection;
+pub use self::export::csv_line;
 pub use self::series::SeriesError;
 pub use self::sqlite::{ClaimRow, MetricValue};
 

@@ -183,10 +183,15 @@ impl DataBase<'_> {
         if statistics.is_empty() {
             return Ok(());
         }
+        let is_of_launch = !kernel.is_empty();
         let (run, kernel) = (self.name(key)?, self.name(kernel)?);
         for (path, values) in statistics {
             let path = self.name(path)?;
             for (name, statistic) in values {
+                // Most parts do nothing during a launch, and a program may have many.
+                if is_of_launch && statistic.number() == Some(0.0) {
+                    continue;
+                }
                 let (name, unit) = (self.name(name)?, self.name(&statistic.unit)?);
                 let value = match statistic.value {
                     RecordedValue::Integer(number) => whole_number(number),

@@ -1,0 +1,219 @@
+//! Experiments lose no run, whatever ends them, and give the same on any number of cores.
+
+use std::fs;
+
+use crate::harness::{Bench, Ended, files_below, told};
+
+/// An experiment of two variants and a control that fails; `{}` stands for the pairs.
+const EXPERIMENT: &str = r#"Experiment(
+    summary: "Ways of the L1",
+    base: "test.ron",
+    workloads: { "add": (file: "workloads/vector_add.ron", sets: { "workload.n": 256, "workload.block": 64 }) },
+    variants: { "two": {}, "one": { "unit[*].l1.ways": 1 } },
+    baseline: "two",
+    perturb: (pairs: PAIRS, draws: { "host.launch_latency_cycles": [DRAWS], "workload.block": [64, 128] }),
+    metrics: { "ipc": (value: "ipc", kind: Ratio, better: Larger) },
+)
+"#;
+
+/// A folder with `ways.ron`.
+pub(crate) fn bench(pairs: usize) -> Bench {
+    let bench = Bench::new();
+    let draws: Vec<String> = (1..=pairs).map(|n| n.to_string()).collect();
+    let text = EXPERIMENT.replace("PAIRS", &pairs.to_string());
+    bench.write("ways.ron", &text.replace("DRAWS", &draws.join(", ")));
+    bench
+}
+
+fn run(bench: &Bench, more: &[&str]) -> Ended {
+    bench.warpweave(&[&["experiment", "ways.ron", "--quiet"], more].concat())
+}
+
+/// What is the same for equal experiments: everything but the date in the series and in the data base.
+pub(crate) fn results(bench: &Bench, folder: &str) -> Vec<(String, Vec<u8>)> {
+    let files = files_below(&bench.path(folder)).into_iter();
+    files
+        .filter(|(name, _)| {
+            let dated = ["series.json", "experiment.sqlite", "report.html", ".claim"];
+            !dated.contains(&name.as_str()) && !name.contains(".partial-")
+        })
+        .collect()
+}
+
+#[test]
+fn results_are_the_same_on_any_number_of_cores() {
+    let bench = bench(4);
+    for (folder, jobs) in [("one", "1"), ("two", "2"), ("five", "5")] {
+        let traces = format!("traces-{jobs}");
+        told(run(
+            &bench,
+            &["--out", folder, "-j", jobs, "--traces", &traces],
+        ));
+    }
+    let one = results(&bench, "one");
+    assert!(one.iter().any(|(name, _)| name == "runs.jsonl"));
+    assert!(one == results(&bench, "two"));
+    assert!(one == results(&bench, "five"));
+    assert!(files_below(&bench.path("traces-1")) == files_below(&bench.path("traces-5")));
+}
+
+#[test]
+fn running_again_makes_what_is_missing_alone() {
+    let bench = bench(4);
+    let out = told(run(&bench, &["--only", "add/one"]));
+    assert!(out.contains("4 of 8"), "{out}");
+    let first = files_below(&bench.path("ways.results/runs"));
+    assert_eq!(first.len(), 4);
+    let kept = first.keys().next().unwrap().clone();
+    fs::remove_file(bench.path("ways.results/runs").join(&kept)).unwrap();
+    let out = told(run(&bench, &[]));
+    assert!(out.contains("8 of 8"), "{out}");
+    let all = files_below(&bench.path("ways.results/runs"));
+    assert_eq!(all.len(), 8);
+    assert!(
+        first
+            .iter()
+            .all(|(name, bytes)| all.get(name) == Some(bytes))
+    );
+    let none = run(&bench, &["--only", "add/three"]);
+    assert_eq!(none.code, 2);
+    assert!(none.err.contains("`add/two/-/0`"), "{}", none.err);
+}
+
+#[test]
+fn a_change_opens_a_series_when_it_is_explained() {
+    let bench = bench(1);
+    told(run(&bench, &[]));
+    let bench = bench.edit("ways.ron", "l1.ways\": 1", "l1.mshr_entries\": 2");
+    let refused = run(&bench, &[]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("--note"), "{}", refused.err);
+    told(run(&bench, &["--note", "the wrong number was meant"]));
+    let series = bench.read("ways.results/series.json");
+    assert!(series.contains("the wrong number was meant"), "{series}");
+    assert_eq!(series.matches("\"number\"").count(), 2);
+    // What the other one ran stays.
+    assert_eq!(files_below(&bench.path("ways.results/runs")).len(), 3);
+}
+
+#[test]
+fn failed_runs_are_listed_and_stop_no_other() {
+    let bench = bench(2).edit(
+        "ways.ron",
+        "\"two\": {}",
+        "\"two\": {}, \"short\": { \"limits.cycles\": 50 }",
+    );
+    let ended = run(&bench, &[]);
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    assert!(ended.out.contains("6 of 6 made, 2 failed"), "{}", ended.out);
+    assert!(ended.err.contains("add/short/-/0: limit"), "{}", ended.err);
+    assert!(ended.err.contains("add/short/-/1: limit"), "{}", ended.err);
+}
+
+#[test]
+fn without_a_place_to_write_nothing_is_run() {
+    let bench = bench(1);
+    for arguments in [["--out", "ways.ron/r"], ["--traces", "ways.ron/t"]] {
+        let ended = run(&bench, &arguments);
+        assert_eq!(ended.code, 3, "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains("cannot write"), "{}", ended.err);
+    }
+    let left = files_below(&bench.path("ways.results/runs"));
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_loses_no_run_that_was_stored() {
+    let bench = bench(4);
+    let limited = |bytes: u64| {
+        let script = format!("trap '' XFSZ; exec prlimit --fsize={bytes} -- \"$@\"");
+        let mut command = std::process::Command::new("sh");
+        command
+            .args(["-c", &script, "sh", env!("CARGO_BIN_EXE_warpweave")])
+            .args(["experiment", "ways.ron", "--quiet", "--out", "r"])
+            .current_dir(bench.path("."));
+        Ended::of(&command.output().unwrap())
+    };
+    if std::process::Command::new("prlimit")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        eprintln!("the size of files cannot be limited here");
+        return;
+    }
+    told(run(&bench, &["--out", "whole"]));
+    let whole = results(&bench, "whole");
+    for bytes in [0, 100, 1000, 4000, 10_000] {
+        let ended = limited(bytes);
+        assert_eq!(ended.code, 3, "{bytes}: {}{}", ended.err, ended.out);
+        for (name, left) in results(&bench, "r") {
+            let is_run = name.starts_with("runs/");
+            let same = whole.contains(&(name.clone(), left));
+            assert!(same || !is_run, "{bytes}: {name}");
+        }
+    }
+    told(run(&bench, &["--out", "r"]));
+    assert!(results(&bench, "r") == whole);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_keeps_what_was_stored_and_the_next_time_goes_on() {
+    use std::io::Read;
+
+    let bench = bench(100);
+    let mut child = bench
+        .command(&["experiment", "ways.ron"])
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let stored = || fs::read_dir(bench.path("ways.results/runs")).map_or(0, Iterator::count);
+    while stored() < 3 {
+        std::thread::yield_now();
+    }
+    let id = child.id().to_string();
+    let asked = std::process::Command::new("kill")
+        .args(["-INT", &id])
+        .status();
+    assert!(asked.unwrap().success());
+    let mut err = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut err)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{err}");
+    let stored = files_below(&bench.path("ways.results/runs"));
+    assert!((3..200).contains(&stored.len()), "{}", stored.len());
+    let out = told(run(&bench, &[]));
+    assert!(out.contains("200 of 200 made, 0 failed"), "{out}");
+}
+
+#[test]
+fn a_sweep_shows_a_row_for_each_combination() {
+    let bench = Bench::new();
+    let sweep = |more: &[&str]| {
+        let axes = [
+            "sweep",
+            "test.ron",
+            "--quiet",
+            "--axis",
+            "unit[*].l1.ways=1,2",
+        ];
+        told(bench.warpweave(&[&axes[..], more].concat()))
+    };
+    let table = sweep(&["--axis", "workload.n=256,512", "--csv", "t.csv"]);
+    insta::assert_snapshot!("sweep", table);
+    let csv = bench.read("t.csv");
+    assert_eq!(csv.lines().count(), 5);
+    assert!(
+        csv.starts_with("unit[*].l1.ways,workload.n,cycles,ipc\n1,256,"),
+        "{csv}"
+    );
+    let zipped = sweep(&["--axis", "workload.n=256,512", "--zip"]);
+    assert_eq!(zipped.lines().count(), 3, "{zipped}");
+}

@@ -1,0 +1,359 @@
+//! `warpweave experiment`.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use warpweave_experiments::model::{Outcome, Provenance, Runs};
+use warpweave_experiments::{
+    Collection, Experiment, Folder, MachineError, News, NotStored, Plan, Runner, SeriesError,
+};
+use warpweave_files::{Budget, Paths};
+use warpweave_framework::Registry;
+
+use crate::cli::program_name;
+use crate::host::now;
+use crate::outcome::{CommandResult, Failure, INTERRUPTED, to_stderr, to_stdout};
+
+/// Failed runs that are listed.
+const LISTED: usize = 20;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Experiment file.
+    file: PathBuf,
+    /// Folder of the results [default: the experiment's name with `.results`].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    making: Making,
+    /// Make only runs that fit `workload/variant/levels/pair`, in which `*` stands for anything; what is left
+    /// out at the end stands for all.
+    #[arg(long, value_name = "PATTERN")]
+    only: Option<String>,
+    /// Why the experiment was changed: opens a new series.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// Read the file and everything it names, and list the runs. Nothing is run.
+    #[arg(long)]
+    check: bool,
+}
+
+/// How runs are made.
+#[derive(clap::Args)]
+pub(crate) struct Making {
+    /// Folder of traces, which experiments may share [default: `traces` beside the results].
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// Runs made at once [default: one for each core].
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+}
+
+impl Making {
+    pub(crate) fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+        self.jobs.map_or_else(cores, usize::from)
+    }
+
+    pub(crate) fn traces(&self, out: &Path) -> PathBuf {
+        let beside = || out.with_file_name("traces");
+        self.traces.clone().unwrap_or_else(beside)
+    }
+}
+
+impl From<MachineError> for Failure {
+    fn from(error: MachineError) -> Self {
+        Self::Machine(error.to_string())
+    }
+}
+
+impl From<SeriesError> for Failure {
+    fn from(error: SeriesError) -> Self {
+        match error {
+            SeriesError::Output(error) => error.into(),
+            other => Self::InputText(other.to_string()),
+        }
+    }
+}
+
+pub(crate) fn experiment(
+    registry: &Registry,
+    arguments: &Arguments,
+    quiet: bool,
+    budget: &Budget,
+) -> CommandResult {
+    let experiment = Experiment::read(&arguments.file, budget)?;
+    let making = Session {
+        registry,
+        threads: arguments.making.threads(),
+        interrupt: end_when_asked()?,
+        quiet,
+        budget,
+    };
+    let Some(plan) = making.plan(&experiment)? else {
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let wanted = plan.fitting(arguments.only.as_deref());
+    if wanted.is_empty() {
+        let pattern = arguments.only.as_deref().unwrap_or_default();
+        let some = plan
+            .runs
+            .first()
+            .map_or_else(String::new, |run| run.ids[0].to_string());
+        return Err(Failure::InputText(format!(
+            "no run fits `{pattern}`\nhint: runs are called `workload/variant/levels/pair`, such as `{some}`"
+        )));
+    }
+    if arguments.check {
+        to_stdout(&listed(&plan, &wanted))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let out = arguments.out.clone();
+    let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.results", experiment.name())));
+    let folder = claimed(&plan, &out)?;
+    let series = folder.open_series(&plan.hash, &now(), arguments.note.as_deref())?;
+    let traces = arguments.making.traces(&out);
+    let not_stored = making.run(&plan, &wanted, &folder, &traces)?;
+
+    let provenance = provenance(&experiment, &plan, arguments);
+    let mut collection = Collection {
+        series: &series,
+        provenance: &provenance,
+        metrics: &|_| Vec::new(),
+        trim: &|_| {},
+        judge: &mut |_| Vec::new(),
+    };
+    let runs = folder.collect(&plan, &not_stored, &mut collection)?;
+    to_stdout(&summary(&plan, &runs, &out))?;
+    to_stderr(&failures(&runs));
+    Ok(ExitCode::from(making.code(&runs)))
+}
+
+/// What the runs of an experiment or a sweep are made with.
+pub(crate) struct Session<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) threads: usize,
+    pub(crate) interrupt: Arc<AtomicBool>,
+    pub(crate) quiet: bool,
+    pub(crate) budget: &'a Budget,
+}
+
+impl Session<'_> {
+    /// The plan, or nothing after an interrupt. What it leaves out is told.
+    pub(crate) fn plan(&self, experiment: &Experiment) -> Result<Option<Plan>, Failure> {
+        let bar = spinner(self.quiet, "reading what the experiment names");
+        let plan = Plan::of(
+            experiment,
+            self.registry,
+            self.threads,
+            &self.interrupt,
+            self.budget,
+        );
+        bar.finish_and_clear();
+        let plan = plan?;
+        for (workload, path) in plan.iter().flat_map(|plan| &plan.left_out) {
+            if !self.quiet {
+                to_stderr(&format!(
+                    "note: `{workload}` has no `{path}`: nothing is drawn for it"
+                ));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Makes the runs that are missing.
+    pub(crate) fn run(
+        &self,
+        plan: &Plan,
+        wanted: &[usize],
+        folder: &Folder,
+        traces: &Path,
+    ) -> Result<NotStored, Failure> {
+        let runner = Runner {
+            registry: self.registry,
+            threads: self.threads,
+            interrupt: &self.interrupt,
+            budget: self.budget,
+        };
+        let missing = wanted
+            .iter()
+            .filter(|at| !folder.holds(&plan.runs[**at].identity.run));
+        let bar = bar(self.quiet, missing.count());
+        let mut failed = 0;
+        let made = runner.run(plan, wanted, folder, traces, &mut |news| match news {
+            News::Begun(at) => bar.set_message(plan.runs[at].ids[0].to_string()),
+            News::Ended(_, passed) => {
+                failed += u64::from(!passed);
+                bar.set_prefix(format!("{failed} failed"));
+                bar.inc(1);
+            }
+            News::Failed(..) => {
+                failed += 1;
+                bar.set_prefix(format!("{failed} failed"));
+                bar.inc(1);
+            }
+        });
+        bar.finish_and_clear();
+        Ok(made?)
+    }
+
+    /// The exit code as far as runs go.
+    pub(crate) fn code(&self, runs: &Runs) -> u8 {
+        if runs
+            .values()
+            .any(|outcome| matches!(outcome, Outcome::Failed(_)))
+        {
+            1
+        } else if self.interrupt.load(Ordering::Relaxed) {
+            INTERRUPTED
+        } else {
+            0
+        }
+    }
+}
+
+/// The folder of the results, which is none of the files that the runs read.
+pub(crate) fn claimed(plan: &Plan, out: &Path) -> Result<Folder, Failure> {
+    let folder = Folder::claim(out)?;
+    let mut paths = Paths::new();
+    plan.files.iter().for_each(|file| paths.reads(file));
+    for name in [
+        "experiment.sqlite",
+        "runs.jsonl",
+        "metrics.csv",
+        "claims.csv",
+        "report.html",
+    ] {
+        paths.writes("--out", &folder.path(name))?;
+    }
+    Ok(folder)
+}
+
+/// Ctrl-C, SIGTERM and SIGHUP end the runs that are being made, which are made again the next time; a
+/// second one ends the program at once.
+pub(crate) fn end_when_asked() -> Result<Arc<AtomicBool>, Failure> {
+    let end = Arc::<AtomicBool>::default();
+    let listen = |signal| {
+        // What is registered first happens first: only a second signal finds the wish expressed.
+        flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), Arc::clone(&end))?;
+        flag::register(signal, Arc::clone(&end))
+    };
+    let all = [SIGINT, SIGTERM, SIGHUP]
+        .into_iter()
+        .try_for_each(|signal| listen(signal).map(drop));
+    all.map_err(|error: io::Error| {
+        Failure::Machine(format!("cannot listen for signals: {error}"))
+    })?;
+    Ok(end)
+}
+
+/// Nothing is drawn where nobody would see it.
+fn hidden_unless(visible: bool) -> ProgressDrawTarget {
+    if visible && io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    }
+}
+
+fn spinner(quiet: bool, text: &'static str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, hidden_unless(!quiet));
+    bar.set_message(text);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn bar(quiet: bool, runs: usize) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(runs as u64), hidden_unless(!quiet));
+    let template = "{bar:24} run {pos}/{len}, {prefix}, {eta} left  {msg}";
+    let style = ProgressStyle::with_template(template).expect("the template is written here");
+    bar.set_style(style);
+    bar.set_prefix("0 failed");
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}
+
+fn listed(plan: &Plan, wanted: &[usize]) -> String {
+    let mut text = String::new();
+    for &at in wanted {
+        let run = &plan.runs[at];
+        for id in &run.ids {
+            let _ = writeln!(text, "{id}  {}", &run.identity.run[..16]);
+        }
+    }
+    let traces: std::collections::BTreeSet<_> = wanted
+        .iter()
+        .map(|at| &plan.runs[*at].identity.trace)
+        .collect();
+    let asked: usize = wanted.iter().map(|at| plan.runs[*at].ids.len()).sum();
+    let _ = writeln!(
+        text,
+        "{asked} runs, {} of them different, of {} programs",
+        wanted.len(),
+        traces.len()
+    );
+    text
+}
+
+fn provenance(experiment: &Experiment, plan: &Plan, arguments: &Arguments) -> Provenance {
+    let mut command = format!(
+        "{} experiment {}",
+        program_name(),
+        experiment.path.display()
+    );
+    if let Some(out) = &arguments.out {
+        let _ = write!(command, " --out {}", out.display());
+    }
+    vec![
+        (
+            "experiment".to_owned(),
+            experiment.path.display().to_string(),
+        ),
+        ("hash".to_owned(), plan.hash.clone()),
+        ("command".to_owned(), command),
+        (
+            "program version".to_owned(),
+            env!("CARGO_PKG_VERSION").to_owned(),
+        ),
+    ]
+}
+
+/// What was run and where it lies.
+fn summary(plan: &Plan, runs: &Runs, out: &Path) -> String {
+    let asked = plan.ids.len();
+    let failed = runs
+        .values()
+        .filter(|outcome| matches!(outcome, Outcome::Failed(_)));
+    format!(
+        "runs     {} of {asked} made, {} failed\nresults  {}\n",
+        runs.len(),
+        failed.count(),
+        out.display()
+    )
+}
+
+/// The first failed runs, a line each.
+pub(crate) fn failures(runs: &Runs) -> String {
+    let failed = runs.iter().filter_map(|(id, outcome)| match outcome {
+        Outcome::Failed(why) => Some(format!("error: {id}: {why}")),
+        Outcome::Done(_) => None,
+    });
+    let mut lines: Vec<String> = failed.collect();
+    let more = lines.len().saturating_sub(LISTED);
+    lines.truncate(LISTED);
+    if more > 0 {
+        lines.push(format!(
+            "note: {more} more runs failed; `runs.jsonl` lists them"
+        ));
+    }
+    lines.join("\n")
+}
