@@ -1,10 +1,13 @@
 //! What can be wrong with metrics and claims before anything is run.
 
+use std::collections::BTreeSet;
+
 use warpweave_params::{Diagnostics, Entries, Placed};
 
 use super::pairs;
-use crate::file::{Claim, ExperimentFile, FindingClaim, IdentityClaim, MetricFile};
+use crate::file::{Claim, ExperimentFile, FindingClaim, MetricFile};
 use crate::metric::Expression;
+use crate::plan::MachineStatistics;
 use crate::read::{find, find_level};
 
 /// Fewest repetitions of an experiment with findings.
@@ -39,11 +42,7 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
                 finding(file, claim, &mut problems);
             }
             Claim::Identity { claim, on, .. } => {
-                let texts = match claim {
-                    IdentityClaim::Equal(a, b) | IdentityClaim::AtMost(a, b) => vec![a, b],
-                    IdentityClaim::Ascending(all) => all.iter().collect(),
-                };
-                for text in texts {
+                for text in claim.expressions() {
                     problems.take(Expression::parse(text));
                 }
                 for variant in on.iter().flatten() {
@@ -52,6 +51,42 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
                     }
                 }
             }
+        }
+    }
+    problems.into_result(())
+}
+
+/// Refuses patterns that name nothing on any of the machines: `machines` has the statistics of each by variant.
+/// What taps report is not known before a run.
+///
+/// # Errors
+/// Every such pattern, with the nearest name.
+pub fn check_patterns(
+    file: &ExperimentFile,
+    machines: &[(String, MachineStatistics)],
+) -> Result<(), Diagnostics> {
+    let mut problems = Diagnostics::new();
+    let metrics = file.metrics.iter().map(|(_, metric)| &metric.value);
+    let identities = file.claims.iter().flat_map(|claim| match claim {
+        Claim::Finding { .. } => Vec::new(),
+        Claim::Identity { claim, .. } => claim.expressions(),
+    });
+    for text in metrics.chain(identities) {
+        let expression = Expression::parse(text)?;
+        for pattern in expression.patterns() {
+            let named = machines.iter().any(|(_, statistics)| {
+                let mut of_path = statistics.iter().filter(|(path, _)| pattern.is_of(path));
+                of_path.any(|(_, names)| names.iter().any(|name| pattern.is_called(name)))
+            });
+            if named || pattern.text().starts_with("tap.") {
+                continue;
+            }
+            let all = machines.iter().flat_map(|(_, statistics)| statistics);
+            let known: BTreeSet<String> = all
+                .flat_map(|(path, names)| names.iter().map(move |name| format!("{path}.{name}")))
+                .collect();
+            let message = pattern.names_no(known.iter().map(String::as_str));
+            problems.push(text.error(message));
         }
     }
     problems.into_result(())

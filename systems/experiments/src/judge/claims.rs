@@ -329,10 +329,10 @@ impl<'e> Claims<'e> {
         claim: &IdentityClaim,
         on: Option<&[Placed<String>]>,
     ) -> Result<Judged, Diagnostics> {
-        let (texts, symbol) = match claim {
-            IdentityClaim::Equal(a, b) => (vec![a, b], " = "),
-            IdentityClaim::AtMost(a, b) => (vec![a, b], " <= "),
-            IdentityClaim::Ascending(all) => (all.iter().collect(), " <= "),
+        let texts = claim.expressions();
+        let symbol = match claim {
+            IdentityClaim::Equal(..) => " = ",
+            IdentityClaim::AtMost(..) | IdentityClaim::Ascending(_) => " <= ",
         };
         let mut expressions = Vec::new();
         for text in &texts {

@@ -12,16 +12,19 @@ mod check;
 mod claims;
 mod effect;
 mod interval;
+mod needed;
 mod study;
 #[cfg(test)]
 mod tests;
+mod text;
 mod values;
 
 use warpweave_params::Diagnostics;
 use warpweave_systems::report::Record;
 
-pub use self::check::check;
+pub use self::check::{check, check_patterns};
 pub use self::interval::Interval;
+pub use self::needed::Needed;
 pub use self::study::{Judged, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict};
 
 use self::claims::Claims;

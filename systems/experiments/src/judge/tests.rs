@@ -294,3 +294,35 @@ fn mistakes_in_claims_are_marked_where_they_stand() {
     let told = check(&experiment.file).unwrap_err().to_string();
     insta::assert_snapshot!(told.replace(&folder, "."));
 }
+
+#[test]
+fn the_page_says_what_was_compared_how_well_and_what_came_out() {
+    let claims = format!(
+        r#"Finding(name: "E is faster", claim: {ABOVE}, control: "idle", expected: NotReproduced(because: "of old")),
+           Identity(name: "time passes", claim: AtMost("1", "cycles")),"#
+    );
+    let experiment = experiment(&claims, "");
+    let runs = runs(
+        &experiment,
+        0.01,
+        |_, variant, _, _| if variant == "E" { 1.2 } else { 1.0 },
+    );
+    insta::assert_snapshot!(judge(&experiment, &runs).unwrap().to_text());
+}
+
+#[test]
+fn what_nothing_asks_for_is_taken_out_of_a_run_and_changes_no_metric() {
+    let experiment = experiment(
+        r#"Identity(name: "it", claim: AtMost("sum(l1[*].reads)", "part(l2.rate)"))"#,
+        "",
+    );
+    let mut record = crate::metric::tests::record();
+    Needed::of(&experiment.file).unwrap().trim(&mut record);
+    assert_eq!(record.stats.len(), 3);
+    assert!(
+        record
+            .stats
+            .values()
+            .all(|statistics| statistics.keys().eq(["reads"]))
+    );
+}

@@ -10,7 +10,7 @@
 mod parse;
 mod pattern;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use warpweave_systems::report::{
     Record, RecordedEnergy, RecordedKernel, RecordedStatistics, RecordedValue,

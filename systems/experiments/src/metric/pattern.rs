@@ -6,18 +6,24 @@ use warpweave_params::nearest;
 use warpweave_systems::report::{RecordedStatistic, RecordedStatistics};
 use wildmatch::WildMatch;
 
-/// `cluster[*].l1[*].reads`: an instance path and a statistic, in both of which `*` stands for anything.
+/// `cluster[*].l1[*].reads`: an instance path and, after the last dot, a statistic. In both `*` stands for
+/// anything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     text: String,
-    fits: WildMatch,
+    whole: WildMatch,
+    path: WildMatch,
+    statistic: WildMatch,
 }
 
 impl Pattern {
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
+        let (path, statistic) = text.rsplit_once('.').unwrap_or((text, ""));
         Self {
             text: text.to_owned(),
-            fits: WildMatch::new(text),
+            whole: WildMatch::new(text),
+            path: WildMatch::new(path),
+            statistic: WildMatch::new(statistic),
         }
     }
 
@@ -26,14 +32,19 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether it names this statistic of this instance.
-    pub fn fits(&self, path: &str, statistic: &str) -> bool {
-        self.fits.matches(&format!("{path}.{statistic}"))
+    /// Whether it names statistics of this instance.
+    pub(crate) fn is_of(&self, path: &str) -> bool {
+        self.path.matches(path)
     }
 
-    /// Whether it names this path.
+    /// Whether it names this statistic of the instances that it names.
+    pub(crate) fn is_called(&self, statistic: &str) -> bool {
+        self.statistic.matches(statistic)
+    }
+
+    /// Whether the whole of it names this path.
     pub(super) fn is_path(&self, path: &str) -> bool {
-        self.text == path || self.fits.matches(path)
+        self.text == path || self.whole.matches(path)
     }
 
     /// Everything that it names, in the order of the paths.
@@ -45,12 +56,9 @@ impl Pattern {
         all: &'s RecordedStatistics,
     ) -> Result<Vec<(String, &'s RecordedStatistic)>, String> {
         let mut found = Vec::new();
-        for (path, statistics) in all {
-            for (name, statistic) in statistics {
-                if self.fits(path, name) {
-                    found.push((format!("{path}.{name}"), statistic));
-                }
-            }
+        for (path, statistics) in all.iter().filter(|(path, _)| self.is_of(path)) {
+            let named = statistics.iter().filter(|(name, _)| self.is_called(name));
+            found.extend(named.map(|(name, statistic)| (format!("{path}.{name}"), statistic)));
         }
         if found.is_empty() {
             let known = all
