@@ -13,6 +13,7 @@ pub mod metric;
 pub mod model;
 mod plan;
 mod read;
+pub mod report;
 mod run;
 mod store;
 mod sweep;

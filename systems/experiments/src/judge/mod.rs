@@ -15,9 +15,10 @@ mod interval;
 mod needed;
 mod study;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 mod values;
+mod work;
 
 use warpweave_params::Diagnostics;
 use warpweave_systems::report::Record;
@@ -25,7 +26,10 @@ use warpweave_systems::report::Record;
 pub use self::check::{check, check_patterns};
 pub use self::interval::Interval;
 pub use self::needed::Needed;
-pub use self::study::{Judged, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict};
+pub use self::study::{
+    Judged, Slots, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict, Work,
+};
+pub(crate) use self::text::number;
 
 use self::claims::Claims;
 use self::values::{Repetition, Values};
@@ -50,6 +54,7 @@ pub fn judge(experiment: &Experiment, runs: &Runs) -> Result<Study, Diagnostics>
     }
     let workloads: Vec<&str> = file.workloads.names().collect();
     let points: Vec<Point> = points(file);
+    let baseline = points.first().map(|point| experiment.baseline.of(point));
     let failed = runs.iter().filter_map(|(id, outcome)| match outcome {
         Outcome::Done(_) => None,
         Outcome::Failed(why) => Some((id.to_string(), why.clone())),
@@ -73,6 +78,8 @@ pub fn judge(experiment: &Experiment, runs: &Runs) -> Result<Study, Diagnostics>
             })
             .collect(),
         pairs: pairs(file),
+        work: work::of(runs, &workloads, baseline.as_ref()),
+        slots: work::slots(runs, &points),
         metrics: metrics
             .iter()
             .map(|(name, metric, values)| StudiedMetric {

@@ -18,6 +18,10 @@ pub struct Study {
     pub points: Vec<StudiedPoint>,
     /// Repetitions.
     pub pairs: u32,
+    /// What was run.
+    pub work: Vec<Work>,
+    /// Where the issue slots went, of each variant at its levels; empty where no run says so.
+    pub slots: Vec<Slots>,
     /// In the order of the file.
     pub metrics: Vec<StudiedMetric>,
     /// In the order of the file.
@@ -33,6 +37,32 @@ pub struct StudiedPoint {
     pub name: String,
     /// Whether it is a control.
     pub control: bool,
+}
+
+/// One workload as the baseline ran it in the first pair.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Work {
+    /// Its name.
+    pub workload: String,
+    /// Names of its kernels.
+    pub kernels: String,
+    /// Launches.
+    pub launches: usize,
+    /// Work-groups of all launches.
+    pub work_groups: u64,
+    /// Instructions of wavefronts.
+    pub wavefront_instructions: u64,
+    /// Core cycles of the run.
+    pub cycles: u64,
+}
+
+/// Shares of the issue slots of one point, over all its runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Slots {
+    /// Name of the point.
+    pub point: String,
+    /// What became of them, and the share.
+    pub shares: Vec<(String, f64)>,
 }
 
 /// A metric over all points and workloads.

@@ -73,16 +73,7 @@ impl Values {
 
     /// The baseline of a point.
     pub(super) fn baseline_of(&self, point: &Point) -> Point {
-        let level = |(axis, level): &(String, String)| {
-            let fixed = self.baseline.levels.iter().find(|(name, _)| name == axis);
-            let level = fixed.map_or(level, |(_, fixed)| fixed);
-            (axis.clone(), level.clone())
-        };
-        Point {
-            variant: self.baseline.variant.clone(),
-            control: false,
-            levels: point.levels.iter().map(level).collect(),
-        }
+        self.baseline.of(point)
     }
 
     /// The value of one run as it is.
