@@ -171,7 +171,10 @@ impl Baseline {
     }
 }
 
-/// The entry that is named, or the refusal that shows the nearest.
+/// The entry that is named.
+///
+/// # Errors
+/// The refusal of another name, with the nearest.
 pub fn find<'e, T>(
     name: &Placed<String>,
     one: &str,

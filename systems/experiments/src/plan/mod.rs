@@ -311,8 +311,8 @@ fn machine_statistics(
     let statistics = machine.system().simulation.statistics().into_iter();
     Ok(statistics
         .map(|instance| {
-            let names = instance.values.iter().map(|value| value.name.to_string());
-            (instance.path.to_string(), names.collect())
+            let names = instance.values.iter().map(|value| value.name.clone());
+            (instance.path.clone(), names.collect())
         })
         .collect())
 }
@@ -360,7 +360,7 @@ struct Problems(Vec<Diagnostic>);
 
 impl Problems {
     fn add(&mut self, found: Diagnostics) {
-        for problem in found.iter() {
+        for problem in &found {
             let is_same = |known: &&Diagnostic| {
                 known.message == problem.message && known.place == problem.place
             };
@@ -421,17 +421,16 @@ fn merged(wanted: Vec<Wanted>, known: Vec<Known>) -> Vec<PlannedRun> {
     for (Wanted { id, variation, .. }, Known { identity, .. }) in wanted.into_iter().zip(known) {
         let count = traces.len();
         traces.entry(identity.trace.clone()).or_insert(count);
-        match places.get(&identity.run) {
-            Some(&at) => runs[at].ids.push(id),
-            None => {
-                places.insert(identity.run.clone(), runs.len());
-                runs.push(PlannedRun {
-                    identity,
-                    variation,
-                    ids: vec![id],
-                });
-            }
+        if let Some(&at) = places.get(&identity.run) {
+            runs[at].ids.push(id);
+            continue;
         }
+        places.insert(identity.run.clone(), runs.len());
+        runs.push(PlannedRun {
+            identity,
+            variation,
+            ids: vec![id],
+        });
     }
     runs.sort_by_key(|run| traces[&run.identity.trace]);
     runs

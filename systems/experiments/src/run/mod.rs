@@ -172,9 +172,9 @@ impl Work<'_> {
     fn simulate(&self, job: Job, run: &PlannedRun) -> Result<Option<Made>, NotMade> {
         let scenario = one::load(run, self.runner);
         let emulated = match job {
-            Job::WithTrace(_, emulated) => emulated,
-            Job::WithoutTrace(_, why) => return Err(NotMade::Failed(why)),
-            Job::WithNewTrace(_) => {
+            Job::Simulate(_, emulated) => emulated,
+            Job::GiveUp(_, why) => return Err(NotMade::Failed(why)),
+            Job::Emulate(_) => {
                 let trace = &run.identity.trace;
                 let emulated = match &scenario {
                     Ok(scenario) => one::emulated(scenario, trace, &self.traces, self.runner),
@@ -196,7 +196,7 @@ impl Job {
     /// The number of the run.
     fn run(&self) -> usize {
         match self {
-            Self::WithNewTrace(run) | Self::WithTrace(run, _) | Self::WithoutTrace(run, _) => *run,
+            Self::Emulate(run) | Self::Simulate(run, _) | Self::GiveUp(run, _) => *run,
         }
     }
 }

@@ -8,11 +8,11 @@ use super::traces::Emulated;
 /// What a worker is to do.
 pub(super) enum Job {
     /// Make the trace of a run, tell, and make the run.
-    WithNewTrace(usize),
+    Emulate(usize),
     /// Make a run with a trace that is there.
-    WithTrace(usize, Emulated),
+    Simulate(usize, Emulated),
     /// Give a run up: its trace could not be made.
-    WithoutTrace(usize, String),
+    GiveUp(usize, String),
 }
 
 /// Runs that nobody makes yet, and traces that are being used.
@@ -99,11 +99,11 @@ impl<'p> Queue<'p> {
 impl<'p> State<'p> {
     fn begin(&mut self, run: usize, trace: &'p str) -> Job {
         let job = match self.traces.get(trace) {
-            Some(Trace::Made(emulated)) => Job::WithTrace(run, emulated.clone()),
-            Some(Trace::Failed(why)) => Job::WithoutTrace(run, why.clone()),
+            Some(Trace::Made(emulated)) => Job::Simulate(run, emulated.clone()),
+            Some(Trace::Failed(why)) => Job::GiveUp(run, why.clone()),
             Some(Trace::BeingMade) | None => {
                 self.traces.insert(trace, Trace::BeingMade);
-                return Job::WithNewTrace(run);
+                return Job::Emulate(run);
             }
         };
         // The last one to use a trace takes it along.
@@ -140,14 +140,14 @@ mod tests {
     #[test]
     fn a_trace_is_made_once_and_kept_while_a_run_wants_it() {
         let queue = Queue::of([(0, "a"), (1, "a"), (2, "b")]);
-        assert!(matches!(queue.next(), Some(Job::WithNewTrace(0))));
+        assert!(matches!(queue.next(), Some(Job::Emulate(0))));
         assert!(
-            matches!(queue.next(), Some(Job::WithNewTrace(2))),
+            matches!(queue.next(), Some(Job::Emulate(2))),
             "a is being made"
         );
         queue.made("a", Ok(emulated()));
         queue.made("b", Ok(emulated()));
-        assert!(matches!(queue.next(), Some(Job::WithTrace(1, _))));
+        assert!(matches!(queue.next(), Some(Job::Simulate(1, _))));
         assert!(queue.state().traces.is_empty());
         assert!(queue.next().is_none());
     }
@@ -157,7 +157,7 @@ mod tests {
         let queue = Queue::of([(0, "a"), (1, "a")]);
         assert!(queue.next().is_some());
         queue.made("a", Err("endless".to_owned()));
-        assert!(matches!(queue.next(), Some(Job::WithoutTrace(1, why)) if why == "endless"));
+        assert!(matches!(queue.next(), Some(Job::GiveUp(1, why)) if why == "endless"));
         assert!(queue.next().is_none());
     }
 
@@ -166,7 +166,7 @@ mod tests {
         let queue = Queue::of([(0, "a"), (1, "a")]);
         assert!(queue.next().is_some());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| matches!(queue.next(), Some(Job::WithTrace(1, _))));
+            let waiting = scope.spawn(|| matches!(queue.next(), Some(Job::Simulate(1, _))));
             queue.made("a", Ok(emulated()));
             assert!(waiting.join().unwrap());
         });
