@@ -9,12 +9,28 @@ use warpweave_systems::host_program::EMULATOR_VERSION;
 use crate::harness::{Bench, scenarios, warpweave};
 
 /// Overrides that make each workload small enough for a test.
-const SMALL: [(&str, &[&str]); 8] = [
+const SMALL: [(&str, &[&str]); 18] = [
+    ("b_plus_tree", &["workload.queries=20"]),
+    ("back_propagation", &["workload.inputs=64"]),
     ("bfs", &["workload.graph=Grid(width: 8, height: 8)"]),
+    ("bfs_mask", &["workload.vertices=600"]),
+    ("convolution_2d", &["workload.n=40"]),
+    ("dct_8x8", &["workload.n=24"]),
+    (
+        "fdtd_3d",
+        &["workload.nx=40", "workload.ny=20", "workload.steps=2"],
+    ),
     ("histogram", &["workload.n=2000", "workload.blocks=3"]),
+    ("hotspot", &["workload.n=29"]),
+    ("lud", &["workload.n=48"]),
     ("matrix_multiply", &["workload.n=24"]),
+    (
+        "neural_network",
+        &["workload.batch=1", "workload.small_maps=3"],
+    ),
     ("reduction", &["workload.n=2000", "workload.blocks=3"]),
     ("reduction_f32", &["workload.n=2000", "workload.blocks=3"]),
+    ("srad", &["workload.n=37"]),
     (
         "sssp",
         &["workload.graph=Grid(width: 6, height: 6)", SMALL_WEIGHTS],
@@ -126,6 +142,32 @@ fn an_emulator_that_makes_other_traces_has_another_version() {
     } else {
         panic!("inputs or the version changed; INSTA_UPDATE=always writes {EMULATED} anew:\n{now}");
     }
+}
+
+#[test]
+fn a_size_is_chosen_by_name_and_an_unknown_one_refused() {
+    let bench = Bench::new();
+    let root = scenarios().display().to_string();
+    let text = format!(
+        "Scenario(system: \"{root}/systems/tiny.ron\", size: \"T\", \
+         workload: \"{root}/workloads/dct_8x8.ron\")"
+    );
+    bench.write("sized.ron", &text);
+    assert_eq!(bench.warpweave(&["check", "sized.ron"]).code, 0);
+    assert_eq!(
+        bench
+            .warpweave(&["check", "sized.ron", "--set", "size=S"])
+            .code,
+        0
+    );
+    let ended = bench.warpweave(&["check", "sized.ron", "--set", "size=SS"]);
+    assert_ne!(ended.code, 0);
+    assert!(
+        ended.err.contains("the workload has no size `SS`"),
+        "{}",
+        ended.err
+    );
+    assert!(ended.err.contains("--set size=SS"), "{}", ended.err);
 }
 
 #[test]

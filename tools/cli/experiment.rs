@@ -12,6 +12,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use warpweave_experiments::judge::{Needed, Study, check, check_patterns, judge, metrics_of};
 use warpweave_experiments::model::{Outcome, Provenance, Runs};
 use warpweave_experiments::{
     Collection, Experiment, Folder, MachineError, News, NotStored, Plan, Runner, SeriesError,
@@ -92,6 +93,7 @@ pub(crate) fn experiment(
     budget: &Budget,
 ) -> CommandResult {
     let experiment = Experiment::read(&arguments.file, budget)?;
+    check(&experiment.file)?;
     let making = Session {
         registry,
         threads: arguments.making.threads(),
@@ -102,6 +104,7 @@ pub(crate) fn experiment(
     let Some(plan) = making.plan(&experiment)? else {
         return Ok(ExitCode::from(INTERRUPTED));
     };
+    check_patterns(&experiment.file, &plan.statistics)?;
     let wanted = plan.fitting(arguments.only.as_deref());
     if wanted.is_empty() {
         let pattern = arguments.only.as_deref().unwrap_or_default();
@@ -125,17 +128,32 @@ pub(crate) fn experiment(
     let not_stored = making.run(&plan, &wanted, &folder, &traces)?;
 
     let provenance = provenance(&experiment, &plan, arguments);
+    let needed = Needed::of(&experiment.file)?;
+    let mut study = None;
     let mut collection = Collection {
         series: &series,
         provenance: &provenance,
-        metrics: &|_| Vec::new(),
-        trim: &|_| {},
-        judge: &mut |_| Vec::new(),
+        metrics: &|record| metrics_of(&experiment.file, record).unwrap_or_default(),
+        trim: &|record| needed.trim(record),
+        judge: &mut |runs| {
+            let judged = study.insert(judge(&experiment, runs));
+            judged
+                .as_ref()
+                .map_or_else(|_| Vec::new(), Study::claim_rows)
+        },
     };
     let runs = folder.collect(&plan, &not_stored, &mut collection)?;
+    let study = study.transpose()?;
     to_stdout(&summary(&plan, &runs, &out))?;
     to_stderr(&failures(&runs));
-    Ok(ExitCode::from(making.code(&runs)))
+    let whole = runs.len() == plan.ids.len();
+    let judged = study.as_ref().filter(|_| whole);
+    if let Some(study) = judged {
+        to_stdout(&study.to_text())?;
+    }
+    let code = making.code(&runs);
+    let as_expected = judged.is_none_or(Study::is_as_expected);
+    Ok(ExitCode::from(if as_expected { code } else { 1 }))
 }
 
 /// What the runs of an experiment or a sweep are made with.

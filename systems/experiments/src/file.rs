@@ -322,6 +322,16 @@ pub enum IdentityClaim {
     Ascending(Vec<Placed<String>>),
 }
 
+impl IdentityClaim {
+    /// Its expressions, in order.
+    pub(crate) fn expressions(&self) -> Vec<&Placed<String>> {
+        match self {
+            Self::Equal(a, b) | Self::AtMost(a, b) => vec![a, b],
+            Self::Ascending(all) => all.iter().collect(),
+        }
+    }
+}
+
 /// A verdict of an earlier time.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub enum Expected {

@@ -8,9 +8,12 @@
 //! ```
 
 pub mod file;
+pub mod judge;
+pub mod metric;
 pub mod model;
 mod plan;
 mod read;
+pub mod report;
 mod run;
 mod store;
 mod sweep;

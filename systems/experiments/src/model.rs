@@ -16,6 +16,16 @@ pub struct Point {
     pub levels: Vec<(String, String)>,
 }
 
+/// `variant`, or `variant, axis=level`.
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.variant)?;
+        self.levels
+            .iter()
+            .try_for_each(|(axis, level)| write!(f, ", {axis}={level}"))
+    }
+}
+
 /// Which run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId {

@@ -10,6 +10,7 @@ use warpweave_params::{
 };
 
 use crate::file::{Axis, Combine, ExperimentFile, Sets};
+use crate::model::Point;
 
 /// An experiment file that was read.
 #[derive(Debug)]
@@ -109,6 +110,20 @@ impl Experiment {
 }
 
 impl Baseline {
+    /// The baseline of a point.
+    pub(crate) fn of(&self, point: &Point) -> Point {
+        let level = |(axis, level): &(String, String)| {
+            let fixed = self.levels.iter().find(|(name, _)| name == axis);
+            let level = fixed.map_or(level, |(_, fixed)| fixed);
+            (axis.clone(), level.clone())
+        };
+        Point {
+            variant: self.variant.clone(),
+            control: false,
+            levels: point.levels.iter().map(level).collect(),
+        }
+    }
+
     fn read(file: &ExperimentFile) -> Result<Self, Diagnostic> {
         let node = &file.baseline;
         let hint = "write a variant, `\"D\"`, or a variant and levels, `(variant: \"D\", clusters: \"3\")`";

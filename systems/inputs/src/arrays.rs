@@ -5,6 +5,7 @@ use warpweave_params::{Diagnostic, Env};
 
 use crate::Value;
 use crate::error::InputError;
+use crate::generate::SearchTree;
 use crate::random::Random;
 
 /// Most elements an array may have (1 GiB of 4-byte elements).
@@ -29,6 +30,26 @@ pub enum ArrayGenerator {
         low: f64,
         /// Bound above, itself never drawn. For `u32` at most 2^32.
         high: f64,
+    },
+    /// A row-major n x n matrix of `f32` with values drawn uniformly from -1..1, and n on its diagonal:
+    /// it can be decomposed without pivoting.
+    DiagonallyDominant {
+        /// Same seed, same array.
+        seed: u64,
+        /// Rows and columns.
+        n: u32,
+    },
+    /// Keys of a search tree of `u32`, as [`SearchTree`] lays it out; the array has its entries.
+    SearchTreeKeys {
+        /// The tree.
+        tree: SearchTree,
+        /// Same seed, same array.
+        seed: u64,
+    },
+    /// Children of the same tree: numbers of nodes, in nodes of the last level records.
+    SearchTreeChildren {
+        /// The tree.
+        tree: SearchTree,
     },
 }
 
@@ -89,6 +110,15 @@ impl ArrayGenerator {
                     .map(|_| (low + random.below(high - low)) as u32)
                     .collect())
             }
+            ArrayGenerator::DiagonallyDominant { .. } => Err(self.only("F32")),
+            ArrayGenerator::SearchTreeKeys { tree, seed } => {
+                self.check_tree(tree, length)?;
+                Ok(tree.keys(seed, length))
+            }
+            ArrayGenerator::SearchTreeChildren { tree } => {
+                self.check_tree(tree, length)?;
+                Ok(tree.children(length))
+            }
         }
     }
 
@@ -130,7 +160,46 @@ impl ArrayGenerator {
                 };
                 Ok((0..length).map(draw).collect())
             }
+            ArrayGenerator::DiagonallyDominant { seed, n } => {
+                let mut random = Random::new(seed, 0);
+                let draw = |at: usize| {
+                    let value = 2.0 * random.unit_f32() - 1.0;
+                    if at.is_multiple_of(n as usize + 1) {
+                        n as f32
+                    } else {
+                        value
+                    }
+                };
+                Ok((0..length).map(draw).collect())
+            }
+            ArrayGenerator::SearchTreeKeys { .. } | ArrayGenerator::SearchTreeChildren { .. } => {
+                Err(self.only("U32"))
+            }
         }
+    }
+
+    fn only(&self, element: &str) -> InputError {
+        InputError::Description {
+            generator: self.name(),
+            field: "element",
+            problem: format!("another type, expected {element}"),
+        }
+    }
+
+    /// Of no elements any tree that can be is right: so descriptions are tried.
+    fn check_tree(&self, tree: SearchTree, length: usize) -> Result<(), InputError> {
+        InputError::in_range(self.name(), "order", tree.order, 2..=1 << 16)?;
+        InputError::in_range(self.name(), "keys", tree.keys, 1..=MAX_ELEMENTS as u32)?;
+        let entries = tree.entries();
+        if length == 0 || length == entries {
+            return Ok(());
+        }
+        let problem = format!("{length}, expected the {entries} entries of the tree");
+        Err(InputError::Description {
+            generator: self.name(),
+            field: "length",
+            problem,
+        })
     }
 
     fn check_length(&self, length: usize) -> Result<(), InputError> {
@@ -160,6 +229,9 @@ impl ArrayGenerator {
             ArrayGenerator::Iota => "Iota",
             ArrayGenerator::Constant(_) => "Constant",
             ArrayGenerator::Uniform { .. } => "Uniform",
+            ArrayGenerator::DiagonallyDominant { .. } => "DiagonallyDominant",
+            ArrayGenerator::SearchTreeKeys { .. } => "SearchTreeKeys",
+            ArrayGenerator::SearchTreeChildren { .. } => "SearchTreeChildren",
         }
     }
 
@@ -194,6 +266,25 @@ mod tests {
         low: 0.0,
         high: 4_294_967_296.0,
     };
+
+    #[test]
+    fn a_dominant_diagonal_stands_in_small_numbers() {
+        let matrix = ArrayGenerator::DiagonallyDominant { seed: 1, n: 5 }
+            .f32s(25)
+            .unwrap();
+        for (at, value) in matrix.iter().enumerate() {
+            assert_eq!(at % 6 == 0, *value == 5.0, "{at}");
+            assert!(at % 6 == 0 || value.abs() <= 1.0, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_tree_fills_arrays_of_its_own_size_only() {
+        let tree = SearchTree { order: 4, keys: 9 };
+        let keys = ArrayGenerator::SearchTreeKeys { tree, seed: 1 };
+        assert_eq!(keys.u32s(16).unwrap().len(), 16);
+        assert!(keys.u32s(15).is_err() && keys.f32s(16).is_err());
+    }
 
     #[test]
     fn iota_counts_and_constant_repeats() {

@@ -79,7 +79,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `description/` is what a program is made of, `read.rs` reads it from a file and `builder.rs` takes
+//! `description/` is what a program is made of, `read.rs` reads it from a file (`params.rs` its parameters,
+//! `sizes.rs` sets of their values) and `builder.rs` takes
 //! it from Rust code; `inputs.rs` makes the graphs and buffers, `check.rs` finds what cannot work before
 //! anything runs, `execute/` runs it, `examine.rs` watches it, `answers.rs` and `compare.rs` judge what it left behind.
 //! [References](warpweave_inputs::reference) are found by name in an open list.
@@ -102,6 +103,7 @@ mod forgotten;
 mod inputs;
 mod params;
 mod read;
+mod sizes;
 #[cfg(test)]
 mod tests;
 

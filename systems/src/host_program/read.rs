@@ -13,6 +13,7 @@ use super::builder::{HostProgramBuilder, ModuleText};
 use super::description::{Allow, Command, Contents, Expectation, GraphInput, Tolerance};
 use super::inputs::{build_graph, define_properties};
 use super::params::Params;
+use super::sizes;
 
 /// A workload file. Its parts are read one after another: each may use what those before define.
 #[derive(Deserialize)]
@@ -21,6 +22,8 @@ struct Workload {
     summary: String,
     #[serde(default)]
     params: Entries<Node>,
+    #[serde(default)]
+    sizes: Entries<Entries<Node>>,
     module: Node,
     #[serde(default)]
     graphs: Option<Node>,
@@ -43,20 +46,23 @@ struct Expect {
 }
 
 impl HostProgram {
-    /// Reads a workload file. What it names is read as `files` says; `overrides` replace
-    /// parameters by name; `references` are the right answers it may name. The program is named
-    /// after the file.
+    /// Reads a workload file. What it names is read as `files` says; `size` chooses one of its sizes,
+    /// whose values take the place of those in `params`; `overrides` replace parameters by name, those
+    /// of the size included; `references` are the right answers it may name. The program is named after
+    /// the file.
     ///
     /// # Errors
     /// Everything wrong with the file, its module or its inputs, each with its place.
     pub fn from_node(
         node: &Node,
         files: &Files,
+        size: Option<&Name>,
         overrides: &BTreeMap<String, Node>,
         references: &References,
     ) -> Result<Self, Diagnostics> {
         let file: Workload = from_named(node, "Workload")?;
-        let params = Params::read(&file.params, overrides)?;
+        let values = sizes::values(&file.params, &file.sizes, size, overrides)?;
+        let params = Params::read(&file.params, &values)?;
 
         let stem = Path::new(node.span.source.name()).file_stem();
         let stem = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());

@@ -5,6 +5,7 @@
 //!     summary: "BFS on a real graph",
 //!     system: "systems/gtx480.ron",          // relative to this file
 //!     workload: "workloads/bfs.ron",
+//!     size: "S",                             // one of the workload's; absent: its `params` as they are
 //!     seed: 1,
 //!     overrides: { "unit[*].l1.ways": 8, "params.channels": 4, "workload.block": 128 },
 //!     limits: (cycles: 50000000),
@@ -16,7 +17,7 @@
 //!
 //! An override path is an instance path with wildcards and a field path, `params.` and a parameter
 //! of the system, `clocks.` and a clock, or `workload.` and a parameter of the workload; on the command line also
-//! `seed`, `energy`, `limits.…` and `emulation.…` of the scenario itself. Overrides of the command line come
+//! `seed`, `size`, `energy`, `limits.…` and `emulation.…` of the scenario itself. Overrides of the command line come
 //! after those of the file.
 //!
 //! `files.rs` reads the files that a scenario names, `composition/` puts a system together that several
@@ -61,6 +62,8 @@ pub struct Scenario {
     pub workload_path: PathBuf,
     /// Path of the file of energy coefficients, if there is one.
     pub energy_path: Option<PathBuf>,
+    /// The chosen size of the workload; `None`: its parameters as they stand.
+    pub size: Option<String>,
     /// Seed of everything random in the system.
     pub seed: u64,
     /// When to give up.
@@ -172,6 +175,8 @@ struct File {
     summary: String,
     system: Placed<PathBuf>,
     workload: Placed<PathBuf>,
+    #[serde(default)]
+    size: Option<Node>,
     #[serde(default = "File::default_seed")]
     seed: u64,
     #[serde(default)]
@@ -189,6 +194,25 @@ struct File {
 impl File {
     fn default_seed() -> u64 {
         1
+    }
+
+    /// The name of the chosen size: a text, or a bare word as people write on the command line.
+    fn size(&self) -> Result<Option<Placed<String>>, Diagnostic> {
+        let Some(node) = &self.size else {
+            return Ok(None);
+        };
+        let text = match &node.kind {
+            Kind::Text(text) => text,
+            Kind::Name(name) => &name.text,
+            _ => {
+                let message = format!(
+                    "`size` is the name of a size of the workload, found {}",
+                    node.describe()
+                );
+                return Err(Diagnostic::error(message).at(&node.head_span()));
+            }
+        };
+        Ok(Some(Placed::at(text.clone(), &node.span)))
     }
 }
 
@@ -255,6 +279,7 @@ impl Scenario {
         let Some(file) = file else {
             return Err(problems);
         };
+        let size = problems.take(file.size()).flatten();
         let from_file = file.overrides.into_iter().map(RawOverride::of_entry);
         // Parameters of a workload that is not used fit no other.
         let from_file = from_file.filter(|o| workload.is_none() || !o.is_of_workload());
@@ -288,8 +313,13 @@ impl Scenario {
         let workload = workload.and_then(|node| {
             let folder = workload_path.parent().unwrap_or(Path::new(""));
             let references = standard_references();
-            let read =
-                HostProgram::from_node(&node, &files.at(folder), &overrides.workload, &references);
+            let read = HostProgram::from_node(
+                &node,
+                &files.at(folder),
+                size.as_ref(),
+                &overrides.workload,
+                &references,
+            );
             problems.take(read)
         });
         let energy = energy
@@ -307,6 +337,7 @@ impl Scenario {
                     system_parts,
                     workload_path,
                     energy_path,
+                    size: size.map(|size| size.value),
                     seed: file.seed,
                     limits,
                     emulation: file.emulation,

@@ -74,7 +74,7 @@ impl RawOverride {
     fn is_of_scenario(&self) -> bool {
         matches!(
             self.path.split('.').next(),
-            Some("seed" | "limits" | "emulation" | "energy")
+            Some("seed" | "size" | "limits" | "emulation" | "energy")
         )
     }
 }
@@ -213,7 +213,7 @@ fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
 
 /// Adds an empty `field: ()` to a struct that leaves it out, so that parts of it can be set.
 fn ensure_struct(node: &mut Node, field: &str) {
-    if matches!(field, "seed" | "energy") || node.field(field).is_some() {
+    if matches!(field, "seed" | "size" | "energy") || node.field(field).is_some() {
         return;
     }
     let span = node.head_span();

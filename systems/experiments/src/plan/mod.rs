@@ -21,6 +21,7 @@ use warpweave_params::{Diagnostic, Diagnostics, Kind, Node, Placed};
 use warpweave_systems::{Identity, Scenario, Variation};
 use wildmatch::WildMatch;
 
+pub(crate) use self::points::points;
 use self::points::{Machine, Overrides, machines};
 use crate::file::StatedWorkload;
 use crate::model::RunId;

@@ -49,6 +49,16 @@ pub(crate) fn machines(file: &ExperimentFile) -> Vec<Machine> {
     machines
 }
 
+/// The points alone: variants first, then controls.
+pub(crate) fn points(file: &ExperimentFile) -> Vec<Point> {
+    let mut points: Vec<Point> = machines(file)
+        .into_iter()
+        .map(|machine| machine.point)
+        .collect();
+    points.sort_by_key(|point| point.control);
+    points
+}
+
 /// For each combination the number of the level of every axis.
 fn combinations(file: &ExperimentFile) -> Vec<Vec<usize>> {
     let counts: Vec<usize> = file

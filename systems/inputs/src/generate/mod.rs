@@ -1,11 +1,13 @@
-//! Seeded graph generators.
+//! Seeded generators of graphs and search trees.
 
 mod grid;
 mod rmat;
+mod search_tree;
 mod uniform;
 mod weights;
 
 pub use grid::grid;
 pub use rmat::{RmatShape, rmat};
+pub use search_tree::SearchTree;
 pub use uniform::uniform;
 pub use weights::uniform_weights;

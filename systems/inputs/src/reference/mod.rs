@@ -16,18 +16,27 @@
 //! are exact where the order of the operations is part of the kernel's contract; fused multiply-add
 //! is never used.
 
+mod back_propagation;
 mod bfs;
 mod connectivity;
+mod convolution;
+mod dct;
+mod fdtd;
 mod given;
 mod histogram;
+mod hotspot;
+mod lud;
 mod matrix;
+mod neural_network;
 mod question;
 mod registry;
+mod srad;
 mod sssp;
 mod stencil;
 mod sum;
 #[cfg(test)]
 mod tests;
+mod tree_search;
 mod vector;
 
 use std::fmt;
@@ -37,16 +46,25 @@ use warpweave_params::Diagnostic;
 
 use crate::arrays::ElementType;
 
+pub use back_propagation::{AdjustedWeights, LayerForward, adjusted_weights, layer_forward};
 pub use bfs::{BfsLevels, bfs_levels};
 pub use connectivity::{components, is_connected, reachable};
+pub use convolution::{Convolution2d, convolution_2d};
+pub use dct::{DctQuantised, DctRestored, dct_inverse, dct_quantised};
+pub use fdtd::{Fdtd3d, fdtd_3d};
 pub use given::{Constant, File, Values};
 pub use histogram::{HISTOGRAM_BINS, Histogram, histogram};
+pub use hotspot::{Chip, Hotspot, hotspot};
+pub use lud::{LuDecomposition, lu_decomposition};
 pub use matrix::{MatrixMultiply, matrix_multiply, matrix_multiply_f64};
+pub use neural_network::{NeuralNetwork, neural_network};
 pub use question::{Inputs, Layout, Question};
 pub use registry::{Answer, References};
+pub use srad::{Srad, srad};
 pub use sssp::{ShortestPaths, sssp_distances};
 pub use stencil::{Stencil2d, StencilWeights, stencil_2d};
 pub use sum::{SumF32, SumF32ByBlocks, SumU32, sum_f32_by_blocks, sum_f64, sum_u32};
+pub use tree_search::{TreeSearch, tree_search};
 pub use vector::{VectorAdd, vector_add};
 
 /// Level or distance of a vertex that no path reaches.
@@ -102,16 +120,27 @@ impl Shape {
 /// Every reference of this crate, by the name that descriptions use.
 pub fn standard_references() -> References {
     let mut references = References::new();
+    references.register::<AdjustedWeights>();
     references.register::<BfsLevels>();
     references.register::<Constant>();
+    references.register::<Convolution2d>();
+    references.register::<DctQuantised>();
+    references.register::<DctRestored>();
+    references.register::<Fdtd3d>();
     references.register::<File>();
     references.register::<Histogram>();
+    references.register::<Hotspot>();
+    references.register::<LayerForward>();
+    references.register::<LuDecomposition>();
     references.register::<MatrixMultiply>();
+    references.register::<NeuralNetwork>();
     references.register::<ShortestPaths>();
+    references.register::<Srad>();
     references.register::<Stencil2d>();
     references.register::<SumF32>();
     references.register::<SumF32ByBlocks>();
     references.register::<SumU32>();
+    references.register::<TreeSearch>();
     references.register::<Values>();
     references.register::<VectorAdd>();
     references

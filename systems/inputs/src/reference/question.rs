@@ -110,6 +110,20 @@ impl<'p> Question<'p> {
         )))
     }
 
+    /// The number of cells of a matrix of numbers, row after row, and how many a row of it has.
+    ///
+    /// # Errors
+    /// There is no such buffer, its elements are of another type, or they fill no whole rows.
+    pub fn rows_of(&self, cells: &Name, width: &Value) -> Result<(usize, usize), Diagnostic> {
+        let number = self.length(cells, ElementType::F32)?;
+        let columns = self.count(width, "the width", 1)?;
+        if number == 0 || !number.is_multiple_of(columns) {
+            let message = format!("{number} cells do not fill rows of {columns}");
+            return Err(width.error(message));
+        }
+        Ok((number, columns))
+    }
+
     /// The contents of a buffer of integers.
     ///
     /// # Errors

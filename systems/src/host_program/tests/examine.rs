@@ -163,7 +163,17 @@ fn a_launch_that_fails_ends_the_check_with_what_was_found() {
 }
 
 /// Overrides under which every workload has several work-groups and little to do.
-const SMALL: [(&str, &[(&str, &str)]); 8] = [
+const SMALL: [(&str, &[(&str, &str)]); 18] = [
+    ("b_plus_tree", &[("queries", "20")]),
+    ("back_propagation", &[("inputs", "64")]),
+    ("bfs_mask", &[("vertices", "600")]),
+    ("convolution_2d", &[("n", "40")]),
+    ("dct_8x8", &[("n", "24")]),
+    ("fdtd_3d", &[("nx", "40"), ("ny", "20"), ("steps", "2")]),
+    ("hotspot", &[("n", "29")]),
+    ("lud", &[("n", "48")]),
+    ("neural_network", &[("batch", "1"), ("small_maps", "3")]),
+    ("srad", &[("n", "37")]),
     (
         "bfs",
         &[("graph", "Grid(width: 16, height: 8)"), ("block", "32")],

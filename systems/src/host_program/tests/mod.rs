@@ -1,15 +1,17 @@
 //! Programs as a whole: `examine.rs` what a check of them says, `workloads.rs` those of the repository, `programs.rs` small ones made in Rust,
-//! `refusals.rs` what is said of files that are wrong.
+//! `refusals.rs` what is said of files that are wrong, `sizes.rs` what a size changes.
 
 mod examine;
 mod programs;
 mod refusals;
+mod sizes;
 mod workloads;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use warpweave_inputs::Name;
 use warpweave_inputs::reference::standard_references;
 use warpweave_params::{Diagnostics, Files, Node, Source, parse, parse_from};
 
@@ -44,10 +46,20 @@ fn execute(program: &HostProgram, order: EmulationOrder) -> Executed {
 
 /// The program of a workload file in the folder of them all.
 fn read(source: &Arc<Source>, sets: &[(&str, &str)]) -> Result<HostProgram, Diagnostics> {
+    read_sized(source, None, sets)
+}
+
+/// As [`read`], of a size.
+fn read_sized(
+    source: &Arc<Source>,
+    size: Option<&str>,
+    sets: &[(&str, &str)],
+) -> Result<HostProgram, Diagnostics> {
     let node = parse(source)?;
     HostProgram::from_node(
         &node,
         &Files::of(folder()),
+        size.map(Name::from).as_ref(),
         &overrides(sets),
         &standard_references(),
     )

@@ -148,6 +148,7 @@ fn a_workload_may_name_a_reference_that_was_added() {
         HostProgram::from_node(
             &node,
             &Files::of(folder.path()),
+            None,
             &BTreeMap::new(),
             references,
         )

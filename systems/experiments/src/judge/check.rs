@@ -1,0 +1,161 @@
+//! What can be wrong with metrics and claims before anything is run.
+
+use std::collections::BTreeSet;
+
+use warpweave_params::{Diagnostics, Entries, Placed};
+
+use super::pairs;
+use crate::file::{Claim, ExperimentFile, FindingClaim, MetricFile};
+use crate::metric::Expression;
+use crate::plan::MachineStatistics;
+use crate::read::{find, find_level};
+
+/// Fewest repetitions of an experiment with findings.
+const PAIRS_MIN: u32 = 10;
+
+/// Checks the metrics and claims of an experiment.
+///
+/// # Errors
+/// Everything wrong with them, each with its place and the nearest valid name.
+pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
+    let mut problems = Diagnostics::new();
+    for (_, metric) in &file.metrics {
+        problems.take(Expression::parse(&metric.value));
+    }
+    for claim in &file.claims {
+        match claim {
+            Claim::Finding {
+                name,
+                claim,
+                control,
+                ..
+            } => {
+                problems.take(find(control, "control", "controls", &file.controls));
+                if pairs(file) < PAIRS_MIN {
+                    let message = format!(
+                        "a finding needs at least {PAIRS_MIN} pairs, and this experiment has {}",
+                        pairs(file)
+                    );
+                    let hint = "write `perturb: (pairs: 10, draws: { .. })`";
+                    problems.push(name.error(message).hint(hint));
+                }
+                finding(file, claim, &mut problems);
+            }
+            Claim::Identity { claim, on, .. } => {
+                for text in claim.expressions() {
+                    problems.take(Expression::parse(text));
+                }
+                for variant in on.iter().flatten() {
+                    if file.controls.get(&variant.value).is_none() {
+                        problems.take(find(variant, "variant", "variants", &file.variants));
+                    }
+                }
+            }
+        }
+    }
+    problems.into_result(())
+}
+
+/// Refuses patterns that name nothing on any of the machines: `machines` has the statistics of each by variant.
+/// What taps report is not known before a run.
+///
+/// # Errors
+/// Every such pattern, with the nearest name.
+pub fn check_patterns(
+    file: &ExperimentFile,
+    machines: &[(String, MachineStatistics)],
+) -> Result<(), Diagnostics> {
+    let mut problems = Diagnostics::new();
+    let metrics = file.metrics.iter().map(|(_, metric)| &metric.value);
+    let identities = file.claims.iter().flat_map(|claim| match claim {
+        Claim::Finding { .. } => Vec::new(),
+        Claim::Identity { claim, .. } => claim.expressions(),
+    });
+    for text in metrics.chain(identities) {
+        let expression = Expression::parse(text)?;
+        for pattern in expression.patterns() {
+            let named = machines.iter().any(|(_, statistics)| {
+                let mut of_path = statistics.iter().filter(|(path, _)| pattern.is_of(path));
+                of_path.any(|(_, names)| names.iter().any(|name| pattern.is_called(name)))
+            });
+            if named || pattern.text().starts_with("tap.") {
+                continue;
+            }
+            let all = machines.iter().flat_map(|(_, statistics)| statistics);
+            let known: BTreeSet<String> = all
+                .flat_map(|(path, names)| names.iter().map(move |name| format!("{path}.{name}")))
+                .collect();
+            let message = pattern.names_no(known.iter().map(String::as_str));
+            problems.push(text.error(message));
+        }
+    }
+    problems.into_result(())
+}
+
+fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnostics) {
+    let none = Entries::default();
+    let (metric, of, margin, on, at) = match claim {
+        FindingClaim::Above(c) | FindingClaim::Below(c) => {
+            (&c.metric, &c.of, &c.margin, c.on.as_ref(), &c.at)
+        }
+        FindingClaim::Best(c) => (&c.metric, &c.of, &c.margin, c.on.as_ref(), &c.at),
+        FindingClaim::Count(c) => (&c.metric, &c.of, &c.margin, None, &c.at),
+        FindingClaim::Saturates(c) | FindingClaim::Interior(c) => {
+            (&c.metric, &c.of, &c.margin, c.on.as_ref(), &none)
+        }
+    };
+    let stated = problems.take(find(metric, "metric", "metrics", &file.metrics));
+    problems.take(find(of, "variant", "variants", &file.variants));
+    if !margin.value.is_finite() || margin.value <= 0.0 {
+        let hint = "state what difference counts, at least the resolution of the baseline";
+        problems.push(margin.error("a margin is more than 0").hint(hint));
+    }
+    if let Some(on) = on {
+        problems.take(find(on, "workload", "workloads", &file.workloads));
+    }
+    for (axis, level) in at {
+        let known = problems.take(find(axis, "axis", "axes", &file.axes));
+        if let Some(known) = known {
+            problems.take(find_level(level, &axis.value, &known.levels()));
+        }
+    }
+    let than = match claim {
+        FindingClaim::Above(c) | FindingClaim::Below(c) => c.than.as_ref(),
+        FindingClaim::Count(c) => c.than.as_ref(),
+        _ => None,
+    };
+    if let Some(than) = than {
+        problems.take(find(than, "variant", "variants", &file.variants));
+    }
+    match claim {
+        FindingClaim::Above(_) | FindingClaim::Below(_) => {}
+        FindingClaim::Best(_) => needs_direction(metric, stated, problems),
+        FindingClaim::Count(c) => {
+            needs_direction(metric, stated, problems);
+            let all = file.workloads.iter().count();
+            if c.at_least.value == 0 || c.at_least.value as usize > all {
+                let message = format!("expected 1 to {all} workloads, found {}", c.at_least.value);
+                problems.push(c.at_least.error(message));
+            }
+        }
+        FindingClaim::Saturates(c) | FindingClaim::Interior(c) => {
+            needs_direction(metric, stated, problems);
+            let axis = problems.take(find(&c.axis, "axis", "axes", &file.axes));
+            if axis.is_some_and(|axis| axis.levels().len() < 3) {
+                let message = format!("the axis `{}` has fewer than three levels", c.axis.value);
+                problems.push(c.axis.error(message));
+            }
+        }
+    }
+}
+
+fn needs_direction(name: &Placed<String>, metric: Option<&MetricFile>, problems: &mut Diagnostics) {
+    if metric.is_some_and(|metric| metric.better.is_none()) {
+        let message = format!(
+            "the metric `{}` does not say which direction is better",
+            name.value
+        );
+        let hint = "add `better: Larger` or `better: Smaller` to it";
+        problems.push(name.error(message).hint(hint));
+    }
+}

@@ -1,0 +1,473 @@
+//! Verdicts on claims.
+
+use warpweave_params::{Diagnostics, Placed};
+
+use super::effect::{Compares, Effect, sign_of};
+use super::interval::{Interval, rank_correlation};
+use super::study::{Judged, Verdict};
+use super::values::{Repetition, Values};
+use super::{repetitions, resolution};
+use crate::file::{
+    Claim, Comparison, Counting, Expected, FindingClaim, IdentityClaim, MetricFile, Ranking, Shape,
+};
+use crate::metric::Expression;
+use crate::model::{Outcome, Point, Runs};
+use crate::read::Experiment;
+
+/// Workloads come in the same order at both sizes when their effects correlate so much.
+const SAME_ORDER: f64 = 0.8;
+
+/// What claims are judged by.
+pub(super) struct Claims<'e> {
+    pub(super) experiment: &'e Experiment,
+    pub(super) metrics: &'e [(&'e str, &'e MetricFile, Values)],
+    pub(super) workloads: &'e [&'e str],
+    pub(super) points: &'e [Point],
+    pub(super) runs: &'e Runs,
+}
+
+/// A finding with its names looked up, for the variant it speaks of or for its control.
+struct Looked<'e> {
+    effect: Effect<'e>,
+    margin: f64,
+    /// The mean over these.
+    workloads: Vec<&'e str>,
+    /// Of a count: so many of the workloads, each alone.
+    at_least: Option<u32>,
+}
+
+/// What the numbers say.
+struct Told {
+    verdict: Verdict,
+    because: String,
+    effect: Option<Interval>,
+}
+
+impl<'e> Claims<'e> {
+    pub(super) fn judge(&self) -> Result<Vec<Judged>, Diagnostics> {
+        let claims = self.experiment.file.claims.iter();
+        claims
+            .map(|claim| match claim {
+                Claim::Finding {
+                    name,
+                    claim,
+                    control,
+                    expected,
+                } => Ok(self.finding(name, claim, control, expected.as_ref())),
+                Claim::Identity { name, claim, on } => self.identity(name, claim, on.as_deref()),
+            })
+            .collect()
+    }
+
+    fn finding(
+        &self,
+        name: &Placed<String>,
+        claim: &FindingClaim,
+        control: &Placed<String>,
+        expected: Option<&Expected>,
+    ) -> Judged {
+        let mut judged = Judged {
+            name: name.value.clone(),
+            is_identity: false,
+            claim: in_symbols(claim),
+            verdict: Verdict::Unresolved,
+            because: "the names of the claim are not known".to_owned(),
+            effect: None,
+            margin: None,
+            resolution: None,
+            control: None,
+            expected: expected.map(|expected| match expected {
+                Expected::Reproduced => (Verdict::Reproduced, String::new()),
+                Expected::NotReproduced { because } => (Verdict::NotReproduced, because.clone()),
+                Expected::Unresolved { because } => (Verdict::Unresolved, because.clone()),
+            }),
+            by_workload: Vec::new(),
+        };
+        let Some(looked) = self.look_up(claim, None) else {
+            return judged;
+        };
+        let file = &self.experiment.file;
+        let resolution = resolution(looked.effect.values, file, &looked.workloads, self.points);
+        judged.margin = Some(looked.margin);
+        judged.resolution = resolution;
+        judged.by_workload = self.by_workload(&looked);
+        let outcome = self.outcome(&looked);
+        judged.effect = outcome.effect;
+        (judged.verdict, judged.because) = (outcome.verdict, outcome.because);
+        let is_coarse = resolution.is_some_and(|resolution| looked.margin < resolution);
+        if is_coarse && looked.at_least.is_none() {
+            judged.verdict = Verdict::Unresolved;
+            "the margin is less than the resolution".clone_into(&mut judged.because);
+        } else if file.confirm.is_some()
+            && let Some(doubt) = self.doubt_of_next_size(&looked)
+        {
+            judged.verdict = Verdict::Unresolved;
+            judged.because = doubt;
+        }
+        if let Some(looked) = self.look_up(claim, Some(&control.value)) {
+            let outcome = self.outcome(&looked);
+            if outcome.verdict == Verdict::Reproduced {
+                judged.verdict = Verdict::Void;
+                judged.because = format!("the control `{}` passes too", control.value);
+            }
+            judged.control = Some((control.value.clone(), outcome.verdict, outcome.effect));
+        }
+        judged
+    }
+
+    /// Intervals of the effects over some workloads, one for each comparison that the claim makes.
+    fn intervals(&self, looked: &Looked<'_>, workloads: &[&str]) -> Vec<Option<Interval>> {
+        let mut columns: Vec<Vec<f64>> = Vec::new();
+        for repetition in repetitions(&self.experiment.file) {
+            let effects = looked.effect.in_repetition(workloads, repetition);
+            columns.resize(effects.len(), Vec::new());
+            for (column, effect) in columns.iter_mut().zip(effects) {
+                column.extend(effect);
+            }
+        }
+        columns.iter().map(|column| Interval::of(column)).collect()
+    }
+
+    fn outcome(&self, looked: &Looked<'_>) -> Told {
+        if let Some(at_least) = looked.at_least {
+            return self.counted(looked, at_least);
+        }
+        let intervals = self.intervals(looked, &looked.workloads);
+        summed_up(&looked.effect.compares, &intervals, looked.margin)
+    }
+
+    fn counted(&self, looked: &Looked<'_>, at_least: u32) -> Told {
+        let (mut certain, mut possible) = (0, 0);
+        for workload in &looked.workloads {
+            match self.intervals(looked, &[workload])[..] {
+                [Some(interval)] => {
+                    certain += u32::from(interval.low > looked.margin);
+                    possible += u32::from(interval.high >= looked.margin);
+                }
+                _ => possible += 1,
+            }
+        }
+        let verdict = if certain >= at_least {
+            Verdict::Reproduced
+        } else if possible < at_least {
+            Verdict::NotReproduced
+        } else {
+            Verdict::Unresolved
+        };
+        let all = looked.workloads.len();
+        Told {
+            verdict,
+            because: format!(
+                "on {certain} of {all} workloads for certain, on {possible} at most; claimed are {at_least}"
+            ),
+            effect: None,
+        }
+    }
+
+    fn by_workload(&self, looked: &Looked<'_>) -> Vec<(String, Interval)> {
+        let of = |workload: &&str| {
+            let intervals = self.intervals(looked, &[workload]);
+            let shown = shown(&looked.effect.compares, &intervals)?;
+            Some(((*workload).to_owned(), shown))
+        };
+        looked.workloads.iter().filter_map(of).collect()
+    }
+
+    /// Why the next size does not agree, if it does not.
+    fn doubt_of_next_size(&self, looked: &Looked<'_>) -> Option<String> {
+        let next = Repetition {
+            pair: 0,
+            confirming: true,
+        };
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        for workload in &looked.workloads {
+            let effects = looked.effect.in_repetition(&[workload], next);
+            let effects: Vec<Option<Interval>> = effects
+                .iter()
+                .map(|effect| Interval::of(&[(*effect)?]))
+                .collect();
+            let now = shown(
+                &looked.effect.compares,
+                &self.intervals(looked, &[workload]),
+            );
+            let then = shown(&looked.effect.compares, &effects);
+            if let (Some(now), Some(then)) = (now, then) {
+                here.push(now.median);
+                there.push(then.median);
+            }
+        }
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        if here.is_empty() {
+            return Some("the next size has no result".to_owned());
+        }
+        let (now, then) = (mean(&here), mean(&there));
+        if (now > 0.0) != (then > 0.0) {
+            return Some(format!(
+                "the next size has another sign: {:+.1} % here, {:+.1} % there",
+                now * 100.0,
+                then * 100.0
+            ));
+        }
+        if looked.workloads.len() < 3 {
+            return None;
+        }
+        match rank_correlation(&here, &there) {
+            Some(correlation) if correlation >= SAME_ORDER => None,
+            Some(correlation) => Some(format!(
+                "the workloads come in another order at the next size: rank correlation {correlation:.2}"
+            )),
+            None => Some("the order of the workloads at the next size cannot be told".to_owned()),
+        }
+    }
+
+    /// Looks the names of a claim up; `control` takes the place of the variant it speaks of.
+    fn look_up(&self, claim: &FindingClaim, control: Option<&str>) -> Option<Looked<'e>> {
+        let (metric, of, margin) = match claim {
+            FindingClaim::Above(c) | FindingClaim::Below(c) => (&c.metric, &c.of, &c.margin),
+            FindingClaim::Best(c) => (&c.metric, &c.of, &c.margin),
+            FindingClaim::Count(c) => (&c.metric, &c.of, &c.margin),
+            FindingClaim::Saturates(c) | FindingClaim::Interior(c) => (&c.metric, &c.of, &c.margin),
+        };
+        let (_, stated, values) = self
+            .metrics
+            .iter()
+            .find(|(name, ..)| *name == metric.value)?;
+        let speaks_of = control.unwrap_or(&of.value);
+        let base = &self.experiment.baseline;
+        let point = |variant: &str, at: &[(String, String)]| self.point(variant, at);
+        let levels_at = |at: &warpweave_params::Entries<Placed<String>>| -> Vec<(String, String)> {
+            let mut levels = base.levels.clone();
+            for (axis, level) in at {
+                levels.retain(|(known, _)| *known != axis.value);
+                levels.push((axis.value.clone(), level.value.clone()));
+            }
+            levels
+        };
+        let mut at_least = None;
+        let (compares, on) = match claim {
+            FindingClaim::Above(Comparison { than, on, at, .. })
+            | FindingClaim::Below(Comparison { than, on, at, .. }) => {
+                let levels = levels_at(at);
+                let of = point(speaks_of, &levels)?;
+                let than = match than {
+                    Some(than) => point(&than.value, &levels)?,
+                    None => values.baseline_of(&of),
+                };
+                (Compares::Two { of, than }, on.as_ref())
+            }
+            FindingClaim::Count(Counting {
+                than,
+                at,
+                at_least: least,
+                ..
+            }) => {
+                at_least = Some(least.value);
+                let levels = levels_at(at);
+                let of = point(speaks_of, &levels)?;
+                let than = match than {
+                    Some(than) => point(&than.value, &levels)?,
+                    None => values.baseline_of(&of),
+                };
+                (Compares::Two { of, than }, None)
+            }
+            FindingClaim::Best(Ranking { on, at, .. }) => {
+                let levels = levels_at(at);
+                let variants = self.experiment.file.variants.names();
+                let others = variants.filter(|variant| *variant != of.value);
+                let others = others.map(|variant| point(variant, &levels));
+                let compares = Compares::All {
+                    of: point(speaks_of, &levels)?,
+                    others: others.collect::<Option<_>>()?,
+                };
+                (compares, on.as_ref())
+            }
+            FindingClaim::Saturates(Shape { axis, on, .. })
+            | FindingClaim::Interior(Shape { axis, on, .. }) => {
+                let (_, known) = self.experiment.file.axes.get(&axis.value)?;
+                let row = known.levels().into_iter().map(|level| {
+                    let mut levels = base.levels.clone();
+                    levels.retain(|(name, _)| *name != axis.value);
+                    levels.push((axis.value.clone(), level));
+                    point(speaks_of, &levels)
+                });
+                let row = row.collect::<Option<_>>()?;
+                let compares = match claim {
+                    FindingClaim::Saturates(_) => Compares::Steps(row),
+                    _ => Compares::Inner(row),
+                };
+                (compares, on.as_ref())
+            }
+        };
+        let workloads = match on {
+            Some(on) => vec![*self.workloads.iter().find(|name| **name == on.value)?],
+            None => self.workloads.to_vec(),
+        };
+        Some(Looked {
+            effect: Effect {
+                values,
+                compares,
+                sign: sign_of(claim, stated),
+            },
+            margin: margin.value,
+            workloads,
+            at_least,
+        })
+    }
+
+    /// The point of a variant or control at levels; of an axis without one, at the first.
+    fn point(&self, variant: &str, levels: &[(String, String)]) -> Option<Point> {
+        let fits = |point: &&Point| {
+            let mut wanted = levels.iter();
+            point.variant == variant && wanted.all(|level| point.levels.contains(level))
+        };
+        self.points.iter().find(fits).cloned()
+    }
+
+    fn identity(
+        &self,
+        name: &Placed<String>,
+        claim: &IdentityClaim,
+        on: Option<&[Placed<String>]>,
+    ) -> Result<Judged, Diagnostics> {
+        let texts = claim.expressions();
+        let symbol = match claim {
+            IdentityClaim::Equal(..) => " = ",
+            IdentityClaim::AtMost(..) | IdentityClaim::Ascending(_) => " <= ",
+        };
+        let mut expressions = Vec::new();
+        for text in &texts {
+            expressions.push(Expression::parse(text)?);
+        }
+        let (mut checked, mut broken) = (0_usize, None);
+        for (id, outcome) in self.runs {
+            let applies = on.is_none_or(|on| on.iter().any(|v| v.value == id.point.variant));
+            let Outcome::Done(record) = outcome else {
+                continue;
+            };
+            if !applies || broken.is_some() {
+                continue;
+            }
+            let values: Result<Vec<Option<f64>>, String> =
+                expressions.iter().map(|e| e.evaluate(record)).collect();
+            match values {
+                Err(problem) => broken = Some(format!("{id}: {problem}")),
+                Ok(values) => {
+                    // What is undefined says nothing.
+                    let Some(values) = values.into_iter().collect::<Option<Vec<f64>>>() else {
+                        continue;
+                    };
+                    checked += 1;
+                    let holds = values.windows(2).all(|pair| match claim {
+                        #[expect(clippy::float_cmp, reason = "equal is what is claimed")]
+                        IdentityClaim::Equal(..) => pair[0] == pair[1],
+                        _ => pair[0] <= pair[1],
+                    });
+                    if !holds {
+                        broken = Some(format!("{id}: {values:?}"));
+                    }
+                }
+            }
+        }
+        let (verdict, because) = match broken {
+            Some(broken) => (Verdict::Fails, broken),
+            None if checked == 0 => (Verdict::Unresolved, "no run could be checked".to_owned()),
+            None => (Verdict::Holds, format!("in {checked} runs")),
+        };
+        let texts: Vec<&str> = texts.iter().map(|text| text.value.as_str()).collect();
+        Ok(Judged {
+            name: name.value.clone(),
+            is_identity: true,
+            claim: texts.join(symbol),
+            verdict,
+            because,
+            effect: None,
+            margin: None,
+            resolution: None,
+            control: None,
+            expected: None,
+            by_workload: Vec::new(),
+        })
+    }
+}
+
+/// The interval that stands for several comparisons: with the nearest rival, or of the best inner level.
+fn shown(compares: &Compares, intervals: &[Option<Interval>]) -> Option<Interval> {
+    let known = intervals.iter().flatten().copied();
+    let by_median = |a: &Interval, b: &Interval| a.median.total_cmp(&b.median);
+    match compares {
+        Compares::Inner(_) => known.max_by(by_median),
+        _ => known.min_by(by_median),
+    }
+}
+
+/// All comparisons together: a rival that is not beaten is enough to lose, an inner level that is best
+/// enough to win.
+fn summed_up(compares: &Compares, intervals: &[Option<Interval>], margin: f64) -> Told {
+    let verdicts: Vec<Verdict> = intervals
+        .iter()
+        .map(|interval| match interval {
+            Some(interval) if interval.low > margin => Verdict::Reproduced,
+            Some(interval) if interval.high < margin => Verdict::NotReproduced,
+            _ => Verdict::Unresolved,
+        })
+        .collect();
+    let (decides, otherwise) = match compares {
+        Compares::Inner(_) => (Verdict::Reproduced, Verdict::NotReproduced),
+        _ => (Verdict::NotReproduced, Verdict::Reproduced),
+    };
+    let verdict = if verdicts.contains(&decides) {
+        decides
+    } else if !verdicts.is_empty() && verdicts.iter().all(|verdict| *verdict == otherwise) {
+        otherwise
+    } else {
+        Verdict::Unresolved
+    };
+    Told {
+        verdict,
+        because: String::new(),
+        effect: shown(compares, intervals),
+    }
+}
+
+fn in_symbols(claim: &FindingClaim) -> String {
+    let than = |than: &Option<Placed<String>>| {
+        than.as_ref()
+            .map_or("the baseline".to_owned(), |than| than.value.clone())
+    };
+    match claim {
+        FindingClaim::Above(c) => format!(
+            "{}: {} > {} + {}",
+            c.metric.value,
+            c.of.value,
+            than(&c.than),
+            c.margin.value
+        ),
+        FindingClaim::Below(c) => format!(
+            "{}: {} < {} - {}",
+            c.metric.value,
+            c.of.value,
+            than(&c.than),
+            c.margin.value
+        ),
+        FindingClaim::Best(c) => format!(
+            "{}: {} is better than all others by {}",
+            c.metric.value, c.of.value, c.margin.value
+        ),
+        FindingClaim::Count(c) => format!(
+            "{}: {} is better than {} by {} on at least {} workloads",
+            c.metric.value,
+            c.of.value,
+            than(&c.than),
+            c.margin.value,
+            c.at_least.value
+        ),
+        FindingClaim::Saturates(c) => format!(
+            "{}: of {}, the last step of {} gains less than the first by {}",
+            c.metric.value, c.of.value, c.axis.value, c.margin.value
+        ),
+        FindingClaim::Interior(c) => format!(
+            "{}: of {}, a level of {} between the ends is better than both by {}",
+            c.metric.value, c.of.value, c.axis.value, c.margin.value
+        ),
+    }
+}

@@ -1,0 +1,90 @@
+//! The effect that a finding claims: one number of each repetition, positive when it goes the claimed way.
+
+use super::values::{Repetition, Values};
+use crate::file::{Better, FindingClaim, MetricFile};
+use crate::model::Point;
+
+/// What a finding compares, with the names looked up.
+pub(super) struct Effect<'e> {
+    pub(super) values: &'e Values,
+    pub(super) compares: Compares,
+    /// 1 where more is better, or claimed; -1 where less is.
+    pub(super) sign: f64,
+}
+
+/// The points compared.
+pub(super) enum Compares {
+    /// One with another.
+    Two { of: Point, than: Point },
+    /// One with the best of others.
+    All { of: Point, others: Vec<Point> },
+    /// The first step of a row with its last one.
+    Steps(Vec<Point>),
+    /// The best inner one of a row with its better end.
+    Inner(Vec<Point>),
+}
+
+impl Effect<'_> {
+    /// The effect in one repetition, over the mean of some workloads.
+    pub(super) fn in_repetition(
+        &self,
+        workloads: &[&str],
+        repetition: Repetition,
+    ) -> Vec<Option<f64>> {
+        let means = |points: &[Point]| {
+            let means = self.values.means(workloads, points, repetition)?;
+            Some(
+                means
+                    .iter()
+                    .map(|mean| mean * self.sign)
+                    .collect::<Vec<f64>>(),
+            )
+        };
+        match &self.compares {
+            Compares::Two { of, than } => {
+                let means = means(&[of.clone(), than.clone()]);
+                vec![means.map(|means| means[0] - means[1])]
+            }
+            Compares::All { of, others } => others
+                .iter()
+                .map(|other| {
+                    let means = means(&[of.clone(), other.clone()])?;
+                    Some(means[0] - means[1])
+                })
+                .collect(),
+            Compares::Steps(row) => {
+                let steps = means(row).and_then(|means| {
+                    let [first, second, .., before, last] = means[..] else {
+                        let [first, middle, last] = means[..] else {
+                            return None;
+                        };
+                        return Some((middle - first) - (last - middle));
+                    };
+                    Some((second - first) - (last - before))
+                });
+                vec![steps]
+            }
+            Compares::Inner(row) => {
+                let means = means(row);
+                let inner = 1..row.len().saturating_sub(1);
+                inner
+                    .map(|at| {
+                        let means = means.as_ref()?;
+                        let ends = means[0].max(*means.last()?);
+                        Some(means[at] - ends)
+                    })
+                    .collect()
+            }
+        }
+    }
+}
+
+/// 1 where the claim is that something is larger, or larger is better.
+pub(super) fn sign_of(claim: &FindingClaim, metric: &MetricFile) -> f64 {
+    let smaller = match claim {
+        FindingClaim::Above(_) => false,
+        FindingClaim::Below(_) => true,
+        _ => metric.better == Some(Better::Smaller),
+    };
+    if smaller { -1.0 } else { 1.0 }
+}

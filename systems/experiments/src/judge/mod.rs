@@ -1,0 +1,201 @@
+//! What came out: metrics with their intervals, and a verdict on every claim.
+//!
+//! ```text
+//!   runs ──► values.rs: metric of each run, ratios, means ──► effect.rs: one number a repetition
+//!                                                                     │ interval.rs
+//!                              study.rs ◄── claims.rs: verdicts ◄─────┘
+//! ```
+//!
+//! `check.rs` looks names of claims up before anything is run.
+
+mod check;
+mod claims;
+mod effect;
+mod interval;
+mod needed;
+mod study;
+#[cfg(test)]
+pub(crate) mod tests;
+mod text;
+mod values;
+mod work;
+
+use warpweave_params::Diagnostics;
+use warpweave_systems::report::Record;
+
+pub use self::check::{check, check_patterns};
+pub use self::interval::Interval;
+pub use self::needed::Needed;
+pub use self::study::{
+    Judged, Slots, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict, Work,
+};
+pub(crate) use self::text::number;
+
+use self::claims::Claims;
+use self::values::{Repetition, Values};
+use crate::file::{ExperimentFile, MetricKind};
+use crate::metric::Expression;
+use crate::model::{Outcome, Point, Runs};
+use crate::plan::points;
+use crate::read::Experiment;
+use crate::store::MetricValue;
+
+/// Judges the runs of an experiment that [`check`] has found nothing wrong with.
+///
+/// # Errors
+/// A metric or claim that cannot be read.
+pub fn judge(experiment: &Experiment, runs: &Runs) -> Result<Study, Diagnostics> {
+    let file = &experiment.file;
+    let mut metrics = Vec::new();
+    for (name, metric) in &file.metrics {
+        let expression = Expression::parse(&metric.value)?;
+        let values = Values::of(metric, &expression, &experiment.baseline, runs);
+        metrics.push((name.value.as_str(), metric, values));
+    }
+    let workloads: Vec<&str> = file.workloads.names().collect();
+    let points: Vec<Point> = points(file);
+    let baseline = points.first().map(|point| experiment.baseline.of(point));
+    let failed = runs.iter().filter_map(|(id, outcome)| match outcome {
+        Outcome::Done(_) => None,
+        Outcome::Failed(why) => Some((id.to_string(), why.clone())),
+    });
+    let claims = Claims {
+        experiment,
+        metrics: &metrics,
+        workloads: &workloads,
+        points: &points,
+        runs,
+    };
+    Ok(Study {
+        summary: file.summary.clone(),
+        baseline: baseline_in_words(experiment),
+        workloads: workloads.iter().map(|&name| name.to_owned()).collect(),
+        points: points
+            .iter()
+            .map(|point| StudiedPoint {
+                name: point.to_string(),
+                control: point.control,
+            })
+            .collect(),
+        pairs: pairs(file),
+        work: work::of(runs, &workloads, baseline.as_ref()),
+        slots: work::slots(runs, &points),
+        metrics: metrics
+            .iter()
+            .map(|(name, metric, values)| StudiedMetric {
+                name: (*name).to_owned(),
+                expression: metric.value.value.clone(),
+                unit: metric.unit.clone(),
+                is_ratio: metric.kind == MetricKind::Ratio,
+                resolution: resolution(values, file, &workloads, &points),
+                resolutions: workloads
+                    .iter()
+                    .map(|workload| resolution(values, file, &[workload], &points))
+                    .collect(),
+                rows: points
+                    .iter()
+                    .map(|point| row(values, file, &workloads, point))
+                    .collect(),
+                undefined: values.undefined.iter().map(ToString::to_string).collect(),
+                problems: values
+                    .problems
+                    .iter()
+                    .map(|(id, problem)| (id.to_string(), problem.clone()))
+                    .collect(),
+            })
+            .collect(),
+        claims: claims.judge()?,
+        failed: failed.collect(),
+    })
+}
+
+/// The metrics of one run; those that it cannot give are undefined.
+///
+/// # Errors
+/// A metric that cannot be read.
+pub fn metrics_of(file: &ExperimentFile, record: &Record) -> Result<Vec<MetricValue>, Diagnostics> {
+    let mut values = Vec::new();
+    for (name, metric) in &file.metrics {
+        let expression = Expression::parse(&metric.value)?;
+        values.push(MetricValue {
+            metric: name.value.clone(),
+            value: expression.evaluate(record).ok().flatten(),
+            unit: metric.unit.clone(),
+        });
+    }
+    Ok(values)
+}
+
+/// Repetitions of an experiment.
+fn pairs(file: &ExperimentFile) -> u32 {
+    file.perturb
+        .as_ref()
+        .map_or(1, |perturb| perturb.pairs.value)
+}
+
+/// The repetitions at the experiment's own size.
+fn repetitions(file: &ExperimentFile) -> impl Iterator<Item = Repetition> + use<> {
+    (0..pairs(file)).map(|pair| Repetition {
+        pair,
+        confirming: false,
+    })
+}
+
+fn baseline_in_words(experiment: &Experiment) -> String {
+    let levels = experiment.baseline.levels.iter();
+    let levels = levels.map(|(axis, level)| format!(", {axis}={level}"));
+    let same = match experiment.file.axes.iter().count() - experiment.baseline.levels.len() {
+        0 => "",
+        _ => " at the same level",
+    };
+    let variant = &experiment.baseline.variant;
+    format!("{variant}{}{same}", levels.collect::<String>())
+}
+
+fn row(values: &Values, file: &ExperimentFile, workloads: &[&str], point: &Point) -> StudiedRow {
+    let of = |workloads: &[&str]| {
+        let point = std::slice::from_ref(point);
+        let shown = repetitions(file)
+            .filter_map(|repetition| values.means(workloads, point, repetition)?.pop());
+        Interval::of(&shown.collect::<Vec<f64>>())
+    };
+    StudiedRow {
+        workloads: workloads.iter().map(|workload| of(&[workload])).collect(),
+        mean: of(workloads),
+    }
+}
+
+/// The half-width of the interval of the baseline's own metric: of a ratio in parts of its median. With
+/// several levels the widest.
+fn resolution(
+    values: &Values,
+    file: &ExperimentFile,
+    workloads: &[&str],
+    points: &[Point],
+) -> Option<f64> {
+    let mut baselines: Vec<Point> = points
+        .iter()
+        .map(|point| values.baseline_of(point))
+        .collect();
+    baselines.sort();
+    baselines.dedup();
+    let widths = baselines.iter().filter_map(|point| {
+        let scale = |workload: &str| {
+            if !values.is_ratio() {
+                return Some(1.0);
+            }
+            let raw = repetitions(file).filter_map(|r| values.raw(workload, point, r));
+            interval::median(&mut raw.collect::<Vec<f64>>()).filter(|median| *median != 0.0)
+        };
+        let scales: Vec<Option<f64>> = workloads.iter().map(|workload| scale(workload)).collect();
+        let means = repetitions(file).filter_map(|repetition| {
+            let raw = workloads.iter().zip(&scales);
+            let raw = raw.filter_map(|(workload, scale)| {
+                Some(values.raw(workload, point, repetition)? / (*scale)?)
+            });
+            values.mean(&raw.collect::<Vec<f64>>())
+        });
+        Some(Interval::of(&means.collect::<Vec<f64>>())?.half_width())
+    });
+    widths.reduce(f64::max)
+}

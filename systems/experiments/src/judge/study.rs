@@ -1,0 +1,203 @@
+//! What an experiment came to: everything that a report prints.
+
+use serde::Serialize;
+
+use super::interval::Interval;
+use crate::store::ClaimRow;
+
+/// Metrics, claims and what is missing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Study {
+    /// The sentence of the experiment.
+    pub summary: String,
+    /// What ratios are ratios to, in words.
+    pub baseline: String,
+    /// Names of the workloads, in the order of the file.
+    pub workloads: Vec<String>,
+    /// Variants at their levels, in the order of the file; controls come last.
+    pub points: Vec<StudiedPoint>,
+    /// Repetitions.
+    pub pairs: u32,
+    /// What was run.
+    pub work: Vec<Work>,
+    /// Where the issue slots went, of each variant at its levels; empty where no run says so.
+    pub slots: Vec<Slots>,
+    /// In the order of the file.
+    pub metrics: Vec<StudiedMetric>,
+    /// In the order of the file.
+    pub claims: Vec<Judged>,
+    /// Runs without a result, and why.
+    pub failed: Vec<(String, String)>,
+}
+
+/// A machine of the study.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StudiedPoint {
+    /// `variant`, or `variant, axis=level`.
+    pub name: String,
+    /// Whether it is a control.
+    pub control: bool,
+}
+
+/// One workload as the baseline ran it in the first pair.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Work {
+    /// Its name.
+    pub workload: String,
+    /// Names of its kernels.
+    pub kernels: String,
+    /// Launches.
+    pub launches: usize,
+    /// Work-groups of all launches.
+    pub work_groups: u64,
+    /// Instructions of wavefronts.
+    pub wavefront_instructions: u64,
+    /// Core cycles of the run.
+    pub cycles: u64,
+}
+
+/// Shares of the issue slots of one point, over all its runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Slots {
+    /// Name of the point.
+    pub point: String,
+    /// What became of them, and the share.
+    pub shares: Vec<(String, f64)>,
+}
+
+/// A metric over all points and workloads.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StudiedMetric {
+    /// Its name.
+    pub name: String,
+    /// The expression.
+    pub expression: String,
+    /// Unit of the value.
+    pub unit: String,
+    /// Whether ratios to the baseline are shown.
+    pub is_ratio: bool,
+    /// Half-width of the interval of the baseline's own mean over workloads, in the unit of what is shown.
+    pub resolution: Option<f64>,
+    /// The same of each workload.
+    pub resolutions: Vec<Option<f64>>,
+    /// For each point, for each workload what is shown; then the mean over workloads.
+    pub rows: Vec<StudiedRow>,
+    /// Runs in which it is undefined.
+    pub undefined: Vec<String>,
+    /// Runs in which it could not be computed, and why.
+    pub problems: Vec<(String, String)>,
+}
+
+/// One point of a metric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StudiedRow {
+    /// Of each workload.
+    pub workloads: Vec<Option<Interval>>,
+    /// Of the mean over workloads.
+    pub mean: Option<Interval>,
+}
+
+/// What a claim came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Verdict {
+    /// It holds beyond its margin.
+    Reproduced,
+    /// It falls short of its margin.
+    NotReproduced,
+    /// It cannot be told.
+    Unresolved,
+    /// Its control passes too.
+    Void,
+    /// An identity that holds.
+    Holds,
+    /// An identity that does not.
+    Fails,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::NotReproduced => "not reproduced",
+            Self::Unresolved => "unresolved",
+            Self::Void => "void",
+            Self::Holds => "holds",
+            Self::Fails => "fails",
+        }
+    }
+}
+
+/// A claim and what came out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// The claim, a sentence.
+    pub name: String,
+    /// Whether it is an identity.
+    pub is_identity: bool,
+    /// What was claimed, in symbols.
+    pub claim: String,
+    /// What came out.
+    pub verdict: Verdict,
+    /// Why, where the numbers alone do not say.
+    pub because: String,
+    /// The effect and its interval.
+    pub effect: Option<Interval>,
+    /// By how much at least.
+    pub margin: Option<f64>,
+    /// Half-width of the interval of the baseline's own metric.
+    pub resolution: Option<f64>,
+    /// Name of the control, what came out for it, and its effect.
+    pub control: Option<(String, Verdict, Option<Interval>)>,
+    /// The verdict on record and its reason.
+    pub expected: Option<(Verdict, String)>,
+    /// For each workload the effect on it alone.
+    pub by_workload: Vec<(String, Interval)>,
+}
+
+impl Judged {
+    /// Whether what came out is no reason to look: it is as recorded, where something is on record.
+    pub fn is_as_expected(&self) -> bool {
+        match (self.verdict, &self.expected) {
+            (Verdict::Fails | Verdict::Void, _) => false,
+            (_, None) => true,
+            (verdict, Some((expected, _))) => verdict == *expected,
+        }
+    }
+}
+
+impl Study {
+    /// Whether every run has a result, every identity holds, no control passes and no verdict differs from
+    /// the record.
+    pub fn is_as_expected(&self) -> bool {
+        self.failed.is_empty() && self.claims.iter().all(Judged::is_as_expected)
+    }
+
+    /// The claims for the data base.
+    pub fn claim_rows(&self) -> Vec<ClaimRow> {
+        let row = |judged: &Judged| ClaimRow {
+            name: judged.name.clone(),
+            kind: if judged.is_identity {
+                "identity"
+            } else {
+                "finding"
+            }
+            .to_owned(),
+            verdict: judged.verdict.name().to_owned(),
+            median: judged.effect.map(|effect| effect.median),
+            low: judged.effect.map(|effect| effect.low),
+            high: judged.effect.map(|effect| effect.high),
+            margin: judged.margin,
+            resolution: judged.resolution,
+            control_verdict: judged
+                .control
+                .as_ref()
+                .map(|(_, verdict, _)| verdict.name().to_owned()),
+            expected: judged
+                .expected
+                .as_ref()
+                .map(|(verdict, _)| verdict.name().to_owned()),
+        };
+        self.claims.iter().map(row).collect()
+    }
+}

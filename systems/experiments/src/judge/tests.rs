@@ -1,0 +1,330 @@
+use warpweave_files::Budget;
+use warpweave_random::Dice;
+use warpweave_systems::report::Record;
+
+use super::*;
+use crate::model::{RunId, Runs};
+
+const WORKLOADS: [&str; 4] = ["a", "b", "c", "d"];
+
+/// An experiment of three variants, one control and one axis, with these claims.
+fn experiment(claims: &str, more: &str) -> Experiment {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("e.ron");
+    let text = format!(
+        r#"Experiment(
+            summary: "made up",
+            base: "base.ron",
+            workloads: {{ "a": (file: "w.ron"), "b": (file: "w.ron"), "c": (file: "w.ron"), "d": (file: "w.ron") }},
+            variants: {{ "D": {{}}, "E": {{}}, "F": {{}} }},
+            controls: {{ "idle": {{}} }},
+            axes: {{ "x": Values(path: "params.x", values: [1, 2, 4]) }},
+            baseline: (variant: "D", x: "1"),
+            perturb: (pairs: 10, draws: {{ "seed": [1, 2] }}),
+            metrics: {{
+                "speed": (value: "wavefront_instructions / cycles", kind: Ratio, better: Larger),
+                "time": (value: "cycles", kind: Ratio, better: Smaller),
+                "cycles": (value: "cycles", kind: Value, better: Smaller),
+            }},
+            claims: [{claims}],
+            {more}
+        )"#
+    );
+    std::fs::write(&path, text).unwrap();
+    let experiment = Experiment::read(&path, &Budget::unlimited());
+    experiment.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn record(cycles: f64) -> Record {
+    let json = format!(
+        r#"{{"schema_version": 1, "scenario": "s", "status": "done", "cycles": {}, "simulated_s": 1,
+            "wavefront_instructions": 1000000, "thread_instructions": 1, "ipc": 1, "core_clock": "core",
+            "stats": {{}}}}"#,
+        cycles.round()
+    );
+    serde_json::from_str(&json).unwrap()
+}
+
+/// Runs whose speed is `speed(workload, variant, level, confirming)` times what the pair alone makes of it, with
+/// noise of each run of up to `noise`.
+fn runs(
+    experiment: &Experiment,
+    noise: f64,
+    speed: impl Fn(usize, &str, &str, bool) -> f64,
+) -> Runs {
+    let dice = Dice::new(3, "noise");
+    let mut rolls = 0;
+    let mut random = || {
+        rolls += 1;
+        dice.below(rolls, 2001) as f64 / 1000.0 - 1.0
+    };
+    let mut runs = Runs::new();
+    for (number, workload) in WORKLOADS.into_iter().enumerate() {
+        for point in crate::plan::points(&experiment.file) {
+            for pair in 0..11 {
+                let confirming = pair == 10;
+                let (variant, level) = (point.variant.as_str(), point.levels[0].1.as_str());
+                let of_pair = 1.0 + 0.01 * f64::from(pair % 3);
+                let speed = speed(number, variant, level, confirming) * of_pair;
+                let cycles = 1e9 / (speed * (1.0 + noise * random()));
+                let id = RunId {
+                    workload: workload.to_owned(),
+                    point: point.clone(),
+                    pair: if confirming { 0 } else { pair },
+                    confirming,
+                };
+                runs.insert(id, Outcome::Done(Box::new(record(cycles))));
+            }
+        }
+    }
+    runs
+}
+
+/// What one finding comes to; E is faster by these parts, the control by `idle`.
+fn verdict(claim: &str, gain: f64, idle: f64, noise: f64) -> Judged {
+    let claims = format!(r#"Finding(name: "it", claim: {claim}, control: "idle")"#);
+    let experiment = experiment(&claims, "");
+    check(&experiment.file).unwrap_or_else(|error| panic!("{error}"));
+    let runs = runs(&experiment, noise, |_, variant, _, _| match variant {
+        "E" => 1.0 + gain,
+        "idle" => 1.0 + idle,
+        _ => 1.0,
+    });
+    judge(&experiment, &runs).unwrap().claims.remove(0)
+}
+
+const ABOVE: &str = r#"Above(metric: "speed", of: "E", than: "D", margin: 0.03)"#;
+
+#[test]
+fn an_effect_wholly_beyond_its_margin_is_reproduced() {
+    let judged = verdict(ABOVE, 0.1, 0.0, 0.005);
+    assert_eq!(judged.verdict, Verdict::Reproduced, "{}", judged.because);
+    let effect = judged.effect.unwrap();
+    assert!(effect.low > 0.09 && effect.high < 0.11, "{effect:?}");
+    assert_eq!(judged.by_workload.len(), 4);
+    let below = r#"Below(metric: "time", of: "E", margin: 0.03)"#;
+    assert_eq!(verdict(below, 0.1, 0.0, 0.005).verdict, Verdict::Reproduced);
+}
+
+#[test]
+fn an_effect_wholly_short_of_its_margin_is_not_reproduced() {
+    for gain in [-0.1, 0.0, 0.02] {
+        let judged = verdict(ABOVE, gain, 0.0, 0.002);
+        assert_eq!(judged.verdict, Verdict::NotReproduced, "{gain}");
+    }
+}
+
+#[test]
+fn an_interval_that_holds_the_margin_is_unresolved() {
+    let judged = verdict(ABOVE, 0.03, 0.0, 0.03);
+    assert_eq!(judged.verdict, Verdict::Unresolved);
+}
+
+#[test]
+fn a_margin_below_the_resolution_of_the_baseline_is_unresolved() {
+    let fine = r#"Above(metric: "speed", of: "E", margin: 0.001)"#;
+    let judged = verdict(fine, 0.5, 0.0, 0.001);
+    assert_eq!(judged.verdict, Verdict::Unresolved);
+    assert!(judged.because.contains("resolution"), "{}", judged.because);
+    assert!(judged.resolution.unwrap() > 0.001);
+}
+
+#[test]
+fn a_claim_whose_control_passes_is_void() {
+    let judged = verdict(ABOVE, 0.1, 0.08, 0.005);
+    assert_eq!(judged.verdict, Verdict::Void);
+    assert!(!judged.is_as_expected());
+}
+
+#[test]
+fn without_an_effect_a_finding_is_hardly_ever_reproduced() {
+    for noise in [0.01, 0.05, 0.2] {
+        let judged = verdict(ABOVE, 0.0, 0.0, noise);
+        assert_ne!(judged.verdict, Verdict::Reproduced, "{noise}");
+    }
+}
+
+#[test]
+fn the_best_has_to_beat_every_other_and_a_count_its_number() {
+    let best = r#"Best(metric: "time", of: "E", margin: 0.02)"#;
+    assert_eq!(verdict(best, 0.1, 0.0, 0.002).verdict, Verdict::Reproduced);
+    assert_eq!(
+        verdict(best, 0.0, 0.0, 0.002).verdict,
+        Verdict::NotReproduced
+    );
+    let counted = |at_least: u32, gains: [f64; 4]| {
+        let claims = format!(
+            r#"Finding(name: "it", control: "idle",
+                claim: Count(metric: "speed", of: "E", than: "D", margin: 0.05, at_least: {at_least}))"#
+        );
+        let experiment = experiment(&claims, "");
+        let runs = runs(
+            &experiment,
+            0.002,
+            |workload, variant, _, _| match variant {
+                "E" => 1.0 + gains[workload],
+                _ => 1.0,
+            },
+        );
+        judge(&experiment, &runs).unwrap().claims.remove(0).verdict
+    };
+    let gains = [0.2, 0.1, 0.0, 0.05];
+    assert_eq!(counted(2, gains), Verdict::Reproduced);
+    assert_eq!(counted(3, gains), Verdict::Unresolved);
+    assert_eq!(counted(4, gains), Verdict::NotReproduced);
+}
+
+#[test]
+fn shapes_along_an_axis_are_told_apart() {
+    let along = |claim: &str, speeds: [f64; 3]| {
+        let claims = format!(
+            r#"Finding(name: "it", control: "idle",
+                claim: {claim}(metric: "speed", of: "E", axis: "x", margin: 0.05))"#
+        );
+        let experiment = experiment(&claims, "");
+        let runs = runs(&experiment, 0.002, |_, variant, level, _| {
+            match (variant, level) {
+                ("E", "1") => speeds[0],
+                ("E", "2") => speeds[1],
+                ("E", "4") => speeds[2],
+                _ => 1.0,
+            }
+        });
+        judge(&experiment, &runs).unwrap().claims.remove(0).verdict
+    };
+    assert_eq!(along("Saturates", [1.0, 1.5, 1.6]), Verdict::Reproduced);
+    assert_eq!(along("Saturates", [1.0, 1.5, 2.0]), Verdict::NotReproduced);
+    assert_eq!(along("Interior", [1.0, 1.5, 1.2]), Verdict::Reproduced);
+    assert_eq!(along("Interior", [1.0, 1.5, 1.6]), Verdict::NotReproduced);
+}
+
+#[test]
+fn at_reduced_size_the_next_size_has_to_agree_in_sign_and_order() {
+    let confirmed = |next: [f64; 4]| {
+        let claims = format!(r#"Finding(name: "it", claim: {ABOVE}, control: "idle")"#);
+        let experiment = experiment(&claims, r#"confirm: (size: "S"),"#);
+        let here = [0.4, 0.3, 0.2, 0.1];
+        let runs = runs(
+            &experiment,
+            0.002,
+            |workload, variant, _, confirming| match variant {
+                "E" if confirming => 1.0 + next[workload],
+                "E" => 1.0 + here[workload],
+                _ => 1.0,
+            },
+        );
+        judge(&experiment, &runs).unwrap().claims.remove(0)
+    };
+    assert_eq!(confirmed([0.9, 0.7, 0.5, 0.3]).verdict, Verdict::Reproduced);
+    let other_sign = confirmed([-0.1, -0.2, -0.3, -0.4]);
+    assert_eq!(other_sign.verdict, Verdict::Unresolved);
+    assert!(
+        other_sign.because.contains("another sign"),
+        "{}",
+        other_sign.because
+    );
+    let other_order = confirmed([0.1, 0.2, 0.3, 0.4]);
+    assert_eq!(other_order.verdict, Verdict::Unresolved);
+    assert!(
+        other_order.because.contains("another order"),
+        "{}",
+        other_order.because
+    );
+}
+
+#[test]
+fn an_identity_that_fails_names_the_run() {
+    let claims = r#"
+        Identity(name: "one", claim: AtMost("cycles", "2000000000")),
+        Identity(name: "two", claim: Equal("cycles", "wavefront_instructions"), on: ["E"]),
+        Identity(name: "three", claim: Ascending(["1", "2", "cycles"])),
+    "#;
+    let experiment = experiment(claims, "");
+    let study = judge(&experiment, &runs(&experiment, 0.0, |_, _, _, _| 1.0)).unwrap();
+    let verdicts: Vec<Verdict> = study.claims.iter().map(|claim| claim.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Holds, Verdict::Fails, Verdict::Holds]);
+    assert!(
+        study.claims[1].because.starts_with("a/E/1/0: ["),
+        "{}",
+        study.claims[1].because
+    );
+    assert!(!study.is_as_expected());
+}
+
+#[test]
+fn a_failed_run_is_left_out_and_named() {
+    let experiment = experiment("", "");
+    let mut runs = runs(
+        &experiment,
+        0.0,
+        |_, variant, _, _| {
+            if variant == "E" { 2.0 } else { 1.0 }
+        },
+    );
+    let first = runs
+        .keys()
+        .find(|id| id.point.variant == "E")
+        .unwrap()
+        .clone();
+    runs.insert(first.clone(), Outcome::Failed("deadlock".to_owned()));
+    let study = judge(&experiment, &runs).unwrap();
+    assert_eq!(study.failed, [(first.to_string(), "deadlock".to_owned())]);
+    assert!(!study.is_as_expected());
+    let row = &study.metrics[0].rows[study
+        .points
+        .iter()
+        .position(|p| p.name == "E, x=1")
+        .unwrap()];
+    assert!((row.mean.unwrap().median - 2.0).abs() < 1e-6);
+}
+
+#[test]
+fn mistakes_in_claims_are_marked_where_they_stand() {
+    let claims = r#"
+        Finding(name: "1", claim: Above(metric: "sped", of: "E", margin: 0.03), control: "idle"),
+        Finding(name: "2", claim: Above(metric: "speed", of: "G", than: "H", margin: 0), control: "none"),
+        Finding(name: "3", claim: Best(metric: "speed", of: "E", margin: 0.1, on: "e", at: { "y": "1" }), control: "idle"),
+        Finding(name: "4", claim: Count(metric: "speed", of: "E", margin: 0.1, at_least: 5), control: "idle"),
+        Finding(name: "5", claim: Interior(metric: "speed", of: "E", margin: 0.1, axis: "z"), control: "idle"),
+        Finding(name: "6", claim: Above(metric: "speed", of: "E", margin: 0.1, at: { "x": "3" }), control: "idle"),
+        Identity(name: "7", claim: Equal("cycels", "1"), on: ["G"]),
+    "#;
+    let experiment = experiment(claims, "");
+    let folder = experiment.path.parent().unwrap().display().to_string();
+    let told = check(&experiment.file).unwrap_err().to_string();
+    insta::assert_snapshot!(told.replace(&folder, "."));
+}
+
+/// A study in which E is a fifth faster.
+pub(crate) fn study() -> Study {
+    let claims = format!(
+        r#"Finding(name: "E is faster", claim: {ABOVE}, control: "idle", expected: NotReproduced(because: "of old")),
+           Identity(name: "time passes", claim: AtMost("1", "cycles")),"#
+    );
+    let experiment = experiment(&claims, "");
+    let faster = |_, variant: &str, _: &str, _| if variant == "E" { 1.2 } else { 1.0 };
+    let runs = runs(&experiment, 0.01, faster);
+    judge(&experiment, &runs).unwrap()
+}
+
+#[test]
+fn the_page_says_what_was_compared_how_well_and_what_came_out() {
+    insta::assert_snapshot!(study().to_text());
+}
+
+#[test]
+fn what_nothing_asks_for_is_taken_out_of_a_run_and_changes_no_metric() {
+    let experiment = experiment(
+        r#"Identity(name: "it", claim: AtMost("sum(l1[*].reads)", "part(l2.rate)"))"#,
+        "",
+    );
+    let mut record = crate::metric::tests::record();
+    Needed::of(&experiment.file).unwrap().trim(&mut record);
+    assert_eq!(record.stats.len(), 3);
+    assert!(
+        record
+            .stats
+            .values()
+            .all(|statistics| statistics.keys().eq(["reads"]))
+    );
+}

@@ -1,0 +1,124 @@
+//! The study as a page for people.
+
+use std::fmt::{self, Write as _};
+
+use warpweave_params::printable_lines;
+
+use super::study::{Judged, StudiedMetric, Study};
+
+impl Study {
+    /// Resolution, means and verdicts.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text).expect("writing to a string succeeds");
+        printable_lines(&text).into_owned()
+    }
+
+    fn write(&self, out: &mut String) -> fmt::Result {
+        writeln!(out, "\n{}", self.summary)?;
+        let repeated = if self.pairs == 1 {
+            "once"
+        } else {
+            "with intervals of 95 %"
+        };
+        writeln!(
+            out,
+            "{} workloads, {} pairs, {repeated}; ratios are to {}",
+            self.workloads.len(),
+            self.pairs,
+            self.baseline
+        )?;
+        for metric in &self.metrics {
+            self.write_metric(out, metric)?;
+        }
+        if !self.claims.is_empty() {
+            writeln!(out, "\nclaims")?;
+        }
+        self.claims
+            .iter()
+            .try_for_each(|claim| write_claim(out, claim))
+    }
+
+    fn write_metric(&self, out: &mut String, metric: &StudiedMetric) -> fmt::Result {
+        write!(out, "\n{}: mean over workloads", metric.name)?;
+        if !metric.unit.is_empty() && !metric.is_ratio {
+            write!(out, ", {}", metric.unit)?;
+        }
+        if let Some(resolution) = metric.resolution {
+            write!(out, "; resolution {}", number(resolution))?;
+        }
+        out.push('\n');
+        let width = self.points.iter().map(|point| point.name.chars().count());
+        let width = width.max().unwrap_or(0).min(40);
+        for (point, row) in self.points.iter().zip(&metric.rows) {
+            let kind = if point.control { "  (control)" } else { "" };
+            match row.mean {
+                Some(mean) => writeln!(
+                    out,
+                    "  {:<width$}  {:>9}  [{}, {}]{kind}",
+                    point.name,
+                    number(mean.median),
+                    number(mean.low),
+                    number(mean.high)
+                )?,
+                None => writeln!(out, "  {:<width$}  undefined{kind}", point.name)?,
+            }
+        }
+        if !metric.undefined.is_empty() {
+            let first = &metric.undefined[0];
+            writeln!(
+                out,
+                "  undefined in {} runs, such as {first}",
+                metric.undefined.len()
+            )?;
+        }
+        if let Some((id, problem)) = metric.problems.first() {
+            let more = metric.problems.len();
+            writeln!(
+                out,
+                "  cannot be computed in {more} runs, such as {id}: {problem}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with five significant digits, or whole where it is larger.
+pub(crate) fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 10_000.0 => 0,
+        size if size >= 1_000.0 => 1,
+        size if size >= 100.0 => 2,
+        size if size >= 10.0 => 3,
+        _ => 4,
+    };
+    format!("{value:.digits$}")
+}
+
+fn write_claim(out: &mut String, claim: &Judged) -> fmt::Result {
+    let mark = if claim.is_as_expected() { " " } else { "!" };
+    writeln!(out, "{mark} {:<15} {}", claim.verdict.name(), claim.name)?;
+    let mut words = Vec::new();
+    if let (Some(effect), Some(margin)) = (claim.effect, claim.margin) {
+        words.push(format!(
+            "effect {:+.4} [{:+.4}, {:+.4}], margin {margin}",
+            effect.median, effect.low, effect.high
+        ));
+    }
+    if !claim.because.is_empty() {
+        words.push(claim.because.clone());
+    }
+    if let Some((name, verdict, effect)) = &claim.control {
+        let effect = effect.map_or_else(String::new, |effect| format!(" at {:+.4}", effect.median));
+        words.push(format!("control `{name}`: {}{effect}", verdict.name()));
+    }
+    if let Some((verdict, because)) = &claim.expected
+        && *verdict != claim.verdict
+    {
+        let because = if because.is_empty() { "" } else { ", because " }.to_owned() + because;
+        words.push(format!("on record is: {}{because}", verdict.name()));
+    }
+    words
+        .iter()
+        .try_for_each(|line| writeln!(out, "                  {line}"))
+}

@@ -1,0 +1,86 @@
+//! What was run: programs, and where the issue slots went.
+
+use std::collections::BTreeMap;
+
+use warpweave_systems::report::{Record, RecordedValue};
+
+use super::study::{Slots, Work};
+use crate::model::{Outcome, Point, Runs};
+
+/// What the names of statistics that say where issue slots went begin with.
+const SLOTS: &str = "slots_";
+
+fn done(runs: &Runs) -> impl Iterator<Item = (&crate::model::RunId, &Record)> {
+    runs.iter().filter_map(|(id, outcome)| match outcome {
+        Outcome::Done(record) => Some((id, &**record)),
+        Outcome::Failed(_) => None,
+    })
+}
+
+/// Each workload as the baseline ran it first.
+pub(super) fn of(runs: &Runs, workloads: &[&str], baseline: Option<&Point>) -> Vec<Work> {
+    let first = |workload: &&str| {
+        let (_, record) = done(runs).find(|(id, _)| {
+            id.workload == *workload
+                && Some(&id.point) == baseline
+                && id.pair == 0
+                && !id.confirming
+        })?;
+        let mut kernels: Vec<&str> = record.kernels.iter().map(|k| k.name.as_str()).collect();
+        kernels.sort_unstable();
+        kernels.dedup();
+        let groups = |grid: [u32; 3]| grid.into_iter().map(u64::from).product::<u64>();
+        Some(Work {
+            workload: (*workload).to_owned(),
+            kernels: kernels.join(", "),
+            launches: record.kernels.len(),
+            work_groups: record
+                .kernels
+                .iter()
+                .map(|kernel| groups(kernel.grid))
+                .sum(),
+            wavefront_instructions: record.wavefront_instructions,
+            cycles: record.cycles,
+        })
+    };
+    workloads.iter().filter_map(first).collect()
+}
+
+/// Where the issue slots of all runs of each variant went.
+pub(super) fn slots(runs: &Runs, points: &[Point]) -> Vec<Slots> {
+    let mut all: BTreeMap<&Point, BTreeMap<&str, f64>> = BTreeMap::new();
+    for (id, record) in done(runs).filter(|(id, _)| !id.confirming) {
+        let of_point = all.entry(&id.point).or_default();
+        for (name, statistic) in record.stats.values().flatten() {
+            if let (Some(name), RecordedValue::Integer(n)) =
+                (name.strip_prefix(SLOTS), &statistic.value)
+            {
+                *of_point.entry(name).or_default() += *n as f64;
+            }
+        }
+    }
+    let mut parts: Vec<&str> = all.values().flat_map(|of| of.keys().copied()).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    // The slots that were used come first.
+    parts.sort_by_key(|part| *part != "issued");
+    let of = |point: &Point| {
+        let counted = all.get(point)?;
+        let whole: f64 = counted.values().sum();
+        (whole > 0.0).then(|| Slots {
+            point: point.to_string(),
+            shares: parts
+                .iter()
+                .map(|part| {
+                    let count = counted.get(part).copied().unwrap_or(0.0);
+                    ((*part).replace('_', " "), count / whole)
+                })
+                .collect(),
+        })
+    };
+    points
+        .iter()
+        .filter(|point| !point.control)
+        .filter_map(of)
+        .collect()
+}

@@ -1,0 +1,279 @@
+//! Metrics: expressions over what one run gave.
+//!
+//! ```text
+//!   sum(cluster[*].l1[*].read_misses) / sum(cluster[*].l1[*].reads)
+//!   wavefront_instructions / kernels(*, cycles)
+//! ```
+//!
+//! `parse.rs` reads them, `pattern.rs` finds the statistics that a pattern names.
+
+mod parse;
+mod pattern;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use warpweave_systems::report::{
+    Record, RecordedEnergy, RecordedKernel, RecordedStatistics, RecordedValue,
+};
+use wildmatch::WildMatch;
+
+pub use self::pattern::Pattern;
+
+/// An expression that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression(Term);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Term {
+    Number(f64),
+    Whole(Quantity),
+    Energy(Pattern),
+    Statistics(Over, Pattern),
+    Kernels(WildMatch, Box<Term>),
+    Negated(Box<Term>),
+    Binary(Operator, Box<Term>, Box<Term>),
+}
+
+/// What a run, or a launch, has once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quantity {
+    Cycles,
+    Ipc,
+    Seconds,
+    WavefrontInstructions,
+    ThreadInstructions,
+    Occupancy,
+    Energy,
+    Edp,
+}
+
+/// What is made of the statistics that a pattern names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    Sum,
+    Max,
+    Mean,
+    Part,
+    Whole,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
+
+/// What an expression looks at.
+#[derive(Clone, Copy)]
+enum Scope<'r> {
+    Run(&'r Record),
+    Launch(&'r RecordedKernel),
+}
+
+/// A value, or `None` where it is undefined; an error where the run has nothing of what is asked for.
+type Value = Result<Option<f64>, String>;
+
+impl Expression {
+    /// The value in a run; `None` where something is divided by zero or a mean is of nothing.
+    ///
+    /// # Errors
+    /// What the run does not have: a pattern that names nothing, energy without coefficients, no launch of
+    /// that name.
+    pub fn evaluate(&self, record: &Record) -> Value {
+        self.0.value(Scope::Run(record))
+    }
+
+    /// The patterns in it that name statistics.
+    pub fn patterns(&self) -> Vec<&Pattern> {
+        let mut patterns = Vec::new();
+        self.0.collect(&mut patterns);
+        patterns
+    }
+}
+
+impl Term {
+    fn collect<'t>(&'t self, patterns: &mut Vec<&'t Pattern>) {
+        match self {
+            Self::Statistics(_, pattern) => patterns.push(pattern),
+            Self::Kernels(_, inner) | Self::Negated(inner) => inner.collect(patterns),
+            Self::Binary(_, left, right) => {
+                left.collect(patterns);
+                right.collect(patterns);
+            }
+            Self::Number(_) | Self::Whole(_) | Self::Energy(_) => {}
+        }
+    }
+
+    fn value(&self, scope: Scope<'_>) -> Value {
+        match self {
+            Self::Number(number) => Ok(Some(*number)),
+            Self::Whole(quantity) => quantity.of(scope),
+            Self::Energy(pattern) => energy_of(pattern, scope),
+            Self::Statistics(over, pattern) => over.of(pattern, scope.statistics()?),
+            Self::Kernels(name, inner) => of_launches(name, inner, scope),
+            Self::Negated(inner) => Ok(inner.value(scope)?.map(|value| -value)),
+            Self::Binary(operator, left, right) => {
+                let (left, right) = (left.value(scope)?, right.value(scope)?);
+                Ok(left
+                    .zip(right)
+                    .and_then(|(left, right)| operator.of(left, right)))
+            }
+        }
+    }
+}
+
+/// The sum over the launches of kernels whose name fits.
+fn of_launches(name: &WildMatch, inner: &Term, scope: Scope<'_>) -> Value {
+    let Scope::Run(record) = scope else {
+        return Err("`kernels` cannot stand inside `kernels`".to_owned());
+    };
+    let mut launches = record
+        .kernels
+        .iter()
+        .filter(|kernel| name.matches(&kernel.name))
+        .peekable();
+    if launches.peek().is_none() {
+        return Err(format!("no launch is of a kernel named `{name}`"));
+    }
+    let mut sum = Some(0.0);
+    for launch in launches {
+        let value = inner.value(Scope::Launch(launch))?;
+        sum = sum.zip(value).map(|(sum, value)| sum + value);
+    }
+    Ok(sum)
+}
+
+fn energy_of(pattern: &Pattern, scope: Scope<'_>) -> Value {
+    let energy = scope.energy()?;
+    let components = energy.components.iter();
+    let mut joules = components
+        .filter(|component| pattern.is_path(&component.component))
+        .map(|component| component.total_j)
+        .peekable();
+    if joules.peek().is_none() {
+        let known = energy.components.iter().map(|c| c.component.as_str());
+        return Err(pattern.names_no(known));
+    }
+    Ok(Some(joules.sum()))
+}
+
+impl<'r> Scope<'r> {
+    fn statistics(self) -> Result<&'r RecordedStatistics, String> {
+        match self {
+            Self::Run(record) => Ok(&record.stats),
+            Self::Launch(launch) if launch.stats.is_empty() => Err(
+                "the run has no statistics of launches: set `measure.kernels` to true".to_owned(),
+            ),
+            Self::Launch(launch) => Ok(&launch.stats),
+        }
+    }
+
+    fn energy(self) -> Result<&'r RecordedEnergy, String> {
+        let Self::Run(record) = self else {
+            return Err("energy is known of whole runs only".to_owned());
+        };
+        record.energy.as_ref().ok_or_else(|| {
+            "the run has no energy: name a file of coefficients in the scenario".to_owned()
+        })
+    }
+}
+
+impl Quantity {
+    /// Names as they are written.
+    const ALL: [(&'static str, Self); 8] = [
+        ("cycles", Self::Cycles),
+        ("ipc", Self::Ipc),
+        ("seconds", Self::Seconds),
+        ("wavefront_instructions", Self::WavefrontInstructions),
+        ("thread_instructions", Self::ThreadInstructions),
+        ("occupancy", Self::Occupancy),
+        ("energy", Self::Energy),
+        ("edp", Self::Edp),
+    ];
+
+    fn of(self, scope: Scope<'_>) -> Value {
+        match (self, scope) {
+            (Self::Cycles, Scope::Run(run)) => Ok(Some(run.cycles as f64)),
+            (Self::Cycles, Scope::Launch(launch)) => Ok(launch.cycles.map(|c| c as f64)),
+            (Self::Ipc, Scope::Run(run)) => Ok(Some(run.ipc)),
+            (Self::Ipc, Scope::Launch(launch)) => {
+                let cycles = launch.cycles.filter(|cycles| *cycles > 0);
+                Ok(cycles.map(|cycles| launch.wavefront_instructions as f64 / cycles as f64))
+            }
+            (Self::WavefrontInstructions, Scope::Run(run)) => {
+                Ok(Some(run.wavefront_instructions as f64))
+            }
+            (Self::WavefrontInstructions, Scope::Launch(launch)) => {
+                Ok(Some(launch.wavefront_instructions as f64))
+            }
+            (Self::ThreadInstructions, Scope::Run(run)) => Ok(Some(run.thread_instructions as f64)),
+            (Self::ThreadInstructions, Scope::Launch(launch)) => {
+                Ok(Some(launch.thread_instructions as f64))
+            }
+            (Self::Seconds, Scope::Run(run)) => Ok(Some(run.simulated_s)),
+            (Self::Occupancy, Scope::Run(run)) => Ok(run.occupancy),
+            (Self::Energy, scope) => Ok(Some(scope.energy()?.total_j)),
+            (Self::Edp, scope) => Ok(Some(scope.energy()?.edp_js)),
+            (Self::Seconds | Self::Occupancy, Scope::Launch(..)) => {
+                Err("`seconds` and `occupancy` are known of whole runs only".to_owned())
+            }
+        }
+    }
+}
+
+impl Over {
+    /// Names as they are written.
+    const ALL: [(&'static str, Self); 5] = [
+        ("sum", Self::Sum),
+        ("max", Self::Max),
+        ("mean", Self::Mean),
+        ("part", Self::Part),
+        ("whole", Self::Whole),
+    ];
+
+    fn of(self, pattern: &Pattern, statistics: &RecordedStatistics) -> Value {
+        let found = pattern.statistics(statistics)?;
+        if let Self::Part | Self::Whole = self {
+            let mut sum = 0_u64;
+            for (path, statistic) in found {
+                let Some((part, whole)) = statistic.part_and_whole() else {
+                    return Err(format!(
+                        "`{path}` is neither a ratio nor a mean: it has no part and no whole"
+                    ));
+                };
+                sum += if self == Self::Part { part } else { whole };
+            }
+            return Ok(Some(sum as f64));
+        }
+        let numbers = found.iter().map(|(path, statistic)| {
+            if let RecordedValue::Series(_) = statistic.value {
+                return Err(format!("`{path}` is a series and no number"));
+            }
+            Ok(statistic.number())
+        });
+        let numbers: Option<Vec<f64>> = numbers.collect::<Result<_, String>>()?;
+        let Some(numbers) = numbers else {
+            return Ok(None);
+        };
+        Ok(Some(match self {
+            Self::Max => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Mean => numbers.iter().sum::<f64>() / numbers.len() as f64,
+            _ => numbers.iter().sum(),
+        }))
+    }
+}
+
+impl Operator {
+    /// `None` where the result is undefined.
+    fn of(self, left: f64, right: f64) -> Option<f64> {
+        let value = match self {
+            Self::Add => left + right,
+            Self::Subtract => left - right,
+            Self::Multiply => left * right,
+            Self::Divide => left / right,
+        };
+        value.is_finite().then_some(value)
+    }
+}

@@ -1,0 +1,117 @@
+//! The report: one page that needs nothing but itself, and its figures.
+
+mod figure;
+mod page;
+mod published;
+#[cfg(test)]
+mod tests;
+
+pub use self::published::Published;
+
+use self::figure::{Bars, Forest, Series as Bar, Stacks};
+use crate::judge::{Interval, StudiedMetric, Study};
+use crate::model::{Provenance, Series};
+
+/// A report to be written.
+#[derive(Debug)]
+pub struct Written {
+    /// The page.
+    pub html: String,
+    /// File names and contents of the figures in it.
+    pub figures: Vec<(String, String)>,
+}
+
+/// Writes the report of a study.
+pub fn write(
+    study: &Study,
+    series: &[Series],
+    provenance: &Provenance,
+    published: Option<&Published>,
+) -> Written {
+    let mut figures = Vec::new();
+    for metric in &study.metrics {
+        figures.push((file_name(&metric.name), bars(study, metric, published)));
+    }
+    let effects: Vec<(String, Interval, Option<f64>)> = study
+        .claims
+        .iter()
+        .enumerate()
+        .filter_map(|(number, claim)| {
+            Some((format!("claim {}", number + 1), claim.effect?, claim.margin))
+        })
+        .collect();
+    if !effects.is_empty() {
+        let forest = Forest {
+            title: "Effects that findings claim",
+            axis: "effect: parts of the baseline, or unit of the metric".to_owned(),
+            rows: effects,
+        };
+        figures.push(("claims.svg".to_owned(), forest.svg()));
+    }
+    if !study.slots.is_empty() {
+        let stacks = Stacks {
+            title: "Where the issue slots went",
+            axis: "issue slots of all runs, %".to_owned(),
+            parts: study.slots[0]
+                .shares
+                .iter()
+                .map(|(part, _)| part.clone())
+                .collect(),
+            rows: study
+                .slots
+                .iter()
+                .map(|slots| {
+                    let shares = slots.shares.iter().map(|(_, share)| *share);
+                    (slots.point.clone(), shares.collect())
+                })
+                .collect(),
+        };
+        figures.push(("slots.svg".to_owned(), stacks.svg()));
+    }
+    let html = page::page(study, series, provenance, published, &figures);
+    Written { html, figures }
+}
+
+fn bars(study: &Study, metric: &StudiedMetric, published: Option<&Published>) -> String {
+    let mut groups = study.workloads.clone();
+    groups.push("mean".to_owned());
+    let shown = study.points.iter().zip(&metric.rows);
+    let series = shown
+        .filter(|(point, _)| !point.control)
+        .map(|(point, row)| {
+            let of = |workload| published?.of(&metric.name, &point.name, workload);
+            let names = study.workloads.iter().map(|name| Some(name.as_str()));
+            Bar {
+                name: point.name.clone(),
+                values: row.workloads.iter().copied().chain([row.mean]).collect(),
+                published: names.chain([None]).map(of).collect(),
+            }
+        });
+    let figure = Bars {
+        title: &metric.name,
+        axis: if metric.is_ratio {
+            format!("{}, ratio to {}", metric.name, study.baseline)
+        } else {
+            format!("{}, {}", metric.name, unit(metric))
+        },
+        base: if metric.is_ratio { 1.0 } else { 0.0 },
+        groups,
+        series: series.collect(),
+    };
+    figure.svg()
+}
+
+fn unit(metric: &StudiedMetric) -> &str {
+    if metric.unit.is_empty() {
+        "a number"
+    } else {
+        &metric.unit
+    }
+}
+
+/// A file name made of letters and digits of a name.
+fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = name.chars().map(plain).take(60).collect();
+    format!("metric_{name}.svg")
+}

@@ -1,0 +1,241 @@
+//! The page.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::published::{Beside, Published};
+use super::{file_name, unit};
+use crate::judge::{Interval, Judged, StudiedMetric, Study, Verdict, number};
+use crate::model::{Provenance, Series};
+
+/// How many of the closest and of the farthest agreements are listed.
+const LISTED: usize = 3;
+
+const STYLE: &str = "
+:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
+body{max-width:76rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.6rem}h2{margin-top:2.5rem;border-bottom:1px solid #8888;font-size:1.25rem}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem;margin:.5rem 0}
+th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top}
+th:first-child,td:first-child,td.text,th.text{text-align:left}
+.wide{overflow-x:auto}figure{margin:1rem 0;overflow-x:auto}svg{max-width:none}
+.reproduced,.holds{color:#0a7a4f}.not-reproduced,.fails,.void{color:#c2410c}.unresolved{color:#8a6d00}
+.small{color:#777;font-size:.85rem}code{font-size:.9em;overflow-wrap:anywhere}
+@media print{body{max-width:none;margin:0}h2{break-after:avoid}figure,table{break-inside:avoid}}
+";
+
+pub(super) fn page(
+    study: &Study,
+    series: &[Series],
+    provenance: &Provenance,
+    published: Option<&Published>,
+    figures: &[(String, String)],
+) -> String {
+    let figure = |name: &str| {
+        let found = figures.iter().find(|(known, _)| known == name);
+        found.map(|(_, svg)| html! { figure { (PreEscaped(svg)) } })
+    };
+    let beside = published.map(|published| published.beside(study));
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width";
+                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                title { (study.summary) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (study.summary) }
+                (what_was_compared(study))
+                (resolution(study))
+                h2 { "Claims" }
+                @if study.claims.is_empty() { p { "None were made." } }
+                @else { (claims(study)) }
+                @if let Some(forest) = figure("claims.svg") {
+                    (forest)
+                    p.small { "Squares are medians, lines intervals of 95 %, the upright marks margins." }
+                }
+                h2 { "Results" }
+                p { "Bars are medians over pairs with intervals of 95 %"
+                    @if published.is_some() { ", diamonds published values" } "." }
+                @for metric in &study.metrics { (results(study, metric, figure(&file_name(&metric.name)))) }
+                @if let (Some(published), Some(beside)) = (published, &beside) {
+                    (published_values(published, beside))
+                }
+                @if let Some(slots) = figure("slots.svg") {
+                    h2 { "Where the issue slots went" }
+                    (slots)
+                }
+                (missing(study))
+                (how_to_run_again(series, provenance))
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn what_was_compared(study: &Study) -> Markup {
+    html! {
+        h2 { "What was compared" }
+        p {
+            (study.points.iter().filter(|point| !point.control).count()) " points and "
+            (study.points.iter().filter(|point| point.control).count()) " controls on "
+            (study.workloads.len()) " workloads, " (study.pairs) " pairs under neutral perturbations. "
+            "Ratios are to " strong { (study.baseline) } ", per pair."
+        }
+        div.wide { table {
+            tr { th { "workload" } th.text { "kernels" } th { "launches" } th { "work-groups" }
+                 th { "wavefront instructions" } th { "cycles of the baseline" } }
+            @for work in &study.work { tr {
+                td { (work.workload) } td.text { (work.kernels) } td { (work.launches) } td { (work.work_groups) }
+                td { (work.wavefront_instructions) } td { (work.cycles) }
+            } }
+        } }
+        p.small { "Workloads that end in -like are our own programs in the shape of published ones. Numbers are of the first pair." }
+    }
+}
+
+fn resolution(study: &Study) -> Markup {
+    html! {
+        h2 { "Resolution" }
+        p { "What neutral perturbations alone make of the baseline: the half-width of the 95 % interval of its own metric. No margin below it counts." }
+        div.wide { table {
+            tr { th { "metric" } th { "mean over workloads" } @for name in &study.workloads { th { (name) } } }
+            @for metric in &study.metrics { tr {
+                td { (metric.name) }
+                td { (optional(metric.resolution)) }
+                @for resolution in &metric.resolutions { td { (optional(*resolution)) } }
+            } }
+        } }
+    }
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| "undefined".to_owned(), number)
+}
+
+fn in_words(interval: Interval) -> String {
+    format!(
+        "{} [{}, {}]",
+        number(interval.median),
+        number(interval.low),
+        number(interval.high)
+    )
+}
+
+fn verdict(verdict: Verdict) -> Markup {
+    html! { strong class=(verdict.name().replace(' ', "-")) { (verdict.name()) } }
+}
+
+fn claims(study: &Study) -> Markup {
+    html! {
+        div.wide { table {
+            tr { th { "" } th.text { "claim" } th.text { "verdict" } th { "effect" } th { "margin" } th { "resolution" }
+                 th.text { "control" } th.text { "on record" } }
+            @for (number, claim) in study.claims.iter().enumerate() { (a_claim(number + 1, claim)) }
+        } }
+    }
+}
+
+fn a_claim(count: usize, claim: &Judged) -> Markup {
+    html! { tr {
+        td { (count) }
+        td.text { (claim.name) br; code { (claim.claim) } }
+        td.text { (verdict(claim.verdict)) @if !claim.because.is_empty() { br; span.small { (claim.because) } } }
+        td { (claim.effect.map_or_else(String::new, in_words)) }
+        td { (claim.margin.map_or_else(String::new, number)) }
+        td { (claim.resolution.map_or_else(String::new, number)) }
+        td.text { @if let Some((name, outcome, effect)) = &claim.control {
+            (name) ": " (outcome.name()) @if let Some(effect) = effect { ", " (in_words(*effect)) }
+        } }
+        td.text { @match &claim.expected {
+            Some((expected, because)) => { (expected.name()) @if !because.is_empty() { ": " (because) } }
+            None => { @if claim.is_identity { "identity" } @else { "nothing" } }
+        } }
+    } }
+}
+
+fn results(study: &Study, metric: &StudiedMetric, figure: Option<Markup>) -> Markup {
+    html! {
+        h3 { (metric.name) }
+        p.small { code { (metric.expression) } ", "
+            @if metric.is_ratio { "ratio to " (study.baseline) } @else { (unit(metric)) } }
+        @if let Some(figure) = figure { (figure) }
+        div.wide { table {
+            tr { th { "" } th { "mean" } @for name in &study.workloads { th { (name) } } }
+            @for (point, row) in study.points.iter().zip(&metric.rows) { tr {
+                td { (point.name) @if point.control { span.small { " control" } } }
+                @for interval in std::iter::once(&row.mean).chain(&row.workloads) {
+                    @match interval {
+                        Some(interval) => { td title=(in_words(*interval)) { (number(interval.median)) } }
+                        None => { td { "undefined" } }
+                    }
+                }
+            } }
+        } }
+        @if !metric.undefined.is_empty() {
+            p.small { "Undefined, and left out of means, in " (metric.undefined.len()) " runs, such as " (metric.undefined[0]) "." }
+        }
+        @if let Some((run, problem)) = metric.problems.first() {
+            p.small { "Could not be computed in " (metric.problems.len()) " runs, such as " (run) ": " (problem) "." }
+        }
+    }
+}
+
+fn published_values(published: &Published, beside: &[Beside]) -> Markup {
+    let farthest = beside.iter().rev().take(LISTED);
+    html! {
+        h2 { "Published values beside ours" }
+        p { (published.source) ". A value of ours differs when the published one lies outside its interval and half of the published effect away." }
+        div.wide { table {
+            tr { th { "metric" } th.text { "point" } th.text { "workload" } th { "published" } th { "ours" } th { "difference" } th.text { "" } }
+            @for row in beside { tr {
+                td { (row.metric) } td.text { (row.point) } td.text { (row.workload) }
+                td { (number(row.published)) } td { (in_words(row.ours)) } td { (format!("{:+.4}", row.difference)) }
+                td.text { @match (row.differs, &row.explained) {
+                    (false, None) => { "agrees" }
+                    (false, Some(why)) => { "agrees: " (why) }
+                    (true, Some(why)) => { "differs: " (why) }
+                    (true, None) => { "differs, " strong.unresolved { "unexplained" } }
+                } }
+            } }
+        } }
+        p { "Closest: " @for row in beside.iter().take(LISTED) { (name_of(row)) " " } }
+        p { "Farthest: " @for row in farthest { (name_of(row)) " " } }
+    }
+}
+
+fn name_of(row: &Beside) -> String {
+    let why = row.explained.as_deref().unwrap_or("unexplained");
+    format!(
+        "{}/{}/{} ({:+.4}: {why})",
+        row.metric, row.point, row.workload, row.difference
+    )
+}
+
+fn missing(study: &Study) -> Markup {
+    html! { @if !study.failed.is_empty() {
+        h2 { "Runs without a result" }
+        p { (study.failed.len()) " runs failed and are left out." }
+        div.wide { table {
+            tr { th { "run" } th.text { "why" } }
+            @for (run, why) in study.failed.iter().take(50) { tr { td { (run) } td.text { (why) } } }
+        } }
+    } }
+}
+
+fn how_to_run_again(series: &[Series], provenance: &Provenance) -> Markup {
+    html! {
+        h2 { "Series" }
+        p { (series.len()) " in all. The results are of the last; a change of machine, inputs, claims or margins opens another." }
+        div.wide { table {
+            tr { th { "number" } th.text { "opened (UTC)" } th.text { "note" } th.text { "hash" } }
+            @for one in series { tr {
+                td { (one.number) } td.text { (one.opened) } td.text { (one.note) } td.text { code { (one.hash) } }
+            } }
+        } }
+        h2 { "How to run it again" }
+        table { @for (name, value) in provenance { tr { td { (name) } td.text { code { (value) } } } } }
+    }
+}

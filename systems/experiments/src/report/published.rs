@@ -1,0 +1,132 @@
+//! Published values, and how ours differ from them.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use warpweave_files::{Budget, Ledger};
+use warpweave_params::{
+    Diagnostic, Diagnostics, Entries, Files, Placed, from_named, name_hint, parse,
+};
+
+use crate::judge::{Interval, Study};
+
+/// The mean over workloads, where a workload is named otherwise.
+const MEAN: &str = "mean";
+
+/// A file of published values.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Where they were published.
+    pub source: String,
+    /// Metric → point → workload, or `mean` → value.
+    pub values: Entries<Entries<Entries<f64>>>,
+    /// `metric/point/workload` → the run that shows why ours differ.
+    #[serde(default)]
+    pub explained: Entries<String>,
+}
+
+/// A published value beside ours.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Beside {
+    pub(super) metric: String,
+    pub(super) point: String,
+    pub(super) workload: String,
+    pub(super) published: f64,
+    pub(super) ours: Interval,
+    /// Ours less the published one.
+    pub(super) difference: f64,
+    /// Beyond the interval and beyond half of the published effect.
+    pub(super) differs: bool,
+    pub(super) explained: Option<String>,
+}
+
+impl Published {
+    /// Reads the file that an experiment names, once all runs are stored.
+    ///
+    /// # Errors
+    /// What is wrong with it, and names that the study does not have.
+    pub fn read(
+        named: &Placed<PathBuf>,
+        study: &Study,
+        budget: &Budget,
+    ) -> Result<Self, Diagnostics> {
+        let path = &named.value;
+        let files = Files::of(path.parent().unwrap_or(Path::new("")));
+        let files = files.charged_to(&Ledger::new(budget));
+        let source = files
+            .description(path, &["Published"])
+            .map_err(|error| named.blame(error))?;
+        let published: Self = from_named(&parse(&source)?, "Published")?;
+        let mut problems = Diagnostics::new();
+        let unknown = |name: &Placed<String>, what: &str, known: &[&str]| -> Option<Diagnostic> {
+            (!known.contains(&name.value.as_str())).then(|| {
+                let hint = name_hint(&name.value, what, known.iter().copied());
+                let message = format!("the experiment has no `{}` among its {what}", name.value);
+                name.error(message).hint(hint)
+            })
+        };
+        let metrics: Vec<&str> = study.metrics.iter().map(|m| m.name.as_str()).collect();
+        let points: Vec<&str> = study.points.iter().map(|p| p.name.as_str()).collect();
+        let mut workloads: Vec<&str> = study.workloads.iter().map(String::as_str).collect();
+        workloads.push(MEAN);
+        for (metric, by_point) in &published.values {
+            problems.extend(unknown(metric, "metrics", &metrics));
+            for (point, by_workload) in by_point {
+                problems.extend(unknown(point, "points", &points));
+                for (workload, _) in by_workload {
+                    problems.extend(unknown(workload, "workloads", &workloads));
+                }
+            }
+        }
+        problems.into_result(published)
+    }
+
+    /// The value of one workload, or of the mean.
+    pub(super) fn of(&self, metric: &str, point: &str, workload: Option<&str>) -> Option<f64> {
+        let (_, by_point) = self.values.get(metric)?;
+        let (_, by_workload) = by_point.get(point)?;
+        by_workload
+            .get(workload.unwrap_or(MEAN))
+            .map(|(_, value)| *value)
+    }
+
+    /// Every published value that has one of ours beside it, the closest first.
+    pub(super) fn beside(&self, study: &Study) -> Vec<Beside> {
+        let mut all = Vec::new();
+        for metric in &study.metrics {
+            for (point, row) in study.points.iter().zip(&metric.rows) {
+                let names = study.workloads.iter().map(|name| Some(name.as_str()));
+                let ours = row.workloads.iter().copied();
+                let cells = names.zip(ours).chain([(None, row.mean)]);
+                for (workload, ours) in cells {
+                    let published = self.of(&metric.name, &point.name, workload);
+                    let (Some(published), Some(ours)) = (published, ours) else {
+                        continue;
+                    };
+                    let workload = workload.unwrap_or(MEAN);
+                    let key = format!("{}/{}/{workload}", metric.name, point.name);
+                    let difference = ours.median - published;
+                    let effect = if metric.is_ratio {
+                        published - 1.0
+                    } else {
+                        published
+                    };
+                    let inside = ours.low <= published && published <= ours.high;
+                    all.push(Beside {
+                        metric: metric.name.clone(),
+                        point: point.name.clone(),
+                        workload: workload.to_owned(),
+                        published,
+                        ours,
+                        difference,
+                        differs: !inside && difference.abs() > effect.abs() / 2.0,
+                        explained: self.explained.get(&key).map(|(_, why)| why.clone()),
+                    });
+                }
+            }
+        }
+        all.sort_by(|a, b| a.difference.abs().total_cmp(&b.difference.abs()));
+        all
+    }
+}

@@ -1,0 +1,87 @@
+use warpweave_files::Budget;
+use warpweave_params::Placed;
+
+use super::*;
+use crate::judge::tests::study;
+
+fn series() -> Vec<Series> {
+    vec![Series {
+        number: 1,
+        hash: "ab".repeat(32),
+        opened: "2026-01-01T00:00:00Z".to_owned(),
+        note: "first".to_owned(),
+        program_version: "0.1.0".to_owned(),
+    }]
+}
+
+fn published(text: &str) -> Result<Published, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.ron");
+    std::fs::write(&path, text).unwrap();
+    let read = Published::read(&Placed::from(path), &study(), &Budget::unlimited());
+    read.map_err(|error| {
+        error
+            .to_string()
+            .replace(&folder.path().display().to_string(), ".")
+    })
+}
+
+const VALUES: &str = r#"Published(
+    source: "a paper",
+    values: { "speed": { "E, x=1": { "mean": 1.21, "a": 1.7, "b": 1.0 } } },
+    explained: { "speed/E, x=1/a": "the run without it" },
+)"#;
+
+#[test]
+fn the_page_needs_nothing_but_itself() {
+    let published = published(VALUES).unwrap();
+    let provenance = vec![("command".to_owned(), "warpweave experiment <e>".to_owned())];
+    let written = write(&study(), &series(), &provenance, Some(&published));
+    let html = &written.html;
+    for outside in [
+        "src=", "href=", "<script", "url(", "@import", "<link", "<iframe",
+    ] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    // The name space of SVG is no request.
+    let addresses = html.replace("http://www.w3.org/2000/svg", "");
+    assert!(!addresses.contains("http://") && !addresses.contains("https://"));
+    assert!(html.contains("default-src 'none'"));
+    assert!(html.contains("warpweave experiment &lt;e&gt;"));
+    for (name, svg) in &written.figures {
+        assert!(html.contains(svg.as_str()), "{name}");
+    }
+    let names: Vec<&str> = written
+        .figures
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "metric_speed.svg",
+            "metric_time.svg",
+            "metric_cycles.svg",
+            "claims.svg"
+        ]
+    );
+}
+
+#[test]
+fn published_values_agree_or_differ_with_a_reason_or_unexplained() {
+    let published = published(VALUES).unwrap();
+    let beside = published.beside(&study());
+    let of = |workload: &str| beside.iter().find(|row| row.workload == workload).unwrap();
+    assert!(!of("mean").differs);
+    assert!(of("a").differs && of("a").explained.is_some());
+    assert!(of("b").differs && of("b").explained.is_none());
+    assert_eq!(beside[0].workload, "mean");
+    let html = write(&study(), &series(), &Vec::new(), Some(&published)).html;
+    assert!(html.contains("unexplained") && html.contains("the run without it"));
+}
+
+#[test]
+fn names_that_the_experiment_does_not_have_are_refused_with_the_nearest() {
+    let wrong = r#"Published(source: "", values: { "sped": { "E": { "meen": 1 } } })"#;
+    insta::assert_snapshot!(published(wrong).unwrap_err());
+}
