@@ -27,11 +27,11 @@ fn every_variant_and_control_meets_every_level_and_pair() {
         &bench,
         r#"axes: { "mshr": Values(path: "unit[*].l1.mshr_entries", values: [2, 4]) },
         controls: { "idle": { "unit[*].l1.hit_latency_cycles": 5 } },
-        perturb: (pairs: 2, draws: { "host.launch_latency_cycles": [1, 2], "workload.seed": [1, 2] }),"#,
+        perturb: (pairs: 2, draws: { "host.launch_latency_cycles": [1, 2], "workload.nothing": [1, 2] }),"#,
     );
     assert_eq!(
         plan.left_out,
-        [("add".to_owned(), "workload.seed".to_owned())]
+        [("add".to_owned(), "workload.nothing".to_owned())]
     );
     let mut expected = Vec::new();
     for pair in 0..2 {
