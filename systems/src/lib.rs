@@ -21,4 +21,4 @@ pub use run::{
     KernelResult, Machine, MachineCheckpointError, Progress, ReadLog, ReadLogError, Simulated,
     StateLog, Status, Threads, empty_environment,
 };
-pub use scenario::{Limits, Scenario};
+pub use scenario::{AppliedOverride, Limits, Scenario};

@@ -37,6 +37,7 @@ use warpweave_params::{
 
 use self::composition::compose;
 use self::files::{read_named, read_scenario};
+pub use self::overrides::AppliedOverride;
 use self::overrides::{Overrides, RawOverride};
 use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
@@ -71,6 +72,8 @@ pub struct Scenario {
     pub checks: bool,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
+    /// Every override, those of the file first, in the order in which they apply.
+    pub applied: Vec<AppliedOverride>,
     /// What is charged for the files.
     pub(crate) ledger: Ledger,
     pub(crate) system: SystemFile,
@@ -193,13 +196,16 @@ impl Scenario {
         let files = Files::of("").charged_to(&ledger).of_description_at(path);
         let (source, mut node) = read_scenario(path, &files)?;
         let mut problems = Diagnostics::new();
-        let from_sets = overrides::of_command_line(sets, &mut node, &mut problems);
+        let (from_sets, shown_sets) = overrides::of_command_line(sets, &mut node, &mut problems);
         let file = problems.take(from_named::<File>(&node, "Scenario"));
         let Some(file) = file else {
             return Err(problems);
         };
         let from_file = file.overrides.into_iter().map(RawOverride::of_entry);
-        let overrides = Overrides::sort_out(from_file.chain(from_sets));
+        let from_file: Vec<_> = from_file.collect();
+        let mut applied = AppliedOverride::of_file(&from_file);
+        applied.extend(shown_sets);
+        let overrides = Overrides::sort_out(from_file.into_iter().chain(from_sets));
 
         let limits = problems.take(file.limits.check());
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -247,6 +253,7 @@ impl Scenario {
                     energy,
                     checks: file.checks,
                     sets: sets.to_vec(),
+                    applied,
                     ledger,
                     system,
                     workload,

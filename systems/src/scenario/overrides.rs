@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use warpweave_params::{
     Absent, Diagnostic, Diagnostics, Entries, Env, Field, Kind, Name, Node, Override, Placed,
-    Source, Span, Struct, is_expression, name_hint, parse_from, resolve_expressions,
+    Source, Span, Struct, is_expression, name_hint, parse_from, resolve_expressions, to_ron_line,
 };
 
 use crate::elaboration::InstanceOverride;
@@ -27,6 +28,32 @@ pub(super) struct Overrides {
     pub(super) workload: BTreeMap<String, Node>,
     /// Fields of instances.
     pub(super) instances: Vec<InstanceOverride>,
+}
+
+/// An override as reports show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedOverride {
+    /// What it sets.
+    pub path: String,
+    /// The value as RON, on one line.
+    pub value: String,
+    /// Where it comes from: `scenario`, or `command line`.
+    pub from: String,
+}
+
+impl AppliedOverride {
+    fn of(raw: &RawOverride, from: &str) -> Self {
+        Self {
+            path: raw.path.clone(),
+            value: to_ron_line(&raw.value),
+            from: from.to_owned(),
+        }
+    }
+
+    /// Those of a scenario file.
+    pub(super) fn of_file(raw: &[RawOverride]) -> Vec<Self> {
+        raw.iter().map(|raw| Self::of(raw, "scenario")).collect()
+    }
 }
 
 /// New values of parameters and clocks of the system.
@@ -97,17 +124,21 @@ impl Overrides {
 }
 
 /// Reads the overrides of the command line. Those of the scenario itself are applied to it at once,
-/// the others come back.
+/// the others come back; with all of them as reports show them.
 pub(super) fn of_command_line(
     sets: &[String],
     scenario: &mut Node,
     problems: &mut Diagnostics,
-) -> Vec<RawOverride> {
+) -> (Vec<RawOverride>, Vec<AppliedOverride>) {
     let mut read = Vec::new();
     for set in sets {
         read.extend(problems.take(RawOverride::of_set(set)));
     }
     refuse_repeats(&read, problems);
+    let shown = read
+        .iter()
+        .map(|raw| AppliedOverride::of(raw, "command line"));
+    let shown = shown.collect();
     let (own, others): (Vec<_>, Vec<_>) = read.into_iter().partition(RawOverride::is_of_scenario);
     for RawOverride {
         path,
@@ -129,7 +160,7 @@ pub(super) fn of_command_line(
         });
         problems.take(applied);
     }
-    others
+    (others, shown)
 }
 
 /// The value of an override of the command line, which begins at `start`: RON, or an expression, whose
