@@ -24,6 +24,13 @@ fn text_report() {
 }
 
 #[test]
+fn full_report() {
+    let ended = Bench::new().warpweave(&["run", "test.ron", "--quiet", "--full"]);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    shown("full_report", &ended.out);
+}
+
+#[test]
 fn list_components() {
     shown("list_components", &warpweave(&["list", "components"]).out);
 }

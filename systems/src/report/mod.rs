@@ -1,20 +1,31 @@
 //! What a run gives back: one object for machines, a page for people.
 
+mod compare;
 mod energy;
+mod evidence;
 mod examined;
 mod groups;
 mod json;
+mod limit;
+mod page;
+mod paint;
 mod record;
+mod rows;
+mod select;
 mod text;
 
 use serde::Serialize;
 
+pub use self::compare::{Comparison, Side};
+pub use self::paint::Colour;
 pub use self::record::{
     Record, RecordedComponentEnergy, RecordedEnergy, RecordedKernel, RecordedStatistic,
     RecordedStatistics, RecordedValue,
 };
+pub use self::select::chooses_nothing;
 use crate::host_program::CheckResult;
 use crate::run::{Simulated, Status};
+use crate::scenario::AppliedOverride;
 
 /// Version of the JSON object; it grows when a key changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -25,6 +36,8 @@ pub struct Report {
     pub scenario: String,
     /// One sentence about it.
     pub summary: String,
+    /// What was set beyond the description files.
+    pub overrides: Vec<AppliedOverride>,
     /// How it ended, the checks of the program included.
     pub status: Status,
     /// Whether every expected result was found; `None` where nothing was expected.
@@ -105,6 +118,7 @@ mod tests {
         Report {
             scenario: "test.ron".to_owned(),
             summary: String::new(),
+            overrides: Vec::new(),
             status,
             verified,
             checks: Vec::new(),
@@ -116,7 +130,7 @@ mod tests {
     #[test]
     fn verified_beside_a_failed_timing_model_explains_itself() {
         let failed = report(Status::Failed("a broken rule".to_owned()), Some(true));
-        let text = failed.to_text();
+        let text = failed.to_full_text();
         assert!(
             text.contains(
                 "verified                yes: the program's results were right in emulation; the \
