@@ -52,6 +52,8 @@ fn results_are_the_same_on_any_number_of_cores() {
     }
     let one = results(&bench, "one");
     assert!(one.iter().any(|(name, _)| name == "runs.jsonl"));
+    assert!(one.iter().any(|(name, _)| name.starts_with("figures/")));
+    assert!(bench.read("one/report.html").contains("Ways of the L1"));
     assert!(one == results(&bench, "two"));
     assert!(one == results(&bench, "five"));
     assert!(files_below(&bench.path("traces-1")) == files_below(&bench.path("traces-5")));
@@ -213,6 +215,32 @@ fn a_sweep_shows_a_row_for_each_combination() {
     assert!(
         csv.starts_with("unit[*].l1.ways,workload.n,cycles,ipc\n1,256,"),
         "{csv}"
+    );
+    let metric = sweep(&[
+        "--metric",
+        "sum(unit[*].l1.reads) / cycles",
+        "--metric",
+        "cycles / 0",
+    ]);
+    assert!(
+        metric.contains("sum(unit[*].l1.reads) / cycles"),
+        "{metric}"
+    );
+    assert_eq!(metric.matches("undefined").count(), 2, "{metric}");
+    let mistaken = [
+        "sweep",
+        "test.ron",
+        "--axis",
+        "unit[*].l1.ways=1",
+        "--metric",
+        "sum(unit[*].l1.raeds)",
+    ];
+    let refused = bench.warpweave(&mistaken);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(
+        refused.err.contains("--metric sum(unit[*].l1.raeds)"),
+        "{}",
+        refused.err
     );
     let zipped = sweep(&["--axis", "workload.n=256,512", "--zip"]);
     assert_eq!(zipped.lines().count(), 3, "{zipped}");

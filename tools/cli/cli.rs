@@ -39,10 +39,9 @@ struct Arguments {
 enum Command {
     /// Run a scenario: emulate its program, replay it on its system, verify, report.
     Run(RunArguments),
-    /// Run an experiment: variants of a machine on many programs, repeated under neutral perturbations, and
-    /// judge what was claimed before.
+    /// Run variants of a machine on many programs, and judge what was claimed before.
     ///
-    /// It goes on where it was stopped. The exit code is 1 when a run failed, or what came out differs from what
+    /// Every run is repeated under neutral perturbations. The experiment goes on where it was stopped. The exit code is 1 when a run failed, or what came out differs from what
     /// the file records.
     Experiment(experiment::Arguments),
     /// Run a scenario at the levels of one or more axes and compare.

@@ -14,6 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use warpweave_experiments::judge::{Needed, Study, check, check_patterns, judge, metrics_of};
 use warpweave_experiments::model::{Outcome, Provenance, Runs};
+use warpweave_experiments::report::{self, Published};
 use warpweave_experiments::{
     Collection, Experiment, Folder, MachineError, News, NotStored, Plan, Runner, SeriesError,
 };
@@ -149,6 +150,13 @@ pub(crate) fn experiment(
     let whole = runs.len() == plan.ids.len();
     let judged = study.as_ref().filter(|_| whole);
     if let Some(study) = judged {
+        // The published values enter here, when everything else is settled.
+        let named = experiment.file.published.as_ref();
+        let published =
+            named.map(|named| Published::read(&experiment.place_of(named), study, budget));
+        let published = published.transpose()?;
+        let report = report::write(study, &series, &provenance, published.as_ref());
+        folder.write_report(&report)?;
         to_stdout(&study.to_text())?;
     }
     let code = making.code(&runs);

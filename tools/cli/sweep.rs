@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use warpweave_experiments::judge::{Needed, check_patterns, metrics_of};
 use warpweave_experiments::model::{Outcome, Runs};
 use warpweave_experiments::{Experiment, Plan, SweepAxis};
 use warpweave_files::{Budget, Output, Paths};
 use warpweave_framework::Registry;
 use warpweave_params::Diagnostics;
-use warpweave_systems::report::Record;
 
 use crate::experiment::{Making, Session, claimed, end_when_asked, failures};
 use crate::outcome::{CommandResult, INTERRUPTED, ended, to_stderr, to_stdout};
@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
     #[command(flatten)]
     making: Making,
+    /// What is compared, an expression as in metrics of experiments; may be repeated.
+    #[arg(long = "metric", value_name = "EXPR", default_values_t = ["cycles".to_owned(), "ipc".to_owned()])]
+    metrics: Vec<String>,
     /// Write the table to this file.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -49,7 +52,9 @@ pub(crate) fn sweep(
         .filter_map(|text| problems.take(SweepAxis::read(text)))
         .collect();
     problems.into_result(())?;
-    let experiment = Experiment::sweep(&arguments.scenario, axes, arguments.zip)?;
+    let metrics = &arguments.metrics;
+    let experiment = Experiment::sweep(&arguments.scenario, axes, arguments.zip, metrics)?;
+    let needed = Needed::of(&experiment.file)?;
     let session = Session {
         registry,
         threads: arguments.making.threads(),
@@ -60,6 +65,7 @@ pub(crate) fn sweep(
     let Some(plan) = session.plan(&experiment)? else {
         return Ok(ExitCode::from(INTERRUPTED));
     };
+    check_patterns(&experiment.file, &plan.statistics)?;
     let out = arguments.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.sweep", experiment.name())));
     let folder = claimed(&plan, &out)?;
@@ -70,11 +76,8 @@ pub(crate) fn sweep(
     }
     let wanted = plan.fitting(None);
     let not_stored = session.run(&plan, &wanted, &folder, &arguments.making.traces(&out))?;
-    let runs = folder.runs(&plan, &not_stored, &|record| {
-        record.stats.clear();
-        record.kernels.clear();
-    });
-    let table = Table::of(&plan, &runs);
+    let runs = folder.runs(&plan, &not_stored, &|record| needed.trim(record));
+    let table = Table::of(&experiment, &plan, &runs)?;
     let told = to_stdout(&table.to_text());
     to_stderr(&failures(&runs));
     let csv = arguments.csv.as_ref();
@@ -88,74 +91,68 @@ pub(crate) fn sweep(
 /// A row for each combination of levels.
 struct Table {
     axes: Vec<String>,
-    rows: Vec<(Vec<String>, Option<[f64; 2]>)>,
+    metrics: Vec<String>,
+    rows: Vec<Row>,
 }
 
-/// The columns after the axes.
-const COLUMNS: [&str; 2] = ["cycles", "ipc"];
-
-fn values(record: &Record) -> [f64; 2] {
-    [record.cycles as f64, record.ipc]
+struct Row {
+    levels: Vec<String>,
+    /// A value for each metric, none where it is undefined; absent when the run failed.
+    values: Option<Vec<Option<f64>>>,
 }
 
 impl Table {
-    fn of(plan: &Plan, runs: &Runs) -> Self {
-        let first = plan.ids.first();
-        let axes = first.map_or_else(Vec::new, |id| {
-            id.point
-                .levels
-                .iter()
-                .map(|(axis, _)| axis.clone())
-                .collect()
-        });
-        let ended = plan.ids.iter().filter_map(|id| Some((id, runs.get(id)?)));
-        let rows = ended.map(|(id, outcome)| {
-            let levels = id.point.levels.iter().map(|(_, level)| level.clone());
-            let values = match outcome {
-                Outcome::Done(record) => Some(values(record)),
-                Outcome::Failed(_) => None,
+    fn of(experiment: &Experiment, plan: &Plan, runs: &Runs) -> Result<Self, Diagnostics> {
+        let mut rows = Vec::new();
+        for id in &plan.ids {
+            let values = match runs.get(id) {
+                Some(Outcome::Done(record)) => Some(metrics_of(&experiment.file, record)?),
+                Some(Outcome::Failed(_)) => None,
+                None => continue,
             };
-            (levels.collect(), values)
-        });
-        Self {
-            axes,
-            rows: rows.collect(),
+            let levels = id.point.levels.iter().map(|(_, level)| level.clone());
+            rows.push(Row {
+                levels: levels.collect(),
+                values: values.map(|all| all.into_iter().map(|metric| metric.value).collect()),
+            });
         }
+        let names = |names: &mut dyn Iterator<Item = &str>| names.map(str::to_owned).collect();
+        Ok(Self {
+            axes: names(&mut experiment.file.axes.names()),
+            metrics: names(&mut experiment.file.metrics.names()),
+            rows,
+        })
     }
 
     fn cells(&self) -> Vec<Vec<String>> {
-        let head = self.axes.iter().cloned().chain(COLUMNS.map(str::to_owned));
-        let rows = self.rows.iter().map(|(levels, values)| {
-            let numbers = match values {
-                Some([cycles, ipc]) => [format!("{cycles:.0}"), format!("{ipc:.4}")],
-                None => ["failed".to_owned(), String::new()],
+        let head = self.axes.iter().chain(&self.metrics).cloned();
+        let rows = self.rows.iter().map(|row| {
+            let numbers: Vec<String> = match &row.values {
+                Some(values) => values.iter().copied().map(shown).collect(),
+                None => self.metrics.iter().map(|_| "failed".to_owned()).collect(),
             };
-            levels.iter().cloned().chain(numbers).collect()
+            row.levels.iter().cloned().chain(numbers).collect()
         });
         std::iter::once(head.collect()).chain(rows).collect()
     }
 
-    /// The table, with a bar for the instructions per cycle.
+    /// The table, with a bar for the last metric.
     fn to_text(&self) -> String {
         let cells = self.cells();
-        let columns = cells[0].len();
         let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max();
-        let widths: Vec<usize> = (0..columns)
+        let widths: Vec<usize> = (0..cells[0].len())
             .map(|column| width(column).unwrap_or(0))
             .collect();
-        let most = self
-            .rows
-            .iter()
-            .filter_map(|(_, values)| values.map(|[_, ipc]| ipc));
-        let most = most.fold(0.0, f64::max);
+        let last = |row: &Row| row.values.as_ref().and_then(|values| *values.last()?);
+        let most = self.rows.iter().filter_map(last).fold(0.0, f64::max);
         let mut text = String::new();
         for (at, row) in cells.iter().enumerate() {
             for (cell, width) in row.iter().zip(&widths) {
                 let _ = write!(text, "{cell:>width$}  ");
             }
-            let values = at.checked_sub(1).and_then(|at| self.rows[at].1);
-            if let Some([_, ipc]) = values.filter(|_| most > 0.0) {
-                text.push_str(&"█".repeat((ipc / most * BAR).round() as usize));
+            let value = at.checked_sub(1).and_then(|at| last(&self.rows[at]));
+            if let Some(value) = value.filter(|_| most > 0.0) {
+                text.push_str(&"█".repeat((value / most * BAR).round() as usize));
             }
             text.truncate(text.trim_end().len());
             text.push('\n');
@@ -169,5 +166,14 @@ impl Table {
             warpweave_experiments::csv_line(&mut text, &row);
         }
         text
+    }
+}
+
+/// A number with as many digits as it has, or four after the point.
+fn shown(value: Option<f64>) -> String {
+    match value {
+        None => "undefined".to_owned(),
+        Some(value) if value.fract() == 0.0 => format!("{value:.0}"),
+        Some(value) => format!("{value:.4}"),
     }
 }

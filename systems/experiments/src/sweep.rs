@@ -7,7 +7,7 @@ use warpweave_params::{
     Diagnostic, Diagnostics, Kind, Node, Placed, Source, is_expression, parse_from,
 };
 
-use crate::file::{Axis, Combine, ExperimentFile, StatedWorkload};
+use crate::file::{Axis, Combine, ExperimentFile, Mean, MetricFile, MetricKind, StatedWorkload};
 use crate::read::{Baseline, Experiment};
 
 /// An axis as the command line gives it.
@@ -82,11 +82,16 @@ fn value(source: &Arc<Source>, start: usize, end: usize) -> Result<Node, Diagnos
 
 impl Experiment {
     /// The sweep of the scenario at `path`, with its own workload, along axes that are combined each with
-    /// every other, or one by one with `zip`.
+    /// every other, or one by one with `zip`; `metrics` are expressions.
     ///
     /// # Errors
     /// Axes that cannot be combined, and the same one twice.
-    pub fn sweep(path: &Path, axes: Vec<SweepAxis>, zip: bool) -> Result<Self, Diagnostics> {
+    pub fn sweep(
+        path: &Path,
+        axes: Vec<SweepAxis>,
+        zip: bool,
+        metrics: &[String],
+    ) -> Result<Self, Diagnostics> {
         let name = path.file_name().map(PathBuf::from).unwrap_or_default();
         let workload = StatedWorkload {
             file: name.clone().into(),
@@ -107,6 +112,7 @@ impl Experiment {
         file.variants = [(VARIANT.into(), [].into_iter().collect())]
             .into_iter()
             .collect();
+        file.metrics = metrics.iter().map(|text| metric(text)).collect();
         let experiment = Self {
             path: path.to_owned(),
             extended: Vec::new(),
@@ -121,6 +127,18 @@ impl Experiment {
         experiment.check_axes()?;
         Ok(experiment)
     }
+}
+
+fn metric(text: &str) -> (Placed<String>, MetricFile) {
+    let place = Source::new(format!("--metric {text}"), text).span(0, text.len());
+    let metric = MetricFile {
+        value: Placed::at(text.to_owned(), &place),
+        kind: MetricKind::Value,
+        better: None,
+        mean: Mean::default(),
+        unit: String::new(),
+    };
+    (text.into(), metric)
 }
 
 #[cfg(test)]
@@ -150,8 +168,8 @@ mod tests {
         let read = |text| SweepAxis::read(text).unwrap();
         let path = Path::new("a/quickstart.ron");
         let axes = || vec![read("x=1,2"), read("y=1,2,3")];
-        assert!(Experiment::sweep(path, axes(), false).is_ok());
-        let refused = Experiment::sweep(path, axes(), true).unwrap_err();
+        assert!(Experiment::sweep(path, axes(), false, &[]).is_ok());
+        let refused = Experiment::sweep(path, axes(), true, &[]).unwrap_err();
         assert!(
             refused.to_string().contains("`y` has 3 levels"),
             "{refused}"

@@ -73,3 +73,65 @@ fn a_full_disk_ends_the_runs_and_keeps_what_was_stored() {
     assert!(refused.is_err());
     assert!(folder.holds("a") && !folder.holds("b"));
 }
+
+#[test]
+fn a_trace_is_kept_and_one_that_is_damaged_is_made_again() {
+    let bench = Bench::new();
+    let (first, _) = run(&bench, "first", 1);
+    let traces = || -> Vec<_> {
+        let entries = std::fs::read_dir(bench.path("traces")).unwrap();
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+            .into_iter()
+            .map(|path| (std::fs::read(&path).unwrap(), path))
+            .collect()
+    };
+    let kept = traces();
+    // Three programs, each with a trace and how its results compared.
+    assert_eq!(kept.len(), 6);
+    for (bytes, path) in &kept {
+        std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+    }
+    let (second, _) = run(&bench, "second", 2);
+    assert!(first == second);
+    assert!(traces() == kept);
+}
+
+#[test]
+fn a_program_that_cannot_be_emulated_fails_all_its_runs_and_no_other() {
+    let bench = Bench::new();
+    let budget = Budget::unlimited();
+    let registry = standard_registry();
+    let more = r#"
+        axes: { "steps": Values(path: "emulation.step_limit", values: [1, 1000000]) },
+    "#;
+    let experiment = Experiment::read(&bench.experiment(more), &budget).unwrap();
+    let interrupt = Arc::default();
+    let plan = Plan::of(&experiment, &registry, 2, &interrupt, &budget)
+        .unwrap()
+        .unwrap();
+    let folder = Folder::claim(&bench.path("r")).unwrap();
+    let runner = Runner {
+        registry: &registry,
+        threads: 2,
+        interrupt: &interrupt,
+        budget: &budget,
+    };
+    let wanted = plan.fitting(None);
+    let mut news = Vec::new();
+    let failed = runner.run(
+        &plan,
+        &wanted,
+        &folder,
+        &bench.path("traces"),
+        &mut |told| {
+            if let News::Ended(at, passed) = told {
+                news.push((at, passed));
+            }
+        },
+    );
+    assert_eq!(failed.unwrap().keys().copied().collect::<Vec<_>>(), [0, 1]);
+    news.sort_unstable();
+    assert_eq!(news, [(2, true), (3, true)]);
+}

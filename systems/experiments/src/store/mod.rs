@@ -13,6 +13,7 @@ use warpweave_files::{Claim, ClaimError, Input, Ledger, Output, OutputError, Unp
 use warpweave_systems::report::Record;
 
 use crate::model::{Outcome, RunId};
+use crate::report::Written;
 
 pub use self::collect::Collection;
 pub use self::export::csv_line;
@@ -51,6 +52,19 @@ impl Folder {
     /// A file of the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.claim.folder().join(name)
+    }
+
+    /// Writes the report and its figures, each whole.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write_report(&self, report: &Written) -> Result<(), OutputError> {
+        let figures = self.path("figures");
+        std::fs::create_dir_all(&figures).map_err(|error| OutputError::of(&figures, error))?;
+        for (name, figure) in &report.figures {
+            Output::write(&figures.join(name), figure.as_bytes())?;
+        }
+        Output::write(&self.path("report.html"), report.html.as_bytes())
     }
 
     fn run(&self, key: &str) -> PathBuf {
