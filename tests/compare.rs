@@ -1,14 +1,6 @@
 //! Runs side by side.
 
-use crate::harness::{Bench, told};
-
-fn shown(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, text));
-}
+use crate::harness::{Bench, shown, told};
 
 /// Results folders `a`, `slow` with slower copies, and `late`, which starts work-groups later.
 fn runs() -> Bench {
@@ -76,7 +68,7 @@ fn what_is_no_report_is_refused_by_name() {
     ");
     insta::assert_snapshot!(bench.warpweave(&["compare", "a", "a/manifest.json"]).refusal(), @r"
     exit 2
-    error: a/manifest.json: this is not the report of a run: invalid type: map, expected a string at line 9 column 14
+    error: a/manifest.json: this is not the report of a run: invalid type: map, expected a string at line 11 column 14
     ");
     assert_eq!(bench.warpweave(&["compare", "a"]).code, 2);
 }

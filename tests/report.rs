@@ -1,14 +1,6 @@
 //! What a run tells: one screen, some of the statistics, or a table.
 
-use crate::harness::{Bench, told, warpweave};
-
-fn shown(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, text));
-}
+use crate::harness::{Bench, shown, told, warpweave};
 
 #[test]
 fn a_run_tells_on_one_screen_what_it_did_and_what_limited_it() {

@@ -53,7 +53,7 @@ enum Command {
         /// Results folder of another.
         b: PathBuf,
     },
-    /// Compare runs with the first: cycles, parameters that differ, statistics by relative change.
+    /// Compare runs: cycles, what was set, statistics by relative change.
     Compare(compare::Arguments),
     /// Read and build everything a scenario names, without running it.
     Check {

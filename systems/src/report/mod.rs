@@ -128,6 +128,33 @@ mod tests {
     }
 
     #[test]
+    fn colours_add_escapes_and_no_input_does() {
+        let mut hostile = report(Status::Failed("gone \u{1b}[2J".to_owned()), None);
+        hostile.summary = "\u{1b}]0;title\u{7}".to_owned();
+        hostile.overrides.push(AppliedOverride {
+            path: "a\u{9b}b".to_owned(),
+            value: "1".to_owned(),
+            from: "scenario".to_owned(),
+        });
+        let plain = hostile.to_text();
+        assert!(
+            !plain.chars().any(|c| c.is_control() && c != '\n'),
+            "{plain}"
+        );
+        let coloured = hostile.page(Colour::On);
+        let mut stripped = String::new();
+        let mut pieces = coloured.split('\u{1b}');
+        stripped.push_str(pieces.next().unwrap());
+        for piece in pieces {
+            let (escape, text) = piece.split_once('m').unwrap();
+            assert!(escape[1..].chars().all(|c| c.is_ascii_digit() || c == ';'));
+            stripped.push_str(text);
+        }
+        assert_eq!(stripped, plain);
+        assert!(plain.contains("load latency not measured"), "{plain}");
+    }
+
+    #[test]
     fn verified_beside_a_failed_timing_model_explains_itself() {
         let failed = report(Status::Failed("a broken rule".to_owned()), Some(true));
         let text = failed.to_full_text();
