@@ -6,21 +6,20 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::harness::{Bench, Ended, warpweave};
-
-fn shown(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, text));
-}
+use crate::harness::{Bench, Ended, shown, warpweave};
 
 #[test]
 fn text_report() {
     let ended = Bench::new().run(&[]);
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     shown("text_report", &ended.out);
+}
+
+#[test]
+fn full_report() {
+    let ended = Bench::new().warpweave(&["run", "test.ron", "--quiet", "--full"]);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    shown("full_report", &ended.out);
 }
 
 #[test]

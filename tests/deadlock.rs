@@ -127,7 +127,9 @@ fn a_run_that_reaches_its_limit_reports_cycles_ipc_and_what_its_verification_mea
         "workload.n=4096",
         "host.copy_bytes_per_cycle=4096",
     ];
-    let ended = bench.run(&sets);
+    let mut arguments = vec!["run", "test.ron", "--quiet", "--full"];
+    arguments.extend(sets.iter().flat_map(|set| ["--set", set]));
+    let ended = bench.warpweave(&arguments);
     assert_eq!(ended.code, 1, "{}", ended.err);
     let line = |name: &str| {
         let mut lines = ended.out.lines().filter_map(|line| line.strip_prefix(name));

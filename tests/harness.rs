@@ -168,6 +168,15 @@ pub(crate) fn told(ended: Ended) -> String {
     ended.out
 }
 
+/// Compares a text with the snapshot of this name.
+pub(crate) fn shown(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
 /// A crate outside this workspace. What it is built from is compiled into this workspace's folder
 /// for build outputs, so that little is compiled a second time, and nothing when it is there already.
 pub(crate) struct Outside {

@@ -8,6 +8,7 @@ mod bench;
 mod check_program;
 mod checkpoint;
 mod cli;
+mod compare;
 mod composition;
 mod conform;
 mod deadlock;
@@ -24,6 +25,7 @@ mod machines;
 mod new;
 mod outputs;
 mod recordings;
+mod report;
 mod third_party;
 mod workloads;
 

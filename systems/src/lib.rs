@@ -21,4 +21,4 @@ pub use run::{
     KernelResult, Machine, MachineCheckpointError, Progress, ReadLog, ReadLogError, Simulated,
     StateLog, Status, Threads, empty_environment,
 };
-pub use scenario::{Identity, Limits, Scenario, Variation};
+pub use scenario::{AppliedOverride, Identity, Limits, Scenario, Variation};

@@ -204,13 +204,14 @@ fn a_run_ends_with_what_a_compute_unit_of_any_kind_reports() {
     let report = Report {
         scenario: "foreign".to_owned(),
         summary: String::new(),
+        overrides: Vec::new(),
         status: simulated.status.clone(),
         verified: None,
         checks: Vec::new(),
         simulated,
         host: Host::default(),
     };
-    let page = report.to_text();
+    let page = report.to_full_text();
     assert!(
         page.contains("useful") && page.contains("issue slots of each compute unit"),
         "{page}"

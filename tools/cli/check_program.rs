@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use warpweave_files::Budget;
 use warpweave_systems::Scenario;
 
-use crate::cli::{Format, RunArguments};
-use crate::outcome::{CommandResult, diagnostics_to_stderr, to_stdout};
+use crate::cli::{ReportFormat, RunArguments};
+use crate::outcome::{CommandResult, Failure, diagnostics_to_stderr, to_stdout};
 use crate::progress::Bar;
 
 /// Emulates the program of a scenario and reports what it does wrong. Nothing is timed.
@@ -15,6 +15,11 @@ pub(crate) fn check_program(
     quiet: bool,
     budget: &Budget,
 ) -> CommandResult {
+    if arguments.format == ReportFormat::Csv {
+        return Err(Failure::InputText(
+            "--check-program reports as text or JSON, not as CSV".to_owned(),
+        ));
+    }
     let scenario = Scenario::load_within(&arguments.scenario, &arguments.sets, budget)?;
     let bar = Bar::new(quiet);
     bar.phase("checking the program");
@@ -27,8 +32,8 @@ pub(crate) fn check_program(
     }
     let path = scenario.path.display().to_string();
     match arguments.format {
-        Format::Text => to_stdout(&examined.to_text(&path))?,
-        Format::Json => to_stdout(&(examined.to_json(&path) + "\n"))?,
+        ReportFormat::Text | ReportFormat::Csv => to_stdout(&examined.to_text(&path))?,
+        ReportFormat::Json => to_stdout(&(examined.to_json(&path) + "\n"))?,
     }
     Ok(ExitCode::from(u8::from(!examined.is_clean())))
 }

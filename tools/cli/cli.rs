@@ -11,8 +11,8 @@ use warpweave_systems::Threads;
 
 use crate::outcome::leave_with;
 use crate::{
-    bench, check, conform, describe, diff, experiment, list, memory, new, recordings, run, sweep,
-    trace, validate,
+    bench, check, compare, conform, describe, diff, experiment, list, memory, new, recordings, run,
+    sweep, trace, validate,
 };
 
 /// The program of this repository; others carry its version beside their name.
@@ -53,6 +53,8 @@ enum Command {
         /// Results folder of another.
         b: PathBuf,
     },
+    /// Compare runs: cycles, what was set, statistics by relative change.
+    Compare(compare::Arguments),
     /// Read and build everything a scenario names, without running it.
     Check {
         /// Scenario file.
@@ -114,11 +116,18 @@ pub(crate) struct RunArguments {
     /// Emulate the program and report what it does wrong: values that were never written, races,
     /// barriers that a part of a work-group reaches, accesses outside their allocation. Nothing is
     /// simulated.
-    #[arg(long, conflicts_with_all = ["check", "out", "checkpoint", "resume", "files"])]
+    #[arg(long, conflicts_with_all = ["check", "out", "checkpoint", "resume", "files", "full", "stats"])]
     pub(crate) check_program: bool,
     /// Form of the report on standard output.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) format: ReportFormat,
+    /// Every statistic as text instead of one screen.
+    #[arg(long, conflicts_with = "stats")]
+    pub(crate) full: bool,
+    /// Instead of one screen the statistics of the instances, or the `INSTANCE.STATISTIC`, that this
+    /// matches, such as `cluster[0].*`; may be repeated. Also what `--format csv` is to hold.
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) stats: Vec<String>,
     /// Shares of the work, each on a thread as far as there are cores: a number, or `auto` for as
     /// many of the machine's cores as pay.
     /// Results do not depend on it.
@@ -183,6 +192,17 @@ pub(crate) enum Format {
     Json,
 }
 
+/// Form of the report of a run.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// A page for people.
+    Text,
+    /// One object for machines.
+    Json,
+    /// A table: instance, statistic, value.
+    Csv,
+}
+
 /// Does what the command line asks for, with the component kinds of `registry`, and returns the
 /// program's exit code: `warpweave --help` and the README say what there is.
 ///
@@ -206,6 +226,7 @@ pub fn main(registry: Registry) -> ExitCode {
         }
         Command::Sweep(arguments) => sweep::sweep(&registry, arguments, quiet, &budget),
         Command::Diff { a, b } => diff::diff(&registry, a, b, quiet, &budget),
+        Command::Compare(arguments) => compare::compare(arguments, &budget),
         Command::Check {
             scenario,
             sets,

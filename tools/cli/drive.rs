@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use warpweave_files::{OVER_BUDGET_HINT, numbered};
-use warpweave_systems::{Machine, MachineCheckpointError, Progress, StateLog, Status};
+use warpweave_systems::{Machine, MachineCheckpointError, StateLog, Status};
 
 use crate::cli::CheckpointArguments;
 use crate::outcome::{Failure, to_stderr};
@@ -63,7 +63,7 @@ impl<'a> Drive<'a> {
         &mut self,
         machine: &mut Machine,
         interrupt: &Arc<AtomicBool>,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(&Machine),
     ) -> Status {
         loop {
             let stop = self.next_stop(machine.cycle());
@@ -83,7 +83,7 @@ impl<'a> Drive<'a> {
                     "no state hashes after core cycle {cycle}: {error}"
                 ));
             }
-            progress(machine.progress());
+            progress(machine);
             let interrupted = status == Some(Status::Interrupted);
             let asked = self.wanted.swap(false, Ordering::Relaxed);
             if asked && self.arguments.checkpoint.is_none() {

@@ -11,6 +11,7 @@ mod bench;
 mod check;
 mod check_program;
 pub mod cli;
+mod compare;
 mod conform;
 mod describe;
 mod diff;

@@ -11,6 +11,7 @@ use warpweave_files::{ClaimError, OVER_BUDGET_HINT, OutputError, PathError};
 use warpweave_params::{Diagnostic, Diagnostics, printable, printable_lines, shortened};
 use warpweave_systems::Status;
 use warpweave_systems::host_program::{EmulationError, ExecuteError};
+use warpweave_systems::report::Colour;
 
 /// Exit code of a run that a signal ended.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -122,8 +123,7 @@ fn error_line(text: &str) -> String {
 
 /// Writes diagnostics, coloured on a terminal that wants it. What they quote is fit for it.
 pub(crate) fn diagnostics_to_stderr(diagnostics: &Diagnostics) {
-    let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let text = if colour {
+    let text = if wants_colour(&io::stderr()) {
         diagnostics.coloured()
     } else {
         diagnostics.to_string()
@@ -156,9 +156,27 @@ pub(crate) fn to_stderr(text: &str) {
     }
 }
 
+/// Whether what is written there may have colours: a terminal, and nobody said `NO_COLOR`.
+fn wants_colour(to: &impl IsTerminal) -> bool {
+    to.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 /// Writes data, in which nothing of an input steers the terminal that it may be shown on.
 pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {
-    let text = printable_lines(text);
+    write_to_stdout(&printable_lines(text))
+}
+
+/// Writes a page that takes care itself that nothing of an input steers the terminal.
+pub(crate) fn page_to_stdout(page: impl Fn(Colour) -> String) -> Result<(), Failure> {
+    let colour = if wants_colour(&io::stdout()) {
+        Colour::On
+    } else {
+        Colour::Off
+    };
+    write_to_stdout(&page(colour))
+}
+
+fn write_to_stdout(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())

@@ -1,27 +1,52 @@
 //! The progress bar: on terminals only, on standard error, drawn by its own thread.
 //!
-//! The simulation hands its progress to a channel of one place and goes on; when the terminal is
-//! slow, it misses a report rather than a cycle.
+//! The thread draws several times a second, whatever the rest does. Emulation leaves its numbers in
+//! [`EmulationProgress`]; the simulation hands over its progress when the last one was taken and some
+//! time has passed, and otherwise goes on.
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use warpweave_systems::Progress;
+use warpweave_systems::host_program::EmulationProgress;
+use warpweave_systems::{Machine, Progress};
 
 use crate::host::Stopwatch;
+
+/// Time between two pictures.
+const PICTURES: Duration = Duration::from_millis(200);
 
 /// What the bar is told.
 enum News {
     Phase(&'static str),
-    Progress(Progress),
+    Emulating(Arc<EmulationProgress>),
+    Simulated(Simulated),
+}
+
+/// How far a simulation has come.
+#[derive(Clone, Copy)]
+struct Simulated {
+    progress: Progress,
+    /// Work-groups that have ended, and all.
+    work_groups: Option<(u64, u64)>,
 }
 
 /// Shows how far a run has come.
 pub(crate) struct Bar {
     /// Absent when nobody would see the bar.
-    drawing: Option<(Sender<News>, JoinHandle<()>)>,
+    drawing: Option<Drawing>,
+}
+
+struct Drawing {
+    sender: Sender<News>,
+    thread: JoinHandle<()>,
+    clock: Stopwatch,
+    /// Seconds at which the simulation was asked last.
+    asked: Cell<f64>,
 }
 
 impl Bar {
@@ -30,67 +55,195 @@ impl Bar {
         let visible = !quiet && io::stderr().is_terminal();
         let drawing = visible.then(|| {
             let (sender, receiver) = bounded(1);
-            (sender, std::thread::spawn(move || draw(&receiver)))
+            Drawing {
+                sender,
+                thread: std::thread::spawn(move || draw(&receiver)),
+                clock: Stopwatch::start(),
+                asked: Cell::new(0.0),
+            }
         });
         Self { drawing }
     }
 
     /// Says which phase has begun.
     pub(crate) fn phase(&self, name: &'static str) {
-        if let Some((sender, _)) = &self.drawing {
-            // Phases are few and each is shown; the drawer has gone only if its thread failed.
-            let _ = sender.send(News::Phase(name));
+        self.tell(News::Phase(name));
+    }
+
+    /// Says that the program is emulated, and where that leaves its numbers.
+    pub(crate) fn emulating(&self, progress: &Arc<EmulationProgress>) {
+        self.tell(News::Emulating(Arc::clone(progress)));
+    }
+
+    /// Shows a simulation's progress, unless the last one has not been taken or is still new: asking
+    /// costs time.
+    pub(crate) fn show(&self, machine: &Machine) {
+        let Some(drawing) = &self.drawing else { return };
+        let now = drawing.clock.wall_s();
+        if drawing.sender.is_empty() && now - drawing.asked.get() >= PICTURES.as_secs_f64() {
+            drawing.asked.set(now);
+            let _ = drawing.sender.try_send(News::Simulated(Simulated {
+                progress: machine.progress(),
+                work_groups: machine.work_groups(),
+            }));
         }
     }
 
-    /// Shows a simulation's progress, unless the last one is still being drawn.
-    pub(crate) fn show(&self, progress: Progress) {
-        if let Some((sender, _)) = &self.drawing {
-            let _ = sender.try_send(News::Progress(progress));
+    fn tell(&self, news: News) {
+        if let Some(drawing) = &self.drawing {
+            // Phases are few and each is shown; the drawer has gone only if its thread failed.
+            let _ = drawing.sender.send(news);
         }
     }
 
     /// Removes the bar.
     pub(crate) fn finish(self) {
-        if let Some((sender, thread)) = self.drawing {
-            drop(sender);
-            let _ = thread.join();
+        if let Some(drawing) = self.drawing {
+            drop(drawing.sender);
+            let _ = drawing.thread.join();
         }
     }
 }
 
 fn draw(news: &Receiver<News>) {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let mut latest = News::Phase("starting");
     let mut since = Stopwatch::start();
-    for news in news {
-        match news {
-            News::Phase(name) => {
-                since = Stopwatch::start();
-                bar.set_style(style("{spinner} {msg}"));
-                bar.set_message(name);
-                bar.tick();
+    // Of the launch under emulation: its number, and since when.
+    let mut launch = (0, Stopwatch::start());
+    loop {
+        match news.recv_timeout(PICTURES) {
+            Ok(new) => {
+                if !matches!(new, News::Simulated(_)) {
+                    since = Stopwatch::start();
+                }
+                latest = new;
             }
-            News::Progress(progress) => {
-                let rate = progress.cycle as f64 / since.wall_s().max(1e-9);
-                // The time left follows from the launches completed; before the first it is
-                // unknown.
-                let left = if progress.kernels_done > 0 {
-                    ", {eta} left"
-                } else {
-                    ""
-                };
-                bar.set_style(style(&format!(
-                    "{{bar:24}} kernel {{pos}}/{{len}}, {{msg}}{left}"
-                )));
-                bar.set_length(progress.kernels as u64);
-                bar.set_position(progress.kernels_done as u64);
-                bar.set_message(format!("cycle {}, {rate:.0} cycles/s", progress.cycle));
-            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
         }
+        let (words, done) = match &latest {
+            News::Phase(name) => ((*name).to_owned(), None),
+            News::Emulating(progress) => {
+                if progress.launches() != launch.0 {
+                    launch = (progress.launches(), Stopwatch::start());
+                }
+                emulating(progress, launch.1.wall_s())
+            }
+            News::Simulated(simulated) => simulating(*simulated, since.wall_s()),
+        };
+        let template = match done {
+            Some((done, all)) => {
+                bar.set_length(all);
+                bar.set_position(done);
+                "{spinner} {bar:24} {msg}"
+            }
+            None => "{spinner} {msg}",
+        };
+        bar.set_style(style(template));
+        bar.set_message(words);
+        bar.tick();
     }
     bar.finish_and_clear();
 }
 
+/// Words for a picture, and what is done of what, as far as it is known.
+type Picture = (String, Option<(u64, u64)>);
+
+fn emulating(progress: &EmulationProgress, seconds: f64) -> Picture {
+    let (done, all) = progress.work_groups();
+    if all == 0 {
+        return ("emulating the program".to_owned(), None);
+    }
+    let words = format!(
+        "emulating launch {}, work-groups {done}/{all}{}",
+        progress.launches(),
+        left(done, all, seconds, " of it")
+    );
+    (words, Some((done, all)))
+}
+
+fn simulating(simulated: Simulated, seconds: f64) -> Picture {
+    let Simulated {
+        progress,
+        work_groups,
+    } = simulated;
+    let rate = progress.cycle as f64 / seconds.max(1e-9);
+    let kernels = (progress.kernels_done as u64, progress.kernels as u64);
+    let (groups, (done, all)) = match work_groups {
+        Some((done, all)) => (format!(", work-groups {done}/{all}"), (done, all)),
+        None => (String::new(), kernels),
+    };
+    let words = format!(
+        "kernel {}/{}{groups}, cycle {}, {rate:.0} cycles/s{}",
+        kernels.0,
+        kernels.1,
+        progress.cycle,
+        left(done, all, seconds, "")
+    );
+    (words, Some((done, all)))
+}
+
+/// The time left, if what is done took `seconds` and the rest takes as long in proportion; nothing
+/// before anything is done.
+fn left(done: u64, all: u64, seconds: f64, of: &str) -> String {
+    if done == 0 || done >= all {
+        return String::new();
+    }
+    let left = seconds * (all - done) as f64 / done as f64;
+    let left = left.ceil() as u64;
+    match (left / 3600, left / 60 % 60, left % 60) {
+        (0, 0, s) => format!(", {s} s{of} left"),
+        (0, m, s) => format!(", {m}:{s:02} min{of} left"),
+        (h, m, _) => format!(", {h}:{m:02} h{of} left"),
+    }
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the templates are written here")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_from_what_is_done() {
+        assert_eq!(left(0, 10, 5.0, ""), "");
+        assert_eq!(left(5, 10, 5.0, " of it"), ", 5 s of it left");
+        assert_eq!(left(1, 11, 10.0, ""), ", 1:40 min left");
+        assert_eq!(left(1, 1001, 10.0, ""), ", 2:46 h left");
+        assert_eq!(left(10, 10, 5.0, ""), "");
+    }
+
+    #[test]
+    fn the_picture_tells_work_groups_and_falls_back_to_kernels() {
+        let progress = Progress {
+            cycle: 500,
+            kernels_done: 1,
+            kernels: 4,
+        };
+        let of = |work_groups| {
+            let simulated = Simulated {
+                progress,
+                work_groups,
+            };
+            simulating(simulated, 5.0)
+        };
+        let (words, done) = of(Some((10, 20)));
+        assert_eq!(
+            words,
+            "kernel 1/4, work-groups 10/20, cycle 500, 100 cycles/s, 5 s left"
+        );
+        assert_eq!(done, Some((10, 20)));
+        let (words, done) = of(None);
+        assert_eq!(words, "kernel 1/4, cycle 500, 100 cycles/s, 15 s left");
+        assert_eq!(done, Some((1, 4)));
+    }
+
+    #[test]
+    fn an_emulation_that_has_launched_nothing_has_no_bar() {
+        let (words, done) = emulating(&EmulationProgress::default(), 1.0);
+        assert_eq!((words.as_str(), done), ("emulating the program", None));
+    }
 }

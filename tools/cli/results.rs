@@ -173,6 +173,7 @@ mod tests {
         let report = Report {
             scenario: scenario.path.display().to_string(),
             summary: scenario.summary.clone(),
+            overrides: scenario.applied.clone(),
             status: status.clone().unwrap(),
             verified: executed.verified,
             checks: executed.checks,

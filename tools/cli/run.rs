@@ -8,16 +8,18 @@ use signal_hook::flag;
 use tracing::{info, warn};
 use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
-use warpweave_systems::report::{Host, Report};
-use warpweave_systems::{Scenario, Status};
+use warpweave_params::name_hint;
+use warpweave_systems::host_program::EmulationProgress;
+use warpweave_systems::report::{Host, Report, chooses_nothing};
+use warpweave_systems::{Machine, Scenario, Status};
 
 use crate::check_program::check_program;
-use crate::cli::{Format, RunArguments};
+use crate::cli::{ReportFormat, RunArguments};
 use crate::drive::Drive;
 use crate::host::{Stopwatch, peak_rss_bytes};
 use crate::outcome::{
-    CommandResult, Failure, INTERRUPTED, code_of, diagnostics_to_stderr, ended, to_stderr,
-    to_stdout,
+    CommandResult, Failure, INTERRUPTED, code_of, diagnostics_to_stderr, ended, page_to_stdout,
+    to_stderr, to_stdout,
 };
 use crate::progress::Bar;
 use crate::recordings;
@@ -34,6 +36,11 @@ pub(crate) fn run(
     }
     let whole = Stopwatch::start();
     let signals = watch_for_signals()?;
+    if arguments.format == ReportFormat::Json && !arguments.stats.is_empty() {
+        return Err(Failure::InputText(
+            "--stats chooses for text and for CSV; JSON holds every statistic".to_owned(),
+        ));
+    }
     let scenario = Scenario::load_within(&arguments.scenario, &arguments.sets, budget)?;
     if !scenario.warnings().is_empty() && !quiet {
         diagnostics_to_stderr(scenario.warnings());
@@ -41,10 +48,11 @@ pub(crate) fn run(
     let results = claim_outputs(arguments, &scenario)?;
     let bar = Bar::new(quiet);
 
-    bar.phase("emulating the program");
+    let emulating = Arc::new(EmulationProgress::default());
+    bar.emulating(&emulating);
     info!("emulating the program");
     let emulation = Stopwatch::start();
-    let executed = scenario.emulate()?;
+    let executed = scenario.emulate_watched(&emulating)?;
     let emulation_cpu_s = emulation.cpu_s();
     info!(
         kernels = executed.program.kernels.len(),
@@ -57,6 +65,7 @@ pub(crate) fn run(
     if !machine.system().warnings.is_empty() && !quiet {
         diagnostics_to_stderr(&machine.system().warnings);
     }
+    refuse_what_chooses_nothing(&arguments.stats, &machine)?;
     let save = Arc::clone(&signals.save);
     let mut drive = Drive::begin(&arguments.checkpoints, &mut machine, save, quiet)?;
     if arguments.check {
@@ -70,7 +79,7 @@ pub(crate) fn run(
     let simulation = Stopwatch::start();
     signals.nothing_to_report.store(false, Ordering::Relaxed);
     info!("simulating");
-    let status = drive.run_to_the_end(&mut machine, &signals.end, &mut |p| bar.show(p));
+    let status = drive.run_to_the_end(&mut machine, &signals.end, &mut |m| bar.show(m));
     let simulated = machine.results(status);
     let simulation_cpu_s = simulation.cpu_s();
     bar.finish();
@@ -104,6 +113,7 @@ pub(crate) fn run(
     let report = Report {
         scenario: scenario.path.display().to_string(),
         summary: scenario.summary.clone(),
+        overrides: scenario.applied.clone(),
         status,
         verified: executed.verified,
         checks: executed.checks,
@@ -112,10 +122,15 @@ pub(crate) fn run(
     };
     // The report first: no file that cannot be written may lose it. Then every file, whether or
     // not those before it, or standard output, could be written.
-    let told = to_stdout(&match arguments.format {
-        Format::Text => report.to_text(),
-        Format::Json => report.to_json() + "\n",
-    });
+    let told = match arguments.format {
+        ReportFormat::Text if arguments.full => to_stdout(&report.to_full_text()),
+        ReportFormat::Text if !arguments.stats.is_empty() => {
+            to_stdout(&report.selected(&arguments.stats))
+        }
+        ReportFormat::Text => page_to_stdout(|colour| report.page(colour)),
+        ReportFormat::Json => to_stdout(&(report.to_json() + "\n")),
+        ReportFormat::Csv => to_stdout(&report.to_csv(&arguments.stats)),
+    };
     to_stderr(&why_not_done(&report));
     if let (Status::Failed(_) | Status::Deadlock(_), Some(note)) =
         (&report.status, report.verified_note())
@@ -161,6 +176,22 @@ fn claim_outputs(
     }
     arguments.recordings.name(&mut paths)?;
     Ok(results)
+}
+
+/// Before anything is simulated: a pattern that no statistic matches is a mistake.
+fn refuse_what_chooses_nothing(patterns: &[String], machine: &Machine) -> Result<(), Failure> {
+    if patterns.is_empty() {
+        return Ok(());
+    }
+    let statistics = machine.system().simulation.statistics();
+    let Some(pattern) = chooses_nothing(patterns, &statistics) else {
+        return Ok(());
+    };
+    let names = statistics.iter().map(|instance| instance.path.as_str());
+    let hint = name_hint(pattern, "instances", names);
+    Err(Failure::InputText(format!(
+        "--stats {pattern}: no instance and no statistic has such a name\nhint: {hint}"
+    )))
 }
 
 /// What standard error says about a run that did not end well.

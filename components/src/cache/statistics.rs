@@ -5,6 +5,7 @@ use warpweave_framework::{Cycle, Histogram, Level, Statistics};
 
 use super::spec::CacheSpec;
 use crate::memory::RequestKind;
+use crate::roles;
 
 /// What the tag look-up of an accepted request found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -299,7 +300,7 @@ impl CacheStats {
             "reads whose words were neither present nor in flight",
             read(Outcome::Miss),
         );
-        out.ratio(
+        out.role(roles::HIT_RATE).ratio(
             "read_hit_rate",
             "reads",
             "reads whose words were present, of those looked up",

@@ -5,6 +5,7 @@ use warpweave_framework::{Histogram, Level, Statistics};
 use warpweave_trace::Class;
 
 use super::ComputeUnit;
+use crate::memory::Level as Supplier;
 use crate::roles;
 
 /// Counters of a compute unit; slots and requests are counted where they are kept.
@@ -20,6 +21,69 @@ pub(super) struct Counts {
     pub(super) local_conflict_cycles: u64,
     pub(super) barriers: u64,
     pub(super) load_latency: Histogram,
+    pub(super) load_latency_by_level: LatencyByLevel,
+}
+
+/// Latencies of loads by the level that supplied the last response.
+#[derive(Serialize, Deserialize)]
+pub(super) struct LatencyByLevel(Vec<Latency>);
+
+#[derive(Serialize, Deserialize)]
+struct Latency {
+    level: Supplier,
+    loads: u64,
+    cycles: u64,
+}
+
+impl Default for LatencyByLevel {
+    /// The levels that every system may have, so that units report the same statistics; others come
+    /// when they answer.
+    fn default() -> Self {
+        let known = [
+            Supplier::L1,
+            Supplier::COALESCED,
+            Supplier::L2,
+            Supplier::DRAM,
+        ];
+        Self(known.map(Latency::none).into())
+    }
+}
+
+impl Latency {
+    fn none(level: Supplier) -> Self {
+        Self {
+            level,
+            loads: 0,
+            cycles: 0,
+        }
+    }
+}
+
+impl LatencyByLevel {
+    #[inline]
+    pub(super) fn record(&mut self, level: Supplier, cycles: u64) {
+        let at = self.0.iter().position(|of| of.level == level);
+        let at = at.unwrap_or_else(|| {
+            self.0.push(Latency::none(level));
+            self.0.len() - 1
+        });
+        let of = &mut self.0[at];
+        of.loads += 1;
+        of.cycles += cycles;
+    }
+
+    fn report(&self, s: &mut Statistics<'_>) {
+        for of in &self.0 {
+            s.role(roles::LOAD_LATENCY).mean(
+                &format!("load_latency_{}", of.level),
+                "cycles",
+                "loads",
+                "cycles from issue of a load or atomic to its last response, where the level in the \
+                 name supplied that",
+                (of.cycles, of.loads),
+            );
+        }
+    }
 }
 
 impl ComputeUnit {
@@ -102,6 +166,7 @@ impl ComputeUnit {
         );
         let meaning = "cycles from issue of a load or atomic to its last response";
         s.histogram("load_latency", "cycles", meaning, &counts.load_latency);
+        counts.load_latency_by_level.report(s);
         let meaning = "accesses of wavefronts to local memory";
         s.counter("local_accesses", "accesses", meaning, counts.local_accesses);
         let meaning = "cycles of local memory lost to bank conflicts";

@@ -9,7 +9,7 @@ use super::coalescer::{coalesce, coalesce_private};
 use super::load_store::Access;
 use super::wavefront::touches_memory;
 use super::wheel::Event;
-use crate::memory::{RequestKind, Source};
+use crate::memory::{Level, RequestKind, Source};
 use crate::reuse_monitor::Reader;
 
 impl ComputeUnit {
@@ -104,18 +104,20 @@ impl ComputeUnit {
     pub(super) fn take_responses(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         while let Some(response) = self.memory.response.pop(ctx) {
             match self.load_store.receive(&response) {
-                Ok(Some(access)) => self.complete_access(&access, now),
+                Ok(Some(access)) => self.complete_access(&access, response.level, now),
                 Ok(None) => {}
                 Err(message) => self.fail(message),
             }
         }
     }
 
-    /// Every response of an access has come.
-    fn complete_access(&mut self, access: &Access, now: Cycle) {
+    /// Every response of an access has come, the last from `level`.
+    fn complete_access(&mut self, access: &Access, level: Level, now: Cycle) {
         let slot = usize::from(access.source.wavefront_slot);
         if access.kind != RequestKind::Write {
-            self.counts.load_latency.record(now - access.issued);
+            let latency = now - access.issued;
+            self.counts.load_latency.record(latency);
+            self.counts.load_latency_by_level.record(level, latency);
             if self.is_open() {
                 self.tell_response(slot, now);
             }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, Histogram, Id, IdTable, Level, State, Statistics, as_many};
 
 use super::requests::{PortMask, bit, ports};
+use crate::roles;
 
 /// What a packet needs beside its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +210,7 @@ impl<P: Copy> Traffic<P> {
             counters.occupancy.max(),
         );
         for (output, flits) in counters.flits.iter().enumerate() {
-            statistics.ratio(
+            statistics.role(roles::UTILISATION).ratio(
                 &format!("{network}_output_utilisation[{output}]"),
                 "cycles",
                 "Cycles in which a flit left this output",

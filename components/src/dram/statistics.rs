@@ -3,6 +3,7 @@
 use warpweave_framework::{Level, Statistics};
 
 use super::{ChannelStats, Checker, Controller, GddrController};
+use crate::roles;
 use crate::under::under;
 
 pub(super) fn report(dram: &GddrController, s: &mut Statistics<'_>) {
@@ -108,7 +109,7 @@ fn accesses(dram: &GddrController, channels: &[Controller], s: &mut Statistics<'
     );
     let total = accesses + commands.iter().map(|(_, _, value)| value).sum::<u64>();
     s.counter("commands", "commands", "commands of all kinds", total);
-    s.ratio(
+    s.role(roles::UTILISATION).ratio(
         "data_bus_utilisation",
         "cycles",
         "cycles of data transfer by all column commands issued, per cycle",

@@ -4,6 +4,7 @@ use warpweave_framework::{Histogram, Statistics};
 
 use super::WorkGroupScheduler;
 use super::activity::ACTIVITIES;
+use crate::roles;
 
 impl WorkGroupScheduler {
     pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
@@ -21,12 +22,13 @@ impl WorkGroupScheduler {
             "work-groups sent to compute units",
             self.dispatched,
         );
-        count(
+        statistics.role(roles::WORK_GROUPS).counter(
             "work_groups_completed",
             "work-groups",
             "work-groups that compute units reported as completed",
             self.completed,
         );
+        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
         count(
             "invalidates_sent",
             "messages",

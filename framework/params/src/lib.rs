@@ -59,7 +59,7 @@ pub use number::Number;
 pub use overrides::{Absent, Override, repeated_paths};
 pub use parse::{NESTING_MAX, begins_with_name, nested_too_deep, parse, parse_from};
 pub use placed::{OneOrMore, Placed};
-pub use print::{labelled_tree, serialize_tree, to_node, to_node_with, to_ron};
+pub use print::{labelled_tree, serialize_tree, to_node, to_node_with, to_ron, to_ron_line};
 pub use printable::{printable, printable_json, printable_lines, shortened};
 pub use quantity::{Bandwidth, Bytes, Duration, Frequency, QuantityError, Ratio};
 pub use range::out_of_range;

@@ -20,7 +20,7 @@ pub fn to_ron(node: &Node) -> String {
 }
 
 /// The tree on one line.
-pub(crate) fn to_ron_line(node: &Node) -> String {
+pub fn to_ron_line(node: &Node) -> String {
     let mut text = String::new();
     line(&mut text, node);
     text

@@ -27,8 +27,8 @@ KERNEL __launch_bounds__(512)
     unsigned column = (y + RADIUS) * pitch + x + RADIUS;
 
     // below[r]: r + 1 planes below, above[r]: r + 1 planes above.
-    float below[RADIUS];
-    float above[RADIUS];
+    float below[RADIUS] = {};
+    float above[RADIUS] = {};
     float cell = 0.0f;
     if (readable) {
 #pragma unroll

@@ -73,7 +73,7 @@ mod types;
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use exec::{
     EmulationError, EmulationOptions, Finding, FindingKind, KernelArgument, LaunchConfig, Order,
-    Place, ProgramChecker, SourcePlace, Spot, Verdict, launch,
+    Place, ProgramChecker, SourcePlace, Spot, Verdict, launch, launch_counted,
 };
 pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds, allocation_bytes};
 pub use module::{Kernel, Module, Parameter, UnknownKernel};

@@ -5,7 +5,7 @@ use warpweave_ptx::{Finding, ProgramChecker, Verdict};
 
 use super::HostProgram;
 use super::emulation::EmulationSpec;
-use super::execute::{CheckResult, ExecuteError, Host};
+use super::execute::{CheckResult, EmulationProgress, ExecuteError, Host};
 
 /// What a check of a program gave.
 #[derive(Clone, Debug)]
@@ -64,7 +64,8 @@ impl HostProgram {
     /// # Errors
     /// A description that asks for something impossible. A launch that fails is no error but a result.
     pub fn examine(&self, emulation: &EmulationSpec) -> Result<Examined, ExecuteError> {
-        let mut host = Host::new(self, emulation);
+        let progress = EmulationProgress::default();
+        let mut host = Host::new(self, emulation, &progress);
         host.checker = Some(ProgramChecker::new());
         let (stopped, checks) = match host.run() {
             Ok(()) => {

@@ -123,7 +123,7 @@ pub use description::{
 };
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, Judged};
-pub use execute::{CheckResult, ExecuteError, Executed};
+pub use execute::{CheckResult, EmulationProgress, ExecuteError, Executed};
 pub use warpweave_ptx::{EmulationError, Finding, FindingKind, SourcePlace, Spot, Verdict};
 
 /// Device memory all buffers together may take: 4 GiB.

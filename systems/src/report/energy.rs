@@ -51,7 +51,7 @@ pub(super) fn write_energy(out: &mut String, energy: &EnergyReport) -> fmt::Resu
 }
 
 /// Three digits after the point and the prefix that suits.
-fn scaled(value: f64, unit: &str) -> String {
+pub(super) fn scaled(value: f64, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 7] = [
         (1.0, ""),
         (1e-3, "m"),

@@ -9,6 +9,7 @@ use super::{Host, Report, SCHEMA_VERSION};
 use crate::energy::EnergyReport;
 use crate::host_program::CheckResult;
 use crate::run::KernelResult;
+use crate::scenario::AppliedOverride;
 
 impl Report {
     /// The report as indented JSON. Everything outside `host` is the same for equal runs.
@@ -27,6 +28,7 @@ impl Report {
             schema_version: SCHEMA_VERSION,
             scenario: &self.scenario,
             summary: &self.summary,
+            overrides: &self.overrides,
             status: self.status.name(),
             detail: self.status.detail(),
             verified: self.verified,
@@ -55,6 +57,7 @@ struct Object<'a> {
     schema_version: u32,
     scenario: &'a str,
     summary: &'a str,
+    overrides: &'a [AppliedOverride],
     status: &'static str,
     detail: Option<&'a str>,
     verified: Option<bool>,

@@ -1,20 +1,31 @@
 //! What a run gives back: one object for machines, a page for people.
 
+mod compare;
 mod energy;
+mod evidence;
 mod examined;
 mod groups;
 mod json;
+mod limit;
+mod page;
+mod paint;
 mod record;
+mod rows;
+mod select;
 mod text;
 
 use serde::Serialize;
 
+pub use self::compare::{Comparison, Side};
+pub use self::paint::Colour;
 pub use self::record::{
     Record, RecordedComponentEnergy, RecordedEnergy, RecordedKernel, RecordedStatistic,
     RecordedStatistics, RecordedValue,
 };
+pub use self::select::chooses_nothing;
 use crate::host_program::CheckResult;
 use crate::run::{Simulated, Status};
+use crate::scenario::AppliedOverride;
 
 /// Version of the JSON object; it grows when a key changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -25,6 +36,8 @@ pub struct Report {
     pub scenario: String,
     /// One sentence about it.
     pub summary: String,
+    /// What was set beyond the description files.
+    pub overrides: Vec<AppliedOverride>,
     /// How it ended, the checks of the program included.
     pub status: Status,
     /// Whether every expected result was found; `None` where nothing was expected.
@@ -105,6 +118,7 @@ mod tests {
         Report {
             scenario: "test.ron".to_owned(),
             summary: String::new(),
+            overrides: Vec::new(),
             status,
             verified,
             checks: Vec::new(),
@@ -114,9 +128,36 @@ mod tests {
     }
 
     #[test]
+    fn colours_add_escapes_and_no_input_does() {
+        let mut hostile = report(Status::Failed("gone \u{1b}[2J".to_owned()), None);
+        hostile.summary = "\u{1b}]0;title\u{7}".to_owned();
+        hostile.overrides.push(AppliedOverride {
+            path: "a\u{9b}b".to_owned(),
+            value: "1".to_owned(),
+            from: "scenario".to_owned(),
+        });
+        let plain = hostile.to_text();
+        assert!(
+            !plain.chars().any(|c| c.is_control() && c != '\n'),
+            "{plain}"
+        );
+        let coloured = hostile.page(Colour::On);
+        let mut stripped = String::new();
+        let mut pieces = coloured.split('\u{1b}');
+        stripped.push_str(pieces.next().unwrap());
+        for piece in pieces {
+            let (escape, text) = piece.split_once('m').unwrap();
+            assert!(escape[1..].chars().all(|c| c.is_ascii_digit() || c == ';'));
+            stripped.push_str(text);
+        }
+        assert_eq!(stripped, plain);
+        assert!(plain.contains("load latency not measured"), "{plain}");
+    }
+
+    #[test]
     fn verified_beside_a_failed_timing_model_explains_itself() {
         let failed = report(Status::Failed("a broken rule".to_owned()), Some(true));
-        let text = failed.to_text();
+        let text = failed.to_full_text();
         assert!(
             text.contains(
                 "verified                yes: the program's results were right in emulation; the \

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::SCHEMA_VERSION;
+use crate::scenario::AppliedOverride;
 
 /// The statistics of a run: instance path → statistic.
 pub type RecordedStatistics = BTreeMap<String, BTreeMap<String, RecordedStatistic>>;
@@ -20,6 +21,9 @@ pub struct Record {
     /// One sentence about it.
     #[serde(default)]
     pub summary: String,
+    /// What was set beyond the description files.
+    #[serde(default)]
+    pub overrides: Vec<AppliedOverride>,
     /// How the run ended: `done`, `limit`, ….
     pub status: String,
     /// The deadlock report or the failure.

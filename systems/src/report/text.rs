@@ -1,24 +1,21 @@
-//! The report as a page for people.
+//! Every statistic of a report, for people.
 
 use std::fmt::{self, Write as _};
 
-use warpweave_components::roles;
 use warpweave_framework::{Combination, InstanceStatistics, Value};
 use warpweave_params::{printable, printable_lines};
 
 use super::energy::write_energy;
+use super::evidence::Slots;
 use super::groups::{Combined, Group, Total, group};
+use super::rows::kernel_rows;
 use super::{Host, Report};
 use crate::run::KernelResult;
 
-/// Launches listed one by one; more are summed up per kernel.
-const LAUNCHES_SHOWN: usize = 12;
-/// What the names of statistics that say where issue slots went may begin with.
-const SLOTS: &str = "slots_";
-
 impl Report {
-    /// The report as text, without what depends on the host.
-    pub fn to_text(&self) -> String {
+    /// Every statistic as text, those of instances that differ in their index only combined; without what
+    /// depends on the host.
+    pub fn to_full_text(&self) -> String {
         let mut text = String::new();
         self.write(&mut text).expect("writing to a string succeeds");
         printable_lines(&text).into_owned()
@@ -70,6 +67,10 @@ impl Report {
                 "occupancy",
                 format!("{:.1}% of the wavefront slots", occupancy * 100.0),
             )?;
+        }
+        for o in &self.overrides {
+            let text = format!("{} = {} ({})", o.path, o.value, o.from);
+            line("override", printable(&text).into_owned())?;
         }
         if let Some(detail) = self.status.detail() {
             writeln!(out, "\n{detail}")?;
@@ -133,48 +134,20 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
         "wavefront instr.",
         "IPC"
     )?;
-    let mut rows: Vec<(String, Vec<&KernelResult>)> = Vec::new();
-    for kernel in kernels {
-        let one_by_one = kernels.len() <= LAUNCHES_SHOWN;
-        let name = if one_by_one {
-            format!("{} #{}", kernel.name, kernel.number)
-        } else {
-            kernel.name.clone()
-        };
-        match rows.iter_mut().find(|(n, _)| *n == name) {
-            Some((_, launches)) => launches.push(kernel),
-            None => rows.push((name, vec![kernel])),
-        }
-    }
-    for (name, launches) in rows {
-        let cycles: u64 = launches.iter().filter_map(|k| k.cycles()).sum();
-        let instructions: u64 = launches.iter().map(|k| k.wavefront_instructions).sum();
-        let groups: u64 = launches
-            .iter()
-            .map(|k| k.grid.iter().map(|n| u64::from(*n)).product::<u64>())
-            .sum();
-        let ipc = if cycles == 0 {
-            0.0
-        } else {
-            instructions as f64 / cycles as f64
-        };
-        let first = |of: fn(&KernelResult) -> Option<u64>| {
-            let first = launches.iter().filter_map(|k| of(k)).min();
-            first.map_or("-".to_owned(), grouped)
-        };
-        // As long as one launch runs, so does the row.
-        let ends: Option<Vec<u64>> = launches.iter().map(|k| k.completed).collect();
-        let end = ends.and_then(|ends| ends.into_iter().max());
+    for row in kernel_rows(kernels) {
+        let cycle = |at: Option<u64>| at.map_or("-".to_owned(), grouped);
         writeln!(
             out,
-            "  {name:<24}{:>9}{:>12}{:>11}{:>11}{:>11}{:>11}{:>17}{ipc:>7.3}",
-            launches.len(),
-            grouped(groups),
-            first(|k| k.launched),
-            first(|k| k.started),
-            end.map_or("-".to_owned(), grouped),
-            grouped(cycles),
-            grouped(instructions)
+            "  {:<24}{:>9}{:>12}{:>11}{:>11}{:>11}{:>11}{:>17}{:>7.3}",
+            printable(&row.name),
+            row.launches,
+            grouped(row.work_groups),
+            cycle(row.launched),
+            cycle(row.started),
+            cycle(row.ended),
+            grouped(row.cycles),
+            grouped(row.instructions),
+            row.ipc(),
         )?;
     }
     Ok(())
@@ -182,32 +155,17 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
 
 /// Where the issue slots of each compute unit went, in percent.
 fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Result {
-    let mut names: Vec<&str> = Vec::new();
-    let mut units = Vec::new();
-    for instance in statistics {
-        let values = instance.values.iter();
-        let mut slots = values
-            .filter(|s| s.role == Some(roles::ISSUE_SLOTS))
-            .peekable();
-        if slots.peek().is_some() {
-            units.push(instance);
-        }
-        for slot in slots {
-            if !names.contains(&slot.name.as_str()) {
-                names.push(&slot.name);
-            }
-        }
-    }
+    let Slots { names, units } = Slots::of(statistics);
     if units.is_empty() {
         return Ok(());
     }
     writeln!(out, "\nissue slots of each compute unit, percent")?;
     // Two spaces at least between the columns, whatever the names.
-    let shown: Vec<&str> = names.iter().map(|n| n.trim_start_matches(SLOTS)).collect();
-    let widths: Vec<usize> = shown.iter().map(|n| n.len().max(5) + 2).collect();
-    let label = units.iter().map(|u| u.path.len()).max().unwrap_or(0).max(4);
+    let widths: Vec<usize> = names.iter().map(|n| n.len().max(5) + 2).collect();
+    let label = units.iter().map(|(path, _)| path.len()).max();
+    let label = label.unwrap_or(0).max(4);
     write!(out, "  {:<label$}", "unit")?;
-    for (name, width) in shown.iter().zip(&widths) {
+    for (name, width) in names.iter().zip(&widths) {
         write!(out, "{name:>width$}")?;
     }
     writeln!(out)?;
@@ -220,12 +178,11 @@ fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Resu
         }
         writeln!(out)
     };
-    for unit in &units {
-        let counts: Vec<u64> = names.iter().map(|n| unit.counter(n).unwrap_or(0)).collect();
-        for (total, count) in totals.iter_mut().zip(&counts) {
+    for (path, counts) in &units {
+        for (total, count) in totals.iter_mut().zip(counts) {
             *total += count;
         }
-        row(out, &unit.path, &counts)?;
+        row(out, path, counts)?;
     }
     row(out, "all", &totals)
 }
@@ -244,7 +201,7 @@ fn write_group(out: &mut String, group: &Group) -> fmt::Result {
 }
 
 /// One statistic of one instance, or of `several`.
-fn write_total(out: &mut String, total: &Total, several: bool) -> fmt::Result {
+pub(super) fn write_total(out: &mut String, total: &Total, several: bool) -> fmt::Result {
     let Total { name, unit, .. } = total;
     let value = match &total.combined {
         Combined::One(value) => value,
@@ -294,7 +251,7 @@ fn write_total(out: &mut String, total: &Total, several: bool) -> fmt::Result {
 }
 
 /// Digits in groups of three.
-fn grouped(n: u64) -> String {
+pub(super) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -306,7 +263,7 @@ fn grouped(n: u64) -> String {
     out
 }
 
-fn seconds(s: f64) -> String {
+pub(super) fn seconds(s: f64) -> String {
     match s {
         s if s >= 1.0 => format!("{s:.6} s"),
         s if s >= 1e-3 => format!("{:.6} ms", s * 1e3),

@@ -16,10 +16,11 @@ use std::sync::atomic::AtomicBool;
 use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
 use warpweave_components::kernel_times::{KernelTimes, Moment};
+use warpweave_components::roles;
 use warpweave_files::Ledger;
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
-    EngineOptions, Environment, Outcome, Registry, RunLimits, Simulation, Tick,
+    EngineOptions, Environment, Outcome, Registry, RunLimits, Simulation, Tick, Value,
 };
 use warpweave_params::Diagnostics;
 use warpweave_trace::{FrontEnd, Program};
@@ -31,7 +32,7 @@ pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
-use crate::host_program::{Asked, Examined, ExecuteError, Executed};
+use crate::host_program::{Asked, EmulationProgress, Examined, ExecuteError, Executed};
 use crate::scenario::{Limits, Scenario};
 
 /// Core cycles between two looks at the progress.
@@ -73,6 +74,14 @@ impl Scenario {
     /// A program that cannot be run: bad accesses, endless loops, missing inputs.
     pub fn emulate(&self) -> Result<Executed, ExecuteError> {
         self.workload.execute(&self.emulation)
+    }
+
+    /// As [`Scenario::emulate`], and tells `progress` how far it has come.
+    ///
+    /// # Errors
+    /// As [`Scenario::emulate`].
+    pub fn emulate_watched(&self, progress: &EmulationProgress) -> Result<Executed, ExecuteError> {
+        self.workload.execute_watched(&self.emulation, progress)
     }
 
     /// Runs the program functionally and watches what its kernels do.
@@ -245,6 +254,24 @@ impl Machine {
             kernels_done: self.kernel_times.count(Moment::Completed),
             kernels: self.program.kernels.len(),
         }
+    }
+
+    /// Work-groups that have completed, and all of the program; `None` where no part of the machine counts
+    /// them ([`roles::WORK_GROUPS`]). Asks every part for its statistics.
+    pub fn work_groups(&self) -> Option<(u64, u64)> {
+        let statistics = self.system.simulation.statistics();
+        let mut counts = statistics
+            .iter()
+            .flat_map(|instance| instance.playing(roles::WORK_GROUPS))
+            .filter_map(|value| match value {
+                Value::Counter(count) => Some(*count),
+                _ => None,
+            })
+            .peekable();
+        counts.peek()?;
+        let grids = self.program.kernels.iter().map(|kernel| kernel.grid);
+        let all = grids.map(|grid| grid.iter().map(|axis| u64::from(*axis)).product::<u64>());
+        Some((counts.sum(), all.sum()))
     }
 
     /// Runs on until core cycle `cycle` has been evaluated; returns how the run ended if it ended

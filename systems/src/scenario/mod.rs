@@ -40,6 +40,7 @@ use warpweave_params::{
 use self::composition::compose;
 use self::files::{read_named, read_scenario};
 pub use self::identity::Identity;
+pub use self::overrides::AppliedOverride;
 use self::overrides::{Overrides, RawOverride};
 use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
@@ -76,6 +77,8 @@ pub struct Scenario {
     pub checks: bool,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
+    /// Every override, those of the file first, in the order in which they apply.
+    pub applied: Vec<AppliedOverride>,
     /// What is charged for the files.
     pub(crate) ledger: Ledger,
     /// All files of the system in one tree, before overrides.
@@ -236,7 +239,7 @@ impl Scenario {
         let node = read_scenario(path, &files)?;
         let mut problems = Diagnostics::new();
         let given = overrides::of_command_line(sets, &mut problems);
-        let loaded = Self::of_tree(path, node, None, given, &files, problems)?;
+        let loaded = Self::of_tree(path, node, None, ("command line", given), &files, problems)?;
         Ok(Self {
             sets: sets.to_vec(),
             ..loaded
@@ -256,16 +259,17 @@ impl Scenario {
         let changes = variation.overrides.iter().cloned();
         let given = changes.map(RawOverride::of_entry).collect();
         let workload = variation.workload.as_ref();
+        let given = ("experiment", given);
         Self::of_tree(path, node, workload, given, &files, Diagnostics::new())
     }
 
     /// The scenario `node` at `path`, with another workload than its own or with its own, and with the
-    /// overrides that were `given` beside it.
+    /// overrides that were `given` beside it, and where.
     fn of_tree(
         path: &Path,
         mut node: Node,
         workload: Option<&Placed<PathBuf>>,
-        given: Vec<RawOverride>,
+        (from, given): (&'static str, Vec<RawOverride>),
         files: &Files,
         mut problems: Diagnostics,
     ) -> Result<Self, Diagnostics> {
@@ -274,6 +278,8 @@ impl Scenario {
             // A size of a workload that is not used.
             fields.retain(|field| field.name.text != "size");
         }
+        let shown = given.iter().map(|raw| AppliedOverride::of(raw, from));
+        let shown: Vec<_> = shown.collect();
         let given = overrides::apply_own(given, &mut node, &mut problems);
         let file = problems.take(from_named::<File>(&node, "Scenario"));
         let Some(file) = file else {
@@ -283,7 +289,10 @@ impl Scenario {
         let from_file = file.overrides.into_iter().map(RawOverride::of_entry);
         // Parameters of a workload that is not used fit no other.
         let from_file = from_file.filter(|o| workload.is_none() || !o.is_of_workload());
-        let overrides = Overrides::sort_out(from_file.chain(given));
+        let from_file: Vec<_> = from_file.collect();
+        let mut applied = AppliedOverride::of_file(&from_file);
+        applied.extend(shown);
+        let overrides = Overrides::sort_out(from_file.into_iter().chain(given));
 
         let limits = problems.take(file.limits.check());
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -344,6 +353,7 @@ impl Scenario {
                     energy,
                     checks: file.checks,
                     sets: Vec::new(),
+                    applied,
                     ledger: files.ledger().clone(),
                     system_tree,
                     tree: node,

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use warpweave_params::{
     Absent, Diagnostic, Diagnostics, Entries, Env, Field, Kind, Name, Node, Override, Placed,
-    Source, Span, Struct, is_expression, name_hint, parse_from, resolve_expressions,
+    Source, Span, Struct, is_expression, name_hint, parse_from, resolve_expressions, to_ron_line,
 };
 
 use crate::elaboration::InstanceOverride;
@@ -27,6 +28,32 @@ pub(super) struct Overrides {
     pub(super) workload: BTreeMap<String, Node>,
     /// Fields of instances.
     pub(super) instances: Vec<InstanceOverride>,
+}
+
+/// An override as reports show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedOverride {
+    /// What it sets.
+    pub path: String,
+    /// The value as RON, on one line.
+    pub value: String,
+    /// Where it comes from: `scenario`, or `command line`.
+    pub from: String,
+}
+
+impl AppliedOverride {
+    pub(super) fn of(raw: &RawOverride, from: &str) -> Self {
+        Self {
+            path: raw.path.clone(),
+            value: to_ron_line(&raw.value),
+            from: from.to_owned(),
+        }
+    }
+
+    /// Those of a scenario file.
+    pub(super) fn of_file(raw: &[RawOverride]) -> Vec<Self> {
+        raw.iter().map(|raw| Self::of(raw, "scenario")).collect()
+    }
 }
 
 /// New values of parameters and clocks of the system.

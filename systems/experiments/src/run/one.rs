@@ -88,6 +88,7 @@ pub(super) fn simulated(
     let report = Report {
         scenario: scenario.path.display().to_string(),
         summary: scenario.summary.clone(),
+        overrides: scenario.applied.clone(),
         status,
         verified: emulated.verified,
         checks: emulated.checks.clone(),

@@ -14,6 +14,7 @@ mod stack;
 mod wavefront;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use warpweave_files::{Charge, OverBudget};
 use warpweave_random::{GAMMA, nth};
@@ -149,7 +150,25 @@ pub fn launch(
     memory: &mut DeviceMemory,
     options: &EmulationOptions,
 ) -> Result<KernelTrace, EmulationError> {
-    launch_observed(module, kernel, config, memory, options, &mut Unobserved)
+    let mut observer = Unobserved { ended: None };
+    launch_observed(module, kernel, config, memory, options, &mut observer)
+}
+
+/// As [`launch`], and adds to `ended` one for every work-group that has ended, for whoever shows how far
+/// the launch has come.
+///
+/// # Errors
+/// As [`launch`].
+pub fn launch_counted(
+    module: &Module,
+    kernel: &str,
+    config: LaunchConfig<'_>,
+    memory: &mut DeviceMemory,
+    options: &EmulationOptions,
+    ended: &AtomicU64,
+) -> Result<KernelTrace, EmulationError> {
+    let mut observer = Unobserved { ended: Some(ended) };
+    launch_observed(module, kernel, config, memory, options, &mut observer)
 }
 
 fn launch_observed(

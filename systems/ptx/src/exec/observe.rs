@@ -1,7 +1,9 @@
 //! What the interpreter tells somebody who watches a launch.
 //!
-//! The interpreter is compiled once for each observer. [`Unobserved`] watches nothing, so that its
-//! copy contains no call.
+//! The interpreter is compiled once for each observer. [`Unobserved`] watches no instruction, so that its
+//! copy contains no call for one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::exec::LaunchConfig;
 use crate::exec::access::Part;
@@ -101,9 +103,17 @@ pub(super) struct Arrival {
     pub(super) waits: bool,
 }
 
-/// Nobody.
-pub(super) struct Unobserved;
+/// Nobody, but for a count of the work-groups that have ended, if one is kept.
+pub(super) struct Unobserved<'c> {
+    pub(super) ended: Option<&'c AtomicU64>,
+}
 
-impl Observer for Unobserved {
+impl Observer for Unobserved<'_> {
     const WATCHES: bool = false;
+
+    fn group_ends(&mut self, _group: u32) {
+        if let Some(ended) = self.ended {
+            ended.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }

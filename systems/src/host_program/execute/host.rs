@@ -9,7 +9,7 @@ use warpweave_ptx::{DeviceMemory, EmulationOptions, LaunchConfig, ProgramChecker
 use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 
 use super::launch::{Shape, kernel_argument, shape};
-use super::{CheckResult, ExecuteError};
+use super::{CheckResult, EmulationProgress, ExecuteError};
 use crate::host_program::answers;
 use crate::host_program::compare::compare;
 use crate::host_program::description::{Command, Expectation, Launch};
@@ -36,6 +36,8 @@ pub(in crate::host_program) struct Host<'p> {
     pub(super) kernels: Vec<Arc<KernelTrace>>,
     /// Launches begun.
     pub(in crate::host_program) launches: u32,
+    /// Tells how far it has come.
+    progress: &'p EmulationProgress,
     /// Watches what kernels do, if anybody does.
     pub(in crate::host_program) checker: Option<ProgramChecker>,
     /// Whether something was launched since the host last waited.
@@ -47,6 +49,7 @@ impl<'p> Host<'p> {
     pub(in crate::host_program) fn new(
         program: &'p HostProgram,
         emulation: &EmulationSpec,
+        progress: &'p EmulationProgress,
     ) -> Self {
         let memory = DeviceMemory::beginning_at(emulation.allocation_offset_bytes.get());
         let mut memory = memory.charged_to(program.reading.ledger());
@@ -63,6 +66,7 @@ impl<'p> Host<'p> {
             trace: Vec::new(),
             kernels: Vec::new(),
             launches: 0,
+            progress,
             checker: None,
             running: false,
             steps: 0,
@@ -274,7 +278,11 @@ impl<'p> Host<'p> {
         let (memory, options) = (&mut self.memory, &self.options);
         self.launches += 1;
         let result = match &mut self.checker {
-            None => warpweave_ptx::launch(module, kernel, config, memory, options),
+            None => {
+                let groups = grid.iter().map(|axis| u64::from(*axis)).product();
+                let ended = self.progress.launch_begins(groups);
+                warpweave_ptx::launch_counted(module, kernel, config, memory, options, ended)
+            }
             Some(checker) => checker.launch(module, kernel, config, memory, options),
         };
         let trace = result.map_err(|source| {

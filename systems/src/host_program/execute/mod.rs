@@ -5,6 +5,7 @@
 
 mod host;
 mod launch;
+mod progress;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use warpweave_trace::{Program, TraceError};
 
 pub(super) use self::host::{Host, checked_index};
 pub(super) use self::launch::{kernel_argument, scalar, shape};
+pub use self::progress::EmulationProgress;
 use super::HostProgram;
 use super::emulation::EmulationSpec;
 
@@ -94,13 +96,25 @@ impl HostProgram {
     /// # Errors
     /// [`ExecuteError`]; an expectation that is not met is no error but a result.
     pub fn execute(&self, emulation: &EmulationSpec) -> Result<Executed, ExecuteError> {
+        self.execute_watched(emulation, &EmulationProgress::default())
+    }
+
+    /// As [`HostProgram::execute`], and tells `progress` how far it has come.
+    ///
+    /// # Errors
+    /// As [`HostProgram::execute`].
+    pub fn execute_watched(
+        &self,
+        emulation: &EmulationSpec,
+        progress: &EmulationProgress,
+    ) -> Result<Executed, ExecuteError> {
         let while_it_runs = Ledger::new(&self.reading.ledger().budget());
         for buffer in &self.buffers {
             let what = format!("buffer `{}`", buffer.name.value);
             let charged = while_it_runs.charge(&what, buffer.bytes() * BUFFER_COPIES);
             charged.map_err(|error| buffer.name.blame(error))?;
         }
-        let mut host = Host::new(self, emulation);
+        let mut host = Host::new(self, emulation, progress);
         host.run()?;
         let checks = self
             .expectations

@@ -6,7 +6,9 @@ use warpweave_params::Source;
 use warpweave_trace::HostCommand;
 
 use super::{execute, folder, read};
-use crate::host_program::{EmulationOrder, EmulationSpec, Executed, HostProgram};
+use crate::host_program::{
+    EmulationOrder, EmulationProgress, EmulationSpec, Executed, HostProgram,
+};
 
 pub(super) fn workload(file: &str, sets: &[(&str, &str)]) -> HostProgram {
     let source = Source::read(&folder().join(file)).unwrap();
@@ -169,4 +171,14 @@ fn every_workload_file_verifies_as_it_is() {
             _ => {}
         }
     }
+}
+
+#[test]
+fn whoever_watches_sees_how_far_the_emulation_has_come() {
+    let program = workload("vector_add.ron", &[("n", "1000"), ("block", "64")]);
+    let progress = EmulationProgress::default();
+    assert_eq!((progress.launches(), progress.work_groups()), (0, (0, 0)));
+    let executed = program.execute_watched(&EmulationSpec::default(), &progress);
+    assert_eq!(executed.unwrap().verified, Some(true));
+    assert_eq!((progress.launches(), progress.work_groups()), (1, (16, 16)));
 }

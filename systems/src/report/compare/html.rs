@@ -1,0 +1,150 @@
+//! A comparison as a page of its own: no file beside it, no script, nothing from a network.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::text::{change_of, letters, value};
+use super::{Cell, Comparison, Parameter, Row};
+
+const STYLE: &str = "
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem;
+       color: #1c2733; background: #fff; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #dfe5ec; }
+th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
+.bad, .down { color: #a11b1b; } .up { color: #0b5fa5; } .noise { color: #68747f; }
+.range { display: block; font-size: .8rem; color: #68747f; }
+";
+
+impl Comparison {
+    /// Everything that differs as a self-contained HTML page.
+    pub fn to_html(&self) -> String {
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width";
+                    title { "Comparison of runs" }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    h1 { "Comparison of runs" }
+                    (self.sides_table())
+                    @if !self.same_program {
+                        p.bad { "The runs executed different numbers of instructions." }
+                    }
+                    (self.quantities("Totals", &self.totals))
+                    (self.quantities("Kernels", &self.kernels))
+                    (self.parameters("Overrides that differ", &self.overrides))
+                    @match &self.system {
+                        Some(system) => (self.parameters("System as built", system)),
+                        None => p { "The systems as built are not known: compare results folders to see them." },
+                    }
+                    (self.quantities("Statistics by relative change", &self.statistics))
+                    p { (self.equal) " statistics are equal." }
+                    @if self.has_repetitions() {
+                        p { "Values are medians of the runs, below them smallest and largest; a change \
+                             is within noise where the ranges overlap." }
+                    }
+                }
+            }
+        };
+        page.into_string()
+    }
+
+    fn sides_table(&self) -> Markup {
+        html! {
+            table {
+                tr { th { "side" } th { "scenario" } th { "runs" } th { "status" } }
+                @for (side, letter) in self.sides.iter().zip(letters()) {
+                    tr {
+                        td { (letter) " " (side.name) }
+                        td { (side.scenario) }
+                        td { (side.runs) }
+                        td.bad[side.status != "done"] { (side.status) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn quantities(&self, title: &str, rows: &[Row]) -> Markup {
+        html! {
+            @if !rows.is_empty() {
+                h2 { (title) }
+                table {
+                    tr {
+                        th { "quantity" } th { "unit" }
+                        @for (at, (_, letter)) in self.sides.iter().zip(letters()).enumerate() {
+                            th { (letter) }
+                            @if at > 0 { th { "change" } }
+                        }
+                    }
+                    @for row in rows { (quantity(row)) }
+                }
+            }
+        }
+    }
+
+    fn parameters(&self, title: &str, parameters: &[Parameter]) -> Markup {
+        html! {
+            h2 { (title) }
+            @if parameters.is_empty() {
+                p { "No difference." }
+            } @else {
+                table {
+                    tr {
+                        th { "parameter" } th { "instances" }
+                        @for (_, letter) in self.sides.iter().zip(letters()) { th { (letter) } }
+                    }
+                    @for parameter in parameters {
+                        tr {
+                            td { (parameter.path) }
+                            td { (parameter.instances) }
+                            @for value in &parameter.values { td { (value.as_deref().unwrap_or("-")) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn quantity(row: &Row) -> Markup {
+    html! {
+        tr {
+            td { (row.place) " " (row.name) }
+            td { (row.unit) }
+            @for (at, cell) in row.cells.iter().enumerate() {
+                td { (shown(cell.as_ref())) }
+                @if at > 0 {
+                    @let change = row.change(at);
+                    @let noise = change.is_some_and(|change| change.is_noise());
+                    @let relative = change.and_then(|change| change.relative).unwrap_or(0.0);
+                    td.noise[noise].up[!noise && relative > 0.0].down[!noise && relative < 0.0] {
+                        (change_of(change))
+                        @if noise { span.range { "within noise" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn shown(cell: Option<&Cell>) -> Markup {
+    html! {
+        @match cell {
+            None => "-",
+            Some(cell) => {
+                (value(cell))
+                @if cell.runs > 1 {
+                    span.range {
+                        (value(&Cell { value: cell.least, ..*cell })) " to "
+                        (value(&Cell { value: cell.most, ..*cell }))
+                    }
+                }
+            }
+        }
+    }
+}

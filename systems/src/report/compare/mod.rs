@@ -1,0 +1,358 @@
+//! Reports side by side: what differs in what was set, and in what came of it.
+//!
+//! `values.rs` makes one value of a statistic of all runs of a side, `parameters.rs` finds what was set
+//! differently; `text.rs`, `table.rs` and `html.rs` show it.
+
+mod html;
+mod parameters;
+mod table;
+mod text;
+mod values;
+
+use std::collections::BTreeMap;
+
+use warpweave_params::Diagnostics;
+
+use self::parameters::{Parameters, differing};
+use self::values::statistics_of;
+use super::Record;
+
+/// Launches listed one by one; of more those of each kernel are added up.
+const LAUNCHES_SHOWN: usize = 12;
+
+/// What is compared: one run, or several that repeat one experiment.
+pub struct Side {
+    /// Name on the page.
+    pub name: String,
+    /// The reports, at least one.
+    pub runs: Vec<Record>,
+    /// The system as built (`system.ron`) of the first run, where it is known.
+    pub system: Option<String>,
+}
+
+/// Several sides compared with the first.
+pub struct Comparison {
+    sides: Vec<SideHead>,
+    /// Whether the sides executed the same number of instructions.
+    same_program: bool,
+    totals: Vec<Row>,
+    kernels: Vec<Row>,
+    overrides: Vec<Parameter>,
+    /// `None` where a side has no system.
+    system: Option<Vec<Parameter>>,
+    /// By relative change, largest first.
+    statistics: Vec<Row>,
+    /// Statistics that are equal on every side.
+    equal: usize,
+}
+
+struct SideHead {
+    name: String,
+    scenario: String,
+    runs: usize,
+    /// `done`, or whatever else the runs ended with.
+    status: String,
+}
+
+/// Something that was set differently.
+#[derive(Clone, Debug, PartialEq)]
+struct Parameter {
+    path: String,
+    /// Instances of which this is true.
+    instances: usize,
+    /// Per side; none: not set, or not there.
+    values: Vec<Option<String>>,
+}
+
+/// One quantity on every side.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    /// Pattern of instances, kernel, or nothing.
+    place: String,
+    name: String,
+    unit: String,
+    cells: Vec<Option<Cell>>,
+}
+
+/// One quantity on one side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cell {
+    /// The median of the runs.
+    value: f64,
+    /// Smallest and largest of the runs.
+    least: f64,
+    most: f64,
+    runs: usize,
+}
+
+/// How a side differs from the first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Change {
+    /// The difference over the value of the first; none where that is 0.
+    relative: Option<f64>,
+    /// The difference over the larger of both, 0 to 2: what rows are ranked by.
+    rank: f64,
+    /// Whether the ranges of both sides overlap; none where no side has repetitions.
+    within_noise: Option<bool>,
+}
+
+impl Cell {
+    fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+        Some(Self {
+            value: f64::midpoint(low, high),
+            least,
+            most,
+            runs: values.len(),
+        })
+    }
+
+    fn change_to(&self, other: &Self) -> Change {
+        let difference = other.value - self.value;
+        let larger = self.value.abs().max(other.value.abs());
+        let repeated = self.runs > 1 || other.runs > 1;
+        Change {
+            relative: (self.value != 0.0).then(|| difference / self.value),
+            rank: if larger > 0.0 {
+                difference.abs() / larger
+            } else {
+                0.0
+            },
+            within_noise: repeated.then(|| self.least <= other.most && other.least <= self.most),
+        }
+    }
+}
+
+impl Row {
+    /// The change of a side against the first.
+    fn change(&self, side: usize) -> Option<Change> {
+        let (first, other) = (self.cells[0].as_ref()?, self.cells[side].as_ref()?);
+        Some(first.change_to(other))
+    }
+
+    fn changes(&self) -> impl Iterator<Item = Option<Change>> {
+        (1..self.cells.len()).map(|side| self.change(side))
+    }
+
+    /// The largest change; what one side alone has changed most.
+    fn rank(&self) -> f64 {
+        let ranks = self.changes().map(|change| change.map_or(0.0, |c| c.rank));
+        let missing = self.cells.iter().any(Option::is_none);
+        ranks.fold(if missing { 1.0 } else { 0.0 }, f64::max)
+    }
+
+    /// The largest difference itself.
+    fn difference(&self) -> f64 {
+        let values = self.cells.iter().flatten().map(|cell| cell.value);
+        let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| {
+            (least.min(x), most.max(x))
+        });
+        most - least
+    }
+
+    fn is_equal(&self) -> bool {
+        let numbers = |cell: &Option<Cell>| cell.map(|c| (c.value, c.least, c.most));
+        let mut cells = self.cells.iter();
+        cells.all(|cell| numbers(cell) == numbers(&self.cells[0]))
+    }
+}
+
+impl Comparison {
+    /// Compares the sides with the first.
+    ///
+    /// # Errors
+    /// A system that cannot be read.
+    ///
+    /// # Panics
+    /// Without a side, and with a side without a run.
+    pub fn of(sides: &[Side]) -> Result<Self, Diagnostics> {
+        assert!(!sides.is_empty() && sides.iter().all(|side| !side.runs.is_empty()));
+        let systems: Option<Vec<&str>> = sides.iter().map(|side| side.system.as_deref()).collect();
+        let system = systems.map(|texts| {
+            let read = texts.into_iter().map(Parameters::of_system);
+            let all = read.collect::<Result<Vec<_>, _>>()?;
+            Ok::<_, Diagnostics>(differing(&all))
+        });
+        let overrides: Vec<_> = sides.iter().map(Parameters::of_overrides).collect();
+        let all = rows(sides, statistics_of);
+        let equal = all.iter().filter(|row| row.is_equal()).count();
+        let mut statistics: Vec<_> = all.into_iter().filter(|row| !row.is_equal()).collect();
+        // Stable: equal changes stay in the order of their names.
+        statistics.sort_by(|a, b| {
+            let by_rank = b.rank().total_cmp(&a.rank());
+            by_rank.then(b.difference().total_cmp(&a.difference()))
+        });
+        let instructions = |run: &Record| run.thread_instructions;
+        let executed = instructions(&sides[0].runs[0]);
+        let mut runs = sides.iter().flat_map(|side| &side.runs);
+        Ok(Self {
+            same_program: runs.all(|run| instructions(run) == executed),
+            sides: sides.iter().map(SideHead::of).collect(),
+            totals: rows(sides, totals_of),
+            kernels: kernel_rows(sides),
+            overrides: differing(&overrides),
+            system: system.transpose()?,
+            statistics,
+            equal,
+        })
+    }
+}
+
+impl SideHead {
+    fn of(side: &Side) -> Self {
+        let mut statuses: Vec<&str> = side.runs.iter().map(|run| run.status.as_str()).collect();
+        statuses.dedup();
+        Self {
+            name: side.name.clone(),
+            scenario: side.runs[0].scenario.clone(),
+            runs: side.runs.len(),
+            status: statuses.join(", "),
+        }
+    }
+}
+
+/// What is counted of a run: place, name, unit, value.
+type Counted = Vec<(String, String, String, f64)>;
+
+/// A row for each quantity that any run has, in the order in which they are first met.
+fn rows(sides: &[Side], of: impl Fn(&Record) -> Counted) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut at: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut values: Vec<Vec<Vec<f64>>> = Vec::new();
+    for (side, of_side) in sides.iter().enumerate() {
+        for run in &of_side.runs {
+            for (place, name, unit, value) in of(run) {
+                let row = *at.entry((place, name)).or_insert_with_key(|(place, name)| {
+                    rows.push(Row {
+                        place: place.clone(),
+                        name: name.clone(),
+                        unit,
+                        cells: Vec::new(),
+                    });
+                    values.push(vec![Vec::new(); sides.len()]);
+                    rows.len() - 1
+                });
+                values[row][side].push(value);
+            }
+        }
+    }
+    for (row, values) in rows.iter_mut().zip(values) {
+        row.cells = values.into_iter().map(Cell::of).collect();
+    }
+    rows
+}
+
+fn totals_of(run: &Record) -> Counted {
+    let total = |name: &str, unit: &str, value: f64| {
+        (String::new(), name.to_owned(), unit.to_owned(), value)
+    };
+    let mut totals = vec![
+        total("cycles", "cycles", run.cycles as f64),
+        total("IPC", "", run.ipc),
+        total(
+            "wavefront instructions",
+            "instructions",
+            run.wavefront_instructions as f64,
+        ),
+    ];
+    totals.extend(run.occupancy.map(|x| total("occupancy", "", x)));
+    if let Some(energy) = &run.energy {
+        totals.push(total("energy, uncalibrated", "J", energy.total_j));
+        totals.push(total("EDP, uncalibrated", "Js", energy.edp_js));
+    }
+    totals
+}
+
+/// Cycles and IPC of every launch, or of every kernel where a run has many launches.
+fn kernel_rows(sides: &[Side]) -> Vec<Row> {
+    let runs = || sides.iter().flat_map(|side| &side.runs);
+    let one_by_one = runs().all(|run| run.kernels.len() <= LAUNCHES_SHOWN);
+    rows(sides, |run| {
+        let mut found: Vec<(String, u64, u64)> = Vec::new();
+        for kernel in &run.kernels {
+            let Some(cycles) = kernel.cycles else {
+                continue;
+            };
+            let name = if one_by_one {
+                format!("{} #{}", kernel.name, kernel.number)
+            } else {
+                kernel.name.clone()
+            };
+            let at = found.iter().position(|(known, ..)| *known == name);
+            let at = at.unwrap_or_else(|| {
+                found.push((name, 0, 0));
+                found.len() - 1
+            });
+            let (_, sum, instructions) = &mut found[at];
+            *sum = sum.saturating_add(cycles);
+            *instructions = instructions.saturating_add(kernel.wavefront_instructions);
+        }
+        let counted = found.into_iter().flat_map(|(name, cycles, instructions)| {
+            let ipc = super::evidence::quotient(instructions, cycles);
+            let cycles = (
+                name.clone(),
+                "cycles".into(),
+                "cycles".into(),
+                cycles as f64,
+            );
+            [cycles, (name, "IPC".into(), String::new(), ipc)]
+        });
+        counted.collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(values: &[f64]) -> Cell {
+        Cell::of(values.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn several_runs_are_their_median_and_range() {
+        let odd = cell(&[3.0, 1.0, 2.0]);
+        assert_eq!(
+            (odd.value, odd.least, odd.most, odd.runs),
+            (2.0, 1.0, 3.0, 3)
+        );
+        assert_eq!(cell(&[1.0, 4.0]).value, 2.5);
+        assert_eq!(Cell::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn changes_are_relative_to_the_first_side() {
+        let change = cell(&[4.0]).change_to(&cell(&[5.0]));
+        assert_eq!(change.relative, Some(0.25));
+        assert_eq!(change.within_noise, None);
+        let from_nothing = cell(&[0.0]).change_to(&cell(&[5.0]));
+        assert_eq!((from_nothing.relative, from_nothing.rank), (None, 1.0));
+        assert_eq!(cell(&[0.0]).change_to(&cell(&[0.0])).rank, 0.0);
+    }
+
+    #[test]
+    fn ranges_that_overlap_are_noise() {
+        let noisy = cell(&[10.0, 12.0, 14.0]);
+        let within = |other: &[f64]| noisy.change_to(&cell(other)).within_noise;
+        assert_eq!(within(&[14.0]), Some(true));
+        assert_eq!(within(&[13.0, 20.0, 30.0]), Some(true));
+        assert_eq!(within(&[15.0, 20.0]), Some(false));
+        assert_eq!(within(&[9.0]), Some(false));
+    }
+
+    #[test]
+    fn what_one_side_alone_has_ranks_with_what_came_from_nothing() {
+        let row = |cells: [Option<Cell>; 2]| Row {
+            place: String::new(),
+            name: String::new(),
+            unit: String::new(),
+            cells: cells.into(),
+        };
+        assert_eq!(row([None, Some(cell(&[1.0]))]).rank(), 1.0);
+        assert!(!row([None, Some(cell(&[1.0]))]).is_equal());
+        let equal = row([Some(cell(&[1.0])), Some(cell(&[1.0, 1.0]))]);
+        assert!(equal.is_equal() && equal.rank() == 0.0);
+    }
+}

@@ -1,0 +1,83 @@
+//! A comparison as CSV.
+
+use super::{Cell, Comparison, Parameter, Row};
+
+impl Comparison {
+    /// Everything that differs as CSV, a row for each quantity and side: `part` (`total`, `kernel`,
+    /// `override`, `system`, `statistic`), `place`, `name`, `unit`, `side`, `value`, `least`, `most`, `runs`,
+    /// `relative_change`, `within_noise`. Totals and kernels are there whether or not they differ.
+    pub fn to_csv(&self) -> String {
+        let mut table = Table(csv::Writer::from_writer(Vec::new()));
+        table.row([
+            "part",
+            "place",
+            "name",
+            "unit",
+            "side",
+            "value",
+            "least",
+            "most",
+            "runs",
+            "relative_change",
+            "within_noise",
+        ]);
+        for (part, rows) in [
+            ("total", &self.totals),
+            ("kernel", &self.kernels),
+            ("statistic", &self.statistics),
+        ] {
+            for row in rows {
+                self.quantity(&mut table, part, row);
+            }
+        }
+        let system = self.system.as_deref().unwrap_or_default();
+        for (part, parameters) in [("override", &self.overrides[..]), ("system", system)] {
+            for parameter in parameters {
+                self.parameter(&mut table, part, parameter);
+            }
+        }
+        let bytes = table.0.into_inner().expect("writing to memory succeeds");
+        String::from_utf8(bytes).expect("every cell is text")
+    }
+
+    fn quantity(&self, table: &mut Table, part: &str, row: &Row) {
+        for (at, side) in self.sides.iter().enumerate() {
+            let cell = row.cells[at].as_ref();
+            let number = |of: fn(&Cell) -> f64| cell.map_or(String::new(), |c| of(c).to_string());
+            let change = (at > 0).then(|| row.change(at)).flatten();
+            let relative = change.and_then(|change| change.relative);
+            let noise = change.and_then(|change| change.within_noise);
+            table.row([
+                part,
+                &row.place,
+                &row.name,
+                &row.unit,
+                &side.name,
+                &number(|cell| cell.value),
+                &number(|cell| cell.least),
+                &number(|cell| cell.most),
+                &cell.map_or(0, |cell| cell.runs).to_string(),
+                &relative.map_or(String::new(), |x| x.to_string()),
+                &noise.map_or(String::new(), |noise| noise.to_string()),
+            ]);
+        }
+    }
+
+    fn parameter(&self, table: &mut Table, part: &str, parameter: &Parameter) {
+        for (side, value) in self.sides.iter().zip(&parameter.values) {
+            let value = value.as_deref().unwrap_or_default();
+            let runs = side.runs.to_string();
+            let path = &parameter.path;
+            table.row([part, path, "", "", &side.name, value, "", "", &runs, "", ""]);
+        }
+    }
+}
+
+struct Table(csv::Writer<Vec<u8>>);
+
+impl Table {
+    fn row(&mut self, cells: [&str; 11]) {
+        let written = self.0.write_record(cells);
+        written.expect("writing to memory succeeds");
+    }
+}

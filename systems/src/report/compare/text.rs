@@ -1,0 +1,251 @@
+//! A comparison as a page for people.
+
+use std::fmt::{self, Write as _};
+
+use warpweave_params::printable;
+
+use super::{Cell, Change, Comparison, Parameter, Row};
+use crate::report::paint::{Colour, Tone, cut};
+use crate::report::text::grouped;
+
+/// Statistics shown.
+const STATISTICS: usize = 20;
+/// Parameters shown.
+const PARAMETERS: usize = 20;
+/// Columns of labels, of values, and of changes.
+const LABELS: usize = 40;
+const VALUES: usize = 14;
+const CHANGES: usize = 10;
+/// What follows a change that may be noise.
+const NOISE: &str = " ~";
+
+impl Comparison {
+    /// What differs, the largest changes first. Nothing of an input steers the terminal.
+    pub fn to_text(&self, colour: Colour) -> String {
+        let mut page = Page {
+            out: String::new(),
+            colour,
+        };
+        page.write(self).expect("writing to a string succeeds");
+        page.out
+    }
+
+    /// Whether any side has several runs.
+    pub(super) fn has_repetitions(&self) -> bool {
+        self.sides.iter().any(|side| side.runs > 1)
+    }
+}
+
+struct Page {
+    out: String,
+    colour: Colour,
+}
+
+impl Page {
+    fn write(&mut self, comparison: &Comparison) -> fmt::Result {
+        for (side, letter) in comparison.sides.iter().zip(letters()) {
+            let runs = match side.runs {
+                1 => String::new(),
+                runs => format!(", {runs} runs"),
+            };
+            let tone = if side.status == "done" {
+                Tone::Good
+            } else {
+                Tone::Bad
+            };
+            writeln!(
+                self.out,
+                "{} {} ({}{runs}) {}",
+                self.colour.paint(Tone::Title, &letter),
+                printable(&side.name),
+                printable(&side.scenario),
+                self.colour.paint(tone, &printable(&side.status)),
+            )?;
+        }
+        if !comparison.same_program {
+            let words = "the runs executed different numbers of instructions";
+            writeln!(self.out, "{}", self.colour.paint(Tone::Bad, words))?;
+        }
+        self.table("", &comparison.totals, comparison)?;
+        self.table("kernels", &comparison.kernels, comparison)?;
+        let overrides = "overrides that differ";
+        self.parameters(overrides, &comparison.overrides, comparison)?;
+        match &comparison.system {
+            Some(system) => self.parameters("system as built", system, comparison)?,
+            None => writeln!(
+                self.out,
+                "\nsystem as built: not known; compare results folders to see it"
+            )?,
+        }
+        let statistics = &comparison.statistics;
+        let shown = statistics.len().min(STATISTICS);
+        let title = format!(
+            "statistics by relative change ({shown} of {} that differ, {} are equal)",
+            statistics.len(),
+            comparison.equal
+        );
+        self.table(&title, &statistics[..shown], comparison)?;
+        if comparison.has_repetitions() {
+            writeln!(
+                self.out,
+                "\nvalues are medians;{NOISE} within noise: the ranges of the runs overlap"
+            )?;
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, title: &str, rows: &[Row], comparison: &Comparison) -> fmt::Result {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        if !title.is_empty() {
+            writeln!(self.out, "\n{}", self.colour.paint(Tone::Title, title))?;
+        }
+        let mut head = format!("{:LABELS$}", "");
+        for (at, (_, letter)) in comparison.sides.iter().zip(letters()).enumerate() {
+            write!(head, "{letter:>VALUES$}")?;
+            if at > 0 {
+                write!(head, "{:>CHANGES$}  ", "change")?;
+            }
+        }
+        writeln!(self.out, "{}", head.trim_end())?;
+        for row in rows {
+            let name = if row.place.is_empty() {
+                row.name.clone()
+            } else {
+                format!("{} {}", row.place, row.name)
+            };
+            let mut line = format!("  {:<width$}", label(&name), width = LABELS - 2);
+            for (at, cell) in row.cells.iter().enumerate() {
+                let value = cell.as_ref().map_or("-".to_owned(), value);
+                write!(line, "{value:>VALUES$}")?;
+                if at > 0 {
+                    let change = row.change(at);
+                    let noise = change.is_some_and(|change| change.is_noise());
+                    let words = format!("{:>CHANGES$}", change_of(change));
+                    let tone = if noise { Tone::Quiet } else { Tone::Title };
+                    line.push_str(&self.colour.paint(tone, &words));
+                    line.push_str(if noise { NOISE } else { "  " });
+                }
+            }
+            writeln!(self.out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn parameters(
+        &mut self,
+        title: &str,
+        parameters: &[Parameter],
+        comparison: &Comparison,
+    ) -> fmt::Result {
+        let title = self.colour.paint(Tone::Title, title);
+        if parameters.is_empty() {
+            return writeln!(self.out, "\n{title}: no difference");
+        }
+        writeln!(self.out, "\n{title}")?;
+        for parameter in parameters.iter().take(PARAMETERS) {
+            let many = match parameter.instances {
+                1 => String::new(),
+                many => format!(" x{many}"),
+            };
+            writeln!(self.out, "  {}{many}", printable(&parameter.path))?;
+            let values = parameter.values.iter().zip(letters());
+            let values = values.take(comparison.sides.len()).map(|(value, letter)| {
+                let value = value.as_deref().unwrap_or("-");
+                format!("{letter} {}", cut(&printable(value), LABELS))
+            });
+            writeln!(self.out, "    {}", values.collect::<Vec<_>>().join("   "))?;
+        }
+        match parameters.len().saturating_sub(PARAMETERS) {
+            0 => Ok(()),
+            more => writeln!(self.out, "  and {more} more"),
+        }
+    }
+}
+
+impl Change {
+    /// Whether the runs do not tell the sides apart.
+    pub(super) fn is_noise(self) -> bool {
+        self.within_noise == Some(true) && self.rank > 0.0
+    }
+}
+
+/// A, B, C, ….
+pub(super) fn letters() -> impl Iterator<Item = String> {
+    (0..).map(|at: usize| match u8::try_from(at) {
+        Ok(at @ 0..26) => char::from(b'A' + at).to_string(),
+        _ => format!("#{}", at + 1),
+    })
+}
+
+/// A label of which the end, where names differ, is kept.
+fn label(text: &str) -> String {
+    let width = LABELS - 3;
+    let text = printable(text);
+    let count = text.chars().count();
+    if count <= width {
+        return text.into_owned();
+    }
+    let kept = text.chars().skip(count - width + 1);
+    std::iter::once('…').chain(kept).collect()
+}
+
+/// A value in few digits.
+pub(super) fn value(cell: &Cell) -> String {
+    let x = cell.value;
+    if x.fract() == 0.0 && (0.0..1e15).contains(&x) {
+        return grouped(x as u64);
+    }
+    match x.abs() {
+        size if !(1e-3..1e9).contains(&size) => format!("{x:.3e}"),
+        size if size >= 100.0 => format!("{x:.1}"),
+        _ => format!("{x:.3}"),
+    }
+}
+
+/// A change in percent, or what there is to say without one.
+pub(super) fn change_of(change: Option<Change>) -> String {
+    match change {
+        None => "-".to_owned(),
+        Some(change) if change.rank == 0.0 => "=".to_owned(),
+        Some(Change { relative: None, .. }) => "new".to_owned(),
+        Some(Change {
+            relative: Some(relative),
+            ..
+        }) if relative.abs() >= 10.0 => format!("x{:.1}", relative + 1.0),
+        Some(Change {
+            relative: Some(relative),
+            ..
+        }) => format!("{:+.1}%", relative * 100.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_percent_factors_or_words() {
+        let change = |relative, rank| {
+            change_of(Some(Change {
+                relative,
+                rank,
+                within_noise: None,
+            }))
+        };
+        assert_eq!(change(Some(0.052), 0.1), "+5.2%");
+        assert_eq!(change(Some(-0.5), 0.5), "-50.0%");
+        assert_eq!(change(Some(39.0), 1.0), "x40.0");
+        assert_eq!(change(None, 1.0), "new");
+        assert_eq!(change(Some(0.0), 0.0), "=");
+        assert_eq!(change_of(None), "-");
+    }
+
+    #[test]
+    fn sides_beyond_the_alphabet_have_numbers() {
+        let letters: Vec<_> = letters().take(28).collect();
+        assert_eq!((letters[0].as_str(), letters[25].as_str()), ("A", "Z"));
+        assert_eq!(letters[26], "#27");
+    }
+}

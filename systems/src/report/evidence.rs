@@ -1,0 +1,239 @@
+//! What the statistics of a run say by the roles they play, whatever component reports them.
+
+use std::collections::BTreeMap;
+
+use warpweave_components::roles;
+use warpweave_framework::{InstanceStatistics, Statistic, Value};
+
+use crate::elaboration::address::any_index;
+
+/// What the names of statistics that say where issue slots went may begin with.
+const SLOTS: &str = "slots_";
+/// What the names of the latencies of loads begin with.
+const LATENCY: &str = "load_latency_";
+
+/// Where the issue slots of the compute units went.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Slots {
+    /// Without `slots_`; the first issued.
+    pub(super) names: Vec<String>,
+    /// Per unit its path and its slots, by name.
+    pub(super) units: Vec<(String, Vec<u64>)>,
+}
+
+/// A part and a whole of something that has a name.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Share {
+    pub(super) name: String,
+    pub(super) part: u64,
+    pub(super) whole: u64,
+}
+
+/// How busy something shared was.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shared {
+    /// Pattern of the paths and name of the statistic.
+    pub(super) name: String,
+    /// How many alike there are.
+    pub(super) places: usize,
+    /// Mean over all of them.
+    pub(super) mean: f64,
+    /// The largest.
+    pub(super) busiest: f64,
+}
+
+impl Slots {
+    pub(super) fn of(statistics: &[InstanceStatistics]) -> Self {
+        let mut slots = Self::default();
+        for instance in statistics {
+            let mut counts = vec![0; slots.names.len()];
+            let mut any = false;
+            for (name, count) in playing_slots(instance) {
+                any = true;
+                let at = slots.names.iter().position(|known| known == name);
+                let at = at.unwrap_or_else(|| {
+                    slots.names.push(name.to_owned());
+                    counts.push(0);
+                    slots.names.len() - 1
+                });
+                counts[at] = count;
+            }
+            if any {
+                slots.units.push((instance.path.clone(), counts));
+            }
+        }
+        for (_, counts) in &mut slots.units {
+            counts.resize(slots.names.len(), 0);
+        }
+        slots
+    }
+
+    /// Slots of all units by name.
+    pub(super) fn totals(&self) -> Vec<u64> {
+        let total = |at: usize| self.units.iter().map(|(_, counts)| counts[at]).sum();
+        (0..self.names.len()).map(total).collect()
+    }
+}
+
+fn playing_slots(instance: &InstanceStatistics) -> impl Iterator<Item = (&str, u64)> {
+    let values = instance.values.iter();
+    let slots = values.filter(|s| s.role == Some(roles::ISSUE_SLOTS));
+    slots.filter_map(|s| match s.value {
+        Value::Counter(count) => Some((s.name.strip_prefix(SLOTS).unwrap_or(&s.name), count)),
+        _ => None,
+    })
+}
+
+/// Shares of what plays a role, in the order in which they are first met: the statistics of one name
+/// together.
+fn shares(
+    statistics: &[InstanceStatistics],
+    role: warpweave_framework::Role,
+    name: impl Fn(&InstanceStatistics, &Statistic) -> String,
+) -> Vec<(Share, Vec<f64>)> {
+    let mut found: Vec<(Share, Vec<f64>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for instance in statistics {
+        for statistic in instance.values.iter().filter(|s| s.role == Some(role)) {
+            let Value::Ratio { part, whole } = statistic.value else {
+                continue;
+            };
+            let name = name(instance, statistic);
+            let at = *places.entry(name.clone()).or_insert_with(|| {
+                let share = Share {
+                    name,
+                    part: 0,
+                    whole: 0,
+                };
+                found.push((share, Vec::new()));
+                found.len() - 1
+            });
+            let (share, each) = &mut found[at];
+            share.part += part;
+            share.whole += whole;
+            each.push(quotient(part, whole));
+        }
+    }
+    found
+}
+
+/// Hit rates by pattern of the caches' paths; those without a look-up are left out.
+pub(super) fn hit_rates(statistics: &[InstanceStatistics]) -> Option<Vec<(Share, usize)>> {
+    let found = shares(statistics, roles::HIT_RATE, |instance, _| {
+        any_index(&instance.path)
+    });
+    (!found.is_empty()).then(|| {
+        let used = found.into_iter().filter(|(share, _)| share.whole > 0);
+        used.map(|(share, each)| (share, each.len())).collect()
+    })
+}
+
+/// Latencies of loads by the level that answered last: cycles over loads. Levels without loads are left
+/// out.
+pub(super) fn latencies(statistics: &[InstanceStatistics]) -> Option<Vec<Share>> {
+    let found = shares(statistics, roles::LOAD_LATENCY, |_, statistic| {
+        let name = statistic.name.strip_prefix(LATENCY);
+        name.unwrap_or(&statistic.name).to_owned()
+    });
+    (!found.is_empty()).then(|| {
+        let shares = found.into_iter().map(|(share, _)| share);
+        shares.filter(|share| share.whole > 0).collect()
+    })
+}
+
+/// How busy what is shared was.
+pub(super) fn utilisations(statistics: &[InstanceStatistics]) -> Option<Vec<Shared>> {
+    let found = shares(statistics, roles::UTILISATION, |instance, statistic| {
+        let name = statistic.name.split('[').next().unwrap_or_default();
+        let name = name.strip_suffix("_utilisation").unwrap_or(name);
+        format!("{} {}", any_index(&instance.path), name.replace('_', " "))
+    });
+    (!found.is_empty()).then(|| {
+        let shared = found.into_iter().map(|(share, each)| Shared {
+            name: share.name,
+            places: each.len(),
+            mean: quotient(share.part, share.whole),
+            busiest: each.into_iter().fold(0.0, f64::max),
+        });
+        shared.collect()
+    })
+}
+
+/// The part of a whole, and 0 of nothing.
+pub(super) fn quotient(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_framework::{Statistics, Tick};
+
+    use super::*;
+
+    fn instance(path: &str, report: impl FnOnce(&mut Statistics<'_>)) -> InstanceStatistics {
+        let mut values = Vec::new();
+        report(&mut Statistics::new(10, Tick(10), &mut values));
+        InstanceStatistics {
+            path: path.into(),
+            kind: "Any".into(),
+            values,
+        }
+    }
+
+    #[test]
+    fn slots_of_units_of_different_kinds_stand_side_by_side() {
+        let units = [
+            instance("a", |s| {
+                s.role(roles::ISSUE_SLOTS)
+                    .counter("slots_issued", "", "", 3);
+                s.role(roles::ISSUE_SLOTS)
+                    .counter("slots_memory", "", "", 7);
+            }),
+            instance("b", |s| {
+                s.role(roles::ISSUE_SLOTS).counter("elsewhere", "", "", 5);
+                s.role(roles::ISSUE_SLOTS)
+                    .counter("slots_issued", "", "", 1);
+            }),
+            instance("memory", |s| s.counter("slots_memory", "", "", 9)),
+        ];
+        let slots = Slots::of(&units);
+        assert_eq!(slots.names, ["issued", "memory", "elsewhere"]);
+        assert_eq!(slots.units[0].1, [3, 7, 0]);
+        assert_eq!(slots.units[1].1, [1, 0, 5]);
+        assert_eq!(slots.totals(), [4, 7, 5]);
+    }
+
+    #[test]
+    fn shares_of_alike_places_are_means_of_their_parts() {
+        let caches = |hits: u64, whole: u64| {
+            move |s: &mut Statistics<'_>| {
+                s.role(roles::HIT_RATE).ratio("hits", "", "", hits, whole);
+                s.role(roles::UTILISATION)
+                    .ratio("port_utilisation[0]", "", "", hits, 10);
+                s.role(roles::UTILISATION)
+                    .ratio("port_utilisation[1]", "", "", 0, 10);
+            }
+        };
+        let all = [
+            instance("u[0].l1", caches(9, 10)),
+            instance("u[1].l1", caches(1, 40)),
+            instance("idle", |s| {
+                s.role(roles::HIT_RATE).ratio("hits", "", "", 0, 0);
+            }),
+        ];
+        let rates = hit_rates(&all).unwrap();
+        assert_eq!(rates.len(), 1);
+        assert_eq!((rates[0].0.name.as_str(), rates[0].1), ("u[*].l1", 2));
+        assert_eq!((rates[0].0.part, rates[0].0.whole), (10, 50));
+        let shared = utilisations(&all).unwrap();
+        assert_eq!(shared.len(), 1);
+        assert_eq!(shared[0].name, "u[*].l1 port");
+        assert_eq!(shared[0].places, 4);
+        assert!((shared[0].mean - 0.25).abs() < 1e-12 && (shared[0].busiest - 0.9).abs() < 1e-12);
+        assert_eq!(latencies(&all), None);
+    }
+}

@@ -1,0 +1,471 @@
+//! The first page: what a run did, and what limited it, on one screen.
+
+use std::fmt::{self, Write as _};
+
+use warpweave_params::printable;
+
+use super::Report;
+use super::energy::scaled;
+use super::evidence::{self, Shared, Slots, quotient};
+use super::limit::limit;
+use super::paint::{Colour, Tone, WIDTH, bar, columns, cut};
+use super::rows::{KernelRow, kernel_rows};
+use super::text::{grouped, seconds};
+use crate::run::Status;
+
+/// Columns of the names on the left.
+const NAMES: usize = 11;
+/// Columns of the labels within a part.
+const LABELS: usize = 32;
+/// Columns of a bar beside a label.
+const BAR: usize = 20;
+/// Kernels shown; of more the longest.
+const KERNELS: usize = 10;
+/// Overrides shown.
+const OVERRIDES: usize = 4;
+/// Caches, or shared things, shown.
+const ROWS: usize = 5;
+/// What there is where nothing plays the role.
+const NOT_MEASURED: &str = "not measured";
+
+impl Report {
+    /// The report on one screen, without what depends on the host.
+    pub fn to_text(&self) -> String {
+        self.page(Colour::Off)
+    }
+
+    /// The report on one screen, in colours or without. Nothing of an input steers the terminal.
+    pub fn page(&self, colour: Colour) -> String {
+        let mut page = Page {
+            out: String::new(),
+            colour,
+        };
+        page.write(self).expect("writing to a string succeeds");
+        page.out
+    }
+}
+
+struct Page {
+    out: String,
+    colour: Colour,
+}
+
+impl Page {
+    fn write(&mut self, report: &Report) -> fmt::Result {
+        self.head(report)?;
+        self.kernels(report)?;
+        let statistics = &report.simulated.statistics;
+        let slots = Slots::of(statistics);
+        self.slots(&slots)?;
+        self.hit_rates(evidence::hit_rates(statistics))?;
+        self.latencies(evidence::latencies(statistics))?;
+        let shared = evidence::utilisations(statistics);
+        self.utilisations(shared.as_deref())?;
+        self.limit(&slots, shared.as_deref().unwrap_or_default())?;
+        let more = "\nmore: --full, --stats PATTERN, --format json or csv";
+        writeln!(self.out, "{}", self.quiet(more))
+    }
+
+    fn title(&self, text: &str) -> String {
+        self.colour.paint(Tone::Title, text)
+    }
+
+    fn quiet(&self, text: &str) -> String {
+        self.colour.paint(Tone::Quiet, text)
+    }
+
+    fn line(&mut self, name: &str, value: &str) -> fmt::Result {
+        let name = self.title(&format!("{name:<NAMES$}"));
+        writeln!(self.out, "{name}{value}")
+    }
+
+    fn head(&mut self, report: &Report) -> fmt::Result {
+        let simulated = &report.simulated;
+        let scenario = self.title(&cut(&printable(&report.scenario), WIDTH));
+        writeln!(self.out, "{scenario}")?;
+        if !report.summary.is_empty() {
+            let summary = cut(&printable(&report.summary), WIDTH - 2);
+            writeln!(self.out, "  {summary}")?;
+        }
+        writeln!(self.out)?;
+        let tone = match report.status {
+            Status::Done => Tone::Good,
+            _ => Tone::Bad,
+        };
+        let status = self.colour.paint(tone, report.status.name());
+        self.line("status", &status)?;
+        if let Some(detail) = report.status.detail() {
+            writeln!(
+                self.out,
+                "\n{}\n",
+                warpweave_params::printable_lines(detail)
+            )?;
+        }
+        self.verified(report)?;
+        self.line(
+            "cycles",
+            &format!(
+                "{} of clock {}, {} simulated",
+                grouped(simulated.cycles),
+                printable(&simulated.core_clock),
+                seconds(simulated.seconds)
+            ),
+        )?;
+        let occupancy = simulated.occupancy.map_or(String::new(), |occupancy| {
+            format!(", {:.1}% of wavefront slots held", occupancy * 100.0)
+        });
+        self.line(
+            "IPC",
+            &format!(
+                "{:.3}, {} wavefront instructions{occupancy}",
+                simulated.ipc(),
+                grouped(simulated.wavefront_instructions)
+            ),
+        )?;
+        if let Some(energy) = &simulated.energy {
+            let energy = format!(
+                "{} with uncalibrated coefficients, EDP {}",
+                scaled(energy.total_j, "J"),
+                scaled(energy.edp_js, "Js")
+            );
+            self.line("energy", &energy)?;
+        }
+        self.overrides(report)
+    }
+
+    fn verified(&mut self, report: &Report) -> fmt::Result {
+        let (passed, all) = (
+            report.checks.iter().filter(|check| check.passed).count(),
+            report.checks.len(),
+        );
+        if let Some(note) = report.verified_note() {
+            return self.words("verified", &format!("yes: {note}"));
+        }
+        let verified = match report.verified {
+            Some(true) => format!("yes, {passed} of {all} expected results"),
+            Some(false) => {
+                let no = format!("NO, {passed} of {all} expected results");
+                self.colour.paint(Tone::Bad, &no)
+            }
+            None => "nothing was expected".to_owned(),
+        };
+        self.line("verified", &verified)?;
+        for check in report.checks.iter().filter(|check| !check.passed) {
+            writeln!(
+                self.out,
+                "  MISMATCH: {} against {}: {}",
+                printable(&check.buffer),
+                printable(&check.reference),
+                printable(&check.detail)
+            )?;
+        }
+        Ok(())
+    }
+
+    fn overrides(&mut self, report: &Report) -> fmt::Result {
+        let all = report.overrides.len();
+        let shown = if all > OVERRIDES { OVERRIDES - 1 } else { all };
+        for (at, o) in report.overrides.iter().take(shown).enumerate() {
+            let name = if at == 0 { "overrides" } else { "" };
+            let text = format!("{} = {} ({})", o.path, o.value, o.from);
+            self.line(name, &cut(&printable(&text), WIDTH - NAMES))?;
+        }
+        if shown < all {
+            self.line("", &format!("and {} more", all - shown))?;
+        }
+        Ok(())
+    }
+
+    fn kernels(&mut self, report: &Report) -> fmt::Result {
+        let mut rows = kernel_rows(&report.simulated.kernels);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let longest = rows.iter().map(|row| row.cycles).max().unwrap_or(0);
+        let left_out = rows.len().saturating_sub(KERNELS);
+        let mut rest = 0;
+        if left_out > 0 {
+            // The longest stay, in the order of their launch.
+            let mut order: Vec<u64> = rows.iter().map(|row| row.cycles).collect();
+            order.sort_unstable();
+            let least = order[left_out];
+            rows.retain(|row| {
+                let stays = row.cycles >= least;
+                rest += if stays { 0 } else { row.cycles };
+                stays
+            });
+        }
+        let head = format!("{:<LABELS$}{:<BAR$}{:>12}{:>8}", "", "", "cycles", "IPC");
+        writeln!(self.out, "\n{}{}", self.title("kernels"), &head[7..])?;
+        for row in rows.iter().take(KERNELS) {
+            self.kernel(row, longest)?;
+        }
+        if left_out > 0 {
+            let others = format!("  and {left_out} shorter");
+            writeln!(
+                self.out,
+                "{others:<LABELS$}{:BAR$}{:>12}",
+                "",
+                grouped(rest)
+            )?;
+        }
+        Ok(())
+    }
+
+    fn kernel(&mut self, row: &KernelRow, longest: u64) -> fmt::Result {
+        let label = match row.launches {
+            1 => row.name.clone(),
+            launches => format!("{} x{launches}", row.name),
+        };
+        let label = cut(&printable(&label), LABELS - 3);
+        let bar = bar(quotient(row.cycles, longest), BAR);
+        let bar = self.padded(Tone::Part(0), &bar);
+        let open = if row.completed { "" } else { " open" };
+        writeln!(
+            self.out,
+            "  {label:<width$}{bar}{:>12}{:>8.3}{open}",
+            grouped(row.cycles),
+            row.ipc(),
+            width = LABELS - 2,
+        )
+    }
+
+    /// A bar in its columns.
+    fn padded(&self, tone: Tone, bar: &str) -> String {
+        let room = BAR.saturating_sub(bar.chars().count());
+        format!("{}{:room$}", self.colour.paint(tone, bar), "")
+    }
+
+    fn slots(&mut self, slots: &Slots) -> fmt::Result {
+        let totals = slots.totals();
+        let whole: u64 = totals.iter().sum();
+        let units = slots.units.len();
+        if units == 0 || whole == 0 {
+            return self.absent("issue slots");
+        }
+        let title = self.title("issue slots");
+        let of = if units == 1 { "unit" } else { "units" };
+        writeln!(self.out, "\n{title} of {units} {of}")?;
+        let letters = letters(&slots.names);
+        let columns = columns(&totals, WIDTH - 4);
+        let pieces = columns.iter().zip(&letters).enumerate();
+        let bar = pieces.map(|(at, (columns, letter))| {
+            let piece = letter.to_string().repeat(*columns);
+            self.colour.paint(Tone::Part(at), &piece)
+        });
+        let bar = bar.collect::<String>();
+        writeln!(self.out, "  {bar}")?;
+        let mut line = String::from(" ");
+        for (at, (name, total)) in slots.names.iter().zip(&totals).enumerate() {
+            if *total == 0 {
+                continue;
+            }
+            let share = quotient(*total, whole) * 100.0;
+            let entry = format!(" {} {} {share:.1}% ", letters[at], printable(name));
+            if line.chars().count() + entry.chars().count() > WIDTH {
+                writeln!(self.out, "{}", line.trim_end())?;
+                " ".clone_into(&mut line);
+            }
+            line.push_str(&entry);
+        }
+        writeln!(self.out, "{}", line.trim_end())?;
+        self.extremes(slots)
+    }
+
+    /// The units that issued most and least; those alike are counted and not listed.
+    fn extremes(&mut self, slots: &Slots) -> fmt::Result {
+        if slots.units.len() < 2 {
+            return Ok(());
+        }
+        let issued = |counts: &[u64]| quotient(counts[0], counts.iter().sum());
+        let mut sorted: Vec<_> = slots.units.iter().collect();
+        // Stable, so that of equal units the first is named.
+        sorted.sort_by(|a, b| issued(&b.1).total_cmp(&issued(&a.1)));
+        let best = sorted[0];
+        let least = issued(&sorted[sorted.len() - 1].1);
+        if issued(&best.1) <= least {
+            return writeln!(self.out, "  every unit {:.1}%", least * 100.0);
+        }
+        let worst = slots.units.iter().find(|unit| issued(&unit.1) <= least);
+        let mut text = String::from("  ");
+        for (word, unit) in [("best", Some(best)), ("worst", worst)] {
+            let Some((path, counts)) = unit else { continue };
+            let alike = slots.units.iter().filter(|unit| unit.1 == *counts).count() - 1;
+            let alike = if alike == 0 {
+                String::new()
+            } else {
+                format!(" and {alike} alike")
+            };
+            let _ = write!(
+                text,
+                "{word} {}{alike} {:.1}%   ",
+                printable(path),
+                issued(counts) * 100.0
+            );
+        }
+        writeln!(self.out, "{}", cut(text.trim_end(), WIDTH))
+    }
+
+    fn hit_rates(&mut self, rates: Option<Vec<(evidence::Share, usize)>>) -> fmt::Result {
+        let Some(rates) = rates else {
+            return self.absent("hit rates");
+        };
+        writeln!(self.out, "\n{}", self.title("hit rates of reads"))?;
+        for (share, instances) in rates.iter().take(ROWS) {
+            let rate = quotient(share.part, share.whole);
+            let label = self.label(&share.name, *instances);
+            let bar = self.padded(Tone::Part(1), &bar(rate, BAR));
+            let reads = grouped(share.whole);
+            writeln!(
+                self.out,
+                "{label}{bar}{:>7.1}%{reads:>14} reads",
+                rate * 100.0
+            )?;
+        }
+        self.left_out(rates.len())
+    }
+
+    fn latencies(&mut self, latencies: Option<Vec<evidence::Share>>) -> fmt::Result {
+        let Some(latencies) = latencies.filter(|latencies| !latencies.is_empty()) else {
+            return self.absent("load latency");
+        };
+        let title = self.title("load latency");
+        writeln!(
+            self.out,
+            "\n{title}, mean cycles by the level that answered last"
+        )?;
+        let loads: u64 = latencies.iter().map(|share| share.whole).sum();
+        let mean = |share: &evidence::Share| quotient(share.part, share.whole);
+        let longest = latencies.iter().map(mean).fold(0.0, f64::max);
+        for share in latencies.iter().take(ROWS) {
+            let label = self.label(&share.name, 1);
+            let part = if longest > 0.0 {
+                mean(share) / longest
+            } else {
+                0.0
+            };
+            let bar = self.padded(Tone::Part(2), &bar(part, BAR));
+            writeln!(
+                self.out,
+                "{label}{bar}{:>8.1}{:>9.1}% of loads",
+                mean(share),
+                quotient(share.whole, loads) * 100.0
+            )?;
+        }
+        self.left_out(latencies.len())
+    }
+
+    fn utilisations(&mut self, shared: Option<&[Shared]>) -> fmt::Result {
+        let Some(shared) = shared else {
+            return self.absent("utilisation");
+        };
+        let used: Vec<_> = shared
+            .iter()
+            .filter(|shared| shared.busiest > 0.0)
+            .collect();
+        let title = self.title("utilisation");
+        writeln!(
+            self.out,
+            "\n{title}, mean and busiest place over the whole run"
+        )?;
+        for shared in used.iter().take(ROWS) {
+            let label = self.label(&shared.name, shared.places);
+            let bar = self.padded(Tone::Part(3), &bar(shared.mean, BAR));
+            writeln!(
+                self.out,
+                "{label}{bar}{:>7.1}%{:>13.1}%",
+                shared.mean * 100.0,
+                shared.busiest * 100.0
+            )?;
+        }
+        self.left_out(used.len())
+    }
+
+    fn limit(&mut self, slots: &Slots, shared: &[Shared]) -> fmt::Result {
+        let said = match limit(slots, shared) {
+            Some(limit) => format!("{}: {}", limit.what, limit.evidence),
+            None => "nothing stands out".to_owned(),
+        };
+        writeln!(self.out)?;
+        self.words("limited by", &printable(&said))
+    }
+
+    /// Words beside a name, in as many lines as they need.
+    fn words(&mut self, name: &str, text: &str) -> fmt::Result {
+        for (at, line) in wrapped(text, WIDTH - NAMES).iter().enumerate() {
+            self.line(if at == 0 { name } else { "" }, line)?;
+        }
+        Ok(())
+    }
+
+    fn label(&self, name: &str, many: usize) -> String {
+        let many = if many > 1 {
+            format!(" x{many}")
+        } else {
+            String::new()
+        };
+        let room = LABELS - 3 - many.len();
+        let label = format!("{}{many}", cut(&printable(name), room));
+        format!("  {label:<width$}", width = LABELS - 2)
+    }
+
+    fn left_out(&mut self, all: usize) -> fmt::Result {
+        match all.saturating_sub(ROWS) {
+            0 => Ok(()),
+            more => writeln!(self.out, "  and {more} more"),
+        }
+    }
+
+    fn absent(&mut self, what: &str) -> fmt::Result {
+        writeln!(self.out, "\n{} {NOT_MEASURED}", self.title(what))
+    }
+}
+
+/// A letter for each name: the first of it that no earlier name has; `#` for the first name.
+fn letters(names: &[String]) -> Vec<char> {
+    let mut taken = vec!['#'];
+    for name in names.iter().skip(1) {
+        let letters = name.chars().chain('a'..='z');
+        let mut free = letters.filter(|c| c.is_ascii_alphanumeric() && !taken.contains(c));
+        let letter = free.next().unwrap_or('?');
+        taken.push(letter);
+    }
+    taken.truncate(names.len());
+    taken
+}
+
+/// The words in lines of at most `width` columns.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one");
+        let room = width.saturating_sub(line.chars().count());
+        if line.is_empty() {
+            line.push_str(word);
+        } else if word.chars().count() < room {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_a_letter_of_its_own() {
+        let names = ["issued", "memory", "movement", "no_wavefront", "mm"].map(str::to_owned);
+        assert_eq!(letters(&names), ['#', 'm', 'o', 'n', 'a']);
+        assert_eq!(letters(&[]), []);
+    }
+
+    #[test]
+    fn words_are_kept_whole_in_lines() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("enormous", 3), ["enormous"]);
+    }
+}

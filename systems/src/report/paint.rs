@@ -1,0 +1,126 @@
+//! Colours, bars, and cells that keep a page in its width.
+
+use anstyle::{AnsiColor, Style};
+
+/// Columns of a page.
+pub(super) const WIDTH: usize = 80;
+
+/// Whether a page has colours; without, it has no escape sequence at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// Plain text.
+    Off,
+    /// ANSI escape sequences.
+    On,
+}
+
+/// What a piece of text is on the page.
+#[derive(Clone, Copy)]
+pub(super) enum Tone {
+    Title,
+    Good,
+    Bad,
+    Quiet,
+    /// The bar of the part of this number.
+    Part(usize),
+}
+
+impl Colour {
+    /// The text in this tone.
+    pub(super) fn paint(self, tone: Tone, text: &str) -> String {
+        if self == Self::Off || text.is_empty() {
+            return text.to_owned();
+        }
+        let style = tone.style();
+        format!("{style}{text}{style:#}")
+    }
+}
+
+impl Tone {
+    fn style(self) -> Style {
+        const PARTS: [AnsiColor; 8] = [
+            AnsiColor::Green,
+            AnsiColor::Blue,
+            AnsiColor::Red,
+            AnsiColor::Yellow,
+            AnsiColor::Magenta,
+            AnsiColor::Cyan,
+            AnsiColor::BrightBlue,
+            AnsiColor::BrightRed,
+        ];
+        let of = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+        match self {
+            Self::Title => Style::new().bold(),
+            Self::Good => of(AnsiColor::Green),
+            Self::Bad => of(AnsiColor::Red).bold(),
+            Self::Quiet => Style::new().dimmed(),
+            Self::Part(number) => of(PARTS[number % PARTS.len()]),
+        }
+    }
+}
+
+/// A bar of at most `width` columns for a share of 1; something that is there takes one at least.
+pub(super) fn bar(share: f64, width: usize) -> String {
+    let full = (share.clamp(0.0, 1.0) * width as f64).round() as usize;
+    "█".repeat(if share > 0.0 { full.max(1) } else { 0 })
+}
+
+/// How many of `width` columns each of the parts takes: as many as are nearest, all of them together.
+pub(super) fn columns(parts: &[u64], width: usize) -> Vec<usize> {
+    let whole: u128 = parts.iter().map(|part| u128::from(*part)).sum();
+    if whole == 0 {
+        return vec![0; parts.len()];
+    }
+    let mut so_far: u128 = 0;
+    let mut before = 0;
+    let ends = parts.iter().map(|part| {
+        so_far += u128::from(*part);
+        let end = ((so_far * width as u128 * 2 + whole) / (whole * 2)) as usize;
+        let columns = end - before;
+        before = end;
+        columns
+    });
+    ends.collect()
+}
+
+/// Text in at most `width` columns, the end of a longer one cut off.
+pub(super) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept = text.chars().take(width.saturating_sub(1));
+    kept.chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_without_colours_has_no_escapes() {
+        assert_eq!(Colour::Off.paint(Tone::Bad, "x"), "x");
+        let painted = Colour::On.paint(Tone::Bad, "x");
+        assert!(painted.starts_with('\u{1b}') && painted.ends_with("\u{1b}[0m"));
+    }
+
+    #[test]
+    fn the_parts_of_a_stacked_bar_fill_it() {
+        assert_eq!(columns(&[1, 1, 2], 8), [2, 2, 4]);
+        assert_eq!(columns(&[1, 1, 1], 10).iter().sum::<usize>(), 10);
+        assert_eq!(columns(&[u64::MAX, u64::MAX], 4), [2, 2]);
+        assert_eq!(columns(&[0, 0], 4), [0, 0]);
+    }
+
+    #[test]
+    fn what_is_there_is_seen_in_a_bar() {
+        assert_eq!(bar(0.0, 10), "");
+        assert_eq!(bar(0.001, 10), "█");
+        assert_eq!(bar(0.5, 10).chars().count(), 5);
+    }
+
+    #[test]
+    fn long_text_is_cut_off_visibly() {
+        assert_eq!(cut("unit[0]", 7), "unit[0]");
+        assert_eq!(cut("unit[10].cu", 7), "unit[1…");
+    }
+}

@@ -1,0 +1,194 @@
+//! Some of the statistics, or all of them as a table.
+
+use std::fmt::Write as _;
+
+use warpweave_framework::{InstanceStatistics, Statistic, Value};
+use warpweave_params::printable_lines;
+use wildmatch::WildMatch;
+
+use super::Report;
+use super::groups::{Combined, Total};
+use super::text::write_total;
+
+/// The first of the patterns that chooses none of the statistics.
+pub fn chooses_nothing<'p>(
+    patterns: &'p [String],
+    statistics: &[InstanceStatistics],
+) -> Option<&'p str> {
+    let chooses = |pattern: &&String| {
+        let pattern = std::slice::from_ref(*pattern);
+        let mut instances = statistics.iter();
+        instances.any(|instance| {
+            let mut values = instance.values.iter();
+            values.any(|s| matches(pattern, &instance.path, &s.name))
+        })
+    };
+    let nothing = patterns.iter().find(|pattern| !chooses(pattern));
+    nothing.map(String::as_str)
+}
+
+impl Report {
+    /// The statistics whose instance path, or path, dot and name, a pattern matches: `*` stands for any
+    /// text and `?` for a character, brackets for themselves. Instance by instance, none combined.
+    pub fn selected(&self, patterns: &[String]) -> String {
+        let mut text = String::new();
+        for (instance, chosen) in self.chosen(patterns) {
+            let _ = writeln!(text, "{} ({})", instance.path, instance.kind);
+            for statistic in chosen {
+                let _ = write_total(&mut text, &alone(statistic), false);
+                if let Value::Series(series) = &statistic.value {
+                    let sums: Vec<_> = series.sums().iter().map(u64::to_string).collect();
+                    let Statistic { name, unit, .. } = statistic;
+                    let sums = sums.join(" ");
+                    let every = series.interval();
+                    let _ = writeln!(text, "  {name:<36}{sums} {unit} every {every} cycles");
+                }
+            }
+        }
+        printable_lines(&text).into_owned()
+    }
+
+    /// The statistics that the patterns choose, or all without patterns, as CSV with the columns `path`,
+    /// `kind`, `statistic`, `value`, `unit`, `combination`, `part`, `whole`. Without patterns the run itself
+    /// comes before them with the path `run`, and each launch with `kernel[N]`. A series has a row per
+    /// interval.
+    pub fn to_csv(&self, patterns: &[String]) -> String {
+        let mut table = csv::Writer::from_writer(Vec::new());
+        let mut row = |cells: [&str; 8]| {
+            table
+                .write_record(cells)
+                .expect("writing to memory succeeds");
+        };
+        row([
+            "path",
+            "kind",
+            "statistic",
+            "value",
+            "unit",
+            "combination",
+            "part",
+            "whole",
+        ]);
+        for (path, kind, name, value, unit) in self.own_rows() {
+            if patterns.is_empty() {
+                row([&path, &kind, name, &value, unit, "none", "", ""]);
+            }
+        }
+        for (instance, chosen) in self.chosen(patterns) {
+            for statistic in chosen {
+                for (name, value, part, whole) in cells(statistic) {
+                    let combination = statistic.combination.name();
+                    row([
+                        &instance.path,
+                        &instance.kind,
+                        &name,
+                        &value,
+                        statistic.unit,
+                        combination,
+                        &part,
+                        &whole,
+                    ]);
+                }
+            }
+        }
+        let bytes = table.into_inner().expect("writing to memory succeeds");
+        String::from_utf8(bytes).expect("every cell is text")
+    }
+
+    /// What a report says beside its statistics: path, kind, name, value, unit.
+    fn own_rows(&self) -> Vec<(String, String, &'static str, String, &'static str)> {
+        let simulated = &self.simulated;
+        let run = |name, value, unit| ("run".to_owned(), String::new(), name, value, unit);
+        let mut rows = vec![
+            run("status", self.status.name().to_owned(), ""),
+            run("cycles", simulated.cycles.to_string(), "cycles"),
+            run("simulated_s", simulated.seconds.to_string(), "s"),
+            run(
+                "wavefront_instructions",
+                simulated.wavefront_instructions.to_string(),
+                "instructions",
+            ),
+            run("ipc", simulated.ipc().to_string(), "instructions/cycle"),
+        ];
+        for kernel in &simulated.kernels {
+            let of = |name, value, unit| {
+                let path = format!("kernel[{}]", kernel.number);
+                (path, kernel.name.clone(), name, value, unit)
+            };
+            let cycles = kernel.cycles();
+            rows.push(of("cycles", text_of(cycles), "cycles"));
+            rows.push(of("run_cycles", text_of(kernel.run_cycles()), "cycles"));
+            rows.push(of(
+                "wavefront_instructions",
+                kernel.wavefront_instructions.to_string(),
+                "instructions",
+            ));
+            let ipc = cycles
+                .filter(|cycles| *cycles > 0)
+                .map(|cycles| kernel.wavefront_instructions as f64 / cycles as f64);
+            rows.push(of("ipc", text_of(ipc), "instructions/cycle"));
+        }
+        rows
+    }
+
+    /// Instances with what of their statistics the patterns choose; all without patterns.
+    fn chosen<'r>(
+        &'r self,
+        patterns: &[String],
+    ) -> Vec<(&'r InstanceStatistics, Vec<&'r Statistic>)> {
+        let instances = self.simulated.statistics.iter().map(|instance| {
+            let values = instance.values.iter();
+            let chosen = values
+                .filter(|s| patterns.is_empty() || matches(patterns, &instance.path, &s.name));
+            (instance, chosen.collect::<Vec<_>>())
+        });
+        instances.filter(|(_, chosen)| !chosen.is_empty()).collect()
+    }
+}
+
+fn matches(patterns: &[String], path: &str, name: &str) -> bool {
+    let whole = format!("{path}.{name}");
+    patterns.iter().any(|pattern| {
+        let pattern = WildMatch::new(pattern);
+        pattern.matches(path) || pattern.matches(&whole)
+    })
+}
+
+/// A statistic as that of a group of one.
+fn alone(statistic: &Statistic) -> Total {
+    Total {
+        name: statistic.name.clone(),
+        unit: statistic.unit,
+        combination: statistic.combination,
+        combined: Combined::One(statistic.value.clone()),
+    }
+}
+
+fn text_of<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Name, value, part and whole of each row of a statistic.
+fn cells(statistic: &Statistic) -> Vec<(String, String, String, String)> {
+    let name = || statistic.name.clone();
+    let one = |value: String| vec![(name(), value, String::new(), String::new())];
+    let mean = |part: u64, whole: u64| {
+        let value = (whole > 0).then(|| part as f64 / whole as f64);
+        vec![(name(), text_of(value), part.to_string(), whole.to_string())]
+    };
+    match &statistic.value {
+        Value::Counter(n) | Value::Number(n) => one(n.to_string()),
+        Value::Gauge(x) => one(text_of(x.is_finite().then_some(*x))),
+        Value::Ratio { part, whole } => mean(*part, *whole),
+        Value::Histogram(h) => mean(h.sum(), h.count()),
+        Value::Series(series) => {
+            let sums = series.sums().iter().enumerate();
+            let rows = sums.map(|(at, sum)| {
+                let from = at as u64 * series.interval();
+                let name = format!("{}@{from}", statistic.name);
+                (name, sum.to_string(), String::new(), String::new())
+            });
+            rows.collect()
+        }
+    }
+}
