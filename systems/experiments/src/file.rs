@@ -347,6 +347,11 @@ pub enum Expected {
         /// Why.
         because: String,
     },
+    /// The control passed too.
+    Void {
+        /// Why.
+        because: String,
+    },
 }
 
 /// The next size of an experiment at reduced size.

@@ -80,6 +80,7 @@ impl<'e> Claims<'e> {
                 Expected::Reproduced => (Verdict::Reproduced, String::new()),
                 Expected::NotReproduced { because } => (Verdict::NotReproduced, because.clone()),
                 Expected::Unresolved { because } => (Verdict::Unresolved, because.clone()),
+                Expected::Void { because } => (Verdict::Void, because.clone()),
             }),
             by_workload: Vec::new(),
         };

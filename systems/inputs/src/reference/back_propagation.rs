@@ -92,13 +92,11 @@ pub fn layer_forward(input: &[f32], weights: &[f32]) -> Vec<f32> {
 }
 
 fn pairwise(values: &[f32]) -> f32 {
-    match values {
-        [value] => *value,
-        _ => {
-            let (left, right) = values.split_at(values.len() / 2);
-            pairwise(left) + pairwise(right)
-        }
+    if let [value] = values {
+        return *value;
     }
+    let (left, right) = values.split_at(values.len() / 2);
+    pairwise(left) + pairwise(right)
 }
 
 /// Adds to every weight `0.3 * delta * input + 0.3 * change`, to those of row 0 `0.3 * delta + 0.3 *

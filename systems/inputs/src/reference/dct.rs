@@ -71,6 +71,10 @@ impl Reference for DctRestored {
 type Square = [[f32; 8]; 8];
 
 /// sqrt(1/8), then cos(j pi / 16) / 2 for j = 1..=7: the digits of the kernel.
+#[expect(
+    clippy::excessive_precision,
+    reason = "the same digits as in the kernel"
+)]
 const HALF_COSINES: [f32; 8] = [
     0.353_553_391,
     0.490_392_640,

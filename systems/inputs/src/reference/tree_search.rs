@@ -1,6 +1,6 @@
 //! Records of keys in a search tree.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use warpweave_params::Diagnostic;
@@ -46,7 +46,7 @@ pub fn tree_search(keys: &[u32], children: &[u32], queries: &[u32]) -> Vec<u32> 
         .iter()
         .zip(children)
         .filter(|(key, _)| **key != u32::MAX);
-    let records: HashMap<u32, u32> = entries.map(|(key, child)| (*key, *child)).collect();
+    let records: BTreeMap<u32, u32> = entries.map(|(key, child)| (*key, *child)).collect();
     let record = |key| records.get(key).copied().unwrap_or(UNREACHED);
     queries.iter().map(record).collect()
 }
