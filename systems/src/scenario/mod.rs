@@ -10,20 +10,22 @@
 //!     limits: (cycles: 50000000),
 //!     energy: "energy/gtx480.ron",           // optional: what events and time cost
 //!     checks: true,                          // protocol checkers on every wire; absent: none
+//!     measure: (kernels: true, every_cycles: 10000), // optional: statistics by kernel and interval
 //!     emulation: (order: Linear, ...),
 //! )
 //! ```
 //!
 //! An override path is an instance path with wildcards and a field path, `params.` and a parameter
 //! of the system, `clocks.` and a clock, or `workload.` and a parameter of the workload; on the command line also
-//! `seed`, `energy`, `limits.…` and `emulation.…` of the scenario itself. Overrides of the command line come
+//! `seed`, `energy`, `limits.…`, `measure.…` and `emulation.…` of the scenario itself. Overrides of the command line come
 //! after those of the file.
 //!
 //! `files.rs` reads the files that a scenario names, `composition/` puts a system together that several
-//! files describe, `overrides.rs` sorts the overrides out.
+//! files describe, `measure.rs` says what is measured, `overrides.rs` sorts the overrides out.
 
 mod composition;
 mod files;
+mod measure;
 mod overrides;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +39,8 @@ use warpweave_params::{
 
 use self::composition::compose;
 use self::files::{read_named, read_scenario};
+pub use self::measure::Measure;
+use self::measure::StatedMeasure;
 use self::overrides::{Overrides, RawOverride};
 use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
@@ -69,6 +73,8 @@ pub struct Scenario {
     pub energy: Option<EnergyModel>,
     /// Whether protocol checkers watch every memory and launch wire.
     pub checks: bool,
+    /// What is measured beyond the totals.
+    pub measure: Measure,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
     /// What is charged for the files.
@@ -166,6 +172,8 @@ struct File {
     energy: Option<Placed<PathBuf>>,
     #[serde(default)]
     checks: bool,
+    #[serde(default)]
+    measure: StatedMeasure,
 }
 
 impl File {
@@ -202,6 +210,7 @@ impl Scenario {
         let overrides = Overrides::sort_out(from_file.chain(from_sets));
 
         let limits = problems.take(file.limits.check());
+        let measure = problems.take(file.measure.check());
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut part = |name: &Placed<PathBuf>, kind: &str| {
             let path = folder.join(&name.value);
@@ -229,8 +238,8 @@ impl Scenario {
         let energy = energy
             .flatten()
             .and_then(|node| problems.take(EnergyModel::read(&node)));
-        match (system, workload, limits) {
-            (Some((system, system_parts)), Some(workload), Some(limits))
+        match (system, workload, limits, measure) {
+            (Some((system, system_parts)), Some(workload), Some(limits), Some(measure))
                 if !problems.has_errors() =>
             {
                 Ok(Self {
@@ -246,6 +255,7 @@ impl Scenario {
                     emulation: file.emulation,
                     energy,
                     checks: file.checks,
+                    measure,
                     sets: sets.to_vec(),
                     ledger,
                     system,

@@ -69,7 +69,7 @@ impl RawOverride {
     fn is_of_scenario(&self) -> bool {
         matches!(
             self.path.split('.').next(),
-            Some("seed" | "limits" | "emulation" | "energy")
+            Some("seed" | "limits" | "emulation" | "energy" | "measure")
         )
     }
 }
