@@ -53,10 +53,12 @@ impl KernelTimes {
     /// Something happens to a kernel now; what is recorded first stays.
     pub fn record(&self, ctx: &mut Context<'_>, moment: Moment, kernel: u32) {
         let now = ctx.now();
-        self.with(moment, |times| {
+        let first = self.with(moment, |times| {
+            let first = !times.contains_key(&kernel);
             times.entry(kernel).or_insert(now);
+            first
         });
-        if moment != Moment::Launched && self.pausing.load(Ordering::Relaxed) {
+        if first && moment != Moment::Launched && self.pausing.load(Ordering::Relaxed) {
             ctx.pause();
         }
     }

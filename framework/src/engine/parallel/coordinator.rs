@@ -325,6 +325,10 @@ impl Coordinator {
         {
             return self.finish();
         }
+        // Before the limit, up to which time would pass at once where nothing is due before it.
+        if self.pause {
+            return Some(RunEnd::Paused);
+        }
         let silence = limits.silence.filter(|_| !ending).unwrap_or(u64::MAX);
         let patience = self.last_progress.0.saturating_add(silence);
         if start.0 > limits.until.min(patience) {
@@ -340,9 +344,6 @@ impl Coordinator {
         let interrupted = limits.interrupt.is_some_and(|i| i.load(Ordering::Relaxed));
         if interrupted {
             return Some(RunEnd::Interrupted);
-        }
-        if self.pause {
-            return Some(RunEnd::Paused);
         }
         let mut end = limits.until.min(TICK_MAX) + 1;
         if let Some(stop) = &self.stop {

@@ -11,8 +11,9 @@
 //! which a run advances matter. A cut for the start or completion of a kernel lies the stop delay of
 //! the system after it: the first time at which any number of threads can meet.
 //!
-//! `looks.rs` compares looks.
+//! `looks.rs` compares looks, `csv.rs` writes intervals.
 
+mod csv;
 mod looks;
 #[cfg(test)]
 mod tests;
