@@ -4,7 +4,14 @@
 //! series. The growth between one look and the next, added up over all looks, is the statistic at the
 //! end. Extremes, codes and gauges do not grow: they have no part that belongs to a part of the run.
 
-use crate::observe::statistics::Value;
+use crate::observe::statistics::{Statistic, Value};
+
+impl Statistic {
+    /// What it grew by since the start of the run: `None` for what does not grow.
+    pub fn growth(&self) -> Option<Value> {
+        self.grows.then(|| self.value.since(None)).flatten()
+    }
+}
 
 impl Value {
     /// What it grew by since it was `before`; with none, since the start of the run. `None` for what

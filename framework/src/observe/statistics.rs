@@ -95,6 +95,9 @@ pub struct Statistic {
     pub role: Option<Role>,
     /// How it is combined with that of other instances.
     pub combination: Combination,
+    /// Whether it counts up from the start of the run, so that a part of it belongs to each part of the
+    /// run.
+    pub grows: bool,
     /// The value.
     pub value: Value,
 }
@@ -239,10 +242,14 @@ impl<'a> Statistics<'a> {
             unit,
             meaning,
             combination,
+            grows,
             value,
             ..
         } = statistic;
         self.push(name, unit, meaning, combination, value);
+        if let Some(last) = self.list.last_mut() {
+            last.grows = grows;
+        }
     }
 
     /// Reports a distribution. Those of several instances become one; its mean is weighted by values.
@@ -256,6 +263,21 @@ impl<'a> Statistics<'a> {
         let combination = Combination::WeightedMean { by: "values" };
         let value = Value::Histogram(histogram.clone());
         self.push(name, unit, meaning, combination, value);
+    }
+
+    /// Reports how something is distributed at the time of the report, such as a total over units: a
+    /// distribution whose values change instead of being added to.
+    pub fn distribution(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        meaning: &'static str,
+        histogram: &Histogram,
+    ) {
+        self.histogram(name, unit, meaning, histogram);
+        if let Some(last) = self.list.last_mut() {
+            last.grows = false;
+        }
     }
 
     /// Reports amounts per interval, which are added up interval by interval.
@@ -288,6 +310,7 @@ impl<'a> Statistics<'a> {
             meaning,
             role: self.role.take(),
             combination,
+            grows: !matches!(value, Value::Number(_) | Value::Gauge(_)),
             value,
         });
     }

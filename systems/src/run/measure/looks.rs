@@ -27,7 +27,7 @@ impl Places {
                 if place >= values.len() {
                     values.resize(place + 1, None);
                 }
-                values[place] = statistic.value.since(None);
+                values[place] = statistic.growth();
             }
         }
         values
@@ -61,7 +61,7 @@ impl Places {
             let place = places.get(&(path, statistic.name.as_str()))?;
             let value = amounts.get(*place).cloned().flatten();
             // What came into being later grew by nothing.
-            let value = value.or_else(|| statistic.value.since(Some(&statistic.value)))?;
+            let value = value.or_else(|| statistic.growth()?.since(Some(&statistic.value)))?;
             (!changed || !value.is_nothing()).then(|| Statistic {
                 value,
                 ..statistic.clone()
