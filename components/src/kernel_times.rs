@@ -2,9 +2,10 @@
 //! before the run and reads in it and after it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use warpweave_framework::{State, Tick};
+use warpweave_framework::{Context, State, Tick};
 
 /// What happens to a kernel once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +43,29 @@ pub struct KernelTime {
 /// The times of all kernels by number of the launch. Every moment is recorded by one component, so
 /// that the threads of a run do not matter.
 #[derive(Debug, Default)]
-pub struct KernelTimes([Mutex<BTreeMap<u32, Tick>>; 3]);
+pub struct KernelTimes {
+    moments: [Mutex<BTreeMap<u32, Tick>>; 3],
+    /// Whether the run is to pause at each start and completion.
+    pausing: AtomicBool,
+}
 
 impl KernelTimes {
-    /// Something happened to a kernel; what is recorded first stays.
-    pub fn record(&self, moment: Moment, kernel: u32, at: Tick) {
-        self.with(moment, |times| {
-            times.entry(kernel).or_insert(at);
+    /// Something happens to a kernel now; what is recorded first stays.
+    pub fn record(&self, ctx: &mut Context<'_>, moment: Moment, kernel: u32) {
+        let now = ctx.now();
+        let first = self.with(moment, |times| {
+            let first = !times.contains_key(&kernel);
+            times.entry(kernel).or_insert(now);
+            first
         });
+        if first && moment != Moment::Launched && self.pausing.load(Ordering::Relaxed) {
+            ctx.pause();
+        }
+    }
+
+    /// Lets the run pause ([`Context::pause`]) whenever a kernel starts or completes.
+    pub fn pause_at_kernels(&self) {
+        self.pausing.store(true, Ordering::Relaxed);
     }
 
     /// What is known of a kernel.
@@ -86,7 +102,7 @@ impl KernelTimes {
     }
 
     fn with<R>(&self, moment: Moment, look: impl FnOnce(&mut BTreeMap<u32, Tick>) -> R) -> R {
-        let times = &self.0[moment as usize];
+        let times = &self.moments[moment as usize];
         look(&mut times.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -18,7 +18,7 @@ mod scenario;
 pub use elaboration::{ElaboratedSystem, ResolvedSystem};
 pub use registry::standard_registry;
 pub use run::{
-    KernelResult, Machine, MachineCheckpointError, Progress, ReadLog, ReadLogError, Simulated,
-    StateLog, Status, Threads, empty_environment,
+    Interval, KernelResult, Machine, MachineCheckpointError, Measured, Progress, ReadLog,
+    ReadLogError, Simulated, StateLog, Status, Threads, empty_environment,
 };
-pub use scenario::{AppliedOverride, Identity, Limits, Scenario, Variation};
+pub use scenario::{AppliedOverride, Identity, Limits, Measure, Scenario, Variation};

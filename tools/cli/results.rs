@@ -36,7 +36,7 @@ struct Manifest<'a> {
     trace_hash: String,
     status: &'static str,
     complete: bool,
-    files: &'a [&'static str],
+    files: Vec<&'a str>,
     /// Core cycles between two lines of the state hashes, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     state_hash_every: Option<u64>,
@@ -64,7 +64,15 @@ impl FileId {
 const FILES: [&str; 4] = ["report.json", "report.txt", "scenario.ron", "system.ron"];
 
 const STATE_HASHES: &str = "state-hashes.csv";
-const ALL_FILES: [&str; 5] = [FILES[0], FILES[1], FILES[2], FILES[3], STATE_HASHES];
+const INTERVALS: &str = "intervals.csv";
+const ALL_FILES: [&str; 6] = [
+    FILES[0],
+    FILES[1],
+    FILES[2],
+    FILES[3],
+    STATE_HASHES,
+    INTERVALS,
+];
 
 impl Results {
     /// Makes the folder; one that holds results already, or is to hold those of a run that has not
@@ -100,6 +108,11 @@ impl Results {
         for set in &scenario.sets {
             command.extend(["--set".to_owned(), set.clone()]);
         }
+        let intervals = report.simulated.measured.intervals_csv();
+        let of_choice = [
+            log.map(|_| STATE_HASHES),
+            intervals.as_ref().map(|_| INTERVALS),
+        ];
         let manifest = Manifest {
             schema_version: SCHEMA_VERSION,
             warpweave_version: env!("CARGO_PKG_VERSION"),
@@ -120,7 +133,10 @@ impl Results {
                 .kernels
                 .iter()
                 .all(|k| k.completed.is_some()),
-            files: if log.is_some() { &ALL_FILES } else { &FILES },
+            files: FILES
+                .into_iter()
+                .chain(of_choice.into_iter().flatten())
+                .collect(),
             state_hash_every: log.map(StateLog::every),
             host: &report.host,
         };
@@ -138,6 +154,9 @@ impl Results {
         }
         if let Some(log) = log {
             self.file(STATE_HASHES, &log.to_csv(machine))?;
+        }
+        if let Some(intervals) = &intervals {
+            self.file(INTERVALS, intervals)?;
         }
         Ok(self.file(MANIFEST, &manifest)?)
     }
@@ -162,7 +181,10 @@ mod tests {
     #[test]
     fn a_full_disk_leaves_whole_files_and_no_manifest() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/quickstart.ron");
-        let scenario = Scenario::load(&path, &["limits.cycles=1000".to_owned()]);
+        let scenario = Scenario::load(
+            &path,
+            &["limits.cycles=1000", "measure.every_cycles=600"].map(str::to_owned),
+        );
         let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
         let executed = scenario.emulate().unwrap();
         let machine = scenario.machine(&standard_registry(), &executed.program);

@@ -394,9 +394,9 @@ impl HostDriver {
         self.record(ctx, Moment::Completed, kernel);
     }
 
-    fn record(&self, ctx: &Context<'_>, moment: Moment, kernel: u32) {
+    fn record(&self, ctx: &mut Context<'_>, moment: Moment, kernel: u32) {
         if let Some(times) = &self.times {
-            times.record(moment, kernel, ctx.now());
+            times.record(ctx, moment, kernel);
         }
     }
 

@@ -108,7 +108,7 @@ impl WorkGroupScheduler {
         if unplaced == work_groups
             && let Some(times) = &self.times
         {
-            times.record(Moment::Started, placement.kernel, ctx.now());
+            times.record(ctx, Moment::Started, placement.kernel);
         }
         let start = Dispatch::Start {
             kernel: placement.kernel,

@@ -60,7 +60,7 @@ impl WorkGroupScheduler {
         for &work_groups in &self.dispatched_by_unit {
             by_unit.record(work_groups);
         }
-        statistics.histogram(
+        statistics.distribution(
             "work_groups_per_unit",
             "work-groups",
             "distribution over compute units of the work-groups dispatched to each",

@@ -21,7 +21,7 @@ use crate::checkpoint::saving::Checkpoint;
 
 const MAGIC: [u8; 8] = *b"WARPCHKP";
 /// Counts changes of the layout, of what the components of this repository save included.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// zstd's fastest level: a checkpoint is written while the run waits.
 const LEVEL: i32 = 1;

@@ -105,6 +105,14 @@ impl Context<'_> {
         self.shared.change_obligations(self.now, -1);
     }
 
+    /// Asks for a look from outside: [`crate::Simulation::run`] returns
+    /// [`Outcome::Paused`](crate::Outcome::Paused), and no tick has been evaluated then that lies the
+    /// stop delay ([`crate::Simulation::stop_delay`]) or more after this one. Nothing changes for the
+    /// system.
+    pub fn pause(&mut self) {
+        self.shared.wish.get_or_insert_default().pause = true;
+    }
+
     /// Ends the run because the model found something wrong, such as a violated protocol. It ends
     /// after the stop delay of the system ([`crate::Simulation::stop_delay`]); this component is
     /// not evaluated any more. Of several failures the earliest is reported, of those in one tick

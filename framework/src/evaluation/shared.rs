@@ -9,6 +9,15 @@ use crate::evaluation::schedule::Target;
 use crate::observe::{Probe, ProbeSink};
 use crate::time::Tick;
 
+/// What the evaluations of a window asked of the run.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wish {
+    /// When the event world asked for its end.
+    pub(crate) end: Option<Tick>,
+    /// Whether a component asked for a pause; see [`crate::Context::pause`].
+    pub(crate) pause: bool,
+}
+
 /// Engine state of one partition that evaluations touch.
 pub(crate) struct Shared {
     /// Wake-ups that do not keep a run alive.
@@ -20,8 +29,8 @@ pub(crate) struct Shared {
     pub(crate) obligations: Vec<(Tick, i64)>,
     /// What went wrong since the coordinator last looked.
     pub(crate) failures: Vec<Failure>,
-    /// When the event world asked for the end of the run.
-    pub(crate) stopped: Option<Tick>,
+    /// What somebody asked for since the coordinator last looked.
+    pub(crate) wish: Option<Wish>,
     /// Tick of the last progress: of a message, of what [`crate::Context::made_progress`] told, of
     /// a timer. One to come is that of a timer that is set.
     pub(crate) last_progress: Tick,
@@ -98,7 +107,7 @@ impl Shared {
             invited: true,
             obligations: Vec::new(),
             failures: Vec::new(),
-            stopped: None,
+            wish: None,
             last_progress: Tick(0),
             messages: 0,
             process_ports: Vec::new(),
@@ -123,7 +132,7 @@ impl Shared {
     /// Whether something happened that may end the run.
     #[inline]
     pub(crate) fn may_end(&self) -> bool {
-        !self.obligations.is_empty() || !self.failures.is_empty() || self.stopped.is_some()
+        !self.obligations.is_empty() || !self.failures.is_empty() || self.wish.is_some()
     }
 }
 

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `statistics` | numbers with name, unit and meaning, collected at the end |
+//! | `growth` | what statistics grew by between two looks |
 //! | `probe` | the one instrumentation point: typed events to a sink |
 //! | `contents` | what is in a component, for recordings |
 //! | `sample` | values of signals, for recordings |
@@ -12,6 +13,7 @@
 //! [`crate::engine`].
 
 mod contents;
+mod growth;
 mod probe;
 mod reason;
 mod sample;

@@ -95,12 +95,15 @@ pub struct Statistic {
     pub role: Option<Role>,
     /// How it is combined with that of other instances.
     pub combination: Combination,
+    /// Whether it counts up from the start of the run, so that a part of it belongs to each part of the
+    /// run.
+    pub grows: bool,
     /// The value.
     pub value: Value,
 }
 
 /// The kinds of statistics.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     /// Events or amounts counted from the start of the run.
     Counter(u64),
@@ -239,10 +242,14 @@ impl<'a> Statistics<'a> {
             unit,
             meaning,
             combination,
+            grows,
             value,
             ..
         } = statistic;
         self.push(name, unit, meaning, combination, value);
+        if let Some(last) = self.list.last_mut() {
+            last.grows = grows;
+        }
     }
 
     /// Reports a distribution. Those of several instances become one; its mean is weighted by values.
@@ -256,6 +263,21 @@ impl<'a> Statistics<'a> {
         let combination = Combination::WeightedMean { by: "values" };
         let value = Value::Histogram(histogram.clone());
         self.push(name, unit, meaning, combination, value);
+    }
+
+    /// Reports how something is distributed at the time of the report, such as a total over units: a
+    /// distribution whose values change instead of being added to.
+    pub fn distribution(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        meaning: &'static str,
+        histogram: &Histogram,
+    ) {
+        self.histogram(name, unit, meaning, histogram);
+        if let Some(last) = self.list.last_mut() {
+            last.grows = false;
+        }
     }
 
     /// Reports amounts per interval, which are added up interval by interval.
@@ -288,6 +310,7 @@ impl<'a> Statistics<'a> {
             meaning,
             role: self.role.take(),
             combination,
+            grows: !matches!(value, Value::Number(_) | Value::Gauge(_)),
             value,
         });
     }
@@ -333,14 +356,23 @@ impl Histogram {
         self.sum
     }
 
-    /// The smallest, if any.
+    /// The smallest, if any; that of a difference is not known.
     pub fn min(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.min)
+        self.knows_extremes().then_some(self.min)
     }
 
-    /// The largest, if any.
+    /// The largest, if any; that of a difference is not known.
     pub fn max(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.max)
+        self.knows_extremes().then_some(self.max)
+    }
+
+    /// Differences of distributions do not.
+    fn knows_extremes(&self) -> bool {
+        self.count > 0 && self.min <= self.max
+    }
+
+    fn forget_extremes(&mut self) {
+        (self.min, self.max) = (1, 0);
     }
 
     /// The mean, if any value was recorded.
@@ -358,12 +390,14 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
-        self.min = if self.count == 0 {
-            other.min
+        if self.count == 0 {
+            (self.min, self.max) = (other.min, other.max);
+        } else if self.knows_extremes() && other.knows_extremes() {
+            self.min = self.min.min(other.min);
+            self.max = self.max.max(other.max);
         } else {
-            self.min.min(other.min)
-        };
-        self.max = self.max.max(other.max);
+            self.forget_extremes();
+        }
         self.count += other.count;
         self.sum += other.sum;
         if self.buckets.len() < other.buckets.len() {
@@ -372,6 +406,24 @@ impl Histogram {
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;
         }
+    }
+
+    /// The values that came since it was `before`.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let mut by = self.clone();
+        for (mine, theirs) in by.buckets.iter_mut().zip(&before.buckets) {
+            *mine = mine.wrapping_sub(*theirs);
+        }
+        let last = by.buckets.iter().rposition(|count| *count > 0);
+        by.buckets.truncate(last.map_or(0, |last| last + 1));
+        by.count = self.count.wrapping_sub(before.count);
+        by.sum = self.sum.wrapping_sub(before.sum);
+        if by.count == 0 {
+            by = Self::default();
+        } else if before.count > 0 {
+            by.forget_extremes();
+        }
+        by
     }
 }
 
@@ -409,6 +461,25 @@ impl Series {
     /// Sum per interval, from cycle 0 on; trailing empty intervals are absent.
     pub fn sums(&self) -> &[u64] {
         &self.sums
+    }
+
+    /// What was added since it was `before`.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let mut by = self.clone();
+        for (mine, theirs) in by.sums.iter_mut().zip(&before.sums) {
+            *mine = mine.wrapping_sub(*theirs);
+        }
+        by
+    }
+
+    /// Adds the amounts of another one with the same interval.
+    pub(super) fn merge(&mut self, other: &Self) {
+        if self.sums.len() < other.sums.len() {
+            self.sums.resize(other.sums.len(), 0);
+        }
+        for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {
+            *mine += theirs;
+        }
     }
 }
 

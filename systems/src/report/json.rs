@@ -8,7 +8,7 @@ use warpweave_params::printable_json;
 use super::{Host, Report, SCHEMA_VERSION};
 use crate::energy::EnergyReport;
 use crate::host_program::CheckResult;
-use crate::run::KernelResult;
+use crate::run::{Interval, KernelResult, Measured};
 use crate::scenario::AppliedOverride;
 
 impl Report {
@@ -41,7 +41,20 @@ impl Report {
             ipc: simulated.ipc(),
             occupancy: simulated.occupancy,
             core_clock: &simulated.core_clock,
-            kernels: simulated.kernels.iter().map(Kernel::of).collect(),
+            kernels: simulated
+                .kernels
+                .iter()
+                .map(|kernel| Kernel::of(kernel, &simulated.measured))
+                .collect(),
+            outside_kernels: simulated.measured.outside_kernels.as_deref().map(Instances),
+            overlaps: simulated
+                .measured
+                .overlaps
+                .iter()
+                .map(Overlap::of)
+                .collect(),
+            intervals: (simulated.measured.intervals.as_ref())
+                .map(|intervals| intervals.iter().map(IntervalObject::of).collect()),
             energy: simulated.energy.as_ref(),
             stats: Instances(&simulated.statistics),
             activity: Activities(&simulated.activity),
@@ -71,6 +84,12 @@ struct Object<'a> {
     occupancy: Option<f64>,
     core_clock: &'a str,
     kernels: Vec<Kernel<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outside_kernels: Option<Instances<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    overlaps: Vec<Overlap<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intervals: Option<Vec<IntervalObject<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     energy: Option<&'a EnergyReport>,
     stats: Instances<'a>,
@@ -112,10 +131,16 @@ struct Kernel<'a> {
     wavefront_instructions: u64,
     thread_instructions: u64,
     ipc: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<Instances<'a>>,
 }
 
 impl<'a> Kernel<'a> {
-    fn of(kernel: &'a KernelResult) -> Self {
+    fn of(kernel: &'a KernelResult, measured: &'a Measured) -> Self {
+        let stats = measured
+            .kernels
+            .as_ref()
+            .and_then(|k| k.get(&kernel.number));
         let cycles = kernel.cycles();
         Self {
             number: kernel.number,
@@ -132,6 +157,40 @@ impl<'a> Kernel<'a> {
             ipc: cycles
                 .filter(|c| *c > 0)
                 .map(|c| kernel.wavefront_instructions as f64 / c as f64),
+            stats: stats.map(|stats| Instances(stats)),
+        }
+    }
+}
+
+/// Kernels that ran side by side.
+#[derive(Serialize)]
+struct Overlap<'a> {
+    kernels: &'a [u32],
+    stats: Instances<'a>,
+}
+
+impl<'a> Overlap<'a> {
+    fn of((kernels, statistics): &'a (Vec<u32>, Vec<InstanceStatistics>)) -> Self {
+        Self {
+            kernels,
+            stats: Instances(statistics),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct IntervalObject<'a> {
+    from_cycle: u64,
+    to_cycle: u64,
+    stats: Instances<'a>,
+}
+
+impl<'a> IntervalObject<'a> {
+    fn of(interval: &'a Interval) -> Self {
+        Self {
+            from_cycle: interval.from_cycle,
+            to_cycle: interval.to_cycle,
+            stats: Instances(&interval.statistics),
         }
     }
 }

@@ -99,6 +99,7 @@ pub struct Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::Measured;
 
     fn report(status: Status, verified: Option<bool>) -> Report {
         let simulated = Simulated {
@@ -111,6 +112,7 @@ mod tests {
             kernels: Vec::new(),
             energy: None,
             statistics: Vec::new(),
+            measured: Measured::default(),
             activity: Vec::new(),
             core_clock: "core".to_owned(),
             messages: 0,

@@ -11,6 +11,7 @@ use warpweave_framework::{
 use warpweave_params::{Kind, Node, to_ron};
 
 use super::Machine;
+use super::measure::Measurement;
 use super::state_log::{LogPosition, StateLog};
 
 /// Why a machine could not be saved or resumed.
@@ -28,6 +29,7 @@ pub enum MachineCheckpointError {
 #[derive(Serialize, Deserialize)]
 struct Beside {
     log: Option<LogPosition>,
+    measurement: Measurement,
 }
 
 impl MachineCheckpointError {
@@ -52,6 +54,7 @@ impl Machine {
         checkpoint.details = self.description();
         let beside = Beside {
             log: log.map(StateLog::position),
+            measurement: self.measurement.clone(),
         };
         Ok(checkpoint.write(path, &beside)?)
     }
@@ -103,6 +106,7 @@ impl Machine {
         let details = checkpoint.details.compare(&self.description());
         details.map_err(CheckpointError::OtherSystem)?;
         self.system.simulation.load(&checkpoint)?;
+        self.measurement = beside.measurement;
         self.resumed = true;
         if let Some(log) = log {
             log.resume(beside.log.as_ref());
@@ -112,14 +116,21 @@ impl Machine {
 
     /// What the machine is built from: program, seed, and the specification of every part.
     fn description(&self) -> Description {
+        let mut fields = vec![
+            ("seed".to_owned(), self.seed.to_string()),
+            ("program".to_owned(), self.program.name.clone()),
+            ("trace_hash".to_owned(), self.program.hash().to_string()),
+        ];
+        // What was not measured from the start cannot be measured later.
+        let kernels = self.measure.kernels.to_string();
+        fields.push(("measure.kernels".to_owned(), kernels));
+        let every = self.measure.every_cycles;
+        let every = every.map_or_else(|| "none".to_owned(), |every| every.to_string());
+        fields.push(("measure.every_cycles".to_owned(), every));
         let run = Subject {
             name: "run".to_owned(),
             kind: "scenario".to_owned(),
-            fields: vec![
-                ("seed".to_owned(), self.seed.to_string()),
-                ("program".to_owned(), self.program.name.clone()),
-                ("trace_hash".to_owned(), self.program.hash().to_string()),
-            ],
+            fields,
         };
         let parts = self.system.resolved.specifications();
         let parts = parts.map(|(name, kind, specification)| {

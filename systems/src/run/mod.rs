@@ -1,11 +1,13 @@
 //! Running a scenario: emulate the program, build the machine, replay the program on it.
 //!
 //! A [`Machine`] is a system with its program loaded. `division.rs` divides it between threads,
+//! `measure/` looks at its statistics on the way,
 //! `results.rs` collects what it gave, `checkpoint.rs` saves it and `state_log.rs` hashes its state as
 //! it goes on.
 
 mod checkpoint;
 mod division;
+mod measure;
 mod results;
 mod state_log;
 
@@ -28,12 +30,14 @@ use warpweave_trace::{FrontEnd, Program};
 pub use self::checkpoint::MachineCheckpointError;
 use self::division::DivisionPlan;
 pub use self::division::Threads;
+use self::measure::{Clockwork, Measurement};
+pub use self::measure::{Interval, Measured};
 pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
 use crate::host_program::{Asked, EmulationProgress, Examined, ExecuteError, Executed};
-use crate::scenario::{Limits, Scenario};
+use crate::scenario::{Limits, Measure, Scenario};
 
 /// Core cycles between two looks at the progress.
 const SLICE_CYCLES: u64 = 16_384;
@@ -50,6 +54,9 @@ pub struct Machine {
     checks: Checks,
     threads: Option<Threads>,
     division: DivisionPlan,
+    /// What is measured beyond the totals, and what was so far.
+    pub(crate) measure: Measure,
+    measurement: Measurement,
     /// Whether the state came from a checkpoint, which may hold one that no run comes to.
     pub(crate) resumed: bool,
     /// What is charged for what the machine keeps.
@@ -147,9 +154,14 @@ impl Scenario {
             checks: Checks::new(),
             threads: None,
             division: DivisionPlan::default(),
+            measure: self.measure.clone(),
+            measurement: Measurement::default(),
             resumed: false,
             ledger,
         };
+        if self.measure.kernels {
+            machine.kernel_times.pause_at_kernels();
+        }
         if self.checks {
             machine.check_protocols();
         }
@@ -301,13 +313,19 @@ impl Machine {
         let target = last.min(ticks(cycle));
         loop {
             self.divide_when_due();
-            let until = target.min(ticks(self.division.next_look));
+            let cut = self
+                .measurement
+                .next_cut(&self.clockwork())
+                .unwrap_or(u64::MAX);
+            let until = target.min(ticks(self.division.next_look)).min(cut);
             let outcome = self.system.simulation.run(&RunLimits {
                 until: Some(Tick(until)),
                 silence: Some(ticks(self.limits.silent_cycles)),
                 interrupt: Some(Arc::clone(interrupt)),
             });
+            self.look();
             return match outcome {
+                Outcome::Paused => continue,
                 Outcome::Limit if until == last => Some(Status::Limit),
                 Outcome::Limit if until < target => continue,
                 Outcome::Limit => None,
@@ -321,6 +339,25 @@ impl Machine {
                 Outcome::Failed(message) => Some(Status::Failed(message)),
                 Outcome::Interrupted => Some(Status::Interrupted),
             };
+        }
+    }
+
+    /// Looks at the statistics if something that is measured ends now.
+    fn look(&mut self) {
+        let mut measurement = std::mem::take(&mut self.measurement);
+        let now = self.system.simulation.now().0;
+        let simulation = &self.system.simulation;
+        measurement.look(now, &self.clockwork(), || simulation.statistics());
+        self.measurement = measurement;
+    }
+
+    fn clockwork(&self) -> Clockwork<'_> {
+        Clockwork {
+            measure: &self.measure,
+            times: &self.kernel_times,
+            launches: self.program.kernels.len() as u32,
+            period: self.core_period(),
+            delay: self.system.simulation.stop_delay(),
         }
     }
 

@@ -3,7 +3,7 @@
 use warpweave_components::roles;
 use warpweave_framework::{InstanceStatistics, Reason, Role, Tick, Value};
 
-use super::Machine;
+use super::{Machine, Measured};
 use crate::energy::EnergyReport;
 
 /// How a run ended.
@@ -103,6 +103,8 @@ pub struct Simulated {
     pub energy: Option<EnergyReport>,
     /// Statistics of every instance.
     pub statistics: Vec<InstanceStatistics>,
+    /// What was measured beyond the totals.
+    pub measured: Measured,
     /// Per instance: path, kind, cycles by reason in the order of [`Reason::ALL`].
     pub activity: Vec<(String, String, [u64; Reason::ALL.len()])>,
     /// Name of the core clock.
@@ -130,6 +132,10 @@ impl Machine {
         let kernels = self.kernel_results();
         let cycles = self.kernel_cycles(&kernels);
         let statistics = simulation.statistics();
+        let clockwork = self.clockwork();
+        let measured = self
+            .measurement
+            .result(&clockwork, self.cycle(), &statistics);
         let activity = simulation
             .instances()
             .enumerate()
@@ -149,6 +155,7 @@ impl Machine {
             occupancy: share(&statistics, roles::OCCUPANCY),
             kernels,
             statistics,
+            measured,
             activity,
             core_clock: self.system.core_clock.clone(),
             messages: simulation.messages(),
@@ -205,7 +212,7 @@ impl Machine {
 }
 
 /// The sum of the counters that play a role.
-fn sum(statistics: &[InstanceStatistics], role: Role) -> u64 {
+pub(super) fn sum(statistics: &[InstanceStatistics], role: Role) -> u64 {
     let values = statistics
         .iter()
         .flat_map(|instance| instance.playing(role));

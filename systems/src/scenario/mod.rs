@@ -11,21 +11,24 @@
 //!     limits: (cycles: 50000000),
 //!     energy: "energy/gtx480.ron",           // optional: what events and time cost
 //!     checks: true,                          // protocol checkers on every wire; absent: none
+//!     measure: (kernels: true, every_cycles: 10000), // optional: statistics by kernel and interval
 //!     emulation: (order: Linear, ...),
 //! )
 //! ```
 //!
 //! An override path is an instance path with wildcards and a field path, `params.` and a parameter
 //! of the system, `clocks.` and a clock, or `workload.` and a parameter of the workload; on the command line also
-//! `seed`, `size`, `energy`, `limits.…` and `emulation.…` of the scenario itself. Overrides of the command line come
+//! `seed`, `size`, `energy`, `limits.…`, `measure.…` and `emulation.…` of the scenario itself. Overrides of the command line come
 //! after those of the file.
 //!
 //! `files.rs` reads the files that a scenario names, `composition/` puts a system together that several
-//! files describe, `overrides.rs` sorts the overrides out, `identity.rs` names a run by what its results depend on.
+//! files describe, `overrides.rs` sorts the overrides out, `identity.rs` names a run by what its results depend on,
+//! `measure.rs` says what is measured.
 
 mod composition;
 mod files;
 mod identity;
+mod measure;
 mod overrides;
 
 use std::path::{Path, PathBuf};
@@ -40,6 +43,8 @@ use warpweave_params::{
 use self::composition::compose;
 use self::files::{read_named, read_scenario};
 pub use self::identity::Identity;
+pub use self::measure::Measure;
+use self::measure::StatedMeasure;
 pub use self::overrides::AppliedOverride;
 use self::overrides::{Overrides, RawOverride};
 use crate::elaboration::InstanceOverride;
@@ -75,6 +80,8 @@ pub struct Scenario {
     pub energy: Option<EnergyModel>,
     /// Whether protocol checkers watch every memory and launch wire.
     pub checks: bool,
+    /// What is measured beyond the totals.
+    pub measure: Measure,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
     /// Every override, those of the file first, in the order in which they apply.
@@ -192,6 +199,8 @@ struct File {
     energy: Option<Placed<PathBuf>>,
     #[serde(default)]
     checks: bool,
+    #[serde(default)]
+    measure: StatedMeasure,
 }
 
 impl File {
@@ -295,6 +304,7 @@ impl Scenario {
         let overrides = Overrides::sort_out(from_file.into_iter().chain(given));
 
         let limits = problems.take(file.limits.check());
+        let measure = problems.take(file.measure.check());
         let folder = path.parent().unwrap_or(Path::new(""));
         let part = |name: &Placed<PathBuf>, kind: &str, problems: &mut Diagnostics| {
             let path = folder.join(&name.value);
@@ -334,34 +344,36 @@ impl Scenario {
         let energy = energy
             .flatten()
             .and_then(|node| problems.take(EnergyModel::read(&node)));
-        match (system, workload, limits) {
-            (Some((system_tree, system, system_parts)), Some(workload), Some(limits))
-                if !problems.has_errors() =>
-            {
-                Ok(Self {
-                    path: path.to_owned(),
-                    text,
-                    summary: file.summary,
-                    system_path,
-                    system_parts,
-                    workload_path,
-                    energy_path,
-                    size: size.map(|size| size.value),
-                    seed: file.seed,
-                    limits,
-                    emulation: file.emulation,
-                    energy,
-                    checks: file.checks,
-                    sets: Vec::new(),
-                    applied,
-                    ledger: files.ledger().clone(),
-                    system_tree,
-                    tree: node,
-                    system,
-                    workload,
-                    overrides: overrides.instances,
-                })
-            }
+        match (system, workload, limits, measure) {
+            (
+                Some((system_tree, system, system_parts)),
+                Some(workload),
+                Some(limits),
+                Some(measure),
+            ) if !problems.has_errors() => Ok(Self {
+                path: path.to_owned(),
+                text,
+                summary: file.summary,
+                system_path,
+                system_parts,
+                workload_path,
+                energy_path,
+                size: size.map(|size| size.value),
+                seed: file.seed,
+                limits,
+                emulation: file.emulation,
+                energy,
+                checks: file.checks,
+                measure,
+                sets: Vec::new(),
+                applied,
+                ledger: files.ledger().clone(),
+                system_tree,
+                tree: node,
+                system,
+                workload,
+                overrides: overrides.instances,
+            }),
             _ => Err(problems),
         }
     }

@@ -101,7 +101,7 @@ impl RawOverride {
     fn is_of_scenario(&self) -> bool {
         matches!(
             self.path.split('.').next(),
-            Some("seed" | "size" | "limits" | "emulation" | "energy")
+            Some("seed" | "size" | "limits" | "emulation" | "energy" | "measure")
         )
     }
 }

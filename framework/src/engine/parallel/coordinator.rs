@@ -50,6 +50,8 @@ pub(crate) struct Coordinator {
     /// Tick of the last progress; see [`crate::evaluation::Shared`].
     pub(crate) last_progress: Tick,
     pub(crate) stop: Option<Stop>,
+    /// A component asked for a pause in the last window.
+    pause: bool,
     /// Listener to merged instrumentation events, when there are several partitions.
     pub(crate) sink: Option<Box<dyn ProbeSink>>,
     pub(crate) sleeping: bool,
@@ -90,6 +92,7 @@ pub(crate) enum RunEnd {
     Limit,
     Livelock,
     Interrupted,
+    Paused,
 }
 
 impl Coordinator {
@@ -101,6 +104,7 @@ impl Coordinator {
             obligations: 0,
             last_progress: Tick(0),
             stop: None,
+            pause: false,
             sink: None,
             sleeping: true,
             observer: None,
@@ -113,6 +117,7 @@ impl Coordinator {
     /// A run begins.
     pub(crate) fn begin(&mut self) {
         self.told = false;
+        self.pause = false;
     }
 
     #[inline]
@@ -234,7 +239,10 @@ impl Coordinator {
             let mut partition = cell.lock();
             changes.append(&mut partition.shared.obligations);
             failures.append(&mut partition.shared.failures);
-            stopped = stopped.or(partition.shared.stopped.take());
+            if let Some(wish) = partition.shared.wish.take() {
+                stopped = stopped.or(wish.end);
+                self.pause |= wish.pause;
+            }
         }
         let discharged = self.count_obligations(changes);
         let done = discharged.into_iter().chain(stopped).min();
@@ -316,6 +324,10 @@ impl Coordinator {
             && start.0 > stop.last
         {
             return self.finish();
+        }
+        // Before the limit, up to which time would pass at once where nothing is due before it.
+        if self.pause {
+            return Some(RunEnd::Paused);
         }
         let silence = limits.silence.filter(|_| !ending).unwrap_or(u64::MAX);
         let patience = self.last_progress.0.saturating_add(silence);

@@ -85,7 +85,8 @@ impl WorldSide {
                 });
             }
             if step.stopped {
-                shared.stopped.get_or_insert(now);
+                let wish = shared.wish.get_or_insert_default();
+                wish.end.get_or_insert(now);
             }
             self.upcoming = step.upcoming;
             self.expect(shared);

@@ -228,6 +228,7 @@ impl Simulation {
                 Outcome::Livelock(self.deadlock_report())
             }
             RunEnd::Interrupted => Outcome::Interrupted,
+            RunEnd::Paused => Outcome::Paused,
         };
         // Clocks with nobody awake stand at an earlier edge; who sleeps now may not in the next run.
         let partitions = self.partitions.iter_mut();

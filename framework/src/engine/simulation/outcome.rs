@@ -35,4 +35,7 @@ pub enum Outcome {
     Failed(String),
     /// [`RunLimits::interrupt`] was set.
     Interrupted,
+    /// A component asked for a look from outside ([`Context::pause`](crate::Context::pause)); the next
+    /// run goes on.
+    Paused,
 }
