@@ -26,6 +26,8 @@
 //! # Ok::<(), warpweave_inputs::InputError>(())
 //! ```
 
+#![cfg_attr(test, expect(clippy::float_cmp, reason = "references are exact"))]
+
 mod arrays;
 mod csr;
 mod error;

@@ -313,7 +313,7 @@ impl Page {
         writeln!(self.out, "\n{}", self.title("hit rates of reads"))?;
         for (share, instances) in rates.iter().take(ROWS) {
             let rate = quotient(share.part, share.whole);
-            let label = self.label(&share.name, *instances);
+            let label = Self::label(&share.name, *instances);
             let bar = self.padded(Tone::Part(1), &bar(rate, BAR));
             let reads = grouped(share.whole);
             writeln!(
@@ -338,7 +338,7 @@ impl Page {
         let mean = |share: &evidence::Share| quotient(share.part, share.whole);
         let longest = latencies.iter().map(mean).fold(0.0, f64::max);
         for share in latencies.iter().take(ROWS) {
-            let label = self.label(&share.name, 1);
+            let label = Self::label(&share.name, 1);
             let part = if longest > 0.0 {
                 mean(share) / longest
             } else {
@@ -369,7 +369,7 @@ impl Page {
             "\n{title}, mean and busiest place over the whole run"
         )?;
         for shared in used.iter().take(ROWS) {
-            let label = self.label(&shared.name, shared.places);
+            let label = Self::label(&shared.name, shared.places);
             let bar = self.padded(Tone::Part(3), &bar(shared.mean, BAR));
             writeln!(
                 self.out,
@@ -398,7 +398,7 @@ impl Page {
         Ok(())
     }
 
-    fn label(&self, name: &str, many: usize) -> String {
+    fn label(name: &str, many: usize) -> String {
         let many = if many > 1 {
             format!(" x{many}")
         } else {

@@ -108,9 +108,9 @@ mod tests {
         let at = |x: usize, y: usize, z: usize| (z * 17 + y) * 17 + x;
         input[at(8, 8, 8)] = 1.0;
         let output = fdtd_3d(&input, [9, 9, 9], FACTORS);
-        for r in 0..5 {
+        for (r, factor) in FACTORS.into_iter().enumerate() {
             for cell in [at(8 + r, 8, 8), at(8, 8 - r, 8), at(8, 8, 8 + r)] {
-                assert_eq!(output[cell], FACTORS[r]);
+                assert_eq!(output[cell], factor);
             }
         }
         assert_eq!(

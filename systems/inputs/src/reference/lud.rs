@@ -77,7 +77,8 @@ mod tests {
     #[test]
     fn the_factors_multiply_to_the_matrix() {
         let n = 9;
-        let cell = |at: usize| (at * 7 % 5) as f32 + if at % (n + 1) == 0 { 20.0 } else { 0.0 };
+        let cell =
+            |at: usize| (at * 7 % 5) as f32 + if at.is_multiple_of(n + 1) { 20.0 } else { 0.0 };
         let matrix: Vec<f32> = (0..n * n).map(cell).collect();
         let mut factors = matrix.clone();
         lu_decomposition(&mut factors, n);

@@ -2,7 +2,7 @@
 
 use warpweave_params::Source;
 
-use super::read_sized;
+use super::{EmulationSpec, read_sized};
 
 const SIZED: &str = r#"Workload(
     params: { "n": 100, "half": "=n / 2", "extra": 1 },
@@ -14,7 +14,7 @@ const SIZED: &str = r#"Workload(
 
 fn values(size: Option<&str>, sets: &[(&str, &str)]) -> Vec<u32> {
     let program = read_sized(&Source::new("sized.ron", SIZED), size, sets).unwrap();
-    program.execute(&Default::default()).unwrap().outputs["a"].clone()
+    program.execute(&EmulationSpec::default()).unwrap().outputs["a"].clone()
 }
 
 fn refusal(text: &str, size: Option<&str>) -> String {

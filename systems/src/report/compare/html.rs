@@ -120,7 +120,7 @@ fn quantity(row: &Row) -> Markup {
                 td { (shown(cell.as_ref())) }
                 @if at > 0 {
                     @let change = row.change(at);
-                    @let noise = change.is_some_and(|change| change.is_noise());
+                    @let noise = change.is_some_and(super::Change::is_noise);
                     @let relative = change.and_then(|change| change.relative).unwrap_or(0.0);
                     td.noise[noise].up[!noise && relative > 0.0].down[!noise && relative < 0.0] {
                         (change_of(change))

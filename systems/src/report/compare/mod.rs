@@ -120,7 +120,7 @@ impl Cell {
             } else {
                 0.0
             },
-            within_noise: repeated.then(|| self.least <= other.most && other.least <= self.most),
+            within_noise: repeated.then_some(self.least <= other.most && other.least <= self.most),
         }
     }
 }
@@ -312,6 +312,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "these are exact")]
     fn several_runs_are_their_median_and_range() {
         let odd = cell(&[3.0, 1.0, 2.0]);
         assert_eq!(
@@ -323,6 +324,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "these are exact")]
     fn changes_are_relative_to_the_first_side() {
         let change = cell(&[4.0]).change_to(&cell(&[5.0]));
         assert_eq!(change.relative, Some(0.25));
@@ -343,6 +345,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "these are exact")]
     fn what_one_side_alone_has_ranks_with_what_came_from_nothing() {
         let row = |cells: [Option<Cell>; 2]| Row {
             place: String::new(),

@@ -121,7 +121,7 @@ impl Page {
                 write!(line, "{value:>VALUES$}")?;
                 if at > 0 {
                     let change = row.change(at);
-                    let noise = change.is_some_and(|change| change.is_noise());
+                    let noise = change.is_some_and(Change::is_noise);
                     let words = format!("{:>CHANGES$}", change_of(change));
                     let tone = if noise { Tone::Quiet } else { Tone::Title };
                     line.push_str(&self.colour.paint(tone, &words));
