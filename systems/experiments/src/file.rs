@@ -49,6 +49,9 @@ pub struct ExperimentFile {
     /// What is claimed.
     #[serde(default)]
     pub claims: Vec<Claim>,
+    /// Name of a finding → what came out earlier.
+    #[serde(default)]
+    pub record: Entries<Recorded>,
     /// File of published values.
     #[serde(default)]
     pub published: Option<Placed<PathBuf>>,
@@ -78,6 +81,7 @@ impl ExperimentFile {
             perturb: None,
             metrics: Entries::default(),
             claims: Vec::new(),
+            record: Entries::default(),
             published: None,
             confirm: None,
             energy: None,
@@ -202,9 +206,6 @@ pub enum Claim {
         claim: FindingClaim,
         /// Control that must fail.
         control: Placed<String>,
-        /// What came out earlier.
-        #[serde(default)]
-        expected: Option<Expected>,
     },
     /// Follows from the mechanism.
     Identity {
@@ -334,7 +335,7 @@ impl IdentityClaim {
 
 /// A verdict of an earlier time.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub enum Expected {
+pub enum Recorded {
     /// It held.
     Reproduced,
     /// It did not.

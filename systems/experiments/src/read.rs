@@ -25,7 +25,7 @@ pub struct Experiment {
     pub baseline: Baseline,
     /// Whether the base is run with its own workload.
     pub(crate) own_workload: bool,
-    /// Its text without what may be added after the runs: expected verdicts and published values.
+    /// Its text without what may be added after the runs: recorded verdicts and published values.
     pub(crate) frozen: String,
 }
 
@@ -444,17 +444,11 @@ fn extend(
     Ok(base)
 }
 
-/// The text without `published` and without the `expected` of claims.
+/// The text without `published` and `record`.
 fn frozen(node: &Node) -> String {
     let mut node = node.clone();
     drop_fields(&mut node, "published");
-    if let Kind::Struct(Struct { fields, .. }) = &mut node.kind {
-        let claims = fields.iter_mut().find(|field| field.name.text == "claims");
-        if let Some(claims) = claims {
-            let each = &mut |claim: &mut Node| drop_fields(claim, "expected");
-            claims.value.each_child_mut(each);
-        }
-    }
+    drop_fields(&mut node, "record");
     to_ron(&node)
 }
 

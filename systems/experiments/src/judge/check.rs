@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpweave_params::{Diagnostics, Entries, Placed};
+use warpweave_params::{Diagnostics, Entries, Placed, name_hint};
 
 use super::pairs;
 use crate::file::{Claim, ExperimentFile, FindingClaim, MetricFile};
@@ -51,6 +51,17 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
                     }
                 }
             }
+        }
+    }
+    let findings = file.claims.iter().filter_map(|claim| match claim {
+        Claim::Finding { name, .. } => Some(name.value.as_str()),
+        Claim::Identity { .. } => None,
+    });
+    for (name, _) in &file.record {
+        if !findings.clone().any(|finding| finding == name.value) {
+            let message = format!("there is no finding `{}`", name.value);
+            let hint = name_hint(&name.value, "findings", findings.clone());
+            problems.push(name.error(message).hint(hint));
         }
     }
     problems.into_result(())

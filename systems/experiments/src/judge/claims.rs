@@ -8,7 +8,7 @@ use super::study::{Judged, Verdict};
 use super::values::{Repetition, Values};
 use super::{repetitions, resolution};
 use crate::file::{
-    Claim, Comparison, Counting, Expected, FindingClaim, IdentityClaim, MetricFile, Ranking, Shape,
+    Claim, Comparison, Counting, FindingClaim, IdentityClaim, MetricFile, Ranking, Recorded, Shape,
 };
 use crate::metric::Expression;
 use crate::model::{Outcome, Point, Runs};
@@ -52,8 +52,7 @@ impl<'e> Claims<'e> {
                     name,
                     claim,
                     control,
-                    expected,
-                } => Ok(self.finding(name, claim, control, expected.as_ref())),
+                } => Ok(self.finding(name, claim, control)),
                 Claim::Identity { name, claim, on } => self.identity(name, claim, on.as_deref()),
             })
             .collect()
@@ -64,8 +63,8 @@ impl<'e> Claims<'e> {
         name: &Placed<String>,
         claim: &FindingClaim,
         control: &Placed<String>,
-        expected: Option<&Expected>,
     ) -> Judged {
+        let recorded = self.experiment.file.record.get(&name.value);
         let mut judged = Judged {
             name: name.value.clone(),
             is_identity: false,
@@ -76,11 +75,11 @@ impl<'e> Claims<'e> {
             margin: None,
             resolution: None,
             control: None,
-            expected: expected.map(|expected| match expected {
-                Expected::Reproduced => (Verdict::Reproduced, String::new()),
-                Expected::NotReproduced { because } => (Verdict::NotReproduced, because.clone()),
-                Expected::Unresolved { because } => (Verdict::Unresolved, because.clone()),
-                Expected::Void { because } => (Verdict::Void, because.clone()),
+            expected: recorded.map(|(_, recorded)| match recorded {
+                Recorded::Reproduced => (Verdict::Reproduced, String::new()),
+                Recorded::NotReproduced { because } => (Verdict::NotReproduced, because.clone()),
+                Recorded::Unresolved { because } => (Verdict::Unresolved, because.clone()),
+                Recorded::Void { because } => (Verdict::Void, because.clone()),
             }),
             by_workload: Vec::new(),
         };

@@ -289,7 +289,7 @@ fn mistakes_in_claims_are_marked_where_they_stand() {
         Finding(name: "6", claim: Above(metric: "speed", of: "E", margin: 0.1, at: { "x": "3" }), control: "idle"),
         Identity(name: "7", claim: Equal("cycels", "1"), on: ["G"]),
     "#;
-    let experiment = experiment(claims, "");
+    let experiment = experiment(claims, r#"record: { "8": Reproduced },"#);
     let folder = experiment.path.parent().unwrap().display().to_string();
     let told = check(&experiment.file).unwrap_err().to_string();
     insta::assert_snapshot!(told.replace(&folder, "."));
@@ -298,10 +298,11 @@ fn mistakes_in_claims_are_marked_where_they_stand() {
 /// A study in which E is a fifth faster.
 pub(crate) fn study() -> Study {
     let claims = format!(
-        r#"Finding(name: "E is faster", claim: {ABOVE}, control: "idle", expected: NotReproduced(because: "of old")),
+        r#"Finding(name: "E is faster", claim: {ABOVE}, control: "idle"),
            Identity(name: "time passes", claim: AtMost("1", "cycles")),"#
     );
-    let experiment = experiment(&claims, "");
+    let record = r#"record: { "E is faster": NotReproduced(because: "of old") },"#;
+    let experiment = experiment(&claims, record);
     let faster = |_, variant: &str, _: &str, _| if variant == "E" { 1.2 } else { 1.0 };
     let runs = runs(&experiment, 0.01, faster);
     judge(&experiment, &runs).unwrap()
