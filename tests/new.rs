@@ -118,11 +118,12 @@ fn a_new_program_with_one_more_component_passes_its_tests_and_runs() {
     let scenario = "scenarios/quickstart.ron";
     let parts = outside.program(&["check", scenario]);
     assert!(parts.contains("1 Throttle"), "{parts}");
-    let report = outside.program(&["run", scenario, "--quiet", "--out", "results"]);
+    let full = ["run", scenario, "--quiet", "--full"];
+    let report = outside.program(&[&full[..], &["--out", "results"]].concat());
     assert!(report.contains("throttle (Throttle)"), "{report}");
     let manifest = bench.read("my-gpu/results/manifest.json");
     assert!(manifest.contains("\"my-gpu\""), "{manifest}");
-    let checked = outside.program(&["run", scenario, "--quiet", "--check"]);
+    let checked = outside.program(&[&full[..], &["--check"]].concat());
     assert_eq!(checked, report);
     outside.program(&["run", scenario, "--quiet", "--record", "run.vcd"]);
     let waves = bench.read("my-gpu/run.vcd");
@@ -133,7 +134,7 @@ fn a_new_program_with_one_more_component_passes_its_tests_and_runs() {
 
     // The other component takes the place of the first from a description alone.
     let bench = bench.edit("my-gpu/scenarios/systems/small.ron", "Throttle(", "Valve(");
-    let report = outside.program(&["run", scenario, "--quiet"]);
+    let report = outside.program(&full);
     assert!(report.contains("throttle (Valve)"), "{report}");
     drop(bench);
 }

@@ -82,7 +82,7 @@ enum Command {
         /// Name of the kind; of a policy `ROLE/NAME`, or `NAME` where one role alone has it.
         kind: String,
     },
-    /// Check that a policy keeps what every policy promises, on generated machines and programs.
+    /// Check on generated machines that a policy keeps what every policy promises.
     ///
     /// Every promise that is broken leaves the simplest scenario that shows it; the exit code is then 1.
     Conform(conform::Arguments),

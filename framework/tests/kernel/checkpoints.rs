@@ -236,7 +236,7 @@ fn a_file_is_refused_when_cut_off_damaged_or_of_another_time() {
     insta::assert_snapshot!(all.join("\n").replace(&(bytes.len() - 1).to_string(), "N - 1"), @"
     this is no checkpoint: it does not begin as one
     this is no checkpoint: it does not begin as one
-    the checkpoint has format 7, this program reads format 5
+    the checkpoint has format 6, this program reads format 5
     hint: resume it with the version of warpweave that wrote it
     the checkpoint is cut off: 20 of 52 bytes are there
     the checkpoint is cut off: N - 1 of N bytes are there

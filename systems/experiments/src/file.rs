@@ -58,9 +58,6 @@ pub struct ExperimentFile {
     /// The next size, for an experiment at reduced size.
     #[serde(default)]
     pub confirm: Option<Confirmation>,
-    /// Ranges of the energy coefficients.
-    #[serde(default)]
-    pub energy: Option<EnergyRanges>,
 }
 
 impl ExperimentFile {
@@ -84,7 +81,6 @@ impl ExperimentFile {
             record: Entries::default(),
             published: None,
             confirm: None,
-            energy: None,
         }
     }
 }
@@ -364,40 +360,4 @@ pub struct Confirmation {
     /// Overrides of its runs.
     #[serde(default)]
     pub sets: Sets,
-}
-
-/// How uncertain the energy coefficients are.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EnergyRanges {
-    /// `pattern.event` or `pattern.static` → factors of the value in the file of coefficients.
-    #[serde(default)]
-    pub ranges: Entries<Factors>,
-    /// Of all other coefficients.
-    pub default: Factors,
-    /// Scaling of one component to a published share.
-    #[serde(default)]
-    pub fit: Option<Fit>,
-}
-
-/// Smallest and largest factor.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Factors {
-    /// Smallest.
-    pub low: f64,
-    /// Largest.
-    pub high: f64,
-}
-
-/// Scaling of the coefficients of one component.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fit {
-    /// Share of the component in the energy of all.
-    pub share: Placed<f64>,
-    /// Pattern of the component.
-    pub of: Placed<String>,
-    /// Variant on which the share holds.
-    pub on: Placed<String>,
 }

@@ -1,7 +1,5 @@
 //! Patterns that name statistics of instances.
 
-use std::fmt;
-
 use warpweave_params::nearest;
 use warpweave_systems::report::{RecordedStatistic, RecordedStatistics};
 use wildmatch::WildMatch;
@@ -25,11 +23,6 @@ impl Pattern {
             path: WildMatch::new(path),
             statistic: WildMatch::new(statistic),
         }
-    }
-
-    /// The pattern as written.
-    pub fn text(&self) -> &str {
-        &self.text
     }
 
     /// Whether it names statistics of this instance.
@@ -98,10 +91,4 @@ fn any_index(path: &str) -> String {
         }
     }
     text
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
 }
