@@ -1,6 +1,7 @@
 //! What the results of a scenario depend on, as two hashes.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use blake3::Hasher;
 use serde::Serialize;
@@ -17,7 +18,7 @@ pub struct Identity {
     /// emulated, and the version of the emulator.
     pub trace: String,
     /// Of the run: the trace, the system with its overrides, the other fields of the scenario, and the
-    /// version of the program.
+    /// file of the program.
     pub run: String,
 }
 
@@ -50,7 +51,7 @@ impl Scenario {
         let trace = trace.finalize().to_hex().to_string();
 
         let mut run = Hasher::new_derive_key("warpweave run of a scenario");
-        add(&mut run, env!("CARGO_PKG_VERSION").as_bytes());
+        add(&mut run, program());
         add(&mut run, trace.as_bytes());
         let machine = without(&self.system_tree, &["summary", "params", "clocks"]);
         add(&mut run, to_ron(&machine).as_bytes());
@@ -75,6 +76,19 @@ impl Scenario {
     pub fn workload_parameters(&self) -> &[String] {
         self.workload.parameters()
     }
+}
+
+/// Hash of the file of this program: another build may simulate otherwise, whatever its version says. The
+/// version alone where the host does not tell which file that is.
+fn program() -> &'static [u8] {
+    static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let file = std::env::current_exe().and_then(std::fs::read);
+        file.map_or_else(
+            |_| env!("CARGO_PKG_VERSION").as_bytes().to_vec(),
+            |bytes| blake3::hash(&bytes).as_bytes().to_vec(),
+        )
+    })
 }
 
 /// Adds bytes, and how many they are: what follows cannot be taken for a part of them.
