@@ -123,6 +123,8 @@ pub struct Parameter {
 /// A kernel with everything it calls, decoded.
 #[derive(Debug)]
 pub struct Kernel {
+    /// The module's file as it was named, for messages.
+    pub(crate) file: String,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) code: Arc<Code>,
     pub(crate) ops: Vec<Decoded>,

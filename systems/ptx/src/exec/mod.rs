@@ -407,7 +407,7 @@ impl<O: Observer> Machine<'_, O> {
         let [gx, gy, _] = self.grid;
         Place {
             kernel: self.kernel.name().to_owned(),
-            file: self.kernel.code().source.clone(),
+            file: self.kernel.file.clone(),
             line: line.map_or(0, |instruction| instruction.line),
             opcode: line.map_or(String::new(), |instruction| instruction.opcode.clone()),
             work_group: [group % gx, group / gx % gy, group / gx / gy],
@@ -495,7 +495,7 @@ fn take_turns<O: Observer>(
         if machine.stream_bytes > machine.options.stream_bytes {
             return Err(EmulationError::StreamBytes {
                 kernel: machine.kernel.name().to_owned(),
-                file: machine.kernel.code().source.clone(),
+                file: machine.kernel.file.clone(),
                 written: machine.stream_bytes,
                 limit: machine.options.stream_bytes,
             });
@@ -531,7 +531,7 @@ fn deadlock(machine: &Machine<'_, impl Observer>, resident: &[Group]) -> Emulati
         }
     }
     let (file, kernel) = (
-        machine.kernel.code().source.clone(),
+        machine.kernel.file.clone(),
         machine.kernel.name().to_owned(),
     );
     EmulationError::Deadlock {

@@ -1,6 +1,7 @@
 //! Linking: puts a kernel and the functions it reaches into one instruction table.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use warpweave_trace::Code;
@@ -240,9 +241,10 @@ impl Linker<'_, '_> {
             registers_per_thread: registers,
             static_local_bytes: static_shared,
             private_bytes,
-            source: self.source.file.to_owned(),
+            source: base_name(self.source.file),
         };
         Some(Kernel {
+            file: self.source.file.to_owned(),
             parameters,
             code: Arc::new(code),
             ops,
@@ -300,4 +302,13 @@ impl Linker<'_, '_> {
         }
         (offsets, at)
     }
+}
+
+/// The name of a file without its folders: a trace is the same wherever its module lies.
+fn base_name(file: &str) -> String {
+    let name = Path::new(file).file_name();
+    name.map_or_else(
+        || file.to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }

@@ -102,3 +102,22 @@ fn a_program_computes_the_same_wherever_its_buffers_lie() {
     assert_eq!(bases(&there), moved);
     assert_ne!(here.program.hash(), there.program.hash());
 }
+
+#[test]
+fn a_trace_is_the_same_wherever_its_files_lie() {
+    let here = folder();
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::create_dir(elsewhere.path().join("cuda")).unwrap();
+    let module = "cuda/vector_add.ptx";
+    std::fs::copy(here.join(module), elsewhere.path().join(module)).unwrap();
+    let text = std::fs::read_to_string(here.join("vector_add.ron")).unwrap();
+    let hash = |folder: &Path| {
+        let node = parse(&Source::new("vector_add.ron", text.as_str())).unwrap();
+        let files = Files::of(folder);
+        let references = standard_references();
+        let program = HostProgram::from_node(&node, &files, None, &BTreeMap::new(), &references);
+        let executed = program.unwrap().execute(&EmulationSpec::default());
+        executed.unwrap().program.hash()
+    };
+    assert_eq!(hash(&here), hash(elsewhere.path()));
+}
