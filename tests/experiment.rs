@@ -66,6 +66,9 @@ fn running_again_makes_what_is_missing_alone() {
     assert!(out.contains("4 of 8"), "{out}");
     let first = files_below(&bench.path("ways.results/runs"));
     assert_eq!(first.len(), 4);
+    // Claims are about all runs: of some there is nothing to say.
+    let claims = bench.read("ways.results/claims.csv");
+    assert_eq!(claims.lines().count(), 1, "{claims}");
     let kept = first.keys().next().unwrap().clone();
     fs::remove_file(bench.path("ways.results/runs").join(&kept)).unwrap();
     let out = told(run(&bench, &[]));

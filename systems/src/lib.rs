@@ -15,6 +15,7 @@ pub mod report;
 mod run;
 mod scenario;
 
+pub use elaboration::address::any_index;
 pub use elaboration::{ElaboratedSystem, ResolvedSystem};
 pub use registry::standard_registry;
 pub use run::{

@@ -106,10 +106,7 @@ pub(crate) fn run(
         peak_rss_bytes: peak_rss_bytes(),
         threads: machine.system().simulation.options().threads as u32,
     };
-    let status = match (&simulated.status, executed.verified) {
-        (Status::Done, Some(false)) => Status::Mismatch,
-        (status, _) => status.clone(),
-    };
+    let status = simulated.status.given(executed.verified);
     let report = Report {
         scenario: scenario.path.display().to_string(),
         summary: scenario.summary.clone(),

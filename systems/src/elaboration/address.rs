@@ -190,7 +190,7 @@ fn rest_after<'p>(pattern: &'p str, path: &str) -> Option<&'p str> {
 }
 
 /// `cluster[3].l1` becomes `cluster[*].l1`.
-pub(crate) fn any_index(path: &str) -> String {
+pub fn any_index(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
     let mut rest = path;
     while let Some(open) = rest.find('[') {

@@ -24,6 +24,14 @@ pub enum Status {
 }
 
 impl Status {
+    /// How the run ended when it is also known whether the program computed what was expected of it.
+    pub fn given(&self, verified: Option<bool>) -> Self {
+        match (self, verified) {
+            (Self::Done, Some(false)) => Self::Mismatch,
+            (status, _) => status.clone(),
+        }
+    }
+
     /// Name in reports.
     pub fn name(&self) -> &'static str {
         match self {

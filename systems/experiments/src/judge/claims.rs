@@ -138,8 +138,13 @@ impl<'e> Claims<'e> {
 
     fn counted(&self, looked: &Looked<'_>, at_least: u32) -> Told {
         let (mut certain, mut possible) = (0, 0);
+        let file = &self.experiment.file;
         for workload in &looked.workloads {
+            let resolution = resolution(looked.effect.values, file, &[workload], self.points);
+            let is_coarse = resolution.is_some_and(|resolution| looked.margin < resolution);
             match self.intervals(looked, &[workload])[..] {
+                // What is finer than the resolution of a workload may be so or not.
+                _ if is_coarse => possible += 1,
                 [Some(interval)] => {
                     certain += u32::from(interval.low > looked.margin);
                     possible += u32::from(interval.high >= looked.margin);

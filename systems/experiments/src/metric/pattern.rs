@@ -1,6 +1,7 @@
 //! Patterns that name statistics of instances.
 
 use warpweave_params::nearest;
+use warpweave_systems::any_index;
 use warpweave_systems::report::{RecordedStatistic, RecordedStatistics};
 use wildmatch::WildMatch;
 
@@ -73,22 +74,4 @@ impl Pattern {
         let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         format!("`{}` names nothing{near}", self.text)
     }
-}
-
-/// The path with `[*]` for every index.
-fn any_index(path: &str) -> String {
-    let mut text = String::with_capacity(path.len());
-    let mut inside = false;
-    for c in path.chars() {
-        match c {
-            '[' => {
-                text.push_str("[*]");
-                inside = true;
-            }
-            ']' => inside = false,
-            c if !inside => text.push(c),
-            _ => {}
-        }
-    }
-    text
 }

@@ -79,11 +79,10 @@ pub(super) fn simulated(
 ) -> Result<Option<Made>, NotMade> {
     let mut machine = scenario.machine(runner.registry, &emulated.program)?;
     let simulated = machine.simulate(runner.interrupt, &mut |_| {});
-    let status = match (&simulated.status, emulated.verified) {
-        (Status::Interrupted, _) => return Ok(None),
-        (Status::Done, Some(false)) => Status::Mismatch,
-        (status, _) => status.clone(),
-    };
+    if simulated.status == Status::Interrupted {
+        return Ok(None);
+    }
+    let status = simulated.status.given(emulated.verified);
     let passed = status == Status::Done;
     let report = Report {
         scenario: scenario.path.display().to_string(),
