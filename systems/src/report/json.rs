@@ -141,7 +141,6 @@ impl<'a> Kernel<'a> {
             .kernels
             .as_ref()
             .and_then(|k| k.get(&kernel.number));
-        let cycles = kernel.cycles();
         Self {
             number: kernel.number,
             name: &kernel.name,
@@ -150,13 +149,11 @@ impl<'a> Kernel<'a> {
             launched: kernel.launched,
             started: kernel.started,
             completed: kernel.completed,
-            cycles,
+            cycles: kernel.cycles(),
             run_cycles: kernel.run_cycles(),
             wavefront_instructions: kernel.wavefront_instructions,
             thread_instructions: kernel.thread_instructions,
-            ipc: cycles
-                .filter(|c| *c > 0)
-                .map(|c| kernel.wavefront_instructions as f64 / c as f64),
+            ipc: kernel.ipc(),
             stats: stats.map(|stats| Instances(stats)),
         }
     }

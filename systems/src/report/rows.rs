@@ -19,7 +19,7 @@ pub(super) struct KernelRow {
     pub(super) ended: Option<u64>,
     /// Whether every launch completed.
     pub(super) completed: bool,
-    /// Sum over the completed launches.
+    /// Sum over the completed launches, each from its start.
     pub(super) cycles: u64,
     pub(super) instructions: u64,
 }
@@ -62,7 +62,7 @@ pub(super) fn kernel_rows(kernels: &[KernelResult]) -> Vec<KernelRow> {
             started: first(|k| k.started),
             completed: ends.is_some(),
             ended: ends.and_then(|ends| ends.into_iter().max()),
-            cycles: launches.iter().filter_map(|k| k.cycles()).sum(),
+            cycles: launches.iter().filter_map(|k| k.run_cycles()).sum(),
             instructions: launches.iter().map(|k| k.wavefront_instructions).sum(),
         }
     };

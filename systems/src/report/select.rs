@@ -115,18 +115,14 @@ impl Report {
                 let path = format!("kernel[{}]", kernel.number);
                 (path, kernel.name.clone(), name, value, unit)
             };
-            let cycles = kernel.cycles();
-            rows.push(of("cycles", text_of(cycles), "cycles"));
+            rows.push(of("cycles", text_of(kernel.cycles()), "cycles"));
             rows.push(of("run_cycles", text_of(kernel.run_cycles()), "cycles"));
             rows.push(of(
                 "wavefront_instructions",
                 kernel.wavefront_instructions.to_string(),
                 "instructions",
             ));
-            let ipc = cycles
-                .filter(|cycles| *cycles > 0)
-                .map(|cycles| kernel.wavefront_instructions as f64 / cycles as f64);
-            rows.push(of("ipc", text_of(ipc), "instructions/cycle"));
+            rows.push(of("ipc", text_of(kernel.ipc()), "instructions/cycle"));
         }
         rows
     }

@@ -86,6 +86,13 @@ impl KernelResult {
     pub fn run_cycles(&self) -> Option<u64> {
         Some(self.completed? - self.started?)
     }
+
+    /// Wavefront instructions per core cycle while it ran: what a launch waits for others before it
+    /// says nothing of the kernel.
+    pub fn ipc(&self) -> Option<f64> {
+        let cycles = self.run_cycles().filter(|cycles| *cycles > 0)?;
+        Some(self.wavefront_instructions as f64 / cycles as f64)
+    }
 }
 
 /// What a simulation gave.

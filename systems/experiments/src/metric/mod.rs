@@ -13,7 +13,7 @@ mod pattern;
 pub(crate) mod tests;
 
 use warpweave_systems::report::{
-    Record, RecordedEnergy, RecordedKernel, RecordedStatistics, RecordedValue,
+    Record, RecordedEnergy, RecordedKernel, RecordedStatistic, RecordedValue,
 };
 use wildmatch::WildMatch;
 
@@ -69,7 +69,8 @@ enum Operator {
 #[derive(Clone, Copy)]
 enum Scope<'r> {
     Run(&'r Record),
-    Launch(&'r RecordedKernel),
+    /// Some launches of the run, at least one: counts are those of all of them together.
+    Launches(&'r Record, &'r [&'r RecordedKernel]),
 }
 
 /// A value, or `None` where it is undefined; an error where the run has nothing of what is asked for.
@@ -111,7 +112,7 @@ impl Term {
             Self::Number(number) => Ok(Some(*number)),
             Self::Whole(quantity) => quantity.of(scope),
             Self::Energy(pattern) => energy_of(pattern, scope),
-            Self::Statistics(over, pattern) => over.of(pattern, scope.statistics()?),
+            Self::Statistics(over, pattern) => over.of(&scope.statistics(pattern)?),
             Self::Kernels(name, inner) => of_launches(name, inner, scope),
             Self::Negated(inner) => Ok(inner.value(scope)?.map(|value| -value)),
             Self::Binary(operator, left, right) => {
@@ -124,25 +125,19 @@ impl Term {
     }
 }
 
-/// The sum over the launches of kernels whose name fits.
+/// The value over all launches together of kernels whose name fits.
 fn of_launches(name: &WildMatch, inner: &Term, scope: Scope<'_>) -> Value {
     let Scope::Run(record) = scope else {
         return Err("`kernels` cannot stand inside `kernels`".to_owned());
     };
-    let mut launches = record
-        .kernels
-        .iter()
+    let launches = record.kernels.iter();
+    let launches: Vec<_> = launches
         .filter(|kernel| name.matches(&kernel.name))
-        .peekable();
-    if launches.peek().is_none() {
+        .collect();
+    if launches.is_empty() {
         return Err(format!("no launch is of a kernel named `{name}`"));
     }
-    let mut sum = Some(0.0);
-    for launch in launches {
-        let value = inner.value(Scope::Launch(launch))?;
-        sum = sum.zip(value).map(|(sum, value)| sum + value);
-    }
-    Ok(sum)
+    inner.value(Scope::Launches(record, &launches))
 }
 
 fn energy_of(pattern: &Pattern, scope: Scope<'_>) -> Value {
@@ -160,14 +155,23 @@ fn energy_of(pattern: &Pattern, scope: Scope<'_>) -> Value {
 }
 
 impl<'r> Scope<'r> {
-    fn statistics(self) -> Result<&'r RecordedStatistics, String> {
-        match self {
-            Self::Run(record) => Ok(&record.stats),
-            Self::Launch(launch) if launch.stats.is_empty() => Err(
+    /// The statistics that the pattern names, each with its path.
+    fn statistics(self, pattern: &Pattern) -> Result<Vec<(String, &'r RecordedStatistic)>, String> {
+        let (record, launches) = match self {
+            Self::Run(record) => return pattern.statistics(&record.stats),
+            Self::Launches(record, launches) => (record, launches),
+        };
+        if launches.iter().all(|launch| launch.stats.is_empty()) {
+            return Err(
                 "the run has no statistics of launches: set `measure.kernels` to true".to_owned(),
-            ),
-            Self::Launch(launch) => Ok(&launch.stats),
+            );
         }
+        // A launch may lack what did not grow during it, but the run has all there is.
+        pattern.statistics(&record.stats)?;
+        let found = launches
+            .iter()
+            .filter_map(|launch| pattern.statistics(&launch.stats).ok());
+        Ok(found.flatten().collect())
     }
 
     fn energy(self) -> Result<&'r RecordedEnergy, String> {
@@ -196,27 +200,34 @@ impl Quantity {
     fn of(self, scope: Scope<'_>) -> Value {
         match (self, scope) {
             (Self::Cycles, Scope::Run(run)) => Ok(Some(run.cycles as f64)),
-            (Self::Cycles, Scope::Launch(launch)) => Ok(launch.cycles.map(|c| c as f64)),
+            (Self::Cycles, Scope::Launches(_, launches)) => {
+                // Without the time that a launch waits for others before it.
+                let cycles = launches.iter().map(|launch| launch.run_cycles);
+                Ok(cycles.sum::<Option<u64>>().map(|cycles| cycles as f64))
+            }
             (Self::Ipc, Scope::Run(run)) => Ok(Some(run.ipc)),
-            (Self::Ipc, Scope::Launch(launch)) => {
-                let cycles = launch.cycles.filter(|cycles| *cycles > 0);
-                Ok(cycles.map(|cycles| launch.wavefront_instructions as f64 / cycles as f64))
+            (Self::Ipc, Scope::Launches(..)) => {
+                let instructions = Self::WavefrontInstructions.of(scope)?;
+                let both = instructions.zip(Self::Cycles.of(scope)?);
+                Ok(both.and_then(|(count, cycles)| Operator::Divide.of(count, cycles)))
             }
             (Self::WavefrontInstructions, Scope::Run(run)) => {
                 Ok(Some(run.wavefront_instructions as f64))
             }
-            (Self::WavefrontInstructions, Scope::Launch(launch)) => {
-                Ok(Some(launch.wavefront_instructions as f64))
+            (Self::WavefrontInstructions, Scope::Launches(_, launches)) => {
+                let counts = launches.iter().map(|launch| launch.wavefront_instructions);
+                Ok(Some(counts.sum::<u64>() as f64))
             }
             (Self::ThreadInstructions, Scope::Run(run)) => Ok(Some(run.thread_instructions as f64)),
-            (Self::ThreadInstructions, Scope::Launch(launch)) => {
-                Ok(Some(launch.thread_instructions as f64))
+            (Self::ThreadInstructions, Scope::Launches(_, launches)) => {
+                let counts = launches.iter().map(|launch| launch.thread_instructions);
+                Ok(Some(counts.sum::<u64>() as f64))
             }
             (Self::Seconds, Scope::Run(run)) => Ok(Some(run.simulated_s)),
             (Self::Occupancy, Scope::Run(run)) => Ok(run.occupancy),
             (Self::Energy, scope) => Ok(Some(scope.energy()?.total_j)),
             (Self::Edp, scope) => Ok(Some(scope.energy()?.edp_js)),
-            (Self::Seconds | Self::Occupancy, Scope::Launch(..)) => {
+            (Self::Seconds | Self::Occupancy, Scope::Launches(..)) => {
                 Err("`seconds` and `occupancy` are known of whole runs only".to_owned())
             }
         }
@@ -233,8 +244,7 @@ impl Over {
         ("whole", Self::Whole),
     ];
 
-    fn of(self, pattern: &Pattern, statistics: &RecordedStatistics) -> Value {
-        let found = pattern.statistics(statistics)?;
+    fn of(self, found: &[(String, &RecordedStatistic)]) -> Value {
         if let Self::Part | Self::Whole = self {
             let mut sum = 0_u64;
             for (path, statistic) in found {
@@ -258,6 +268,7 @@ impl Over {
             return Ok(None);
         };
         Ok(Some(match self {
+            _ if numbers.is_empty() => 0.0,
             Self::Max => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             Self::Mean => numbers.iter().sum::<f64>() / numbers.len() as f64,
             _ => numbers.iter().sum(),

@@ -34,10 +34,10 @@ pub(crate) fn record() -> Record {
         "wavefront_instructions": 4000, "thread_instructions": 100000, "ipc": 4.0, "occupancy": 0.5,
         "core_clock": "core", "stats": {},
         "kernels": [
-            {"number": 0, "name": "one", "grid": [1, 1, 1], "block": [1, 1, 1], "cycles": 300,
-             "wavefront_instructions": 1500, "thread_instructions": 1},
-            {"number": 1, "name": "two", "grid": [1, 1, 1], "block": [1, 1, 1], "cycles": 500,
-             "wavefront_instructions": 2500, "thread_instructions": 1}],
+            {"number": 0, "name": "one", "grid": [1, 1, 1], "block": [1, 1, 1], "cycles": 310,
+             "run_cycles": 300, "wavefront_instructions": 1500, "thread_instructions": 1},
+            {"number": 1, "name": "two", "grid": [1, 1, 1], "block": [1, 1, 1], "cycles": 810,
+             "run_cycles": 500, "wavefront_instructions": 2500, "thread_instructions": 1}],
         "energy": {"seconds": 1.0, "dynamic_j": 2.0, "static_j": 1.0, "total_j": 3.0, "edp_js": 3.0,
                    "components": [{"component": "l1[*]", "total_j": 2.0}, {"component": "machine", "total_j": 1.0}]}
     }"#;
@@ -70,6 +70,9 @@ fn every_function_gives_what_its_name_says() {
         ("kernels(*, cycles)", 800.0),
         ("wavefront_instructions / kernels(two, cycles)", 8.0),
         ("kernels(t*, ipc)", 5.0),
+        // Over all launches together, and without the time that one waits for the other.
+        ("kernels(*, ipc)", 5.0),
+        ("kernels(*, 2 * wavefront_instructions / cycles)", 10.0),
         ("energy", 3.0),
         ("edp - energy(machine)", 2.0),
         ("energy(l1[*])", 2.0),

@@ -272,7 +272,7 @@ fn kernel_rows(sides: &[Side]) -> Vec<Row> {
     rows(sides, |run| {
         let mut found: Vec<(String, u64, u64)> = Vec::new();
         for kernel in &run.kernels {
-            let Some(cycles) = kernel.cycles else {
+            let Some(cycles) = kernel.run_cycles else {
                 continue;
             };
             let name = if one_by_one {
