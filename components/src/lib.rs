@@ -28,5 +28,4 @@ pub mod occupancy;
 mod promise;
 pub mod reuse_monitor;
 pub mod roles;
-mod under;
 pub mod work_group_scheduler;

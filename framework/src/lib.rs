@@ -170,8 +170,9 @@ pub use engine::{
 };
 pub use evaluation::{Context, Next};
 pub use observe::{
-    About, Combination, Contents, Histogram, InstanceStatistics, Level, Probe, ProbeSink, Reason,
-    Role, Sample, Series, Shape, Statistic, Statistics, Thing, Value, Wait, Waits,
+    About, Combination, Contents, Growing, Histogram, InstanceStatistics, Level, Probe, ProbeSink,
+    Reason, Reported, Role, Sample, Series, Shape, Statistic, Statistics, Thing, Value, Wait,
+    Waits,
 };
 pub use registry::{
     Built, Environment, FieldDoc, Kind, KindEntry, NoFields, Policy, PolicyContext, PolicyEntry,

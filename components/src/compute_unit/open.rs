@@ -9,7 +9,6 @@ use super::accounting::IssueSlot;
 use super::instruction::Action;
 use super::{Arrival, ComputeUnit, HeldBack, Issue, SchedulerView, WavefrontScheduler};
 use crate::memory::RequestKind;
-use crate::under::under;
 
 /// Cycles that a policy names in vain before its unit goes on without sleep.
 const STEPS_MAX: u32 = 16;
@@ -192,7 +191,7 @@ impl ComputeUnit {
                 policy.statistics(statistics);
             } else {
                 let name = format!("scheduler{number}");
-                under(&name, statistics, |statistics| {
+                statistics.under(&name, |statistics| {
                     policy.statistics(statistics);
                 });
             }

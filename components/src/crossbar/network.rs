@@ -10,7 +10,6 @@ use super::network_spec::{NetworkPlace, NetworkSpec};
 use super::router::Router;
 use super::switch::Switch;
 use super::traffic::Parcel;
-use crate::under::under;
 
 /// A [`Switch`] or a [`Router`]; `P` is what its packets carry.
 pub enum Network<P> {
@@ -140,11 +139,11 @@ impl<P: Copy> Network<P> {
     pub fn statistics(&self, network: &str, statistics: &mut Statistics<'_>) {
         self.ports().traffic.statistics(network, statistics);
         match self {
-            Self::Switch(switch) => under(network, statistics, |s| switch.arbiter().statistics(s)),
+            Self::Switch(switch) => statistics.under(network, |s| switch.arbiter().statistics(s)),
             Self::Router(router) => {
                 for (name, arbiter) in router.arbiters() {
                     let name = format!("{network}{name}");
-                    under(&name, statistics, |s| arbiter.statistics(s));
+                    statistics.under(&name, |s| arbiter.statistics(s));
                 }
             }
         }

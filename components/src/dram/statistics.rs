@@ -4,7 +4,6 @@ use warpweave_framework::{Level, Statistics};
 
 use super::{ChannelStats, Checker, Controller, GddrController};
 use crate::roles;
-use crate::under::under;
 
 pub(super) fn report(dram: &GddrController, s: &mut Statistics<'_>) {
     let cycle = s.cycle();
@@ -20,7 +19,7 @@ pub(super) fn report(dram: &GddrController, s: &mut Statistics<'_>) {
     for (number, channel) in dram.channels.iter().enumerate() {
         match dram.channels.len() {
             1 => channel.order().statistics(s),
-            _ => under(&format!("channel{number}"), s, |s| {
+            _ => s.under(&format!("channel{number}"), |s| {
                 channel.order().statistics(s);
             }),
         }

@@ -4,7 +4,7 @@
 //! series. The growth between one look and the next, added up over all looks, is the statistic at the
 //! end. Extremes, codes and gauges do not grow: they have no part that belongs to a part of the run.
 
-use crate::observe::statistics::{Statistic, Value};
+use crate::observe::statistics::{Reported, Statistic, Value};
 
 impl Statistic {
     /// What it grew by since the start of the run: `None` for what does not grow.
@@ -13,24 +13,35 @@ impl Statistic {
     }
 }
 
-impl Value {
+impl Reported<'_> {
     /// What it grew by since it was `before`; with none, since the start of the run. `None` for what
     /// does not grow. The smallest and largest values of a distribution that is a difference are not
     /// known.
-    pub fn since(&self, before: Option<&Self>) -> Option<Self> {
+    pub fn since(self, before: Option<&Value>) -> Option<Value> {
         Some(match (self, before) {
             (Self::Number(_) | Self::Gauge(_), _) => return None,
-            (Self::Counter(now), Some(Self::Counter(then))) => {
-                Self::Counter(now.wrapping_sub(*then))
+            (Self::Counter(now), Some(Value::Counter(then))) => {
+                Value::Counter(now.wrapping_sub(*then))
             }
-            (Self::Ratio { part, whole }, Some(Self::Ratio { part: p, whole: w })) => Self::Ratio {
-                part: part.wrapping_sub(*p),
-                whole: whole.wrapping_sub(*w),
-            },
-            (Self::Histogram(now), Some(Self::Histogram(then))) => Self::Histogram(now.since(then)),
-            (Self::Series(now), Some(Self::Series(then))) => Self::Series(now.since(then)),
-            (now, _) => now.clone(),
+            (Self::Ratio { part, whole }, Some(Value::Ratio { part: p, whole: w })) => {
+                Value::Ratio {
+                    part: part.wrapping_sub(*p),
+                    whole: whole.wrapping_sub(*w),
+                }
+            }
+            (Self::Histogram(now), Some(Value::Histogram(then))) => {
+                Value::Histogram(now.since(then))
+            }
+            (Self::Series(now), Some(Value::Series(then))) => Value::Series(now.since(then)),
+            (now, _) => now.to_value(),
         })
+    }
+}
+
+impl Value {
+    /// As [`Reported::since`].
+    pub fn since(&self, before: Option<&Self>) -> Option<Self> {
+        self.reported().since(before)
     }
 
     /// Adds growth of the same statistic.

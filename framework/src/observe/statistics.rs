@@ -125,13 +125,92 @@ pub enum Value {
     Series(Series),
 }
 
+/// A [`Value`] that a component reports, as it lies there.
+#[derive(Clone, Copy, Debug)]
+pub enum Reported<'v> {
+    /// As [`Value::Counter`].
+    Counter(u64),
+    /// As [`Value::Number`].
+    Number(u64),
+    /// As [`Value::Gauge`].
+    Gauge(f64),
+    /// As [`Value::Ratio`].
+    Ratio {
+        /// The part, or the total.
+        part: u64,
+        /// The whole, or the weight.
+        whole: u64,
+    },
+    /// As [`Value::Histogram`].
+    Histogram(&'v Histogram),
+    /// As [`Value::Series`].
+    Series(&'v Series),
+}
+
+impl Reported<'_> {
+    /// A value to be kept.
+    pub fn to_value(self) -> Value {
+        match self {
+            Self::Counter(n) => Value::Counter(n),
+            Self::Number(n) => Value::Number(n),
+            Self::Gauge(x) => Value::Gauge(x),
+            Self::Ratio { part, whole } => Value::Ratio { part, whole },
+            Self::Histogram(histogram) => Value::Histogram(histogram.clone()),
+            Self::Series(series) => Value::Series(series.clone()),
+        }
+    }
+}
+
+impl PartialEq<Value> for Reported<'_> {
+    fn eq(&self, value: &Value) -> bool {
+        match (*self, value) {
+            (Self::Counter(n), Value::Counter(m)) | (Self::Number(n), Value::Number(m)) => n == *m,
+            (Self::Gauge(x), Value::Gauge(y)) => x == *y,
+            (Self::Ratio { part, whole }, Value::Ratio { part: p, whole: w }) => {
+                (part, whole) == (*p, *w)
+            }
+            (Self::Histogram(a), Value::Histogram(b)) => a == b,
+            (Self::Series(a), Value::Series(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Value {
+    /// As a component reports it.
+    pub fn reported(&self) -> Reported<'_> {
+        match self {
+            Self::Counter(n) => Reported::Counter(*n),
+            Self::Number(n) => Reported::Number(*n),
+            Self::Gauge(x) => Reported::Gauge(*x),
+            Self::Ratio { part, whole } => Reported::Ratio {
+                part: *part,
+                whole: *whole,
+            },
+            Self::Histogram(histogram) => Reported::Histogram(histogram),
+            Self::Series(series) => Reported::Series(series),
+        }
+    }
+}
+
+/// Takes name and value of each statistic of a component that [grows](Statistic::grows).
+pub type Growing<'a> = dyn FnMut(&str, Reported<'_>) + 'a;
+
 /// Collects the statistics of one component.
 pub struct Statistics<'a> {
     cycle: Cycle,
     now: Tick,
     /// Role of the statistic reported next.
     role: Option<Role>,
-    list: &'a mut Vec<Statistic>,
+    /// What names begin with.
+    prefix: String,
+    to: Collector<'a>,
+}
+
+enum Collector<'a> {
+    List(&'a mut Vec<Statistic>),
+    /// Copies nothing: for looks that come often.
+    Growing(&'a mut Growing<'a>),
 }
 
 impl<'a> Statistics<'a> {
@@ -141,8 +220,30 @@ impl<'a> Statistics<'a> {
             cycle,
             now,
             role: None,
-            list,
+            prefix: String::new(),
+            to: Collector::List(list),
         }
+    }
+
+    /// Hands on what grows, instead of collecting it all.
+    pub fn growing(cycle: Cycle, now: Tick, grows: &'a mut Growing<'a>) -> Self {
+        Self {
+            cycle,
+            now,
+            role: None,
+            prefix: String::new(),
+            to: Collector::Growing(grows),
+        }
+    }
+
+    /// Reports what `report` does, each statistic as `prefix_name`: of a part that a component has
+    /// several of.
+    pub fn under(&mut self, prefix: &str, report: impl FnOnce(&mut Self)) {
+        let length = self.prefix.len();
+        self.prefix.push_str(prefix);
+        self.prefix.push('_');
+        report(self);
+        self.prefix.truncate(length);
     }
 
     /// Cycle of the component's clock up to which lasting quantities count (exclusive).
@@ -163,25 +264,27 @@ impl<'a> Statistics<'a> {
 
     /// Reports a count. Those of several instances are added up.
     pub fn counter(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
-        self.push(name, unit, meaning, Combination::Sum, Value::Counter(value));
+        let value = Reported::Counter(value);
+        self.push(name, unit, meaning, Combination::Sum, value);
     }
 
     /// Reports the largest of something, such as the most requests at a time.
     pub fn maximum(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
         let combination = Combination::Maximum;
-        self.push(name, unit, meaning, combination, Value::Number(value));
+        self.push(name, unit, meaning, combination, Reported::Number(value));
     }
 
     /// Reports the smallest of something, such as the cycle of the first request.
     pub fn minimum(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
         let combination = Combination::Minimum;
-        self.push(name, unit, meaning, combination, Value::Number(value));
+        self.push(name, unit, meaning, combination, Reported::Number(value));
     }
 
     /// Reports a number that stands for something; `meaning` says which for what. Those of several
     /// instances are not combined.
     pub fn code(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
-        self.push(name, unit, meaning, Combination::None, Value::Number(value));
+        let value = Reported::Number(value);
+        self.push(name, unit, meaning, Combination::None, value);
     }
 
     /// Reports a measurement that is none of the others.
@@ -200,7 +303,7 @@ impl<'a> Statistics<'a> {
             combination.weight().is_none(),
             "the mean `{name}` is reported with its weight, by `Statistics::mean`"
         );
-        self.push(name, unit, meaning, combination, Value::Gauge(value));
+        self.push(name, unit, meaning, combination, Reported::Gauge(value));
     }
 
     /// Reports a part of a whole; `of` is what the whole counts, such as `reads`.
@@ -225,7 +328,7 @@ impl<'a> Statistics<'a> {
         (part, whole): (u64, u64),
     ) {
         let combination = Combination::WeightedMean { by };
-        let value = Value::Ratio { part, whole };
+        let value = Reported::Ratio { part, whole };
         self.push(name, unit, meaning, combination, value);
     }
 
@@ -233,23 +336,6 @@ impl<'a> Statistics<'a> {
     pub fn level(&mut self, name: &str, unit: &'static str, meaning: &'static str, level: &Level) {
         let mean = (level.integral(self.cycle), self.cycle);
         self.mean(name, unit, "cycles", meaning, mean);
-    }
-
-    /// Reports what another collector was told, under another name.
-    pub fn again(&mut self, name: &str, statistic: Statistic) {
-        self.role = statistic.role;
-        let Statistic {
-            unit,
-            meaning,
-            combination,
-            grows,
-            value,
-            ..
-        } = statistic;
-        self.push(name, unit, meaning, combination, value);
-        if let Some(last) = self.list.last_mut() {
-            last.grows = grows;
-        }
     }
 
     /// Reports a distribution. Those of several instances become one; its mean is weighted by values.
@@ -261,7 +347,7 @@ impl<'a> Statistics<'a> {
         histogram: &Histogram,
     ) {
         let combination = Combination::WeightedMean { by: "values" };
-        let value = Value::Histogram(histogram.clone());
+        let value = Reported::Histogram(histogram);
         self.push(name, unit, meaning, combination, value);
     }
 
@@ -274,8 +360,14 @@ impl<'a> Statistics<'a> {
         meaning: &'static str,
         histogram: &Histogram,
     ) {
+        if let Collector::Growing(_) = self.to {
+            self.role = None;
+            return;
+        }
         self.histogram(name, unit, meaning, histogram);
-        if let Some(last) = self.list.last_mut() {
+        if let Collector::List(list) = &mut self.to
+            && let Some(last) = list.last_mut()
+        {
             last.grows = false;
         }
     }
@@ -288,7 +380,7 @@ impl<'a> Statistics<'a> {
         meaning: &'static str,
         series: &Series,
     ) {
-        let value = Value::Series(series.clone());
+        let value = Reported::Series(series);
         self.push(name, unit, meaning, Combination::Sum, value);
     }
 
@@ -298,21 +390,39 @@ impl<'a> Statistics<'a> {
         unit: &'static str,
         meaning: &'static str,
         combination: Combination,
-        value: Value,
+        value: Reported<'_>,
     ) {
-        debug_assert!(
-            self.list.iter().all(|s| s.name != name),
-            "statistic `{name}` reported twice"
-        );
-        self.list.push(Statistic {
-            name: name.to_owned(),
-            unit,
-            meaning,
-            role: self.role.take(),
-            combination,
-            grows: !matches!(value, Value::Number(_) | Value::Gauge(_)),
-            value,
-        });
+        let role = self.role.take();
+        let grows = !matches!(value, Reported::Number(_) | Reported::Gauge(_));
+        match &mut self.to {
+            Collector::List(list) => {
+                let name = format!("{}{name}", self.prefix);
+                debug_assert!(
+                    list.iter().all(|s| s.name != name),
+                    "statistic `{name}` reported twice"
+                );
+                list.push(Statistic {
+                    name,
+                    unit,
+                    meaning,
+                    role,
+                    combination,
+                    grows,
+                    value: value.to_value(),
+                });
+            }
+            Collector::Growing(take) if grows => {
+                if self.prefix.is_empty() {
+                    take(name, value);
+                } else {
+                    let length = self.prefix.len();
+                    self.prefix.push_str(name);
+                    take(&self.prefix, value);
+                    self.prefix.truncate(length);
+                }
+            }
+            Collector::Growing(_) => {}
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{InstanceStatistics, Statistic, Value};
+use warpweave_framework::{InstanceStatistics, Reported, Statistic, Value};
 
 /// The statistics that were seen so far: each keeps its place, whichever others come or go.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -16,25 +16,8 @@ pub(super) struct Places {
 pub(super) type Amounts = Vec<Option<Value>>;
 
 impl Places {
-    /// The values of all statistics by their places.
-    pub(super) fn look(&mut self, statistics: &[InstanceStatistics]) -> Amounts {
-        let mut values: Amounts = vec![None; self.names.len()];
-        let mut expected = 0;
-        for instance in statistics {
-            for statistic in &instance.values {
-                let place = self.place(expected, &instance.path, &statistic.name);
-                expected = place + 1;
-                if place >= values.len() {
-                    values.resize(place + 1, None);
-                }
-                values[place] = statistic.growth();
-            }
-        }
-        values
-    }
-
     /// The place of a statistic, which is the expected one unless some came or went.
-    fn place(&mut self, expected: usize, path: &str, name: &str) -> usize {
+    pub(super) fn place(&mut self, expected: usize, path: &str, name: &str) -> usize {
         let is = |(p, n): &(String, String)| p == path && n == name;
         if self.names.get(expected).is_some_and(is) {
             return expected;
@@ -45,61 +28,149 @@ impl Places {
         })
     }
 
-    /// The statistics in the order of `template`, with `amounts` for values. What does not grow is
-    /// left out, and with `changed` what did not change.
-    pub(super) fn statistics(
-        &self,
-        amounts: &Amounts,
-        template: &[InstanceStatistics],
-        changed: bool,
-    ) -> Vec<InstanceStatistics> {
-        let places = self.names.iter().enumerate();
-        let places: BTreeMap<(&str, &str), usize> = places
+    /// Where the statistics of `template` that grow have their places.
+    pub(super) fn within<'t>(&self, template: &'t [InstanceStatistics]) -> Within<'t> {
+        let numbers = (0_u32..).zip(&self.names);
+        let numbers: BTreeMap<(&str, &str), u32> = numbers
             .map(|(place, (path, name))| ((path.as_str(), name.as_str()), place))
             .collect();
-        let with_amount = |path: &str, statistic: &Statistic| {
-            let place = places.get(&(path, statistic.name.as_str()))?;
-            let value = amounts.get(*place).cloned().flatten();
-            // What came into being later grew by nothing.
-            let value = value.or_else(|| statistic.growth()?.since(Some(&statistic.value)))?;
-            (!changed || !value.is_nothing()).then(|| Statistic {
-                value,
-                ..statistic.clone()
-            })
-        };
-        let instances = template.iter().map(|instance| InstanceStatistics {
-            path: instance.path.clone(),
-            kind: instance.kind.clone(),
-            values: instance
-                .values
-                .iter()
-                .filter_map(|statistic| with_amount(&instance.path, statistic))
-                .collect(),
+        let mut order = vec![None; self.names.len()];
+        for (at, instance) in template.iter().enumerate() {
+            for (statistic, known) in instance.values.iter().enumerate() {
+                if let Some(place) = numbers.get(&(instance.path.as_str(), known.name.as_str())) {
+                    order[*place as usize] = Some((at, statistic));
+                }
+            }
+        }
+        Within { template, order }
+    }
+}
+
+/// The statistics of a machine, found by place.
+pub(super) struct Within<'t> {
+    template: &'t [InstanceStatistics],
+    /// Instance and statistic of each place; `None` where it is gone.
+    order: Vec<Option<(usize, usize)>>,
+}
+
+impl Within<'_> {
+    /// What changed, in the order of the template.
+    pub(super) fn changed(&self, changed: &[(u32, Value)]) -> Vec<InstanceStatistics> {
+        let mut found: Vec<_> = changed
+            .iter()
+            .filter_map(|(place, by)| Some((self.order[*place as usize]?, by)))
+            .collect();
+        found.sort_by_key(|(at, _)| *at);
+        let mut instances: Vec<InstanceStatistics> = Vec::new();
+        let mut newest = None;
+        for ((instance, statistic), by) in found {
+            let template = &self.template[instance];
+            if newest.replace(instance) != Some(instance) {
+                instances.push(InstanceStatistics {
+                    path: template.path.clone(),
+                    kind: template.kind.clone(),
+                    values: Vec::new(),
+                });
+            }
+            if let Some(last) = instances.last_mut() {
+                last.values.push(Statistic {
+                    value: by.clone(),
+                    ..template.values[statistic].clone()
+                });
+            }
+        }
+        instances
+    }
+
+    /// Everything that grows, with `amounts` for values: nothing where there is none.
+    pub(super) fn all(&self, amounts: &Amounts) -> Vec<InstanceStatistics> {
+        let mut by = vec![Vec::new(); self.template.len()];
+        for (place, at) in self.order.iter().enumerate() {
+            if let Some((instance, statistic)) = *at {
+                by[instance].push((statistic, amounts.get(place).and_then(Option::as_ref)));
+            }
+        }
+        let instances = self.template.iter().zip(by).map(|(instance, mut by)| {
+            by.sort_by_key(|(statistic, _)| *statistic);
+            let values = by.into_iter().filter_map(|(statistic, by)| {
+                let statistic = &instance.values[statistic];
+                let none = || statistic.growth()?.since(Some(&statistic.value));
+                Some(Statistic {
+                    value: by.cloned().or_else(none)?,
+                    ..statistic.clone()
+                })
+            });
+            InstanceStatistics {
+                path: instance.path.clone(),
+                kind: instance.kind.clone(),
+                values: values.collect(),
+            }
         });
         instances.filter(|i| !i.values.is_empty()).collect()
     }
 }
 
-/// What grew from one look to the next.
-pub(super) fn growth(before: &Amounts, now: &Amounts) -> Amounts {
-    let before = before.iter().map(Option::as_ref);
-    let before = before.chain(std::iter::repeat(None));
-    let pairs = now.iter().zip(before);
-    pairs
-        .map(|(now, before)| now.as_ref()?.since(before))
-        .collect()
+/// A look at the statistics of a machine that grow, one by one.
+pub(super) struct Look<'m> {
+    places: &'m mut Places,
+    /// Place of the next statistic, unless some came or went.
+    expected: usize,
+    /// For each span that ends: what the look at its start found, and where growth since then goes.
+    spans: Vec<(&'m mut Amounts, &'m mut dyn FnMut(u32, Value))>,
+}
+
+impl<'m> Look<'m> {
+    pub(super) fn new(
+        places: &'m mut Places,
+        spans: Vec<(&'m mut Amounts, &'m mut dyn FnMut(u32, Value))>,
+    ) -> Self {
+        Self {
+            places,
+            expected: 0,
+            spans,
+        }
+    }
+
+    /// Takes the next statistic.
+    pub(super) fn take(&mut self, path: &str, name: &str, now: Reported<'_>) {
+        let place = self.places.place(self.expected, path, name);
+        self.expected = place + 1;
+        for (before, grew) in &mut self.spans {
+            if place >= before.len() {
+                before.resize(place + 1, None);
+            }
+            let before = &mut before[place];
+            // Most did not change.
+            if before.as_ref().is_some_and(|before| now == *before) {
+                continue;
+            }
+            if let Some(by) = now.since(before.as_ref())
+                && !by.is_nothing()
+            {
+                grew(place as u32, by);
+            }
+            *before = Some(now.to_value());
+        }
+    }
+}
+
+/// Adds growth to what there is at a place.
+pub(super) fn grow(sums: &mut Amounts, place: u32, by: Value) {
+    let place = place as usize;
+    if place >= sums.len() {
+        sums.resize(place + 1, None);
+    }
+    match &mut sums[place] {
+        Some(sum) => sum.grow(&by),
+        sum => *sum = Some(by),
+    }
 }
 
 /// Adds growth to a sum.
 pub(super) fn add(sum: &mut Amounts, growth: &Amounts) {
-    if sum.len() < growth.len() {
-        sum.resize(growth.len(), None);
-    }
-    for (sum, by) in sum.iter_mut().zip(growth) {
-        match (&mut *sum, by) {
-            (Some(sum), Some(by)) => sum.grow(by),
-            (None, Some(_)) => sum.clone_from(by),
-            (_, None) => {}
+    for (place, by) in growth.iter().enumerate() {
+        if let Some(by) = by {
+            grow(sum, place as u32, by.clone());
         }
     }
 }
@@ -126,18 +197,36 @@ mod tests {
     #[test]
     fn statistics_that_come_and_go_keep_their_places() {
         let mut places = Places::default();
-        let first = places.look(&[instance("a", &[("x", 1)]), instance("b", &[("y", 2)])]);
+        let mut before = Amounts::new();
+        let mut look = |statistics: &[InstanceStatistics]| {
+            let mut changed = Vec::new();
+            let mut grew = |place, by| changed.push((place, by));
+            let mut look = Look::new(&mut places, vec![(&mut before, &mut grew)]);
+            for instance in statistics {
+                for statistic in &instance.values {
+                    look.take(&instance.path, &statistic.name, statistic.value.reported());
+                }
+            }
+            changed
+        };
+        look(&[instance("a", &[("x", 1)]), instance("b", &[("y", 2)])]);
         let statistics = [
             instance("a", &[("w", 7), ("x", 3)]),
             instance("b", &[("y", 2)]),
         ];
-        let second = places.look(&statistics);
-        let grown = growth(&first, &second);
-        let all = places.statistics(&grown, &statistics, false);
+        let changed = look(&statistics);
+        let mut grown = Amounts::new();
+        for (place, by) in changed.clone() {
+            grow(&mut grown, place, by);
+        }
+        let within = places.within(&statistics);
+        let all = within.all(&grown);
         assert_eq!(all[0].counter("w"), Some(7));
         assert_eq!(all[0].counter("x"), Some(2));
         assert_eq!(all[1].counter("y"), Some(0));
-        let changed = places.statistics(&grown, &statistics, true);
+        let changed = within.changed(&changed);
         assert_eq!(changed.len(), 1);
+        let names: Vec<_> = changed[0].values.iter().map(|s| s.name.as_str()).collect();
+        assert_eq!(names, ["w", "x"]);
     }
 }

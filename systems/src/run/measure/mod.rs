@@ -22,9 +22,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::kernel_times::KernelTimes;
-use warpweave_framework::{InstanceStatistics, Tick};
+use warpweave_framework::{InstanceStatistics, Reported, Tick};
 
-use self::looks::{Amounts, Places, add, growth};
+use self::looks::{Amounts, Look, Places, Within, add, grow};
 use crate::scenario::Measure;
 
 /// What was measured beyond the totals of a run.
@@ -126,46 +126,54 @@ impl Measurement {
         cuts.filter(|cut| Some(*cut) > self.kernel_cut).min()
     }
 
-    /// Looks at what is due at the end of `tick`.
+    /// Looks at what is due at the end of `tick`; `statistics` hands over path, name and value of each
+    /// that grows.
     pub(super) fn look(
         &mut self,
         tick: u64,
         clockwork: &Clockwork<'_>,
-        statistics: impl Fn() -> Vec<InstanceStatistics>,
+        statistics: impl FnOnce(&mut dyn FnMut(&str, &str, Reported<'_>)),
     ) {
         let interval = self.next_interval(clockwork).is_some_and(|cut| cut == tick);
         let kernel = self.next_kernel(clockwork).is_some_and(|cut| cut == tick);
-        if !interval && !kernel {
-            return;
-        }
-        let now = self.places.look(&statistics());
-        if interval {
-            self.end_interval(now.clone(), clockwork);
+        if interval || kernel {
+            let every = clockwork.measure.every_cycles.filter(|_| interval);
+            self.end(every, kernel, statistics);
         }
         if kernel {
-            self.end_kernels(now);
             self.kernel_cut = Some(tick);
             self.running = clockwork.running_after(tick);
         }
     }
 
-    fn end_interval(&mut self, now: Amounts, clockwork: &Clockwork<'_>) {
-        let every = clockwork.measure.every_cycles.unwrap_or(1);
-        let from = every.saturating_mul(self.intervals.len() as u64);
-        let grown = growth(&self.interval_look, &now).into_iter().enumerate();
-        let changed = grown.filter_map(|(place, by)| Some((place as u32, by?)));
-        let changed = changed.filter(|(_, by)| !by.is_nothing());
-        self.intervals.push((from, changed.collect()));
-        self.interval_look = now;
-    }
-
-    fn end_kernels(&mut self, now: Amounts) {
-        let grown = growth(&self.kernel_look, &now);
-        add(
-            self.kernels.entry(self.running.clone()).or_default(),
-            &grown,
-        );
-        self.kernel_look = now;
+    /// Ends the interval of `every` cycles, and the span in which the same kernels ran.
+    fn end(
+        &mut self,
+        every: Option<u64>,
+        kernel: bool,
+        statistics: impl FnOnce(&mut dyn FnMut(&str, &str, Reported<'_>)),
+    ) {
+        let mut changed = Vec::new();
+        let mut in_interval = |place, by| changed.push((place, by));
+        let mut nowhere = Amounts::new();
+        let sums = match kernel {
+            true => self.kernels.entry(self.running.clone()).or_default(),
+            false => &mut nowhere,
+        };
+        let mut in_kernels = |place, by| grow(sums, place, by);
+        let mut spans: Vec<(&mut Amounts, &mut dyn FnMut(u32, Growth))> = Vec::new();
+        if every.is_some() {
+            spans.push((&mut self.interval_look, &mut in_interval));
+        }
+        if kernel {
+            spans.push((&mut self.kernel_look, &mut in_kernels));
+        }
+        let mut look = Look::new(&mut self.places, spans);
+        statistics(&mut |path, name, value| look.take(path, name, value));
+        if let Some(every) = every {
+            let from = every.saturating_mul(self.intervals.len() as u64);
+            self.intervals.push((from, changed));
+        }
     }
 
     /// What was measured, if the run ends after core cycle `last` with these statistics.
@@ -181,27 +189,25 @@ impl Measurement {
             return measured;
         }
         let mut whole = self.clone();
-        let now = whole.places.look(statistics);
-        if measure.kernels {
-            whole.end_kernels(now.clone());
-            whole.by_kernel(clockwork, statistics, &mut measured);
-        }
-        if let Some(every) = measure.every_cycles {
-            let from = every.saturating_mul(whole.intervals.len() as u64);
-            if from <= last {
-                whole.end_interval(now, clockwork);
+        // An interval has begun unless the last one ended with the run.
+        let every = measure.every_cycles;
+        let open = every.filter(|every| every.saturating_mul(self.intervals.len() as u64) <= last);
+        whole.end(open, measure.kernels, |take| {
+            for instance in statistics {
+                for statistic in instance.values.iter().filter(|s| s.grows) {
+                    take(&instance.path, &statistic.name, statistic.value.reported());
+                }
             }
-            measured.intervals = Some(whole.interval_results(every, last, statistics));
+        });
+        let within = whole.places.within(statistics);
+        if measure.kernels {
+            whole.by_kernel(clockwork, &within, &mut measured);
         }
+        measured.intervals = every.map(|every| whole.interval_results(every, last, &within));
         measured
     }
 
-    fn by_kernel(
-        &self,
-        clockwork: &Clockwork<'_>,
-        statistics: &[InstanceStatistics],
-        measured: &mut Measured,
-    ) {
+    fn by_kernel(&self, clockwork: &Clockwork<'_>, within: &Within<'_>, measured: &mut Measured) {
         let mut each: BTreeMap<u32, Amounts> = BTreeMap::new();
         for (kernels, grown) in &self.kernels {
             for kernel in kernels {
@@ -214,7 +220,7 @@ impl Measurement {
                 each.entry(kernel).or_default();
             }
         }
-        let named = |grown: &Amounts| self.places.statistics(grown, statistics, false);
+        let named = |grown: &Amounts| within.all(grown);
         let none = Amounts::new();
         let outside = self.kernels.get(&[][..]).unwrap_or(&none);
         measured.outside_kernels = Some(named(outside));
@@ -224,23 +230,11 @@ impl Measurement {
         measured.overlaps = named.collect();
     }
 
-    fn interval_results(
-        &self,
-        every: u64,
-        last: u64,
-        statistics: &[InstanceStatistics],
-    ) -> Vec<Interval> {
-        let named = self.intervals.iter().map(|(from, changed)| {
-            let mut amounts = Amounts::new();
-            for (place, by) in changed {
-                amounts.resize(*place as usize + 1, None);
-                amounts[*place as usize] = Some(by.clone());
-            }
-            Interval {
-                from_cycle: *from,
-                to_cycle: from.saturating_add(every).min(last.saturating_add(1)),
-                statistics: self.places.statistics(&amounts, statistics, true),
-            }
+    fn interval_results(&self, every: u64, last: u64, within: &Within<'_>) -> Vec<Interval> {
+        let named = self.intervals.iter().map(|(from, changed)| Interval {
+            from_cycle: *from,
+            to_cycle: from.saturating_add(every).min(last.saturating_add(1)),
+            statistics: within.changed(changed),
         });
         named.collect()
     }
