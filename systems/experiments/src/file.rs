@@ -58,6 +58,9 @@ pub struct ExperimentFile {
     /// The next size, for an experiment at reduced size.
     #[serde(default)]
     pub confirm: Option<Confirmation>,
+    /// What is said of energy beyond its ratios.
+    #[serde(default)]
+    pub energy: Option<EnergyFile>,
 }
 
 impl ExperimentFile {
@@ -81,6 +84,7 @@ impl ExperimentFile {
             record: Entries::default(),
             published: None,
             confirm: None,
+            energy: None,
         }
     }
 }
@@ -349,6 +353,26 @@ pub enum Recorded {
         /// Why.
         because: String,
     },
+}
+
+/// What is said of energy.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnergyFile {
+    /// The share of a component, as known from elsewhere.
+    pub fit: ShareFit,
+}
+
+/// A component's share of the baseline's energy, which its coefficients are scaled to.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShareFit {
+    /// The component, as its coefficients name it.
+    pub component: Placed<String>,
+    /// Its share, between 0 and 1, mean over workloads.
+    pub share: Placed<f64>,
+    /// Where the share comes from.
+    pub because: String,
 }
 
 /// The next size of an experiment at reduced size.

@@ -9,7 +9,7 @@ use warpweave_params::{
     Diagnostic, Diagnostics, Entries, Node, Placed, from_named, name_hint, nearest,
 };
 
-use super::quantity::{Joules, Watts};
+use super::quantity::{Joules, Range, Watts};
 use crate::elaboration::address::{Pattern, any_index};
 
 /// The coefficients of a machine.
@@ -62,6 +62,9 @@ struct ComponentCoefficients {
 pub struct EventEnergy {
     /// Energy of each.
     pub energy: Joules,
+    /// Between what it may lie; without it `energy` is exact.
+    #[serde(default)]
+    pub range: Option<Placed<Range<Joules>>>,
     /// What is counted: the unit of the statistic.
     pub per: String,
     /// Where the number comes from.
@@ -75,6 +78,9 @@ pub struct EventEnergy {
 pub struct StaticPower {
     /// Power of each instance.
     pub power: Watts,
+    /// Between what it may lie; without it `power` is exact.
+    #[serde(default)]
+    pub range: Option<Placed<Range<Watts>>>,
     /// Where the number comes from.
     #[serde(deserialize_with = "source")]
     pub source: String,
@@ -89,6 +95,14 @@ impl EnergyModel {
     pub fn read(node: &Node) -> Result<Self, Diagnostics> {
         let file: Energy = from_named(node, "Energy")?;
         let mut problems = Diagnostics::new();
+        let idle = file.components.iter().filter_map(|(_, c)| c.idle.as_ref());
+        for power in file.machine.iter().chain(idle) {
+            problems.take(holds(power.range.as_ref(), &power.power));
+        }
+        let events = file.components.iter().flat_map(|(_, c)| c.events.iter());
+        for (_, event) in events {
+            problems.take(holds(event.range.as_ref(), &event.energy));
+        }
         let components = file.components.into_iter();
         let components = components
             .filter_map(|(name, read)| problems.take(ComponentEnergy::new(name, read)))
@@ -207,6 +221,34 @@ impl ComponentEnergy {
                 problems.push(written.error(message).hint(hint));
             }
         }
+    }
+}
+
+impl EventEnergy {
+    /// Joules of each, at the least and at the most.
+    pub(super) fn bounds(&self) -> (f64, f64) {
+        let range = self.range.as_ref().map(|range| range.value);
+        range.map_or((self.energy.0, self.energy.0), |r| (r.low.0, r.high.0))
+    }
+}
+
+impl StaticPower {
+    /// Watts of each instance, at the least and at the most.
+    pub(super) fn bounds(&self) -> (f64, f64) {
+        let range = self.range.as_ref().map(|range| range.value);
+        range.map_or((self.power.0, self.power.0), |r| (r.low.0, r.high.0))
+    }
+}
+
+/// A coefficient outside of its own range has one of the two wrong.
+fn holds<Q: PartialOrd>(range: Option<&Placed<Range<Q>>>, nominal: &Q) -> Result<(), Diagnostic> {
+    match range {
+        Some(range) if !range.value.contains(nominal) => {
+            let message = "the range does not contain the coefficient that it is of";
+            let hint = "a range goes from the least to the most that the coefficient may be";
+            Err(range.error(message).hint(hint))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use warpweave_framework::InstanceStatistics;
 
 pub use self::coefficients::{EnergyModel, EventEnergy, StaticPower};
-pub use self::quantity::{Joules, Watts};
+pub use self::quantity::{Joules, Range, Watts};
 
 /// Name of what the machine draws beyond its components.
 pub const MACHINE: &str = "machine";
@@ -31,6 +31,10 @@ pub struct EnergyReport {
     pub total_j: f64,
     /// Total over time; 0 for no time.
     pub average_w: f64,
+    /// Total with every coefficient at the low end of its range.
+    pub low_j: f64,
+    /// Total with every coefficient at the high end of its range.
+    pub high_j: f64,
     /// Energy-delay product: total times time.
     pub edp_js: f64,
     /// Shares of the coefficients, in the order of their file.
@@ -52,6 +56,10 @@ pub struct ComponentReport {
     pub static_j: f64,
     /// Both.
     pub total_j: f64,
+    /// Both, with every coefficient at the low end of its range.
+    pub low_j: f64,
+    /// Both, with every coefficient at the high end of its range.
+    pub high_j: f64,
     /// Part of the energy of the machine; 0 if that is 0.
     pub share: f64,
     /// Energy of each event, in the order of the file.
@@ -67,6 +75,10 @@ pub struct EventReport {
     pub count: u64,
     /// Energy of all of them.
     pub energy_j: f64,
+    /// The same at the low end of the coefficient's range.
+    pub low_j: f64,
+    /// The same at the high end of the coefficient's range.
+    pub high_j: f64,
 }
 
 impl EnergyModel {
@@ -80,18 +92,22 @@ impl EnergyModel {
             .collect();
         components.extend(self.machine.as_ref().map(|machine| {
             let static_j = machine.power.0 * seconds;
+            let (low_w, high_w) = machine.bounds();
             ComponentReport {
                 component: MACHINE.to_owned(),
                 instances: 1,
                 dynamic_j: 0.0,
                 static_j,
                 total_j: static_j,
+                low_j: low_w * seconds,
+                high_j: high_w * seconds,
                 share: 0.0,
                 events: Vec::new(),
             }
         }));
         let sum = |part: fn(&ComponentReport) -> f64| components.iter().map(part).sum::<f64>();
         let (dynamic_j, static_j) = (sum(|c| c.dynamic_j), sum(|c| c.static_j));
+        let (low_j, high_j) = (sum(|c| c.low_j), sum(|c| c.high_j));
         let total_j = dynamic_j + static_j;
         for component in &mut components {
             component.share = quotient(component.total_j, total_j);
@@ -105,6 +121,8 @@ impl EnergyModel {
             dynamic_j,
             static_j,
             total_j,
+            low_j,
+            high_j,
             average_w: quotient(total_j, seconds),
             edp_js: total_j * seconds,
             components,
@@ -128,23 +146,30 @@ impl coefficients::ComponentEnergy {
             .iter()
             .map(|(name, event)| {
                 let count = count(&name.value);
+                let (low, high) = event.bounds();
                 EventReport {
                     event: name.value.clone(),
                     count,
                     energy_j: count as f64 * event.energy.0,
+                    low_j: count as f64 * low,
+                    high_j: count as f64 * high,
                 }
             })
             .collect();
         let instances = self.instances(statistics).count();
-        let power = self.idle.as_ref().map_or(0.0, |idle| idle.power.0);
+        let drawn = |power: f64| power * instances as f64 * seconds;
+        let idle = self.idle.as_ref();
+        let (low_w, high_w) = idle.map_or((0.0, 0.0), StaticPower::bounds);
         let dynamic_j = events.iter().map(|event| event.energy_j).sum();
-        let static_j = power * instances as f64 * seconds;
+        let static_j = drawn(idle.map_or(0.0, |idle| idle.power.0));
         ComponentReport {
             component: self.pattern.text(),
             instances,
             dynamic_j,
             static_j,
             total_j: dynamic_j + static_j,
+            low_j: events.iter().map(|event| event.low_j).sum::<f64>() + drawn(low_w),
+            high_j: events.iter().map(|event| event.high_j).sum::<f64>() + drawn(high_w),
             share: 0.0,
             events,
         }

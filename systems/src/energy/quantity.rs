@@ -12,6 +12,22 @@ pub struct Joules(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Watts(pub f64);
 
+/// The ends between which a quantity lies, both possible, written `("20 pJ", "80 pJ")`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range<Q> {
+    /// The least it may be.
+    pub low: Q,
+    /// The most it may be.
+    pub high: Q,
+}
+
+impl<Q: PartialOrd> Range<Q> {
+    /// Whether a quantity is neither below nor above the range.
+    pub fn contains(&self, quantity: &Q) -> bool {
+        (&self.low..=&self.high).contains(&quantity)
+    }
+}
+
 /// Prefixes in the order of a message.
 const PREFIXES: [(&str, f64); 6] = [
     ("f", 1e-15),
@@ -76,6 +92,19 @@ impl<'de> Deserialize<'de> for Watts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
         Self::parse(&text).map_err(D::Error::custom)
+    }
+}
+
+impl<'de, Q: Deserialize<'de> + PartialOrd> Deserialize<'de> for Range<Q> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (low, high) = <(Q, Q)>::deserialize(deserializer)?;
+        if low > high {
+            return Err(D::Error::custom(
+                "a range that ends below its start\n\
+                 hint: write the low end first, as in (\"20 pJ\", \"80 pJ\")",
+            ));
+        }
+        Ok(Self { low, high })
     }
 }
 

@@ -184,3 +184,60 @@ fn the_machine_may_draw_power_and_be_without_optional_components() {
     assert!((last.total_j - 1.5).abs() < 1e-12);
     assert!((report.total_j - 1.5 - 258.048e-9).abs() < 1e-12);
 }
+
+#[test]
+fn ranges_bound_the_energy_and_what_has_none_is_exact() {
+    let text = COEFFICIENTS
+        .replacen("\"20 pJ\"", "\"20 pJ\", range: (\"10 pJ\", \"40 pJ\")", 1)
+        .replacen("\"2 mW\"", "\"2 mW\", range: (\"1 mW\", \"2 mW\")", 1);
+    let report = model(&text).report(&machine(), 1e-6);
+    // 150 x 10..40 pJ + 10 x 50 pJ + 2 x 1..2 mW x 1 us; the memory's 258.048 nJ are exact.
+    let near = |a: f64, b: f64| assert!((a - b).abs() <= 1e-12 * b, "{a} against {b}");
+    let hits = &report.components[0].events[0];
+    near(hits.low_j, 1.5e-9);
+    near(hits.high_j, 6e-9);
+    near(report.components[0].low_j, 4e-9);
+    near(report.components[0].high_j, 10.5e-9);
+    near(report.low_j, 262.048e-9);
+    near(report.high_j, 268.548e-9);
+    near(report.total_j, 265.548e-9);
+}
+
+#[test]
+fn a_range_that_cannot_be_is_refused_where_it_stands() {
+    let cases = [
+        (
+            "20 pJ",
+            "(\"21 pJ\", \"40 pJ\")",
+            "energy.ron:5:",
+            "does not contain",
+        ),
+        (
+            "2 mW",
+            "(\"1 mW\", \"1.9 mW\")",
+            "energy.ron:8:",
+            "does not contain",
+        ),
+        (
+            "20 pJ",
+            "(\"40 pJ\", \"10 pJ\")",
+            "energy.ron:5:",
+            "low end first",
+        ),
+        (
+            "20 pJ",
+            "(\"10 pW\", \"40 pJ\")",
+            "energy.ron:5:",
+            "units are fJ",
+        ),
+    ];
+    for (of, range, place, wanted) in cases {
+        let stated = format!("\"{of}\", range: {range}");
+        let text = COEFFICIENTS.replacen(&format!("\"{of}\""), &stated, 1);
+        let found = problem(&text);
+        assert!(
+            found.contains(place) && found.contains(wanted),
+            "{range}: {found}"
+        );
+    }
+}

@@ -106,6 +106,33 @@ pub struct RecordedComponentEnergy {
     pub component: String,
     /// Joules.
     pub total_j: f64,
+    /// Joules of static power.
+    #[serde(default)]
+    pub static_j: f64,
+    /// Joules with every coefficient at the low end of its range.
+    #[serde(default)]
+    pub low_j: f64,
+    /// The same at the high end.
+    #[serde(default)]
+    pub high_j: f64,
+    /// By event.
+    #[serde(default)]
+    pub events: Vec<RecordedEventEnergy>,
+}
+
+/// The energy of one event of a component.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedEventEnergy {
+    /// Name of the statistic.
+    pub event: String,
+    /// Events.
+    pub count: u64,
+    /// Joules of all of them.
+    pub energy_j: f64,
+    /// The same at the low end of the coefficient's range.
+    pub low_j: f64,
+    /// The same at the high end.
+    pub high_j: f64,
 }
 
 /// One statistic.

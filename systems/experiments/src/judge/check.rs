@@ -22,6 +22,13 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
     for (_, metric) in &file.metrics {
         problems.take(Expression::parse(&metric.value));
     }
+    if let Some(energy) = &file.energy
+        && !(energy.fit.share.value > 0.0 && energy.fit.share.value < 1.0)
+    {
+        let message = format!("{} is no share", energy.fit.share.value);
+        let hint = "a share lies between 0 and 1";
+        problems.push(energy.fit.share.error(message).hint(hint));
+    }
     for claim in &file.claims {
         match claim {
             Claim::Finding {

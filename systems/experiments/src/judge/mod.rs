@@ -11,6 +11,7 @@
 mod check;
 mod claims;
 mod effect;
+mod energy;
 mod interval;
 mod needed;
 mod study;
@@ -24,6 +25,7 @@ use warpweave_params::Diagnostics;
 use warpweave_systems::report::Record;
 
 pub use self::check::{check, check_patterns};
+pub use self::energy::{Bounds, EnergyRow, FittedEnergy, StudiedEnergy};
 pub use self::interval::Interval;
 pub use self::needed::Needed;
 pub use self::study::{
@@ -78,6 +80,13 @@ pub fn judge(experiment: &Experiment, runs: &Runs) -> Result<Study, Diagnostics>
             })
             .collect(),
         pairs: pairs(file),
+        energy: energy::of(
+            runs,
+            &workloads,
+            &points,
+            |point| experiment.baseline.of(point),
+            file.energy.as_ref().map(|energy| &energy.fit),
+        )?,
         work: work::of(runs, &workloads, baseline.as_ref()),
         slots: work::slots(runs, &points),
         metrics: metrics

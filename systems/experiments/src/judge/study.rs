@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::energy::StudiedEnergy;
 use super::interval::Interval;
 use crate::store::ClaimRow;
 
@@ -18,6 +19,8 @@ pub struct Study {
     pub points: Vec<StudiedPoint>,
     /// Repetitions.
     pub pairs: u32,
+    /// Energy over the ranges of its coefficients, where runs have any.
+    pub energy: Option<StudiedEnergy>,
     /// What was run.
     pub work: Vec<Work>,
     /// Where the issue slots went, of each variant at its levels; empty where no run says so.

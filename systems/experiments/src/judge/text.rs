@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use warpweave_params::printable_lines;
 
+use super::energy::{Bounds, StudiedEnergy};
 use super::study::{Judged, StudiedMetric, Study};
 
 impl Study {
@@ -30,6 +31,9 @@ impl Study {
         )?;
         for metric in &self.metrics {
             self.write_metric(out, metric)?;
+        }
+        if let Some(energy) = &self.energy {
+            write_energy(out, energy)?;
         }
         if !self.claims.is_empty() {
             writeln!(out, "\nclaims")?;
@@ -93,6 +97,61 @@ pub(crate) fn number(value: f64) -> String {
         _ => 4,
     };
     format!("{value:.digits$}")
+}
+
+/// Energy and energy-delay product of each variant, over all ranges of the coefficients.
+fn write_energy(out: &mut String, energy: &StudiedEnergy) -> fmt::Result {
+    if energy.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\nenergy, uncalibrated: ratios over the ranges of all coefficients, mean over workloads"
+    )?;
+    let width = energy.rows.iter().map(|row| row.point.chars().count());
+    let width = width.max().unwrap_or(0).min(40);
+    let words = |bounds: Bounds| {
+        format!(
+            "{:>7} [{}, {}] {}",
+            number(bounds.nominal),
+            number(bounds.low),
+            number(bounds.high),
+            bounds.word()
+        )
+    };
+    for row in &energy.rows {
+        writeln!(
+            out,
+            "  {:<width$}  energy {}, EDP {}",
+            row.point,
+            words(row.energy),
+            words(row.edp)
+        )?;
+    }
+    let Some(fit) = &energy.fit else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "  conditional on {} taking {} % of the baseline ({}; its coefficients x {}, before {} %):",
+        fit.component,
+        number(fit.share * 100.0),
+        fit.because,
+        number(fit.factor),
+        number(fit.share_before * 100.0)
+    )?;
+    for (row, (energy, edp, follows)) in energy.rows.iter().zip(&fit.rows) {
+        writeln!(
+            out,
+            "  {:<width$}  energy {:>7}, EDP {:>7}; of the energy's {:+.4}, {:+.4} follows from the share",
+            row.point,
+            number(*energy),
+            number(*edp),
+            energy - 1.0,
+            follows
+        )?;
+    }
+    Ok(())
 }
 
 fn write_claim(out: &mut String, claim: &Judged) -> fmt::Result {

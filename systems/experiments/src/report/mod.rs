@@ -9,7 +9,10 @@ mod tests;
 pub use self::published::Published;
 
 use self::figure::{Bars, Forest, Series as Bar, Stacks};
-use crate::judge::{Interval, StudiedMetric, Study};
+use crate::judge::{Interval, StudiedEnergy, StudiedMetric, Study};
+
+/// Coefficients in a figure.
+const TORNADO: usize = 10;
 use crate::model::{Provenance, Series};
 
 /// A report to be written.
@@ -48,6 +51,7 @@ pub fn write(
         };
         figures.push(("claims.svg".to_owned(), forest.svg()));
     }
+    figures.extend(study.energy.as_ref().and_then(tornado));
     if !study.slots.is_empty() {
         let stacks = Stacks {
             title: "Where the issue slots went",
@@ -70,6 +74,29 @@ pub fn write(
     }
     let html = page::page(study, series, provenance, published, &figures);
     Written { html, figures }
+}
+
+/// The coefficients that the energy of the last variant depends on most.
+fn tornado(energy: &StudiedEnergy) -> Option<(String, String)> {
+    let row = energy.rows.last()?;
+    let widest = row.tornado.iter().filter(|(_, low, high)| low != high);
+    let rows: Vec<_> = widest
+        .take(TORNADO)
+        .map(|(name, low, high)| {
+            let ends = Interval {
+                low: low.min(*high),
+                median: row.energy.nominal,
+                high: low.max(*high),
+            };
+            (name.clone(), ends, None)
+        })
+        .collect();
+    let figure = Forest {
+        title: &format!("Energy of {}, one coefficient at a time", row.point),
+        axis: "energy, uncalibrated, ratio to the baseline".to_owned(),
+        rows,
+    };
+    (!figure.rows.is_empty()).then(|| ("tornado.svg".to_owned(), figure.svg()))
 }
 
 fn bars(study: &Study, metric: &StudiedMetric, published: Option<&Published>) -> String {

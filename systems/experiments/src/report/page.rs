@@ -4,7 +4,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::published::{Beside, Published};
 use super::{file_name, unit};
-use crate::judge::{Interval, Judged, StudiedMetric, Study, Verdict, number};
+use crate::judge::{
+    Bounds, Interval, Judged, StudiedEnergy, StudiedMetric, Study, Verdict, number,
+};
 use crate::model::{Provenance, Series};
 
 /// How many of the closest and of the farthest agreements are listed.
@@ -63,6 +65,7 @@ pub(super) fn page(
                 @if let (Some(published), Some(beside)) = (published, &beside) {
                     (published_values(published, beside))
                 }
+                @if let Some(energy) = &study.energy { (energy_words(energy, figure("tornado.svg"))) }
                 @if let Some(slots) = figure("slots.svg") {
                     h2 { "Where the issue slots went" }
                     (slots)
@@ -212,6 +215,56 @@ fn name_of(row: &Beside) -> String {
         "{}/{}/{} ({:+.4}: {why})",
         row.metric, row.point, row.workload, row.difference
     )
+}
+
+fn bounds(bounds: Bounds) -> Markup {
+    html! {
+        td { (number(bounds.nominal)) } td { (number(bounds.low)) } td { (number(bounds.high)) }
+        td.text { (bounds.word()) }
+    }
+}
+
+fn energy_words(energy: &StudiedEnergy, tornado: Option<Markup>) -> Markup {
+    html! { @if !energy.rows.is_empty() {
+        h2 { "Energy, uncalibrated" }
+        p { "Ratios of energy and of energy-delay product to the baseline: with the coefficients as stated, and the least and the most over "
+            "the ranges of all of them. Those of a workload are exact; those of a mean are means of them and bound it from outside. "
+            "Where the sign depends on the coefficients it is unresolved." }
+        div.wide { table {
+            tr { th { "" } th.text { "workload" } th { "energy" } th { "least" } th { "most" } th.text { "" }
+                 th { "EDP" } th { "least" } th { "most" } th.text { "" } }
+            @for row in &energy.rows {
+                tr { td { (row.point) } td.text { "mean" } (bounds(row.energy)) (bounds(row.edp)) }
+                @for (workload, of_energy, of_edp) in &row.workloads {
+                    tr { td { "" } td.text { (workload) } (bounds(*of_energy)) (bounds(*of_edp)) }
+                }
+            }
+        } }
+        @if let Some(tornado) = tornado {
+            (tornado)
+            p.small { "Each coefficient alone at the ends of its range, the others as stated." }
+        }
+        @if let Some(fit) = &energy.fit {
+            h3 { "Conditional on a share of " (number(fit.share * 100.0)) " % for " (fit.component) }
+            p { "One factor, " (number(fit.factor)) ", on the coefficients of " code { (fit.component) } " takes its share of the baseline alone from "
+                (number(fit.share_before * 100.0)) " % to " (number(fit.share * 100.0)) " % (" (fit.because) "). What follows holds under this condition only." }
+            div.wide { table {
+                tr { th { "" } th { "energy" } th { "EDP" } th { "change of energy" } th { "of it, from the share and this component alone" } }
+                @for (row, (of_energy, edp, follows)) in energy.rows.iter().zip(&fit.rows) { tr {
+                    td { (row.point) } td { (number(*of_energy)) } td { (number(*edp)) }
+                    td { (format!("{:+.4}", of_energy - 1.0)) } td { (format!("{follows:+.4}")) }
+                } }
+            } }
+        }
+        h3 { "Events, free of coefficients" }
+        p.small { "Ratios of counts to the baseline, mean over workloads." }
+        div.wide { table {
+            tr { th { "event" } @for row in &energy.rows { th { (row.point) } } }
+            @for (event, ratios) in &energy.events { tr {
+                td { (event) } @for ratio in ratios { td { (ratio.map_or_else(String::new, number)) } }
+            } }
+        } }
+    } }
 }
 
 fn missing(study: &Study) -> Markup {
