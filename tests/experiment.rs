@@ -60,6 +60,29 @@ fn results_are_the_same_on_any_number_of_cores() {
 }
 
 #[test]
+fn experiments_that_share_a_folder_of_traces_at_the_same_time_do_not_disturb_each_other() {
+    let bench = bench(2);
+    told(run(&bench, &["--out", "alone", "--traces", "own"]));
+    let (alone, own) = (results(&bench, "alone"), files_below(&bench.path("own")));
+    for round in 0..3 {
+        let traces = format!("shared-{round}");
+        let outs = ["x", "y", "z"].map(|name| format!("{name}-{round}"));
+        let begin = |out: &String| {
+            let arguments = ["experiment", "ways.ron", "--quiet", "--traces", &traces];
+            let mut command = bench.command(&[&arguments[..], &["--out", out]].concat());
+            command.stdout(std::process::Stdio::null()).spawn().unwrap()
+        };
+        for mut child in outs.each_ref().map(begin) {
+            assert!(child.wait().unwrap().success());
+        }
+        for out in &outs {
+            assert!(results(&bench, out) == alone, "{out}");
+        }
+        assert!(files_below(&bench.path(&traces)) == own);
+    }
+}
+
+#[test]
 fn running_again_makes_what_is_missing_alone() {
     let bench = bench(4);
     let out = told(run(&bench, &["--only", "add/one"]));
