@@ -125,6 +125,31 @@ fn a_change_opens_a_series_when_it_is_explained() {
 }
 
 #[test]
+fn pairs_that_repeat_each_other_are_warned_of() {
+    let bench = bench(2).edit(
+        "ways.ron",
+        "[1, 2], \"workload.block\": [64, 128]",
+        "[1, 1]",
+    );
+    for more in [&["--check"][..], &[]] {
+        let ended = run(&bench, more);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        assert!(
+            ended
+                .err
+                .contains("warning: on `add` equal draws make pairs 0 = 1"),
+            "{}",
+            ended.err
+        );
+    }
+    assert!(
+        bench
+            .read("ways.results/report.html")
+            .contains("equal draws make pairs 0 = 1")
+    );
+}
+
+#[test]
 fn failed_runs_are_listed_and_stop_no_other() {
     let bench = bench(2).edit(
         "ways.ron",

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::interval::Interval;
+use crate::model::EqualPairs;
 use crate::store::ClaimRow;
 
 /// Metrics, claims and what is missing.
@@ -18,6 +19,8 @@ pub struct Study {
     pub points: Vec<StudiedPoint>,
     /// Repetitions.
     pub pairs: u32,
+    /// Repetitions that repeat each other.
+    pub equal_pairs: Vec<EqualPairs>,
     /// What was run.
     pub work: Vec<Work>,
     /// Where the issue slots went, of each variant at its levels; empty where no run says so.

@@ -84,6 +84,7 @@ fn what_was_compared(study: &Study) -> Markup {
             (study.workloads.len()) " workloads, " (study.pairs) " pairs under neutral perturbations. "
             "Ratios are to " strong { (study.baseline) } ", per pair."
         }
+        @for equal in &study.equal_pairs { p { strong.unresolved { "Warning" } ": " (equal) "." } }
         div.wide { table {
             tr { th { "workload" } th.text { "kernels" } th { "launches" } th { "work-groups" }
                  th { "wavefront instructions" } th { "cycles of the baseline" } }

@@ -3,6 +3,7 @@ use warpweave_params::Placed;
 
 use super::*;
 use crate::judge::tests::study;
+use crate::model::EqualPairs;
 
 fn series() -> Vec<Series> {
     vec![Series {
@@ -65,6 +66,19 @@ fn the_page_needs_nothing_but_itself() {
             "claims.svg"
         ]
     );
+}
+
+#[test]
+fn pairs_that_repeat_each_other_are_told() {
+    let mut study = study();
+    study.equal_pairs = vec![EqualPairs {
+        workload: "a".to_owned(),
+        pairs: vec![vec![0, 5], vec![1, 6, 8]],
+    }];
+    let words =
+        "on `a` equal draws make pairs 0 = 5, 1 = 6 = 8: its intervals are narrower than noise is";
+    let page = write(&study, &series(), &Vec::new(), None).html;
+    assert!(page.contains(words) && study.to_text().contains(words));
 }
 
 #[test]
