@@ -1,6 +1,7 @@
 //! What was set differently: overrides, and the systems as built.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use warpweave_params::{Diagnostics, Kind, Node, Source, parse, to_ron_line};
 
@@ -25,8 +26,8 @@ impl Parameters {
     ///
     /// # Errors
     /// What is not RON.
-    pub(super) fn of_system(text: &str) -> Result<Self, Diagnostics> {
-        let tree = parse(&Source::new("system.ron", text))?;
+    pub(super) fn of_system(system: &Arc<Source>) -> Result<Self, Diagnostics> {
+        let tree = parse(system)?;
         let mut all = Self(BTreeMap::new());
         all.flatten("", &tree);
         Ok(all)
