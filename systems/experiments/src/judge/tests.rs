@@ -317,6 +317,34 @@ pub(crate) fn study() -> Study {
 }
 
 #[test]
+fn work_groups_are_shared_out_over_launches_and_units() {
+    let mut json: serde_json::Value = serde_json::to_value(record(1000.0)).unwrap();
+    let launch = |number: u32, grid: [u32; 3]| {
+        serde_json::json!({"number": number, "name": "k", "grid": grid, "block": [32, 1, 1],
+            "wavefront_instructions": 1, "thread_instructions": 1})
+    };
+    json["kernels"] = serde_json::json!([launch(0, [4, 2, 1]), launch(1, [4, 1, 1])]);
+    let unit =
+        serde_json::json!({"slots_issued": {"value": 7, "unit": "slots", "combination": "sum"}});
+    json["stats"] = serde_json::json!({"unit[0].cu": unit, "unit[1].cu": unit, "dram": {}});
+    let point = Point {
+        variant: "D".to_owned(),
+        control: false,
+        levels: Vec::new(),
+    };
+    let id = RunId {
+        workload: "a".to_owned(),
+        point: point.clone(),
+        pair: 0,
+        confirming: false,
+    };
+    let done = Outcome::Done(Box::new(serde_json::from_value(json).unwrap()));
+    let work = work::of(&Runs::from([(id, done)]), &["a"], Some(&point));
+    assert_eq!((work[0].launches, work[0].work_groups), (2, 12));
+    assert_eq!(work[0].work_groups_per_unit, Some(3.0));
+}
+
+#[test]
 fn the_page_says_what_was_compared_how_well_and_what_came_out() {
     insta::assert_snapshot!(study().to_text());
 }
