@@ -16,6 +16,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const WINDOWS: [&str; 2] = ["1400,900", "520,900"];
 
 /// The browser; none is no failure but in CI, where it has to be there.
+#[expect(clippy::print_stderr, reason = "a test that checks nothing says so")]
 fn chromium() -> Option<OsString> {
     let stated = std::env::var_os("WARPWEAVE_CHROMIUM");
     let usual = ["chromium", "chromium-browser", "google-chrome"].map(OsString::from);
