@@ -72,3 +72,15 @@ fn what_is_no_report_is_refused_by_name() {
     ");
     assert_eq!(bench.warpweave(&["compare", "a"]).code, 2);
 }
+
+#[test]
+fn a_system_that_cannot_be_read_is_named_with_its_folder() {
+    let bench = Bench::new();
+    for out in ["a", "b"] {
+        told(bench.warpweave(&["run", "test.ron", "--quiet", "--out", out]));
+    }
+    bench.write("b/system.ron", "System(");
+    let refused = bench.warpweave(&["compare", "a", "b"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("b/system.ron:1:"), "{}", refused.err);
+}

@@ -60,6 +60,29 @@ fn results_are_the_same_on_any_number_of_cores() {
 }
 
 #[test]
+fn experiments_that_share_a_folder_of_traces_at_the_same_time_do_not_disturb_each_other() {
+    let bench = bench(2);
+    told(run(&bench, &["--out", "alone", "--traces", "own"]));
+    let (alone, own) = (results(&bench, "alone"), files_below(&bench.path("own")));
+    for round in 0..3 {
+        let traces = format!("shared-{round}");
+        let outs = ["x", "y", "z"].map(|name| format!("{name}-{round}"));
+        let begin = |out: &String| {
+            let arguments = ["experiment", "ways.ron", "--quiet", "--traces", &traces];
+            let mut command = bench.command(&[&arguments[..], &["--out", out]].concat());
+            command.stdout(std::process::Stdio::null()).spawn().unwrap()
+        };
+        for mut child in outs.each_ref().map(begin) {
+            assert!(child.wait().unwrap().success());
+        }
+        for out in &outs {
+            assert!(results(&bench, out) == alone, "{out}");
+        }
+        assert!(files_below(&bench.path(&traces)) == own);
+    }
+}
+
+#[test]
 fn running_again_makes_what_is_missing_alone() {
     let bench = bench(4);
     let out = told(run(&bench, &["--only", "add/one"]));
@@ -99,6 +122,31 @@ fn a_change_opens_a_series_when_it_is_explained() {
     assert_eq!(series.matches("\"number\"").count(), 2);
     // What the other one ran stays.
     assert_eq!(files_below(&bench.path("ways.results/runs")).len(), 3);
+}
+
+#[test]
+fn pairs_that_repeat_each_other_are_warned_of() {
+    let bench = bench(2).edit(
+        "ways.ron",
+        "[1, 2], \"workload.block\": [64, 128]",
+        "[1, 1]",
+    );
+    for more in [&["--check"][..], &[]] {
+        let ended = run(&bench, more);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        assert!(
+            ended
+                .err
+                .contains("warning: on `add` equal draws make pairs 0 = 1"),
+            "{}",
+            ended.err
+        );
+    }
+    assert!(
+        bench
+            .read("ways.results/report.html")
+            .contains("equal draws make pairs 0 = 1")
+    );
 }
 
 #[test]

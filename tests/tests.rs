@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 mod bench;
+mod browser;
 mod check_program;
 mod checkpoint;
 mod cli;

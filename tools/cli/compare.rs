@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use warpweave_files::{Budget, Input, Ledger, ReadError};
+use warpweave_params::Source;
 use warpweave_systems::report::{Comparison, Record, Side};
 
 use crate::outcome::{CommandResult, Failure, page_to_stdout, to_stdout};
@@ -78,7 +79,14 @@ fn side(name: &str, budget: &Budget) -> Result<Side, Failure> {
     Ok(Side {
         name: name.to_owned(),
         runs,
-        system: system.map(|file| read(&file, budget)).transpose()?,
+        system: system
+            .map(|file| {
+                Ok::<_, Failure>(Source::new(
+                    file.display().to_string(),
+                    read(&file, budget)?,
+                ))
+            })
+            .transpose()?,
     })
 }
 

@@ -141,7 +141,7 @@ pub(crate) fn experiment(
             if runs.len() < plan.ids.len() {
                 return Vec::new();
             }
-            let judged = study.insert(judge(&experiment, runs));
+            let judged = study.insert(judge(&experiment, &plan.equal_pairs, runs));
             judged
                 .as_ref()
                 .map_or_else(|_| Vec::new(), Study::claim_rows)
@@ -194,6 +194,9 @@ impl Session<'_> {
                     "note: `{workload}` has no `{path}`: nothing is drawn for it"
                 ));
             }
+        }
+        for equal in plan.iter().flat_map(|plan| &plan.equal_pairs) {
+            to_stderr(&format!("warning: {equal}"));
         }
         Ok(plan)
     }

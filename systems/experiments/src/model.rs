@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Serialize;
 use warpweave_systems::report::Record;
 
 /// One machine: a variant, or a control, at one level of every axis.
@@ -59,6 +60,29 @@ impl fmt::Display for RunId {
         } else {
             write!(f, "/{}", self.pair)
         }
+    }
+}
+
+/// Pairs of a workload that repeat each other, because their draws come out equal where it has them: noise between
+/// pairs is understated on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EqualPairs {
+    /// Name of the workload.
+    pub workload: String,
+    /// Each group of pairs that are one run.
+    pub pairs: Vec<Vec<u32>>,
+}
+
+/// Workload and pairs.
+impl fmt::Display for EqualPairs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "on `{}` equal draws make pairs ", self.workload)?;
+        for (at, group) in self.pairs.iter().enumerate() {
+            let separator = if at == 0 { "" } else { ", " };
+            let group: Vec<String> = group.iter().map(ToString::to_string).collect();
+            write!(f, "{separator}{}", group.join(" = "))?;
+        }
+        f.write_str(": its intervals are narrower than noise is")
     }
 }
 

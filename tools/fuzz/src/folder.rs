@@ -10,6 +10,8 @@ use std::sync::atomic::AtomicBool;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
+use warpweave_params::to_ron;
+use warpweave_systems::report::{Host, Report};
 use warpweave_systems::{Machine, StateLog, standard_registry};
 
 use crate::checkpoints::{Moment, machine_of, prepared};
@@ -289,8 +291,9 @@ impl Folder {
             .replace("VERSION", env!("CARGO_PKG_VERSION"))
             .replace("HASH", &program.hash().to_string());
         let log = state_hashes(&mut machine_of(&path, "plain.ron"));
+        let (report, system) = report_of(&path, "plain.ron");
         fs::create_dir_all(path.join("a"))?;
-        for (name, text) in RESULTS.into_iter().zip([manifest, log]) {
+        for (name, text) in RESULTS.into_iter().zip([manifest, log, report, system]) {
             fs::write(path.join("a").join(name), text)?;
             self.part(name)?;
         }
@@ -298,8 +301,13 @@ impl Folder {
     }
 }
 
-/// What `warpweave diff` reads of a results folder.
-const RESULTS: [&str; 2] = ["manifest.json", "state-hashes.csv"];
+/// What `warpweave diff` and `warpweave compare` read of a results folder.
+const RESULTS: [&str; 4] = [
+    "manifest.json",
+    "state-hashes.csv",
+    "report.json",
+    "system.ron",
+];
 
 fn state_hashes(machine: &mut Machine) -> String {
     let never = Arc::new(AtomicBool::new(false));
@@ -309,6 +317,26 @@ fn state_hashes(machine: &mut Machine) -> String {
         log.record(machine).expect("every component can be saved");
     }
     log.to_csv(machine)
+}
+
+/// The report of a scenario and its system as built.
+fn report_of(folder: &Path, scenario: &str) -> (String, String) {
+    let (scenario, program) = prepared(folder, scenario);
+    let machine = scenario.machine(&registry(), &program);
+    let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
+    let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
+    let report = Report {
+        scenario: scenario.path.display().to_string(),
+        summary: scenario.summary,
+        overrides: scenario.applied,
+        status: simulated.status.clone(),
+        verified: Some(true),
+        checks: Vec::new(),
+        simulated,
+        host: Host::default(),
+    };
+    let system = to_ron(&machine.system().resolved.to_node());
+    (report.to_json(), system)
 }
 
 /// The registry of the program.

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use warpweave_framework::{Environment, Registry};
 use warpweave_inputs::{EntryValues, GraphFormat, parse_graph, read_words};
-use warpweave_params::Files;
+use warpweave_params::{Files, Source};
 use warpweave_standalone::{Table, cache, dram, environment, noc};
+use warpweave_systems::report::{Colour, Comparison, Record, Side};
 use warpweave_systems::{Machine, ReadLog, Scenario};
 use warpweave_trace::Program;
 
@@ -137,6 +138,7 @@ impl Inside {
                 log.parts_from(&log);
                 Ok(())
             }
+            Kind::Results => self.compare(),
             Kind::Arguments => Err("the command line is the program's alone".to_owned()),
         }
     }
@@ -174,6 +176,35 @@ impl Inside {
         resumed.map_err(|error| format!("{}: {error}", file.display()))?;
         let until = machine.cycle().saturating_add(CYCLES);
         machine.advance(until, &Arc::new(AtomicBool::new(false)));
+        Ok(())
+    }
+
+    /// Compares the results folders and writes every form of the comparison.
+    fn compare(&self) -> Result<(), String> {
+        let side = |name: &str| {
+            let read = |file: &str| {
+                let path = self.folder.path().join(name).join(file);
+                let text = std::fs::read_to_string(&path);
+                text.map_err(|error| format!("{}: {error}", path.display()))
+            };
+            let record = Record::from_json(&read("report.json")?);
+            Ok::<_, String>(Side {
+                name: name.to_owned(),
+                runs: vec![record.map_err(|error| format!("{name}/report.json: {error}"))?],
+                system: Some(Source::new(
+                    format!("{name}/system.ron"),
+                    read("system.ron")?,
+                )),
+            })
+        };
+        let comparison = Comparison::of(&[side("a")?, side("b")?, side("a")?]);
+        let comparison = comparison.map_err(|problems| problems.to_string())?;
+        let text = comparison.to_text(Colour::Off);
+        if let Some(found) = controls(&text) {
+            panic!("the comparison has {found:?} in it");
+        }
+        comparison.to_csv();
+        comparison.to_html();
         Ok(())
     }
 

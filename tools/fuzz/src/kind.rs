@@ -33,6 +33,8 @@ pub enum Kind {
     StateLog,
     /// The arguments of a command line.
     Arguments,
+    /// What `warpweave compare` reads of a results folder.
+    Results,
 }
 
 impl Kind {
@@ -94,6 +96,7 @@ impl Kind {
             Self::Checkpoint => &["early.wwc", "middle.wwc", "plain.wwc", "late.wwc"],
             Self::StateLog => &["a/state-hashes.csv", "a/manifest.json"],
             Self::Arguments => &[ARGUMENTS],
+            Self::Results => &["a/report.json", "a/system.ron"],
         }
     }
 }

@@ -133,6 +133,11 @@ impl Program {
             }
             Kind::StateLog => words("diff a b --quiet"),
             Kind::Arguments => case.lines(),
+            Kind::Results => words(match case.way % 4 {
+                0 => "compare a,b b --format csv",
+                1 => "compare b a a --format html",
+                _ => "compare a b",
+            }),
         }
     }
 

@@ -37,16 +37,20 @@ use self::claims::Claims;
 use self::values::{Repetition, Values};
 use crate::file::{ExperimentFile, MetricKind};
 use crate::metric::Expression;
-use crate::model::{Outcome, Point, Runs};
+use crate::model::{EqualPairs, Outcome, Point, Runs};
 use crate::plan::points;
 use crate::read::Experiment;
 use crate::store::MetricValue;
 
-/// Judges the runs of an experiment that [`check`] has found nothing wrong with.
+/// Judges the runs of an experiment that [`check`] has found nothing wrong with; `equal_pairs` are those of its plan.
 ///
 /// # Errors
 /// A metric or claim that cannot be read.
-pub fn judge(experiment: &Experiment, runs: &Runs) -> Result<Study, Diagnostics> {
+pub fn judge(
+    experiment: &Experiment,
+    equal_pairs: &[EqualPairs],
+    runs: &Runs,
+) -> Result<Study, Diagnostics> {
     let file = &experiment.file;
     let mut metrics = Vec::new();
     for (name, metric) in &file.metrics {
@@ -87,6 +91,7 @@ pub fn judge(experiment: &Experiment, runs: &Runs) -> Result<Study, Diagnostics>
             |point| experiment.baseline.of(point),
             file.energy.as_ref().map(|energy| &energy.fit),
         )?,
+        equal_pairs: equal_pairs.to_vec(),
         work: work::of(runs, &workloads, baseline.as_ref()),
         slots: work::slots(runs, &points),
         metrics: metrics

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::energy::StudiedEnergy;
 use super::interval::Interval;
+use crate::model::EqualPairs;
 use crate::store::ClaimRow;
 
 /// Metrics, claims and what is missing.
@@ -21,6 +22,8 @@ pub struct Study {
     pub pairs: u32,
     /// Energy over the ranges of its coefficients, where runs have any.
     pub energy: Option<StudiedEnergy>,
+    /// Repetitions that repeat each other.
+    pub equal_pairs: Vec<EqualPairs>,
     /// What was run.
     pub work: Vec<Work>,
     /// Where the issue slots went, of each variant at its levels; empty where no run says so.
@@ -53,10 +56,24 @@ pub struct Work {
     pub launches: usize,
     /// Work-groups of all launches.
     pub work_groups: u64,
+    /// Work-groups that a compute unit gets of a launch on average; `None` where no unit says where its issue
+    /// slots went, by which units are known.
+    pub work_groups_per_unit: Option<f64>,
     /// Instructions of wavefronts.
     pub wavefront_instructions: u64,
     /// Core cycles of the run.
     pub cycles: u64,
+}
+
+impl Work {
+    /// Work-groups for each unit below which the end of a launch, when units run out of work, weighs in its cycles.
+    pub const WORK_GROUPS_PER_UNIT_MIN: f64 = 8.0;
+
+    /// Whether units get so few work-groups that the end of launches weighs.
+    pub fn has_a_long_end(&self) -> bool {
+        let few = |count| count < Self::WORK_GROUPS_PER_UNIT_MIN;
+        self.work_groups_per_unit.is_some_and(few)
+    }
 }
 
 /// Shares of the issue slots of one point, over all its runs.

@@ -90,7 +90,7 @@ fn verdict(claim: &str, gain: f64, idle: f64, noise: f64) -> Judged {
         "idle" => 1.0 + idle,
         _ => 1.0,
     });
-    judge(&experiment, &runs).unwrap().claims.remove(0)
+    judge(&experiment, &[], &runs).unwrap().claims.remove(0)
 }
 
 const ABOVE: &str = r#"Above(metric: "speed", of: "E", than: "D", margin: 0.03)"#;
@@ -166,7 +166,11 @@ fn the_best_has_to_beat_every_other_and_a_count_its_number() {
                 _ => 1.0,
             },
         );
-        judge(&experiment, &runs).unwrap().claims.remove(0).verdict
+        judge(&experiment, &[], &runs)
+            .unwrap()
+            .claims
+            .remove(0)
+            .verdict
     };
     let gains = [0.2, 0.1, 0.0, 0.05];
     assert_eq!(counted(2, gains), Verdict::Reproduced);
@@ -190,7 +194,11 @@ fn shapes_along_an_axis_are_told_apart() {
                 _ => 1.0,
             }
         });
-        judge(&experiment, &runs).unwrap().claims.remove(0).verdict
+        judge(&experiment, &[], &runs)
+            .unwrap()
+            .claims
+            .remove(0)
+            .verdict
     };
     assert_eq!(along("Saturates", [1.0, 1.5, 1.6]), Verdict::Reproduced);
     assert_eq!(along("Saturates", [1.0, 1.5, 2.0]), Verdict::NotReproduced);
@@ -213,7 +221,7 @@ fn at_reduced_size_the_next_size_has_to_agree_in_sign_and_order() {
                 _ => 1.0,
             },
         );
-        judge(&experiment, &runs).unwrap().claims.remove(0)
+        judge(&experiment, &[], &runs).unwrap().claims.remove(0)
     };
     assert_eq!(confirmed([0.9, 0.7, 0.5, 0.3]).verdict, Verdict::Reproduced);
     let other_sign = confirmed([-0.1, -0.2, -0.3, -0.4]);
@@ -240,7 +248,7 @@ fn an_identity_that_fails_names_the_run() {
         Identity(name: "three", claim: Ascending(["1", "2", "cycles"])),
     "#;
     let experiment = experiment(claims, "");
-    let study = judge(&experiment, &runs(&experiment, 0.0, |_, _, _, _| 1.0)).unwrap();
+    let study = judge(&experiment, &[], &runs(&experiment, 0.0, |_, _, _, _| 1.0)).unwrap();
     let verdicts: Vec<Verdict> = study.claims.iter().map(|claim| claim.verdict).collect();
     assert_eq!(verdicts, [Verdict::Holds, Verdict::Fails, Verdict::Holds]);
     assert!(
@@ -267,7 +275,7 @@ fn a_failed_run_is_left_out_and_named() {
         .unwrap()
         .clone();
     runs.insert(first.clone(), Outcome::Failed("deadlock".to_owned()));
-    let study = judge(&experiment, &runs).unwrap();
+    let study = judge(&experiment, &[], &runs).unwrap();
     assert_eq!(study.failed, [(first.to_string(), "deadlock".to_owned())]);
     assert!(!study.is_as_expected());
     let row = &study.metrics[0].rows[study
@@ -305,7 +313,35 @@ pub(crate) fn study() -> Study {
     let experiment = experiment(&claims, record);
     let faster = |_, variant: &str, _: &str, _| if variant == "E" { 1.2 } else { 1.0 };
     let runs = runs(&experiment, 0.01, faster);
-    judge(&experiment, &runs).unwrap()
+    judge(&experiment, &[], &runs).unwrap()
+}
+
+#[test]
+fn work_groups_are_shared_out_over_launches_and_units() {
+    let mut json: serde_json::Value = serde_json::to_value(record(1000.0)).unwrap();
+    let launch = |number: u32, grid: [u32; 3]| {
+        serde_json::json!({"number": number, "name": "k", "grid": grid, "block": [32, 1, 1],
+            "wavefront_instructions": 1, "thread_instructions": 1})
+    };
+    json["kernels"] = serde_json::json!([launch(0, [4, 2, 1]), launch(1, [4, 1, 1])]);
+    let unit =
+        serde_json::json!({"slots_issued": {"value": 7, "unit": "slots", "combination": "sum"}});
+    json["stats"] = serde_json::json!({"unit[0].cu": unit, "unit[1].cu": unit, "dram": {}});
+    let point = Point {
+        variant: "D".to_owned(),
+        control: false,
+        levels: Vec::new(),
+    };
+    let id = RunId {
+        workload: "a".to_owned(),
+        point: point.clone(),
+        pair: 0,
+        confirming: false,
+    };
+    let done = Outcome::Done(Box::new(serde_json::from_value(json).unwrap()));
+    let work = work::of(&Runs::from([(id, done)]), &["a"], Some(&point));
+    assert_eq!((work[0].launches, work[0].work_groups), (2, 12));
+    assert_eq!(work[0].work_groups_per_unit, Some(3.0));
 }
 
 #[test]

@@ -29,6 +29,9 @@ impl Study {
             self.pairs,
             self.baseline
         )?;
+        for equal in &self.equal_pairs {
+            writeln!(out, "warning: {equal}")?;
+        }
         for metric in &self.metrics {
             self.write_metric(out, metric)?;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpweave_systems::report::{Record, RecordedValue};
+use warpweave_systems::report::{Record, RecordedStatistic, RecordedValue};
 
 use super::study::{Slots, Work};
 use crate::model::{Outcome, Point, Runs};
@@ -29,16 +29,24 @@ pub(super) fn of(runs: &Runs, workloads: &[&str], baseline: Option<&Point>) -> V
         let mut kernels: Vec<&str> = record.kernels.iter().map(|k| k.name.as_str()).collect();
         kernels.sort_unstable();
         kernels.dedup();
-        let groups = |grid: [u32; 3]| grid.into_iter().map(u64::from).product::<u64>();
+        let groups = |grid: [u32; 3]| {
+            let sides = grid.into_iter().map(u64::from);
+            sides.fold(1, u64::saturating_mul)
+        };
+        let launches = record.kernels.len();
+        let of_launches = record.kernels.iter().map(|kernel| groups(kernel.grid));
+        let work_groups = of_launches.fold(0, u64::saturating_add);
+        let has_slots = |names: &BTreeMap<String, RecordedStatistic>| {
+            names.keys().any(|name| name.starts_with(SLOTS))
+        };
+        let units = record.stats.values().filter(|of| has_slots(of)).count();
+        let shared = launches * units;
         Some(Work {
             workload: (*workload).to_owned(),
             kernels: kernels.join(", "),
-            launches: record.kernels.len(),
-            work_groups: record
-                .kernels
-                .iter()
-                .map(|kernel| groups(kernel.grid))
-                .sum(),
+            launches,
+            work_groups,
+            work_groups_per_unit: (shared > 0).then(|| work_groups as f64 / shared as f64),
             wavefront_instructions: record.wavefront_instructions,
             cycles: record.cycles,
         })

@@ -1,10 +1,12 @@
 //! Every run of an experiment, before the first is made.
 //!
-//! `points.rs` combines variants and levels, `draws.rs` draws the perturbations. Each run is read as it will
+//! `points.rs` combines variants and levels, `draws.rs` draws the perturbations, `equal.rs` finds those that change
+//! nothing. Each run is read as it will
 //! be made, so that every mistake shows before anything costly is done, and is named by what its results
 //! depend on: equal runs are made once.
 
 mod draws;
+mod equal;
 mod points;
 #[cfg(test)]
 mod tests;
@@ -24,7 +26,7 @@ use wildmatch::WildMatch;
 pub(crate) use self::points::points;
 use self::points::{Machine, Overrides, machines};
 use crate::file::StatedWorkload;
-use crate::model::RunId;
+use crate::model::{EqualPairs, RunId};
 use crate::read::{Experiment, level_name, plain};
 
 /// All runs of an experiment.
@@ -36,6 +38,8 @@ pub struct Plan {
     pub ids: Vec<RunId>,
     /// Draws that do not fit a workload: its name and the path.
     pub left_out: Vec<(String, String)>,
+    /// Pairs that repeat each other, of each workload that has such.
+    pub equal_pairs: Vec<EqualPairs>,
     /// Hash over all that has to be fixed beforehand.
     pub hash: String,
     /// What the machines have: path → names of statistics, of every point.
@@ -154,9 +158,12 @@ impl Plan {
         let hash = hash(experiment, &files)?;
         files.insert(experiment.path.clone());
         files.extend(experiment.extended.iter().cloned());
+        let ids = wanted.iter().map(|run| run.id.clone()).collect();
+        let runs = merged(wanted, known);
         Ok(Some(Self {
-            ids: wanted.iter().map(|run| run.id.clone()).collect(),
-            runs: merged(wanted, known),
+            equal_pairs: equal::equal_pairs(&runs, experiment.file.workloads.names()),
+            ids,
+            runs,
             left_out,
             hash,
             statistics,

@@ -64,6 +64,30 @@ fn equal_runs_are_made_once_and_those_of_a_trace_stay_together() {
 }
 
 #[test]
+fn pairs_of_equal_draws_are_found() {
+    let bench = Bench::new();
+    let pairs = |draws: &str| {
+        let plan = plan(
+            &bench,
+            &format!("perturb: (pairs: 4, draws: {{ {draws} }}),"),
+        );
+        let equal = plan.equal_pairs.into_iter();
+        equal.map(|equal| equal.pairs).collect::<Vec<_>>()
+    };
+    let latency = |values: &str| format!("\"host.launch_latency_cycles\": [{values}]");
+    assert_eq!(pairs(&latency("1, 2, 3, 4")), Vec::<Vec<Vec<u32>>>::new());
+    // A draw that the workload does not have tells no pairs apart.
+    let two = pairs(&format!(
+        "{}, \"workload.nothing\": [1, 2, 3, 4]",
+        latency("1, 2")
+    ));
+    assert_eq!(two.len(), 1);
+    assert_eq!(two[0].iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+    let none = pairs("\"workload.nothing\": [1, 2, 3, 4]");
+    assert_eq!(none, [[[0, 1, 2, 3]]]);
+}
+
+#[test]
 fn the_hash_ignores_layout_and_what_is_added_after_the_runs() {
     let bench = Bench::new();
     let hash = |more: &str| plan(&bench, more).hash;

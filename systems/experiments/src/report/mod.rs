@@ -46,7 +46,7 @@ pub fn write(
     if !effects.is_empty() {
         let forest = Forest {
             title: "Effects that findings claim",
-            axis: "effect: parts of the baseline, or unit of the metric".to_owned(),
+            axis: "effect, in parts of the baseline or the unit of the metric".to_owned(),
             rows: effects,
         };
         figures.push(("claims.svg".to_owned(), forest.svg()));

@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::published::{Beside, Published};
 use super::{file_name, unit};
 use crate::judge::{
-    Bounds, Interval, Judged, StudiedEnergy, StudiedMetric, Study, Verdict, number,
+    Bounds, Interval, Judged, StudiedEnergy, StudiedMetric, Study, Verdict, Work, number,
 };
 use crate::model::{Provenance, Series};
 
@@ -87,15 +87,21 @@ fn what_was_compared(study: &Study) -> Markup {
             (study.workloads.len()) " workloads, " (study.pairs) " pairs under neutral perturbations. "
             "Ratios are to " strong { (study.baseline) } ", per pair."
         }
+        @for equal in &study.equal_pairs { p { strong.unresolved { "Warning" } ": " (equal) "." } }
         div.wide { table {
             tr { th { "workload" } th.text { "kernels" } th { "launches" } th { "work-groups" }
-                 th { "wavefront instructions" } th { "cycles of the baseline" } }
+                 th { "work-groups per unit and launch" } th { "wavefront instructions" } th { "cycles of the baseline" } }
             @for work in &study.work { tr {
                 td { (work.workload) } td.text { (work.kernels) } td { (work.launches) } td { (work.work_groups) }
+                td { (optional(work.work_groups_per_unit)) @if work.has_a_long_end() { strong.unresolved { " few" } } }
                 td { (work.wavefront_instructions) } td { (work.cycles) }
             } }
         } }
         p.small { "Workloads that end in -like are our own programs in the shape of published ones. Numbers are of the first pair." }
+        @if study.work.iter().any(Work::has_a_long_end) {
+            p.small { strong { "few" } ": less than " (Work::WORK_GROUPS_PER_UNIT_MIN) " work-groups for each unit in a launch. "
+                "Its end, when units run out of work, weighs in its cycles." }
+        }
     }
 }
 

@@ -2,7 +2,9 @@ use warpweave_files::Budget;
 use warpweave_params::Placed;
 
 use super::*;
+use crate::judge::Work;
 use crate::judge::tests::study;
+use crate::model::EqualPairs;
 
 fn series() -> Vec<Series> {
     vec![Series {
@@ -65,6 +67,39 @@ fn the_page_needs_nothing_but_itself() {
             "claims.svg"
         ]
     );
+}
+
+#[test]
+fn pairs_that_repeat_each_other_are_told() {
+    let mut study = study();
+    study.equal_pairs = vec![EqualPairs {
+        workload: "a".to_owned(),
+        pairs: vec![vec![0, 5], vec![1, 6, 8]],
+    }];
+    let words =
+        "on `a` equal draws make pairs 0 = 5, 1 = 6 = 8: its intervals are narrower than noise is";
+    let page = write(&study, &series(), &Vec::new(), None).html;
+    assert!(page.contains(words) && study.to_text().contains(words));
+}
+
+#[test]
+fn few_work_groups_for_each_unit_are_told() {
+    let mut study = study();
+    let mut page = |work_groups_per_unit| {
+        study.work = vec![Work {
+            workload: "a".to_owned(),
+            kernels: "k".to_owned(),
+            launches: 2,
+            work_groups: 3,
+            work_groups_per_unit,
+            wavefront_instructions: 4,
+            cycles: 5,
+        }];
+        write(&study, &series(), &Vec::new(), None).html
+    };
+    assert!(page(Some(7.9)).contains("less than 8 work-groups"));
+    assert!(!page(Some(8.0)).contains("less than 8 work-groups"));
+    assert!(!page(None).contains("less than 8 work-groups"));
 }
 
 #[test]

@@ -35,7 +35,8 @@ struct Check {
     detail: String,
 }
 
-/// A folder of traces under the names of what they depend on.
+/// A folder of traces under the names of what they depend on. Several processes may write to it at the same
+/// time: files appear under their names when they are whole, and the name settles every byte of them.
 #[derive(Debug)]
 pub(super) struct Traces {
     folder: PathBuf,

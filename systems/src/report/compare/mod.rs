@@ -10,8 +10,9 @@ mod text;
 mod values;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use warpweave_params::Diagnostics;
+use warpweave_params::{Diagnostics, Source};
 
 use self::parameters::{Parameters, differing};
 use self::values::statistics_of;
@@ -27,7 +28,7 @@ pub struct Side {
     /// The reports, at least one.
     pub runs: Vec<Record>,
     /// The system as built (`system.ron`) of the first run, where it is known.
-    pub system: Option<String>,
+    pub system: Option<Arc<Source>>,
 }
 
 /// Several sides compared with the first.
@@ -169,7 +170,8 @@ impl Comparison {
     /// Without a side, and with a side without a run.
     pub fn of(sides: &[Side]) -> Result<Self, Diagnostics> {
         assert!(!sides.is_empty() && sides.iter().all(|side| !side.runs.is_empty()));
-        let systems: Option<Vec<&str>> = sides.iter().map(|side| side.system.as_deref()).collect();
+        let systems: Option<Vec<&Arc<Source>>> =
+            sides.iter().map(|side| side.system.as_ref()).collect();
         let system = systems.map(|texts| {
             let read = texts.into_iter().map(Parameters::of_system);
             let all = read.collect::<Result<Vec<_>, _>>()?;

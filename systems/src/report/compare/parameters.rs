@@ -1,6 +1,7 @@
 //! What was set differently: overrides, and the systems as built.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use warpweave_params::{Diagnostics, Kind, Node, Source, parse, to_ron_line};
 
@@ -25,8 +26,8 @@ impl Parameters {
     ///
     /// # Errors
     /// What is not RON.
-    pub(super) fn of_system(text: &str) -> Result<Self, Diagnostics> {
-        let tree = parse(&Source::new("system.ron", text))?;
+    pub(super) fn of_system(system: &Arc<Source>) -> Result<Self, Diagnostics> {
+        let tree = parse(system)?;
         let mut all = Self(BTreeMap::new());
         all.flatten("", &tree);
         Ok(all)
@@ -107,7 +108,7 @@ mod tests {
                 "System(core: \"core\", parts: {{\"l1[0]\": Cache(ways: {ways}, p: {policy}), \
                  \"l1[1]\": Cache(ways: {ways}, p: Lru), \"l2\": Cache(ways: {odd})}})"
             );
-            Parameters::of_system(&text).unwrap()
+            Parameters::of_system(&Source::new("system.ron", text)).unwrap()
         };
         let rows = differing(&[system(4, 1, "Lru"), system(8, 2, "Fifo")]);
         let row = |path: &str, instances, values: [&str; 2]| Parameter {
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_part_of_another_kind_is_shown_with_what_only_one_side_has() {
-        let of = |text: &str| Parameters::of_system(text).unwrap();
+        let of = |text: &str| Parameters::of_system(&Source::new("system.ron", text)).unwrap();
         let rows = differing(&[
             of("System(parts: {\"m\": Dram(banks: 4)})"),
             of("System(parts: {\"m\": Echo()})"),

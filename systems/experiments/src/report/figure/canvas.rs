@@ -88,6 +88,15 @@ impl Canvas {
 
     /// A text whose base line ends, begins or is centred at a point, turned by some degrees.
     pub(crate) fn text(&mut self, at: (f64, f64), text: &str, anchor: Anchor, degrees: f64) {
+        self.text_of("", at, text, anchor, degrees);
+    }
+
+    /// The name of an axis with its unit, centred at a point.
+    pub(crate) fn axis_name(&mut self, at: (f64, f64), name: &str, degrees: f64) {
+        self.text_of(r#" class="axis-name""#, at, name, Anchor::Middle, degrees);
+    }
+
+    fn text_of(&mut self, class: &str, at: (f64, f64), text: &str, anchor: Anchor, degrees: f64) {
         let (x, y) = at;
         let (name, from) = match anchor {
             Anchor::Start => ("start", 0.0),
@@ -114,7 +123,7 @@ impl Canvas {
         };
         let _ = write!(
             self.body,
-            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{name}"{turned}>{}</text>"#,
+            r#"<text{class} x="{x:.1}" y="{y:.1}" text-anchor="{name}"{turned}>{}</text>"#,
             escaped(text)
         );
     }

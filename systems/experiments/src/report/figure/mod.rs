@@ -79,7 +79,7 @@ impl Bars<'_> {
             canvas.text((left - 6.0, y + 4.0), label, Anchor::End, 0.0);
         }
         let middle = f64::midpoint(top, bottom).max(width_of(&self.axis) / 2.0 + 2.0);
-        canvas.text((LETTERS + 2.0, middle), &self.axis, Anchor::Middle, -90.0);
+        canvas.axis_name((LETTERS + 2.0, middle), &self.axis, -90.0);
         for (at, name) in names.iter().enumerate() {
             let start = left + group * at as f64;
             let centre = start + group / 2.0;
@@ -183,7 +183,7 @@ impl Forest<'_> {
         }
         canvas.line((x_of(0.0), top), (x_of(0.0), bottom), "axis");
         let at = (left + plot / 2.0, bottom + 2.9 * LETTERS);
-        canvas.text(at, &self.axis, Anchor::Middle, 0.0);
+        canvas.axis_name(at, &self.axis, 0.0);
         for (number, ((full, interval, margin), name)) in self.rows.iter().zip(&names).enumerate() {
             let y = top + row * (number as f64 + 0.5);
             canvas.text((left - GAP, y + 4.0), name, Anchor::End, 0.0);
@@ -271,7 +271,7 @@ impl Stacks<'_> {
             canvas.text(at, &percent.to_string(), Anchor::Middle, 0.0);
         }
         let at = (left + plot / 2.0, bottom + 2.9 * LETTERS);
-        canvas.text(at, &self.axis, Anchor::Middle, 0.0);
+        canvas.axis_name(at, &self.axis, 0.0);
         canvas
     }
 }

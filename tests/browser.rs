@@ -1,0 +1,179 @@
+//! The report of an experiment in a browser: every figure can be read, and nothing is asked of a network.
+//!
+//! Headless Chromium lays out a copy of the page into which `browser/check_page.js` is put, and prints
+//! what became of it. `WARPWEAVE_CHROMIUM` names the program; without it one in the path is taken.
+
+use std::ffi::OsString;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::harness::{Bench, Ended, told};
+
+/// The policy of the pages; in the copy it lets our own script run and nothing else.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// Window sizes, a wide and a narrow one.
+const WINDOWS: [&str; 2] = ["1400,900", "520,900"];
+
+/// The browser; none is no failure but in CI, where it has to be there.
+#[expect(clippy::print_stderr, reason = "a test that checks nothing says so")]
+fn chromium() -> Option<OsString> {
+    let stated = std::env::var_os("WARPWEAVE_CHROMIUM");
+    let usual = ["chromium", "chromium-browser", "google-chrome"].map(OsString::from);
+    let found = stated.into_iter().chain(usual).find(|name| {
+        let version = Command::new(name).arg("--version").output();
+        version.is_ok_and(|output| output.status.success())
+    });
+    if found.is_none() {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "chromium is missing; `apt-get install chromium`"
+        );
+        eprintln!("no page was opened: chromium is missing");
+    }
+    found
+}
+
+/// What is wrong with a page in any of the windows; `None` without a browser.
+fn findings(html: &str) -> Option<Vec<String>> {
+    let chromium = chromium()?;
+    if !html.contains(POLICY) {
+        return Some(vec!["states no policy, or another".to_owned()]);
+    }
+    let script = format!("<script>{}</script>", include_str!("browser/check_page.js"));
+    let ours = format!("{POLICY}; script-src 'unsafe-inline'");
+    let page = html.replacen(POLICY, &ours, 1);
+    let page = page.replacen("<title>", &format!("{script}<title>"), 1);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    fs::write(&file, page).unwrap();
+    let mut all = Vec::new();
+    for window in WINDOWS {
+        let output = Command::new(&chromium)
+            .args(["--headless", "--no-sandbox", "--disable-gpu"])
+            .args(["--disable-dev-shm-usage", "--disable-background-networking"])
+            .args(["--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND"])
+            // Waits for what the page does later.
+            .args(["--virtual-time-budget=5000", "--dump-dom"])
+            .arg(format!("--window-size={window}"))
+            .arg(format!("--user-data-dir={}", folder.path().display()))
+            .arg(&file)
+            .env("HOME", folder.path())
+            .stdin(Stdio::null())
+            .output();
+        let Ended { code, out, err } = Ended::of(&output.unwrap());
+        let found = out.split_once(r#"<pre id="findings">"#);
+        let found = found.and_then(|(_, rest)| rest.split_once("</pre>"));
+        let (found, _) = found.unwrap_or_else(|| panic!("exit {code}\n{out}\n{err}"));
+        let lines = found.lines().filter(|line| !line.is_empty());
+        all.extend(lines.map(|line| line.replace("&lt;", "<").replace("&amp;", "&")));
+    }
+    all.sort();
+    all.dedup();
+    Some(all)
+}
+
+/// An experiment of which the report has everything that reports may have.
+const EXPERIMENT: &str = r#"Experiment(
+    summary: "Ways and misses of the L1 under <many> names",
+    base: "test.ron",
+    workloads: {
+        "add": (file: "workloads/vector_add.ron", sets: { "workload.n": 256, "workload.block": 64 }),
+        "add of many more elements-like": (file: "workloads/vector_add.ron", sets: { "workload.n": 512, "workload.block": 64 }),
+    },
+    variants: { "two": {}, "one": { "unit[*].l1.ways": 1 }, "a cache with fewer misses at once": { "unit[*].l1.mshr_entries": 2 } },
+    controls: { "nothing": { "unit[*].l1.ways": 2 } },
+    axes: { "latency": Values(path: "unit[*].l1.hit_latency_cycles", values: [4, 40]) },
+    baseline: "two",
+    perturb: (pairs: 10, draws: { "host.launch_latency_cycles": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] }),
+    metrics: {
+        "ipc": (value: "ipc", kind: Ratio, better: Larger),
+        "cycles": (value: "cycles", kind: Value, unit: "cycles", better: Smaller),
+    },
+    claims: [
+        Finding(name: "one way is slower", claim: Below(metric: "ipc", of: "one", margin: 0.02), control: "nothing"),
+        Finding(name: "one way takes longer", claim: Above(metric: "cycles", of: "one", margin: 20), control: "nothing"),
+        Identity(name: "instructions take time", claim: AtMost("1", "cycles")),
+    ],
+    published: "published.ron",
+)
+"#;
+
+const PUBLISHED: &str = r#"Published(
+    source: "nobody",
+    values: { "ipc": { "one, latency=4": { "mean": 0.9, "add": 1.4 } } },
+)
+"#;
+
+/// The report of [`EXPERIMENT`].
+fn report() -> String {
+    let bench = Bench::new();
+    bench.write("ways.ron", EXPERIMENT);
+    bench.write("published.ron", PUBLISHED);
+    let arguments = ["experiment", "ways.ron", "--quiet", "--out", "r"];
+    told(bench.warpweave(&arguments));
+    bench.read("r/report.html")
+}
+
+/// A page with the inside of one figure.
+fn page(figure: &str) -> String {
+    format!(
+        r#"<!DOCTYPE html><html><head><meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<title>a page</title></head><body><svg width="200" height="100" font-size="12"><title>a figure</title>
+<text x="5" y="95">0</text><text x="180" y="95">1</text>{figure}</svg></body></html>"#
+    )
+}
+
+const AXIS: &str = r#"<text class="axis-name" x="60" y="95">time, cycles</text>"#;
+
+#[test]
+fn a_report_can_be_read_in_a_browser_and_asks_for_nothing() {
+    if let Some(found) = findings(&report()) {
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+}
+
+#[test]
+fn texts_over_each_other_in_a_browser_are_found() {
+    let figure = format!(
+        r#"{AXIS}<text x="20" y="30">one</text><text x="25" y="34" transform="rotate(-35 25 34)">two</text>
+        <text x="190" y="30">three</text>"#
+    );
+    let expected = [
+        "a figure: 'one' lies over 'two'",
+        "a figure: 'three' sticks out",
+    ];
+    assert!(findings(&page(&figure)).is_none_or(|found| found == expected));
+}
+
+#[test]
+fn an_axis_without_a_name_or_a_unit_is_found() {
+    let found = findings(&page(""));
+    assert!(found.is_none_or(|found| found == ["a figure: no axis has a name"]));
+    let found = findings(&page(&AXIS.replace(", cycles", "")));
+    assert!(found.is_none_or(|found| found == ["a figure: axis 'time' has no unit"]));
+}
+
+#[test]
+fn scripts_and_requests_are_found() {
+    let whole = page(AXIS);
+    let none = findings(&whole);
+    assert!(none.is_none_or(|found| found.is_empty()));
+    let with = |more: &str| findings(&whole.replace("</body>", &format!("{more}</body>")));
+    let found = with(r#"<img src="http://example.com/a.png"><script>let a = 1;</script>"#);
+    let expected = ["asks for http://example.com/a.png", "has a script"];
+    assert!(found.is_none_or(|found| found == expected));
+    // One that no attribute shows: the policy has refused it.
+    let found = with(r#"<p style="background:url(http://example.com/b.png)">text</p>"#);
+    assert!(found.is_none_or(|found| found == ["asks for http://example.com/b.png"]));
+    let found = findings(&whole.replace("default-src 'none'", "default-src *"));
+    assert!(found.is_none_or(|found| found == ["states no policy, or another"]));
+}
+
+#[test]
+fn what_is_wider_than_the_page_is_found() {
+    let wide = page(AXIS).replace("</body>", r#"<p style="width:1000px">wide</p></body>"#);
+    assert!(
+        findings(&wide).is_none_or(|found| found.len() == 1 && found[0].ends_with("to be seen"))
+    );
+}
