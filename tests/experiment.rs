@@ -259,7 +259,8 @@ fn a_sweep_shows_a_row_for_each_combination() {
         ];
         told(bench.warpweave(&[&axes[..], more].concat()))
     };
-    let table = sweep(&["--axis", "workload.n=256,512", "--csv", "t.csv"]);
+    let files = ["--csv", "t.csv", "--svg", "t.svg"];
+    let table = sweep(&[&["--axis", "workload.n=256,512"][..], &files].concat());
     insta::assert_snapshot!("sweep", table);
     let csv = bench.read("t.csv");
     assert_eq!(csv.lines().count(), 5);
@@ -267,6 +268,13 @@ fn a_sweep_shows_a_row_for_each_combination() {
         csv.starts_with("unit[*].l1.ways,workload.n,cycles,ipc\n1,256,"),
         "{csv}"
     );
+    // A bar of the last metric for each combination, and what it stands for.
+    let svg = bench.read("t.svg");
+    for line in csv.lines().skip(1) {
+        let fields: Vec<_> = line.split(',').collect();
+        let bar = format!("{}, {}, ipc: {}", fields[0], fields[1], fields[3]);
+        assert!(svg.contains(&bar), "{bar} is not in {svg}");
+    }
     let metric = sweep(&[
         "--metric",
         "sum(unit[*].l1.reads) / cycles",
@@ -278,6 +286,11 @@ fn a_sweep_shows_a_row_for_each_combination() {
         "{metric}"
     );
     assert_eq!(metric.matches("undefined").count(), 2, "{metric}");
+    let nowhere = ["--svg", "nowhere/t.svg"];
+    let axis = ["sweep", "test.ron", "--axis", "unit[*].l1.ways=1"];
+    let refused = bench.warpweave(&[&axis[..], &nowhere].concat());
+    assert_eq!((refused.code, refused.out.as_str()), (3, ""));
+    assert!(refused.err.contains("nowhere/t.svg"), "{}", refused.err);
     let mistaken = [
         "sweep",
         "test.ron",

@@ -172,6 +172,24 @@ fn a_timeline_follows_the_kernel_to_its_work_groups_and_wavefronts() {
 }
 
 #[test]
+fn a_timeline_calls_kernels_by_their_names() {
+    let slices = slices(&timeline(&[]));
+    for component in ["host", "gmu", "scheduler"] {
+        let names: Vec<_> = named(&slices, component, "kernel")
+            .map(|s| s.begin.name.as_deref())
+            .collect();
+        assert_eq!(names, [Some("vector_add #0")], "{component}");
+    }
+    for kind in ["work-group", "wavefront"] {
+        for slice in named(&slices, "unit[0].cu", kind) {
+            assert_eq!(slice.begin.name.as_deref(), Some(kind));
+            let name = ("kernel_name".to_owned(), "vector_add".to_owned());
+            assert_eq!(slice.begin.texts, [name]);
+        }
+    }
+}
+
+#[test]
 fn a_request_is_followed_from_the_compute_unit_to_memory_and_back() {
     let slices = slices(&timeline(&[]));
     let mut places = BTreeMap::<u64, BTreeSet<&str>>::new();

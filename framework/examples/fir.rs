@@ -20,7 +20,7 @@ use std::rc::Rc;
 use warpweave_framework::{
     Clock, Event, Frequency, Outcome, Reset, RunLimits, Signal, SystemBuilder, World,
 };
-use warpweave_waves::{Format, Selection, record_to};
+use warpweave_waves::{Format, Names, Selection, record_to};
 
 /// The coefficients.
 pub(crate) const TAPS: [i16; 4] = [1, 3, 3, 1];
@@ -64,7 +64,13 @@ pub(crate) fn run(file: &Path) -> io::Result<Vec<i16>> {
 
     let mut simulation = builder.elaborate().expect("nothing is wired wrongly");
     let format = Format::of(file).unwrap_or(Format::Vcd);
-    let recording = record_to(file, format, &mut simulation, &Selection::default())?;
+    let recording = record_to(
+        file,
+        format,
+        &mut simulation,
+        &Selection::default(),
+        &Names::default(),
+    )?;
     simulation.set_probe_sink(Some(recording));
     assert_eq!(simulation.run(&RunLimits::default()), Outcome::Done);
     simulation.finish_probes()?;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use warpweave_files::Paths;
 use warpweave_framework::{ProbeSink, Tick};
 use warpweave_systems::Machine;
-use warpweave_waves::{Format, Recording, Selection, record_to};
+use warpweave_trace::Program;
+use warpweave_waves::{Format, Names, Recording, Selection, record_to};
 
 use crate::outcome::{Failure, to_stderr};
 
@@ -47,8 +48,12 @@ impl Arguments {
     }
 
     /// Attaches the recordings to the machine, which has not run yet. Returns why some cannot be
-    /// begun; the run goes on without them.
-    pub(crate) fn start(&self, machine: &mut Machine) -> Result<Vec<Failure>, Failure> {
+    /// begun; the run goes on without them. Timelines show kernels by the names in `program`.
+    pub(crate) fn start(
+        &self,
+        machine: &mut Machine,
+        program: &Program,
+    ) -> Result<Vec<Failure>, Failure> {
         let mut lost = Vec::new();
         if self.files.is_empty() {
             return Ok(lost);
@@ -60,13 +65,18 @@ impl Arguments {
             from: Tick(from.saturating_mul(period)),
             until: until.map(|cycle| Tick(cycle.saturating_mul(period))),
         };
+        let kernels = program
+            .kernels
+            .iter()
+            .map(|kernel| kernel.code.name.clone());
+        let names = Names::default().with("kernel", kernels);
         let simulation = machine.simulation_mut();
         selection
             .check(simulation)
             .map_err(|error| Failure::InputText(format!("--record-path: {error}")))?;
         let mut sinks: Vec<(String, Box<dyn ProbeSink>)> = Vec::new();
         for file in &self.files {
-            match record_to(file, format_of(file)?, simulation, &selection) {
+            match record_to(file, format_of(file)?, simulation, &selection, &names) {
                 Ok(sink) => sinks.push((file.display().to_string(), sink)),
                 Err(error) => {
                     to_stderr(&format!("warning: {error}"));

@@ -75,7 +75,9 @@ pub(crate) fn run(
         );
     }
     machine.set_threads(arguments.threads);
-    let not_recorded = arguments.recordings.start(&mut machine)?;
+    let not_recorded = arguments
+        .recordings
+        .start(&mut machine, &executed.program)?;
     let simulation = Stopwatch::start();
     signals.nothing_to_report.store(false, Ordering::Relaxed);
     info!("simulating");

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use warpweave_experiments::judge::{Needed, check_patterns, metrics_of};
 use warpweave_experiments::model::{Outcome, Runs};
+use warpweave_experiments::report::bars_of;
 use warpweave_experiments::{Experiment, Plan, SweepAxis};
 use warpweave_files::{Budget, Output, Paths};
 use warpweave_framework::Registry;
@@ -38,6 +39,9 @@ pub(crate) struct Arguments {
     /// Write the table to this file.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Draw the last metric as bars into this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 pub(crate) fn sweep(
@@ -69,10 +73,13 @@ pub(crate) fn sweep(
     let out = arguments.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.sweep", experiment.name())));
     let folder = claimed(&plan, &out)?;
+    let mut paths = Paths::new();
+    plan.files.iter().for_each(|file| paths.reads(file));
     if let Some(csv) = &arguments.csv {
-        let mut paths = Paths::new();
-        plan.files.iter().for_each(|file| paths.reads(file));
         paths.writes("--csv", csv)?;
+    }
+    if let Some(svg) = &arguments.svg {
+        paths.writes("--svg", svg)?;
     }
     let wanted = plan.fitting(None);
     let not_stored = session.run(&plan, &wanted, &folder, &arguments.making.traces(&out))?;
@@ -81,10 +88,15 @@ pub(crate) fn sweep(
     let told = to_stdout(&table.to_text());
     to_stderr(&failures(&runs));
     let csv = arguments.csv.as_ref();
-    let written = csv.map(|path| Ok(Output::write(path, table.to_csv().as_bytes())?));
+    let csv = csv.map(|path| Ok(Output::write(path, table.to_csv().as_bytes())?));
+    let svg = arguments.svg.as_ref();
+    let svg = svg.map(|path| {
+        let figure = table.to_svg(&experiment.name());
+        Ok(Output::write(path, figure.as_bytes())?)
+    });
     Ok(ended(
         session.code(&runs),
-        [told].into_iter().chain(written),
+        [told].into_iter().chain(csv).chain(svg),
     ))
 }
 
@@ -99,6 +111,13 @@ struct Row {
     levels: Vec<String>,
     /// A value for each metric, none where it is undefined; absent when the run failed.
     values: Option<Vec<Option<f64>>>,
+}
+
+impl Row {
+    /// The last metric.
+    fn last(&self) -> Option<f64> {
+        self.values.as_ref().and_then(|values| *values.last()?)
+    }
 }
 
 impl Table {
@@ -136,6 +155,17 @@ impl Table {
         std::iter::once(head.collect()).chain(rows).collect()
     }
 
+    /// The last metric, with a bar for each combination.
+    fn to_svg(&self, title: &str) -> String {
+        let bars = self
+            .rows
+            .iter()
+            .map(|row| (row.levels.join(", "), row.last()));
+        let bars: Vec<_> = bars.collect();
+        let axis = self.metrics.last().map_or("", String::as_str);
+        bars_of(title, axis, &bars)
+    }
+
     /// The table, with a bar for the last metric.
     fn to_text(&self) -> String {
         let cells = self.cells();
@@ -143,14 +173,13 @@ impl Table {
         let widths: Vec<usize> = (0..cells[0].len())
             .map(|column| width(column).unwrap_or(0))
             .collect();
-        let last = |row: &Row| row.values.as_ref().and_then(|values| *values.last()?);
-        let most = self.rows.iter().filter_map(last).fold(0.0, f64::max);
+        let most = self.rows.iter().filter_map(Row::last).fold(0.0, f64::max);
         let mut text = String::new();
         for (at, row) in cells.iter().enumerate() {
             for (cell, width) in row.iter().zip(&widths) {
                 let _ = write!(text, "{cell:>width$}  ");
             }
-            let value = at.checked_sub(1).and_then(|at| last(&self.rows[at]));
+            let value = at.checked_sub(1).and_then(|at| self.rows[at].last());
             if let Some(value) = value.filter(|_| most > 0.0) {
                 text.push_str(&"█".repeat((value / most * BAR).round() as usize));
             }

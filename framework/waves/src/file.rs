@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpweave_files::{Output, OutputError};
 use warpweave_framework::{Probe, ProbeSink, Simulation, Tick};
 
-use crate::{Format, Selection, Timeline, Waveform};
+use crate::{Format, Names, Selection, Timeline, Waveform};
 
 /// A sink that records `selection` of `simulation` into a file that is called `path` once the
-/// recording is finished.
+/// recording is finished. A timeline calls what has a name in `names` by it.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -19,6 +19,7 @@ pub fn record_to(
     format: Format,
     simulation: &mut Simulation,
     selection: &Selection,
+    names: &Names,
 ) -> Result<Box<dyn ProbeSink>, OutputError> {
     let file = Shared(Arc::new(Mutex::new(Some(Output::create(path)?))));
     let out = BufWriter::new(file.clone());
@@ -26,7 +27,7 @@ pub fn record_to(
         Format::Vcd => Waveform::vcd(out, simulation, selection).map(|sink| file.named_by(sink)),
         Format::Fst => Waveform::fst(out, simulation, selection).map(|sink| file.named_by(sink)),
         Format::Perfetto => {
-            Timeline::new(out, simulation, selection).map(|sink| file.named_by(sink))
+            Timeline::new(out, simulation, selection, names).map(|sink| file.named_by(sink))
         }
     };
     begun.map_err(|error| OutputError::of(path, error))

@@ -14,6 +14,7 @@
 //! Times are in picoseconds, rounded down from exact ticks.
 
 mod file;
+mod names;
 mod perfetto;
 mod recording;
 mod rows;
@@ -25,6 +26,7 @@ mod waveform;
 use std::path::Path;
 
 pub use file::record_to;
+pub use names::Names;
 pub use recording::Recording;
 pub use selection::{Selection, SelectionError};
 pub use timeline::Timeline;

@@ -1,7 +1,7 @@
 //! Perfetto's trace format: protocol-buffer packets, only those that a timeline needs.
 //!
 //! Field numbers are those of Perfetto's published `trace_packet.proto`, `track_event.proto`,
-//! `track_descriptor.proto` and `interned_data.proto`. The format's unit of time is the
+//! `track_descriptor.proto`, `debug_annotation.proto` and `interned_data.proto`. The format's unit of time is the
 //! nanosecond; a timeline writes picoseconds there, so one microsecond on the screen is one
 //! simulated nanosecond.
 
@@ -54,6 +54,7 @@ mod event {
 
 mod annotation {
     pub(super) const UINT: u32 = 3;
+    pub(super) const TEXT: u32 = 6;
     pub(super) const NAME: u32 = 10;
 }
 
@@ -112,7 +113,7 @@ impl<W: Write> Trace<W> {
         Ok(track)
     }
 
-    /// A slice begins on `track`; `number` and what is known `about` it are shown with it.
+    /// A slice begins on `track`; `number`, what is known `about` it and `texts` are shown with it.
     pub(crate) fn begin(
         &mut self,
         time: u64,
@@ -120,6 +121,7 @@ impl<W: Write> Trace<W> {
         name: &str,
         number: Option<u64>,
         about: &About,
+        texts: &[(String, &str)],
     ) -> io::Result<()> {
         self.named(event::BEGIN, track, name);
         let number = number.map(|number| ("id", number));
@@ -127,6 +129,12 @@ impl<W: Write> Trace<W> {
             let mut note = Vec::with_capacity(16);
             put_bytes(&mut note, annotation::NAME, name.as_bytes());
             put_number(&mut note, annotation::UINT, *value);
+            put_bytes(&mut self.inner, event::ANNOTATION, &note);
+        }
+        for (name, text) in texts {
+            let mut note = Vec::with_capacity(32);
+            put_bytes(&mut note, annotation::NAME, name.as_bytes());
+            put_bytes(&mut note, annotation::TEXT, text.as_bytes());
             put_bytes(&mut self.inner, event::ANNOTATION, &note);
         }
         if let Some(flow) = about.flow {

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use warpweave_framework::{About, Probe, ProbeSink, Reason, Sample, Simulation, Tick, TimeBase};
 
 use crate::PICOSECONDS;
+use crate::names::Names;
 use crate::perfetto::{Kind, Trace, Track};
 use crate::rows::{Key, Row, Rows};
 use crate::selection::Selection;
@@ -21,6 +22,7 @@ pub struct Timeline<W> {
     trace: Option<Trace<W>>,
     time: TimeBase,
     selection: Selection,
+    names: Names,
     paths: Vec<String>,
     wanted: Vec<bool>,
     /// Receiver and port of every channel, and whether it is recorded.
@@ -54,11 +56,16 @@ struct Message {
 }
 
 impl<W: Write + Send> Timeline<W> {
-    /// Records into `out`.
+    /// Records into `out`. What has a name in `names` is called by it.
     ///
     /// # Errors
     /// When `out` cannot be written.
-    pub fn new(out: W, simulation: &mut Simulation, selection: &Selection) -> io::Result<Self> {
+    pub fn new(
+        out: W,
+        simulation: &mut Simulation,
+        selection: &Selection,
+        names: &Names,
+    ) -> io::Result<Self> {
         let recorded = selection.channels(simulation);
         let occupancies = simulation.occupancies();
         let channels: Vec<_> = (0..simulation.channel_count() as u32)
@@ -78,6 +85,7 @@ impl<W: Write + Send> Timeline<W> {
             trace: Some(Trace::new(out)),
             time: simulation.time().clone(),
             selection: selection.clone(),
+            names: names.clone(),
             paths: simulation.instances().map(|(p, _)| p.to_owned()).collect(),
             wanted: selection.instances(simulation),
             signals: signals.map(|line| (line.id, line.name)).collect(),
@@ -143,8 +151,17 @@ impl<W: Write + Send> Timeline<W> {
             track
         };
         self.rows.take(key, at, id);
-        let number = matches!(key.row, Row::Thing(_)).then_some(id);
-        trace.begin(time, track, label, number, about)
+        let thing = matches!(key.row, Row::Thing(_));
+        let number = thing.then_some(id);
+        let own = number.and_then(|number| self.names.of(label, number));
+        let own = own.map(|name| format!("{name} #{id}"));
+        let described = about.numbers.iter().filter_map(|&(kind, number)| {
+            let name = self.names.of(kind, number)?;
+            Some((format!("{kind}_name"), name))
+        });
+        let texts: Vec<_> = described.collect();
+        let name = own.as_deref().unwrap_or(label);
+        trace.begin(time, track, name, number, about, &texts)
     }
 
     fn close(&mut self, trace: &mut Trace<W>, time: u64, key: Key, id: u64) -> io::Result<()> {
@@ -173,7 +190,7 @@ impl<W: Write + Send> Timeline<W> {
             trace.end(time, track)?;
         }
         because.map_or(Ok(()), |why| {
-            trace.begin(time, track, why, None, &About::default())
+            trace.begin(time, track, why, None, &About::default(), &[])
         })
     }
 
@@ -194,7 +211,7 @@ impl<W: Write + Send> Timeline<W> {
             trace.end(time, track)?;
         }
         because.map_or(Ok(()), |why| {
-            trace.begin(time, track, why, None, &About::default())
+            trace.begin(time, track, why, None, &About::default(), &[])
         })
     }
 

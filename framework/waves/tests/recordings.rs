@@ -10,7 +10,7 @@ use warpweave_framework::{
     About, Component, Contents, Context, Frequency, InPort, Link, Next, OutPort, Ports, Probe,
     RunLimits, Simulation, SystemBuilder, Tick,
 };
-use warpweave_waves::{Format, Selection, record_to};
+use warpweave_waves::{Format, Names, Selection, record_to};
 
 /// Sends a number in every cycle in which there is room, four in all.
 #[derive(Default)]
@@ -91,7 +91,8 @@ fn record(format: Format, selection: &Selection) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("run");
     let mut simulation = system();
-    let sink = record_to(&path, format, &mut simulation, selection).expect("writable");
+    let sink =
+        record_to(&path, format, &mut simulation, selection, &Names::default()).expect("writable");
     simulation.set_probe_sink(Some(sink));
     simulation.run(&RunLimits::default());
     simulation.finish_probes().expect("written");
@@ -105,7 +106,13 @@ fn a_full_disk_keeps_the_older_recording() {
     for format in [Format::Vcd, Format::Fst, Format::Perfetto] {
         warpweave_files::check_full_disks(&path, || {
             let mut simulation = system();
-            let sink = record_to(&path, format, &mut simulation, &Selection::default());
+            let sink = record_to(
+                &path,
+                format,
+                &mut simulation,
+                &Selection::default(),
+                &Names::default(),
+            );
             simulation.set_probe_sink(Some(sink.map_err(|failed| failed.error)?));
             simulation.run(&RunLimits::default());
             simulation.finish_probes()
@@ -238,6 +245,7 @@ fn event(time: u64, track: &str, name: Option<&str>) -> Event {
         value: None,
         flow: None,
         notes: Vec::new(),
+        texts: Vec::new(),
     }
 }
 
@@ -364,7 +372,14 @@ fn record_safe(format: Format) -> Vec<u8> {
     builder.add("safe", clock, Safe::default());
     let mut simulation = builder.elaborate().expect("well formed");
     let everything = Selection::default();
-    let sink = record_to(&path, format, &mut simulation, &everything).expect("writable");
+    let sink = record_to(
+        &path,
+        format,
+        &mut simulation,
+        &everything,
+        &Names::default(),
+    )
+    .expect("writable");
     simulation.set_probe_sink(Some(sink));
     simulation.run(&RunLimits::default());
     simulation.finish_probes().expect("written");
@@ -431,7 +446,8 @@ fn record_signals(format: Format, selection: &Selection) -> Vec<u8> {
     });
     let mut simulation = builder.elaborate().expect("well formed");
     selection.check(&simulation).expect("something is selected");
-    let sink = record_to(&path, format, &mut simulation, selection).expect("writable");
+    let sink =
+        record_to(&path, format, &mut simulation, selection, &Names::default()).expect("writable");
     simulation.set_probe_sink(Some(sink));
     simulation.run(&RunLimits::default());
     simulation.finish_probes().expect("written");
@@ -496,6 +512,7 @@ fn a_disk_that_is_full_is_reported_at_the_end() {
         Format::Vcd,
         &mut simulation,
         &Selection::default(),
+        &Names::default(),
     );
     // The declarations fit a buffer; what follows is told when it is written out.
     let Ok(sink) = sink else { return };

@@ -44,6 +44,8 @@ struct TrackEvent {
 struct DebugAnnotation {
     #[prost(uint64, optional, tag = "3")]
     uint_value: Option<u64>,
+    #[prost(string, optional, tag = "6")]
+    string_value: Option<String>,
     #[prost(string, optional, tag = "10")]
     name: Option<String>,
 }
@@ -83,11 +85,8 @@ pub(crate) struct Event {
     pub(crate) flow: Option<u64>,
     /// Numbers that describe it.
     pub(crate) notes: Vec<(String, u64)>,
-}
-
-fn note(annotation: DebugAnnotation) -> (String, u64) {
-    let name = annotation.name.expect("named");
-    (name, annotation.uint_value.expect("a number"))
+    /// Texts that describe it.
+    pub(crate) texts: Vec<(String, String)>,
 }
 
 /// A slice with its beginning and end.
@@ -155,13 +154,22 @@ pub(crate) fn decode(file: &[u8]) -> Vec<Event> {
             names.insert(entry.iid.expect("numbered"), entry.name.expect("text"));
         }
         if let Some(event) = packet.track_event {
+            let (mut notes, mut texts) = (Vec::new(), Vec::new());
+            for annotation in event.debug_annotations {
+                let name = annotation.name.expect("named");
+                match annotation.string_value {
+                    Some(text) => texts.push((name, text)),
+                    None => notes.push((name, annotation.uint_value.expect("a number"))),
+                }
+            }
             events.push(Event {
                 time: packet.timestamp.expect("timed"),
                 track: tracks[&event.track_uuid.expect("on a track")].clone(),
                 name: event.name_iid.map(|id| names[&id].clone()),
                 value: event.double_counter_value,
                 flow: event.flow_ids.first().copied(),
-                notes: event.debug_annotations.into_iter().map(note).collect(),
+                notes,
+                texts,
             });
         }
     }

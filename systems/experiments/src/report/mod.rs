@@ -136,6 +136,28 @@ fn unit(metric: &StudiedMetric) -> &str {
     }
 }
 
+/// A bar for each of `values`, as a figure in SVG; none is drawn where there is no value. `axis` says
+/// what the values are.
+pub fn bars_of(title: &str, axis: &str, values: &[(String, Option<f64>)]) -> String {
+    let exact = |value: f64| Interval {
+        low: value,
+        median: value,
+        high: value,
+    };
+    let figure = Bars {
+        title,
+        axis: axis.to_owned(),
+        base: 0.0,
+        groups: values.iter().map(|(name, _)| name.clone()).collect(),
+        series: vec![Bar {
+            name: axis.to_owned(),
+            values: values.iter().map(|(_, value)| value.map(exact)).collect(),
+            published: Vec::new(),
+        }],
+    };
+    figure.svg()
+}
+
 /// A file name made of letters and digits of a name.
 fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
