@@ -156,9 +156,10 @@ impl Measurement {
         let mut changed = Vec::new();
         let mut in_interval = |place, by| changed.push((place, by));
         let mut nowhere = Amounts::new();
-        let sums = match kernel {
-            true => self.kernels.entry(self.running.clone()).or_default(),
-            false => &mut nowhere,
+        let sums = if kernel {
+            self.kernels.entry(self.running.clone()).or_default()
+        } else {
+            &mut nowhere
         };
         let mut in_kernels = |place, by| grow(sums, place, by);
         let mut spans: Vec<(&mut Amounts, &mut dyn FnMut(u32, Growth))> = Vec::new();
