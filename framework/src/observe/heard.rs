@@ -52,7 +52,7 @@ impl<T: Message + Copy> Tap<T> for Listener<T> {
 mod tests {
     use super::*;
     use crate::test_bench::TestBench;
-    use crate::{Component, InPort, Link, Next, OutPort, Outcome, Ports};
+    use crate::{Component, InPort, Link, Next, OutPort, Outcome, Ports, State};
 
     #[derive(Default)]
     struct Relay {
@@ -73,6 +73,8 @@ mod tests {
             }
             Next::Message
         }
+
+        fn state(&mut self, _: &mut State<'_>) {}
     }
 
     /// What arrives, and when, with a listener on these ports; and what each heard.
@@ -99,5 +101,24 @@ mod tests {
             assert_eq!(messages, (0..20).collect::<Vec<_>>());
             assert!(heard.is_sorted());
         }
+    }
+
+    #[test]
+    fn a_system_with_listeners_is_saved_and_divided_as_without() {
+        let saved = |ports: &[&str]| {
+            let mut bench = TestBench::new();
+            bench.add("relay", Relay::default());
+            let source = bench.source("relay.input");
+            let _sink = bench.sink::<u64>("relay.output");
+            for port in ports {
+                Heard::<u64>::at(bench.simulation(), port).expect("a port of the relay");
+            }
+            source.send_at(3, 1_u64);
+            bench.run_for(3);
+            let simulation = bench.simulation();
+            assert!(simulation.channels.iter().all(|channel| !channel.tapped));
+            simulation.save().expect("a listener holds nothing")
+        };
+        assert_eq!(saved(&["relay.input", "relay.output"]), saved(&[]));
     }
 }
