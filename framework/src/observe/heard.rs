@@ -51,8 +51,9 @@ impl<T: Message + Copy> Tap<T> for Listener<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::State;
     use crate::test_bench::TestBench;
-    use crate::{Component, InPort, Link, Next, OutPort, Outcome, Ports, State};
+    use crate::{Component, InPort, Link, Next, OutPort, Outcome, Ports};
 
     #[derive(Default)]
     struct Relay {
