@@ -227,7 +227,8 @@ impl<T: Message> AnyPort for InPort<T> {
     }
 
     fn is_tapped(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.taps.is_some())
+        let taps = self.link.as_ref().and_then(|link| link.taps.as_ref());
+        taps.is_some_and(|taps| !taps.only_listen())
     }
 
     fn describe(&self) -> Option<(String, serde_json::Value)> {

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A tap costs no cycle and is part of no checkpoint. Protocol checkers, stall and fault injectors
-//! of [`crate::verify`] are taps.
+//! of [`crate::verify`] are taps. A tap that only listens ([`Tap::only_listens`]) leaves the system as
+//! it was: it may still be divided between threads and saved.
 
 use crate::evaluation::Context;
 
@@ -57,6 +58,12 @@ impl Credit {
 
 /// Observes or disturbs the messages that pass one port.
 pub trait Tap<T>: Send {
+    /// Whether the tap passes everything on as it came, shares nothing with taps of other ports and
+    /// keeps nothing that a checkpoint would have to hold.
+    fn only_listens(&self) -> bool {
+        false
+    }
+
     /// The component sends a message; what is pushed to `wire` goes on in its place, in this
     /// order. What finds no room in the channel is dropped.
     fn send(&mut self, _ctx: &mut Context<'_>, transit: Transit<T>, wire: &mut Vec<Transit<T>>) {
@@ -89,6 +96,10 @@ impl<T> Taps<T> {
         })
         .taps
         .push(tap);
+    }
+
+    pub(crate) fn only_listen(&self) -> bool {
+        self.taps.iter().all(|tap| tap.only_listens())
     }
 
     /// What enters the channel in place of `message`.

@@ -14,6 +14,7 @@
 
 mod contents;
 mod growth;
+mod heard;
 mod probe;
 mod reason;
 mod sample;
@@ -21,6 +22,7 @@ mod statistics;
 mod waits;
 
 pub use contents::{Contents, Thing};
+pub use heard::Heard;
 pub use probe::{About, Probe, ProbeSink};
 pub use reason::Reason;
 pub use sample::{Sample, Shape};

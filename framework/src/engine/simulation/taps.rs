@@ -89,6 +89,7 @@ impl Simulation {
         let Some((number, at)) = self.find_instance_of(address) else {
             return Err(self.no_such_port(address));
         };
+        let only_listens = tap.only_listens();
         let mut tap: Option<Box<dyn Tap<T>>> = Some(Box::new(tap));
         let mut result = None;
         self.visit_ports(number, &mut |port| {
@@ -97,7 +98,9 @@ impl Simulation {
             }
         });
         result.unwrap_or_else(|| Err(self.no_such_port(address)))?;
-        self.mark_tapped(number, &address[at..]);
+        if !only_listens {
+            self.mark_tapped(number, &address[at..]);
+        }
         Ok(())
     }
 
