@@ -111,10 +111,10 @@ pub struct RecordedComponentEnergy {
     pub static_j: f64,
     /// Joules with every coefficient at the low end of its range.
     #[serde(default)]
-    pub low_j: f64,
+    pub low_j: Option<f64>,
     /// The same at the high end.
     #[serde(default)]
-    pub high_j: f64,
+    pub high_j: Option<f64>,
     /// By event.
     #[serde(default)]
     pub events: Vec<RecordedEventEnergy>,
@@ -130,9 +130,11 @@ pub struct RecordedEventEnergy {
     /// Joules of all of them.
     pub energy_j: f64,
     /// The same at the low end of the coefficient's range.
-    pub low_j: f64,
+    #[serde(default)]
+    pub low_j: Option<f64>,
     /// The same at the high end.
-    pub high_j: f64,
+    #[serde(default)]
+    pub high_j: Option<f64>,
 }
 
 /// One statistic.

@@ -124,17 +124,20 @@ impl Spent {
     fn add(&mut self, energy: &RecordedEnergy) {
         self.seconds += energy.seconds;
         for component in &energy.components {
-            let mut idle = [component.static_j, component.low_j, component.high_j];
+            // Without ends a coefficient is exact.
+            let ends = |nominal: f64, low: Option<f64>, high: Option<f64>| {
+                [nominal, low.unwrap_or(nominal), high.unwrap_or(nominal)]
+            };
+            let mut idle = ends(component.total_j, component.low_j, component.high_j);
             for event in &component.events {
-                idle[1] -= event.low_j;
-                idle[2] -= event.high_j;
+                let joules = ends(event.energy_j, event.low_j, event.high_j);
+                for (idle, j) in idle.iter_mut().zip(joules) {
+                    *idle -= j;
+                }
                 let key = (component.component.clone(), event.event.clone());
                 *self.counts.entry(key.clone()).or_default() += event.count;
                 let sums = self.joules.entry(key).or_default();
-                for (sum, j) in sums
-                    .iter_mut()
-                    .zip([event.energy_j, event.low_j, event.high_j])
-                {
+                for (sum, j) in sums.iter_mut().zip(joules) {
                     *sum += j;
                 }
             }
