@@ -331,3 +331,61 @@ fn a_resumed_run_records_what_is_in_the_machine_when_it_resumes() {
     assert!(whole.len() > 30, "{whole:?}");
     assert_eq!(timeline(&resume[..2]), whole);
 }
+
+#[test]
+fn a_timeline_says_who_waited_how_long() {
+    let bench = Bench::new();
+    let ended = record(&bench, &["--record", "run.pftrace"]);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    // What the published field numbers make of the file, added up by hand.
+    let bytes = fs::read(bench.path("run.pftrace")).unwrap();
+    let mut expected = BTreeMap::<[String; 3], (u64, u64)>::new();
+    for slice in slices(&decode(&bytes)) {
+        let (parents, last) = match slice.begin.track.rsplit_once('/') {
+            Some((parents, last)) => (parents.to_owned(), last),
+            None => (String::new(), slice.begin.track.as_str()),
+        };
+        let (path, thing) = match last.split_once(' ') {
+            Some(_) if slice.depth == 0 => continue,
+            Some((thing, _)) => (parents, thing),
+            None => (slice.begin.track.clone(), ""),
+        };
+        let path = path.replace('/', ".");
+        let folded: String = path
+            .split('[')
+            .enumerate()
+            .map(|(at, part)| match part.split_once(']') {
+                Some((_, rest)) if at > 0 => format!("[*]{rest}"),
+                _ => part.to_owned(),
+            })
+            .collect();
+        let reason = slice.begin.name.clone().unwrap();
+        let sum = expected
+            .entry([folded, thing.to_owned(), reason])
+            .or_default();
+        sum.0 += 1;
+        sum.1 += slice.until - slice.from;
+    }
+    let csv = bench.warpweave(&["timeline", "run.pftrace", "--format", "csv"]);
+    assert_eq!(csv.code, 0, "{}", csv.err);
+    let mut found = BTreeMap::new();
+    for line in csv.out.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let key = [cells[0], cells[1], cells[2]].map(|cell| cell.trim_matches('"').to_owned());
+        found.insert(key, (cells[3].parse().unwrap(), cells[4].parse().unwrap()));
+    }
+    assert!(!expected.is_empty());
+    assert_eq!(found, expected);
+    let page = bench.warpweave(&["timeline", "run.pftrace", "--top", "3"]);
+    assert_eq!(page.code, 0, "{}", page.err);
+    assert!(page.out.contains("vector_add #0"), "{}", page.out);
+    assert!(page.out.contains("waits of components"), "{}", page.out);
+    bench.write("cut.pftrace", "no timeline");
+    let refused = bench.warpweave(&["timeline", "cut.pftrace"]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.err.contains("cut.pftrace: byte 0"),
+        "{}",
+        refused.err
+    );
+}

@@ -12,7 +12,7 @@ use warpweave_systems::Threads;
 use crate::outcome::leave_with;
 use crate::{
     bench, check, compare, conform, describe, diff, experiment, list, memory, new, recordings, run,
-    sweep, trace, validate,
+    sweep, timeline, trace, validate,
 };
 
 /// The program of this repository; others carry its version beside their name.
@@ -82,6 +82,8 @@ enum Command {
         /// Name of the kind; of a policy `ROLE/NAME`, or `NAME` where one role alone has it.
         kind: String,
     },
+    /// Say of a timeline who waited longest, and for what.
+    Timeline(timeline::Arguments),
     /// Check on generated machines that a policy keeps what every policy promises.
     ///
     /// Every promise that is broken leaves the simplest scenario that shows it; the exit code is then 1.
@@ -243,6 +245,7 @@ pub fn main(registry: Registry) -> ExitCode {
         }
         Command::List { what, folder } => list::list(&registry, *what, folder, &budget),
         Command::Describe { kind } => describe::describe(&registry, kind),
+        Command::Timeline(arguments) => timeline::timeline(arguments),
         Command::Conform(arguments) => conform::conform(&registry, arguments),
         Command::Trace(command) => trace::trace(command, &budget),
         Command::Bench(command) => bench::bench(&registry, command, &budget),

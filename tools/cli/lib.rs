@@ -30,6 +30,7 @@ mod run;
 mod stats;
 mod stub;
 mod sweep;
+mod timeline;
 mod trace;
 mod validate;
 

@@ -21,6 +21,7 @@ mod rows;
 mod selection;
 mod timeline;
 mod vcd_fst;
+mod waits;
 mod waveform;
 
 use std::path::Path;
@@ -30,6 +31,7 @@ pub use names::Names;
 pub use recording::Recording;
 pub use selection::{Selection, SelectionError};
 pub use timeline::Timeline;
+pub use waits::{SeenKernel, Sum, TimelineError, Waited, Waiting};
 pub use waveform::Waveform;
 
 /// Units per second of all recorded times.

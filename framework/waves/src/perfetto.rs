@@ -23,33 +23,33 @@ pub(crate) enum Kind {
     Counter,
 }
 
-mod packet {
-    pub(super) const TIMESTAMP: u32 = 8;
-    pub(super) const SEQUENCE: u32 = 10;
-    pub(super) const TRACK_EVENT: u32 = 11;
-    pub(super) const INTERNED: u32 = 12;
-    pub(super) const SEQUENCE_FLAGS: u32 = 13;
-    pub(super) const TRACK_DESCRIPTOR: u32 = 60;
+pub(crate) mod packet {
+    pub(crate) const TIMESTAMP: u32 = 8;
+    pub(crate) const SEQUENCE: u32 = 10;
+    pub(crate) const TRACK_EVENT: u32 = 11;
+    pub(crate) const INTERNED: u32 = 12;
+    pub(crate) const SEQUENCE_FLAGS: u32 = 13;
+    pub(crate) const TRACK_DESCRIPTOR: u32 = 60;
 }
 
-mod descriptor {
-    pub(super) const UUID: u32 = 1;
-    pub(super) const NAME: u32 = 2;
-    pub(super) const PARENT: u32 = 5;
-    pub(super) const COUNTER: u32 = 8;
+pub(crate) mod descriptor {
+    pub(crate) const UUID: u32 = 1;
+    pub(crate) const NAME: u32 = 2;
+    pub(crate) const PARENT: u32 = 5;
+    pub(crate) const COUNTER: u32 = 8;
 }
 
-mod event {
-    pub(super) const ANNOTATION: u32 = 4;
-    pub(super) const TYPE: u32 = 9;
-    pub(super) const NAME_ID: u32 = 10;
-    pub(super) const TRACK: u32 = 11;
-    pub(super) const FLOW: u32 = 47;
-    pub(super) const COUNTER_VALUE: u32 = 44;
-    pub(super) const BEGIN: u64 = 1;
-    pub(super) const END: u64 = 2;
-    pub(super) const INSTANT: u64 = 3;
-    pub(super) const COUNTER: u64 = 4;
+pub(crate) mod event {
+    pub(crate) const ANNOTATION: u32 = 4;
+    pub(crate) const TYPE: u32 = 9;
+    pub(crate) const NAME_ID: u32 = 10;
+    pub(crate) const TRACK: u32 = 11;
+    pub(crate) const FLOW: u32 = 47;
+    pub(crate) const COUNTER_VALUE: u32 = 44;
+    pub(crate) const BEGIN: u64 = 1;
+    pub(crate) const END: u64 = 2;
+    pub(crate) const INSTANT: u64 = 3;
+    pub(crate) const COUNTER: u64 = 4;
 }
 
 mod annotation {
@@ -58,10 +58,10 @@ mod annotation {
     pub(super) const NAME: u32 = 10;
 }
 
-const PACKETS: u32 = 1;
+pub(crate) const PACKETS: u32 = 1;
 const EVENT_NAMES: u32 = 2;
-const NAME_ID: u32 = 1;
-const NAME_TEXT: u32 = 2;
+pub(crate) const NAME_ID: u32 = 1;
+pub(crate) const NAME_TEXT: u32 = 2;
 /// All packets come from one writer.
 const THE_SEQUENCE: u64 = 1;
 /// The first packet says that nothing is interned yet, the others that they need what is.
@@ -213,7 +213,7 @@ impl<W: Write> Trace<W> {
 
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
-const LENGTH_DELIMITED: u32 = 2;
+pub(crate) const LENGTH_DELIMITED: u32 = 2;
 
 fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {

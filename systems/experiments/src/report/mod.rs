@@ -79,7 +79,8 @@ pub fn write(
 /// The coefficients that the energy of the last variant depends on most.
 fn tornado(energy: &StudiedEnergy) -> Option<(String, String)> {
     let row = energy.rows.last()?;
-    let widest = row.tornado.iter().filter(|(_, low, high)| low != high);
+    let matters = |(_, low, high): &&(String, f64, f64)| (high - low).abs() > f64::EPSILON;
+    let widest = row.tornado.iter().filter(matters);
     let rows: Vec<_> = widest
         .take(TORNADO)
         .map(|(name, low, high)| {

@@ -1,0 +1,437 @@
+//! A timeline read back: what was waited for, and how long.
+//!
+//! Reads what [`crate::Timeline`] writes, packet by packet: in memory are the tracks, the names, the
+//! slices that are open and the sums.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+use thiserror::Error;
+
+use crate::perfetto::{LENGTH_DELIMITED, PACKETS, descriptor, event, packet};
+
+/// Longest packet that is read; those of a timeline hold a few names and numbers.
+const PACKET_MAX: u64 = 1 << 20;
+
+/// Why a timeline cannot be read.
+#[derive(Debug, Error)]
+pub enum TimelineError {
+    /// It is not one, or it is damaged.
+    #[error("byte {byte}: {message}")]
+    Damaged {
+        /// Where the packet begins that cannot be read.
+        byte: u64,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The file cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+}
+
+/// What a timeline says of waiting. Times are in picoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// First and last moment of anything in it.
+    pub span: Option<(u64, u64)>,
+    /// Kernels as components saw them, in the order of their ends.
+    pub kernels: Vec<SeenKernel>,
+    /// Waits by who waited for what.
+    pub waits: BTreeMap<Waiting, Sum>,
+}
+
+/// A kernel in a component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenKernel {
+    /// Path of the component.
+    pub component: String,
+    /// Its name and number.
+    pub name: String,
+    /// When it came.
+    pub from: u64,
+    /// When it went.
+    pub until: u64,
+}
+
+/// Who waited for what.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Waiting {
+    /// Path of the component.
+    pub component: String,
+    /// What in it waited, such as `wavefront`; `None`: the component itself.
+    pub thing: Option<String>,
+    /// What for.
+    pub reason: String,
+}
+
+/// How often and how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Waits.
+    pub waits: u64,
+    /// Time of all of them.
+    pub time: u64,
+    /// Time of the longest.
+    pub longest: u64,
+}
+
+/// A track of the file.
+struct Track {
+    path: String,
+    /// Path of the component and kind of thing, if it is a row of things.
+    row: Option<(String, String)>,
+    open: Vec<(u64, u64)>,
+    last: u64,
+}
+
+#[derive(Default)]
+struct Reader {
+    tracks: BTreeMap<u64, Track>,
+    names: BTreeMap<u64, String>,
+    waited: Waited,
+}
+
+impl Waited {
+    /// Reads a timeline.
+    ///
+    /// # Errors
+    /// What is not a timeline of ours, or not a whole one, with the byte of the packet.
+    pub fn read(mut file: impl Read) -> Result<Self, TimelineError> {
+        let mut reader = Reader::default();
+        let (mut byte, mut bytes) = (0, Vec::new());
+        loop {
+            let damaged = |message: String| TimelineError::Damaged { byte, message };
+            let (length, width) = match read_head(&mut file)? {
+                Head::End => break,
+                Head::Broken => return Err(damaged("this is no packet of a timeline".to_owned())),
+                Head::Packet { length, width } => (length, width),
+            };
+            bytes.clear();
+            let found = (&mut file).take(length).read_to_end(&mut bytes)?;
+            if found as u64 != length {
+                return Err(damaged("the file ends inside this packet".to_owned()));
+            }
+            reader
+                .packet(&bytes)
+                .map_err(|message| damaged(message.to_owned()))?;
+            byte += width + length;
+        }
+        let open = reader.tracks.values().any(|track| !track.open.is_empty());
+        if byte == 0 || open {
+            let message = "the file ends before the recording does".to_owned();
+            return Err(TimelineError::Damaged { byte, message });
+        }
+        Ok(reader.waited)
+    }
+}
+
+enum Head {
+    End,
+    Broken,
+    /// Bytes of the packet, and of what is before it.
+    Packet {
+        length: u64,
+        width: u64,
+    },
+}
+
+/// The tag and the length before a packet.
+fn read_head(file: &mut impl Read) -> io::Result<Head> {
+    let mut byte = [0];
+    let mut next = |file: &mut dyn Read| -> io::Result<Option<u8>> {
+        loop {
+            match file.read(&mut byte) {
+                Ok(0) => return Ok(None),
+                Ok(_) => return Ok(Some(byte[0])),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    match next(file)? {
+        None => return Ok(Head::End),
+        Some(tag) if u32::from(tag) == PACKETS << 3 | LENGTH_DELIMITED => {}
+        Some(_) => return Ok(Head::Broken),
+    }
+    let mut length = 0;
+    for width in 0..4 {
+        let Some(byte) = next(file)? else {
+            return Ok(Head::Broken);
+        };
+        length |= u64::from(byte & 0x7f) << (7 * width);
+        if byte & 0x80 == 0 {
+            return Ok(if length > PACKET_MAX {
+                Head::Broken
+            } else {
+                Head::Packet {
+                    length,
+                    width: width + 2,
+                }
+            });
+        }
+    }
+    Ok(Head::Broken)
+}
+
+/// A field of a message.
+enum Field<'b> {
+    Number(u64),
+    Bytes(&'b [u8]),
+}
+
+/// Calls `take` with the number and value of each field of a message.
+fn fields<'b>(
+    mut bytes: &'b [u8],
+    mut take: impl FnMut(u32, Field<'b>) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
+    while !bytes.is_empty() {
+        let tag = varint(&mut bytes)?;
+        let number = u32::try_from(tag >> 3).map_err(|_| "a field has no number that exists")?;
+        let value = match tag & 7 {
+            0 => Field::Number(varint(&mut bytes)?),
+            1 => {
+                let (value, rest) = bytes.split_first_chunk().ok_or("a field ends too early")?;
+                bytes = rest;
+                Field::Number(u64::from_le_bytes(*value))
+            }
+            2 => {
+                let length = usize::try_from(varint(&mut bytes)?).ok();
+                let split = length.and_then(|length| bytes.split_at_checked(length));
+                let (value, rest) = split.ok_or("a field ends too early")?;
+                bytes = rest;
+                Field::Bytes(value)
+            }
+            _ => return Err("a field is of a sort that a timeline does not have"),
+        };
+        take(number, value)?;
+    }
+    Ok(())
+}
+
+fn varint(bytes: &mut &[u8]) -> Result<u64, &'static str> {
+    let mut value = 0;
+    for at in 0..10 {
+        let (byte, rest) = bytes.split_first().ok_or("a number ends too early")?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f).checked_shl(7 * at).unwrap_or(0);
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err("a number does not end")
+}
+
+fn text(bytes: &[u8]) -> Result<String, &'static str> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| "a name is not text")
+}
+
+impl Reader {
+    fn packet(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        let (mut time, mut described, mut happened) = (None, None, None);
+        fields(bytes, |number, field| {
+            match (number, field) {
+                (packet::TIMESTAMP, Field::Number(at)) => time = Some(at),
+                (packet::TRACK_DESCRIPTOR, Field::Bytes(bytes)) => described = Some(bytes),
+                (packet::TRACK_EVENT, Field::Bytes(bytes)) => happened = Some(bytes),
+                (packet::INTERNED, Field::Bytes(bytes)) => fields(bytes, |_, name| match name {
+                    Field::Bytes(bytes) => self.name(bytes),
+                    Field::Number(_) => Ok(()),
+                })?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        if let Some(bytes) = described {
+            self.track(bytes)?;
+        }
+        match (happened, time) {
+            (Some(bytes), Some(time)) => self.event(time, bytes),
+            (Some(_), None) => Err("an event has no time"),
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn name(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        let (mut id, mut name) = (None, None);
+        fields(bytes, |number, field| {
+            match (number, field) {
+                (crate::perfetto::NAME_ID, Field::Number(n)) => id = Some(n),
+                (crate::perfetto::NAME_TEXT, Field::Bytes(bytes)) => name = Some(text(bytes)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let (id, name) = id.zip(name).ok_or("a name has no number or no text")?;
+        self.names.insert(id, name);
+        Ok(())
+    }
+
+    fn track(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        let (mut id, mut name, mut parent) = (None, None, None);
+        fields(bytes, |number, field| {
+            match (number, field) {
+                (descriptor::UUID, Field::Number(n)) => id = Some(n),
+                (descriptor::NAME, Field::Bytes(bytes)) => name = Some(text(bytes)?),
+                (descriptor::PARENT, Field::Number(n)) => parent = Some(n),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let (id, name) = id.zip(name).ok_or("a track has no number or no name")?;
+        let above = match parent {
+            Some(parent) => Some(self.tracks.get(&parent).ok_or("a track lies in none")?),
+            None => None,
+        };
+        // Rows of things are called `wavefront 0`; instances have no blanks in their names.
+        let row = above.zip(name.rsplit_once(' '));
+        let row = row.map(|(above, (label, _))| (above.path.clone(), label.to_owned()));
+        let path = match above {
+            Some(above) => format!("{}.{name}", above.path),
+            None => name,
+        };
+        let track = Track {
+            path,
+            row,
+            open: Vec::new(),
+            last: 0,
+        };
+        self.tracks.insert(id, track);
+        Ok(())
+    }
+
+    fn event(&mut self, time: u64, bytes: &[u8]) -> Result<(), &'static str> {
+        let (mut kind, mut name, mut track) = (None, None, None);
+        fields(bytes, |number, field| {
+            match (number, field) {
+                (event::TYPE, Field::Number(n)) => kind = Some(n),
+                (event::NAME_ID, Field::Number(n)) => name = Some(n),
+                (event::TRACK, Field::Number(n)) => track = Some(n),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let track = track.and_then(|track| self.tracks.get_mut(&track));
+        let track = track.ok_or("an event is on no track")?;
+        if time < track.last {
+            return Err("time goes back on a track");
+        }
+        track.last = time;
+        let (from, until) = self.waited.span.unwrap_or((time, time));
+        self.waited.span = Some((from.min(time), until.max(time)));
+        match kind {
+            Some(event::BEGIN) => {
+                let name = name.filter(|name| self.names.contains_key(name));
+                track.open.push((name.ok_or("a slice has no name")?, time));
+                Ok(())
+            }
+            Some(event::END) => {
+                let (name, from) = track.open.pop().ok_or("a slice ends that did not begin")?;
+                let name = &self.names[&name];
+                let (component, thing) = match &track.row {
+                    Some((component, label)) if track.open.is_empty() => {
+                        if label == "kernel" {
+                            self.waited.kernels.push(SeenKernel {
+                                component: component.clone(),
+                                name: name.clone(),
+                                from,
+                                until: time,
+                            });
+                        }
+                        return Ok(());
+                    }
+                    Some((component, label)) => (component, Some(label.clone())),
+                    None => (&track.path, None),
+                };
+                let waiting = Waiting {
+                    component: component.clone(),
+                    thing,
+                    reason: name.clone(),
+                };
+                let sum = self.waited.waits.entry(waiting).or_default();
+                sum.waits += 1;
+                sum.time = sum.time.saturating_add(time - from);
+                sum.longest = sum.longest.max(time - from);
+                Ok(())
+            }
+            Some(event::INSTANT | event::COUNTER) => Ok(()),
+            _ => Err("an event is of no kind that a timeline has"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpweave_framework::About;
+
+    use super::*;
+    use crate::perfetto::{Kind, Trace};
+
+    fn file() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut trace = Trace::new(&mut bytes);
+        let none = About::default();
+        let host = trace.track("host", None, Kind::Slices).unwrap();
+        let row = trace.track("kernel 0", Some(host), Kind::Slices).unwrap();
+        let fill = trace.track("fill", Some(host), Kind::Counter).unwrap();
+        trace.begin(5, row, "add #0", Some(0), &none).unwrap();
+        trace.begin(10, host, "credit", None, &none).unwrap();
+        trace.counter(11, fill, 3.0).unwrap();
+        trace.end(30, host).unwrap();
+        trace.begin(30, row, "a work queue", None, &none).unwrap();
+        trace.end(37, row).unwrap();
+        trace.end(40, row).unwrap();
+        trace.begin(40, host, "credit", None, &none).unwrap();
+        trace.end(45, host).unwrap();
+        trace.flush().unwrap();
+        drop(trace);
+        bytes
+    }
+
+    #[test]
+    fn waits_and_kernels_are_found_with_their_times() {
+        let waited = Waited::read(&file()[..]).unwrap();
+        assert_eq!(waited.span, Some((5, 45)));
+        let of = |thing: Option<&str>, reason: &str| {
+            waited.waits[&Waiting {
+                component: "host".to_owned(),
+                thing: thing.map(str::to_owned),
+                reason: reason.to_owned(),
+            }]
+        };
+        let sum = |waits, time, longest| Sum {
+            waits,
+            time,
+            longest,
+        };
+        assert_eq!(of(None, "credit"), sum(2, 25, 20));
+        assert_eq!(of(Some("kernel"), "a work queue"), sum(1, 7, 7));
+        assert_eq!(waited.waits.len(), 2);
+        let [kernel] = &waited.kernels[..] else {
+            panic!("{:?}", waited.kernels);
+        };
+        assert_eq!(
+            (kernel.name.as_str(), kernel.from, kernel.until),
+            ("add #0", 5, 40)
+        );
+    }
+
+    #[test]
+    fn no_cut_and_no_flipped_byte_is_more_than_refused() {
+        let whole = file();
+        for cut in 0..whole.len() {
+            // A cut between the last slices leaves a timeline that is whole.
+            let _ = Waited::read(&whole[..cut]);
+        }
+        assert!(Waited::read(&whole[..whole.len() - 1]).is_err());
+        assert!(Waited::read(&[][..]).is_err());
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut damaged = whole.clone();
+                damaged[at] ^= 1 << bit;
+                let _ = Waited::read(&damaged[..]);
+            }
+        }
+        let error = Waited::read(&b"{ \"json\": 1 }"[..]).unwrap_err();
+        assert_eq!(error.to_string(), "byte 0: this is no packet of a timeline");
+    }
+}
