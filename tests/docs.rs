@@ -364,8 +364,8 @@ fn the_report_of_the_quickstart_begins_as_the_readme_shows() {
 fn the_recordings_shown_on_the_page_are_made() {
     let scenarios = format!("{}/", root().join("scenarios").display());
     let mut files = 0;
+    let folder = tempfile::tempdir().expect("a temporary folder");
     for line in blocks("docs/waveforms.md", "sh").concat().lines() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
         let line = line.replace("scenarios/", &scenarios);
         let words: Vec<&str> = line
             .split_whitespace()

@@ -373,14 +373,16 @@ mod tests {
         let host = trace.track("host", None, Kind::Slices).unwrap();
         let row = trace.track("kernel 0", Some(host), Kind::Slices).unwrap();
         let fill = trace.track("fill", Some(host), Kind::Counter).unwrap();
-        trace.begin(5, row, "add #0", Some(0), &none).unwrap();
-        trace.begin(10, host, "credit", None, &none).unwrap();
+        trace.begin(5, row, "add #0", Some(0), &none, &[]).unwrap();
+        trace.begin(10, host, "credit", None, &none, &[]).unwrap();
         trace.counter(11, fill, 3.0).unwrap();
         trace.end(30, host).unwrap();
-        trace.begin(30, row, "a work queue", None, &none).unwrap();
+        trace
+            .begin(30, row, "a work queue", None, &none, &[])
+            .unwrap();
         trace.end(37, row).unwrap();
         trace.end(40, row).unwrap();
-        trace.begin(40, host, "credit", None, &none).unwrap();
+        trace.begin(40, host, "credit", None, &none, &[]).unwrap();
         trace.end(45, host).unwrap();
         trace.flush().unwrap();
         drop(trace);
