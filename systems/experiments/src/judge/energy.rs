@@ -253,9 +253,12 @@ pub(super) fn of(
         .collect();
     let mut studied = StudiedEnergy::default();
     let mut events: BTreeMap<(String, String), Vec<Option<f64>>> = BTreeMap::new();
-    for (at, (point, base)) in compared.iter().enumerate() {
+    let mut rows = Vec::new();
+    for (point, base) in &compared {
         let pairs = pairs_of(&spent, workloads, point, base);
-        studied.rows.extend(row(point, &pairs));
+        let Some(row) = row(point, &pairs) else {
+            continue;
+        };
         let mut ratios: BTreeMap<&(String, String), Vec<f64>> = BTreeMap::new();
         for (_, variant, base) in &pairs {
             for (key, count) in base.counts.iter().filter(|(_, count)| **count > 0) {
@@ -268,21 +271,19 @@ pub(super) fn of(
         }
         for (key, ratios) in ratios {
             let column = events.entry(key.clone()).or_default();
-            column.resize(at, None);
+            column.resize(rows.len(), None);
             column.push(Some(ratios.iter().sum::<f64>() / ratios.len() as f64));
         }
+        studied.rows.push(row);
+        rows.push(pairs);
     }
     for column in events.values_mut() {
-        column.resize(compared.len(), None);
+        column.resize(rows.len(), None);
     }
     let named = |((component, event), ratios)| (format!("{component}: {event}"), ratios);
     studied.events = events.into_iter().map(named).collect();
-    if let Some(fit) = fit {
-        let pairs = compared
-            .iter()
-            .map(|(point, base)| pairs_of(&spent, workloads, point, base));
-        let pairs: Vec<_> = pairs.collect();
-        studied.fit = Some(fitted(fit, &pairs)?);
+    if let Some(fit) = fit.filter(|_| !rows.is_empty()) {
+        studied.fit = Some(fitted(fit, &rows)?);
     }
     Ok(Some(studied))
 }
