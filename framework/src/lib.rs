@@ -169,7 +169,6 @@ pub use engine::{
     SystemWarning, TapError, WaitEdge, busiest_share, connectable_names, described_ports,
 };
 pub use evaluation::{Context, Next};
-pub use observe::Heard;
 pub use observe::{
     About, Combination, Contents, Growing, Histogram, InstanceStatistics, Level, Probe, ProbeSink,
     Reason, Reported, Role, Sample, Series, Shape, Statistic, Statistics, Thing, Value, Wait,

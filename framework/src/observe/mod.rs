@@ -14,7 +14,6 @@
 
 mod contents;
 mod growth;
-mod heard;
 mod probe;
 mod reason;
 mod sample;
@@ -22,7 +21,6 @@ mod statistics;
 mod waits;
 
 pub use contents::{Contents, Thing};
-pub use heard::Heard;
 pub use probe::{About, Probe, ProbeSink};
 pub use reason::Reason;
 pub use sample::{Sample, Shape};

@@ -6,6 +6,7 @@
 //! | a channel delivers what was sent, in order, in time, within its capacity | [`check_wire`] |
 //! | a device gives out what went in | [`Scoreboard`] |
 //! | a device holds no more than it may; an arbiter is fair | [`check_occupancy`], [`check_fairness`] |
+//! | what passed a port, without keeping the system from being divided or saved | [`Heard`] |
 //! | back-pressure and late messages at any port | [`StallInjector`], [`Simulation::stall`] |
 //! | seeded bugs on a wire | [`FaultInjector`] |
 //! | a script of sends, expectations and delays | [`script`] |
@@ -22,6 +23,7 @@ mod contract;
 mod coverage;
 mod exchange;
 mod fairness;
+mod heard;
 mod inject;
 mod responder;
 mod rig;
@@ -37,6 +39,7 @@ pub use contract::{Contract, Failure, Rule};
 pub use coverage::Coverage;
 pub use exchange::{Exchange, ExchangeRules, check_exchange};
 pub use fairness::{check_fairness, check_occupancy};
+pub use heard::Heard;
 pub use inject::{Fault, FaultInjector};
 
 pub use crate::channel::StallInjector;
