@@ -17,7 +17,7 @@ pub(super) type Amounts = Vec<Option<Value>>;
 
 impl Places {
     /// The place of a statistic, which is the expected one unless some came or went.
-    pub(super) fn place(&mut self, expected: usize, path: &str, name: &str) -> usize {
+    fn place(&mut self, expected: usize, path: &str, name: &str) -> usize {
         let is = |(p, n): &(String, String)| p == path && n == name;
         if self.names.get(expected).is_some_and(is) {
             return expected;
@@ -115,6 +115,8 @@ pub(super) struct Look<'m> {
     places: &'m mut Places,
     /// Place of the next statistic, unless some came or went.
     expected: usize,
+    /// Nothing was seen before this look, so every statistic is new.
+    first: bool,
     /// For each span that ends: what the look at its start found, and where growth since then goes.
     spans: Vec<(&'m mut Amounts, &'m mut dyn FnMut(u32, Value))>,
 }
@@ -125,6 +127,7 @@ impl<'m> Look<'m> {
         spans: Vec<(&'m mut Amounts, &'m mut dyn FnMut(u32, Value))>,
     ) -> Self {
         Self {
+            first: places.names.is_empty(),
             places,
             expected: 0,
             spans,
@@ -133,7 +136,12 @@ impl<'m> Look<'m> {
 
     /// Takes the next statistic.
     pub(super) fn take(&mut self, path: &str, name: &str, now: Reported<'_>) {
-        let place = self.places.place(self.expected, path, name);
+        let place = if self.first {
+            self.places.names.push((path.to_owned(), name.to_owned()));
+            self.expected
+        } else {
+            self.places.place(self.expected, path, name)
+        };
         self.expected = place + 1;
         for (before, grew) in &mut self.spans {
             if place >= before.len() {
