@@ -279,31 +279,21 @@ impl ReuseMonitor {
     /// Reports counters, rates and the prediction for the next child.
     pub fn report(&self, statistics: &mut Statistics<'_>) {
         let rows = [
-            ("self", Relation::Own),
-            ("sibling", Relation::Sibling),
-            ("parent", Relation::ParentChild),
+            ("reuse_self", Relation::Own),
+            ("reuse_sibling", Relation::Sibling),
+            ("reuse_parent", Relation::ParentChild),
         ];
         for (name, relation) in rows {
             let HitCounter { hits, misses } = self.counter(relation);
-            statistics.counter(
-                &format!("reuse_{name}_hits"),
-                "reads",
-                "reads that the monitor's filter of this relation found",
-                u64::from(hits),
-            );
-            statistics.counter(
-                &format!("reuse_{name}_misses"),
-                "reads",
-                "reads that the monitor's filter of this relation did not find",
-                u64::from(misses),
-            );
-            statistics.ratio(
-                &format!("reuse_{name}_rate"),
-                "reads",
-                "share of reads that the monitor's filter of this relation found",
-                u64::from(hits),
-                u64::from(hits) + u64::from(misses),
-            );
+            let (hits, misses) = (u64::from(hits), u64::from(misses));
+            statistics.under(name, |s| {
+                let meaning = "reads that the monitor's filter of this relation found";
+                s.counter("hits", "reads", meaning, hits);
+                let meaning = "reads that the monitor's filter of this relation did not find";
+                s.counter("misses", "reads", meaning, misses);
+                let meaning = "share of reads that the monitor's filter of this relation found";
+                s.ratio("rate", "reads", meaning, hits, hits + misses);
+            });
         }
         statistics.code(
             "reuse_prediction",

@@ -73,16 +73,18 @@ impl LatencyByLevel {
     }
 
     fn report(&self, s: &mut Statistics<'_>) {
-        for of in &self.0 {
-            s.role(roles::LOAD_LATENCY).mean(
-                &format!("load_latency_{}", of.level),
-                "cycles",
-                "loads",
-                "cycles from issue of a load or atomic to its last response, where the level in the \
-                 name supplied that",
-                (of.cycles, of.loads),
-            );
-        }
+        s.under("load_latency", |s| {
+            for of in &self.0 {
+                s.role(roles::LOAD_LATENCY).mean(
+                    of.level.name(),
+                    "cycles",
+                    "loads",
+                    "cycles from issue of a load or atomic to its last response, where the level in \
+                     the name supplied that",
+                    (of.cycles, of.loads),
+                );
+            }
+        });
     }
 }
 
@@ -105,11 +107,13 @@ impl ComputeUnit {
             meaning,
             counts.thread_instructions,
         );
-        for &class in Class::ALL {
+        s.under("instructions", |s| {
             let meaning = "wavefront instructions issued of the class in the name";
-            let name = format!("instructions_{}", class.name());
-            s.counter(&name, count, meaning, counts.per_class[class.index()]);
-        }
+            for &class in Class::ALL {
+                let issued = counts.per_class[class.index()];
+                s.counter(class.name(), count, meaning, issued);
+            }
+        });
         self.accounting.report(self.is_open(), s);
         let cycle = s.cycle();
         let meaning = "mean number of resident wavefronts";

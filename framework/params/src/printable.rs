@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 /// assert_eq!(printable("l1\u{1b}[2J"), r"l1\u{1b}[2J");
 /// ```
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_control) {
+    if is_plain(text, false) || !text.chars().any(is_control) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);
@@ -25,7 +25,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 
 /// Text of several lines with everything but its line breaks as [`printable`] has it.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| c != '\n' && is_control(c)) {
+    if is_plain(text, true) || !text.chars().any(|c| c != '\n' && is_control(c)) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);
@@ -41,7 +41,7 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
 /// JSON with the same meaning and the same line breaks, in which such characters are written as JSON's
 /// own escapes: `\u009b`.
 pub fn printable_json(json: &str) -> Cow<'_, str> {
-    if !json.chars().any(|c| c != '\n' && is_control(c)) {
+    if is_plain(json, true) || !json.chars().any(|c| c != '\n' && is_control(c)) {
         return Cow::Borrowed(json);
     }
     let mut safe = String::with_capacity(json.len() + 8);
@@ -86,6 +86,14 @@ pub(crate) fn push_printable(text: &mut String, c: char) {
     } else {
         text.push(c);
     }
+}
+
+/// Whether the text is nothing but visible ASCII, and line breaks if they are let pass. Nearly every
+/// long text is, and this is told many bytes at a time.
+fn is_plain(text: &str, line_breaks: bool) -> bool {
+    let visible = |byte: &u8| (b' '..0x7f).contains(byte) || (line_breaks && *byte == b'\n');
+    let pieces = &mut text.as_bytes().chunks(64);
+    pieces.all(|piece| piece.iter().fold(true, |all, byte| all & visible(byte)))
 }
 
 /// Whether a terminal takes the character as a command, or shows nothing for it (Unicode categories

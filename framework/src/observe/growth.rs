@@ -13,6 +13,17 @@ impl Statistic {
     }
 }
 
+impl Statistic {
+    /// The same statistic with another value.
+    pub fn with(&self, value: Value) -> Self {
+        Self {
+            name: self.name.clone(),
+            value,
+            ..*self
+        }
+    }
+}
+
 impl Reported<'_> {
     /// What it grew by since it was `before`; with none, since the start of the run. `None` for what
     /// does not grow. The smallest and largest values of a distribution that is a difference are not

@@ -162,6 +162,7 @@ impl Reported<'_> {
 }
 
 impl PartialEq<Value> for Reported<'_> {
+    #[inline]
     fn eq(&self, value: &Value) -> bool {
         match (*self, value) {
             (Self::Counter(n), Value::Counter(m)) | (Self::Number(n), Value::Number(m)) => n == *m,

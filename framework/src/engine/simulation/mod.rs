@@ -389,7 +389,7 @@ impl Simulation {
 
     /// Hands path, name and value of every statistic that grows to `take`, in the order of
     /// [`Simulation::statistics`]. Copies nothing: for looks that come often.
-    pub fn growing(&self, take: &mut dyn FnMut(&str, &str, Reported<'_>)) {
+    pub fn growing<'s>(&'s self, take: &mut dyn FnMut(&'s str, &str, Reported<'_>)) {
         for (number, instance) in self.instances.iter().enumerate() {
             let mut of_instance =
                 |name: &str, value: Reported<'_>| take(&instance.path, name, value);

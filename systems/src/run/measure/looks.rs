@@ -1,44 +1,52 @@
 //! Looks at all statistics of a machine, and what grew from one to the next.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{InstanceStatistics, Reported, Statistic, Value};
+use warpweave_framework::{InstanceStatistics, Reported, Value};
 
 /// The statistics that were seen so far: each keeps its place, whichever others come or go.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Places {
-    /// Path and name by place.
-    names: Vec<(String, String)>,
+    /// Paths of instances.
+    paths: Vec<String>,
+    /// Instance and name by place.
+    names: Vec<(u32, String)>,
 }
 
 /// Values by the places of their statistics; `None` where there is none, or none that grows.
 pub(super) type Amounts = Vec<Option<Value>>;
 
 impl Places {
-    /// The place of a statistic, which is the expected one unless some came or went.
-    fn place(&mut self, expected: usize, path: &str, name: &str) -> usize {
-        let is = |(p, n): &(String, String)| p == path && n == name;
-        if self.names.get(expected).is_some_and(is) {
-            return expected;
+    /// The number of an instance, which is the expected one unless some came or went.
+    fn find_path(&self, expected: usize, path: &str) -> Option<usize> {
+        if self.paths.get(expected).is_some_and(|p| p == path) {
+            return Some(expected);
         }
-        self.names.iter().position(is).unwrap_or_else(|| {
-            self.names.push((path.to_owned(), name.to_owned()));
-            self.names.len() - 1
-        })
+        self.paths.iter().position(|p| p == path)
+    }
+
+    /// The place of a statistic, which is the expected one unless some came or went.
+    fn find(&self, expected: usize, instance: usize, name: &str) -> Option<usize> {
+        let is = |(i, n): &(u32, String)| *i as usize == instance && n == name;
+        if self.names.get(expected).is_some_and(is) {
+            return Some(expected);
+        }
+        self.names.iter().position(is)
     }
 
     /// Where the statistics of `template` that grow have their places.
     pub(super) fn within<'t>(&self, template: &'t [InstanceStatistics]) -> Within<'t> {
-        let numbers = (0_u32..).zip(&self.names);
-        let numbers: BTreeMap<(&str, &str), u32> = numbers
-            .map(|(place, (path, name))| ((path.as_str(), name.as_str()), place))
-            .collect();
         let mut order = vec![None; self.names.len()];
+        let (mut next_path, mut next) = (0, 0);
         for (at, instance) in template.iter().enumerate() {
-            for (statistic, known) in instance.values.iter().enumerate() {
-                if let Some(place) = numbers.get(&(instance.path.as_str(), known.name.as_str())) {
-                    order[*place as usize] = Some((at, statistic));
+            let Some(path) = self.find_path(next_path, &instance.path) else {
+                continue;
+            };
+            next_path = path + 1;
+            let growing = instance.values.iter().enumerate().filter(|(_, s)| s.grows);
+            for (statistic, known) in growing {
+                if let Some(place) = self.find(next, path, &known.name) {
+                    order[place] = Some((at, statistic));
+                    next = place + 1;
                 }
             }
         }
@@ -73,10 +81,8 @@ impl Within<'_> {
                 });
             }
             if let Some(last) = instances.last_mut() {
-                last.values.push(Statistic {
-                    value: by.clone(),
-                    ..template.values[statistic].clone()
-                });
+                last.values
+                    .push(template.values[statistic].with(by.clone()));
             }
         }
         instances
@@ -84,35 +90,40 @@ impl Within<'_> {
 
     /// Everything that grows, with `amounts` for values: nothing where there is none.
     pub(super) fn all(&self, amounts: &Amounts) -> Vec<InstanceStatistics> {
-        let mut by = vec![Vec::new(); self.template.len()];
+        let mut by: Vec<Vec<(usize, Option<&Value>)>> = vec![Vec::new(); self.template.len()];
         for (place, at) in self.order.iter().enumerate() {
             if let Some((instance, statistic)) = *at {
                 by[instance].push((statistic, amounts.get(place).and_then(Option::as_ref)));
             }
         }
-        let instances = self.template.iter().zip(by).map(|(instance, mut by)| {
+        let mut instances = Vec::with_capacity(self.template.len());
+        for (instance, mut by) in self.template.iter().zip(by) {
             by.sort_by_key(|(statistic, _)| *statistic);
-            let values = by.into_iter().filter_map(|(statistic, by)| {
+            let mut values = Vec::with_capacity(by.len());
+            for (statistic, by) in by {
                 let statistic = &instance.values[statistic];
                 let none = || statistic.growth()?.since(Some(&statistic.value));
-                Some(Statistic {
-                    value: by.cloned().or_else(none)?,
-                    ..statistic.clone()
-                })
-            });
-            InstanceStatistics {
-                path: instance.path.clone(),
-                kind: instance.kind.clone(),
-                values: values.collect(),
+                if let Some(value) = by.cloned().or_else(none) {
+                    values.push(statistic.with(value));
+                }
             }
-        });
-        instances.filter(|i| !i.values.is_empty()).collect()
+            if !values.is_empty() {
+                instances.push(InstanceStatistics {
+                    path: instance.path.clone(),
+                    kind: instance.kind.clone(),
+                    values,
+                });
+            }
+        }
+        instances
     }
 }
 
 /// A look at the statistics of a machine that grow, one by one.
-pub(super) struct Look<'m> {
+pub(super) struct Look<'m, 'p> {
     places: &'m mut Places,
+    /// Path and number of the instance that reported last.
+    instance: Option<(&'p str, usize)>,
     /// Place of the next statistic, unless some came or went.
     expected: usize,
     /// Nothing was seen before this look, so every statistic is new.
@@ -121,7 +132,7 @@ pub(super) struct Look<'m> {
     spans: Vec<(&'m mut Amounts, &'m mut dyn FnMut(u32, Value))>,
 }
 
-impl<'m> Look<'m> {
+impl<'m, 'p> Look<'m, 'p> {
     pub(super) fn new(
         places: &'m mut Places,
         spans: Vec<(&'m mut Amounts, &'m mut dyn FnMut(u32, Value))>,
@@ -129,19 +140,47 @@ impl<'m> Look<'m> {
         Self {
             first: places.names.is_empty(),
             places,
+            instance: None,
             expected: 0,
             spans,
         }
     }
 
-    /// Takes the next statistic.
-    pub(super) fn take(&mut self, path: &str, name: &str, now: Reported<'_>) {
-        let place = if self.first {
-            self.places.names.push((path.to_owned(), name.to_owned()));
-            self.expected
+    /// The number of the instance at `path`. Paths are compared only where another instance may begin.
+    #[inline]
+    fn instance(&mut self, path: &'p str) -> usize {
+        if let Some((last, number)) = self.instance
+            && std::ptr::eq(last, path)
+        {
+            return number;
+        }
+        let next = self.instance.map_or(0, |(_, number)| number + 1);
+        let known = self.places.find_path(next, path);
+        let number = known.unwrap_or_else(|| {
+            self.places.paths.push(path.to_owned());
+            self.places.paths.len() - 1
+        });
+        self.instance = Some((path, number));
+        number
+    }
+
+    #[inline]
+    fn place(&mut self, path: &'p str, name: &str) -> usize {
+        let instance = self.instance(path);
+        let known = if self.first {
+            None
         } else {
-            self.places.place(self.expected, path, name)
+            self.places.find(self.expected, instance, name)
         };
+        known.unwrap_or_else(|| {
+            self.places.names.push((instance as u32, name.to_owned()));
+            self.places.names.len() - 1
+        })
+    }
+
+    /// Takes the next statistic.
+    pub(super) fn take(&mut self, path: &'p str, name: &str, now: Reported<'_>) {
+        let place = self.place(path, name);
         self.expected = place + 1;
         for (before, grew) in &mut self.spans {
             if place >= before.len() {

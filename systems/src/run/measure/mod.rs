@@ -128,11 +128,11 @@ impl Measurement {
 
     /// Looks at what is due at the end of `tick`; `statistics` hands over path, name and value of each
     /// that grows.
-    pub(super) fn look(
+    pub(super) fn look<'p>(
         &mut self,
         tick: u64,
         clockwork: &Clockwork<'_>,
-        statistics: impl FnOnce(&mut dyn FnMut(&str, &str, Reported<'_>)),
+        statistics: impl FnOnce(&mut dyn FnMut(&'p str, &str, Reported<'_>)),
     ) {
         let interval = self.next_interval(clockwork).is_some_and(|cut| cut == tick);
         let kernel = self.next_kernel(clockwork).is_some_and(|cut| cut == tick);
@@ -147,11 +147,11 @@ impl Measurement {
     }
 
     /// Ends the interval of `every` cycles, and the span in which the same kernels ran.
-    fn end(
+    fn end<'p>(
         &mut self,
         every: Option<u64>,
         kernel: bool,
-        statistics: impl FnOnce(&mut dyn FnMut(&str, &str, Reported<'_>)),
+        statistics: impl FnOnce(&mut dyn FnMut(&'p str, &str, Reported<'_>)),
     ) {
         let mut changed = Vec::new();
         let mut in_interval = |place, by| changed.push((place, by));
