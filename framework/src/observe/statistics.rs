@@ -12,6 +12,7 @@
 //! of theirs: a component says which of its statistics play one.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -85,8 +86,8 @@ impl fmt::Display for Combination {
 /// One collected statistic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistic {
-    /// Name within the instance, stable across versions.
-    pub name: String,
+    /// Name within the instance, stable across versions. Shared by the copies of a statistic.
+    pub name: Arc<str>,
     /// Unit of the value, such as `requests`, `cycles`, `bytes`; empty for a pure number.
     pub unit: &'static str,
     /// What it says, in one sentence.
@@ -194,8 +195,14 @@ impl Value {
     }
 }
 
-/// Takes name and value of each statistic of a component that [grows](Statistic::grows).
-pub type Growing<'a> = dyn FnMut(&str, Reported<'_>) + 'a;
+/// Takes the statistics that [grow](Statistic::grows), instance by instance.
+pub trait Growing {
+    /// What comes next belongs to the instance at `path`.
+    fn of(&mut self, path: &str);
+
+    /// The next statistic.
+    fn take(&mut self, name: &str, value: Reported<'_>);
+}
 
 /// Collects the statistics of one component.
 pub struct Statistics<'a> {
@@ -211,7 +218,7 @@ pub struct Statistics<'a> {
 enum Collector<'a> {
     List(&'a mut Vec<Statistic>),
     /// Copies nothing: for looks that come often.
-    Growing(&'a mut Growing<'a>),
+    Growing(&'a mut dyn Growing),
 }
 
 impl<'a> Statistics<'a> {
@@ -227,7 +234,7 @@ impl<'a> Statistics<'a> {
     }
 
     /// Hands on what grows, instead of collecting it all.
-    pub fn growing(cycle: Cycle, now: Tick, grows: &'a mut Growing<'a>) -> Self {
+    pub fn growing(cycle: Cycle, now: Tick, grows: &'a mut dyn Growing) -> Self {
         Self {
             cycle,
             now,
@@ -397,7 +404,11 @@ impl<'a> Statistics<'a> {
         let grows = !matches!(value, Reported::Number(_) | Reported::Gauge(_));
         match &mut self.to {
             Collector::List(list) => {
-                let name = format!("{}{name}", self.prefix);
+                let name: Arc<str> = if self.prefix.is_empty() {
+                    name.into()
+                } else {
+                    format!("{}{name}", self.prefix).into()
+                };
                 debug_assert!(
                     list.iter().all(|s| s.name != name),
                     "statistic `{name}` reported twice"
@@ -412,13 +423,13 @@ impl<'a> Statistics<'a> {
                     value: value.to_value(),
                 });
             }
-            Collector::Growing(take) if grows => {
+            Collector::Growing(to) if grows => {
                 if self.prefix.is_empty() {
-                    take(name, value);
+                    to.take(name, value);
                 } else {
                     let length = self.prefix.len();
                     self.prefix.push_str(name);
-                    take(&self.prefix, value);
+                    to.take(&self.prefix, value);
                     self.prefix.truncate(length);
                 }
             }
@@ -678,7 +689,7 @@ impl InstanceStatistics {
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values
             .iter()
-            .find(|s| s.name == name)
+            .find(|s| &*s.name == name)
             .map(|s| &s.value)
     }
 

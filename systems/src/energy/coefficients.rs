@@ -195,21 +195,21 @@ impl ComponentEnergy {
         let kind = &instance.kind;
         for (written, event) in &self.events {
             let name = &written.value;
-            let statistic = instance.values.iter().find(|s| s.name == *name);
+            let statistic = instance.values.iter().find(|s| *s.name == **name);
             let counters = || {
                 let counters = instance.values.iter();
                 counters.filter(|s| matches!(s.value, Value::Counter(_)))
             };
             let Some(statistic) = statistic else {
                 let message = format!("{kind} has no statistic `{name}`");
-                let known = counters().map(|s| s.name.as_str());
+                let known = counters().map(|s| &*s.name);
                 let hint = name_hint(name, &format!("counters of {kind}"), known);
                 problems.push(written.error(message).hint(hint));
                 continue;
             };
             if !matches!(statistic.value, Value::Counter(_)) {
                 let message = format!("`{name}` of {kind} counts no events");
-                let known = counters().map(|s| s.name.as_str());
+                let known = counters().map(|s| &*s.name);
                 let hint = name_hint(name, &format!("counters of {kind}"), known);
                 problems.push(written.error(message).hint(hint));
             } else if statistic.unit != event.per {

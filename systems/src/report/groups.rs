@@ -103,12 +103,12 @@ pub(super) fn group(statistics: &[InstanceStatistics]) -> Vec<Group> {
         group.instances += 1;
         for statistic in &instance.values {
             let combination = statistic.combination;
-            match group.totals.iter_mut().find(|t| t.name == statistic.name) {
+            match group.totals.iter_mut().find(|t| *t.name == *statistic.name) {
                 Some(total) => total.combined.join(&statistic.value, combination),
                 None => group
                     .totals
                     .extend(Combined::of(statistic).map(|combined| Total {
-                        name: statistic.name.clone(),
+                        name: statistic.name.to_string(),
                         unit: statistic.unit,
                         combination,
                         combined,

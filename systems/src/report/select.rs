@@ -153,7 +153,7 @@ fn matches(patterns: &[String], path: &str, name: &str) -> bool {
 /// A statistic as that of a group of one.
 fn alone(statistic: &Statistic) -> Total {
     Total {
-        name: statistic.name.clone(),
+        name: statistic.name.to_string(),
         unit: statistic.unit,
         combination: statistic.combination,
         combined: Combined::One(statistic.value.clone()),
@@ -166,7 +166,7 @@ fn text_of<T: ToString>(value: Option<T>) -> String {
 
 /// Name, value, part and whole of each row of a statistic.
 fn cells(statistic: &Statistic) -> Vec<(String, String, String, String)> {
-    let name = || statistic.name.clone();
+    let name = || statistic.name.to_string();
     let one = |value: String| vec![(name(), value, String::new(), String::new())];
     let mean = |part: u64, whole: u64| {
         let value = (whole > 0).then(|| part as f64 / whole as f64);

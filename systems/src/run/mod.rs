@@ -347,7 +347,7 @@ impl Machine {
         let mut measurement = std::mem::take(&mut self.measurement);
         let now = self.system.simulation.now().0;
         let simulation = &self.system.simulation;
-        measurement.look(now, &self.clockwork(), |take| simulation.growing(take));
+        measurement.look(now, &self.clockwork(), |look| simulation.growing(look));
         self.measurement = measurement;
     }
 

@@ -33,7 +33,7 @@ use crate::engine::options::EngineOptions;
 use crate::engine::parallel::{Coordinator, Limits, RunEnd, RunStep, run_windows};
 use crate::engine::partition::{Activity, Background, Partition, Place, Slot};
 use crate::evaluation::Target;
-use crate::observe::{InstanceStatistics, Reason, Reported, Statistics};
+use crate::observe::{Growing, InstanceStatistics, Reason, Statistics};
 use crate::sync::Mutex;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 use crate::world::WorldDriver;
@@ -387,14 +387,12 @@ impl Simulation {
             .collect()
     }
 
-    /// Hands path, name and value of every statistic that grows to `take`, in the order of
-    /// [`Simulation::statistics`]. Copies nothing: for looks that come often.
-    pub fn growing<'s>(&'s self, take: &mut dyn FnMut(&'s str, &str, Reported<'_>)) {
+    /// Hands every statistic that grows to `to`, in the order of [`Simulation::statistics`]. Copies
+    /// nothing: for looks that come often.
+    pub fn growing(&self, to: &mut dyn Growing) {
         for (number, instance) in self.instances.iter().enumerate() {
-            let mut of_instance =
-                |name: &str, value: Reported<'_>| take(&instance.path, name, value);
-            let cycles = self.cycles_of(number);
-            let mut statistics = Statistics::growing(cycles, self.now, &mut of_instance);
+            to.of(&instance.path);
+            let mut statistics = Statistics::growing(self.cycles_of(number), self.now, to);
             self.component(number).statistics(&mut statistics);
         }
     }

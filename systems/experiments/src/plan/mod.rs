@@ -318,7 +318,7 @@ fn machine_statistics(
     let statistics = machine.system().simulation.statistics().into_iter();
     Ok(statistics
         .map(|instance| {
-            let names = instance.values.iter().map(|value| value.name.clone());
+            let names = instance.values.iter().map(|value| value.name.to_string());
             (instance.path.clone(), names.collect())
         })
         .collect())

@@ -1,7 +1,7 @@
 //! Looks at all statistics of a machine, and what grew from one to the next.
 
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{InstanceStatistics, Reported, Value};
+use warpweave_framework::{Growing, InstanceStatistics, Reported, Value};
 
 /// The statistics that were seen so far: each keeps its place, whichever others come or go.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -24,13 +24,18 @@ impl Places {
         self.paths.iter().position(|p| p == path)
     }
 
+    #[inline]
+    fn is_at(&self, place: usize, instance: usize, name: &str) -> bool {
+        let there = self.names.get(place);
+        there.is_some_and(|(i, n)| *i as usize == instance && n == name)
+    }
+
     /// The place of a statistic, which is the expected one unless some came or went.
     fn find(&self, expected: usize, instance: usize, name: &str) -> Option<usize> {
-        let is = |(i, n): &(u32, String)| *i as usize == instance && n == name;
-        if self.names.get(expected).is_some_and(is) {
+        if self.is_at(expected, instance, name) {
             return Some(expected);
         }
-        self.names.iter().position(is)
+        (0..self.names.len()).find(|place| self.is_at(*place, instance, name))
     }
 
     /// Where the statistics of `template` that grow have their places.
@@ -120,23 +125,26 @@ impl Within<'_> {
 }
 
 /// A look at the statistics of a machine that grow, one by one.
-pub(super) struct Look<'m, 'p> {
+pub(super) struct Look<'m> {
     places: &'m mut Places,
-    /// Path and number of the instance that reported last.
-    instance: Option<(&'p str, usize)>,
+    /// Number of the instance that reports, if one does.
+    instance: Option<usize>,
     /// Place of the next statistic, unless some came or went.
     expected: usize,
     /// Nothing was seen before this look, so every statistic is new.
     first: bool,
     /// For each span that ends: what the look at its start found, and where growth since then goes.
-    spans: Vec<(&'m mut Amounts, &'m mut dyn FnMut(u32, Value))>,
+    spans: Vec<Span<'m>>,
 }
 
-impl<'m, 'p> Look<'m, 'p> {
-    pub(super) fn new(
-        places: &'m mut Places,
-        spans: Vec<(&'m mut Amounts, &'m mut dyn FnMut(u32, Value))>,
-    ) -> Self {
+/// What the look at the start of a span found, and where growth since then goes.
+pub(super) type Span<'m> = (&'m mut Amounts, &'m mut dyn FnMut(u32, Value));
+
+impl<'m> Look<'m> {
+    pub(super) fn new(places: &'m mut Places, mut spans: Vec<Span<'m>>) -> Self {
+        for (before, _) in &mut spans {
+            before.resize(places.names.len(), None);
+        }
         Self {
             first: places.names.is_empty(),
             places,
@@ -146,27 +154,9 @@ impl<'m, 'p> Look<'m, 'p> {
         }
     }
 
-    /// The number of the instance at `path`. Paths are compared only where another instance may begin.
-    #[inline]
-    fn instance(&mut self, path: &'p str) -> usize {
-        if let Some((last, number)) = self.instance
-            && std::ptr::eq(last, path)
-        {
-            return number;
-        }
-        let next = self.instance.map_or(0, |(_, number)| number + 1);
-        let known = self.places.find_path(next, path);
-        let number = known.unwrap_or_else(|| {
-            self.places.paths.push(path.to_owned());
-            self.places.paths.len() - 1
-        });
-        self.instance = Some((path, number));
-        number
-    }
-
-    #[inline]
-    fn place(&mut self, path: &'p str, name: &str) -> usize {
-        let instance = self.instance(path);
+    /// The place of a statistic that does not have the expected one.
+    #[cold]
+    fn place(&mut self, instance: usize, name: &str) -> usize {
         let known = if self.first {
             None
         } else {
@@ -174,18 +164,33 @@ impl<'m, 'p> Look<'m, 'p> {
         };
         known.unwrap_or_else(|| {
             self.places.names.push((instance as u32, name.to_owned()));
+            for (before, _) in &mut self.spans {
+                before.resize(self.places.names.len(), None);
+            }
             self.places.names.len() - 1
         })
     }
+}
 
-    /// Takes the next statistic.
-    pub(super) fn take(&mut self, path: &'p str, name: &str, now: Reported<'_>) {
-        let place = self.place(path, name);
+impl Growing for Look<'_> {
+    fn of(&mut self, path: &str) {
+        let next = self.instance.map_or(0, |last| last + 1);
+        let known = self.places.find_path(next, path);
+        self.instance = Some(known.unwrap_or_else(|| {
+            self.places.paths.push(path.to_owned());
+            self.places.paths.len() - 1
+        }));
+    }
+
+    fn take(&mut self, name: &str, now: Reported<'_>) {
+        let instance = self.instance.unwrap_or_default();
+        let place = if self.places.is_at(self.expected, instance, name) {
+            self.expected
+        } else {
+            self.place(instance, name)
+        };
         self.expected = place + 1;
         for (before, grew) in &mut self.spans {
-            if place >= before.len() {
-                before.resize(place + 1, None);
-            }
             let before = &mut before[place];
             // Most did not change.
             if before.as_ref().is_some_and(|before| now == *before) {
@@ -250,8 +255,9 @@ mod tests {
             let mut grew = |place, by| changed.push((place, by));
             let mut look = Look::new(&mut places, vec![(&mut before, &mut grew)]);
             for instance in statistics {
+                look.of(&instance.path);
                 for statistic in &instance.values {
-                    look.take(&instance.path, &statistic.name, statistic.value.reported());
+                    look.take(&statistic.name, statistic.value.reported());
                 }
             }
             changed
@@ -273,7 +279,7 @@ mod tests {
         assert_eq!(all[1].counter("y"), Some(0));
         let changed = within.changed(&changed);
         assert_eq!(changed.len(), 1);
-        let names: Vec<_> = changed[0].values.iter().map(|s| s.name.as_str()).collect();
+        let names: Vec<_> = changed[0].values.iter().map(|s| &*s.name).collect();
         assert_eq!(names, ["w", "x"]);
     }
 }

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::kernel_times::KernelTimes;
-use warpweave_framework::{InstanceStatistics, Reported, Tick};
+use warpweave_framework::{Growing, InstanceStatistics, Tick};
 
 use self::looks::{Amounts, Look, Places, Within, add, grow};
 use crate::scenario::Measure;
@@ -126,13 +126,12 @@ impl Measurement {
         cuts.filter(|cut| Some(*cut) > self.kernel_cut).min()
     }
 
-    /// Looks at what is due at the end of `tick`; `statistics` hands over path, name and value of each
-    /// that grows.
-    pub(super) fn look<'p>(
+    /// Looks at what is due at the end of `tick`; `statistics` hands over those that grow.
+    pub(super) fn look(
         &mut self,
         tick: u64,
         clockwork: &Clockwork<'_>,
-        statistics: impl FnOnce(&mut dyn FnMut(&'p str, &str, Reported<'_>)),
+        statistics: impl FnOnce(&mut dyn Growing),
     ) {
         let interval = self.next_interval(clockwork).is_some_and(|cut| cut == tick);
         let kernel = self.next_kernel(clockwork).is_some_and(|cut| cut == tick);
@@ -147,12 +146,7 @@ impl Measurement {
     }
 
     /// Ends the interval of `every` cycles, and the span in which the same kernels ran.
-    fn end<'p>(
-        &mut self,
-        every: Option<u64>,
-        kernel: bool,
-        statistics: impl FnOnce(&mut dyn FnMut(&'p str, &str, Reported<'_>)),
-    ) {
+    fn end(&mut self, every: Option<u64>, kernel: bool, statistics: impl FnOnce(&mut dyn Growing)) {
         let mut changed = Vec::new();
         let mut in_interval = |place, by| changed.push((place, by));
         let mut nowhere = Amounts::new();
@@ -169,8 +163,7 @@ impl Measurement {
         if kernel {
             spans.push((&mut self.kernel_look, &mut in_kernels));
         }
-        let mut look = Look::new(&mut self.places, spans);
-        statistics(&mut |path, name, value| look.take(path, name, value));
+        statistics(&mut Look::new(&mut self.places, spans));
         if let Some(every) = every {
             let from = every.saturating_mul(self.intervals.len() as u64);
             self.intervals.push((from, changed));
@@ -193,10 +186,11 @@ impl Measurement {
         // An interval has begun unless the last one ended with the run.
         let every = measure.every_cycles;
         let open = every.filter(|every| every.saturating_mul(self.intervals.len() as u64) <= last);
-        whole.end(open, measure.kernels, |take| {
+        whole.end(open, measure.kernels, |look| {
             for instance in statistics {
+                look.of(&instance.path);
                 for statistic in instance.values.iter().filter(|s| s.grows) {
-                    take(&instance.path, &statistic.name, statistic.value.reported());
+                    look.take(&statistic.name, statistic.value.reported());
                 }
             }
         });

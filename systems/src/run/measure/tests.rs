@@ -65,7 +65,7 @@ fn add_up<'a>(parts: impl Iterator<Item = (i64, &'a [InstanceStatistics])>, tota
     for (times, instances) in parts {
         for instance in instances {
             for statistic in &instance.values {
-                let name = (instance.path.clone(), statistic.name.clone());
+                let name = (instance.path.clone(), statistic.name.to_string());
                 let by = amounts(&statistic.value);
                 let whole = &total[&name];
                 let within = by.iter().zip(whole).all(|(by, whole)| by <= whole);
@@ -90,7 +90,7 @@ fn adds_up(simulated: &Simulated) {
     let all = instances.flat_map(|i| i.values.iter().map(move |s| (i, s)));
     let total: Sums = all
         .filter(|(_, s)| s.growth().is_some())
-        .map(|(i, s)| ((i.path.clone(), s.name.clone()), amounts(&s.value)))
+        .map(|(i, s)| ((i.path.clone(), s.name.to_string()), amounts(&s.value)))
         .collect();
     let measured = &simulated.measured;
     let kernels = measured.kernels.as_ref().expect("asked for");

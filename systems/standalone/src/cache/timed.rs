@@ -132,7 +132,7 @@ impl Bench {
             .filter(|instance| instance.path == "cache")
             .flat_map(|instance| instance.values)
             .filter_map(|s| match s.value {
-                Value::Counter(count) => Some((s.name.clone(), count)),
+                Value::Counter(count) => Some((s.name.to_string(), count)),
                 _ => None,
             })
             .collect();
