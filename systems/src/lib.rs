@@ -14,6 +14,7 @@ mod registry;
 pub mod report;
 mod run;
 mod scenario;
+mod taps;
 
 pub use elaboration::address::any_index;
 pub use elaboration::{ElaboratedSystem, ResolvedSystem};
@@ -23,3 +24,4 @@ pub use run::{
     ReadLogError, Simulated, StateLog, Status, Threads, empty_environment,
 };
 pub use scenario::{AppliedOverride, Identity, Limits, Measure, Scenario, Variation};
+pub use taps::TapSpec;

@@ -182,7 +182,7 @@ fn refuse_what_chooses_nothing(patterns: &[String], machine: &Machine) -> Result
     if patterns.is_empty() {
         return Ok(());
     }
-    let statistics = machine.system().simulation.statistics();
+    let statistics = machine.statistics();
     let Some(pattern) = chooses_nothing(patterns, &statistics) else {
         return Ok(());
     };

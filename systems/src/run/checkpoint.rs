@@ -13,6 +13,7 @@ use warpweave_params::{Kind, Node, to_ron};
 use super::Machine;
 use super::measure::Measurement;
 use super::state_log::{LogPosition, StateLog};
+use crate::taps::{TapsState, described};
 
 /// Why a machine could not be saved or resumed.
 #[derive(Debug, Error)]
@@ -30,6 +31,7 @@ pub enum MachineCheckpointError {
 struct Beside {
     log: Option<LogPosition>,
     measurement: Measurement,
+    taps: TapsState,
 }
 
 impl MachineCheckpointError {
@@ -55,6 +57,7 @@ impl Machine {
         let beside = Beside {
             log: log.map(StateLog::position),
             measurement: self.measurement.clone(),
+            taps: self.taps.state(),
         };
         Ok(checkpoint.write(path, &beside)?)
     }
@@ -107,6 +110,7 @@ impl Machine {
         details.map_err(CheckpointError::OtherSystem)?;
         self.system.simulation.load(&checkpoint)?;
         self.measurement = beside.measurement;
+        self.taps.load(beside.taps);
         self.resumed = true;
         if let Some(log) = log {
             log.resume(beside.log.as_ref());
@@ -127,6 +131,7 @@ impl Machine {
         let every = self.measure.every_cycles;
         let every = every.map_or_else(|| "none".to_owned(), |every| every.to_string());
         fields.push(("measure.every_cycles".to_owned(), every));
+        fields.extend(described(&self.tap_specs));
         let run = Subject {
             name: "run".to_owned(),
             kind: "scenario".to_owned(),

@@ -22,7 +22,8 @@ use warpweave_components::roles;
 use warpweave_files::Ledger;
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
-    EngineOptions, Environment, Outcome, Registry, RunLimits, Simulation, Tick, Value,
+    EngineOptions, Environment, InstanceStatistics, Outcome, Registry, RunLimits, Simulation, Tick,
+    Value,
 };
 use warpweave_params::Diagnostics;
 use warpweave_trace::{FrontEnd, Program};
@@ -38,6 +39,7 @@ use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
 use crate::host_program::{Asked, EmulationProgress, Examined, ExecuteError, Executed};
 use crate::scenario::{Limits, Measure, Scenario};
+use crate::taps::{TapSpec, Taps};
 
 /// Core cycles between two looks at the progress.
 const SLICE_CYCLES: u64 = 16_384;
@@ -57,6 +59,9 @@ pub struct Machine {
     /// What is measured beyond the totals, and what was so far.
     pub(crate) measure: Measure,
     measurement: Measurement,
+    /// Analyses that listen to ports.
+    taps: Taps,
+    tap_specs: Vec<TapSpec>,
     /// Whether the state came from a checkpoint, which may hold one that no run comes to.
     pub(crate) resumed: bool,
     /// What is charged for what the machine keeps.
@@ -156,9 +161,13 @@ impl Scenario {
             division: DivisionPlan::default(),
             measure: self.measure.clone(),
             measurement: Measurement::default(),
+            taps: Taps::default(),
+            tap_specs: self.taps.clone(),
             resumed: false,
             ledger,
         };
+        let period = machine.core_period();
+        machine.taps = Taps::attach(&self.taps, &mut machine.system.simulation, period)?;
         if self.measure.kernels {
             machine.kernel_times.pause_at_kernels();
         }
@@ -317,12 +326,17 @@ impl Machine {
                 .measurement
                 .next_cut(&self.clockwork())
                 .unwrap_or(u64::MAX);
-            let until = target.min(ticks(self.division.next_look)).min(cut);
+            let mut until = target.min(ticks(self.division.next_look)).min(cut);
+            if !self.taps.is_empty() {
+                // What is heard is kept until then.
+                until = until.min(ticks(self.cycle().saturating_add(SLICE_CYCLES)));
+            }
             let outcome = self.system.simulation.run(&RunLimits {
                 until: Some(Tick(until)),
                 silence: Some(ticks(self.limits.silent_cycles)),
                 interrupt: Some(Arc::clone(interrupt)),
             });
+            self.taps.hear();
             self.look();
             return match outcome {
                 Outcome::Paused => continue,
@@ -347,7 +361,11 @@ impl Machine {
         let mut measurement = std::mem::take(&mut self.measurement);
         let now = self.system.simulation.now().0;
         let simulation = &self.system.simulation;
-        measurement.look(now, &self.clockwork(), |look| simulation.growing(look));
+        let (taps, cycle) = (&self.taps, self.cycle());
+        measurement.look(now, &self.clockwork(), |look| {
+            simulation.growing(look);
+            taps.growing(cycle, Tick(now), look);
+        });
         self.measurement = measurement;
     }
 
@@ -359,6 +377,14 @@ impl Machine {
             period: self.core_period(),
             delay: self.system.simulation.stop_delay(),
         }
+    }
+
+    /// Statistics of every instance and every tap.
+    pub fn statistics(&self) -> Vec<InstanceStatistics> {
+        let simulation = &self.system.simulation;
+        let mut statistics = simulation.statistics();
+        statistics.extend(self.taps.statistics(self.cycle(), simulation.now()));
+        statistics
     }
 
     /// Ticks per cycle of the core clock.

@@ -146,7 +146,7 @@ impl Machine {
         let period = self.core_period();
         let kernels = self.kernel_results();
         let cycles = self.kernel_cycles(&kernels);
-        let statistics = simulation.statistics();
+        let statistics = self.statistics();
         let clockwork = self.clockwork();
         let measured = self
             .measurement

@@ -12,13 +12,14 @@
 //!     energy: "energy/gtx480.ron",           // optional: what events and time cost
 //!     checks: true,                          // protocol checkers on every wire; absent: none
 //!     measure: (kernels: true, every_cycles: 10000), // optional: statistics by kernel and interval
+//!     taps: { "l1": Accesses(at: "unit[*].l1.up") }, // optional: analyses that listen to ports
 //!     emulation: (order: Linear, ...),
 //! )
 //! ```
 //!
 //! An override path is an instance path with wildcards and a field path, `params.` and a parameter
 //! of the system, `clocks.` and a clock, or `workload.` and a parameter of the workload; on the command line also
-//! `seed`, `size`, `energy`, `limits.…`, `measure.…` and `emulation.…` of the scenario itself. Overrides of the command line come
+//! `seed`, `size`, `energy`, `limits.…`, `measure.…`, `taps.…` and `emulation.…` of the scenario itself. Overrides of the command line come
 //! after those of the file.
 //!
 //! `files.rs` reads the files that a scenario names, `composition/` puts a system together that several
@@ -51,6 +52,7 @@ use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
 use crate::energy::EnergyModel;
 use crate::host_program::{EmulationSpec, HostProgram};
+use crate::taps::TapSpec;
 
 /// A scenario with its files read and checked one by one.
 pub struct Scenario {
@@ -82,6 +84,8 @@ pub struct Scenario {
     pub checks: bool,
     /// What is measured beyond the totals.
     pub measure: Measure,
+    /// Analyses that listen to ports.
+    pub taps: Vec<TapSpec>,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
     /// Every override, those of the file first, in the order in which they apply.
@@ -201,6 +205,8 @@ struct File {
     checks: bool,
     #[serde(default)]
     measure: StatedMeasure,
+    #[serde(default)]
+    taps: Entries<Node>,
 }
 
 impl File {
@@ -305,6 +311,7 @@ impl Scenario {
 
         let limits = problems.take(file.limits.check());
         let measure = problems.take(file.measure.check());
+        let taps = problems.take(TapSpec::read_all(file.taps));
         let folder = path.parent().unwrap_or(Path::new(""));
         let part = |name: &Placed<PathBuf>, kind: &str, problems: &mut Diagnostics| {
             let path = folder.join(&name.value);
@@ -344,12 +351,13 @@ impl Scenario {
         let energy = energy
             .flatten()
             .and_then(|node| problems.take(EnergyModel::read(&node)));
-        match (system, workload, limits, measure) {
+        match (system, workload, limits, measure, taps) {
             (
                 Some((system_tree, system, system_parts)),
                 Some(workload),
                 Some(limits),
                 Some(measure),
+                Some(taps),
             ) if !problems.has_errors() => Ok(Self {
                 path: path.to_owned(),
                 text,
@@ -365,6 +373,7 @@ impl Scenario {
                 energy,
                 checks: file.checks,
                 measure,
+                taps,
                 sets: Vec::new(),
                 applied,
                 ledger: files.ledger().clone(),

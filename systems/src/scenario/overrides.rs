@@ -101,7 +101,7 @@ impl RawOverride {
     fn is_of_scenario(&self) -> bool {
         matches!(
             self.path.split('.').next(),
-            Some("seed" | "size" | "limits" | "emulation" | "energy" | "measure")
+            Some("seed" | "size" | "limits" | "emulation" | "energy" | "measure" | "taps")
         )
     }
 }
@@ -159,7 +159,10 @@ pub(super) fn apply_own(
             continue;
         }
         let applied = Override::of_value(&path, &place, value).and_then(|replacement| {
-            ensure_struct(scenario, path.split('.').next().unwrap_or_default());
+            match path.split_once('.') {
+                Some(("taps", tap)) => ensure_entry(scenario, "taps", tap, &place),
+                _ => ensure_struct(scenario, path.split('.').next().unwrap_or_default()),
+            }
             let applied = replacement.apply(scenario, Absent::Insert);
             applied.map_err(Diagnostics::from)
         });
@@ -240,23 +243,47 @@ fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
 
 /// Adds an empty `field: ()` to a struct that leaves it out, so that parts of it can be set.
 fn ensure_struct(node: &mut Node, field: &str) {
-    if matches!(field, "seed" | "size" | "energy") || node.field(field).is_some() {
+    if matches!(field, "seed" | "size" | "energy") {
+        return;
+    }
+    let nothing = Struct {
+        name: None,
+        fields: Vec::new(),
+    };
+    ensure_field(node, field, Kind::Struct(nothing));
+}
+
+/// Lets the field of a struct be there.
+fn ensure_field(node: &mut Node, field: &str, value: Kind) {
+    if node.field(field).is_some() {
         return;
     }
     let span = node.head_span();
-    if let Kind::Struct(value) = &mut node.kind {
-        value.fields.push(Field {
+    if let Kind::Struct(fields) = &mut node.kind {
+        fields.fields.push(Field {
             name: Name {
                 text: field.to_owned(),
                 span: span.clone(),
             },
-            value: Node::new(
-                Kind::Struct(Struct {
-                    name: None,
-                    fields: Vec::new(),
-                }),
-                span,
-            ),
+            value: Node::new(value, span),
         });
+    }
+}
+
+/// Lets the map `field` have an entry `name`, of no value yet.
+fn ensure_entry(node: &mut Node, field: &str, name: &str, place: &Span) {
+    if name.contains('.') {
+        return;
+    }
+    ensure_field(node, field, Kind::Map(Vec::new()));
+    let Kind::Struct(value) = &mut node.kind else {
+        return;
+    };
+    let map = value.fields.iter_mut().find(|f| f.name.text == field);
+    if let Some(Kind::Map(entries)) = map.map(|field| &mut field.value.kind)
+        && entries.iter().all(|(key, _)| key.as_str() != Some(name))
+    {
+        let key = Node::new(Kind::Text(name.to_owned()), place.clone());
+        entries.push((key, Node::new(Kind::Map(Vec::new()), place.clone())));
     }
 }

@@ -9,5 +9,6 @@ mod energy;
 mod harness;
 mod issue_rate;
 mod latency;
+mod taps;
 mod vector_add;
 mod verdicts;

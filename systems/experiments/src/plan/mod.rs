@@ -315,7 +315,7 @@ fn machine_statistics(
     budget: &Budget,
 ) -> Result<MachineStatistics, Diagnostics> {
     let machine = Scenario::load_varied(variation, budget)?.check(registry)?;
-    let statistics = machine.system().simulation.statistics().into_iter();
+    let statistics = machine.statistics().into_iter();
     Ok(statistics
         .map(|instance| {
             let names = instance.values.iter().map(|value| value.name.to_string());

@@ -1,0 +1,73 @@
+//! How many requests pass, and how much memory they touch.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use warpweave_components::memory::RequestKind;
+use warpweave_framework::{Simulation, Statistics};
+use warpweave_params::{Diagnostics, Placed};
+
+use super::ports::{Listener, named_by, refused};
+use super::{Analysis, Event, Passed, Point};
+
+/// What a scenario says about a tap that counts accesses.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccessesSpec {
+    /// The memory ports that are listened to.
+    at: Placed<String>,
+}
+
+/// The analysis.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Accesses {
+    /// By kind, in the order of [`RequestKind::ALL`].
+    requests: [u64; RequestKind::ALL.len()],
+    /// 4-byte words touched, by line.
+    touched: BTreeMap<u64, u32>,
+    words: u64,
+}
+
+impl AccessesSpec {
+    pub(super) fn attach(
+        &self,
+        simulation: &mut Simulation,
+    ) -> Result<(Analysis, Vec<Listener>), Diagnostics> {
+        let ports = named_by(&self.at, simulation)?;
+        let listeners = (0_u32..).zip(&ports).map(|(number, port)| {
+            let listener = Listener::of_requests(simulation, &port.address, (Point::At, number));
+            listener.map_err(|error| refused(&self.at, &error))
+        });
+        let listeners = listeners.collect::<Result<_, _>>()?;
+        Ok((Analysis::Accesses(Accesses::default()), listeners))
+    }
+}
+
+impl Accesses {
+    pub(super) fn hear(&mut self, event: &Event) {
+        let Passed::Request(request) = &event.passed else {
+            return;
+        };
+        self.requests[request.kind as usize] += 1;
+        let touched = self.touched.entry(request.line).or_default();
+        self.words += u64::from((request.words & !*touched).count_ones());
+        *touched |= request.words;
+    }
+
+    pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
+        let meanings = [
+            ("reads", "requests to read that passed"),
+            ("writes", "requests to write that passed"),
+            ("atomics", "requests for atomics that passed"),
+            ("prefetches", "requests ahead of need that passed"),
+            ("copy_backs", "dirty lines that passed on their way down"),
+        ];
+        for ((name, meaning), count) in meanings.into_iter().zip(self.requests) {
+            statistics.counter(name, "requests", meaning, count);
+        }
+        let meaning = "different lines that requests were for";
+        statistics.counter("lines", "lines", meaning, self.touched.len() as u64);
+        let meaning = "different bytes that requests touched, in words of 4";
+        statistics.counter("bytes", "bytes", meaning, self.words.saturating_mul(4));
+    }
+}
