@@ -277,7 +277,7 @@ fn no_registered_kind_refuses_to_be_saved() {
         .collect();
     assert_eq!(
         missing,
-        ["ClockCrossing", "CoalescingChecker", "LocalityProbe"],
+        ["ClockCrossing", "CoalescingChecker"],
         "kinds that no scenario here uses"
     );
 }

@@ -22,7 +22,6 @@ pub mod icc;
 pub mod interleave;
 pub mod kernel_times;
 pub mod launch;
-pub mod locality_probe;
 pub mod memory;
 pub mod occupancy;
 mod promise;

@@ -19,7 +19,6 @@ use warpweave_components::icc::{
     BusPriority, CoalescedCacheSpec, Delivery, FillRule, IccSpec, IccUnit, OnWrite, TableFull,
 };
 use warpweave_components::interleave::Interleave;
-use warpweave_components::locality_probe::{LocalityProbe, LocalityProbeSpec, WindowUnit};
 use warpweave_components::memory::RequestKind;
 use warpweave_framework::verify::{Contract, Failure, Rig, Rule};
 use warpweave_framework::{Environment, Kind, Policy};
@@ -315,18 +314,4 @@ fn a_coalescing_unit_that_ignores_writes_is_found_and_shrunk() {
     })
     .run();
     is_stale_after(&result, "write");
-}
-
-#[test]
-fn a_locality_probe_keeps_the_contract() {
-    let spec = LocalityProbeSpec {
-        clusters: 2,
-        units_per_cluster: 1,
-        windows: vec![50],
-        window_unit: WindowUnit::Cycles,
-        refresh: true,
-        global_end: None,
-    };
-    let (up, down) = (["dut.up[0]", "dut.up[1]"], ["dut.down[0]", "dut.down[1]"]);
-    keeps_the_contract::<LocalityProbe>(spec, &RequestKind::ALL, &up, &down);
 }

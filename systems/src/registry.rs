@@ -12,7 +12,6 @@ use warpweave_components::{
     host_driver::HostDriver,
     icc::IccUnit,
     icc::checker::CoalescingChecker,
-    locality_probe::LocalityProbe,
     work_group_scheduler::{self, WorkGroupScheduler},
 };
 use warpweave_framework::Registry;
@@ -30,7 +29,6 @@ pub fn standard_registry() -> Registry {
     registry.register::<Gmu>();
     registry.register::<HostDriver>();
     registry.register::<IccUnit>();
-    registry.register::<LocalityProbe>();
     registry.register::<WorkGroupScheduler>();
     cache::register_policies(&mut registry);
     ccws::register_policies(&mut registry);

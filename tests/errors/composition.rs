@@ -152,13 +152,11 @@ fn condition_that_is_a_number() {
 
 #[test]
 fn override_of_a_part_left_out() {
-    let bench = extended(
-        "parts: { \"probe\": LocalityProbe(if: false, clusters: 1, units_per_cluster: 1) },",
-    );
+    let bench = extended("parts: { \"checker\": CoalescingChecker(if: false, up_ports: 1) },");
     refused(
         "override_of_a_part_left_out",
         &bench,
-        &["probe.refresh=true"],
+        &["checker.up_ports=2"],
     );
 }
 

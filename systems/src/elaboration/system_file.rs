@@ -17,7 +17,7 @@
 //!     parts: {
 //!         "cluster[i]": Cluster(ways: 8),
 //!         "dram": Gddr5(clock: "dram", ...),
-//!         "probe": LocalityProbe(if: "=units > 1", ...),
+//!         "checker": CoalescingChecker(if: "=units > 1", ...),
 //!     },
 //!     wires: {
 //!         "cluster[i].noc <-> crossbar.up[i]": (latency: 1),

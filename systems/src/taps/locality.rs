@@ -512,7 +512,7 @@ mod tests {
         };
         assert_eq!(shares(&locality), (1, 0));
         // Once answered, only the request itself is known.
-        let answer = MemRequest::read(3, A, 2).answer(2);
+        let answer = MemRequest::read(3, A, 2).answer(warpweave_components::memory::Level::L2);
         locality.hear(&event(60, Point::Answers, 1, Passed::Response(answer)));
         let miss = MemRequest::read(0, A, u32::MAX);
         locality.hear(&event(70, Point::At, 1, Passed::Request(miss)));

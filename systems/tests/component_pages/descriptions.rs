@@ -19,8 +19,6 @@ pub(super) const DESCRIPTIONS: &[&str] = &[
     "ClusterPort(up_ports: 2, injection_depth: 2, response_depth: 2, request_cycles: 1, \
      response_cycles: 1, outstanding: 8, broadcast: true)",
     "CoalescingChecker(up_ports: 2, freshness: true)",
-    "LocalityProbe(clusters: 2, units_per_cluster: 2, windows: [500, 2000], window_unit: Cycles, \
-     refresh: true)",
     "HostDriver(copy_latency_cycles: 10, copy_bytes_per_cycle: 4, launch_latency_cycles: 10)",
     "Gmu(hardware_queues: 1, queue_depth: 2, pending_kernels: 2, dispatch_latency_cycles: 1)",
     "WorkGroupScheduler(clusters: 1, units_per_cluster: 1, policy: Distributed, unit: ( \

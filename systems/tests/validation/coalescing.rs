@@ -166,69 +166,6 @@ fn reads_are_fresh_over_an_l2_that_evicts() {
     assert!(sum(&l2, "copy_backs") > 0);
 }
 
-/// The probe around the first-level caches of the whole machine, put in by the description.
-#[test]
-fn a_locality_probe_put_in_by_the_description_sees_what_the_unit_merges() {
-    let probed = text()
-        .replacen(
-            r#"parts: {
-        "host""#,
-            r#"parts: {
-        "probe": LocalityProbe(
-            clusters: "=clusters", units_per_cluster: "=units_per_cluster",
-            windows: [500, 1000, 1500, 2000], window_unit: Cycles, refresh: true,
-            global_end: 1099511627776,
-        ),
-        "host""#,
-            1,
-        )
-        .replacen(
-            r#"ports: { "dispatch[u]": "cu[u].dispatch", "memory": "port.down" },"#,
-            r#"ports: {
-                "dispatch[u]": "cu[u].dispatch", "memory": "port.down",
-                "access[u]": "cu[u].memory", "cache[u]": "l1[u].up",
-                "miss[u]": "l1[u].down", "entry[u]": "port.up[u]",
-            },"#,
-            1,
-        )
-        .replacen(r#""cu[u].memory <-> l1[u].up": (latency: 1),"#, "", 1)
-        .replacen(
-            r#""l1[*].down <-> port.up[*]": (latency: 1, if: "=!icc"),"#,
-            "",
-            1,
-        )
-        .replacen(
-            r#""host.gmu <-> gmu.host": (latency: 1),"#,
-            r#""host.gmu <-> gmu.host": (latency: 1),
-        "cluster[c].access[u] <-> probe.access_up[c * units_per_cluster + u]": (latency: 1),
-        "probe.access_down[c * units_per_cluster + u] <-> cluster[c].cache[u]": (latency: 1),
-        "cluster[c].miss[u] <-> probe.up[c * units_per_cluster + u]": (latency: 1),
-        "probe.down[c * units_per_cluster + u] <-> cluster[c].entry[u]": (latency: 1),"#,
-            1,
-        );
-    let sets = [&SMALL[..], &["workload.n=64"]].concat();
-    let scenario = scenario_of_text(&probed, "matrix_multiply.ron", &sets);
-    let simulated = simulate(&scenario, EngineOptions::default());
-    let probe = named(&simulated, "probe")[0];
-    let part = |name: &str| match probe.get(name) {
-        Some(Value::Ratio { part, whole }) if *whole > 0 => *part,
-        other => panic!("{name} is {other:?}"),
-    };
-    assert_eq!(
-        probe.counter("requests"),
-        Some(sum(&named(&simulated, "l1"), "read_misses"))
-    );
-    let windows = [500, 1000, 1500, 2000];
-    let within = windows.map(|w| part(&format!("locality_within_cluster[{w}]")));
-    assert!(within[0] > 0 && within.is_sorted(), "{within:?}");
-    for (window, within) in windows.iter().zip(within) {
-        let of = |name: &str| part(&format!("{name}[{window}]"));
-        assert_eq!(of("data_sharing") + of("line_sharing"), within);
-    }
-    // Tiles side by side touch different words of a line: 16 floats are half of it.
-    assert!(part("line_sharing[2000]") > 0 && part("data_sharing[2000]") > 0);
-}
-
 /// Three units of one cluster: two ask for a line at once, the third later.
 #[test]
 fn a_line_of_several_units_is_read_once_and_then_found_in_the_cluster() {

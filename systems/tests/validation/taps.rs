@@ -23,9 +23,9 @@ const LOCALITY: &str = r#"taps.locality=Locality(at: "cluster[*].l1[*].down", ac
 
 const TAPS: [&str; 4] = [
     LOCALITY,
-    r#"taps.l1=Accesses(at: "cluster[*].l1[*].up")"#,
-    r#"taps.l2=Accesses(at: "partition[*].l2.up")"#,
-    r#"taps.dram=Accesses(at: "partition[*].dram.up[*]")"#,
+    r#"taps.pre_l1=Accesses(at: "cluster[*].l1[*].up")"#,
+    r#"taps.at_l2=Accesses(at: "partition[*].l2.up")"#,
+    r#"taps.at_dram=Accesses(at: "partition[*].dram.up[*]")"#,
 ];
 
 fn small(sets: &[&str]) -> Scenario {
@@ -67,19 +67,19 @@ fn taps_hear_what_the_components_count_themselves() {
     let simulated = simulate(&small(&TAPS));
     let units = named(&simulated, "cu");
     assert_eq!(
-        counter(&simulated, "l1", "reads"),
+        counter(&simulated, "pre_l1", "reads"),
         sum(&units, "read_requests")
     );
     assert_eq!(
-        counter(&simulated, "l1", "writes"),
+        counter(&simulated, "pre_l1", "writes"),
         sum(&units, "write_requests")
     );
     assert_eq!(
-        counter(&simulated, "l2", "reads"),
+        counter(&simulated, "at_l2", "reads"),
         sum(&named(&simulated, "l2"), "reads")
     );
     assert_eq!(
-        counter(&simulated, "dram", "reads"),
+        counter(&simulated, "at_dram", "reads"),
         sum(&named(&simulated, "dram"), "reads")
     );
     assert_eq!(
@@ -87,7 +87,7 @@ fn taps_hear_what_the_components_count_themselves() {
         sum(&named(&simulated, "l1"), "read_misses")
     );
     // Two matrices of 64 × 64 floats are read, the third is written.
-    assert_eq!(counter(&simulated, "l1", "bytes"), 3 * 64 * 64 * 4);
+    assert_eq!(counter(&simulated, "pre_l1", "bytes"), 3 * 64 * 64 * 4);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn neither_pieces_nor_threads_nor_order_nor_sleep_nor_a_checkpoint_change_what_t
     same(in_pieces(&mut machine(&scenario, &program), 97));
     for threads in [2, 4] {
         let mut divided = machine(&scenario, &program);
-        divided.set_threads(Threads::OneFor(threads));
+        divided.set_threads(Threads::Exactly(threads));
         same(in_pieces(&mut divided, 1000));
     }
     for options in [
@@ -173,10 +173,11 @@ fn a_machine_with_taps_is_divided_as_one_without() {
         let scenario = small(sets);
         let program = scenario.emulate().unwrap().program;
         let mut machine = machine(&scenario, &program);
-        machine.set_threads(Threads::OneFor(1));
+        machine.set_threads(Threads::OneFor(2));
         in_pieces(&mut machine, 1000);
-        machine.system().simulation.partitions()
+        machine.system().simulation.division().partition_of
     });
+    assert!(divisions[0].contains(&1), "{divisions:?}");
     assert_eq!(divisions[0], divisions[1]);
 }
 
