@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use warpweave_files::{OutputError, OverBudget};
+use warpweave_files::{ChunkedError, OutputError, OverBudget};
 
 /// Why a trace could not be built, written or read.
 #[derive(Debug, thiserror::Error)]
@@ -81,4 +81,22 @@ pub enum TraceError {
         /// Its reason.
         source: std::io::Error,
     },
+}
+
+impl From<ChunkedError> for TraceError {
+    fn from(error: ChunkedError) -> Self {
+        match error {
+            ChunkedError::File {
+                file,
+                offset,
+                problem,
+            } => Self::File {
+                file,
+                offset,
+                problem,
+            },
+            ChunkedError::Io { file, source } => Self::Io { file, source },
+            ChunkedError::OverBudget(error) => Self::OverBudget(error),
+        }
+    }
 }

@@ -1,25 +1,15 @@
 //! Trace files.
 //!
-//! ```text
-//!   header    magic[8], format version[4], 0[4]
-//!   chunks    zstd frames; each holds whole work-groups of one kernel, in order:
-//!             a 4-byte length per wavefront, then the streams
-//!   index     zstd frame of the program's head, instruction tables, kernels and chunk places
-//!   trailer   index offset[8], index bytes[8], BLAKE3 of the index[32], magic[8]
-//! ```
-//!
-//! The index comes last so that a file can be written while the program is still being emulated.
-//! Chunks carry digests of their own, so that one work-group is read and checked without the rest.
-//! Numbers are little-endian; the index is in postcard form.
+//! A file of chunks ([`ChunkedOutput`]) with the magic `WWTRACE\n`. Each chunk holds whole work-groups of
+//! one kernel, in order: a 4-byte length per wavefront, then the streams. The index has the program's
+//! head, instruction tables, kernels and chunk places.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use warpweave_files::{Input, Ledger, Output, OutputError, Unpacked, unpacked_max};
+use warpweave_files::{Chunk, ChunkedInput, ChunkedOutput, Layout, Ledger};
 
 use crate::encoding::PADDING;
 use crate::hash::{self, KernelHasher};
@@ -29,10 +19,12 @@ use crate::{
     Code, ContentHash, KernelTrace, Program, StreamWriter, TraceError, WavefrontCounts, check,
 };
 
-const MAGIC: [u8; 8] = *b"WWTRACE\n";
-const FORMAT_VERSION: u32 = 1;
-const HEADER_BYTES: u64 = 16;
-const TRAILER_BYTES: u64 = 56;
+static LAYOUT: Layout = Layout {
+    magic: *b"WWTRACE\n",
+    version: 1,
+    what: "program trace",
+    again: "record the trace again",
+};
 
 /// How a trace file is laid out; neither setting changes its content hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,19 +69,15 @@ struct KernelEntry {
 struct ChunkEntry {
     first_work_group: u32,
     work_groups: u32,
-    offset: u64,
-    stored_bytes: u64,
-    raw_bytes: u64,
-    /// BLAKE3 of the stored bytes.
-    digest: [u8; 32],
+    place: Chunk,
 }
 
 /// Writes a trace file kernel by kernel and wavefront by wavefront, holding only what cannot be
 /// written yet.
 pub struct TraceWriter {
-    out: Output,
-    storage: Storage,
-    offset: u64,
+    out: ChunkedOutput,
+    /// Bytes at which a chunk is closed.
+    chunk_bytes: usize,
     codes: Vec<Arc<Code>>,
     kernels: Vec<KernelEntry>,
 }
@@ -100,17 +88,13 @@ impl TraceWriter {
     /// # Errors
     /// [`TraceError::Io`].
     pub fn create(path: impl AsRef<Path>, storage: Storage) -> Result<Self, TraceError> {
-        let mut writer = Self {
-            out: Output::create(path.as_ref())?,
-            storage,
-            offset: 0,
+        let level = storage.compression_level;
+        Ok(Self {
+            out: ChunkedOutput::create(path.as_ref(), &LAYOUT, level)?,
+            chunk_bytes: storage.chunk_bytes,
             codes: Vec::new(),
             kernels: Vec::new(),
-        };
-        writer.put(&MAGIC)?;
-        writer.put(&FORMAT_VERSION.to_le_bytes())?;
-        writer.put(&[0; 4])?;
-        Ok(writer)
+        })
     }
 
     /// Starts the next kernel launch.
@@ -143,15 +127,7 @@ impl TraceWriter {
             kernels: std::mem::take(&mut self.kernels),
             hash,
         };
-        let raw = postcard::to_stdvec(&index).expect("plain values have a byte form");
-        let stored = self.compress(&raw)?;
-        let start = self.offset;
-        self.put(&stored)?;
-        self.put(&start.to_le_bytes())?;
-        self.put(&(stored.len() as u64).to_le_bytes())?;
-        self.put(blake3::hash(&stored).as_bytes())?;
-        self.put(&MAGIC)?;
-        self.out.finish()?;
+        self.out.finish(&index)?;
         Ok(hash)
     }
 
@@ -167,17 +143,6 @@ impl TraceWriter {
             chunks: Vec::new(),
             file: self,
         }
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
-        self.offset += bytes.len() as u64;
-        let written = self.out.write_all(bytes);
-        written.map_err(|error| OutputError::of(self.out.path(), error).into())
-    }
-
-    fn compress(&self, raw: &[u8]) -> Result<Vec<u8>, TraceError> {
-        zstd::bulk::compress(raw, self.storage.compression_level)
-            .map_err(|error| OutputError::of(self.out.path(), error).into())
     }
 }
 
@@ -262,7 +227,7 @@ impl KernelFileWriter<'_> {
         self.lengths.extend_from_slice(&length.to_le_bytes());
         self.streams.extend_from_slice(bytes);
         self.next += 1;
-        let full = self.lengths.len() + self.streams.len() >= self.file.storage.chunk_bytes;
+        let full = self.lengths.len() + self.streams.len() >= self.file.chunk_bytes;
         if full && self.next.is_multiple_of(wavefronts) {
             self.close_chunk()
         } else {
@@ -276,7 +241,6 @@ impl KernelFileWriter<'_> {
             return Ok(());
         }
         raw.append(&mut self.streams);
-        let stored = self.file.compress(&raw)?;
         let first = self
             .chunks
             .last()
@@ -285,12 +249,9 @@ impl KernelFileWriter<'_> {
         self.chunks.push(ChunkEntry {
             first_work_group: first,
             work_groups: end - first,
-            offset: self.file.offset,
-            stored_bytes: stored.len() as u64,
-            raw_bytes: raw.len() as u64,
-            digest: *blake3::hash(&stored).as_bytes(),
+            place: self.file.out.chunk(&raw)?,
         });
-        self.file.put(&stored)
+        Ok(())
     }
 }
 
@@ -309,8 +270,7 @@ pub struct KernelHead<'a> {
 
 /// An open trace file: its index is in memory, streams are read on demand.
 pub struct TraceFile {
-    path: PathBuf,
-    file: File,
+    file: ChunkedInput,
     index: Index,
     launches: Vec<Launch>,
     ledger: Ledger,
@@ -331,57 +291,10 @@ impl TraceFile {
     /// # Errors
     /// As [`TraceFile::open`]; [`TraceError::OverBudget`].
     pub fn open_within(path: impl AsRef<Path>, ledger: &Ledger) -> Result<Self, TraceError> {
-        let path = path.as_ref().to_owned();
-        let input = Input::open(&path).map_err(|source| io_error(&path, source))?;
-        let mut file = input.into_file();
-        let end = file
-            .seek(SeekFrom::End(0))
-            .map_err(|source| io_error(&path, source))?;
-        let refuse = |offset, problem: &str| file_error(&path, offset, problem);
-        if end < HEADER_BYTES + TRAILER_BYTES {
-            return Err(refuse(
-                end,
-                "too short for a program trace; record it again",
-            ));
-        }
-        let header = read_at(&path, &mut file, 0, HEADER_BYTES)?;
-        if header[..8] != MAGIC {
-            return Err(refuse(0, "not a program trace"));
-        }
-        let version = word(&header, 8) as u32;
-        if version != FORMAT_VERSION || header[12..] != [0; 4] {
-            let problem = format!(
-                "format version {version}, but this program reads {FORMAT_VERSION}; record the \
-                 trace again"
-            );
-            return Err(refuse(8, &problem));
-        }
-        let trailer_offset = end - TRAILER_BYTES;
-        let trailer = read_at(&path, &mut file, trailer_offset, TRAILER_BYTES)?;
-        if trailer[48..] != MAGIC {
-            return Err(refuse(
-                end - 8,
-                "the file was cut short; record the trace again",
-            ));
-        }
-        let (offset, stored) = (word(&trailer, 0), word(&trailer, 8));
-        if offset < HEADER_BYTES || offset.checked_add(stored) != Some(trailer_offset) {
-            return Err(refuse(
-                trailer_offset,
-                "the trailer is damaged; record the trace again",
-            ));
-        }
-        let digest: [u8; 32] = trailer[16..48]
-            .try_into()
-            .expect("the range holds 32 bytes");
-        // What it says is a table of numbers and names, a few times as large in memory.
-        let expanded = unpacked_max(stored).min(stored.saturating_mul(INDEX_EXPANSION));
-        ledger.charge(&path.display().to_string(), expanded)?;
-        let bytes = read_at(&path, &mut file, offset, stored)?;
-        let index = decode_index(&bytes, &digest).map_err(|problem| refuse(offset, &problem))?;
-        let launches = check_index(&index, offset).map_err(|problem| refuse(offset, &problem))?;
+        let (file, index) = ChunkedInput::open::<Index>(path.as_ref(), &LAYOUT, ledger)?;
+        let launches = check_index(&index, &file);
+        let launches = launches.map_err(|problem| file.refuse(file.index_offset(), problem))?;
         Ok(Self {
-            path,
             file,
             index,
             launches,
@@ -432,7 +345,7 @@ impl TraceFile {
         let trace = launch.with_streams(streams.into_iter());
         if trace.hash() != hash || trace.counts() != counts {
             let problem = format!("kernel {kernel} is not what its hash says; record it again");
-            return Err(file_error(&self.path, HEADER_BYTES, &problem));
+            return Err(self.refuse(problem));
         }
         Ok(trace)
     }
@@ -449,7 +362,7 @@ impl TraceFile {
                 "kernel {kernel} has work-groups 0 to {}, not {work_group}",
                 launch.geometry.work_groups - 1
             );
-            return Err(file_error(&self.path, HEADER_BYTES, &problem));
+            return Err(self.refuse(problem));
         }
         let chunks = &self.index.kernels[kernel as usize].chunks;
         let after = chunks.partition_point(|chunk| chunk.first_work_group <= work_group);
@@ -479,11 +392,8 @@ impl TraceFile {
             .map(|kernel| kernel.hash)
             .collect();
         if hash::program(&self.index.head, &hashes) != self.index.hash {
-            return Err(file_error(
-                &self.path,
-                HEADER_BYTES,
-                "the content hash does not match",
-            ));
+            let refused = self.refuse("the content hash does not match".to_owned());
+            return Err(refused);
         }
         let ProgramHead {
             name,
@@ -503,25 +413,18 @@ impl TraceFile {
     fn launch(&self, kernel: u32) -> Result<Launch, TraceError> {
         self.launches.get(kernel as usize).cloned().ok_or_else(|| {
             let problem = format!("no kernel {kernel}: the trace has {}", self.launches.len());
-            file_error(&self.path, HEADER_BYTES, &problem)
+            self.refuse(problem)
         })
     }
 
-    /// Reads, verifies and expands one chunk.
+    fn refuse(&self, problem: String) -> TraceError {
+        self.file.refuse(self.file.index_offset(), problem).into()
+    }
+
     fn chunk(&mut self, chunk: &ChunkEntry) -> Result<Vec<u8>, TraceError> {
-        let expanded = chunk.raw_bytes.min(unpacked_max(chunk.stored_bytes));
-        self.ledger
-            .charge(&self.path.display().to_string(), expanded)?;
-        let stored = read_at(&self.path, &mut self.file, chunk.offset, chunk.stored_bytes)?;
-        let refuse = |problem: &str| file_error(&self.path, chunk.offset, problem);
-        if *blake3::hash(&stored).as_bytes() != chunk.digest {
-            return Err(refuse("the chunk is damaged; record the trace again"));
-        }
-        let raw = expand(&stored, chunk.raw_bytes).map_err(|problem| refuse(&problem))?;
-        if raw.len() as u64 != chunk.raw_bytes {
-            return Err(refuse("the chunk has another size than the index says"));
-        }
-        Ok(raw)
+        let name = self.file.path().display().to_string();
+        self.ledger.charge(&name, chunk.place.unpacked_bytes())?;
+        Ok(self.file.chunk(&chunk.place)?)
     }
 
     /// Cuts a chunk into streams and checks each.
@@ -532,7 +435,10 @@ impl TraceFile {
         raw: &[u8],
     ) -> Result<Vec<(WavefrontCounts, Vec<u8>)>, TraceError> {
         let wavefronts = u64::from(launch.geometry.wavefronts);
-        let refuse = |problem: &str| file_error(&self.path, chunk.offset, problem);
+        let refuse = |problem: &str| -> TraceError {
+            let place = chunk.place.offset();
+            self.file.refuse(place, problem.to_owned()).into()
+        };
         let table = usize::try_from(u64::from(chunk.work_groups) * wavefronts)
             .ok()
             .and_then(|streams| streams.checked_mul(4))
@@ -609,17 +515,8 @@ impl Program {
     }
 }
 
-fn decode_index(stored: &[u8], digest: &[u8; 32]) -> Result<Index, String> {
-    if blake3::hash(stored).as_bytes() != digest {
-        return Err("the index is damaged; record the trace again".to_owned());
-    }
-    let raw = expand(stored, unpacked_max(stored.len() as u64))?;
-    postcard::from_bytes(&raw).map_err(|error| format!("the index cannot be read: {error}"))
-}
-
 /// Checks that kernels have code and legal launches and that chunks lie end to end.
-fn check_index(index: &Index, chunks_end: u64) -> Result<Vec<Launch>, String> {
-    let mut offset = HEADER_BYTES;
+fn check_index(index: &Index, file: &ChunkedInput) -> Result<Vec<Launch>, String> {
     let mut launches = Vec::new();
     for (number, entry) in index.kernels.iter().enumerate() {
         let code = index.codes.get(entry.code as usize);
@@ -634,19 +531,13 @@ fn check_index(index: &Index, chunks_end: u64) -> Result<Vec<Launch>, String> {
         .map_err(|error| error.to_string())?;
         let mut work_group = 0_u32;
         for chunk in &entry.chunks {
-            let follows = chunk.offset == offset && chunk.first_work_group == work_group;
+            let follows = chunk.first_work_group == work_group;
             let next = work_group
                 .checked_add(chunk.work_groups)
-                .filter(|&next| next > work_group);
-            let after = offset
-                .checked_add(chunk.stored_bytes)
-                .filter(|&end| end <= chunks_end);
-            let (true, Some(next), Some(after)) = (follows, next, after) else {
-                return Err(format!(
-                    "the chunks of kernel {number} do not follow one another"
-                ));
-            };
-            (work_group, offset) = (next, after);
+                .filter(|&next| follows && next > work_group);
+            work_group = next.ok_or_else(|| {
+                format!("the chunks of kernel {number} do not follow one another")
+            })?;
         }
         if work_group != launch.geometry.work_groups {
             return Err(format!(
@@ -655,61 +546,8 @@ fn check_index(index: &Index, chunks_end: u64) -> Result<Vec<Launch>, String> {
         }
         launches.push(launch);
     }
-    if offset != chunks_end {
-        return Err("there are bytes that belong to no chunk".to_owned());
-    }
+    let chunks = index.kernels.iter().flat_map(|kernel| &kernel.chunks);
+    file.check(chunks.map(|chunk| &chunk.place))?;
     check_commands(&index.head, launches.len()).map_err(|error| error.to_string())?;
     Ok(launches)
-}
-
-/// Times its stored size that an index is charged for.
-const INDEX_EXPANSION: u64 = 32;
-
-/// Expands a zstd frame, reading at most one byte more than `limit`.
-fn expand(stored: &[u8], limit: u64) -> Result<Vec<u8>, String> {
-    let mut raw = Vec::new();
-    zstd::stream::read::Decoder::with_buffer(stored)
-        .map(|decoder| Unpacked::of(decoder, stored.len() as u64))
-        .and_then(|unpacked| unpacked.take(limit + 1).read_to_end(&mut raw))
-        .map_err(|error| format!("cannot be decompressed: {error}"))?;
-    Ok(raw)
-}
-
-/// Reads `bytes` bytes that the file is known to have.
-fn read_at(path: &Path, file: &mut File, offset: u64, bytes: u64) -> Result<Vec<u8>, TraceError> {
-    let mut buffer = Vec::new();
-    file.seek(SeekFrom::Start(offset))
-        .and_then(|_| file.take(bytes).read_to_end(&mut buffer))
-        .map_err(|source| io_error(path, source))?;
-    if buffer.len() as u64 == bytes {
-        Ok(buffer)
-    } else {
-        Err(file_error(
-            path,
-            offset,
-            "the file ends before its contents do",
-        ))
-    }
-}
-
-fn word(bytes: &[u8], offset: usize) -> u64 {
-    let bytes = bytes[offset..]
-        .first_chunk::<8>()
-        .expect("the caller read enough");
-    u64::from_le_bytes(*bytes)
-}
-
-fn io_error(path: &Path, source: std::io::Error) -> TraceError {
-    TraceError::Io {
-        file: path.to_owned(),
-        source,
-    }
-}
-
-fn file_error(path: &Path, offset: u64, problem: &str) -> TraceError {
-    TraceError::File {
-        file: path.to_owned(),
-        offset,
-        problem: problem.to_owned(),
-    }
 }

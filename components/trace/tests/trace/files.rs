@@ -242,7 +242,7 @@ fn errors_name_the_file_the_place_and_what_to_do() {
     assert_eq!(message(&[0; 100]), "offset 0: not a program trace");
     assert_eq!(
         message(b"hello"),
-        "offset 5: too short for a program trace; record it again"
+        "offset 5: too short for a program trace; record the trace again"
     );
     let mut newer = good.clone();
     newer[8] = 9;
