@@ -1,0 +1,92 @@
+//! The records of a chunk by column: numbers that follow one another are alike, and take a byte or two.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Kind, Record};
+
+/// The columns of a chunk, each as long as the chunk has records. Ticks and lines are differences to the
+/// record before, those of the first to 0.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Columns {
+    tick: Vec<u64>,
+    port: Vec<u32>,
+    kernel: Vec<u32>,
+    work_group: Vec<u32>,
+    compute_unit: Vec<u16>,
+    wavefront_slot: Vec<u8>,
+    pc: Vec<u32>,
+    kind: Vec<u8>,
+    line: Vec<i64>,
+    words: Vec<u32>,
+}
+
+impl Columns {
+    pub(crate) fn of(records: &[Record]) -> Self {
+        let mut columns = Self::default();
+        let (mut tick, mut line) = (0, 0);
+        for record in records {
+            columns.tick.push(record.tick.wrapping_sub(tick));
+            columns.port.push(record.port);
+            columns.kernel.push(record.kernel);
+            columns.work_group.push(record.work_group);
+            columns.compute_unit.push(record.compute_unit);
+            columns.wavefront_slot.push(record.wavefront_slot);
+            columns.pc.push(record.pc);
+            columns.kind.push(record.kind as u8);
+            columns
+                .line
+                .push(record.line.wrapping_sub(line).cast_signed());
+            columns.words.push(record.words);
+            (tick, line) = (record.tick, record.line);
+        }
+        columns
+    }
+
+    /// The records again.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(crate) fn records(&self, ports: usize) -> Result<Vec<Record>, String> {
+        let length = self.tick.len();
+        let lengths = [
+            self.port.len(),
+            self.kernel.len(),
+            self.work_group.len(),
+            self.compute_unit.len(),
+            self.wavefront_slot.len(),
+            self.pc.len(),
+            self.kind.len(),
+            self.line.len(),
+            self.words.len(),
+        ];
+        if lengths.iter().any(|other| *other != length) {
+            return Err("the columns of a chunk have different lengths".to_owned());
+        }
+        let (mut tick, mut line) = (0_u64, 0_u64);
+        let mut records = Vec::with_capacity(length);
+        for n in 0..length {
+            tick = tick
+                .checked_add(self.tick[n])
+                .ok_or("a time is beyond all times")?;
+            line = line.wrapping_add(self.line[n].cast_unsigned());
+            let kind = Kind::ALL.get(usize::from(self.kind[n])).copied();
+            let kind = kind.ok_or_else(|| format!("there is no kind {}", self.kind[n]))?;
+            if self.port[n] as usize >= ports {
+                return Err(format!("there is no port {}", self.port[n]));
+            }
+            records.push(Record {
+                tick,
+                port: self.port[n],
+                kernel: self.kernel[n],
+                work_group: self.work_group[n],
+                compute_unit: self.compute_unit[n],
+                wavefront_slot: self.wavefront_slot[n],
+                pc: self.pc[n],
+                kind,
+                line,
+                words: self.words[n],
+            });
+        }
+        Ok(records)
+    }
+}
