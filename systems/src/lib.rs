@@ -24,4 +24,4 @@ pub use run::{
     ReadLogError, Simulated, StateLog, Status, Threads, empty_environment,
 };
 pub use scenario::{AppliedOverride, Identity, Limits, Measure, Scenario, Variation};
-pub use taps::TapSpec;
+pub use taps::{StartLogError, TapSpec};

@@ -11,8 +11,8 @@ use warpweave_systems::Threads;
 
 use crate::outcome::leave_with;
 use crate::{
-    bench, check, compare, conform, describe, diff, experiment, list, memory, new, recordings, run,
-    sweep, timeline, trace, validate,
+    accesses, bench, check, compare, conform, describe, diff, experiment, list, memory, new,
+    recordings, run, sweep, timeline, trace, validate,
 };
 
 /// The program of this repository; others carry its version beside their name.
@@ -84,6 +84,8 @@ enum Command {
     },
     /// Say of a timeline who waited longest, and for what.
     Timeline(timeline::Arguments),
+    /// Say of a log of accesses what was asked for where, or write it as a table.
+    Accesses(accesses::Arguments),
     /// Check on generated machines that a policy keeps what every policy promises.
     ///
     /// Every promise that is broken leaves the simplest scenario that shows it; the exit code is then 1.
@@ -118,7 +120,7 @@ pub(crate) struct RunArguments {
     /// Emulate the program and report what it does wrong: values that were never written, races,
     /// barriers that a part of a work-group reaches, accesses outside their allocation. Nothing is
     /// simulated.
-    #[arg(long, conflicts_with_all = ["check", "out", "checkpoint", "resume", "files", "full", "stats"])]
+    #[arg(long, conflicts_with_all = ["check", "out", "checkpoint", "resume", "files", "accesses", "full", "stats"])]
     pub(crate) check_program: bool,
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
@@ -139,6 +141,9 @@ pub(crate) struct RunArguments {
     pub(crate) checkpoints: CheckpointArguments,
     #[command(flatten)]
     pub(crate) recordings: recordings::Arguments,
+    /// Log every request that the scenario's taps for accesses hear to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) accesses: Option<PathBuf>,
 }
 
 /// Saving, resuming and hashing a run.
@@ -246,6 +251,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::List { what, folder } => list::list(&registry, *what, folder, &budget),
         Command::Describe { kind } => describe::describe(&registry, kind),
         Command::Timeline(arguments) => timeline::timeline(arguments),
+        Command::Accesses(arguments) => accesses::accesses(arguments, &budget),
         Command::Conform(arguments) => conform::conform(&registry, arguments),
         Command::Trace(command) => trace::trace(command, &budget),
         Command::Bench(command) => bench::bench(&registry, command, &budget),

@@ -7,6 +7,7 @@
 //! The files beside this one are the program: `cli.rs` reads the command line, a file per command
 //! does the work, `outcome.rs` alone decides on exit codes, `host.rs` alone reads clocks.
 
+mod accesses;
 mod bench;
 mod check;
 mod check_program;

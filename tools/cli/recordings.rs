@@ -25,7 +25,8 @@ pub(crate) struct Arguments {
     cycles: Option<(u64, Option<u64>)>,
 }
 
-fn window(text: &str) -> Result<(u64, Option<u64>), String> {
+/// Cycles as they are written on the command line.
+pub(crate) fn window(text: &str) -> Result<(u64, Option<u64>), String> {
     let wanted = || "expected cycles as FROM..UNTIL, FROM.. or ..UNTIL".to_owned();
     let (from, until) = text.split_once("..").ok_or_else(wanted)?;
     let number = |text: &str| text.parse::<u64>().map_err(|_| wanted());

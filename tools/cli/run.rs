@@ -1,5 +1,6 @@
 //! `warpweave run`.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +12,7 @@ use warpweave_framework::Registry;
 use warpweave_params::name_hint;
 use warpweave_systems::host_program::EmulationProgress;
 use warpweave_systems::report::{Host, Report, chooses_nothing};
-use warpweave_systems::{Machine, Scenario, Status};
+use warpweave_systems::{Machine, Scenario, StartLogError, Status, TapSpec};
 
 use crate::check_program::check_program;
 use crate::cli::{ReportFormat, RunArguments};
@@ -44,6 +45,9 @@ pub(crate) fn run(
     let scenario = Scenario::load_within(&arguments.scenario, &arguments.sets, budget)?;
     if !scenario.warnings().is_empty() && !quiet {
         diagnostics_to_stderr(scenario.warnings());
+    }
+    if arguments.accesses.is_some() && !scenario.taps.iter().any(TapSpec::hears_accesses) {
+        return Err(nothing_to_log());
     }
     let results = claim_outputs(arguments, &scenario)?;
     let bar = Bar::new(quiet);
@@ -78,6 +82,9 @@ pub(crate) fn run(
     let not_recorded = arguments
         .recordings
         .start(&mut machine, &executed.program)?;
+    if let Some(path) = &arguments.accesses {
+        start_log(&mut machine, path)?;
+    }
     let simulation = Stopwatch::start();
     signals.nothing_to_report.store(false, Ordering::Relaxed);
     info!("simulating");
@@ -141,13 +148,14 @@ pub(crate) fn run(
     }
     let saved = drive.saved();
     let recorded = recordings::finish(&mut machine);
+    let logged = machine.finish_log().map_err(Failure::from);
     let written = results.map_or(Ok(()), |results| {
         let log = drive.log.as_ref();
         results.write(&scenario, &machine, &executed.program, &report, log)
     });
     let code = code_of(&report.status, report.verified);
     let not_recorded = not_recorded.into_iter().map(Err);
-    let writing = [told, saved, recorded, written].into_iter();
+    let writing = [told, saved, recorded, logged, written].into_iter();
     Ok(ended(code, writing.chain(not_recorded)))
 }
 
@@ -174,7 +182,26 @@ fn claim_outputs(
         results.name(&mut paths)?;
     }
     arguments.recordings.name(&mut paths)?;
+    if let Some(accesses) = &arguments.accesses {
+        paths.writes("--accesses", accesses)?;
+    }
     Ok(results)
+}
+
+/// Starts the log of accesses.
+fn start_log(machine: &mut Machine, path: &Path) -> Result<(), Failure> {
+    machine.log_accesses(path).map_err(|error| match error {
+        StartLogError::File(error) => error.into(),
+        StartLogError::NoTap => nothing_to_log(),
+    })
+}
+
+fn nothing_to_log() -> Failure {
+    Failure::InputText(format!(
+        "--accesses: {}\nhint: say where to listen, such as \
+         `--set 'taps.l1=Accesses(at: \"unit[*].l1.up\")'`",
+        StartLogError::NoTap
+    ))
 }
 
 /// Before anything is simulated: a pattern that no statistic matches is a mistake.

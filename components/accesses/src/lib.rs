@@ -24,7 +24,7 @@ use warpweave_files::{Chunk, Layout};
 static LAYOUT: Layout = Layout {
     magic: *b"WWACCLOG",
     version: 1,
-    what: "access log",
+    what: "an access log",
     again: "record the accesses again",
 };
 

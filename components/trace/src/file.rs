@@ -22,7 +22,7 @@ use crate::{
 static LAYOUT: Layout = Layout {
     magic: *b"WWTRACE\n",
     version: 1,
-    what: "program trace",
+    what: "a program trace",
     again: "record the trace again",
 };
 

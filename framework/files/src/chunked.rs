@@ -34,7 +34,7 @@ pub struct Layout {
     pub magic: [u8; 8],
     /// Version of the format.
     pub version: u32,
-    /// What a file is, such as `program trace`.
+    /// What a file is, such as `a program trace`.
     pub what: &'static str,
     /// What to do about a file that is of no use, such as `record the trace again`.
     pub again: &'static str,
@@ -198,11 +198,11 @@ impl ChunkedInput {
         };
         let Layout { what, again, .. } = layout;
         if end < HEADER_BYTES + TRAILER_BYTES {
-            return Err(input.refuse(end, format!("too short for a {what}; {again}")));
+            return Err(input.refuse(end, format!("too short for {what}; {again}")));
         }
         let header = input.read(0, HEADER_BYTES)?;
         if header[..8] != layout.magic {
-            return Err(input.refuse(0, format!("not a {what}")));
+            return Err(input.refuse(0, format!("not {what}")));
         }
         let version = word(&header, 8) as u32;
         if version != layout.version || header[12..] != [0; 4] {

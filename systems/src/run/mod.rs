@@ -12,14 +12,16 @@ mod results;
 mod state_log;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use warpweave_accesses::Head;
 use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
 use warpweave_components::kernel_times::{KernelTimes, Moment};
 use warpweave_components::roles;
-use warpweave_files::Ledger;
+use warpweave_files::{Ledger, OutputError};
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
     EngineOptions, Environment, InstanceStatistics, Outcome, Registry, RunLimits, Simulation, Tick,
@@ -39,7 +41,7 @@ use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
 use crate::host_program::{Asked, EmulationProgress, Examined, ExecuteError, Executed};
 use crate::scenario::{Limits, Measure, Scenario};
-use crate::taps::{TapSpec, Taps};
+use crate::taps::{StartLogError, TapSpec, Taps};
 
 /// Core cycles between two looks at the progress.
 const SLICE_CYCLES: u64 = 16_384;
@@ -377,6 +379,32 @@ impl Machine {
             period: self.core_period(),
             delay: self.system.simulation.stop_delay(),
         }
+    }
+
+    /// Writes from now on every request that the taps for accesses hear to a log at `path`.
+    ///
+    /// # Errors
+    /// When the scenario has no such tap, or the file cannot be written.
+    pub fn log_accesses(&mut self, path: &Path) -> Result<(), StartLogError> {
+        let core_period = self.core_period();
+        let kernels = self.program.kernels.iter();
+        let head = Head {
+            program: self.program.name.clone(),
+            trace_hash: self.program.hash().to_string(),
+            core_period,
+            core_cycle_s: self.system.simulation.time().seconds(Tick(core_period)),
+            kernels: kernels.map(|kernel| kernel.code.name.clone()).collect(),
+            ports: Vec::new(),
+        };
+        self.taps.start_log(path, head)
+    }
+
+    /// Completes the log of accesses, if there is one.
+    ///
+    /// # Errors
+    /// What could not be written, now or on the way.
+    pub fn finish_log(&mut self) -> Result<(), OutputError> {
+        self.taps.finish_log()
     }
 
     /// Statistics of every instance and every tap.

@@ -8,7 +8,7 @@ use warpweave_framework::{Simulation, Statistics};
 use warpweave_params::{Diagnostics, Placed};
 
 use super::ports::{Listener, named_by, refused};
-use super::{Analysis, Event, Passed, Point};
+use super::{Analysis, Built, Event, Passed, Point};
 
 /// What a scenario says about a tap that counts accesses.
 #[derive(Clone, Debug, Deserialize)]
@@ -29,17 +29,18 @@ pub(super) struct Accesses {
 }
 
 impl AccessesSpec {
-    pub(super) fn attach(
-        &self,
-        simulation: &mut Simulation,
-    ) -> Result<(Analysis, Vec<Listener>), Diagnostics> {
+    pub(super) fn attach(&self, simulation: &mut Simulation) -> Result<Built, Diagnostics> {
         let ports = named_by(&self.at, simulation)?;
         let listeners = (0_u32..).zip(&ports).map(|(number, port)| {
             let listener = Listener::of_requests(simulation, &port.address, (Point::At, number));
             listener.map_err(|error| refused(&self.at, &error))
         });
         let listeners = listeners.collect::<Result<_, _>>()?;
-        Ok((Analysis::Accesses(Accesses::default()), listeners))
+        Ok(Built {
+            analysis: Analysis::Accesses(Accesses::default()),
+            listeners,
+            ports: ports.into_iter().map(|port| port.address).collect(),
+        })
     }
 }
 

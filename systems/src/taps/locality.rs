@@ -20,7 +20,7 @@ use warpweave_framework::{Simulation, Statistics};
 use warpweave_params::{Diagnostic, Diagnostics, Placed};
 
 use super::ports::{Listener, MemoryPort, named_by, refused};
-use super::{Analysis, Event, Passed, Point};
+use super::{Analysis, Built, Event, Passed, Point};
 
 /// Most windows of one tap.
 const WINDOWS_MAX: usize = 8;
@@ -100,7 +100,7 @@ impl LocalitySpec {
         &self,
         simulation: &mut Simulation,
         core_period: u64,
-    ) -> Result<(Analysis, Vec<Listener>), Diagnostics> {
+    ) -> Result<Built, Diagnostics> {
         let ports = named_by(&self.at, simulation)?;
         let mut listeners = Vec::new();
         for (number, port) in (0_u32..).zip(&ports) {
@@ -135,7 +135,11 @@ impl LocalitySpec {
             windows: Windows::default(),
             touched: BTreeMap::new(),
         };
-        Ok((Analysis::Locality(locality), listeners))
+        Ok(Built {
+            analysis: Analysis::Locality(Box::new(locality)),
+            listeners,
+            ports: ports.into_iter().map(|port| port.address).collect(),
+        })
     }
 }
 

@@ -7,14 +7,20 @@
 //! ```
 //!
 //! What is heard is merged before an analysis gets it, so neither threads nor the pieces in which a run
-//! advances matter. `ports.rs` finds ports and listens to them; each analysis has a file.
+//! advances matter. `ports.rs` finds ports and listens to them, `log.rs` writes what is heard; each analysis has a file.
 
 mod accesses;
 mod locality;
+mod log;
 mod ports;
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use warpweave_accesses::Head;
 use warpweave_components::memory::{MemRequest, MemResponse};
+use warpweave_files::OutputError;
 use warpweave_framework::{Growing, InstanceStatistics, Simulation, Statistics, Tick};
 use warpweave_params::{
     Diagnostic, Diagnostics, Entries, Node, Placed, from_named, name_hint, to_ron_line,
@@ -22,7 +28,11 @@ use warpweave_params::{
 
 use self::accesses::{Accesses, AccessesSpec};
 use self::locality::{Locality, LocalitySpec};
+use self::log::Log;
 use self::ports::Listener;
+
+/// What the path of the statistics of a tap begins with.
+const PREFIX: &str = "tap.";
 
 /// Names of the analyses.
 const KINDS: [&str; 2] = ["Accesses", "Locality"];
@@ -45,7 +55,12 @@ enum AnalysisSpec {
 impl TapSpec {
     /// The path of its statistics.
     pub fn path(&self) -> String {
-        format!("tap.{}", self.name.value)
+        format!("{PREFIX}{}", self.name.value)
+    }
+
+    /// Whether what it hears can be logged.
+    pub fn hears_accesses(&self) -> bool {
+        matches!(self.analysis, AnalysisSpec::Accesses(_))
     }
 
     /// Reads the taps of a scenario.
@@ -120,7 +135,7 @@ struct Event {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Analysis {
     Accesses(Accesses),
-    Locality(Locality),
+    Locality(Box<Locality>),
 }
 
 impl Analysis {
@@ -146,22 +161,49 @@ impl Analysis {
     }
 }
 
+/// Why no log of accesses was begun.
+#[derive(Debug, Error)]
+pub enum StartLogError {
+    /// No tap hears accesses.
+    #[error("the scenario has no tap for accesses")]
+    NoTap,
+    /// The file.
+    #[error(transparent)]
+    File(#[from] OutputError),
+}
+
+/// A tap that listens.
+struct Built {
+    analysis: Analysis,
+    listeners: Vec<Listener>,
+    ports: Vec<String>,
+}
+
 /// The taps of a machine.
 #[derive(Default)]
 pub(crate) struct Taps {
     taps: Vec<Tap>,
+    log: Option<Log>,
 }
 
 struct Tap {
     /// `tap.NAME`.
     path: String,
     listeners: Vec<Listener>,
+    /// Addresses of the ports of `at`, by number.
+    ports: Vec<String>,
     analysis: Analysis,
 }
 
 /// What the taps of a machine found so far, in their order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TapsState(Vec<Analysis>);
+
+impl Tap {
+    fn name(&self) -> &str {
+        &self.path[PREFIX.len()..]
+    }
+}
 
 impl Taps {
     /// Puts taps on a machine with a core clock of this many ticks.
@@ -188,15 +230,21 @@ impl Taps {
                 AnalysisSpec::Accesses(spec) => spec.attach(simulation),
                 AnalysisSpec::Locality(spec) => spec.attach(simulation, core_period),
             };
-            if let Some((analysis, listeners)) = problems.take(built) {
+            if let Some(Built {
+                analysis,
+                listeners,
+                ports,
+            }) = problems.take(built)
+            {
                 taps.push(Tap {
                     path,
                     listeners,
+                    ports,
                     analysis,
                 });
             }
         }
-        problems.into_result(Self { taps })
+        problems.into_result(Self { taps, log: None })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -206,7 +254,7 @@ impl Taps {
     /// Tells every analysis what passed since the last call. To be called between pieces of a run only:
     /// then all that happened up to now was heard, whatever the threads.
     pub(crate) fn hear(&mut self) {
-        for tap in &mut self.taps {
+        for (number, tap) in self.taps.iter_mut().enumerate() {
             let mut events = Vec::new();
             for listener in &tap.listeners {
                 listener.fetch(&mut events);
@@ -216,7 +264,38 @@ impl Taps {
             for event in &events {
                 tap.analysis.hear(event);
             }
+            if let (Some(log), Analysis::Accesses(_)) = (&mut self.log, &tap.analysis) {
+                log.take(number, &events);
+            }
         }
+        if let Some(log) = &mut self.log {
+            log.write();
+        }
+    }
+
+    /// Writes from now on what taps for accesses hear to a log at `path`.
+    ///
+    /// # Errors
+    /// When there is no such tap, or the file cannot be written.
+    pub(crate) fn start_log(&mut self, path: &Path, head: Head) -> Result<(), StartLogError> {
+        let taps = self.taps.iter().map(|tap| match tap.analysis {
+            Analysis::Accesses(_) => (tap.name(), &tap.ports[..]),
+            Analysis::Locality(_) => (tap.name(), &[][..]),
+        });
+        let taps: Vec<_> = taps.collect();
+        if taps.iter().all(|(_, ports)| ports.is_empty()) {
+            return Err(StartLogError::NoTap);
+        }
+        self.log = Some(Log::create(path, head, &taps)?);
+        Ok(())
+    }
+
+    /// Completes the log, if there is one.
+    ///
+    /// # Errors
+    /// What could not be written, now or on the way.
+    pub(crate) fn finish_log(&mut self) -> Result<(), OutputError> {
+        self.log.take().map_or(Ok(()), Log::finish)
     }
 
     /// The statistics of all taps, at core cycle `cycle`.

@@ -1,0 +1,108 @@
+//! Writing what taps for accesses hear into a log.
+
+use std::path::Path;
+
+use warpweave_accesses::{AccessLogWriter, Head, Kind, Port, Record};
+use warpweave_components::memory::{MemRequest, RequestKind};
+use warpweave_files::OutputError;
+
+use super::{Event, Passed};
+
+/// The log of a run. After an error nothing is written any more.
+pub(super) struct Log {
+    writer: Option<AccessLogWriter>,
+    failed: Option<OutputError>,
+    /// By tap, by number of the port there: its number in the log.
+    ports: Vec<Vec<u32>>,
+    /// Heard since the last write: time, port, request.
+    heard: Vec<(u64, u32, MemRequest)>,
+}
+
+impl Log {
+    /// Starts a log of taps, each with its name and the addresses of its ports.
+    pub(super) fn create(
+        path: &Path,
+        mut head: Head,
+        taps: &[(&str, &[String])],
+    ) -> Result<Self, OutputError> {
+        let port = |tap: &str, address: &String| Port {
+            address: address.clone(),
+            tap: tap.to_owned(),
+        };
+        let ports = taps
+            .iter()
+            .flat_map(|(tap, addresses)| addresses.iter().map(move |address| port(tap, address)));
+        head.ports = ports.collect();
+        head.ports.sort();
+        let number = |tap: &str, address: &String| {
+            let found = head.ports.binary_search(&port(tap, address));
+            found.expect("it is among them") as u32
+        };
+        let ports = taps.iter().map(|(tap, addresses)| {
+            let numbers = addresses.iter().map(|address| number(tap, address));
+            numbers.collect()
+        });
+        let ports = ports.collect();
+        Ok(Self {
+            writer: Some(AccessLogWriter::create(path, head)?),
+            failed: None,
+            ports,
+            heard: Vec::new(),
+        })
+    }
+
+    /// Takes what tap number `tap` heard, in its order.
+    pub(super) fn take(&mut self, tap: usize, events: &[Event]) {
+        let ports = &self.ports[tap];
+        let requests = events.iter().filter_map(|event| match event.passed {
+            Passed::Request(request) => Some((event.tick.0, ports[event.port as usize], request)),
+            Passed::Response(_) => None,
+        });
+        self.heard.extend(requests);
+    }
+
+    /// Writes what was taken, of all taps by time, port and order at the port.
+    pub(super) fn write(&mut self) {
+        self.heard.sort_by_key(|(tick, port, _)| (*tick, *port));
+        for (tick, port, request) in self.heard.drain(..) {
+            let Some(writer) = &mut self.writer else {
+                return;
+            };
+            if let Err(error) = writer.push(record(tick, port, &request)) {
+                self.writer = None;
+                self.failed = Some(error);
+            }
+        }
+    }
+
+    /// Completes the log.
+    pub(super) fn finish(self) -> Result<(), OutputError> {
+        match (self.failed, self.writer) {
+            (Some(error), _) => Err(error),
+            (None, Some(writer)) => writer.finish().map(drop),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+fn record(tick: u64, port: u32, request: &MemRequest) -> Record {
+    let source = request.source;
+    Record {
+        tick,
+        port,
+        kernel: source.kernel,
+        work_group: source.work_group,
+        compute_unit: source.compute_unit,
+        wavefront_slot: source.wavefront_slot,
+        pc: source.pc,
+        kind: match request.kind {
+            RequestKind::Read => Kind::Read,
+            RequestKind::Write => Kind::Write,
+            RequestKind::Atomic => Kind::Atomic,
+            RequestKind::Prefetch => Kind::Prefetch,
+            RequestKind::CopyBack => Kind::CopyBack,
+        },
+        line: request.line,
+        words: request.words,
+    }
+}
