@@ -90,3 +90,51 @@ impl Columns {
         Ok(records)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one() -> Columns {
+        Columns::of(&[Record {
+            tick: 7,
+            port: 1,
+            kernel: 2,
+            work_group: 3,
+            compute_unit: 4,
+            wavefront_slot: 5,
+            pc: 6,
+            kind: Kind::Atomic,
+            line: 128,
+            words: 1,
+        }])
+    }
+
+    #[test]
+    fn columns_that_are_no_records_are_refused() {
+        assert_eq!(one().records(2).map(|records| records.len()), Ok(1));
+        let refused = |change: fn(&mut Columns)| {
+            let mut columns = one();
+            change(&mut columns);
+            columns.records(2).expect_err("it is no record")
+        };
+        assert_eq!(refused(|c| c.port[0] = 2), "there is no port 2");
+        assert_eq!(refused(|c| c.kind[0] = 5), "there is no kind 5");
+        let lengths = "the columns of a chunk have different lengths";
+        assert_eq!(refused(|c| c.words.push(0)), lengths);
+        assert_eq!(refused(|c| c.line.clear()), lengths);
+        let mut late = one();
+        late.tick = vec![u64::MAX, 1];
+        let two = |column: &mut Vec<u32>| column.push(column[0]);
+        [&mut late.port, &mut late.kernel, &mut late.work_group].map(two);
+        [&mut late.pc, &mut late.words].map(two);
+        late.compute_unit.push(0);
+        late.wavefront_slot.push(0);
+        late.kind.push(0);
+        late.line.push(0);
+        assert_eq!(
+            late.records(2),
+            Err("a time is beyond all times".to_owned())
+        );
+    }
+}

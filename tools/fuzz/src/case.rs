@@ -128,7 +128,7 @@ impl Case {
         let bytes = match kind {
             Kind::Arguments => arguments(&mut rng),
             Kind::Override => overrides(original, &words, &mut rng),
-            Kind::Trace => sealed::trace(original, &mut rng)?,
+            Kind::Trace | Kind::AccessLog => sealed::chunked(original, &mut rng)?,
             Kind::Checkpoint if rng.u8(..8) > 0 => Forger::new(original)?.mutated(&mut rng),
             Kind::Checkpoint => {
                 let mut bytes = original.to_vec();

@@ -134,7 +134,7 @@ impl Folder {
                 "run {scenario} --quiet --checkpoint {file} --checkpoint-at {cycle}"
             ))?;
         }
-        run("run plain.ron --quiet --out a --state-hash 200")?;
+        run("run plain.ron --quiet --out a --state-hash 200 --accesses run.wwa")?;
         for name in RESULTS {
             folder.part(name)?;
         }
@@ -185,7 +185,7 @@ impl Folder {
     /// Takes what runs left among the files.
     fn keep_recorded(&mut self) -> io::Result<()> {
         let path = self.path();
-        let mut recorded = vec!["run.wwt".to_owned()];
+        let mut recorded = vec!["run.wwt".to_owned(), "run.wwa".to_owned()];
         recorded.extend(Moment::ALL.map(|moment| moment.file().to_owned()));
         for name in RESULTS {
             recorded.extend([format!("a/{name}"), format!("b/{name}")]);
@@ -281,6 +281,7 @@ impl Folder {
         program
             .save(path.join("run.wwt"))
             .expect("a folder of our own");
+        log_accesses(&path)?;
         for moment in Moment::ALL {
             let saved = moment
                 .machine(&path)
@@ -308,6 +309,15 @@ const RESULTS: [&str; 4] = [
     "report.json",
     "system.ron",
 ];
+
+/// Writes a log of the accesses of a run.
+fn log_accesses(folder: &Path) -> io::Result<()> {
+    let mut machine = machine_of(folder, "plain.ron");
+    let started = machine.log_accesses(&folder.join("run.wwa"));
+    started.map_err(io::Error::other)?;
+    machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
+    machine.finish_log().map_err(io::Error::other)
+}
 
 fn state_hashes(machine: &mut Machine) -> String {
     let never = Arc::new(AtomicBool::new(false));
@@ -358,6 +368,10 @@ const SCENARIO: &str = r#"Scenario(
     seed: 1,
     energy: "energy.ron",
     checks: false,
+    taps: {
+        "near": Locality(at: "unit[*].l1.down", accesses: "unit[*].l1.up", units_per_cluster: 2, windows: [20, 100],
+            window_unit: Cycles, refresh: true, global_end: 1099511627776),
+    },
     overrides: { "workload.n": 256, "workload.block": 64, "unit[*].l1.ways": 2 },
     limits: (cycles: 20000, silent_cycles: 5000),
     emulation: (order: Linear, resident_work_groups: 4),
@@ -368,6 +382,7 @@ const PLAIN: &str = r#"Scenario(
     summary: "256 additions on the tiny machine",
     system: "systems/tiny.ron",
     workload: "workloads/vector_add.ron",
+    taps: { "l1": Accesses(at: "unit[*].l1.up") },
     overrides: { "workload.n": 256, "workload.block": 64 },
     limits: (cycles: 20000, silent_cycles: 5000),
 )

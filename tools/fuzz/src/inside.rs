@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use warpweave_accesses::AccessLog;
+use warpweave_files::Ledger;
 use warpweave_framework::{Environment, Registry};
 use warpweave_inputs::{EntryValues, GraphFormat, parse_graph, read_words};
 use warpweave_params::{Files, Source};
@@ -129,6 +131,11 @@ impl Inside {
             Kind::Trace => Program::open(&file)
                 .map(drop)
                 .map_err(|error| error.to_string()),
+            Kind::AccessLog => {
+                let log = AccessLog::open(&file, &Ledger::default());
+                let read = log.and_then(|mut log| log.records().try_for_each(|r| r.map(drop)));
+                read.map_err(|error| error.to_string())
+            }
             Kind::Checkpoint => self.resume(case, &file),
             Kind::StateLog if case.file == "a/manifest.json" => Ok(()),
             Kind::StateLog => {

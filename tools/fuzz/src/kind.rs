@@ -27,6 +27,8 @@ pub enum Kind {
     Reference,
     /// A recorded program trace.
     Trace,
+    /// A log of accesses.
+    AccessLog,
     /// A checkpoint.
     Checkpoint,
     /// The state hashes or the manifest of a results folder.
@@ -93,6 +95,7 @@ impl Kind {
                 "reference/dram/constraint_gaps.csv.gz",
             ],
             Self::Trace => &["run.wwt"],
+            Self::AccessLog => &["run.wwa"],
             Self::Checkpoint => &["early.wwc", "middle.wwc", "plain.wwc", "late.wwc"],
             Self::StateLog => &["a/state-hashes.csv", "a/manifest.json"],
             Self::Arguments => &[ARGUMENTS],

@@ -30,11 +30,11 @@ pub(crate) fn gzip(bytes: &[u8], words: &Words<'_>, rng: &mut Rng) -> io::Result
     }
 }
 
-/// Bytes of the trailer of a program trace: place and length of the index, its digest, magic.
+/// Bytes of the trailer of a file of chunks: place and length of the index, its digest, magic.
 const TRAILER: usize = 56;
 
-/// A program trace: numbers of its index changed under a right digest, or its bytes.
-pub(crate) fn trace(bytes: &[u8], rng: &mut Rng) -> io::Result<Vec<u8>> {
+/// A file of chunks: numbers of its index changed under a right digest, or its bytes.
+pub(crate) fn chunked(bytes: &[u8], rng: &mut Rng) -> io::Result<Vec<u8>> {
     if rng.u8(..4) == 0 {
         let mut bytes = bytes.to_vec();
         flip(&mut bytes, rng);

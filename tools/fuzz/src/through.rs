@@ -124,6 +124,8 @@ impl Program {
             }
             Kind::Trace if case.way.is_multiple_of(2) => words("trace info run.wwt"),
             Kind::Trace => words("trace dump run.wwt"),
+            Kind::AccessLog if case.way.is_multiple_of(2) => words("accesses run.wwa"),
+            Kind::AccessLog => words("accesses run.wwa --format csv --cycles 300..400"),
             Kind::Checkpoint => {
                 let moment = Moment::ALL.into_iter().find(|moment| moment.file() == file);
                 let scenario = moment.expect("a checkpoint of the folder").scenario();
