@@ -5,6 +5,7 @@
 
 mod composition;
 mod experiment;
+mod taps;
 
 use std::fs;
 

@@ -272,10 +272,10 @@ fn ensure_field(node: &mut Node, field: &str, value: Kind) {
 
 /// Lets the map `field` have an entry `name`, of no value yet.
 fn ensure_entry(node: &mut Node, field: &str, name: &str, place: &Span) {
+    ensure_field(node, field, Kind::Map(Vec::new()));
     if name.contains('.') {
         return;
     }
-    ensure_field(node, field, Kind::Map(Vec::new()));
     let Kind::Struct(value) = &mut node.kind else {
         return;
     };

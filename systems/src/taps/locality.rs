@@ -154,11 +154,9 @@ fn above(
         ports.iter().map(|port| port.numbers.clone()).collect()
     };
     if numbers(&above) != numbers(below) || above.len() != below.len() {
-        let message = format!(
-            "`accesses` names {} ports and `at` {}, with other numbers",
-            above.len(),
-            below.len()
-        );
+        let (above, below) = (above.len(), below.len());
+        let message =
+            format!("`accesses` and `at` name ports with other numbers: {above} and {below} ports");
         let hint = "both have the same wildcards: those above and below the same caches";
         return Err(written.error(message).hint(hint));
     }
