@@ -93,6 +93,7 @@ pub fn judge(
         )?,
         equal_pairs: equal_pairs.to_vec(),
         work: work::of(runs, &workloads, baseline.as_ref()),
+        scale: None,
         slots: work::slots(runs, &points),
         metrics: metrics
             .iter()
