@@ -15,6 +15,7 @@ use signal_hook::flag;
 use warpweave_experiments::judge::{Needed, Study, check, check_patterns, judge, metrics_of};
 use warpweave_experiments::model::{Outcome, Provenance, Runs};
 use warpweave_experiments::report::{self, Published};
+use warpweave_experiments::scale::{Scale, ScaleError};
 use warpweave_experiments::{
     Collection, Experiment, Folder, MachineError, News, NotStored, Plan, Runner, SeriesError,
 };
@@ -148,7 +149,10 @@ pub(crate) fn experiment(
         },
     };
     let runs = folder.collect(&plan, &not_stored, &mut collection)?;
-    let study = study.transpose()?;
+    let mut study = study.transpose()?;
+    if let Some(study) = &mut study {
+        study.scale = Some(making.scale(&experiment, &plan, &traces)?);
+    }
     to_stdout(&summary(&plan, &runs, &out))?;
     to_stderr(&failures(&runs));
     if let Some(study) = &study {
@@ -237,6 +241,25 @@ impl Session<'_> {
         Ok(made?)
     }
 
+    /// What the programs touch.
+    fn scale(&self, experiment: &Experiment, plan: &Plan, traces: &Path) -> Result<Scale, Failure> {
+        let bar = spinner(self.quiet, "measuring what the programs touch");
+        let scale = Scale::of(
+            experiment,
+            plan,
+            self.registry,
+            traces,
+            self.threads,
+            &self.interrupt,
+            self.budget,
+        );
+        bar.finish_and_clear();
+        scale.map_err(|error| match error {
+            ScaleError::Input(problems) => problems.into(),
+            ScaleError::Machine(error) => error.into(),
+        })
+    }
+
     /// The exit code as far as runs go.
     pub(crate) fn code(&self, runs: &Runs) -> u8 {
         if runs
@@ -262,6 +285,8 @@ pub(crate) fn claimed(plan: &Plan, out: &Path) -> Result<Folder, Failure> {
         "runs.jsonl",
         "metrics.csv",
         "claims.csv",
+        "scale.csv",
+        "energy.csv",
         "report.html",
     ] {
         paths.writes("--out", &folder.path(name))?;

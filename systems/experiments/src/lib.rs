@@ -6,6 +6,8 @@
 //!                                                                                  │
 //!                        report ◄── judge: metrics, intervals, verdicts ◄──────────┘
 //! ```
+//!
+//! `scale` measures what the programs touch, from their traces, for the report.
 
 pub mod file;
 pub mod judge;
@@ -15,6 +17,7 @@ mod plan;
 mod read;
 pub mod report;
 mod run;
+pub mod scale;
 mod store;
 mod sweep;
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use warpweave_params::{Diagnostics, Placed};
 
+use super::coefficients::side;
 use super::effect::{Compares, Effect, sign_of};
+use super::energy::Spending;
 use super::interval::{Interval, rank_correlation};
 use super::study::{Judged, Verdict};
 use super::values::{Repetition, Values};
@@ -10,28 +12,40 @@ use super::{repetitions, resolution};
 use crate::file::{
     Claim, Comparison, Counting, FindingClaim, IdentityClaim, MetricFile, Ranking, Recorded, Shape,
 };
-use crate::metric::Expression;
+use crate::metric::{EnergyUse, Expression};
 use crate::model::{Outcome, Point, Runs};
 use crate::read::Experiment;
 
 /// Workloads come in the same order at both sizes when their effects correlate so much.
 const SAME_ORDER: f64 = 0.8;
 
+/// A metric that claims may speak of.
+pub(super) struct ClaimedMetric<'e> {
+    pub(super) name: &'e str,
+    pub(super) file: &'e MetricFile,
+    pub(super) values: Values,
+    /// How it depends on energy, if it does.
+    pub(super) energy: Option<EnergyUse>,
+}
+
 /// What claims are judged by.
 pub(super) struct Claims<'e> {
     pub(super) experiment: &'e Experiment,
-    pub(super) metrics: &'e [(&'e str, &'e MetricFile, Values)],
+    pub(super) metrics: &'e [ClaimedMetric<'e>],
+    pub(super) spending: &'e Spending<'e>,
     pub(super) workloads: &'e [&'e str],
     pub(super) points: &'e [Point],
     pub(super) runs: &'e Runs,
 }
 
 /// A finding with its names looked up, for the variant it speaks of or for its control.
-struct Looked<'e> {
-    effect: Effect<'e>,
-    margin: f64,
+pub(super) struct Looked<'e> {
+    pub(super) effect: Effect<'e>,
+    pub(super) margin: f64,
     /// The mean over these.
-    workloads: Vec<&'e str>,
+    pub(super) workloads: Vec<&'e str>,
+    /// How the metric depends on energy, if it does.
+    pub(super) uses: Option<EnergyUse>,
     /// Of a count: so many of the workloads, each alone.
     at_least: Option<u32>,
 }
@@ -103,6 +117,12 @@ impl<'e> Claims<'e> {
         {
             judged.verdict = Verdict::Unresolved;
             judged.because = doubt;
+        } else if looked.at_least.is_none()
+            && judged.verdict != Verdict::Unresolved
+            && let Some(doubt) = self.doubt_of_coefficients(&looked, judged.verdict)
+        {
+            judged.verdict = Verdict::Unresolved;
+            judged.because = doubt;
         }
         if let Some(looked) = self.look_up(claim, Some(&control.value)) {
             let outcome = self.outcome(&looked);
@@ -142,9 +162,13 @@ impl<'e> Claims<'e> {
         for workload in &looked.workloads {
             let resolution = resolution(looked.effect.values, file, &[workload], self.points);
             let is_coarse = resolution.is_some_and(|resolution| looked.margin < resolution);
+            let depends = looked.uses.is_some().then(|| {
+                let found = self.over_coefficients(looked, &[workload]);
+                side(found.first().copied().flatten(), looked.margin)
+            });
             match self.intervals(looked, &[workload])[..] {
-                // What is finer than the resolution of a workload may be so or not.
-                _ if is_coarse => possible += 1,
+                // What is finer than the resolution of a workload, or depends on coefficients, may be so or not.
+                _ if is_coarse || depends == Some(Verdict::Unresolved) => possible += 1,
                 [Some(interval)] => {
                     certain += u32::from(interval.low > looked.margin);
                     possible += u32::from(interval.high >= looked.margin);
@@ -233,10 +257,9 @@ impl<'e> Claims<'e> {
             FindingClaim::Count(c) => (&c.metric, &c.of, &c.margin),
             FindingClaim::Saturates(c) | FindingClaim::Interior(c) => (&c.metric, &c.of, &c.margin),
         };
-        let (_, stated, values) = self
-            .metrics
-            .iter()
-            .find(|(name, ..)| *name == metric.value)?;
+        let claimed = self.metrics.iter();
+        let claimed = claimed.clone().find(|known| known.name == metric.value)?;
+        let values = &claimed.values;
         let speaks_of = control.unwrap_or(&of.value);
         let base = &self.experiment.baseline;
         let point = |variant: &str, at: &[(String, String)]| self.point(variant, at);
@@ -311,9 +334,10 @@ impl<'e> Claims<'e> {
             effect: Effect {
                 values,
                 compares,
-                sign: sign_of(claim, stated),
+                sign: sign_of(claim, claimed.file),
             },
             margin: margin.value,
+            uses: claimed.energy.clone(),
             workloads,
             at_least,
         })
@@ -405,8 +429,7 @@ fn shown(compares: &Compares, intervals: &[Option<Interval>]) -> Option<Interval
     }
 }
 
-/// All comparisons together: a rival that is not beaten is enough to lose, an inner level that is best
-/// enough to win.
+/// All comparisons together.
 fn summed_up(compares: &Compares, intervals: &[Option<Interval>], margin: f64) -> Told {
     let verdicts: Vec<Verdict> = intervals
         .iter()
@@ -416,21 +439,26 @@ fn summed_up(compares: &Compares, intervals: &[Option<Interval>], margin: f64) -
             _ => Verdict::Unresolved,
         })
         .collect();
+    Told {
+        verdict: combined(compares, &verdicts),
+        because: String::new(),
+        effect: shown(compares, intervals),
+    }
+}
+
+/// The verdict on a claim from those on its comparisons: a rival that is not beaten is enough to lose, an inner level
+/// that is best enough to win.
+pub(super) fn combined(compares: &Compares, verdicts: &[Verdict]) -> Verdict {
     let (decides, otherwise) = match compares {
         Compares::Inner(_) => (Verdict::Reproduced, Verdict::NotReproduced),
         _ => (Verdict::NotReproduced, Verdict::Reproduced),
     };
-    let verdict = if verdicts.contains(&decides) {
+    if verdicts.contains(&decides) {
         decides
     } else if !verdicts.is_empty() && verdicts.iter().all(|verdict| *verdict == otherwise) {
         otherwise
     } else {
         Verdict::Unresolved
-    };
-    Told {
-        verdict,
-        because: String::new(),
-        effect: shown(compares, intervals),
     }
 }
 

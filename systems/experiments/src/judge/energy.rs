@@ -17,7 +17,7 @@ use crate::model::{Outcome, Point, Runs};
 const STEPS: usize = 100;
 
 /// A ratio with nominal coefficients, and its extremes over all of their ranges.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Bounds {
     /// The least.
     pub low: f64,
@@ -37,15 +37,36 @@ impl Bounds {
         }
     }
 
-    fn scaled(self, by: f64) -> Self {
+    /// Times a number, which may be negative.
+    pub(super) fn scaled(self, by: f64) -> Self {
+        let (low, high) = (self.low * by, self.high * by);
         Self {
-            low: self.low * by,
+            low: low.min(high),
             nominal: self.nominal * by,
-            high: self.high * by,
+            high: low.max(high),
         }
     }
 
-    fn mean(all: &[Self]) -> Self {
+    /// Bounds of a sum, from outside.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            low: self.low + other.low,
+            nominal: self.nominal + other.nominal,
+            high: self.high + other.high,
+        }
+    }
+
+    /// Bounds of the smaller of two, from outside.
+    pub(super) fn least(self, other: Self) -> Self {
+        Self {
+            low: self.low.min(other.low),
+            nominal: self.nominal.min(other.nominal),
+            high: self.high.min(other.high),
+        }
+    }
+
+    /// Means of the ends and of the middles, which bound the mean from outside.
+    pub(super) fn mean(all: &[Self]) -> Self {
         let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
         Self {
             low: mean(|b| b.low),
@@ -103,7 +124,9 @@ pub struct FittedEnergy {
 
 /// Joules by coefficient, and seconds, of all pairs of one workload at one point together.
 #[derive(Clone, Debug, Default)]
-struct Spent {
+pub(super) struct Spent {
+    /// Runs that are added up.
+    runs: u32,
     seconds: f64,
     /// Component and event → joules: as stated, at the low, at the high end.
     joules: BTreeMap<(String, String), [f64; 3]>,
@@ -113,15 +136,39 @@ struct Spent {
 
 /// One coefficient in a ratio: joules in the variant and in the baseline, and what it may be multiplied by.
 #[derive(Clone, Debug, PartialEq)]
-struct Factor {
-    above: f64,
-    below: f64,
-    least: f64,
-    most: f64,
+pub(super) struct Factor {
+    pub(super) above: f64,
+    pub(super) below: f64,
+    pub(super) least: f64,
+    pub(super) most: f64,
+}
+
+/// What each workload spent at each point.
+pub(super) struct Spending<'r>(BTreeMap<&'r str, BTreeMap<&'r Point, Spent>>);
+
+impl<'r> Spending<'r> {
+    /// That of all runs that have energy, but those of the next size.
+    pub(super) fn of_runs(runs: &'r Runs) -> Self {
+        let mut spent: BTreeMap<&str, BTreeMap<&Point, Spent>> = BTreeMap::new();
+        for (id, outcome) in runs.iter().filter(|(id, _)| !id.confirming) {
+            if let Outcome::Done(record) = outcome
+                && let Some(energy) = &record.energy
+            {
+                let of_workload = spent.entry(&id.workload).or_default();
+                of_workload.entry(&id.point).or_default().add(energy);
+            }
+        }
+        Self(spent)
+    }
+
+    pub(super) fn of(&self, workload: &str, point: &Point) -> Option<&Spent> {
+        self.0.get(workload)?.get(point)
+    }
 }
 
 impl Spent {
     fn add(&mut self, energy: &RecordedEnergy) {
+        self.runs += 1;
         self.seconds += energy.seconds;
         for component in &energy.components {
             // Without ends a coefficient is exact.
@@ -149,6 +196,18 @@ impl Spent {
                 }
             }
         }
+    }
+
+    /// Seconds, mean over the runs.
+    pub(super) fn seconds_of_a_run(&self) -> f64 {
+        self.seconds / f64::from(self.runs)
+    }
+
+    /// Joules by component and event, mean over the runs: as stated, at the low, at the high end.
+    pub(super) fn joules_of_a_run(&self) -> impl Iterator<Item = (&(String, String), [f64; 3])> {
+        let runs = f64::from(self.runs);
+        let of_a_run = move |(key, joules): (_, &[f64; 3])| (key, joules.map(|j| j / runs));
+        self.joules.iter().map(of_a_run)
     }
 
     fn total(&self) -> f64 {
@@ -196,7 +255,7 @@ fn quotient<'f>(
 }
 
 /// The least and the most that the quotient can be.
-fn bounds(factors: &[Factor]) -> Option<Bounds> {
+pub(super) fn bounds(factors: &[Factor]) -> Option<Bounds> {
     let nominal = quotient(factors.iter(), |_| 1.0)?;
     let extreme = |sign: f64| {
         let mut at = nominal;
@@ -227,22 +286,13 @@ fn bounds(factors: &[Factor]) -> Option<Bounds> {
 /// # Errors
 /// A fit of a component that has no coefficients, or no energy in the baseline.
 pub(super) fn of(
-    runs: &Runs,
+    spending: &Spending<'_>,
     workloads: &[&str],
     points: &[Point],
     baseline: impl Fn(&Point) -> Point,
     fit: Option<&ShareFit>,
 ) -> Result<Option<StudiedEnergy>, Diagnostics> {
-    let mut spent: BTreeMap<(&str, &Point), Spent> = BTreeMap::new();
-    for (id, outcome) in runs.iter().filter(|(id, _)| !id.confirming) {
-        if let Outcome::Done(record) = outcome
-            && let Some(energy) = &record.energy
-        {
-            let sums = spent.entry((id.workload.as_str(), &id.point)).or_default();
-            sums.add(energy);
-        }
-    }
-    if spent.is_empty() {
+    if spending.0.is_empty() {
         return Ok(None);
     }
     let compared: Vec<(&Point, Point)> = points
@@ -255,7 +305,7 @@ pub(super) fn of(
     let mut events: BTreeMap<(String, String), Vec<Option<f64>>> = BTreeMap::new();
     let mut rows = Vec::new();
     for (point, base) in &compared {
-        let pairs = pairs_of(&spent, workloads, point, base);
+        let pairs = pairs_of(spending, workloads, point, base);
         let Some(row) = row(point, &pairs) else {
             continue;
         };
@@ -290,14 +340,14 @@ pub(super) fn of(
 
 /// What each workload spent at a point and at its baseline.
 fn pairs_of<'s>(
-    spent: &'s BTreeMap<(&'s str, &'s Point), Spent>,
+    spending: &'s Spending<'_>,
     workloads: &[&'s str],
-    point: &'s Point,
-    base: &'s Point,
+    point: &Point,
+    base: &Point,
 ) -> Vec<(&'s str, &'s Spent, &'s Spent)> {
     let each = workloads.iter().filter_map(|workload| {
-        let variant = spent.get(&(*workload, point))?;
-        Some((*workload, variant, spent.get(&(*workload, base))?))
+        let variant = spending.of(workload, point)?;
+        Some((*workload, variant, spending.of(workload, base)?))
     });
     each.collect()
 }
@@ -489,6 +539,7 @@ mod tests {
     #[test]
     fn a_fit_reaches_the_share_and_says_what_follows_from_it() {
         let spent = |network: f64, rest: f64, seconds: f64| Spent {
+            runs: 1,
             seconds,
             joules: BTreeMap::from([
                 (("net".to_owned(), "flits".to_owned()), [network; 3]),

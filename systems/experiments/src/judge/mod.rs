@@ -10,6 +10,7 @@
 
 mod check;
 mod claims;
+mod coefficients;
 mod effect;
 mod energy;
 mod interval;
@@ -33,7 +34,8 @@ pub use self::study::{
 };
 pub(crate) use self::text::number;
 
-use self::claims::Claims;
+use self::claims::{ClaimedMetric, Claims};
+use self::energy::Spending;
 use self::values::{Repetition, Values};
 use crate::file::{ExperimentFile, MetricKind};
 use crate::metric::Expression;
@@ -56,7 +58,12 @@ pub fn judge(
     for (name, metric) in &file.metrics {
         let expression = Expression::parse(&metric.value)?;
         let values = Values::of(metric, &expression, &experiment.baseline, runs);
-        metrics.push((name.value.as_str(), metric, values));
+        metrics.push(ClaimedMetric {
+            name: &name.value,
+            file: metric,
+            values,
+            energy: expression.energy_use(),
+        });
     }
     let workloads: Vec<&str> = file.workloads.names().collect();
     let points: Vec<Point> = points(file);
@@ -65,8 +72,10 @@ pub fn judge(
         Outcome::Done(_) => None,
         Outcome::Failed(why) => Some((id.to_string(), why.clone())),
     });
+    let spending = Spending::of_runs(runs);
     let claims = Claims {
         experiment,
+        spending: &spending,
         metrics: &metrics,
         workloads: &workloads,
         points: &points,
@@ -85,7 +94,7 @@ pub fn judge(
             .collect(),
         pairs: pairs(file),
         energy: energy::of(
-            runs,
+            &spending,
             &workloads,
             &points,
             |point| experiment.baseline.of(point),
@@ -93,30 +102,38 @@ pub fn judge(
         )?,
         equal_pairs: equal_pairs.to_vec(),
         work: work::of(runs, &workloads, baseline.as_ref()),
+        scale: None,
         slots: work::slots(runs, &points),
         metrics: metrics
             .iter()
-            .map(|(name, metric, values)| StudiedMetric {
-                name: (*name).to_owned(),
-                expression: metric.value.value.clone(),
-                unit: metric.unit.clone(),
-                is_ratio: metric.kind == MetricKind::Ratio,
-                resolution: resolution(values, file, &workloads, &points),
-                resolutions: workloads
-                    .iter()
-                    .map(|workload| resolution(values, file, &[workload], &points))
-                    .collect(),
-                rows: points
-                    .iter()
-                    .map(|point| row(values, file, &workloads, point))
-                    .collect(),
-                undefined: values.undefined.iter().map(ToString::to_string).collect(),
-                problems: values
-                    .problems
-                    .iter()
-                    .map(|(id, problem)| (id.to_string(), problem.clone()))
-                    .collect(),
-            })
+            .map(
+                |ClaimedMetric {
+                     name,
+                     file: metric,
+                     values,
+                     ..
+                 }| StudiedMetric {
+                    name: (*name).to_owned(),
+                    expression: metric.value.value.clone(),
+                    unit: metric.unit.clone(),
+                    is_ratio: metric.kind == MetricKind::Ratio,
+                    resolution: resolution(values, file, &workloads, &points),
+                    resolutions: workloads
+                        .iter()
+                        .map(|workload| resolution(values, file, &[workload], &points))
+                        .collect(),
+                    rows: points
+                        .iter()
+                        .map(|point| row(values, file, &workloads, point))
+                        .collect(),
+                    undefined: values.undefined.iter().map(ToString::to_string).collect(),
+                    problems: values
+                        .problems
+                        .iter()
+                        .map(|(id, problem)| (id.to_string(), problem.clone()))
+                        .collect(),
+                },
+            )
             .collect(),
         claims: claims.judge()?,
         failed: failed.collect(),

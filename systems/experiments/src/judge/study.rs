@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::energy::StudiedEnergy;
 use super::interval::Interval;
 use crate::model::EqualPairs;
+use crate::scale::Scale;
 use crate::store::ClaimRow;
 
 /// Metrics, claims and what is missing.
@@ -26,6 +27,8 @@ pub struct Study {
     pub equal_pairs: Vec<EqualPairs>,
     /// What was run.
     pub work: Vec<Work>,
+    /// What the programs touch; `None` before they were measured.
+    pub scale: Option<Scale>,
     /// Where the issue slots went, of each variant at its levels; empty where no run says so.
     pub slots: Vec<Slots>,
     /// In the order of the file.
@@ -59,6 +62,9 @@ pub struct Work {
     /// Work-groups that a compute unit gets of a launch on average; `None` where no unit says where its issue
     /// slots went, by which units are known.
     pub work_groups_per_unit: Option<f64>,
+    /// Part of the issue slots whose scheduler had no wavefront, over the whole run: the end of launches, and what lies
+    /// between and around them. `None` where no unit says where its issue slots went.
+    pub slots_without_wavefront: Option<f64>,
     /// Instructions of wavefronts.
     pub wavefront_instructions: u64,
     /// Core cycles of the run.

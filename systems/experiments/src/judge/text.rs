@@ -6,6 +6,7 @@ use warpweave_params::printable_lines;
 
 use super::energy::{Bounds, StudiedEnergy};
 use super::study::{Judged, StudiedMetric, Study};
+use crate::report::{SCALE_HEADS, scale_rows};
 
 impl Study {
     /// Resolution, means and verdicts.
@@ -32,6 +33,7 @@ impl Study {
         for equal in &self.equal_pairs {
             writeln!(out, "warning: {equal}")?;
         }
+        self.write_scale(out)?;
         for metric in &self.metrics {
             self.write_metric(out, metric)?;
         }
@@ -44,6 +46,34 @@ impl Study {
         self.claims
             .iter()
             .try_for_each(|claim| write_claim(out, claim))
+    }
+
+    fn write_scale(&self, out: &mut String) -> fmt::Result {
+        let rows = scale_rows(self);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nscale of the programs, before any timing")?;
+        let names = rows.iter().map(|row| row.name.chars().count());
+        let width = names.max().unwrap_or(0).min(40);
+        let columns: Vec<usize> = SCALE_HEADS.iter().map(|head| head.len().max(8)).collect();
+        write!(out, "  {:<width$}", "")?;
+        for (head, column) in SCALE_HEADS.iter().zip(&columns) {
+            write!(out, "  {head:>column$}")?;
+        }
+        out.push('\n');
+        for row in &rows {
+            write!(out, "  {:<width$}", row.name)?;
+            if let Some(why) = &row.unknown {
+                writeln!(out, "  not known: {why}")?;
+                continue;
+            }
+            for (cell, column) in row.cells.iter().zip(&columns) {
+                write!(out, "  {cell:>column$}")?;
+            }
+            out.push('\n');
+        }
+        Ok(())
     }
 
     fn write_metric(&self, out: &mut String, metric: &StudiedMetric) -> fmt::Result {

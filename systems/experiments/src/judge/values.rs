@@ -66,6 +66,11 @@ impl Values {
         self.kind == MetricKind::Ratio
     }
 
+    /// Whether means over workloads are sums divided by a number.
+    pub(super) fn is_arithmetic(&self) -> bool {
+        self.mean == Mean::Arithmetic
+    }
+
     /// The mean of some values over workloads.
     pub(super) fn mean(&self, values: &[f64]) -> Option<f64> {
         mean(self.mean, values)

@@ -9,6 +9,8 @@ use crate::model::{Outcome, Point, Runs};
 
 /// What the names of statistics that say where issue slots went begin with.
 const SLOTS: &str = "slots_";
+/// The slots whose scheduler had nothing to run.
+const NO_WAVEFRONT: &str = "no_wavefront";
 
 fn done(runs: &Runs) -> impl Iterator<Item = (&crate::model::RunId, &Record)> {
     runs.iter().filter_map(|(id, outcome)| match outcome {
@@ -47,6 +49,7 @@ pub(super) fn of(runs: &Runs, workloads: &[&str], baseline: Option<&Point>) -> V
             launches,
             work_groups,
             work_groups_per_unit: (shared > 0).then(|| work_groups as f64 / shared as f64),
+            slots_without_wavefront: without_wavefront(record),
             wavefront_instructions: record.wavefront_instructions,
             cycles: record.cycles,
         })
@@ -54,17 +57,39 @@ pub(super) fn of(runs: &Runs, workloads: &[&str], baseline: Option<&Point>) -> V
     workloads.iter().filter_map(first).collect()
 }
 
+/// What became of issue slots, and how many, instance by instance.
+fn counted(record: &Record) -> impl Iterator<Item = (&str, u64)> {
+    record
+        .stats
+        .values()
+        .flatten()
+        .filter_map(
+            |(name, statistic)| match (name.strip_prefix(SLOTS), &statistic.value) {
+                (Some(name), RecordedValue::Integer(n)) => Some((name, *n)),
+                _ => None,
+            },
+        )
+}
+
+/// Part of the issue slots of a run whose scheduler had no wavefront.
+fn without_wavefront(record: &Record) -> Option<f64> {
+    let (mut without, mut all) = (0.0, 0.0);
+    for (name, count) in counted(record) {
+        all += count as f64;
+        if name == NO_WAVEFRONT {
+            without += count as f64;
+        }
+    }
+    (all > 0.0).then(|| without / all)
+}
+
 /// Where the issue slots of all runs of each variant went.
 pub(super) fn slots(runs: &Runs, points: &[Point]) -> Vec<Slots> {
     let mut all: BTreeMap<&Point, BTreeMap<&str, f64>> = BTreeMap::new();
     for (id, record) in done(runs).filter(|(id, _)| !id.confirming) {
         let of_point = all.entry(&id.point).or_default();
-        for (name, statistic) in record.stats.values().flatten() {
-            if let (Some(name), RecordedValue::Integer(n)) =
-                (name.strip_prefix(SLOTS), &statistic.value)
-            {
-                *of_point.entry(name).or_default() += *n as f64;
-            }
+        for (name, count) in counted(record) {
+            *of_point.entry(name).or_default() += count as f64;
         }
     }
     let mut parts: Vec<&str> = all.values().flat_map(|of| of.keys().copied()).collect();

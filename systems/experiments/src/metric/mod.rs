@@ -65,6 +65,19 @@ enum Operator {
     Divide,
 }
 
+/// How an expression depends on energy.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum EnergyUse {
+    /// It is the energy.
+    Total,
+    /// It is the energy-delay product.
+    Edp,
+    /// It is the energy of the components that a pattern names.
+    Components(Pattern),
+    /// It computes with one of these.
+    Computed,
+}
+
 /// What an expression looks at.
 #[derive(Clone, Copy)]
 enum Scope<'r> {
@@ -92,9 +105,28 @@ impl Expression {
         self.0.collect(&mut patterns);
         patterns
     }
+
+    /// How it depends on energy, if it does.
+    pub(crate) fn energy_use(&self) -> Option<EnergyUse> {
+        match &self.0 {
+            Term::Whole(Quantity::Energy) => Some(EnergyUse::Total),
+            Term::Whole(Quantity::Edp) => Some(EnergyUse::Edp),
+            Term::Energy(pattern) => Some(EnergyUse::Components(pattern.clone())),
+            other => other.has_energy().then_some(EnergyUse::Computed),
+        }
+    }
 }
 
 impl Term {
+    fn has_energy(&self) -> bool {
+        match self {
+            Self::Whole(Quantity::Energy | Quantity::Edp) | Self::Energy(_) => true,
+            Self::Kernels(_, inner) | Self::Negated(inner) => inner.has_energy(),
+            Self::Binary(_, left, right) => left.has_energy() || right.has_energy(),
+            Self::Number(_) | Self::Whole(_) | Self::Statistics(..) => false,
+        }
+    }
+
     fn collect<'t>(&'t self, patterns: &mut Vec<&'t Pattern>) {
         match self {
             Self::Statistics(_, pattern) => patterns.push(pattern),

@@ -37,7 +37,7 @@ impl Pattern {
     }
 
     /// Whether the whole of it names this path.
-    pub(super) fn is_path(&self, path: &str) -> bool {
+    pub(crate) fn is_path(&self, path: &str) -> bool {
         self.text == path || self.whole.matches(path)
     }
 

@@ -333,7 +333,7 @@ fn read(variation: &Variation, budget: &Budget) -> Result<Known, Diagnostics> {
 }
 
 /// What `work` gives for each item, on several threads; `None` for those after an interrupt.
-fn each<T: Sync, R: Send>(
+pub(crate) fn each<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
     interrupt: &AtomicBool,

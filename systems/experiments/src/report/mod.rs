@@ -3,10 +3,12 @@
 mod figure;
 mod page;
 mod published;
+mod tables;
 #[cfg(test)]
 mod tests;
 
 pub use self::published::Published;
+pub(crate) use self::tables::{SCALE_HEADS, SCALE_WORDS, scale_rows};
 
 use self::figure::{Bars, Forest, Series as Bar, Stacks};
 use crate::judge::{Interval, StudiedEnergy, StudiedMetric, Study};
@@ -22,6 +24,8 @@ pub struct Written {
     pub html: String,
     /// File names and contents of the figures in it.
     pub figures: Vec<(String, String)>,
+    /// File names and contents of tables, as CSV.
+    pub tables: Vec<(String, String)>,
 }
 
 /// Writes the report of a study.
@@ -73,7 +77,15 @@ pub fn write(
         figures.push(("slots.svg".to_owned(), stacks.svg()));
     }
     let html = page::page(study, series, provenance, published, &figures);
-    Written { html, figures }
+    let mut tables = vec![("scale.csv".to_owned(), tables::scale_csv(study))];
+    if let Some(energy) = &study.energy {
+        tables.push(("energy.csv".to_owned(), tables::energy_csv(energy)));
+    }
+    Written {
+        html,
+        figures,
+        tables,
+    }
 }
 
 /// The coefficients that the energy of the last variant depends on most.

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::published::{Beside, Published};
-use super::{file_name, unit};
+use super::{SCALE_HEADS, SCALE_WORDS, file_name, scale_rows, unit};
 use crate::judge::{
     Bounds, Interval, Judged, StudiedEnergy, StudiedMetric, Study, Verdict, Work, number,
 };
@@ -50,6 +50,7 @@ pub(super) fn page(
             body {
                 h1 { (study.summary) }
                 (what_was_compared(study))
+                (scale(study))
                 (resolution(study))
                 h2 { "Claims" }
                 @if study.claims.is_empty() { p { "None were made." } }
@@ -103,6 +104,24 @@ fn what_was_compared(study: &Study) -> Markup {
                 "Its end, when units run out of work, weighs in its cycles." }
         }
     }
+}
+
+fn scale(study: &Study) -> Markup {
+    let rows = scale_rows(study);
+    html! { @if !rows.is_empty() {
+        h2 { "Scale" }
+        div.wide { table {
+            tr { th { "workload" } @for head in SCALE_HEADS { th { (head) } } }
+            @for row in &rows { tr {
+                td { (row.name) }
+                @match &row.unknown {
+                    Some(why) => { td.text colspan=(SCALE_HEADS.len()) { "not known: " (why) } }
+                    None => { @for cell in &row.cells { td { (cell) } } }
+                }
+            } }
+        } }
+        p.small { (SCALE_WORDS) }
+    } }
 }
 
 fn resolution(study: &Study) -> Markup {

@@ -2,9 +2,10 @@ use warpweave_files::Budget;
 use warpweave_params::Placed;
 
 use super::*;
-use crate::judge::Work;
 use crate::judge::tests::study;
+use crate::judge::{Bounds, EnergyRow, Work};
 use crate::model::EqualPairs;
+use crate::scale::{Caches, Footprint, Program, Scale};
 
 fn series() -> Vec<Series> {
     vec![Series {
@@ -92,6 +93,7 @@ fn few_work_groups_for_each_unit_are_told() {
             launches: 2,
             work_groups: 3,
             work_groups_per_unit,
+            slots_without_wavefront: None,
             wavefront_instructions: 4,
             cycles: 5,
         }];
@@ -100,6 +102,82 @@ fn few_work_groups_for_each_unit_are_told() {
     assert!(page(Some(7.9)).contains("less than 8 work-groups"));
     assert!(!page(Some(8.0)).contains("less than 8 work-groups"));
     assert!(!page(None).contains("less than 8 work-groups"));
+}
+
+#[test]
+fn the_scale_of_programs_is_the_same_in_text_page_and_table() {
+    let mut study = study();
+    let caches = Caches {
+        line_bytes: 128,
+        one_l1_bytes: 16 << 10,
+        l1_bytes: 240 << 10,
+        l2_bytes: 0,
+    };
+    let program = |workload: &str, footprint| Program {
+        workload: workload.to_owned(),
+        caches,
+        footprint,
+    };
+    let footprint = Footprint {
+        thread_instructions: 1000,
+        bytes_asked: 2500,
+        line_accesses: 200,
+        lines: 50,
+        within_l1: 100,
+        within_l2: 0,
+        median: Some(7),
+    };
+    study.scale = Some(Scale {
+        programs: vec![
+            program("a", Ok(footprint)),
+            program("b", Err("its trace is not kept".to_owned())),
+        ],
+    });
+    study.work = vec![Work {
+        workload: "a".to_owned(),
+        kernels: "k".to_owned(),
+        launches: 1,
+        work_groups: 2,
+        work_groups_per_unit: Some(2.0),
+        slots_without_wavefront: Some(0.25),
+        wavefront_instructions: 4,
+        cycles: 5,
+    }];
+    let written = write(&study, &series(), &Vec::new(), None);
+    let text = study.to_text();
+    let from = text.find("scale of").unwrap();
+    let text = text[from..].split("\n\n").next().unwrap();
+    insta::assert_snapshot!(format!("{text}\n\n{}", written.tables[0].1));
+    for row in scale_rows(&study) {
+        match row.unknown {
+            Some(why) => assert!(written.html.contains(&why)),
+            None => {
+                for cell in row.cells {
+                    assert!(written.html.contains(&format!("<td>{cell}</td>")), "{cell}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn energy_for_other_tools_has_ratios_and_every_coefficient_alone() {
+    let bounds = |low, nominal, high| Bounds { low, nominal, high };
+    let mut study = study();
+    study.energy = Some(StudiedEnergy {
+        rows: vec![EnergyRow {
+            point: "E, x=1".to_owned(),
+            workloads: vec![("a".to_owned(), bounds(0.7, 0.8, 0.9), bounds(0.5, 0.6, 0.7))],
+            energy: bounds(0.7, 0.8, 0.9),
+            edp: bounds(0.5, 0.6, 0.7),
+            tornado: vec![("crossbar: flits".to_owned(), 0.85, 0.75)],
+        }],
+        ..StudiedEnergy::default()
+    });
+    let written = write(&study, &series(), &Vec::new(), None);
+    let (name, table) = written.tables.last().unwrap();
+    assert_eq!(name, "energy.csv");
+    insta::assert_snapshot!(table);
 }
 
 #[test]

@@ -64,6 +64,9 @@ impl Folder {
         for (name, figure) in &report.figures {
             Output::write(&figures.join(name), figure.as_bytes())?;
         }
+        for (name, table) in &report.tables {
+            Output::write(&self.path(name), table.as_bytes())?;
+        }
         Output::write(&self.path("report.html"), report.html.as_bytes())
     }
 

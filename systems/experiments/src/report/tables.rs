@@ -1,0 +1,181 @@
+//! Tables of the report that other tools and people read alike: scale of the programs, energy.
+
+use crate::judge::{Bounds, StudiedEnergy, Study, Work, number};
+use crate::scale::Program;
+use crate::store::csv_line;
+
+/// Columns of `scale.csv`.
+const SCALE: [&str; 19] = [
+    "workload",
+    "work_groups_per_unit",
+    "slots_without_wavefront",
+    "line_bytes",
+    "l1_bytes_one",
+    "l1_bytes",
+    "l2_bytes",
+    "footprint_bytes",
+    "footprint_per_l1",
+    "footprint_per_l2",
+    "thread_instructions",
+    "bytes_per_thread_instruction",
+    "line_accesses",
+    "cold",
+    "within_l1",
+    "within_l2",
+    "beyond",
+    "median_distance_lines",
+    "unknown",
+];
+
+/// Columns of `energy.csv`.
+const ENERGY: [&str; 7] = [
+    "point",
+    "workload",
+    "quantity",
+    "coefficient",
+    "ratio",
+    "low",
+    "high",
+];
+
+/// One program for people.
+pub(crate) struct ScaleRow {
+    /// The workload.
+    pub(crate) name: String,
+    /// What [`SCALE_HEADS`] say.
+    pub(crate) cells: [String; SCALE_HEADS.len()],
+    /// Why there are no numbers.
+    pub(crate) unknown: Option<String>,
+}
+
+/// Heads of the columns for people.
+pub(crate) const SCALE_HEADS: [&str; 10] = [
+    "footprint, KiB",
+    "/ all L1",
+    "/ L2",
+    "bytes / thread instr.",
+    "cold, %",
+    "in an L1, %",
+    "in the L2, %",
+    "beyond, %",
+    "median, lines",
+    "idle end, %",
+];
+
+/// What the columns mean.
+pub(crate) const SCALE_WORDS: &str = "Global memory of the baseline's first pair, from its trace, before any timing. \
+    Accesses to lines are those of each instruction, work-group after work-group: cold is the first of its line; in an L1, in \
+    the L2 and beyond are those again, by the number of other lines touched between (the median is of these). \
+    Idle end, of workloads with few work-groups per unit: issue slots without any wavefront, over the whole run.";
+
+/// A row for each program; empty where they were not measured.
+pub(crate) fn scale_rows(study: &Study) -> Vec<ScaleRow> {
+    let programs = study.scale.iter().flat_map(|scale| &scale.programs);
+    programs
+        .map(|program| {
+            let known = |value: Option<f64>| value.map_or_else(|| "—".to_owned(), number);
+            let percent = |value: Option<f64>| known(value.map(|part| part * 100.0));
+            let [cold, within_l1, within_l2, beyond] = program.parts().map(percent);
+            let footprint = program.footprint.as_ref().ok();
+            let median = footprint.and_then(|found| found.median);
+            let idle = work_of(study, program).filter(|work| work.has_a_long_end());
+            ScaleRow {
+                name: program.workload.clone(),
+                cells: [
+                    known(program.bytes().map(|bytes| bytes as f64 / 1024.0)),
+                    known(program.per_l1()),
+                    known(program.per_l2()),
+                    known(program.bytes_per_thread_instruction()),
+                    cold,
+                    within_l1,
+                    within_l2,
+                    beyond,
+                    median.map_or_else(|| "—".to_owned(), |lines| lines.to_string()),
+                    percent(idle.and_then(|work| work.slots_without_wavefront)),
+                ],
+                unknown: program.footprint.as_ref().err().cloned(),
+            }
+        })
+        .collect()
+}
+
+fn work_of<'s>(study: &'s Study, program: &Program) -> Option<&'s Work> {
+    study
+        .work
+        .iter()
+        .find(|work| work.workload == program.workload)
+}
+
+/// `scale.csv`; what is not known is empty.
+pub(super) fn scale_csv(study: &Study) -> String {
+    let mut text = String::new();
+    csv_line(&mut text, &SCALE);
+    for program in study.scale.iter().flat_map(|scale| &scale.programs) {
+        let real = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
+        let whole = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
+        let size = |bytes: u64| whole((bytes > 0).then_some(bytes));
+        let footprint = program.footprint.as_ref().ok();
+        let work = work_of(study, program);
+        let [cold, within_l1, within_l2, beyond] = program.parts().map(real);
+        let caches = program.caches;
+        let fields: [String; SCALE.len()] = [
+            program.workload.clone(),
+            real(work.and_then(|work| work.work_groups_per_unit)),
+            real(work.and_then(|work| work.slots_without_wavefront)),
+            caches.line_bytes.to_string(),
+            size(caches.one_l1_bytes),
+            size(caches.l1_bytes),
+            size(caches.l2_bytes),
+            whole(program.bytes()),
+            real(program.per_l1()),
+            real(program.per_l2()),
+            whole(footprint.map(|found| found.thread_instructions)),
+            real(program.bytes_per_thread_instruction()),
+            whole(footprint.map(|found| found.line_accesses)),
+            cold,
+            within_l1,
+            within_l2,
+            beyond,
+            whole(footprint.and_then(|found| found.median)),
+            program
+                .footprint
+                .as_ref()
+                .err()
+                .cloned()
+                .unwrap_or_default(),
+        ];
+        csv_line(&mut text, &fields);
+    }
+    text
+}
+
+/// `energy.csv`: ratios over the ranges of all coefficients, then of each alone.
+pub(super) fn energy_csv(energy: &StudiedEnergy) -> String {
+    let mut text = String::new();
+    csv_line(&mut text, &ENERGY);
+    let mut line = |of: [&str; 4], bounds: Bounds| {
+        let [ratio, low, high] =
+            [bounds.nominal, bounds.low, bounds.high].map(|value| value.to_string());
+        let [point, workload, quantity, coefficient] = of;
+        csv_line(
+            &mut text,
+            &[point, workload, quantity, coefficient, &ratio, &low, &high],
+        );
+    };
+    for row in &energy.rows {
+        let of_mean = ("mean".to_owned(), row.energy, row.edp);
+        for (workload, of_energy, of_edp) in std::iter::once(&of_mean).chain(&row.workloads) {
+            line([&row.point, workload, "energy", ""], *of_energy);
+            line([&row.point, workload, "edp", ""], *of_edp);
+        }
+        for (coefficient, at_least, at_most) in &row.tornado {
+            let alone = Bounds {
+                low: at_least.min(*at_most),
+                nominal: row.energy.nominal,
+                high: at_least.max(*at_most),
+            };
+            line([&row.point, "mean", "energy", coefficient], alone);
+        }
+    }
+    text
+}
