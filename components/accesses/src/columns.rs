@@ -125,9 +125,11 @@ mod tests {
         assert_eq!(refused(|c| c.line.clear()), lengths);
         let mut late = one();
         late.tick = vec![u64::MAX, 1];
-        let two = |column: &mut Vec<u32>| column.push(column[0]);
-        [&mut late.port, &mut late.kernel, &mut late.work_group].map(two);
-        [&mut late.pc, &mut late.words].map(two);
+        for column in [&mut late.port, &mut late.kernel, &mut late.work_group] {
+            column.push(0);
+        }
+        late.pc.push(0);
+        late.words.push(0);
         late.compute_unit.push(0);
         late.wavefront_slot.push(0);
         late.kind.push(0);
