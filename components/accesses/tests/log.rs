@@ -147,7 +147,7 @@ fn a_log_takes_no_more_memory_than_it_may() {
     // One chunk at a time.
     let enough = Ledger::new(&Budget::of(16 << 20));
     let mut log = AccessLog::open(&path, &enough).unwrap();
-    assert_eq!(log.records().filter(Result::is_ok).count(), 150_000);
+    assert_eq!(log.records().flatten().count(), 150_000);
 }
 
 #[test]
