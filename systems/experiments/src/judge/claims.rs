@@ -4,8 +4,8 @@ use warpweave_params::{Diagnostics, Placed};
 
 use super::coefficients::side;
 use super::effect::{Compares, Effect, sign_of};
-use super::energy::Spending;
 use super::interval::{Interval, rank_correlation};
+use super::spending::Spending;
 use super::study::{Judged, Verdict};
 use super::values::{Repetition, Values};
 use super::{repetitions, resolution};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::claims::{Claims, Looked, combined};
 use super::effect::{Compares, Effect};
-use super::energy::{Bounds, Factor, Spending, Spent, bounds};
+use super::spending::{Bounds, Factor, Spending, Spent, bounds};
 use super::study::Verdict;
 use crate::metric::EnergyUse;
 use crate::model::Point;

@@ -15,6 +15,7 @@ mod effect;
 mod energy;
 mod interval;
 mod needed;
+mod spending;
 mod study;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -26,16 +27,17 @@ use warpweave_params::Diagnostics;
 use warpweave_systems::report::Record;
 
 pub use self::check::{check, check_patterns};
-pub use self::energy::{Bounds, EnergyRow, FittedEnergy, StudiedEnergy};
+pub use self::energy::{EnergyRow, FittedEnergy, StudiedEnergy};
 pub use self::interval::Interval;
 pub use self::needed::Needed;
+pub use self::spending::Bounds;
 pub use self::study::{
     Judged, Slots, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict, Work,
 };
 pub(crate) use self::text::number;
 
 use self::claims::{ClaimedMetric, Claims};
-use self::energy::Spending;
+use self::spending::Spending;
 use self::values::{Repetition, Values};
 use crate::file::{ExperimentFile, MetricKind};
 use crate::metric::Expression;

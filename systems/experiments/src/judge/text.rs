@@ -4,7 +4,8 @@ use std::fmt::{self, Write as _};
 
 use warpweave_params::printable_lines;
 
-use super::energy::{Bounds, StudiedEnergy};
+use super::energy::StudiedEnergy;
+use super::spending::Bounds;
 use super::study::{Judged, StudiedMetric, Study};
 use crate::report::{SCALE_HEADS, scale_rows};
 
