@@ -11,7 +11,7 @@ use warpweave_bench::{Implementation, Workload};
 
 use crate::callgrind;
 use crate::rounds::one_run;
-use crate::system::{self, SCENARIOS};
+use crate::system::{self, MEASURED, SCENARIOS};
 
 /// By how much the count of a kernel's workload may exceed the table, in percent: a change of
 /// compiler or library within it is no regression.
@@ -23,7 +23,7 @@ const SYSTEM_TOLERANCE: f64 = 1.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// A workload of the kernel by name, or the file of a scenario.
+    /// A workload of the kernel by name, or the file of a scenario with overrides after it.
     workload: String,
     /// Per unit of the workload; of a scenario, per wavefront instruction.
     instructions: f64,
@@ -35,7 +35,7 @@ struct Row {
 #[derive(Clone, Debug)]
 enum Subject {
     Kernel(Workload),
-    /// A run of this scenario, from start to end.
+    /// A run of this scenario with its overrides, from start to end.
     System(String),
 }
 
@@ -77,7 +77,8 @@ impl Gate {
     /// What could not be counted or written, as text.
     pub(crate) fn write(&self, table: &Path) -> Result<String, String> {
         let kernel = Workload::ALL.into_iter().map(Subject::Kernel);
-        let systems = SCENARIOS.map(|path| Subject::System(path.to_owned()));
+        let systems = SCENARIOS.into_iter().chain([MEASURED]);
+        let systems = systems.map(|scenario| Subject::System(scenario.to_owned()));
         let subjects: Vec<_> = kernel.chain(systems).collect();
         let counts = self.count_all(&subjects)?;
         let mut writer = csv::Writer::from_writer(Vec::new());
@@ -160,7 +161,8 @@ fn read(table: &Path) -> Result<Vec<Row>, String> {
 }
 
 fn subject(name: &str, table: &Path) -> Result<Subject, String> {
-    if Path::new(name)
+    let file = name.split_whitespace().next().unwrap_or_default();
+    if Path::new(file)
         .extension()
         .is_some_and(|ending| ending == "ron")
     {

@@ -16,6 +16,10 @@ use crate::callgrind;
 pub(crate) const SCENARIOS: [&str; 2] =
     ["scenarios/matrix_multiply_60.ron", "scenarios/bfs_60.ron"];
 
+/// The last of the table: the first of them with statistics by kernel and by interval. It shows what these cost.
+pub(crate) const MEASURED: &str =
+    "scenarios/matrix_multiply_60.ron measure.kernels=true measure.every_cycles=10000";
+
 /// Runs one scenario and returns a line of figures.
 ///
 /// # Errors
@@ -46,7 +50,7 @@ pub(crate) fn measure(path: &str, sets: &[String]) -> Result<String, String> {
     ))
 }
 
-/// Instructions that `warpweave run` needs for a scenario, from the start of `program` to its end,
+/// Instructions that `warpweave run` needs for a scenario, its file and overrides after it, from the start of `program` to its end,
 /// divided by the wavefront instructions that its report tells.
 ///
 /// # Errors
@@ -60,8 +64,12 @@ pub(crate) fn instructions_per_wavefront_instruction(
         wavefront_instructions: u64,
     }
     let run = || {
+        let mut words = scenario.split_whitespace();
         let mut command = Command::new(program);
-        command.args(["run", scenario, "--quiet"]);
+        command.args(["run", words.next().unwrap_or_default(), "--quiet"]);
+        words.for_each(|set| {
+            command.args(["--set", set]);
+        });
         command
     };
     let output = run().args(["--format", "json"]).output().map_err(|e| {

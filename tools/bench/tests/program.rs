@@ -153,6 +153,19 @@ fn the_stored_table_has_every_workload_and_the_whole_systems_once() {
         "elaboration",
         "scenarios/matrix_multiply_60.ron",
         "scenarios/bfs_60.ron",
+        "scenarios/matrix_multiply_60.ron measure.kernels=true measure.every_cycles=10000",
     ];
     assert_eq!(names, all);
+    let count = |name: &str| -> f64 {
+        let row = table
+            .lines()
+            .find(|line| line.split(',').next() == Some(name));
+        let count = row.and_then(|row| row.split(',').nth(1));
+        count
+            .expect("it is in the table")
+            .parse()
+            .expect("a number")
+    };
+    let measured = count(all[9]) / count(all[7]);
+    assert!(measured < 1.03, "measuring costs {measured}");
 }
