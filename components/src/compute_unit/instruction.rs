@@ -89,7 +89,7 @@ fn decode(instruction: &Instruction, numbering: &Numbering, timings: &ClassTimin
     let class = instruction.class;
     let timing = timings.of(class);
     let action = match class {
-        Class::Branch | Class::Exit => Action::Control,
+        Class::Branch | Class::Exit | Class::Launch => Action::Control,
         Class::Barrier => Action::Barrier,
         Class::Fence => Action::Fence,
         Class::Load => Action::Memory(RequestKind::Read),

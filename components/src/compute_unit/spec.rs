@@ -91,6 +91,8 @@ macro_rules! class_timings {
             pub fn of(&self, class: Class) -> ClassTiming {
                 match class {
                     $(Class::$class => self.$field,)*
+                    // A launch is a call to the wavefront.
+                    Class::Launch => self.branch,
                 }
             }
         }
@@ -124,7 +126,7 @@ class_timings! {
     shuffle: Shuffle,
     /// Votes over lanes.
     vote: Vote,
-    /// Branches.
+    /// Branches, and launches of kernels.
     branch: Branch,
     /// Work-group barriers.
     barrier: Barrier,

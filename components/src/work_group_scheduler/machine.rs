@@ -52,12 +52,12 @@ impl<'a> Kernel<'a> {
 
     /// The work-group that launched it; none for the host.
     pub fn parent(&self) -> Option<Parent> {
-        self.trace.parent()
+        self.trace.parent
     }
 
     /// What was said of it when it was launched.
     pub fn attributes(&self) -> &'a [Attribute] {
-        self.trace.attributes()
+        &self.trace.attributes
     }
 
     /// As in its launch; larger is more urgent.

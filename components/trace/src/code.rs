@@ -141,6 +141,8 @@ classes! {
     Atomic = "atomic",
     /// End of the thread.
     Exit = "exit",
+    /// Launch of kernels from the device: one for each lane of the record that has launched.
+    Launch = "launch",
 }
 
 impl Class {
@@ -347,7 +349,7 @@ mod tests {
 
     #[test]
     fn classes_are_indexed_in_order_and_named_apart() {
-        assert_eq!(Class::COUNT, 20);
+        assert_eq!(Class::COUNT, 21);
         let mut names: Vec<_> = Class::ALL.iter().map(|class| class.name()).collect();
         for (position, class) in Class::ALL.iter().enumerate() {
             assert_eq!(class.index(), position);

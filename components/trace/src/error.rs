@@ -47,6 +47,9 @@ pub enum TraceError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A kernel whose parent cannot have launched it.
+    #[error("{0}")]
+    Parent(String),
     /// Host commands that name what the program does not have.
     #[error("program {program}: host command {command}: {problem}")]
     Command {

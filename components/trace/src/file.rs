@@ -13,15 +13,17 @@ use warpweave_files::{Chunk, ChunkedInput, ChunkedOutput, Layout, Ledger};
 
 use crate::encoding::PADDING;
 use crate::hash::{self, KernelHasher};
-use crate::kernel::Launch;
+use crate::kernel::{Geometry, Launch};
+use crate::launches::check_parent;
 use crate::program::{ProgramHead, check_commands};
 use crate::{
-    Code, ContentHash, KernelTrace, Program, StreamWriter, TraceError, WavefrontCounts, check,
+    Attribute, Code, ContentHash, KernelTrace, Parent, Program, StreamWriter, TraceError,
+    WavefrontCounts, check,
 };
 
 static LAYOUT: Layout = Layout {
     magic: *b"WWTRACE\n",
-    version: 1,
+    version: 2,
     what: "a program trace",
     again: "record the trace again",
 };
@@ -60,9 +62,21 @@ struct KernelEntry {
     block: [u32; 3],
     dynamic_local_bytes: u32,
     arguments: Vec<u8>,
+    parent: Option<Parent>,
+    attributes: Vec<Attribute>,
     hash: ContentHash,
     counts: WavefrontCounts,
     chunks: Vec<ChunkEntry>,
+}
+
+impl KernelEntry {
+    /// Work-groups, and wavefronts of each.
+    fn shape(&self) -> (u32, u32) {
+        let geometry = Geometry::new(self.grid, self.block).ok();
+        geometry.map_or((0, 0), |geometry| {
+            (geometry.work_groups, geometry.wavefronts)
+        })
+    }
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -163,6 +177,34 @@ pub struct KernelFileWriter<'a> {
 }
 
 impl KernelFileWriter<'_> {
+    /// Says who launched the kernel from the device.
+    ///
+    /// # Panics
+    /// If a stream was written.
+    pub fn launched_by(mut self, parent: Parent) -> Self {
+        self.launch.parent = Some(parent);
+        self.said()
+    }
+
+    /// Says something of the kernel.
+    ///
+    /// # Panics
+    /// If a stream was written.
+    pub fn saying(mut self, attribute: Attribute) -> Self {
+        self.launch.attributes.push(attribute);
+        self.said()
+    }
+
+    /// The hash covers what is said of the launch, before its streams.
+    fn said(mut self) -> Self {
+        assert!(
+            self.next == 0 && self.early.is_empty(),
+            "said after the first stream"
+        );
+        self.hasher = KernelHasher::new(&self.launch);
+        self
+    }
+
     /// Adds the stream of one wavefront.
     ///
     /// # Errors
@@ -189,10 +231,21 @@ impl KernelFileWriter<'_> {
     /// Ends the launch and returns its number for [`HostCommand::Launch`](crate::HostCommand).
     ///
     /// # Errors
-    /// [`TraceError::Stream`] naming the first wavefront without a stream, or [`TraceError::Io`].
+    /// [`TraceError::Stream`] naming the first wavefront without a stream, [`TraceError::Parent`], or
+    /// [`TraceError::Io`].
     pub fn finish(mut self) -> Result<u32, TraceError> {
         if self.next != self.launch.wavefronts() {
             return Err(self.launch.never_written(self.next));
+        }
+        if let Some(parent) = self.launch.parent {
+            let number = self.file.kernels.len() as u32;
+            let shape = |kernel: u32| {
+                self.file
+                    .kernels
+                    .get(kernel as usize)
+                    .map(KernelEntry::shape)
+            };
+            check_parent(number, parent, shape).map_err(TraceError::Parent)?;
         }
         self.close_chunk()?;
         let codes = &mut self.file.codes;
@@ -208,6 +261,8 @@ impl KernelFileWriter<'_> {
             block: self.launch.block,
             dynamic_local_bytes: self.launch.dynamic_local_bytes,
             arguments: self.launch.arguments,
+            parent: self.launch.parent,
+            attributes: self.launch.attributes,
             hash: self.hasher.finish(),
             counts: self.counts,
             chunks: self.chunks,
@@ -521,7 +576,7 @@ fn check_index(index: &Index, file: &ChunkedInput) -> Result<Vec<Launch>, String
     for (number, entry) in index.kernels.iter().enumerate() {
         let code = index.codes.get(entry.code as usize);
         let code = code.ok_or_else(|| format!("kernel {number} has no instruction table"))?;
-        let launch = Launch::new(
+        let mut launch = Launch::new(
             Arc::clone(code),
             entry.grid,
             entry.block,
@@ -529,6 +584,12 @@ fn check_index(index: &Index, file: &ChunkedInput) -> Result<Vec<Launch>, String
             entry.arguments.clone(),
         )
         .map_err(|error| error.to_string())?;
+        launch.parent = entry.parent;
+        launch.attributes.clone_from(&entry.attributes);
+        if let Some(parent) = entry.parent {
+            let shape = |kernel: u32| index.kernels.get(kernel as usize).map(KernelEntry::shape);
+            check_parent(number as u32, parent, shape)?;
+        }
         let mut work_group = 0_u32;
         for chunk in &entry.chunks {
             let follows = chunk.first_work_group == work_group;

@@ -23,12 +23,18 @@ impl KernelHasher {
             block,
             dynamic_local_bytes,
             arguments,
-            ..
+            parent,
+            attributes,
+            geometry: _,
         } = launch;
         update(
             &mut hasher,
             &(code.as_ref(), grid, block, dynamic_local_bytes, arguments),
         );
+        // A launch of the host of which nothing is said is named by what it did alone.
+        if parent.is_some() || !attributes.is_empty() {
+            update(&mut hasher, &(parent, attributes));
+        }
         Self(hasher)
     }
 

@@ -19,6 +19,10 @@ pub struct KernelTrace {
     pub dynamic_local_bytes: u32,
     /// Argument block as passed at launch.
     pub arguments: Vec<u8>,
+    /// Who launched it from the device; none for the host.
+    pub parent: Option<Parent>,
+    /// What was said of it when it was launched.
+    pub attributes: Vec<Attribute>,
     geometry: Geometry,
     /// Streams in linear order; each ends where the next one starts, the last at `data_end`.
     streams: Vec<StreamEntry>,
@@ -49,13 +53,23 @@ impl std::ops::AddAssign for WavefrontCounts {
     }
 }
 
-/// The work-group that launched a kernel from the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Which lane launched a kernel from the device, by which record, and into which stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Parent {
-    /// Number of its launch in the program.
+    /// Number of the launching kernel in the program; below that of the kernel launched.
     pub kernel: u32,
-    /// Linear number of the work-group in the grid.
+    /// Linear number of the launching work-group in the grid.
     pub work_group: u32,
+    /// Number of the launching wavefront in the work-group.
+    pub wavefront: u32,
+    /// Which of the wavefront's records of [`Class::Launch`](crate::Class::Launch), counted from 0;
+    /// those in which no lane launched count too.
+    pub record: u32,
+    /// The lane.
+    pub lane: u8,
+    /// Stream the kernel was launched into. Streams of the device and of the host have different
+    /// numbers.
+    pub stream: u32,
 }
 
 /// Something that was said of a kernel when it was launched, for policies that know the name.
@@ -68,18 +82,6 @@ pub struct Attribute {
 }
 
 impl KernelTrace {
-    /// Who launched the kernel; none for the host. Every launch is the host's: traces do not record
-    /// launches from the device.
-    pub fn parent(&self) -> Option<Parent> {
-        None
-    }
-
-    /// What was said of the kernel when it was launched. Nothing: launches of the host carry no
-    /// attributes.
-    pub fn attributes(&self) -> &[Attribute] {
-        &[]
-    }
-
     /// Number of work-groups; they are numbered linearly, x fastest.
     #[inline]
     pub fn work_groups(&self) -> u32 {
@@ -173,6 +175,8 @@ impl KernelTrace {
             block: self.block,
             dynamic_local_bytes: self.dynamic_local_bytes,
             arguments: self.arguments.clone(),
+            parent: self.parent,
+            attributes: self.attributes.clone(),
             geometry: self.geometry,
         }
     }
@@ -217,6 +221,8 @@ pub(crate) struct Launch {
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_local_bytes: u32,
     pub(crate) arguments: Vec<u8>,
+    pub(crate) parent: Option<Parent>,
+    pub(crate) attributes: Vec<Attribute>,
     pub(crate) geometry: Geometry,
 }
 
@@ -247,6 +253,8 @@ impl Launch {
             block,
             dynamic_local_bytes,
             arguments,
+            parent: None,
+            attributes: Vec::new(),
             geometry,
         })
     }
@@ -274,6 +282,8 @@ impl Launch {
             block: self.block,
             dynamic_local_bytes: self.dynamic_local_bytes,
             arguments: self.arguments,
+            parent: self.parent,
+            attributes: self.attributes,
             geometry: self.geometry,
             streams: entries,
             data_end,
@@ -361,7 +371,7 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    fn new(grid: [u32; 3], block: [u32; 3]) -> Result<Self, &'static str> {
+    pub(crate) fn new(grid: [u32; 3], block: [u32; 3]) -> Result<Self, &'static str> {
         let work_groups = product(grid).ok_or("more work-groups than 32 bits can number")?;
         let threads =
             product(block).ok_or("more threads in a work-group than 32 bits can number")?;

@@ -51,6 +51,7 @@ mod error;
 mod file;
 mod hash;
 mod kernel;
+mod launches;
 mod program;
 mod record;
 mod summary;
@@ -61,6 +62,7 @@ pub use cursor::Cursor;
 pub use error::TraceError;
 pub use file::{KernelFileWriter, KernelHead, Storage, TraceFile, TraceWriter};
 pub use kernel::{Attribute, KernelTrace, Parent, WavefrontCounts};
+pub use launches::{Child, LaunchGraph};
 pub use program::{
     Allocation, ContentHash, FrontEnd, HostCommand, Program, ProgramHead, WorkGroupOrder,
 };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::launches::check_parents;
 use crate::{KernelTrace, TraceError};
 
 /// What a program did on the host and on the device.
@@ -119,11 +120,13 @@ impl fmt::Display for ContentHash {
 }
 
 impl Program {
-    /// Checks that commands name allocations, ranges and kernels that exist.
+    /// Checks that commands name allocations, ranges and kernels that exist, and kernels parents that do.
     ///
     /// # Errors
-    /// [`TraceError::Command`] for the first command that does not.
+    /// [`TraceError::Command`] for the first command that does not; [`TraceError::Parent`] for a kernel whose
+    /// parent cannot have launched it.
     pub fn check(&self) -> Result<(), TraceError> {
+        check_parents(&self.kernels).map_err(TraceError::Parent)?;
         check_commands(&self.head(), self.kernels.len())
     }
 

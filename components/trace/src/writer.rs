@@ -12,7 +12,7 @@ use crate::encoding::{
 };
 use crate::kernel::Launch;
 use crate::record::strided;
-use crate::{Code, KernelTrace, LANES, Space, TraceError, WavefrontCounts};
+use crate::{Attribute, Code, KernelTrace, LANES, Parent, Space, TraceError, WavefrontCounts};
 
 /// A delta that takes more than three bytes starts a new region rather than following one.
 const FAR: u64 = 1 << 24;
@@ -348,6 +348,18 @@ impl KernelWriter {
             streams: BTreeMap::new(),
             ledger: Ledger::default(),
         })
+    }
+
+    /// Says who launched the kernel from the device.
+    pub fn launched_by(mut self, parent: Parent) -> Self {
+        self.launch.parent = Some(parent);
+        self
+    }
+
+    /// Says something of the kernel.
+    pub fn saying(mut self, attribute: Attribute) -> Self {
+        self.launch.attributes.push(attribute);
+        self
     }
 
     /// Charges the records to `ledger`.

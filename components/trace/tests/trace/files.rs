@@ -38,6 +38,7 @@ fn same(a: &Program, b: &Program) {
             (a.dynamic_local_bytes, &a.arguments),
             (b.dynamic_local_bytes, &b.arguments)
         );
+        assert_eq!((a.parent, &a.attributes), (b.parent, &b.attributes));
         assert_eq!(a.counts(), b.counts());
         assert_eq!(records(a), records(b));
     }
@@ -173,6 +174,7 @@ fn small_program() -> Program {
         work_groups: 2,
         wavefronts: 1,
         arguments: vec![1],
+        parent: None,
         streams,
     }])
 }
@@ -214,6 +216,7 @@ fn records_that_move_to_another_wavefront_change_the_hash() {
             work_groups: 2,
             wavefronts: 1,
             arguments: Vec::new(),
+            parent: None,
             streams,
         }])
         .hash()
@@ -319,4 +322,66 @@ fn asking_a_file_for_what_it_does_not_have_is_an_error() {
         message.ends_with("kernel 0 has work-groups 0 to 1, not 2"),
         "{message}"
     );
+}
+
+#[test]
+fn who_launched_a_kernel_is_part_of_the_hash_and_of_the_file() {
+    let mut plain = PlainKernel {
+        work_groups: 2,
+        wavefronts: 1,
+        arguments: Vec::new(),
+        parent: None,
+        streams: vec![Vec::new(); 2],
+    };
+    let host = plain.clone();
+    plain.parent = Some((0, 3));
+    let child = program(&[host.clone(), plain.clone()]);
+    assert_ne!(child.kernels[1].hash(), child.kernels[0].hash());
+    plain.parent = Some((0, 4));
+    assert_ne!(program(&[host.clone(), plain.clone()]).hash(), child.hash());
+
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("streamed");
+    let mut file = TraceWriter::create(&path, SMALL).unwrap();
+    for kernel in &child.kernels {
+        let mut writer = file
+            .kernel(code(), kernel.grid, kernel.block, 128, Vec::new())
+            .unwrap();
+        if let Some(parent) = kernel.parent {
+            writer = writer
+                .launched_by(parent)
+                .saying(kernel.attributes[0].clone());
+        }
+        for work_group in 0..2 {
+            writer
+                .finish_wavefront(work_group, 0, StreamWriter::new())
+                .unwrap();
+        }
+        writer.finish().unwrap();
+    }
+    assert_eq!(file.finish(child.head()).unwrap(), child.hash());
+    same(&Program::open(&path).unwrap(), &child);
+}
+
+#[test]
+fn a_kernel_launched_by_one_that_comes_later_is_refused_when_written_and_when_checked() {
+    let kernel = |parent| PlainKernel {
+        work_groups: 1,
+        wavefronts: 1,
+        arguments: Vec::new(),
+        parent,
+        streams: vec![Vec::new()],
+    };
+    let mut turned = program(&[kernel(None), kernel(Some((0, 0)))]);
+    turned.kernels.reverse();
+    assert!(matches!(turned.check(), Err(TraceError::Parent(_))));
+    let folder = TempDir::new().unwrap();
+    let mut file = TraceWriter::create(folder.path().join("turned"), SMALL).unwrap();
+    let child = turned.kernels[0].parent.unwrap();
+    let mut writer = file
+        .kernel(code(), [1; 3], [32, 1, 1], 128, Vec::new())
+        .unwrap();
+    writer = writer.launched_by(child);
+    writer.finish_wavefront(0, 0, StreamWriter::new()).unwrap();
+    assert!(matches!(writer.finish(), Err(TraceError::Parent(_))));
 }

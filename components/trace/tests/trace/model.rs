@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use warpweave_trace::{
-    Allocation, Class, Code, Cursor, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter,
-    LANES, Lanes, Operand, Program, Space, StreamWriter, WorkGroupOrder,
+    Allocation, Attribute, Class, Code, Cursor, FrontEnd, HostCommand, Instruction, KernelTrace,
+    KernelWriter, LANES, Lanes, Operand, Parent, Program, Space, StreamWriter, WorkGroupOrder,
 };
 
 /// Instructions of [`code`]; odd ones are memory instructions.
@@ -191,16 +191,24 @@ pub(crate) struct PlainKernel {
     pub(crate) work_groups: u32,
     pub(crate) wavefronts: u32,
     pub(crate) arguments: Vec<u8>,
+    /// Kernels below it, by choice of a wavefront of one of them and of a lane, launch it.
+    pub(crate) parent: Option<(usize, u8)>,
     /// By work-group, then wavefront.
     pub(crate) streams: Vec<Vec<Plain>>,
 }
 
 impl PlainKernel {
-    pub(crate) fn build(&self) -> KernelTrace {
+    pub(crate) fn build(&self, below: &[Arc<KernelTrace>]) -> KernelTrace {
         let block = [32 * self.wavefronts, 1, 1];
         let grid = [self.work_groups, 1, 1];
         let mut writer = KernelWriter::new(code(), grid, block, 128, self.arguments.clone())
             .expect("the launch is well formed");
+        if let Some(parent) = self.parent_among(below) {
+            writer = writer.launched_by(parent).saying(Attribute {
+                name: "depth".to_owned(),
+                value: u64::from(parent.kernel) + 1,
+            });
+        }
         for (work_group, wavefront, records) in self.places() {
             let mut stream = StreamWriter::new();
             for record in records {
@@ -211,6 +219,20 @@ impl PlainKernel {
                 .expect("the records are legal");
         }
         writer.finish().expect("every wavefront was written")
+    }
+
+    /// Who launches it, given the kernels with lower numbers.
+    fn parent_among(&self, below: &[Arc<KernelTrace>]) -> Option<Parent> {
+        let (index, lane) = self.parent.filter(|_| !below.is_empty())?;
+        let kernel = index % below.len();
+        Some(Parent {
+            kernel: kernel as u32,
+            work_group: index as u32 % below[kernel].work_groups(),
+            wavefront: index as u32 % below[kernel].wavefronts_per_work_group(),
+            record: u32::from(lane) / 3,
+            lane,
+            stream: 1 << 16,
+        })
     }
 
     /// Work-group, wavefront and records of every stream.
@@ -234,13 +256,15 @@ pub(crate) fn kernel() -> impl Strategy<Value = PlainKernel> {
         1..5_u32,
         1..4_u32,
         prop::collection::vec(any::<u8>(), 0..20),
+        prop::option::of((any::<usize>(), 0..32_u8)),
     )
-        .prop_flat_map(|(work_groups, wavefronts, arguments)| {
+        .prop_flat_map(|(work_groups, wavefronts, arguments, parent)| {
             let streams = prop::collection::vec(stream(), (work_groups * wavefronts) as usize);
             streams.prop_map(move |streams| PlainKernel {
                 work_groups,
                 wavefronts,
                 arguments: arguments.clone(),
+                parent,
                 streams,
             })
         })
@@ -253,11 +277,16 @@ pub(crate) fn program(kernels: &[PlainKernel]) -> Program {
         offset: 16,
         bytes: 48,
     }];
-    for kernel in 0..kernels.len() as u32 {
-        commands.push(HostCommand::Launch {
-            kernel,
-            stream: kernel % 2,
-        });
+    let mut traces = Vec::new();
+    for plain in kernels {
+        let (kernel, trace) = (traces.len() as u32, plain.build(&traces));
+        if trace.parent.is_none() {
+            commands.push(HostCommand::Launch {
+                kernel,
+                stream: kernel % 2,
+            });
+        }
+        traces.push(Arc::new(trace));
     }
     commands.push(HostCommand::Synchronize);
     commands.push(HostCommand::CopyToHost {
@@ -273,10 +302,7 @@ pub(crate) fn program(kernels: &[PlainKernel]) -> Program {
             bytes: 64,
         }],
         commands,
-        kernels: kernels
-            .iter()
-            .map(|kernel| Arc::new(kernel.build()))
-            .collect(),
+        kernels: traces,
         front_end: FrontEnd {
             name: "model".to_owned(),
             version: "1".to_owned(),

@@ -10,7 +10,7 @@ proptest! {
 
     #[test]
     fn every_record_written_is_read_back_exactly(kernel in kernel()) {
-        let trace = kernel.build();
+        let trace = kernel.build(&[]);
         for (work_group, wavefront, records) in kernel.places() {
             let expected: Vec<_> = records.iter().map(Plain::seen).collect();
             prop_assert_eq!(read(&trace, trace.cursor(work_group, wavefront)), expected);
@@ -36,7 +36,7 @@ proptest! {
 
     #[test]
     fn counts_are_those_of_the_records(kernel in kernel()) {
-        let trace = kernel.build();
+        let trace = kernel.build(&[]);
         let (mut instructions, mut threads) = (0, 0);
         for (work_group, wavefront, records) in kernel.places() {
             let counts = trace.wavefront_counts(work_group, wavefront);
@@ -57,9 +57,10 @@ fn one(records: &[Plain]) -> KernelTrace {
         work_groups: 1,
         wavefronts: 1,
         arguments: Vec::new(),
+        parent: None,
         streams,
     }
-    .build()
+    .build(&[])
 }
 
 /// A refused stream's message.

@@ -158,6 +158,7 @@ fn a_summary_tells_commands_counts_and_mix() {
         work_groups: 1,
         wavefronts: 1,
         arguments: vec![1, 2],
+        parent: None,
         streams,
     };
     let mut program = program(&[kernel]);
