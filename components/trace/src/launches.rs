@@ -151,26 +151,26 @@ pub(crate) fn check_parents(kernels: &[impl AsRef<KernelTrace>]) -> Result<(), S
 mod tests {
     use super::*;
 
-    fn parent(kernel: u32, work_group: u32, record: u32, lane: u8) -> Option<Parent> {
-        Some(Parent {
+    fn parent(kernel: u32, work_group: u32, record: u32, lane: u8) -> Parent {
+        Parent {
             kernel,
             work_group,
             wavefront: 1,
             record,
             lane,
             stream: 9,
-        })
+        }
     }
 
     #[test]
     fn children_are_found_by_kernel_work_group_and_record_whatever_their_numbers() {
         let parents = [
             None,
-            parent(0, 2, 1, 4),
-            parent(0, 0, 0, 1),
-            parent(0, 2, 1, 0),
-            parent(1, 0, 0, 0),
-            parent(0, 2, 0, 9),
+            Some(parent(0, 2, 1, 4)),
+            Some(parent(0, 0, 0, 1)),
+            Some(parent(0, 2, 1, 0)),
+            Some(parent(1, 0, 0, 0)),
+            Some(parent(0, 2, 0, 9)),
         ];
         let graph = LaunchGraph::of(parents);
         let kernels = |children: &[Child]| {
@@ -193,9 +193,7 @@ mod tests {
 
     #[test]
     fn a_parent_that_comes_later_or_lacks_the_wavefront_is_refused() {
-        let check = |kernel, by: Option<Parent>| {
-            check_parent(kernel, by.unwrap(), |kernel| (kernel < 2).then_some((3, 2)))
-        };
+        let check = |kernel, by| check_parent(kernel, by, |kernel| (kernel < 2).then_some((3, 2)));
         assert_eq!(check(1, parent(0, 2, 5, 31)), Ok(()));
         for (kernel, by) in [
             (1, parent(1, 0, 0, 0)),
