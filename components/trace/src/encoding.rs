@@ -52,6 +52,20 @@ pub(crate) const STEPS: [i64; 16] = [0, 0, 1, 2, 4, 8, 12, 16, 32, 64, 128, -4, 
 /// Forms with a step in [`STEPS`].
 pub(crate) const STEP_FORMS: std::ops::Range<u8> = 2..12;
 
+/// The least step with a form of its own.
+pub(crate) const LEAST_STEP: i64 = -4;
+
+/// The form of a stride by its step less [`LEAST_STEP`].
+pub(crate) const FORMS_BY_STEP: [u8; 133] = {
+    let mut forms = [FORM_STRIDE; 133];
+    let mut form = STEP_FORMS.start;
+    while form < STEP_FORMS.end {
+        forms[(STEPS[form as usize] - LEAST_STEP) as usize] = form;
+        form += 1;
+    }
+    forms
+};
+
 /// Base registers of a stream.
 pub(crate) const BASES: usize = 4;
 
@@ -82,11 +96,11 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
 }
 
 /// The smallest width code that holds `value`.
+#[inline]
 pub(crate) fn width_code(value: u64) -> u8 {
-    WIDTH_MASKS
-        .iter()
-        .position(|&mask| value <= mask)
-        .expect("the last width holds every value") as u8
+    // There is no width of 7 bytes, so 7 and 8 bytes have the last code.
+    let bytes = (u64::BITS - value.leading_zeros()).div_ceil(8);
+    bytes.min(7) as u8
 }
 
 /// Reads the signed value with width code `code` at `position` and moves past it; `None` when the
@@ -100,8 +114,12 @@ pub(crate) fn read_value(data: &[u8], position: &mut u64, code: u8) -> Option<i6
 }
 
 /// Appends an already zigzag coded value with width code `code`.
+#[inline]
 pub(crate) fn write_value(bytes: &mut Vec<u8>, value: u64, code: u8) {
-    bytes.extend_from_slice(&value.to_le_bytes()[..usize::from(WIDTHS[usize::from(code)])]);
+    // A copy of fixed length is cheaper than one of the length that stays.
+    let length = bytes.len() + usize::from(WIDTHS[usize::from(code)]);
+    bytes.extend_from_slice(&value.to_le_bytes());
+    bytes.truncate(length);
 }
 
 #[cfg(test)]

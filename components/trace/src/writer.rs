@@ -6,8 +6,8 @@ use std::sync::Arc;
 use warpweave_files::Ledger;
 
 use crate::encoding::{
-    ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, JUMP, LONG_RUN,
-    PADDING, SET_MASK, SHORT_RUN_MAX, STEP_FORMS, STEPS, SWAP_MASK, width_code, write_value,
+    ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, FORMS_BY_STEP, JUMP,
+    LEAST_STEP, LONG_RUN, PADDING, SET_MASK, SHORT_RUN_MAX, SWAP_MASK, width_code, write_value,
     zigzag,
 };
 use crate::kernel::Launch;
@@ -30,6 +30,81 @@ pub struct StreamWriter {
     bases: [u64; BASES],
     /// Base registers, the one used last at the back.
     recent: [u8; BASES],
+    /// What was written, so that it need not be read again.
+    written: Written,
+}
+
+/// What a writer knows of the records it wrote.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written {
+    counts: WavefrontCounts,
+    /// One more than the largest pc.
+    pc_end: u32,
+    /// Lanes active in any record.
+    lanes: u32,
+    /// Instructions that have addresses, by bits.
+    with_addresses: Vec<u64>,
+    /// The last access continues, as far as is known.
+    open: bool,
+    /// Something may be wrong: reading the stream says what.
+    doubtful: bool,
+}
+
+impl Written {
+    /// What the records count, if they are known to be those of a wavefront with these lanes of this
+    /// code; none: whether they are is not known.
+    pub(crate) fn counts_within(&self, code: &Code, lanes: u32) -> Option<WavefrontCounts> {
+        let is_memory = |pc: usize| {
+            let instruction = code.instructions.get(pc);
+            instruction.is_some_and(|instruction| instruction.class.is_memory())
+        };
+        let mut bits = self.with_addresses.iter().enumerate();
+        let known = !self.doubtful
+            && !self.open
+            && self.pc_end as usize <= code.instructions.len()
+            && self.lanes & !lanes == 0
+            && bits.all(|(word, &bits)| {
+                let mut set = (0..64).filter(|bit| bits >> bit & 1 != 0);
+                bits == 0 || set.all(|bit| is_memory(word * 64 + bit))
+            });
+        known.then_some(self.counts)
+    }
+
+    /// A run of records that ended before `pc`.
+    fn run(&mut self, records: u64, pc: u32, mask: u32) {
+        self.counts.instructions += records;
+        self.counts.thread_instructions += records * u64::from(mask.count_ones());
+        self.lanes |= mask;
+        // A run that starts below the first instruction, or ends beyond the last one that has a number.
+        self.doubtful |= u64::from(pc) < records;
+        self.pc_end = self.pc_end.max(pc);
+    }
+
+    fn access(&mut self, pc: u32, mask: u32, has_addresses: bool, continues: bool) {
+        self.counts.instructions += u64::from(!continues);
+        self.counts.thread_instructions += u64::from(mask.count_ones());
+        self.lanes |= mask;
+        self.pc_end = self.pc_end.max(pc.saturating_add(1));
+        self.open = continues;
+        if has_addresses {
+            let word = pc as usize / 64;
+            match self.with_addresses.get_mut(word) {
+                Some(bits) => *bits |= 1 << (pc % 64),
+                None => self.first_access(pc),
+            }
+        }
+    }
+
+    #[cold]
+    fn first_access(&mut self, pc: u32) {
+        // A kernel has fewer instructions than this, or its stream is refused.
+        if pc >= 1 << 24 {
+            self.doubtful = true;
+            return;
+        }
+        self.with_addresses.resize(pc as usize / 64 + 1, 0);
+        self.with_addresses[pc as usize / 64] |= 1 << (pc % 64);
+    }
 }
 
 impl Default for StreamWriter {
@@ -49,6 +124,7 @@ impl StreamWriter {
             other: 0,
             bases: [0; BASES],
             recent: [0, 1, 2, 3],
+            written: Written::default(),
         }
     }
 
@@ -72,8 +148,32 @@ impl StreamWriter {
         continues: bool,
         addresses: &[u64; LANES],
     ) {
-        self.redirect(pc, mask);
         let layout = Layout::of(mask, addresses);
+        self.access_in(layout, (pc, mask), space, continues, addresses);
+    }
+
+    /// Appends a record of all lanes, whose addresses grow by `step` from `base`, that of lane 0: the
+    /// record that [`StreamWriter::access`] makes of these addresses.
+    #[inline]
+    pub fn access_strided(&mut self, pc: u32, space: Space, base: u64, step: i64) {
+        let layout = if step == 0 {
+            Layout::Uniform(base)
+        } else {
+            Layout::Stride { base, step }
+        };
+        self.access_in(layout, (pc, u32::MAX), space, false, &[0; LANES]);
+    }
+
+    #[inline(always)]
+    fn access_in(
+        &mut self,
+        layout: Layout,
+        (pc, mask): (u32, u32),
+        space: Space,
+        continues: bool,
+        addresses: &[u64; LANES],
+    ) {
+        self.redirect(pc, mask);
         // A record without active lanes leaves the base registers as they are.
         let base = layout
             .base()
@@ -82,11 +182,14 @@ impl StreamWriter {
         let delta = zigzag(base.wrapping_sub(self.bases[usize::from(slot)]) as i64);
         let width = width_code(delta);
         self.bases[usize::from(slot)] = base;
-        self.bytes.push(ACCESS | slot << 4 | layout.form());
-        self.bytes
-            .push(u8::from(continues) << 6 | (space as u8) << 3 | width);
+        let form = layout.form();
+        let head = ACCESS | slot << 4 | form;
+        let how = u8::from(continues) << 6 | (space as u8) << 3 | width;
+        self.bytes.extend_from_slice(&[head, how]);
         write_value(&mut self.bytes, delta, width);
-        layout.write(&mut self.bytes, mask, addresses);
+        layout.write(form, &mut self.bytes, mask, addresses);
+        self.written
+            .access(pc, mask, space != Space::None, continues);
         self.pc = if continues { pc } else { pc.wrapping_add(1) };
     }
 
@@ -104,6 +207,7 @@ impl StreamWriter {
     /// Ends the current run and brings mask and pc to the next record's.
     fn redirect(&mut self, pc: u32, mask: u32) {
         self.flush();
+        self.written.doubtful |= self.written.open && pc != self.pc;
         if mask != self.mask {
             if mask == self.other {
                 self.bytes.push(SWAP_MASK);
@@ -122,7 +226,17 @@ impl StreamWriter {
         }
     }
 
+    #[inline]
     fn flush(&mut self) {
+        if self.run == 0 {
+            return;
+        }
+        self.written.run(self.run, self.pc, self.mask);
+        if self.run <= u64::from(SHORT_RUN_MAX) + 1 {
+            self.bytes.push((self.run - 1) as u8);
+            self.run = 0;
+            return;
+        }
         while self.run > 0 {
             let records = self.run.min(1 << 32);
             let more = (records - 1) as u32;
@@ -146,16 +260,20 @@ impl StreamWriter {
         if distance(&(place, &self.recent[place])) >= FAR {
             place = 0;
         }
-        self.recent[place..].rotate_left(1);
-        self.recent[BASES - 1]
+        let slot = self.recent[place];
+        for place in place..BASES - 1 {
+            self.recent[place] = self.recent[place + 1];
+        }
+        self.recent[BASES - 1] = slot;
+        slot
     }
 
-    /// The stream's bytes, with padding, and how many of them are the stream.
-    pub(crate) fn into_padded_bytes(mut self) -> (Vec<u8>, usize) {
+    /// The stream's bytes, with padding, how many of them are the stream, and what is known of them.
+    pub(crate) fn into_padded_bytes(mut self) -> (Vec<u8>, usize, Written) {
         self.flush();
         let length = self.bytes.len();
         self.bytes.extend_from_slice(&[0; PADDING]);
-        (self.bytes, length)
+        (self.bytes, length, self.written)
     }
 }
 
@@ -201,7 +319,7 @@ impl Layout {
             rest.trailing_zeros() - first,
         ) {
             let base = strided(start, step.wrapping_neg(), first);
-            if fits(&|lane| strided(base, step, lane)) {
+            if off_stride(mask, addresses, base, step) == 0 {
                 return if step == 0 {
                     Self::Uniform(start)
                 } else {
@@ -244,23 +362,25 @@ impl Layout {
         }
     }
 
+    #[inline]
     fn form(&self) -> u8 {
         match *self {
             Self::None => FORM_NONE,
             Self::Uniform(_) => FORM_UNIFORM,
-            Self::Stride { step, .. } => STEP_FORMS
-                .into_iter()
-                .find(|&form| STEPS[usize::from(form)] == step)
-                .unwrap_or(FORM_STRIDE),
+            Self::Stride { step, .. } => match usize::try_from(step.wrapping_sub(LEAST_STEP)) {
+                Ok(at) if at < FORMS_BY_STEP.len() => FORMS_BY_STEP[at],
+                _ => FORM_STRIDE,
+            },
             Self::Rows { .. } => FORM_ROWS,
             Self::List { .. } => FORM_LIST,
         }
     }
 
-    /// Writes what follows the delta.
-    fn write(&self, bytes: &mut Vec<u8>, mask: u32, addresses: &[u64; LANES]) {
+    /// Writes what follows the delta, in the layout's form.
+    #[inline]
+    fn write(&self, form: u8, bytes: &mut Vec<u8>, mask: u32, addresses: &[u64; LANES]) {
         match *self {
-            Self::Stride { step, .. } if self.form() == FORM_STRIDE => {
+            Self::Stride { step, .. } if form == FORM_STRIDE => {
                 let step = zigzag(step);
                 let width = width_code(step);
                 bytes.push(width);
@@ -282,6 +402,27 @@ impl Layout {
             Self::None | Self::Uniform(_) | Self::Stride { .. } => {}
         }
     }
+}
+
+/// Bits in which the active lanes' addresses differ from those that grow from `base`, that of lane 0, by
+/// `step`. Out of line, so that compilers make vector instructions of it and no branch for each lane.
+#[inline(never)]
+fn off_stride(mask: u32, addresses: &[u64; LANES], base: u64, step: i64) -> u64 {
+    let mut odd = addresses[0] ^ base;
+    if mask == u32::MAX {
+        for (address, next) in addresses.iter().zip(&addresses[1..]) {
+            odd |= next.wrapping_sub(*address) ^ step as u64;
+        }
+    } else {
+        let mut expected = base;
+        odd = 0;
+        for (lane, address) in addresses.iter().enumerate() {
+            let is_active = 0_u64.wrapping_sub(u64::from(mask >> lane & 1));
+            odd |= (address ^ expected) & is_active;
+            expected = expected.wrapping_add_signed(step);
+        }
+    }
+    odd
 }
 
 /// Writes the active lanes after the first as differences of one width and common alignment.

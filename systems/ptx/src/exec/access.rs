@@ -26,7 +26,7 @@ pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-fn space(region: Region) -> Space {
+pub(super) fn space(region: Region) -> Space {
     match region {
         Region::Global | Region::Generic => Space::Global,
         Region::Const => Space::Const,
@@ -208,6 +208,9 @@ impl<O: Observer> Machine<'_, O> {
         number: u32,
     ) -> Result<(), Fault> {
         let access = &self.kernel.tables.accesses[number as usize];
+        if self.load_strided(wavefront, shared, (pc, mask), access) {
+            return Ok(());
+        }
         let mut addresses = self.addresses(wavefront, &access.address);
         let parts = Self::parts(access.address.region, mask, &mut addresses)?;
         self.reach(
@@ -285,6 +288,9 @@ impl<O: Observer> Machine<'_, O> {
         number: u32,
     ) -> Result<(), Fault> {
         let access = &self.kernel.tables.accesses[number as usize];
+        if self.store_strided(wavefront, shared, (pc, mask), access) {
+            return Ok(());
+        }
         let mut addresses = self.addresses(wavefront, &access.address);
         let parts = Self::parts(access.address.region, mask, &mut addresses)?;
         self.reach(

@@ -11,6 +11,7 @@ mod gather;
 mod observe;
 mod run;
 mod stack;
+mod strided;
 mod wavefront;
 
 use std::sync::Arc;
@@ -239,6 +240,8 @@ fn launch_observed(
         steps: 0,
         last_progress: 0,
         stream_bytes: 0,
+        word: Box::new([0; 32]),
+        double: Box::new([0; 32]),
         charge,
         records: 0,
         records_charged: 0,
@@ -347,6 +350,9 @@ struct Machine<'l, O> {
     last_progress: u64,
     /// Bytes of all records written.
     stream_bytes: u64,
+    /// Where results are computed before they become registers.
+    word: Box<Lanes32>,
+    double: Box<Lanes64>,
     /// What the launch needs while it runs.
     charge: Charge,
     /// Bytes of the records of wavefronts that have not ended.

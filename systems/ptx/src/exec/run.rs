@@ -30,8 +30,6 @@ impl<O: Observer> Machine<'_, O> {
         shared: &mut Shared,
     ) -> Result<Pause, Fault> {
         let kernel = self.kernel;
-        let mut word: Lanes32 = [0; 32];
-        let mut double: Lanes64 = [0; 32];
         for _ in 0..self.options.quantum {
             let Some(&path) = wavefront.paths.last() else {
                 wavefront.state = State::Done;
@@ -70,80 +68,80 @@ impl<O: Observer> Machine<'_, O> {
             }
             match decoded.op {
                 Op::Move32 { d, a } => {
-                    word = *w!(a);
-                    registers.put32(d, mask, &word);
+                    *self.word = *w!(a);
+                    registers.swap32(d, mask, &mut self.word);
                 }
                 Op::Move64 { d, a } => {
-                    double = *x!(a);
-                    registers.put64(d, mask, &double);
+                    *self.double = *x!(a);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::Unary32 { f, d, a } => {
-                    f(w!(a), &mut word);
-                    registers.put32(d, mask, &word);
+                    f(w!(a), &mut self.word);
+                    registers.swap32(d, mask, &mut self.word);
                 }
                 Op::Unary64 { f, d, a } => {
-                    f(x!(a), &mut double);
-                    registers.put64(d, mask, &double);
+                    f(x!(a), &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::Widen { f, d, a } => {
-                    f(w!(a), &mut double);
-                    registers.put64(d, mask, &double);
+                    f(w!(a), &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::Narrow { f, d, a } => {
-                    f(x!(a), &mut word);
-                    registers.put32(d, mask, &word);
+                    f(x!(a), &mut self.word);
+                    registers.swap32(d, mask, &mut self.word);
                 }
                 Op::Binary32 { f, d, a, b } => {
-                    f(w!(a), w!(b), &mut word);
-                    registers.put32(d, mask, &word);
+                    f(w!(a), w!(b), &mut self.word);
+                    registers.swap32(d, mask, &mut self.word);
                 }
                 Op::Binary64 { f, d, a, b } => {
-                    f(x!(a), x!(b), &mut double);
-                    registers.put64(d, mask, &double);
+                    f(x!(a), x!(b), &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::BinaryWide { f, d, a, b } => {
-                    f(w!(a), w!(b), &mut double);
-                    registers.put64(d, mask, &double);
+                    f(w!(a), w!(b), &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::Shift64 { f, d, a, b } => {
-                    f(x!(a), w!(b), &mut double);
-                    registers.put64(d, mask, &double);
+                    f(x!(a), w!(b), &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::ShiftBy32 { f, d, a, by } => {
-                    f(w!(a), by, &mut word);
-                    registers.put32(d, mask, &word);
+                    f(w!(a), by, &mut self.word);
+                    registers.swap32(d, mask, &mut self.word);
                 }
                 Op::ShiftBy64 { f, d, a, by } => {
-                    f(x!(a), by, &mut double);
-                    registers.put64(d, mask, &double);
+                    f(x!(a), by, &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::Ternary32 { f, d, a, b, c } => {
-                    f(w!(a), w!(b), w!(c), &mut word);
-                    registers.put32(d, mask, &word);
+                    f(w!(a), w!(b), w!(c), &mut self.word);
+                    registers.swap32(d, mask, &mut self.word);
                 }
                 Op::Ternary64 { f, d, a, b, c } => {
-                    f(x!(a), x!(b), x!(c), &mut double);
-                    registers.put64(d, mask, &double);
+                    f(x!(a), x!(b), x!(c), &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::TernaryWide { f, d, a, b, c } => {
-                    f(w!(a), w!(b), x!(c), &mut double);
-                    registers.put64(d, mask, &double);
+                    f(w!(a), w!(b), x!(c), &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::Extract64 { f, d, a, b, c } => {
-                    f(x!(a), w!(b), w!(c), &mut double);
-                    registers.put64(d, mask, &double);
+                    f(x!(a), w!(b), w!(c), &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::Insert32 { f, d, a, b, c, e } => {
-                    f(w!(a), w!(b), w!(c), w!(e), &mut word);
-                    registers.put32(d, mask, &word);
+                    f(w!(a), w!(b), w!(c), w!(e), &mut self.word);
+                    registers.swap32(d, mask, &mut self.word);
                 }
                 Op::Insert64 { f, d, a, b, c, e } => {
-                    f(x!(a), x!(b), w!(c), w!(e), &mut double);
-                    registers.put64(d, mask, &double);
+                    f(x!(a), x!(b), w!(c), w!(e), &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::Lop3 { table, d, a, b, c } => {
-                    lop3(table, [w!(a), w!(b), w!(c)], &mut word);
-                    registers.put32(d, mask, &word);
+                    lop3(table, [w!(a), w!(b), w!(c)], &mut self.word);
+                    registers.swap32(d, mask, &mut self.word);
                 }
                 Op::Compare32 { f, a, b, outcome } => {
                     let bits = f(w!(a), w!(b));
@@ -179,13 +177,13 @@ impl<O: Observer> Machine<'_, O> {
                 }
                 Op::Select32 { d, a, b, p } => {
                     let bits = registers.predicate(p);
-                    select32(bits, w!(a), w!(b), &mut word);
-                    registers.put32(d, mask, &word);
+                    select32(bits, w!(a), w!(b), &mut self.word);
+                    registers.swap32(d, mask, &mut self.word);
                 }
                 Op::Select64 { d, a, b, p } => {
                     let bits = registers.predicate(p);
-                    select64(bits, x!(a), x!(b), &mut double);
-                    registers.put64(d, mask, &double);
+                    select64(bits, x!(a), x!(b), &mut self.double);
+                    registers.swap64(d, mask, &mut self.double);
                 }
                 Op::Predicate { logic, d, a, b } => {
                     let bits = logic.apply(registers.predicate(a), registers.predicate(b));
@@ -220,13 +218,13 @@ impl<O: Observer> Machine<'_, O> {
                         } else {
                             u64::from(w!(spec.a)[lane])
                         };
-                        double[lane] = convert(spec, raw);
-                        word[lane] = double[lane] as u32;
+                        self.double[lane] = convert(spec, raw);
+                        self.word[lane] = self.double[lane] as u32;
                     }
                     if spec.to_bits == 64 {
-                        registers.put64(spec.d, mask, &double);
+                        registers.swap64(spec.d, mask, &mut self.double);
                     } else {
-                        registers.put32(spec.d, mask, &word);
+                        registers.swap32(spec.d, mask, &mut self.word);
                     }
                 }
                 Op::Load(at) if mask != 0 => {

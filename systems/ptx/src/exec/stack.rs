@@ -136,10 +136,12 @@ impl<O: Observer> Machine<'_, O> {
             paths: wavefront.paths.len(),
         };
         let registers = &mut wavefront.registers;
-        registers.words.resize(callee.words + frame.words, [0; 32]);
+        registers
+            .words
+            .resize(callee.words + frame.words, Box::new([0; 32]));
         registers
             .doubles
-            .resize(callee.doubles + frame.doubles, [0; 32]);
+            .resize(callee.doubles + frame.doubles, Box::new([0; 32]));
         registers
             .predicates
             .resize(callee.predicates + frame.predicates, 0);
@@ -177,14 +179,14 @@ impl<O: Observer> Machine<'_, O> {
                     callee: to,
                 } if to.0 != NO_REGISTER => {
                     let value = *wavefront.registers.get32(&self.constants32, from);
-                    wavefront.registers.words[callee.words + usize::from(to.0)] = value;
+                    *wavefront.registers.words[callee.words + usize::from(to.0)] = value;
                 }
                 Transfer::Double {
                     caller: from,
                     callee: to,
                 } if to.0 != NO_REGISTER => {
                     let value = *wavefront.registers.get64(&self.constants64, from);
-                    wavefront.registers.doubles[callee.doubles + usize::from(to.0)] = value;
+                    *wavefront.registers.doubles[callee.doubles + usize::from(to.0)] = value;
                 }
                 Transfer::Predicate {
                     caller: from,
@@ -227,14 +229,14 @@ impl<O: Observer> Machine<'_, O> {
                     caller: to,
                     callee: from,
                 } if from.0 != NO_REGISTER => {
-                    let value = wavefront.registers.words[callee.words + usize::from(from.0)];
+                    let value = *wavefront.registers.words[callee.words + usize::from(from.0)];
                     wavefront.registers.put32(to.0, callee.mask, &value);
                 }
                 Transfer::Double {
                     caller: to,
                     callee: from,
                 } if from.0 != NO_REGISTER => {
-                    let value = wavefront.registers.doubles[callee.doubles + usize::from(from.0)];
+                    let value = *wavefront.registers.doubles[callee.doubles + usize::from(from.0)];
                     wavefront.registers.put64(to.0, callee.mask, &value);
                 }
                 Transfer::Predicate {

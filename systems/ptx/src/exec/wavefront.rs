@@ -64,8 +64,8 @@ impl Wavefront {
             group,
             index,
             registers: Registers {
-                words: vec![[0; 32]; frame.words],
-                doubles: vec![[0; 32]; frame.doubles],
+                words: vec![Box::new([0; 32]); frame.words],
+                doubles: vec![Box::new([0; 32]); frame.doubles],
                 predicates: vec![0; frame.predicates],
                 specials: specials.collect(),
                 word: 0,
@@ -107,10 +107,12 @@ impl Wavefront {
     }
 }
 
-/// Registers of all open calls, one after the other.
+/// Registers of all open calls, one after the other. Each is a box of its own, so that a result computed
+/// elsewhere becomes the register without a copy.
+#[allow(clippy::vec_box)] // See above.
 pub(super) struct Registers {
-    pub(super) words: Vec<Lanes32>,
-    pub(super) doubles: Vec<Lanes64>,
+    pub(super) words: Vec<Box<Lanes32>>,
+    pub(super) doubles: Vec<Box<Lanes64>>,
     pub(super) predicates: Vec<u32>,
     specials: Vec<Lanes32>,
     /// Start of the current function's registers.
@@ -142,11 +144,23 @@ impl Registers {
         }
     }
 
+    /// A register that is written whole.
+    #[inline(always)]
+    pub(super) fn word32(&mut self, d: u16) -> &mut Lanes32 {
+        &mut self.words[self.word + usize::from(d)]
+    }
+
+    /// A 64-bit register that is written whole.
+    #[inline(always)]
+    pub(super) fn word64(&mut self, d: u16) -> &mut Lanes64 {
+        &mut self.doubles[self.double + usize::from(d)]
+    }
+
     #[inline(always)]
     pub(super) fn put32(&mut self, d: u16, mask: u32, value: &Lanes32) {
         let register = &mut self.words[self.word + usize::from(d)];
         if mask == u32::MAX {
-            *register = *value;
+            **register = *value;
         } else {
             blend32(register, mask, value);
         }
@@ -156,7 +170,29 @@ impl Registers {
     pub(super) fn put64(&mut self, d: u16, mask: u32, value: &Lanes64) {
         let register = &mut self.doubles[self.double + usize::from(d)];
         if mask == u32::MAX {
-            *register = *value;
+            **register = *value;
+        } else {
+            blend64(register, mask, value);
+        }
+    }
+
+    /// As [`Self::put32`]; what is left of `value` is not defined.
+    #[inline(always)]
+    pub(super) fn swap32(&mut self, d: u16, mask: u32, value: &mut Box<Lanes32>) {
+        let register = &mut self.words[self.word + usize::from(d)];
+        if mask == u32::MAX {
+            std::mem::swap(register, value);
+        } else {
+            blend32(register, mask, value);
+        }
+    }
+
+    /// As [`Self::put64`]; what is left of `value` is not defined.
+    #[inline(always)]
+    pub(super) fn swap64(&mut self, d: u16, mask: u32, value: &mut Box<Lanes64>) {
+        let register = &mut self.doubles[self.double + usize::from(d)];
+        if mask == u32::MAX {
+            std::mem::swap(register, value);
         } else {
             blend64(register, mask, value);
         }

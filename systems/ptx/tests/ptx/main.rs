@@ -16,3 +16,4 @@ mod launches;
 mod memory;
 mod messages;
 mod random_programs;
+mod strided;
