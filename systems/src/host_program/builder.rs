@@ -154,6 +154,7 @@ impl HostProgramBuilder {
     pub fn build(self) -> Result<HostProgram, Diagnostics> {
         let mut problems = Diagnostics::new();
         let module = problems.take(parse_module(self.module.as_ref()));
+        let module_text = self.module.map_or_else(String::new, |module| module.text);
         let mut env = self.env;
         let mut graphs: Vec<(String, Csr)> = Vec::new();
         let mut files_read = self.files_read;
@@ -181,6 +182,7 @@ impl HostProgramBuilder {
             name: self.name,
             summary: self.summary,
             module,
+            module_text,
             graphs,
             buffers,
             commands: self.commands,

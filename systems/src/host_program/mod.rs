@@ -123,7 +123,7 @@ pub use description::{
 };
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, Judged};
-pub use execute::{CheckResult, EmulationProgress, ExecuteError, Executed};
+pub use execute::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Executed, Listener};
 pub use warpweave_ptx::{EmulationError, Finding, FindingKind, SourcePlace, Spot, Verdict};
 
 /// Device memory all buffers together may take: 4 GiB.
@@ -135,6 +135,8 @@ pub struct HostProgram {
     name: String,
     summary: String,
     module: Module,
+    /// Its text.
+    module_text: String,
     graphs: Vec<(String, Csr)>,
     buffers: Vec<Buffer>,
     commands: Vec<Placed<Command>>,
@@ -169,6 +171,16 @@ impl HostProgram {
     /// One sentence; may be empty.
     pub fn summary(&self) -> &str {
         &self.summary
+    }
+
+    /// The text of its module, in PTX.
+    pub fn module_text(&self) -> &str {
+        &self.module_text
+    }
+
+    /// Its module.
+    pub fn module(&self) -> &Module {
+        &self.module
     }
 
     /// What the program may have forgotten: warnings.

@@ -39,7 +39,9 @@ pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
 use crate::energy::EnergyModel;
-use crate::host_program::{Asked, EmulationProgress, Examined, ExecuteError, Executed};
+use crate::host_program::{
+    Asked, EmulationProgress, Examined, ExecuteError, Executed, HostProgram, Listener,
+};
 use crate::scenario::{Limits, Measure, Scenario};
 use crate::taps::{StartLogError, TapSpec, Taps};
 
@@ -104,6 +106,19 @@ impl Scenario {
     /// A description that asks for something impossible.
     pub fn examine(&self) -> Result<Examined, ExecuteError> {
         self.workload.examine(&self.emulation)
+    }
+
+    /// Its program.
+    pub fn program(&self) -> &HostProgram {
+        &self.workload
+    }
+
+    /// Emulates the program and tells `listener` all that its host asked of the device.
+    ///
+    /// # Errors
+    /// As [`Scenario::emulate`].
+    pub fn emulate_told(&self, listener: Listener<'_>) -> Result<Executed, ExecuteError> {
+        self.workload.execute_told(&self.emulation, listener)
     }
 
     /// What the program may have forgotten: warnings.

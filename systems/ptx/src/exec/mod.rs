@@ -75,7 +75,8 @@ impl KernelArgument {
         }
     }
 
-    fn bytes(&self, wanted: u32) -> Vec<u8> {
+    /// As it lies in the argument block; a pointer takes the `wanted` bytes of its parameter.
+    pub fn bytes(&self, wanted: u32) -> Vec<u8> {
         match self {
             Self::U8(value) => value.to_le_bytes().to_vec(),
             Self::U16(value) => value.to_le_bytes().to_vec(),

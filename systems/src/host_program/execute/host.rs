@@ -9,7 +9,7 @@ use warpweave_ptx::{DeviceMemory, EmulationOptions, LaunchConfig, ProgramChecker
 use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 
 use super::launch::{Shape, kernel_argument, shape};
-use super::{CheckResult, EmulationProgress, ExecuteError};
+use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener};
 use crate::host_program::answers;
 use crate::host_program::compare::compare;
 use crate::host_program::description::{Command, Expectation, Launch};
@@ -20,7 +20,7 @@ use crate::host_program::{EmulationSpec, HostProgram};
 const STEPS_MAX: u64 = 1 << 22;
 
 /// A host and its device.
-pub(in crate::host_program) struct Host<'p> {
+pub(in crate::host_program) struct Host<'p, 'l> {
     program: &'p HostProgram,
     options: EmulationOptions,
     memory: DeviceMemory,
@@ -40,12 +40,14 @@ pub(in crate::host_program) struct Host<'p> {
     progress: &'p EmulationProgress,
     /// Watches what kernels do, if anybody does.
     pub(in crate::host_program) checker: Option<ProgramChecker>,
+    /// Hears what is asked of the device, if anybody does.
+    listener: Option<Listener<'l>>,
     /// Whether something was launched since the host last waited.
     running: bool,
     steps: u64,
 }
 
-impl<'p> Host<'p> {
+impl<'p, 'l> Host<'p, 'l> {
     pub(in crate::host_program) fn new(
         program: &'p HostProgram,
         emulation: &EmulationSpec,
@@ -68,8 +70,23 @@ impl<'p> Host<'p> {
             launches: 0,
             progress,
             checker: None,
+            listener: None,
             running: false,
             steps: 0,
+        }
+    }
+
+    /// Tells somebody from now on, who hears of the buffers first.
+    pub(super) fn listen(&mut self, listener: Option<Listener<'l>>) {
+        self.listener = listener;
+        for (buffer, &address) in self.program.buffers.iter().zip(&self.bases) {
+            if let Some(listener) = &mut self.listener {
+                listener(DeviceAction::Allocate {
+                    name: buffer.name.value.clone(),
+                    address,
+                    bytes: buffer.bytes(),
+                });
+            }
         }
     }
 
@@ -228,6 +245,12 @@ impl<'p> Host<'p> {
             let address = self.bases[allocation] + offset;
             checker.host_wrote(address, bytes.len() as u64);
         }
+        if let Some(listener) = &mut self.listener {
+            listener(DeviceAction::Write {
+                address: self.bases[allocation] + offset,
+                bytes: bytes.clone(),
+            });
+        }
         self.trace.push(HostCommand::CopyToDevice {
             allocation: allocation as u32,
             offset,
@@ -245,6 +268,12 @@ impl<'p> Host<'p> {
             .expect("buffers that swap have equal sizes");
         let (words, _) = data.as_chunks::<4>();
         let words = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        if let Some(listener) = &mut self.listener {
+            listener(DeviceAction::Read {
+                address: self.bases[allocation],
+                bytes: data.to_vec(),
+            });
+        }
         let allocation = allocation as u32;
         self.trace.push(HostCommand::CopyToHost {
             allocation,
@@ -301,6 +330,15 @@ impl<'p> Host<'p> {
                 source: Box::new(source),
             }
         })?;
+        if let Some(listener) = &mut self.listener {
+            listener(DeviceAction::Launch {
+                kernel: kernel.clone(),
+                grid,
+                block,
+                dynamic_local_bytes,
+                arguments,
+            });
+        }
         let kernel = self.kernels.len() as u32;
         self.kernels.push(Arc::new(trace));
         self.trace.push(HostCommand::Launch { kernel, stream });

@@ -3,6 +3,7 @@
 //! `host.rs` goes through the commands, `launch.rs` finds the numbers of a launch. What the commands
 //! are and whether they fit together is settled before (`../description/`, `../check.rs`).
 
+mod action;
 mod host;
 mod launch;
 mod progress;
@@ -15,6 +16,7 @@ use warpweave_params::Diagnostic;
 use warpweave_ptx::EmulationError;
 use warpweave_trace::{Program, TraceError};
 
+pub use self::action::{DeviceAction, Listener};
 pub(super) use self::host::{Host, checked_index};
 pub(super) use self::launch::{kernel_argument, scalar, shape};
 pub use self::progress::EmulationProgress;
@@ -108,6 +110,27 @@ impl HostProgram {
         emulation: &EmulationSpec,
         progress: &EmulationProgress,
     ) -> Result<Executed, ExecuteError> {
+        self.execute_by(emulation, progress, None)
+    }
+
+    /// As [`HostProgram::execute`], and tells `listener` all that the host asked of the device.
+    ///
+    /// # Errors
+    /// As [`HostProgram::execute`].
+    pub fn execute_told(
+        &self,
+        emulation: &EmulationSpec,
+        listener: Listener<'_>,
+    ) -> Result<Executed, ExecuteError> {
+        self.execute_by(emulation, &EmulationProgress::default(), Some(listener))
+    }
+
+    fn execute_by(
+        &self,
+        emulation: &EmulationSpec,
+        progress: &EmulationProgress,
+        listener: Option<Listener<'_>>,
+    ) -> Result<Executed, ExecuteError> {
         let while_it_runs = Ledger::new(&self.reading.ledger().budget());
         for buffer in &self.buffers {
             let what = format!("buffer `{}`", buffer.name.value);
@@ -115,6 +138,7 @@ impl HostProgram {
             charged.map_err(|error| buffer.name.blame(error))?;
         }
         let mut host = Host::new(self, emulation, progress);
+        host.listen(listener);
         host.run()?;
         let checks = self
             .expectations

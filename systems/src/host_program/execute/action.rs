@@ -1,0 +1,48 @@
+//! What the host asked of its device, for whoever asks another device for the same.
+
+use warpweave_ptx::KernelArgument;
+
+/// Something that the host asked of its device, in the order of the program. Addresses are those of the
+/// emulated device.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeviceAction {
+    /// Device memory for a buffer.
+    Allocate {
+        /// Name of the buffer.
+        name: String,
+        /// Its first address.
+        address: u64,
+        /// Its size.
+        bytes: u64,
+    },
+    /// A copy from the host.
+    Write {
+        /// First address on the device.
+        address: u64,
+        /// What is copied.
+        bytes: Vec<u8>,
+    },
+    /// A launch. What follows waits for it.
+    Launch {
+        /// Name of the kernel.
+        kernel: String,
+        /// Work-groups along x, y, z.
+        grid: [u32; 3],
+        /// Threads of a work-group along x, y, z.
+        block: [u32; 3],
+        /// Local memory on top of what the kernel states, bytes.
+        dynamic_local_bytes: u32,
+        /// One for each parameter.
+        arguments: Vec<KernelArgument>,
+    },
+    /// A copy to the host.
+    Read {
+        /// First address on the device.
+        address: u64,
+        /// What the emulated device had there.
+        bytes: Vec<u8>,
+    },
+}
+
+/// Hears of every action, after the emulated device has done it.
+pub type Listener<'l> = &'l mut dyn FnMut(DeviceAction);

@@ -1,0 +1,237 @@
+//! What runs on a GPU is tested on a double that is another emulated device: with other addresses, fed with
+//! bytes alone.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::path::PathBuf;
+
+use warpweave_hardware::cuda::Cuda;
+use warpweave_hardware::driver::{Device, Driver, DriverError, Launch};
+use warpweave_hardware::replay::{Replay, ReplayError};
+use warpweave_hardware::{micro, table};
+use warpweave_ptx::{DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module};
+use warpweave_systems::Scenario;
+use warpweave_systems::host_program::DeviceAction;
+
+/// An emulated device that takes addresses and bytes as a driver does.
+struct Double {
+    device: Device,
+    memory: DeviceMemory,
+    module: Option<Module>,
+    /// Flips the lowest bit of the first byte of every copy to the host.
+    lies: bool,
+    launches: Vec<Launch>,
+}
+
+impl Double {
+    fn new() -> Self {
+        Self {
+            device: Device {
+                name: "double".to_owned(),
+                driver: "12.2".to_owned(),
+                capability: "7.0".to_owned(),
+                units: 2,
+                unit_clock_khz: 1_500_000,
+                memory_clock_khz: 900_000,
+                l2_bytes: 64 << 10,
+            },
+            // Elsewhere than the emulator puts its buffers.
+            memory: DeviceMemory::beginning_at(1 << 16),
+            module: None,
+            lies: false,
+            launches: Vec::new(),
+        }
+    }
+}
+
+fn refused(error: impl ToString) -> DriverError {
+    DriverError::Call {
+        call: "the double".to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+impl Driver for Double {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn load(&mut self, ptx: &str) -> Result<(), DriverError> {
+        // The emulator refuses clocks. Here 4096 cycles pass between any two looks.
+        let text = ptx
+            .replace("%rd5, %clock64", "%rd5, 1000")
+            .replace("%rd6, %clock64", "%rd6, 5096");
+        self.module = Some(Module::parse("double.ptx", &text).map_err(refused)?);
+        Ok(())
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Result<u64, DriverError> {
+        Ok(self.memory.allocate("", bytes))
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), DriverError> {
+        self.memory.write(address, bytes).map_err(refused)
+    }
+
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), DriverError> {
+        let found = self.memory.read(address, bytes.len() as u64);
+        bytes.copy_from_slice(found.map_err(refused)?);
+        if let (true, Some(first)) = (self.lies, bytes.first_mut()) {
+            *first ^= 1;
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, launch: &Launch) -> Result<f64, DriverError> {
+        let arguments: Vec<_> = launch
+            .arguments
+            .iter()
+            .map(|bytes| KernelArgument::Bytes(bytes.clone()))
+            .collect();
+        let config = LaunchConfig {
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_local_bytes: launch.dynamic_local_bytes,
+            args: &arguments,
+        };
+        let (memory, options) = (&mut self.memory, EmulationOptions::default());
+        let module = self.module.as_ref().unwrap();
+        let trace = warpweave_ptx::launch(module, &launch.kernel, config, memory, &options);
+        self.launches.push(launch.clone());
+        Ok(trace.map_err(refused)?.wavefront_instructions() as f64)
+    }
+}
+
+fn scenario(name: &str, sets: &[&str]) -> Scenario {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();
+    Scenario::load(&root.join(name), &sets).unwrap()
+}
+
+/// Runs a scenario's program on a double.
+fn replayed(scenario: &Scenario, double: &mut Double) -> (Vec<(String, u64)>, bool, usize) {
+    let program = scenario.program();
+    let mut replay = Replay::new(double, program.module(), program.module_text()).unwrap();
+    scenario
+        .emulate_told(&mut |action| replay.act(action).unwrap())
+        .unwrap();
+    let differ = replay.comparisons.iter();
+    let differ = differ.map(|c| (c.buffer.clone(), c.differ)).collect();
+    (differ, replay.agrees(), replay.launches.len())
+}
+
+#[test]
+fn a_program_does_on_another_device_what_it_does_on_the_emulated_one() {
+    // Several buffers, a loop that ends when a flag on the device says so.
+    for (name, sets) in [("quickstart.ron", &[][..]), ("bfs_60.ron", &[])] {
+        let scenario = scenario(name, sets);
+        let mut double = Double::new();
+        let (differ, agrees, launches) = replayed(&scenario, &mut double);
+        assert!(agrees, "{name}: {differ:?}");
+        assert!(!differ.is_empty());
+        let kernels = scenario.emulate().unwrap().program.kernels.len();
+        assert_eq!((launches, double.launches.len()), (kernels, kernels));
+    }
+}
+
+#[test]
+fn a_device_that_computes_something_else_is_found_with_the_first_word() {
+    let scenario = scenario("quickstart.ron", &[]);
+    let mut double = Double::new();
+    double.lies = true;
+    let program = scenario.program();
+    let mut replay = Replay::new(&mut double, program.module(), program.module_text()).unwrap();
+    scenario
+        .emulate_told(&mut |action| replay.act(action).unwrap())
+        .unwrap();
+    assert!(!replay.agrees());
+    let comparison = replay.comparisons.last().unwrap();
+    let (word, emulated, found) = comparison.first.unwrap();
+    assert_eq!((comparison.differ, word, emulated ^ found), (1, 0, 1));
+}
+
+#[test]
+fn a_pointer_into_no_buffer_is_refused_with_its_argument() {
+    let mut double = Double::new();
+    let text =
+        ".version 7.0 .target sm_70 .address_size 64 .visible .entry k(.param .u64 p) { ret; }";
+    let module = Module::parse("k.ptx", text).unwrap();
+    let mut replay = Replay::new(&mut double, &module, text).unwrap();
+    let launch = |kernel: &str| DeviceAction::Launch {
+        kernel: kernel.to_owned(),
+        grid: [1; 3],
+        block: [1; 3],
+        dynamic_local_bytes: 0,
+        arguments: vec![KernelArgument::Pointer(0x4000)],
+    };
+    let error = replay.act(launch("k")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "launch 0 of `k`: argument 0 points to 0x4000, which is in no buffer"
+    );
+    let error = replay.act(launch("other")).unwrap_err();
+    assert_eq!(error, ReplayError::Kernel("other".to_owned()));
+}
+
+#[test]
+fn the_micro_benchmarks_run_and_divide_by_what_they_did() {
+    let mut double = Double::new();
+    let figures = micro::run(&mut double).unwrap();
+    let value = |measure: &str, of: &str, footprint: u64| {
+        let found = figures
+            .iter()
+            .find(|f| (f.measure, f.of, f.footprint) == (measure, of, footprint));
+        found.unwrap().value
+    };
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+    // 512 dependent steps, 4 chains of 1024 threads, 2048 loads, in 4096 cycles each.
+    near(value("latency", "fma.rn.f32", 0), 8.0);
+    near(value("throughput", "add.s32", 0), 512.0);
+    near(value("load latency", "global memory", 4 << 10), 2.0);
+    near(value("load latency", "local memory", 0), 2.0);
+    // Twice the footprint takes twice the time, so nearly: what a launch costs falls out.
+    let (small, large) = (
+        value("bandwidth", "reads of all units", 512 << 10),
+        value("bandwidth", "reads of all units", 1 << 20),
+    );
+    assert!((small / large - 1.0).abs() < 0.2, "{small} and {large}");
+}
+
+#[test]
+fn the_tables_say_what_was_measured_on_what() {
+    let mut double = Double::new();
+    let program = scenario("quickstart.ron", &[]);
+    let (module, text) = (program.program().module(), program.program().module_text());
+    let mut replay = Replay::new(&mut double, module, text).unwrap();
+    program
+        .emulate_told(&mut |action| replay.act(action).unwrap())
+        .unwrap();
+    let launches = replay.launches.clone();
+    let table = table::launches(&double.device, "p", &launches[..1]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(
+        lines[..5],
+        [
+            "# device: double, compute capability 7.0, 2 units, L2 of 65536 bytes",
+            "# driver: CUDA 12.2",
+            "# clocks as the driver states them: units 1500000 kHz, memory 900000 kHz",
+            "# program: p",
+            "launch,kernel,grid,block,dynamic_local_bytes,nanoseconds,cycles",
+        ]
+    );
+    let cells: Vec<&str> = lines[5].split(',').collect();
+    let number = |at: usize| cells[at].parse::<f64>().unwrap();
+    assert_eq!(cells.len(), 7);
+    assert!((number(6) - 1.5 * number(5)).abs() < 1.0, "{}", lines[5]);
+}
+
+#[test]
+fn without_a_driver_it_says_so() {
+    match Cuda::open() {
+        Err(DriverError::NoDriver) => {
+            let said = DriverError::NoDriver.to_string();
+            assert!(said.contains("no CUDA driver on this machine"), "{said}");
+        }
+        Err(DriverError::NoDevice) | Ok(_) => {} // There is one here.
+        Err(error) => panic!("{error}"),
+    }
+}
