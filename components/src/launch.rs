@@ -4,7 +4,9 @@
 //! ```text
 //!   host driver ── KernelLaunch ──► GMU ── KernelReady ──► work-group scheduler ── Dispatch ──► CU
 //!        ▲                           ▲                            │      ▲                      │
-//!        └────── KernelDone ─────────┴────── KernelDone ◄─────────┘      └── WorkGroupDone ◄────┘
+//!        └────── KernelDone ─────────┤────── KernelDone ◄─────────┘      └── WorkGroupDone ◄────┤
+//!                                    │                                                          │
+//!                                    └── KernelLaunch ◄── launch unit ◄── DeviceLaunch ◄────────┘
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -35,6 +37,20 @@ impl KernelLaunch {
             hint: 0,
         }
     }
+}
+
+/// Launches from the device by one record of a wavefront: a kernel for each lane. Which kernels they are the
+/// program's launch graph says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceLaunch {
+    /// Number of the launching kernel in the program trace.
+    pub kernel: u32,
+    /// Linear number of the launching work-group.
+    pub work_group: u32,
+    /// Number of the launching wavefront in it.
+    pub wavefront: u32,
+    /// Which of the wavefront's launch records.
+    pub record: u32,
 }
 
 /// A kernel at the head of a hardware work queue, ready to be dispatched.
@@ -120,6 +136,7 @@ pub enum CacheCommand {
 pub struct CacheCommandDone;
 
 impl Message for KernelLaunch {}
+impl Message for DeviceLaunch {}
 impl Message for KernelReady {}
 impl Message for KernelDone {}
 impl Message for Dispatch {}

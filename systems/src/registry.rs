@@ -12,6 +12,7 @@ use warpweave_components::{
     host_driver::HostDriver,
     icc::IccUnit,
     icc::checker::CoalescingChecker,
+    launch_unit::LaunchUnit,
     work_group_scheduler::{self, WorkGroupScheduler},
 };
 use warpweave_framework::Registry;
@@ -29,6 +30,7 @@ pub fn standard_registry() -> Registry {
     registry.register::<Gmu>();
     registry.register::<HostDriver>();
     registry.register::<IccUnit>();
+    registry.register::<LaunchUnit>();
     registry.register::<WorkGroupScheduler>();
     cache::register_policies(&mut registry);
     ccws::register_policies(&mut registry);

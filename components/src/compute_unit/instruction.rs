@@ -19,6 +19,8 @@ pub(super) enum Action {
     Compute,
     /// Branch or exit: the wavefront goes on after the latency.
     Control,
+    /// Launches kernels from the device.
+    Launch,
     /// Waits for the other wavefronts of the work-group.
     Barrier,
     /// Waits for the wavefront's own stores.
@@ -89,7 +91,8 @@ fn decode(instruction: &Instruction, numbering: &Numbering, timings: &ClassTimin
     let class = instruction.class;
     let timing = timings.of(class);
     let action = match class {
-        Class::Branch | Class::Exit | Class::Launch => Action::Control,
+        Class::Branch | Class::Exit => Action::Control,
+        Class::Launch => Action::Launch,
         Class::Barrier => Action::Barrier,
         Class::Fence => Action::Fence,
         Class::Load => Action::Memory(RequestKind::Read),

@@ -222,6 +222,12 @@ impl ComputeUnit {
                     self.fetch(slot, now);
                 }
             }
+            Action::Launch => {
+                if decoded.has_writes {
+                    self.results_after(slot, index, latency, now);
+                }
+                self.launch(slot, latency);
+            }
             Action::Fence if latency > 1 => self.pause(slot, latency, now),
             Action::Barrier if record.mask != 0 => self.arrive(slot, now),
             Action::Fence | Action::Barrier => self.fetch(slot, now),
@@ -281,7 +287,10 @@ impl ComputeUnit {
             Next::Until(wake)
         } else if self.load_store.outstanding() > 0 || self.invalidation.is_some() {
             Next::Message
-        } else if self.load_store.is_blocked || !self.completions.is_empty() {
+        } else if self.load_store.is_blocked
+            || !self.completions.is_empty()
+            || !self.launching.is_empty()
+        {
             Next::Credit
         } else {
             Next::Idle

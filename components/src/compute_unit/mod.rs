@@ -31,6 +31,7 @@
 //! | `cache_control.command` | out, optional | [`CacheCommand`] | the command waits |
 //! | `cache_control.done` | in, optional | [`CacheCommandDone`] | always taken |
 //! | `locality` | in, optional | [`CacheEvent`] | always taken |
+//! | `launches` | out, optional | [`DeviceLaunch`] | the launching wavefront waits |
 //!
 //! # Timing
 //!
@@ -57,6 +58,8 @@
 //!   leaves in the cycle in which its last wavefront ended or its last result or response came.
 //! - An invalidation readable in `c` sends its command in `c`; its answer leaves in the cycle in
 //!   which the cache's is readable, or in `c` when `cache_control` is not connected.
+//! - A launch from the device issued in `c` leaves in `c`, or in the first later cycle with room, in the order
+//!   of issue; its wavefront goes on `T.latency` after that.
 //! - A memory instruction without active lanes behaves as a computation of `T.latency`.
 //!
 //! One request is sent per distinct line and access, loads, stores and atomics alike: lanes that
@@ -77,6 +80,7 @@ mod fits;
 mod instruction;
 mod invalidation;
 mod issue;
+mod launching;
 mod load_store;
 mod local_memory;
 mod memory_access;
@@ -93,8 +97,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpweave_framework::{
-    Claims, Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, Ports,
-    Preset, SpecError, State, Statistics, Unfit, Waits,
+    Claims, Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, OutPort,
+    Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
 };
 use warpweave_trace::{Class, Program};
 
@@ -104,6 +108,7 @@ use self::counts::Counts;
 use self::instruction::DecodedProgram;
 use self::invalidation::Invalidation;
 use self::issue::Issuer;
+use self::launching::Launching;
 use self::load_store::LoadStoreUnit;
 use self::local_memory::BankConflicts;
 use self::open::OpenScheduler;
@@ -122,7 +127,7 @@ use self::work_group::WorkGroup;
 use crate::demands::Demands;
 #[cfg(doc)]
 use crate::launch::{CacheCommand, CacheCommandDone, Dispatch};
-use crate::launch::{CacheControlMaster, Completion, DispatchSlave, UnitNumber};
+use crate::launch::{CacheControlMaster, Completion, DeviceLaunch, DispatchSlave, UnitNumber};
 use crate::memory::{CacheEvent, LineBytes, MemMaster, PrivateFrom};
 use crate::reuse_monitor::ReuseMonitor;
 
@@ -132,6 +137,7 @@ pub struct ComputeUnit {
     memory: MemMaster,
     cache_control: CacheControlMaster,
     locality: InPort<CacheEvent>,
+    launches: OutPort<DeviceLaunch>,
     spec: ComputeUnitSpec,
     program: Arc<Program>,
     /// What the program asks of the unit, if that is known beforehand.
@@ -157,6 +163,7 @@ pub struct ComputeUnit {
     local_bytes_used: u64,
 
     completions: VecDeque<Completion>,
+    launching: VecDeque<Launching>,
     invalidation: Option<Invalidation>,
     reuse_monitor: Option<ReuseMonitor>,
     /// What the trace or a neighbour did wrong, to be reported at the end of the evaluation.
@@ -249,6 +256,7 @@ impl ComputeUnit {
             memory: MemMaster::default(),
             cache_control: CacheControlMaster::default(),
             locality: InPort::new(),
+            launches: OutPort::new(),
             decoded,
             wavefronts: Vec::with_capacity(spec.wavefront_slots as usize),
             work_groups: vec![WorkGroup::default(); spec.work_group_slots as usize].into(),
@@ -264,6 +272,7 @@ impl ComputeUnit {
             registers_used: 0,
             local_bytes_used: 0,
             completions: VecDeque::with_capacity(spec.work_group_slots as usize + 1),
+            launching: VecDeque::new(),
             invalidation: None,
             reuse_monitor,
             failure: None,
@@ -285,6 +294,7 @@ impl Component for ComputeUnit {
             ports.bundle("cache_control", &mut self.cache_control);
         });
         ports.optional(|ports| ports.input("locality", &mut self.locality));
+        ports.optional(|ports| ports.output("launches", &mut self.launches));
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
@@ -307,6 +317,9 @@ impl Component for ComputeUnit {
         };
         if issued {
             ctx.made_progress();
+        }
+        if !self.launching.is_empty() {
+            self.send_launches(ctx, now);
         }
         self.send_completions(ctx);
         if let Some(failure) = self.failure.take() {
@@ -399,6 +412,13 @@ impl Component for ComputeUnit {
                 "cache_control.done",
                 "the first-level cache is to drop its lines",
             );
+        }
+        if !self.launching.is_empty() {
+            let what = format!(
+                "{} launches from the device wait to be sent",
+                self.launching.len()
+            );
+            waits.on_port("launches", what);
         }
         if !self.completions.is_empty() {
             waits.inside(format!(

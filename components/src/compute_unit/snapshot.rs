@@ -43,6 +43,7 @@ impl ComputeUnit {
         state.field("registers_used", &mut self.registers_used);
         state.field("local_bytes_used", &mut self.local_bytes_used);
         state.field("completions", &mut self.completions);
+        state.field("launching", &mut self.launching);
         state.field("invalidation", &mut self.invalidation);
         if let Some(monitor) = &mut self.reuse_monitor {
             state.part("reuse_monitor", |state| monitor.state(state));
@@ -61,7 +62,9 @@ struct SavedWavefront {
     code: u32,
     kernel: u32,
     work_group: u8,
+    number: u8,
     pipe: u8,
+    launches: u32,
     in_flight: u32,
     stores: u32,
     scoreboard: Scoreboard,
@@ -81,7 +84,9 @@ impl SavedWavefront {
             code: wavefront.code,
             kernel: wavefront.kernel,
             work_group: wavefront.work_group,
+            number: wavefront.number,
             pipe: wavefront.pipe,
+            launches: wavefront.launches,
             in_flight: wavefront.in_flight,
             stores: wavefront.stores,
             scoreboard: wavefront.scoreboard,
@@ -105,7 +110,9 @@ impl SavedWavefront {
             code: self.code,
             kernel: self.kernel,
             work_group: self.work_group,
+            number: self.number,
             pipe: self.pipe,
+            launches: self.launches,
             in_flight: self.in_flight,
             stores: self.stores,
             scoreboard: self.scoreboard,

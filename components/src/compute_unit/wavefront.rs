@@ -51,8 +51,12 @@ pub(super) struct Wavefront {
     pub(super) kernel: u32,
     /// Work-group slot.
     pub(super) work_group: u8,
+    /// Number in the work-group.
+    pub(super) number: u8,
     /// Pipe of the next instruction.
     pub(super) pipe: u8,
+    /// Launch records so far.
+    pub(super) launches: u32,
     /// Results and accesses under way.
     pub(super) in_flight: u32,
     /// Of these, stores and atomics not answered yet.
@@ -62,7 +66,12 @@ pub(super) struct Wavefront {
 }
 
 impl Wavefront {
-    pub(super) fn new(cursor: Cursor, kernel: u32, code: u32, work_group: u8) -> Self {
+    pub(super) fn new(
+        cursor: Cursor,
+        kernel: u32,
+        code: u32,
+        (work_group, number): (u8, u8),
+    ) -> Self {
         Self {
             cursor,
             record: Record {
@@ -74,7 +83,9 @@ impl Wavefront {
             code,
             kernel,
             work_group,
+            number,
             pipe: NO_PIPE,
+            launches: 0,
             in_flight: 0,
             stores: 0,
             scoreboard: Scoreboard::default(),

@@ -80,7 +80,7 @@ impl ComputeUnit {
             group.slots |= 1 << free;
             let cursor = trace.cursor(work_group, number);
             let code = self.decoded.bases[kernel as usize];
-            let wavefront = Wavefront::new(cursor, kernel, code, slot as u8);
+            let wavefront = Wavefront::new(cursor, kernel, code, (slot as u8, number as u8));
             // The lowest free slot is either used again or the first one never used.
             if free < self.wavefronts.len() {
                 self.wavefronts[free] = wavefront;

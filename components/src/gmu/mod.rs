@@ -5,6 +5,7 @@
 //!  host.launch ─►│ pending pool ─► work queue 0  ─ head ─┐      │ scheduler.ready
 //!                │  (FCFS)      ─► work queue 1  ─ head ─┼─►────┼────────────────►
 //!                │              ─► …                     ┘      │
+//!  device      ─►│                                              │
 //!  host.done   ◄─┼──────────────────────────────────────────────┼◄ scheduler.done
 //!                └──────────────────────────────────────────────┘
 //! ```
@@ -20,6 +21,7 @@
 //! | Port              | Direction | Message        | Back-pressure                              |
 //! |-------------------|-----------|----------------|--------------------------------------------|
 //! | `host.launch`     | in        | `KernelLaunch` | not taken while queue and pool are full    |
+//! | `device`          | in, optional | `KernelLaunch` | not taken while queue and pool are full  |
 //! | `host.done`       | out       | `KernelDone`   | completions stay in `scheduler.done`       |
 //! | `scheduler.ready` | out       | `KernelReady`  | heads wait, in the order they became heads |
 //! | `scheduler.done`  | in        | `KernelDone`   | taken when `host.done` has room            |
@@ -38,15 +40,25 @@
 //!
 //! # Not modelled
 //!
-//! Launches from the device, preemption.
+//! Preemption.
+//!
+//! # Families
+//!
+//! A kernel is complete when its own work-groups and all that it launched from the device, and these, are
+//! complete. Its *queue* is free when its own work-groups are done: otherwise kernels whose children wait for a queue
+//! would hold all of them. Its *stream* is not: kernels of the stream go back to the pool, ahead of the others,
+//! until the family is complete (LASER, section 3.3). Completions of kernels launched from the device are sent to the
+//! host, too, each before that of its parent.
 //!
 //! ```text
 //!   queues.rs            what moves where: launches, pool, queues
+//!   families.rs          who waits for whom: kernels and those they launched
 //!   order.rs             the role of kernel orders and their trait
 //!   fcfs.rs priority.rs  kernel orders
 //!   spec.rs report.rs    what a description may set; statistics
 //! ```
 
+mod families;
 mod fcfs;
 mod order;
 mod priority;
@@ -60,15 +72,17 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, Kind, Level, Next,
-    Ports, Preset, Registry, SpecError, State, Statistics, Waits, at_most,
+    Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, InPort, Kind, Level,
+    Next, Ports, Preset, Registry, SpecError, State, Statistics, Waits, at_most,
 };
 
+use self::families::Families;
 pub use self::fcfs::Fcfs;
 pub use self::order::{EmptyQueue, KernelOrder, OrderPolicy, OrderSite, Waiting};
 pub use self::priority::Priority;
 pub use self::spec::GmuSpec;
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
+use warpweave_trace::Program;
 
 /// Adds the kernel orders of this folder.
 pub fn register_policies(registry: &mut Registry) {
@@ -94,6 +108,7 @@ struct WorkQueue {
 /// Queues kernels and runs one per stream; see the [module](self).
 pub struct Gmu {
     host: LaunchSlave,
+    device: InPort<KernelLaunch>,
     scheduler: ReadyMaster,
     spec: GmuSpec,
     order: Box<dyn OrderPolicy>,
@@ -102,12 +117,15 @@ pub struct Gmu {
     pool: VecDeque<Id>,
     /// Heads not yet sent, with the cycle from which they may be.
     heads: VecDeque<(Cycle, Id)>,
+    families: Families,
+    /// Completions that follow one that was sent.
+    done: VecDeque<KernelDone>,
     accepted: u64,
     completed: u64,
     through_pool: u64,
     launch_stalls: u64,
-    /// 1 while a launch waits for room.
-    stalled: Level,
+    /// 1 while a launch of the host, or of the device, waits for room.
+    stalled: [Level; 2],
     queues_occupied: Level,
     queued: Level,
     pooled: Level,
@@ -135,6 +153,9 @@ impl Kind for Gmu {
         let queues = (0..spec.hardware_queues).map(|_| WorkQueue::default());
         Ok(Self {
             host: LaunchSlave::default(),
+            device: InPort::new(),
+            families: Families::of(environment.resource::<Program>().as_deref()),
+            done: VecDeque::new(),
             scheduler: ReadyMaster::default(),
             order,
             kernels: IdTable::default(),
@@ -145,7 +166,7 @@ impl Kind for Gmu {
             completed: 0,
             through_pool: 0,
             launch_stalls: 0,
-            stalled: Level::default(),
+            stalled: Default::default(),
             queues_occupied: Level::default(),
             queued: Level::default(),
             pooled: Level::default(),
@@ -168,11 +189,10 @@ impl Gmu {
         if found != kernels {
             return Err("kernels wait nowhere, or twice".to_owned());
         }
-        at_most(
-            "kernels",
-            self.pool.len(),
-            self.spec.pending_kernels as usize,
-        )?;
+        // Kernels that gave their queue back lie in the pool beyond what it takes from outside.
+        let queued = self.spec.hardware_queues as usize * self.spec.queue_depth as usize;
+        let most = self.spec.pending_kernels as usize + queued;
+        at_most("kernels", self.pool.len(), most)?;
         let mut heads = self.heads.iter().map(|(_, id)| id);
         match heads.find(|id| self.kernels.get(**id).is_none()) {
             Some(id) => Err(format!("kernel {id}, which is not here")),
@@ -184,6 +204,7 @@ impl Gmu {
 impl Component for Gmu {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("host", &mut self.host);
+        ports.optional(|ports| ports.input("device", &mut self.device));
         ports.bundle("scheduler", &mut self.scheduler);
     }
 
@@ -210,7 +231,9 @@ impl Component for Gmu {
         state.field("completed", &mut self.completed);
         state.field("through_pool", &mut self.through_pool);
         state.field("launch_stalls", &mut self.launch_stalls);
-        state.field("stalled", &mut self.stalled);
+        state.array("stalled", &mut self.stalled);
+        self.families.state(state);
+        state.field("done", &mut self.done);
         state.field("queues_occupied", &mut self.queues_occupied);
         state.field("queued", &mut self.queued);
         state.field("pooled", &mut self.pooled);
@@ -237,11 +260,22 @@ impl Component for Gmu {
                 .waits(behind.or((!sent).then_some("dispatch")));
         }
         contents.level("pooled_kernels", self.pooled.value());
-        let blocked = self.stalled.value() > 0;
+        let blocked = self.stalled.iter().any(|stalled| stalled.value() > 0);
         contents.blocked(blocked.then_some("the queue and the pool are full"));
     }
 
     fn waits(&self, waits: &mut Waits<'_>) {
+        if self.stalled.iter().any(|stalled| stalled.value() > 0) {
+            waits.inside(format!(
+                "a launch waits: the pending pool of {} kernels is full",
+                self.spec.pending_kernels
+            ));
+        }
+        for (stream, kernel) in self.families.held() {
+            waits.inside(format!(
+                "kernel {kernel} and its stream {stream} wait for kernels that were launched from it"
+            ));
+        }
         let running = self.running.value();
         if running > 0 {
             waits.on_port(
@@ -262,7 +296,16 @@ impl Component for Gmu {
 impl Gmu {
     /// Passes completions on and starts what they held up. False when the way to the host is full.
     fn take_completions(&mut self, ctx: &mut Context<'_>) -> bool {
-        while let Some(&KernelDone { kernel }) = self.scheduler.done.peek(ctx) {
+        loop {
+            while let Some(&done) = self.done.front() {
+                if self.host.done.try_send(ctx, done).is_err() {
+                    return false;
+                }
+                self.done.pop_front();
+            }
+            let Some(&KernelDone { kernel }) = self.scheduler.done.peek(ctx) else {
+                return true;
+            };
             let running = |queue: &WorkQueue| {
                 queue.kernels.front().is_some_and(|&head| {
                     let head = &self.kernels[head];
@@ -276,13 +319,17 @@ impl Gmu {
                 ));
                 return true;
             };
-            if self.host.done.try_send(ctx, KernelDone { kernel }).is_err() {
+            let complete = self.families.completed_by(kernel);
+            if let Some(&kernel) = complete.first()
+                && self.host.done.try_send(ctx, KernelDone { kernel }).is_err()
+            {
                 return false;
             }
             self.scheduler.done.pop(ctx);
-            self.retire(ctx, queue);
+            let later = complete.iter().skip(1);
+            self.done.extend(later.map(|&kernel| KernelDone { kernel }));
+            self.retire(ctx, queue, &complete);
         }
-        true
     }
 
     fn becomes_head(&mut self, cycle: Cycle, key: Id) {

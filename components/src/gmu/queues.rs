@@ -7,12 +7,34 @@ use warpweave_framework::{Context, Cycle, Id};
 use super::{EmptyQueue, Gmu, InFlight, Waiting};
 use crate::launch::KernelLaunch;
 
+/// Where launches come from.
+#[derive(Clone, Copy)]
+enum Door {
+    Host,
+    Device,
+}
+
 impl Gmu {
-    /// Takes what the host launches; `moved` says whether a kernel has completed in this cycle.
+    /// Takes what the host and the device launch; `moved` says whether a kernel has completed in this cycle.
     pub(super) fn take_launches(&mut self, ctx: &mut Context<'_>, moved: bool) {
+        self.take_launches_at(ctx, Door::Host, moved);
+        if self.device.is_connected() {
+            self.take_launches_at(ctx, Door::Device, moved);
+        }
+    }
+
+    fn take_launches_at(&mut self, ctx: &mut Context<'_>, door: Door, moved: bool) {
         let cycle = ctx.cycle();
-        while let Some(&launch) = self.host.launch.peek(ctx) {
-            if self.stalled.value() == 0 {
+        let at = door as usize;
+        loop {
+            let launch = match door {
+                Door::Host => self.host.launch.peek(ctx),
+                Door::Device => self.device.peek(ctx),
+            };
+            let Some(&launch) = launch else {
+                return;
+            };
+            if self.stalled[at].value() == 0 {
                 self.order.arrived(launch);
             } else if !moved {
                 // Nothing has changed since it found no place.
@@ -20,14 +42,17 @@ impl Gmu {
             }
             let queued = self.admit(ctx, launch);
             if !queued && self.pool.len() >= self.spec.pending_kernels as usize {
-                if self.stalled.value() == 0 {
+                if self.stalled[at].value() == 0 {
                     self.launch_stalls += 1;
-                    self.stalled.set(cycle, 1);
+                    self.stalled[at].set(cycle, 1);
                 }
                 return;
             }
-            self.stalled.set(cycle, 0);
-            self.host.launch.pop(ctx);
+            self.stalled[at].set(cycle, 0);
+            match door {
+                Door::Host => self.host.launch.pop(ctx),
+                Door::Device => self.device.pop(ctx),
+            };
             self.accepted += 1;
             if !queued {
                 let key = self.insert(cycle, launch);
@@ -60,6 +85,7 @@ impl Gmu {
     }
 
     fn insert(&mut self, cycle: Cycle, launch: KernelLaunch) -> Id {
+        self.families.joins(launch);
         self.kernels.insert(InFlight {
             launch,
             arrived: cycle,
@@ -67,26 +93,41 @@ impl Gmu {
         })
     }
 
-    /// Removes the head of a queue and lets others move up.
-    pub(super) fn retire(&mut self, ctx: &mut Context<'_>, queue: usize) {
+    /// Removes the head of a queue, whose work-groups are done, and lets others move up; `complete` are the
+    /// kernels that are complete by it.
+    pub(super) fn retire(&mut self, ctx: &mut Context<'_>, queue: usize, complete: &[u32]) {
         let cycle = ctx.cycle();
         let head = self.queues[queue].kernels.pop_front();
         let head = self
             .kernels
             .remove(head.expect("a kernel that runs is the head of its queue"));
-        self.completed += 1;
+        let head = head.expect("a kernel in a queue is here").launch;
         self.running.sub(cycle, 1);
         self.queued.sub(cycle, 1);
+        self.completed += complete.len() as u64;
+        let (families, stream_waits) = self.families.ends(head.kernel, complete);
+        if stream_waits {
+            self.give_back(cycle, queue);
+        }
         match self.queues[queue].kernels.front() {
             Some(&next) => self.becomes_head(cycle, next),
             None => self.queues_occupied.sub(cycle, 1),
         }
-        if let Some(InFlight { launch, .. }) = head {
-            self.order.own_groups_done(launch);
+        self.order.own_groups_done(head);
+        for launch in families {
             self.order.family_done(launch);
         }
         self.follow_streams(cycle);
         self.fill_empty_queues(ctx, None);
+    }
+
+    /// The kernels of a queue whose stream waits go back to the pool, ahead of the others.
+    fn give_back(&mut self, cycle: Cycle, queue: usize) {
+        while let Some(key) = self.queues[queue].kernels.pop_back() {
+            self.pool.push_front(key);
+            self.queued.sub(cycle, 1);
+            self.pooled.add(cycle, 1);
+        }
     }
 
     /// Gives empty queues to kernels as the policy says: to those of the pool, and to one that is at
@@ -138,6 +179,7 @@ impl Gmu {
     fn candidates(&self, cycle: Cycle, door: Option<KernelLaunch>) -> Vec<Waiting> {
         let queues = self.queues.iter().filter(|q| !q.kernels.is_empty());
         let mut streams: BTreeSet<u32> = queues.map(|q| q.stream).collect();
+        streams.extend(self.families.held().map(|(stream, _)| stream));
         let pool = self.pool.iter().map(|&key| {
             let InFlight {
                 launch, arrived, ..

@@ -35,9 +35,17 @@ impl Gmu {
         count(
             "launch_stall_cycles",
             "cycles",
-            "cycles in which a launch waited because its queue and the pool were full",
-            self.stalled.integral(cycle),
+            "cycles in which a launch of the host waited because its queue and the pool were full",
+            self.stalled[0].integral(cycle),
         );
+        if self.device.is_connected() {
+            count(
+                "device_launch_stall_cycles",
+                "cycles",
+                "cycles in which a launch from the device waited because its queue and the pool were full",
+                self.stalled[1].integral(cycle),
+            );
+        }
         let levels = [
             (
                 "queues_occupied",

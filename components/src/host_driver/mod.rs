@@ -113,6 +113,7 @@ struct Counts {
     bytes_to_host: u64,
     launched: u64,
     completed: u64,
+    completed_from_device: u64,
     first_launch: Option<Cycle>,
     last_completion: Cycle,
 }
@@ -176,6 +177,17 @@ impl Kind for HostDriver {
 fn launched_once(program: &Program) -> Result<(), SpecError> {
     let mut launched_by = vec![None; program.kernels.len()];
     for (position, command) in program.commands.iter().enumerate() {
+        if let HostCommand::Launch { kernel, .. } = *command
+            && program.kernels[kernel as usize].parent.is_some()
+        {
+            return Err(SpecError::at(
+                "",
+                format!(
+                    "program {} launches kernel {kernel} in command {position}, which is launched from the device",
+                    program.name
+                ),
+            ));
+        }
         if let HostCommand::Launch { kernel, .. } = *command
             && let Some(before) = launched_by[kernel as usize].replace(position)
         {
@@ -285,6 +297,19 @@ impl Component for HostDriver {
             "kernels whose completion reached the host",
             counts.completed,
         );
+        if self
+            .program
+            .kernels
+            .iter()
+            .any(|kernel| kernel.parent.is_some())
+        {
+            count(
+                "device_kernels_completed",
+                "kernels",
+                "kernels launched from the device whose completion reached the host",
+                counts.completed_from_device,
+            );
+        }
         for (&(name, meaning), level) in ACTIVITIES.iter().zip(&self.activities) {
             count(name, "cycles", meaning, level.integral(cycle));
         }
@@ -382,6 +407,12 @@ impl HostDriver {
     }
 
     fn complete(&mut self, ctx: &mut Context<'_>, kernel: u32) {
+        let launched = self.program.kernels.get(kernel as usize);
+        if launched.is_some_and(|kernel| kernel.parent.is_some()) {
+            self.counts.completed_from_device += 1;
+            self.record(ctx, Moment::Completed, kernel);
+            return;
+        }
         let Some(place) = self.in_flight.iter().position(|k| *k == kernel) else {
             ctx.fail(format!(
                 "the GMU reports completion of kernel {kernel}, which is not in flight"

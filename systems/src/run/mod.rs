@@ -20,12 +20,13 @@ use warpweave_accesses::Head;
 use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
 use warpweave_components::kernel_times::{KernelTimes, Moment};
+use warpweave_components::launch_unit::LaunchUnit;
 use warpweave_components::roles;
 use warpweave_files::{Ledger, OutputError};
 use warpweave_framework::verify::Checks;
 use warpweave_framework::{
-    EngineOptions, Environment, InstanceStatistics, Outcome, Registry, RunLimits, Simulation, Tick,
-    Value,
+    EngineOptions, Environment, InstanceStatistics, Kind as _, Outcome, Registry, RunLimits,
+    Simulation, Tick, Value,
 };
 use warpweave_params::{Diagnostic, Diagnostics};
 use warpweave_trace::{FrontEnd, Program};
@@ -81,6 +82,25 @@ pub struct Progress {
     pub kernels_done: usize,
     /// Launches of the program.
     pub kernels: usize,
+}
+
+/// Refuses a program whose kernels launch kernels for a system in which nobody takes launches.
+fn takes_launches(program: &Program, system: &ElaboratedSystem) -> Result<(), Diagnostic> {
+    let mut launched = program.kernels.iter().zip(0..);
+    let Some((kernel, number)) = launched.find(|(kernel, _)| kernel.parent.is_some()) else {
+        return Ok(());
+    };
+    let mut kinds = system.simulation.instances().map(|(_, kind)| kind);
+    if kinds.any(|kind| kind == LaunchUnit::NAME) {
+        return Ok(());
+    }
+    let message = format!(
+        "kernel {number}, `{}`, is launched from the device, and nothing in the system takes such launches",
+        kernel.code.name
+    );
+    Err(Diagnostic::error(message).hint(
+        "add a `LaunchUnit`, wired from `launches` of every compute unit and to `device` of the `Gmu`, as in systems/laser.ron",
+    ))
 }
 
 impl Scenario {
@@ -149,16 +169,6 @@ impl Scenario {
         program: &Arc<Program>,
         artefacts: Artefacts,
     ) -> Result<Machine, Diagnostics> {
-        let mut launched = program.kernels.iter().zip(0..);
-        if let Some((kernel, number)) = launched.find(|(kernel, _)| kernel.parent.is_some()) {
-            let message = format!(
-                "kernel {number}, `{}`, is launched from the device, and no component takes such launches",
-                kernel.code.name
-            );
-            return Err(Diagnostic::error(message)
-                .hint("a launch by the host can be simulated")
-                .into());
-        }
         let kernel_times = Arc::new(KernelTimes::default());
         let ledger = Ledger::new(&self.ledger.budget());
         let environment = environment(self.seed, program, artefacts, &kernel_times);
@@ -173,6 +183,7 @@ impl Scenario {
             &self.limits,
             places,
         )?;
+        takes_launches(program, &system)?;
         if let Some(energy) = &self.energy {
             energy.check(&system.simulation.statistics())?;
         }

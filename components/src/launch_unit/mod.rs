@@ -1,0 +1,258 @@
+//! The launch unit: what the runtime takes to launch kernels from the device.
+//!
+//! ```text
+//!   units[0] ─►┐
+//!   units[1] ─►┼─► records under way ─► kernels, each when it is due ─► gmu
+//!   …          ┘
+//! ```
+//!
+//! # Ports
+//!
+//! | Port       | Direction | Message        | Back-pressure                                       |
+//! |------------|-----------|----------------|-----------------------------------------------------|
+//! | `units[n]` | in        | `DeviceLaunch` | not taken while `kernels_under_way` kernels are under way |
+//! | `gmu`      | out       | `KernelLaunch` | kernels that are due wait, in order                 |
+//!
+//! # Timing
+//!
+//! A record that launches `x` kernels and is readable in cycle `c` sends the kernel of its `i`-th lane that launches
+//! (`i` from 1 to `x`) in cycle `c + base_cycles + i * cycles_per_kernel`, the last one `A x + b` after it came
+//! (LASER, section 2); with `arrival: Together` all of them in that cycle. Of kernels due in one cycle, that of the record
+//! that came first goes first; units are asked in order. One kernel leaves per cycle.
+//!
+//! # Not modelled
+//!
+//! What the runtime does in compute units and memory to make a launch.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{
+    Component, Contents, Context, Cycle, Environment, Histogram, InPort, Kind, Level, Next,
+    OutPort, Ports, Preset, SpecError, State, Statistics, Waits, at_most,
+};
+use warpweave_trace::{LaunchGraph, Program};
+
+use crate::launch::{DeviceLaunch, KernelLaunch};
+
+/// When the kernels of one record arrive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum LaunchArrival {
+    /// One after the other.
+    #[default]
+    InTurn,
+    /// All when the last one does.
+    Together,
+}
+
+/// A launch unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchUnitSpec {
+    /// Compute units, at least 1.
+    pub units: u32,
+    /// Cycles that a record takes beside its kernels (`b`). Source: 20210, LASER, Table 1.
+    pub base_cycles: u32,
+    /// Cycles for each kernel of a record (`A`). Source: 1721, LASER, Table 1.
+    pub cycles_per_kernel: u32,
+    /// When the kernels of a record arrive. Source: own choice; the paper says when the last one does.
+    #[serde(default)]
+    pub arrival: LaunchArrival,
+    /// Kernels under way at most, at least 32.
+    pub kernels_under_way: u32,
+}
+
+/// Delays launches from the device; see the [module](self).
+pub struct LaunchUnit {
+    units: Vec<InPort<DeviceLaunch>>,
+    gmu: OutPort<KernelLaunch>,
+    spec: LaunchUnitSpec,
+    graph: LaunchGraph,
+    /// By the cycle in which they are due, then in the order in which they came.
+    under_way: BTreeMap<(Cycle, u64), KernelLaunch>,
+    /// Kernels taken.
+    taken: u64,
+    records: u64,
+    sent: u64,
+    under_way_level: Level,
+    late: Histogram,
+}
+
+impl Kind for LaunchUnit {
+    const NAME: &'static str = "LaunchUnit";
+    const SUMMARY: &'static str = "Delays kernels that are launched from the device";
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "laser",
+        summary: "The launch overhead of the LASER paper, Table 1",
+        ron: include_str!("../../../scenarios/presets/laser/launch_unit.ron"),
+    }];
+    type Spec = LaunchUnitSpec;
+
+    fn build(spec: LaunchUnitSpec, environment: &Environment) -> Result<Self, SpecError> {
+        SpecError::in_range("units", spec.units, 1..)?;
+        SpecError::in_range("kernels_under_way", spec.kernels_under_way, 32..)?;
+        let program = environment.resource::<Program>();
+        let graph = program.map_or_else(LaunchGraph::default, |program| program.launch_graph());
+        Ok(Self {
+            units: (0..spec.units).map(|_| InPort::new()).collect(),
+            gmu: OutPort::new(),
+            spec,
+            graph,
+            under_way: BTreeMap::new(),
+            taken: 0,
+            records: 0,
+            sent: 0,
+            under_way_level: Level::default(),
+            late: Histogram::default(),
+        })
+    }
+}
+
+impl Component for LaunchUnit {
+    fn ports(&mut self, ports: &mut Ports<'_>) {
+        ports.inputs("units", &mut self.units);
+        ports.output("gmu", &mut self.gmu);
+    }
+
+    fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
+        self.take(ctx);
+        let cycle = ctx.cycle();
+        let Some((&(due, number), &launch)) = self.under_way.first_key_value() else {
+            return Next::Message;
+        };
+        if due > cycle {
+            return Next::Until(due);
+        }
+        if self.gmu.try_send(ctx, launch).is_err() {
+            return Next::Credit;
+        }
+        self.under_way.remove(&(due, number));
+        self.under_way_level.sub(cycle, 1);
+        self.sent += 1;
+        self.late.record(cycle - due);
+        // The next one may be due, and a record that waits may find room.
+        Next::Busy
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field_as(
+            "under_way",
+            &mut self.under_way,
+            |under_way| {
+                under_way
+                    .iter()
+                    .map(|(at, launch)| (*at, *launch))
+                    .collect::<Vec<_>>()
+            },
+            |under_way, saved| {
+                *under_way = saved.into_iter().collect();
+                Ok(())
+            },
+        );
+        state.field("taken", &mut self.taken);
+        state.field("records", &mut self.records);
+        state.field("sent", &mut self.sent);
+        state.field("under_way_level", &mut self.under_way_level);
+        state.field("late", &mut self.late);
+        state.check("under_way", || {
+            let most = self.spec.kernels_under_way as usize + 32;
+            at_most("kernels", self.under_way.len(), most)
+        });
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let mut count = |name, unit, meaning, value| statistics.counter(name, unit, meaning, value);
+        count("records", "records", "launch records taken", self.records);
+        count(
+            "kernels_taken",
+            "kernels",
+            "kernels that the records launch",
+            self.taken,
+        );
+        count(
+            "kernels_sent",
+            "kernels",
+            "kernels sent to the GMU",
+            self.sent,
+        );
+        statistics.level(
+            "kernels_under_way",
+            "kernels",
+            "mean number of kernels under way",
+            &self.under_way_level,
+        );
+        statistics.maximum(
+            "kernels_under_way_max",
+            "kernels",
+            "most kernels under way at a time",
+            self.under_way_level.max(),
+        );
+        statistics.histogram(
+            "late",
+            "cycles",
+            "cycles from the time at which a kernel was due until it was sent",
+            &self.late,
+        );
+    }
+
+    fn contents(&self, contents: &mut Contents<'_>) {
+        for launch in self.under_way.values() {
+            contents
+                .thing("kernel", u64::from(launch.kernel))
+                .number("stream", u64::from(launch.stream));
+        }
+        contents.level("kernels_under_way", self.under_way_level.value());
+    }
+
+    fn waits(&self, waits: &mut Waits<'_>) {
+        if !self.under_way.is_empty() {
+            let what = format!(
+                "{} kernels launched from the device are under way",
+                self.under_way.len()
+            );
+            waits.on_port("gmu", what);
+        }
+    }
+}
+
+impl LaunchUnit {
+    /// Takes records as long as there is room for what they launch.
+    fn take(&mut self, ctx: &mut Context<'_>) {
+        for unit in 0..self.units.len() {
+            while self.under_way.len() < self.spec.kernels_under_way as usize {
+                let Some(record) = self.units[unit].pop(ctx) else {
+                    break;
+                };
+                self.launch(ctx.cycle(), record);
+            }
+        }
+    }
+
+    fn launch(&mut self, cycle: Cycle, record: DeviceLaunch) {
+        let DeviceLaunch {
+            kernel,
+            work_group,
+            wavefront,
+            record,
+        } = record;
+        let children = self.graph.launched(kernel, work_group, wavefront, record);
+        let each = Cycle::from(self.spec.cycles_per_kernel);
+        let base = cycle + Cycle::from(self.spec.base_cycles);
+        self.records += 1;
+        for (child, turn) in children.iter().zip(1..) {
+            let turn = match self.spec.arrival {
+                LaunchArrival::InTurn => turn,
+                LaunchArrival::Together => children.len() as u64,
+            };
+            let launch = KernelLaunch::plain(child.kernel, child.parent.stream);
+            self.under_way
+                .insert((base + each * turn, self.taken), launch);
+            self.taken += 1;
+            self.under_way_level.add(cycle, 1);
+        }
+    }
+}
