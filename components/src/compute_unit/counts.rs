@@ -109,7 +109,12 @@ impl ComputeUnit {
         );
         s.under("instructions", |s| {
             let meaning = "wavefront instructions issued of the class in the name";
-            for &class in Class::ALL {
+            // Nothing is launched where nobody takes launches.
+            let launches = self.launches.is_connected();
+            for &class in Class::ALL
+                .iter()
+                .filter(|&&c| launches || c != Class::Launch)
+            {
                 let issued = counts.per_class[class.index()];
                 s.counter(class.name(), count, meaning, issued);
             }

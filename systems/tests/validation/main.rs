@@ -5,6 +5,7 @@ mod bandwidth;
 mod cache_conscious;
 mod coalescing;
 mod conservation;
+mod device_launches;
 mod energy;
 mod harness;
 mod issue_rate;

@@ -1,5 +1,6 @@
 //! The unit cycle by cycle; beside a naive model of its queues in [`naive`].
 
+mod families;
 mod naive;
 
 use std::sync::Mutex;

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use warpweave_framework::{Cycle, EngineOptions, Link, Order, Policy, PolicyKind, Sink, TestBench};
 use warpweave_trace::{
-    Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter, StreamWriter,
+    Class, Code, FrontEnd, HostCommand, Instruction, KernelTrace, KernelWriter, Parent,
+    StreamWriter,
 };
 
 use super::*;
@@ -40,6 +41,24 @@ pub(crate) fn program(kernels: &[KernelShape], commands: Vec<HostCommand>) -> Pr
             .collect(),
         front_end: FrontEnd::default(),
     }
+}
+
+/// A program of kernels of one wavefront, each launched by the host or by a lane of another's only wavefront:
+/// kernel, record, lane, stream.
+pub(crate) fn family(launched_by: &[Option<(u32, u32, u8, u32)>]) -> Program {
+    let mut all = program(&vec![(1, 1, 0, 0); launched_by.len()], Vec::new());
+    for (kernel, by) in all.kernels.iter_mut().zip(launched_by) {
+        let parent = by.map(|(kernel, record, lane, stream)| Parent {
+            kernel,
+            work_group: 0,
+            wavefront: 0,
+            record,
+            lane,
+            stream,
+        });
+        Arc::get_mut(kernel).expect("not shared yet").parent = parent;
+    }
+    all
 }
 
 fn kernel((work_groups, wavefronts, registers, local_bytes): KernelShape) -> KernelTrace {

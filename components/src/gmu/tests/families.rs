@@ -1,0 +1,141 @@
+//! Kernels launched from the device: queues, streams and completions of families.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::work_group_scheduler::tests::family;
+
+struct Both {
+    inner: Bench,
+    device: Source<KernelLaunch>,
+}
+
+/// With `hardware_queues` queues, for kernels launched by these: kernel, record, lane, stream.
+fn both(
+    hardware_queues: u32,
+    pending_kernels: u32,
+    launched_by: &[Option<(u32, u32, u8, u32)>],
+) -> Both {
+    let spec = GmuSpec {
+        hardware_queues,
+        queue_depth: 4,
+        pending_kernels,
+        dispatch_latency_cycles: 3,
+        order: Policy::plain::<Fcfs>(),
+    };
+    let mut environment = Environment::new("gmu", 0);
+    environment.provide(Arc::new(family(launched_by)));
+    let mut bench = TestBench::new();
+    bench.add("gmu", Gmu::build(spec, &environment).unwrap());
+    let device = bench.source("gmu.device");
+    Both {
+        inner: Bench {
+            launch: bench.source("gmu.host.launch"),
+            host_done: bench.sink("gmu.host.done"),
+            ready: bench.sink("gmu.scheduler.ready"),
+            done: bench.source("gmu.scheduler.done"),
+            bench,
+        },
+        device,
+    }
+}
+
+impl Both {
+    fn child_at(&self, cycle: Cycle, kernel: u32, stream: u32) {
+        self.device
+            .send_at(cycle, KernelLaunch::plain(kernel, stream));
+    }
+
+    fn host_hears_at(&mut self, cycle: Cycle, kernel: u32) {
+        let done = self.inner.host_done.clone();
+        self.inner
+            .bench
+            .expect_at(&done, cycle, &KernelDone { kernel });
+    }
+}
+
+#[test]
+fn the_next_kernel_of_a_stream_waits_for_all_descendants_while_the_queue_is_free() {
+    // One queue: kernel 0 launches 1, which launches 2; kernel 3 follows 0 in the host's stream.
+    let by = [None, Some((0, 0, 0, 50)), Some((1, 0, 0, 51)), None];
+    let mut b = both(1, 8, &by);
+    b.inner.launch_at(5, 0, 7);
+    b.inner.launch_at(6, 3, 7);
+    b.inner.ready_at(8, 0);
+    b.child_at(12, 1, 50);
+    b.inner.done_at(20, 0);
+    // The queue goes to the child at once.
+    b.inner.ready_at(23, 1);
+    b.child_at(24, 2, 51);
+    b.inner.done_at(30, 1);
+    b.inner.ready_at(33, 2);
+    b.inner.done_at(40, 2);
+    // Families are complete from the inside to the outside; then the stream goes on.
+    b.host_hears_at(40, 2);
+    b.host_hears_at(41, 1);
+    b.host_hears_at(42, 0);
+    b.inner.ready_at(43, 3);
+    b.inner.done_at(50, 3);
+    b.host_hears_at(50, 3);
+    let statistics = b.inner.bench.statistics("gmu");
+    assert_eq!(statistics.counter("kernels_completed"), Some(4));
+}
+
+#[test]
+fn a_parent_that_ends_after_its_children_is_complete_at_once() {
+    let by = [None, Some((0, 0, 0, 50)), Some((0, 0, 1, 51))];
+    let mut b = both(4, 8, &by);
+    b.inner.launch_at(5, 0, 0);
+    b.inner.ready_at(8, 0);
+    b.child_at(12, 1, 50);
+    b.child_at(12, 2, 51);
+    b.inner.ready_at(15, 1);
+    b.inner.done_at(20, 1);
+    b.host_hears_at(20, 1);
+    b.inner.done_at(25, 2);
+    b.host_hears_at(25, 2);
+    b.inner.done_at(30, 0);
+    b.host_hears_at(30, 0);
+}
+
+#[test]
+fn a_thirty_third_stream_waits_for_a_queue() {
+    let by: Vec<_> = [None]
+        .into_iter()
+        .chain((0..33).map(|n| Some((0, n / 32, (n % 32) as u8, 50 + n))))
+        .collect();
+    let mut b = both(32, 64, &by);
+    b.inner.launch_at(5, 0, 0);
+    for kernel in 1..=33 {
+        b.child_at(10, kernel, 49 + kernel);
+    }
+    b.inner.bench.step(60);
+    let ready = std::iter::from_fn(|| b.inner.ready.take()).count();
+    // The parent and 31 children.
+    assert_eq!(ready, 32);
+    b.inner.done_at(100, 5);
+    b.inner.bench.step(60);
+    let next = b
+        .inner
+        .ready
+        .take()
+        .map(|(cycle, ready)| (cycle, ready.kernel));
+    assert_eq!(next, Some((103, 32)));
+}
+
+#[test]
+fn a_launch_that_finds_the_pool_full_waits_and_says_so() {
+    let by: Vec<_> = [None]
+        .into_iter()
+        .chain((0..3).map(|n| Some((0, 0, n as u8, 50 + n))))
+        .collect();
+    let mut b = both(1, 2, &by);
+    b.inner.launch_at(5, 0, 0);
+    for kernel in 1..=3 {
+        b.child_at(10, kernel, 49 + kernel);
+    }
+    b.inner.bench.step(40);
+    let statistics = b.inner.bench.statistics("gmu");
+    assert_eq!(statistics.counter("kernels_accepted"), Some(3));
+    assert!(statistics.counter("device_launch_stall_cycles").unwrap() > 20);
+}
