@@ -10,8 +10,10 @@ mod exchange;
 mod gather;
 mod observe;
 mod run;
+mod sample;
 mod stack;
 mod strided;
+mod texture;
 mod wavefront;
 
 use std::sync::Arc;
@@ -31,6 +33,7 @@ use crate::ops::{Constant, Lanes32, Lanes64};
 
 pub use crate::exec::checker::{Finding, FindingKind, ProgramChecker, SourcePlace, Spot, Verdict};
 pub use crate::exec::error::{EmulationError, Place};
+pub(crate) use crate::exec::texture::RECORDED_BYTES;
 
 /// Threads a work-group may have (CUDA C++ Programming Guide, compute capability 2.0 and up).
 const THREADS_MAX: u64 = 1024;

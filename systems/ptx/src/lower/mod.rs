@@ -14,6 +14,7 @@ pub(crate) mod names;
 mod opcodes;
 pub(crate) mod site;
 mod special;
+mod texture;
 
 use std::collections::BTreeMap;
 
@@ -180,6 +181,7 @@ fn storages(names: &ModuleNames<'_>, complaints: &mut Vec<Complaint>) -> Vec<Sto
                 bytes: vec![0; variable.bytes(0) as usize],
                 patches: Vec::new(),
                 is_external: !has_storage(variable),
+                is_texture: variable.is_texture,
             };
             if let Some(initialiser) = &variable.initialiser {
                 if variable.is_open() {
