@@ -17,3 +17,4 @@ mod memory;
 mod messages;
 mod random_programs;
 mod strided;
+mod texture;
