@@ -223,7 +223,19 @@ impl Texture {
         before.checked_add(u64::from(width) * self.texel_bytes())
     }
 
-    /// Why it cannot be, if so.
+    /// Why it cannot lie over `memory` bytes that begin at its address, if so.
+    pub fn problem_over(&self, memory: u64) -> Option<String> {
+        self.problem().or_else(|| match self.bytes() {
+            Some(bytes) if bytes <= memory => None,
+            bytes => Some(format!(
+                "{} takes {} bytes, but there are {memory}",
+                self.shape,
+                bytes.map_or("too many".to_owned(), |bytes| bytes.to_string())
+            )),
+        })
+    }
+
+    /// Why it cannot be anywhere, if so.
     fn problem(&self) -> Option<String> {
         let (bytes, row) = (self.texel_bytes(), self.row_bytes());
         let [width, height, depth] = self.shape.extents();
