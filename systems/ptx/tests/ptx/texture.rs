@@ -125,8 +125,8 @@ impl Naive<'_> {
         match self.texture.shape {
             TextureShape::Linear(x) | TextureShape::Row(x) => [x.into(), 1, 1],
             TextureShape::Rows { width, .. } => [width.into(), 1, 1],
-            TextureShape::Plane([x, y]) => [x.into(), y.into(), 1],
-            TextureShape::Planes {
+            TextureShape::Plane([x, y])
+            | TextureShape::Planes {
                 extents: [x, y], ..
             } => [x.into(), y.into(), 1],
             TextureShape::Volume(extents) => extents.map(i64::from),
@@ -163,8 +163,9 @@ impl Naive<'_> {
         };
         let place = self.fold(0, i).zip(self.fold(1, j)).zip(self.fold(2, k));
         let [x, y, z] = self.extents();
-        for channel in 0..texture.channels as usize {
-            texel[channel] = place.map_or(0.0, |((i, j), k)| {
+        let channels = texel.iter_mut().enumerate();
+        for (channel, value) in channels.take(texture.channels as usize) {
+            *value = place.map_or(0.0, |((i, j), k)| {
                 let dense = x as u64 * texture.channels as u64 * width;
                 let row = (layer as i64 * z + k) * y + j;
                 let at = row as u64 * texture.pitch.unwrap_or(dense);
