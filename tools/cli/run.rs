@@ -1,5 +1,6 @@
 //! `warpweave run`.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +10,8 @@ use signal_hook::flag;
 use tracing::{info, warn};
 use warpweave_files::{Budget, Paths};
 use warpweave_framework::Registry;
-use warpweave_params::name_hint;
-use warpweave_systems::host_program::EmulationProgress;
+use warpweave_params::{name_hint, printable_lines};
+use warpweave_systems::host_program::{EmulationProgress, Printed};
 use warpweave_systems::report::{Host, Report, chooses_nothing};
 use warpweave_systems::{Machine, Scenario, StartLogError, Status, TapSpec};
 
@@ -138,6 +139,10 @@ pub(crate) fn run(
         ReportFormat::Csv => to_stdout(&report.to_csv(&arguments.stats)),
     };
     to_stderr(&why_not_done(&report));
+    to_stderr(&said_by_the_program(
+        &executed.printed,
+        executed.refused_launches,
+    ));
     if let (Status::Failed(_) | Status::Deadlock(_), Some(note)) =
         (&report.status, report.verified_note())
     {
@@ -157,6 +162,29 @@ pub(crate) fn run(
     let not_recorded = not_recorded.into_iter().map(Err);
     let writing = [told, saved, recorded, logged, written].into_iter();
     Ok(ended(code, writing.chain(not_recorded)))
+}
+
+/// What kernels printed, and how many of their launches were refused.
+fn said_by_the_program(printed: &Printed, refused_launches: u64) -> String {
+    let mut said = String::new();
+    if !printed.text.is_empty() {
+        let text = printable_lines(&printed.text);
+        let _ = writeln!(
+            said,
+            "the program printed:\n{}",
+            text.trim_end_matches('\n')
+        );
+    }
+    if printed.cut > 0 {
+        let _ = writeln!(said, "and {} bytes more, which were not kept", printed.cut);
+    }
+    if refused_launches > 0 {
+        let _ = writeln!(
+            said,
+            "note: {refused_launches} launches from the device were refused, with an error code for the program"
+        );
+    }
+    said
 }
 
 /// Tests, before anything costly is done, whether all that the run is to write can be written, and

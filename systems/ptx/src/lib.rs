@@ -21,11 +21,14 @@
 //!   such. A barrier counts arriving wavefronts, not lanes.
 //! - Work-groups start in a declared order, a fixed number at a time; their wavefronts take turns of
 //!   a fixed number of instructions ([`EmulationOptions`]). Same inputs, same bits.
+//! - Kernels that launch kernels: a kernel is emulated to its end before those it launched, each with all of
+//!   its own before the next. [`launch_family`] gives all of them.
 //! - NaN results are canonical. Approximate instructions are correctly rounded.
 //!
 //! # Not modelled
-//! A texture cache (texture reads are loads from global memory), levels of textures, surfaces, matrix instructions, asynchronous copies, indirect calls and branches,
-//! device-side launches, arithmetic rounding other than to nearest even, registers whose value
+//! A texture cache (texture reads are loads from global memory), levels of textures, surfaces,
+//! matrix instructions, asynchronous copies, indirect calls and branches, arithmetic rounding other
+//! than to nearest even, registers whose value
 //! depends on placement or time. All are refused by name.
 //!
 //! # Example
@@ -73,8 +76,9 @@ mod types;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use exec::{
-    EmulationError, EmulationOptions, Finding, FindingKind, KernelArgument, LaunchConfig, Order,
-    Place, ProgramChecker, SourcePlace, Spot, Verdict, launch, launch_counted,
+    EmulationError, EmulationOptions, Family, Finding, FindingKind, KernelArgument, LaunchConfig,
+    Numbers, Order, Place, Printed, ProgramChecker, SourcePlace, Spot, Verdict, launch,
+    launch_family,
 };
 pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds, allocation_bytes};
 pub use module::{Kernel, Module, Parameter, UnknownKernel};

@@ -72,6 +72,11 @@ impl Module {
         &self.kernels
     }
 
+    /// The kernel whose address, as data, this is.
+    pub(crate) fn kernel_at(&self, address: u64) -> Option<&Kernel> {
+        self.kernels.iter().find(|kernel| kernel.address == address)
+    }
+
     /// The kernel with this name.
     ///
     /// # Errors
@@ -131,6 +136,8 @@ pub struct Parameter {
 pub struct Kernel {
     /// The module's file as it was named, for messages.
     pub(crate) file: String,
+    /// Its address as data.
+    pub(crate) address: u64,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) code: Arc<Code>,
     pub(crate) ops: Vec<Decoded>,

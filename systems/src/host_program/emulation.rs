@@ -27,6 +27,8 @@ pub struct EmulationSpec {
     pub call_depth: u32,
     /// Bytes the records of a launch may take.
     pub stream_bytes: u64,
+    /// Bytes of the heap from which kernels take memory (`malloc`).
+    pub heap_bytes: u64,
     /// Where the first buffer begins, from the start of device memory.
     pub allocation_offset_bytes: AllocationOffset,
 }
@@ -96,6 +98,7 @@ impl Default for EmulationSpec {
             stall_limit: options.stall_limit,
             call_depth: options.call_depth,
             stream_bytes: options.stream_bytes,
+            heap_bytes: options.heap_bytes,
             allocation_offset_bytes: AllocationOffset::default(),
         }
     }
@@ -115,6 +118,7 @@ impl EmulationSpec {
             stall_limit: self.stall_limit,
             call_depth: self.call_depth,
             stream_bytes: self.stream_bytes,
+            heap_bytes: self.heap_bytes,
         }
     }
 

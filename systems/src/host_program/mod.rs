@@ -126,7 +126,9 @@ pub use description::{
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, Judged};
 pub use execute::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Executed, Listener};
-pub use warpweave_ptx::{EmulationError, Finding, FindingKind, SourcePlace, Spot, Verdict};
+pub use warpweave_ptx::{
+    EmulationError, Finding, FindingKind, Printed, SourcePlace, Spot, Verdict,
+};
 
 /// Device memory all buffers together may take: 4 GiB.
 pub const DEVICE_BYTES_MAX: u64 = 4 << 30;

@@ -27,7 +27,7 @@ use warpweave_framework::{
     EngineOptions, Environment, InstanceStatistics, Outcome, Registry, RunLimits, Simulation, Tick,
     Value,
 };
-use warpweave_params::Diagnostics;
+use warpweave_params::{Diagnostic, Diagnostics};
 use warpweave_trace::{FrontEnd, Program};
 
 pub use self::checkpoint::MachineCheckpointError;
@@ -149,6 +149,16 @@ impl Scenario {
         program: &Arc<Program>,
         artefacts: Artefacts,
     ) -> Result<Machine, Diagnostics> {
+        let mut launched = program.kernels.iter().zip(0..);
+        if let Some((kernel, number)) = launched.find(|(kernel, _)| kernel.parent.is_some()) {
+            let message = format!(
+                "kernel {number}, `{}`, is launched from the device, and no component takes such launches",
+                kernel.code.name
+            );
+            return Err(Diagnostic::error(message)
+                .hint("a launch by the host can be simulated")
+                .into());
+        }
         let kernel_times = Arc::new(KernelTimes::default());
         let ledger = Ledger::new(&self.ledger.budget());
         let environment = environment(self.seed, program, artefacts, &kernel_times);

@@ -106,6 +106,14 @@ pub enum EmulationError {
         /// Instruction and thread.
         place: Box<Place>,
     },
+    /// An assertion of the program does not hold.
+    #[error("{place}: assertion failed: {said}")]
+    Assertion {
+        /// Instruction and thread.
+        place: Box<Place>,
+        /// File, line, function and expression, as the program says.
+        said: String,
+    },
     /// Recursion deeper than allowed.
     #[error("{place}: more than {depth} nested calls; raise `call_depth` if this is intended")]
     CallDepth {
@@ -209,6 +217,13 @@ pub(super) enum FaultKind {
         problem: String,
     },
     Trap,
+    Assertion {
+        said: String,
+    },
+    /// Memory given back to the heap that was not taken from it.
+    NotTaken {
+        address: u64,
+    },
     CallDepth,
 }
 
@@ -234,6 +249,7 @@ impl Fault {
         let nearest = |address| machine.memory.nearest(address);
         let (address, problem) = match self.kind {
             FaultKind::Trap => return EmulationError::Trap { place },
+            FaultKind::Assertion { said } => return EmulationError::Assertion { place, said },
             FaultKind::CallDepth => {
                 return EmulationError::CallDepth {
                     place,
@@ -278,6 +294,12 @@ impl Fault {
                 );
                 (address, problem)
             }
+            FaultKind::NotTaken { address } => (
+                address,
+                format!(
+                    "`free` of address {address:#x}, which `malloc` did not return or which was freed before"
+                ),
+            ),
             FaultKind::ReadOnly { address } => {
                 (address, format!("write to parameter offset {address:#x}"))
             }

@@ -7,8 +7,12 @@ mod checker;
 mod convert;
 mod error;
 mod exchange;
+mod external;
+mod family;
 mod gather;
+mod heap;
 mod observe;
+mod print;
 mod run;
 mod sample;
 mod stack;
@@ -21,18 +25,21 @@ use std::sync::atomic::AtomicU64;
 
 use warpweave_files::{Charge, OverBudget};
 use warpweave_random::{GAMMA, nth};
-use warpweave_trace::{KernelTrace, KernelWriter};
+use warpweave_trace::{KernelTrace, KernelWriter, Parent};
 
 use crate::exec::barrier::Shared;
+use crate::exec::family::{Pending, Runtime};
 use crate::exec::observe::{Observer, Start, Unobserved};
 use crate::exec::run::Pause;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::{DeviceMemory, SHARED_WINDOW};
-use crate::module::{Kernel, Module};
+use crate::module::{Kernel, Module, Parameter};
 use crate::ops::{Constant, Lanes32, Lanes64};
 
 pub use crate::exec::checker::{Finding, FindingKind, ProgramChecker, SourcePlace, Spot, Verdict};
 pub use crate::exec::error::{EmulationError, Place};
+pub use crate::exec::family::{Family, Numbers};
+pub use crate::exec::print::Printed;
 pub(crate) use crate::exec::texture::RECORDED_BYTES;
 
 /// Threads a work-group may have (CUDA C++ Programming Guide, compute capability 2.0 and up).
@@ -127,6 +134,8 @@ pub struct EmulationOptions {
     pub call_depth: u32,
     /// Bytes the records of a launch may take.
     pub stream_bytes: u64,
+    /// Bytes of the heap from which kernels take memory.
+    pub heap_bytes: u64,
 }
 
 impl Default for EmulationOptions {
@@ -140,6 +149,8 @@ impl Default for EmulationOptions {
             stall_limit: 1 << 25,
             call_depth: 64,
             stream_bytes: 4 << 30,
+            // The runtime's default.
+            heap_bytes: 8 << 20,
         }
     }
 }
@@ -155,36 +166,141 @@ pub fn launch(
     memory: &mut DeviceMemory,
     options: &EmulationOptions,
 ) -> Result<KernelTrace, EmulationError> {
-    let mut observer = Unobserved { ended: None };
-    launch_observed(module, kernel, config, memory, options, &mut observer)
+    let numbers = &mut Numbers::default();
+    let family = launch_family(module, kernel, config, memory, options, numbers, None)?;
+    let mut kernels = family.kernels;
+    match (kernels.pop(), kernels.len()) {
+        (Some(trace), 0) => Ok(trace),
+        (_, more) => Err(EmulationError::Launch {
+            kernel: kernel.to_owned(),
+            problem: format!(
+                "it launched {more} kernels from the device, which `launch_family` gives"
+            ),
+        }),
+    }
 }
 
-/// As [`launch`], and adds to `ended` one for every work-group that has ended, for whoever shows how far
-/// the launch has come.
+/// As [`launch`], with all that the kernel launches from the device, numbered from `numbers` on; adds to
+/// `ended` one for every work-group that has ended, for whoever shows how far the launch has come.
 ///
 /// # Errors
 /// As [`launch`].
-pub fn launch_counted(
+pub fn launch_family(
     module: &Module,
     kernel: &str,
     config: LaunchConfig<'_>,
     memory: &mut DeviceMemory,
     options: &EmulationOptions,
-    ended: &AtomicU64,
-) -> Result<KernelTrace, EmulationError> {
-    let mut observer = Unobserved { ended: Some(ended) };
-    launch_observed(module, kernel, config, memory, options, &mut observer)
+    numbers: &mut Numbers,
+    ended: Option<&AtomicU64>,
+) -> Result<Family, EmulationError> {
+    let mut observer = Unobserved { ended };
+    family(
+        module,
+        kernel,
+        config,
+        memory,
+        options,
+        numbers,
+        &mut observer,
+    )
 }
 
-fn launch_observed(
+/// A kernel and its descendants, one after the other.
+fn family(
     module: &Module,
     kernel: &str,
     config: LaunchConfig<'_>,
     memory: &mut DeviceMemory,
     options: &EmulationOptions,
+    numbers: &mut Numbers,
     observer: &mut impl Observer,
-) -> Result<KernelTrace, EmulationError> {
-    let kernel = module.kernel(kernel)?;
+) -> Result<Family, EmulationError> {
+    let mut runtime = Runtime::new(*numbers, options.heap_bytes);
+    let mut kernels: Vec<KernelTrace> = Vec::new();
+    let mut graph: Vec<u32> = Vec::new();
+    // The next one last.
+    let mut pending: Vec<Pending> = Vec::new();
+    let mut left = *options;
+    let mut grid = Grid {
+        kernel: module.kernel(kernel)?,
+        config,
+        parent: None,
+    };
+    let mut arguments;
+    loop {
+        let number = numbers.kernel.wrapping_add(kernels.len() as u32);
+        let depth = grid.parent.map_or(0, |parent: Parent| {
+            graph[parent.kernel.wrapping_sub(numbers.kernel) as usize] + 1
+        });
+        runtime.kernel_begins(number, depth);
+        let (trace, steps) = emulate(module, &grid, memory, &left, &mut runtime, observer)?;
+        left.step_limit = left.step_limit.saturating_sub(steps);
+        left.stream_bytes = left.stream_bytes.saturating_sub(trace.stream_bytes());
+        kernels.push(trace);
+        graph.push(depth);
+        pending.extend(runtime.pending.drain(..).rev());
+        let Some(next) = pending.pop() else {
+            break;
+        };
+        let child = module.kernel_at(next.function);
+        let child = child.expect("the kernel was there when it was launched");
+        arguments = pieces(child, &next.arguments, memory);
+        grid = Grid {
+            kernel: child,
+            config: LaunchConfig {
+                grid: next.grid,
+                block: next.block,
+                dynamic_local_bytes: next.dynamic_local_bytes,
+                args: &arguments,
+            },
+            parent: Some(next.parent),
+        };
+    }
+    numbers.kernel = numbers.kernel.wrapping_add(kernels.len() as u32);
+    numbers.stream = runtime.next_stream;
+    Ok(Family {
+        kernels,
+        printed: runtime.printed,
+        refused: runtime.refused,
+    })
+}
+
+/// An argument block cut into the arguments. What is an address inside an allocation is taken for a pointer.
+fn pieces(kernel: &Kernel, block: &[u8], memory: &DeviceMemory) -> Vec<KernelArgument> {
+    let piece = |parameter: &Parameter| {
+        let start = parameter.offset as usize;
+        let bytes = &block[start..start + parameter.bytes as usize];
+        let pointer = <[u8; 8]>::try_from(bytes).map(u64::from_le_bytes).ok();
+        match pointer.filter(|address| memory.read(*address, 0).is_ok()) {
+            Some(address) => KernelArgument::Pointer(address),
+            None => KernelArgument::Bytes(bytes.to_vec()),
+        }
+    };
+    kernel.parameters().iter().map(piece).collect()
+}
+
+/// One kernel of a family.
+struct Grid<'g> {
+    kernel: &'g Kernel,
+    config: LaunchConfig<'g>,
+    parent: Option<Parent>,
+}
+
+/// Emulates one kernel; its trace, and its wavefront instructions.
+fn emulate(
+    module: &Module,
+    grid: &Grid<'_>,
+    memory: &mut DeviceMemory,
+    options: &EmulationOptions,
+    runtime: &mut Runtime,
+    observer: &mut impl Observer,
+) -> Result<(KernelTrace, u64), EmulationError> {
+    let Grid {
+        kernel,
+        config,
+        parent,
+    } = *grid;
     memory
         .load(module)
         .map_err(|variable| EmulationError::UndefinedVariable {
@@ -193,7 +309,7 @@ fn launch_observed(
         })?;
     let arguments = arguments(kernel, config.args)?;
     check_shape(kernel, &config, options)?;
-    let writer = KernelWriter::new(
+    let mut writer = KernelWriter::new(
         Arc::clone(kernel.code()),
         config.grid,
         config.block,
@@ -201,6 +317,9 @@ fn launch_observed(
         arguments.clone(),
     )?
     .charged_to(memory.ledger());
+    if let Some(parent) = parent {
+        writer = writer.launched_by(parent);
+    }
     let budget = memory.ledger().budget();
     let charge = budget.charge(
         &format!("emulating kernel `{}`", kernel.name()),
@@ -229,8 +348,9 @@ fn launch_observed(
         .iter()
         .map(|c| [value(c); 32])
         .collect();
-    let machine = Machine {
+    let mut machine = Machine {
         observer,
+        module,
         kernel,
         constants32,
         constants64,
@@ -246,11 +366,15 @@ fn launch_observed(
         stream_bytes: 0,
         word: Box::new([0; 32]),
         double: Box::new([0; 32]),
+        runtime,
         charge,
         records: 0,
         records_charged: 0,
     };
-    schedule(machine, writer)
+    let trace = schedule(&mut machine, writer)?;
+    let steps = machine.steps;
+    machine.observer.launch_ends();
+    Ok((trace, steps))
 }
 
 fn arguments(kernel: &Kernel, given: &[KernelArgument]) -> Result<Vec<u8>, EmulationError> {
@@ -338,6 +462,7 @@ const RECORDS_CHARGED: u64 = 1 << 20;
 /// A launch in progress.
 struct Machine<'l, O> {
     observer: &'l mut O,
+    module: &'l Module,
     kernel: &'l Kernel,
     constants32: Vec<Lanes32>,
     constants64: Vec<Lanes64>,
@@ -357,6 +482,8 @@ struct Machine<'l, O> {
     /// Where results are computed before they become registers.
     word: Box<Lanes32>,
     double: Box<Lanes64>,
+    /// What the kernels of a family share.
+    runtime: &'l mut Runtime,
     /// What the launch needs while it runs.
     charge: Charge,
     /// Bytes of the records of wavefronts that have not ended.
@@ -428,7 +555,7 @@ impl<O: Observer> Machine<'_, O> {
 
 /// Runs all work-groups: the resident ones take turns, wavefront by wavefront.
 fn schedule(
-    mut machine: Machine<'_, impl Observer>,
+    machine: &mut Machine<'_, impl Observer>,
     mut writer: KernelWriter,
 ) -> Result<KernelTrace, EmulationError> {
     let total: u32 = machine.grid.iter().product();
@@ -444,10 +571,10 @@ fn schedule(
         }
         let before = machine.steps;
         for group in &mut resident {
-            take_turns(&mut machine, group)?;
+            take_turns(machine, group)?;
         }
         if machine.steps == before {
-            return Err(deadlock(&machine, &resident));
+            return Err(deadlock(machine, &resident));
         }
         let mut at = 0;
         while at < resident.len() {

@@ -67,6 +67,8 @@ pub(super) trait Observer {
 
     /// Memory holds the module's variables.
     fn launch_starts(&mut self, _start: &Start<'_>) {}
+    /// All work-groups have ended.
+    fn launch_ends(&mut self) {}
     /// A wavefront is about to begin.
     fn wavefront_starts(&mut self, _kernel: &Kernel, _wavefront: &Wavefront) {}
     fn step(&mut self, _step: &Step<'_>) {}
@@ -75,6 +77,15 @@ pub(super) trait Observer {
     fn call(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _frames: Frames<'_>) {}
     /// A call has ended; the observer passes on what it knows of the results.
     fn end_call(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _frames: Frames<'_>) {}
+    /// The runtime wrote private memory, as the result of a call: first byte and number of bytes.
+    fn runtime_wrote(
+        &mut self,
+        _wavefront: &Wavefront,
+        _memory: &DeviceMemory,
+        _place: (u32, u32),
+        _mask: u32,
+    ) {
+    }
     /// Lanes of a wavefront arrive at a barrier; `waits` unless they go on at once.
     fn arrive(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _arrival: Arrival) {}
     /// Barriers of a work-group, by bit, open.

@@ -286,6 +286,11 @@ impl<O: Observer> Machine<'_, O> {
                     self.observe_call(wavefront);
                     continue;
                 }
+                Op::External(at) if mask != 0 => {
+                    self.external(wavefront, shared, (pc, mask), at)?;
+                    self.advance(wavefront);
+                    continue;
+                }
                 Op::Return | Op::Exit if mask != 0 => {
                     wavefront.writer.step(pc, mask);
                     self.leave(wavefront, mask, matches!(decoded.op, Op::Exit));
@@ -309,6 +314,7 @@ impl<O: Observer> Machine<'_, O> {
                 | Op::Match { .. }
                 | Op::Barrier(_)
                 | Op::Call(_)
+                | Op::External(_)
                 | Op::Return
                 | Op::Exit
                 | Op::Trap => {}

@@ -237,7 +237,6 @@ impl Encoder<'_, '_> {
 
     fn call(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         form.take("uni");
-        let empty: &[Operand] = &[];
         let list = |operand: Option<&'_ Operand>| match operand {
             Some(Operand {
                 value: Value::List(list),
@@ -259,7 +258,11 @@ impl Encoder<'_, '_> {
             return Err(form.unsupported("indirect calls are not supported"));
         };
         let arguments = list(rest.get(1)).unwrap_or_default();
-        let results = results.unwrap_or_else(|| empty.to_vec());
+        if self.functions[function].is_none() {
+            let results = results.unwrap_or_default();
+            return self.external(self.function_names[function], span, &arguments, &results);
+        }
+        let results = results.unwrap_or_default();
         let functions = self.functions;
         let (Some(callee), Some(&place)) = (&functions[function], self.places.get(&function))
         else {

@@ -179,6 +179,9 @@ fn class(encoder: &Encoder<'_, '_>, opcode: &str, op: Op) -> Class {
         Op::Store(_) => return Class::Store,
         Op::Atomic(_) => return Class::Atomic,
         Op::Exit | Op::Trap => return Class::Exit,
+        Op::External(at) if encoder.tables.externals[at as usize].function.launches() => {
+            return Class::Launch;
+        }
         _ => {}
     }
     match opcodes::base(opcode) {

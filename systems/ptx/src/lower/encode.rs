@@ -9,8 +9,8 @@ use crate::diagnostics::{Complaint, Span};
 use crate::lower::names::{Body, Operand, Resolved, Symbol, Value, file};
 use crate::lower::opcodes;
 use crate::ops::{
-    Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, NO_REGISTER, Op, Parts,
-    Pred, Shuffle, Special, Src, TextureRead, Vote,
+    Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
+    NO_REGISTER, Op, Parts, Pred, Shuffle, Special, Src, TextureRead, Vote,
 };
 use crate::types::ScalarType;
 
@@ -37,6 +37,7 @@ pub(crate) struct Tables {
     pub(crate) votes: Vec<Vote>,
     pub(crate) barriers: Vec<Barrier>,
     pub(crate) calls: Vec<CallSite>,
+    pub(crate) externals: Vec<ExternalSite>,
     seen32: BTreeMap<Constant, u16>,
     seen64: BTreeMap<Constant, u16>,
 }
@@ -52,6 +53,8 @@ pub(crate) struct Prepared<'a> {
 pub(crate) struct Encoder<'k, 'a> {
     /// All functions of the module by number; `None` for declarations.
     pub(crate) functions: &'k [Option<Prepared<'a>>],
+    /// Their names.
+    pub(crate) function_names: &'k [&'a str],
     pub(crate) function: &'k Prepared<'a>,
     pub(crate) is_entry: bool,
     pub(crate) tables: &'k mut Tables,

@@ -10,7 +10,9 @@ use crate::alloc::{PREDICATES_MAX, REGISTERS_MAX};
 use crate::ast::Function;
 use crate::diagnostics::{Complaint, Source};
 use crate::lower::describe;
-use crate::lower::encode::{Encoder, Prepared, Tables};
+use crate::lower::encode::{
+    Encoder, FUNCTION_ADDRESS_BASE, FUNCTION_ADDRESS_STEP, Prepared, Tables,
+};
 use crate::lower::names::{ModuleNames, align_up, argument_offsets};
 use crate::lower::site::{self, SharedRange};
 use crate::module::{Frame, Kernel, Parameter};
@@ -152,6 +154,7 @@ impl Linker<'_, '_> {
         let mut sites = Vec::new();
         let (mut registers, mut predicates, mut private_bytes) = (0, 0, 0);
         let before = complaints.len();
+        let function_names: Vec<&str> = self.functions.iter().map(|f| f.name).collect();
         for &member in members {
             let prepared = self.prepared[member].as_ref().expect("members have bodies");
             let base = bases[&member];
@@ -178,6 +181,7 @@ impl Linker<'_, '_> {
             }
             let mut encoder = Encoder {
                 functions: self.prepared,
+                function_names: &function_names,
                 function: prepared,
                 is_entry: self.functions[member].is_entry,
                 tables: &mut tables,
@@ -245,6 +249,7 @@ impl Linker<'_, '_> {
         };
         Some(Kernel {
             file: self.source.file.to_owned(),
+            address: FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * root as u64,
             parameters,
             code: Arc::new(code),
             ops,

@@ -6,6 +6,7 @@ mod control;
 mod convert;
 mod describe;
 pub(crate) mod encode;
+mod external;
 mod float;
 mod integer;
 mod link;

@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod call;
+mod external;
 mod groups;
 mod lanes;
 mod memory;
@@ -14,6 +15,7 @@ mod texture;
 
 pub(crate) use self::arithmetic::{Carry, CarryKind, Convert, Parts, Rounding};
 pub(crate) use self::call::{CallSite, Transfer};
+pub(crate) use self::external::{External, ExternalSite, WAITING};
 pub(crate) use self::groups::{Barrier, BarrierKind, Shuffle, ShuffleMode, Vote, VoteMode};
 pub(crate) use self::lanes::{
     Binary32, Binary64, BinaryWide, Compare32, Compare64, Extract64, Insert32, Insert64, Lanes32,
@@ -235,6 +237,8 @@ pub(crate) enum Op {
         meet: u32,
     },
     Call(u32),
+    /// Call of a function of the runtime.
+    External(u32),
     Return,
     Exit,
     Trap,

@@ -1,7 +1,7 @@
 //! What the checker finds in a program, and what it leaves alone.
 
 use warpweave_ptx::{
-    DeviceMemory, EmulationOptions, Finding, FindingKind, KernelArgument, LaunchConfig,
+    DeviceMemory, EmulationOptions, Finding, FindingKind, KernelArgument, LaunchConfig, Numbers,
     ProgramChecker, Verdict,
 };
 
@@ -51,7 +51,14 @@ fn examine(text: &str, shape: Shape) -> (Vec<Finding>, Option<String>) {
         quantum: 4,
         ..EmulationOptions::default()
     };
-    let result = checker.launch(&module, "k", config, &mut memory, &options);
+    let result = checker.launch(
+        &module,
+        "k",
+        config,
+        &mut memory,
+        &options,
+        &mut Numbers::default(),
+    );
     (
         checker.findings().to_vec(),
         result.err().map(|error| error.to_string()),
@@ -616,10 +623,17 @@ fn checking_changes_neither_memory_nor_trace() {
         args: &[KernelArgument::Pointer(out)],
     };
     let options = EmulationOptions::default();
-    let trace = ProgramChecker::new()
-        .launch(&module, "k", config, &mut memory, &options)
+    let family = ProgramChecker::new()
+        .launch(
+            &module,
+            "k",
+            config,
+            &mut memory,
+            &options,
+            &mut Numbers::default(),
+        )
         .expect("the launch ends");
     assert_eq!(memory.read(out, 512), plain.memory.read(plain.out, 512));
-    assert_eq!(trace.counts(), plain.trace.counts());
-    assert_eq!(trace.stream_bytes(), plain.trace.stream_bytes());
+    assert_eq!(family.kernels[0].counts(), plain.trace.counts());
+    assert_eq!(family.kernels[0].stream_bytes(), plain.trace.stream_bytes());
 }

@@ -14,6 +14,7 @@ const OPTIONS: EmulationOptions = EmulationOptions {
     stall_limit: 1 << 14,
     call_depth: 8,
     stream_bytes: 1 << 24,
+    heap_bytes: 8 << 20,
 };
 
 fn launch_with(module: &Module, name: &str, args: &[KernelArgument]) -> String {

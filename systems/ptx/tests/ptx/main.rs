@@ -8,6 +8,7 @@
 mod acceptance;
 mod checker;
 mod control;
+mod device_launches;
 mod float;
 mod harness;
 mod integer;

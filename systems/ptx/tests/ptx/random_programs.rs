@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use warpweave_ptx::{
-    DeviceMemory, EmulationOptions, Finding, FindingKind, KernelArgument, LaunchConfig,
+    DeviceMemory, EmulationOptions, Finding, FindingKind, KernelArgument, LaunchConfig, Numbers,
     ProgramChecker,
 };
 
@@ -200,7 +200,14 @@ fn examine(program: &[Statement], threads: u32, quantum: u32) -> Vec<Finding> {
     };
     let mut checker = ProgramChecker::new();
     checker
-        .launch(&module, "k", config, &mut memory, &options)
+        .launch(
+            &module,
+            "k",
+            config,
+            &mut memory,
+            &options,
+            &mut Numbers::default(),
+        )
         .unwrap_or_else(|error| panic!("{error}"));
     checker.findings().to_vec()
 }

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use warpweave_ptx::{
-    DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, ProgramChecker, launch,
+    DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Numbers, ProgramChecker, launch,
 };
 
 use crate::harness::module;
@@ -90,7 +90,9 @@ impl Case {
         let trace = if watched {
             let mut checker = ProgramChecker::new();
             checker.host_wrote(data, 512);
-            checker.launch(&module, "k", config, &mut memory, &options)
+            let numbers = &mut Numbers::default();
+            let family = checker.launch(&module, "k", config, &mut memory, &options, numbers);
+            family.map(|mut family| family.kernels.remove(0))
         } else {
             launch(&module, "k", config, &mut memory, &options)
         };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Env, Placed};
-use warpweave_ptx::{DeviceMemory, EmulationOptions, LaunchConfig, ProgramChecker};
+use warpweave_ptx::{
+    DeviceMemory, EmulationOptions, LaunchConfig, Numbers, Printed, ProgramChecker, launch_family,
+};
 use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 
 use super::launch::{Shape, kernel_argument, shape};
@@ -36,8 +38,13 @@ pub(in crate::host_program) struct Host<'p, 'l> {
     pub(super) images: BTreeMap<usize, Vec<u32>>,
     pub(super) trace: Vec<HostCommand>,
     pub(super) kernels: Vec<Arc<KernelTrace>>,
-    /// Launches begun.
+    /// Launches of the host begun.
     pub(in crate::host_program) launches: u32,
+    /// Of the kernels and streams to come.
+    numbers: Numbers,
+    pub(super) printed: Printed,
+    /// Launches from the device that were refused.
+    pub(super) refused_launches: u64,
     /// Tells how far it has come.
     progress: &'p EmulationProgress,
     /// Watches what kernels do, if anybody does.
@@ -71,6 +78,9 @@ impl<'p, 'l> Host<'p, 'l> {
             trace: Vec::new(),
             kernels: Vec::new(),
             launches: 0,
+            numbers: Numbers::default(),
+            printed: Printed::default(),
+            refused_launches: 0,
             progress,
             checker: None,
             listener: None,
@@ -318,17 +328,20 @@ impl<'p, 'l> Host<'p, 'l> {
         let module = &self.program.module;
         let kernel = &launch.kernel.value;
         let (memory, options) = (&mut self.memory, &self.options);
+        let numbers = &mut self.numbers;
+        let number = numbers.kernel;
         self.launches += 1;
         let result = match &mut self.checker {
             None => {
                 let groups = grid.iter().map(|axis| u64::from(*axis)).product();
                 let ended = self.progress.launch_begins(groups);
-                warpweave_ptx::launch_counted(module, kernel, config, memory, options, ended)
+                let ended = Some(ended);
+                launch_family(module, kernel, config, memory, options, numbers, ended)
             }
-            Some(checker) => checker.launch(module, kernel, config, memory, options),
+            Some(checker) => checker.launch(module, kernel, config, memory, options, numbers),
         };
-        let trace = result.map_err(|source| {
-            let number = self.kernels.len();
+        let family = result.map_err(|source| {
+            let number = self.launches - 1;
             let said = source.to_string();
             let (problem, hint) = match said.split_once("\nhint: ") {
                 Some((problem, hint)) => (problem, Some(hint.to_owned())),
@@ -352,9 +365,14 @@ impl<'p, 'l> Host<'p, 'l> {
                 arguments,
             });
         }
-        let kernel = self.kernels.len() as u32;
-        self.kernels.push(Arc::new(trace));
-        self.trace.push(HostCommand::Launch { kernel, stream });
+        self.kernels
+            .extend(family.kernels.into_iter().map(Arc::new));
+        self.printed.append(&family.printed);
+        self.refused_launches += family.refused;
+        self.trace.push(HostCommand::Launch {
+            kernel: number,
+            stream,
+        });
         self.running = true;
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use warpweave_files::Ledger;
 use warpweave_params::Diagnostic;
-use warpweave_ptx::EmulationError;
+use warpweave_ptx::{EmulationError, Printed};
 use warpweave_trace::{Program, TraceError};
 
 pub use self::action::{DeviceAction, Listener};
@@ -34,6 +34,10 @@ pub struct Executed {
     pub verified: Option<bool>,
     /// Names of the kernels launched, each once, in the order of their first launch.
     pub kernels: Vec<String>,
+    /// What the kernels printed.
+    pub printed: Printed,
+    /// Launches from the device that were refused, with an error code for the program.
+    pub refused_launches: u64,
     /// Bit patterns of the buffers copied to the host, by name, as last copied.
     pub outputs: BTreeMap<String, Vec<u32>>,
 }
@@ -170,6 +174,8 @@ impl HostProgram {
             checks,
             verified,
             kernels,
+            printed: host.printed,
+            refused_launches: host.refused_launches,
             outputs,
         })
     }

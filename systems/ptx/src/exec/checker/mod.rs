@@ -23,17 +23,16 @@ mod shadow;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpweave_trace::KernelTrace;
-
 use self::clocks::Clocks;
 use self::finding::{Findings, Key};
 use self::objects::{Object, Objects, Tag};
 use self::races::Words;
 use self::shadow::{MemoryShadow, PrivateShadow, Registers};
+use crate::exec::access::lanes;
 use crate::exec::error::EmulationError;
 use crate::exec::observe::{Arrival, Frames, Observer, Reach, Start, Step};
 use crate::exec::wavefront::Wavefront;
-use crate::exec::{EmulationOptions, LaunchConfig, launch_observed};
+use crate::exec::{EmulationOptions, Family, LaunchConfig, Numbers, family};
 use crate::memory::{DEVICE_BASE, DeviceMemory};
 use crate::module::{Kernel, Module};
 use crate::ops::Region;
@@ -138,7 +137,7 @@ impl ProgramChecker {
         self.device.written_by_host(address - DEVICE_BASE, bytes);
     }
 
-    /// As [`launch`](crate::launch), watching what the kernel does.
+    /// As [`launch_family`](crate::launch_family), watching what the kernels do.
     ///
     /// # Errors
     /// Those of [`launch`](crate::launch). What was found before is kept.
@@ -149,14 +148,17 @@ impl ProgramChecker {
         config: LaunchConfig<'_>,
         memory: &mut DeviceMemory,
         options: &EmulationOptions,
-    ) -> Result<KernelTrace, EmulationError> {
-        let result = launch_observed(module, kernel, config, memory, options, self);
-        if let (Err(EmulationError::Deadlock { .. }), Ok(kernel)) = (&result, module.kernel(kernel))
+        numbers: &mut Numbers,
+    ) -> Result<Family, EmulationError> {
+        let result = family(module, kernel, config, memory, options, numbers, self);
+        if let Err(EmulationError::Deadlock { kernel, .. }) = &result
+            && let Ok(kernel) = module.kernel(kernel.as_str())
         {
             self.stuck(kernel);
         }
-        self.launches += 1;
-        self.launch = Launch::default();
+        if result.is_err() {
+            self.launch_ends();
+        }
         result
     }
 
@@ -319,6 +321,37 @@ impl Observer for ProgramChecker {
 
     fn end_call(&mut self, kernel: &Kernel, wavefront: &Wavefront, frames: Frames<'_>) {
         self.close_call(kernel, wavefront, &frames);
+    }
+
+    fn launch_ends(&mut self) {
+        self.launches += 1;
+        self.launch = Launch::default();
+    }
+
+    fn runtime_wrote(
+        &mut self,
+        wavefront: &Wavefront,
+        memory: &DeviceMemory,
+        (start, bytes): (u32, u32),
+        mask: u32,
+    ) {
+        for lane in lanes(mask) {
+            // What is the address of an allocation was made as a pointer to it.
+            let tag = match bytes {
+                8 => {
+                    let value = wavefront.private.read(lane, start as usize, bytes);
+                    self.allocation(memory, value)
+                }
+                _ => Tag::NONE,
+            };
+            let place = (wavefront.group, wavefront.index);
+            if let Some(wave) = self.launch.waves.get_mut(&place) {
+                wave.private.define(lane, u64::from(start), bytes);
+                for word in start / 4..(start + bytes).div_ceil(4) {
+                    wave.private.pointers.set(word, lane, tag);
+                }
+            }
+        }
     }
 
     fn arrive(&mut self, kernel: &Kernel, wavefront: &Wavefront, arrival: Arrival) {

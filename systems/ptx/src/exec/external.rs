@@ -1,0 +1,420 @@
+//! Functions of the device's runtime: launches, streams, errors, output, assertions, the heap.
+
+use warpweave_trace::Parent;
+
+use crate::exec::access::lanes;
+use crate::exec::barrier::Shared;
+use crate::exec::error::{Fault, FaultKind};
+use crate::exec::family::{ArgumentBuffer, DEPTH_MAX, Pending};
+use crate::exec::observe::Observer;
+use crate::exec::print::{Arguments, format};
+use crate::exec::wavefront::Wavefront;
+use crate::exec::{Machine, THREADS_MAX};
+use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
+use crate::ops::{External, ExternalSite, Region};
+
+/// Error codes of the CUDA runtime that a program is given.
+mod code {
+    pub(super) const SUCCESS: u32 = 0;
+    /// `cudaErrorInvalidValue`
+    pub(super) const INVALID_VALUE: u32 = 1;
+    /// `cudaErrorInvalidConfiguration`
+    pub(super) const INVALID_CONFIGURATION: u32 = 9;
+    /// `cudaErrorLaunchMaxDepthExceeded`
+    pub(super) const DEPTH_EXCEEDED: u32 = 65;
+    /// `cudaErrorInvalidDeviceFunction`
+    pub(super) const INVALID_FUNCTION: u32 = 98;
+}
+
+/// The longest text that is read for output.
+const TEXT_MAX: usize = 4096;
+
+/// A call by one lane.
+struct Call<'c> {
+    site: &'c ExternalSite,
+    lane: usize,
+    /// Where the caller's frame lies in private memory.
+    frame: u32,
+}
+
+impl Call<'_> {
+    /// Bytes `at` of an argument.
+    fn part(&self, wavefront: &Wavefront, argument: usize, at: u32, bytes: u32) -> u64 {
+        let place = self.frame + self.site.arguments[argument] + at;
+        wavefront.private.read(self.lane, place as usize, bytes)
+    }
+
+    fn double(&self, wavefront: &Wavefront, argument: usize) -> u64 {
+        self.part(wavefront, argument, 0, 8)
+    }
+
+    fn word(&self, wavefront: &Wavefront, argument: usize) -> u32 {
+        self.part(wavefront, argument, 0, 4) as u32
+    }
+
+    /// A `dim3`.
+    fn axes(&self, wavefront: &Wavefront, argument: usize) -> [u32; 3] {
+        [0, 4, 8].map(|at| self.part(wavefront, argument, at, 4) as u32)
+    }
+}
+
+impl<O: Observer> Machine<'_, O> {
+    /// Calls a function of the runtime, lane by lane, and records the call.
+    pub(super) fn external(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        (pc, mask): (u32, u32),
+        number: u32,
+    ) -> Result<(), Fault> {
+        let kernel = self.kernel;
+        let site = &kernel.tables.externals[number as usize];
+        let frame = wavefront.frame_base();
+        let mut launched = 0;
+        let record = if site.function.launches() {
+            self.next_record(wavefront)
+        } else {
+            0
+        };
+        for lane in lanes(mask) {
+            let call = Call { site, lane, frame };
+            let value = match site.function {
+                External::Launch | External::LaunchV2 => {
+                    let error = self.launch_from(wavefront, &call, record);
+                    launched |= u32::from(error == code::SUCCESS) << lane;
+                    self.remember(wavefront, lane, error);
+                    u64::from(error)
+                }
+                _ => self.plain_external(wavefront, shared, &call)?,
+            };
+            if let Some(&place) = site.results.first() {
+                let bytes = site.function.shape().1[0];
+                let place = (frame + place) as usize;
+                wavefront.private.write(lane, place, bytes, value);
+            }
+        }
+        if O::WATCHES
+            && let Some(&place) = site.results.first()
+        {
+            let bytes = site.function.shape().1[0];
+            self.observer
+                .runtime_wrote(wavefront, self.memory, (frame + place, bytes), mask);
+        }
+        let mask = if site.function.launches() {
+            launched
+        } else {
+            mask
+        };
+        wavefront.writer.step(pc, mask);
+        self.last_progress = self.steps;
+        Ok(())
+    }
+
+    /// What every function but the launches gives back.
+    fn plain_external(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        call: &Call<'_>,
+    ) -> Result<u64, Fault> {
+        let (lane, thread) = (call.lane, thread(wavefront, call.lane));
+        Ok(match call.site.function {
+            External::ParameterBuffer => {
+                let bytes = call.double(wavefront, 1);
+                self.argument_buffer(ArgumentBuffer { bytes, shape: None })
+            }
+            External::ParameterBufferV2 => {
+                let function = call.double(wavefront, 0);
+                let Some(kernel) = self.module.kernel_at(function) else {
+                    self.remember(wavefront, lane, code::INVALID_FUNCTION);
+                    return Ok(0);
+                };
+                let bytes = u64::from(kernel.argument_bytes());
+                let (grid, block) = (call.axes(wavefront, 1), call.axes(wavefront, 2));
+                let shape = Some((function, grid, block, call.word(wavefront, 3)));
+                self.argument_buffer(ArgumentBuffer { bytes, shape })
+            }
+            External::StreamCreate => {
+                let (to, stream) = (call.double(wavefront, 0), self.runtime.new_stream());
+                self.write_generic(wavefront, shared, lane, to, u64::from(stream))?;
+                0
+            }
+            External::LastError => {
+                u64::from(self.runtime.errors.remove(&thread).unwrap_or(code::SUCCESS))
+            }
+            External::PeekError => {
+                let error = self.runtime.errors.get(&thread);
+                u64::from(error.copied().unwrap_or(code::SUCCESS))
+            }
+            External::Print => {
+                let (text, from) = (call.double(wavefront, 0), call.double(wavefront, 1));
+                let text = self.text(wavefront, shared, lane, text)?;
+                let mut arguments = PassedOn {
+                    machine: &mut *self,
+                    wavefront: &*wavefront,
+                    shared: &*shared,
+                    lane,
+                    at: from,
+                    count: 0,
+                };
+                let printed = format(&text, &mut arguments)?;
+                let count = arguments.count;
+                self.runtime.printed.add(&printed);
+                count
+            }
+            External::AssertFail => {
+                let text = |machine: &mut Self, argument| {
+                    let address = call.double(wavefront, argument);
+                    let text = machine.text(wavefront, shared, lane, address)?;
+                    Ok(String::from_utf8_lossy(&text).into_owned())
+                };
+                let said = [text(self, 0)?, text(self, 1)?, text(self, 3)?];
+                let [expression, file, function] = said;
+                let line = call.word(wavefront, 2);
+                let kind = FaultKind::Assertion {
+                    said: format!("{file}:{line}: {function}: `{expression}`"),
+                };
+                return Err(Fault::at(lane, kind));
+            }
+            External::Malloc => {
+                let bytes = call.double(wavefront, 0);
+                self.runtime.heap.take(self.memory, bytes)
+            }
+            External::Free => {
+                let address = call.double(wavefront, 0);
+                if !self.runtime.heap.give_back(address) {
+                    return Err(Fault::at(lane, FaultKind::NotTaken { address }));
+                }
+                0
+            }
+            External::StreamDestroy | External::Launch | External::LaunchV2 => 0,
+        })
+    }
+
+    /// Counts a launch record of a wavefront.
+    fn next_record(&mut self, wavefront: &Wavefront) -> u32 {
+        let place = (wavefront.group, wavefront.index);
+        let records = self.runtime.records.entry(place).or_default();
+        *records += 1;
+        *records - 1
+    }
+
+    fn remember(&mut self, wavefront: &Wavefront, lane: usize, error: u32) {
+        if error != code::SUCCESS {
+            let thread = thread(wavefront, lane);
+            self.runtime.errors.insert(thread, error);
+            self.runtime.refused += 1;
+        }
+    }
+
+    /// Memory for arguments; of nothing, a byte.
+    fn argument_buffer(&mut self, buffer: ArgumentBuffer) -> u64 {
+        let bytes = buffer.bytes.clamp(1, ARGUMENTS_MAX);
+        let spare = self.runtime.spare_buffers.get_mut(&bytes);
+        let address = spare
+            .and_then(Vec::pop)
+            .unwrap_or_else(|| self.memory.allocate("arguments of launches", bytes));
+        let buffer = ArgumentBuffer { bytes, ..buffer };
+        self.runtime.buffers.insert(address, buffer);
+        address
+    }
+
+    /// Launches a kernel; the error code.
+    fn launch_from(&mut self, wavefront: &Wavefront, call: &Call<'_>, record: u32) -> u32 {
+        let is_old = call.site.function == External::Launch;
+        let (buffer, stream) = if is_old {
+            (call.double(wavefront, 1), call.double(wavefront, 5))
+        } else {
+            (call.double(wavefront, 0), call.double(wavefront, 1))
+        };
+        let Some(taken) = self.runtime.buffers.remove(&buffer) else {
+            return code::INVALID_VALUE;
+        };
+        let spare = self.runtime.spare_buffers.entry(taken.bytes).or_default();
+        spare.push(buffer);
+        let shape = if is_old {
+            let (grid, block) = (call.axes(wavefront, 2), call.axes(wavefront, 3));
+            let local = call.word(wavefront, 4);
+            Some((call.double(wavefront, 0), grid, block, local))
+        } else {
+            taken.shape
+        };
+        let Some((function, grid, block, dynamic_local_bytes)) = shape else {
+            return code::INVALID_VALUE;
+        };
+        let Some(kernel) = self.module.kernel_at(function) else {
+            return code::INVALID_FUNCTION;
+        };
+        let product = |axes: [u32; 3]| {
+            let axes = axes.iter().map(|&axis| u64::from(axis));
+            axes.fold(1, u64::saturating_mul)
+        };
+        let local = u64::from(kernel.code().static_local_bytes) + u64::from(dynamic_local_bytes);
+        let possible = (1..=THREADS_MAX).contains(&product(block))
+            && (1..=GRID_MAX).contains(&product(grid))
+            && local <= SHARED_WINDOW.end - SHARED_WINDOW.start;
+        if !possible {
+            return code::INVALID_CONFIGURATION;
+        }
+        let bytes = u64::from(kernel.argument_bytes());
+        if bytes > taken.bytes {
+            return code::INVALID_VALUE;
+        }
+        if self.runtime.depth >= DEPTH_MAX {
+            return code::DEPTH_EXCEEDED;
+        }
+        let arguments = match self.memory.read(buffer, bytes) {
+            Ok(arguments) => arguments.to_vec(),
+            Err(_) => return code::INVALID_VALUE,
+        };
+        let stream = match stream {
+            0 => self.default_stream(wavefront.group),
+            named => named as u32,
+        };
+        self.runtime.pending.push(Pending {
+            function,
+            grid,
+            block,
+            dynamic_local_bytes,
+            arguments,
+            parent: Parent {
+                kernel: self.runtime.kernel,
+                work_group: wavefront.group,
+                wavefront: wavefront.index,
+                record,
+                lane: call.lane as u8,
+                stream,
+            },
+        });
+        code::SUCCESS
+    }
+
+    /// The stream of a work-group's launches that name none.
+    fn default_stream(&mut self, group: u32) -> u32 {
+        if let Some(&stream) = self.runtime.default_streams.get(&group) {
+            return stream;
+        }
+        let stream = self.runtime.new_stream();
+        self.runtime.default_streams.insert(group, stream);
+        stream
+    }
+
+    /// Up to eight bytes at a generic address.
+    fn read_generic(
+        &mut self,
+        wavefront: &Wavefront,
+        shared: &Shared,
+        (lane, address, bytes): (usize, u64, u32),
+    ) -> Result<u64, Fault> {
+        if SHARED_WINDOW.contains(&address) {
+            let (at, size) = (address - SHARED_WINDOW.start, shared.bytes.len() as u32);
+            let at = Self::offset_in(Region::Shared, lane, at, bytes, size)?;
+            return Ok(number(&shared.bytes[at..at + bytes as usize]));
+        }
+        if LOCAL_WINDOW.contains(&address) {
+            let (at, size) = (address - LOCAL_WINDOW.start, wavefront.private.bytes);
+            let at = Self::offset_in(Region::Local, lane, at, bytes, size)?;
+            return Ok(wavefront.private.read(lane, at, bytes));
+        }
+        if address < DEVICE_BASE {
+            return Err(Fault::at(lane, FaultKind::NoSuchSpace { address }));
+        }
+        let at = self.device_index(lane, address, bytes)?;
+        Ok(number(&self.memory.data()[at..at + bytes as usize]))
+    }
+
+    /// Writes eight bytes at a generic address.
+    fn write_generic(
+        &mut self,
+        wavefront: &mut Wavefront,
+        shared: &mut Shared,
+        lane: usize,
+        address: u64,
+        value: u64,
+    ) -> Result<(), Fault> {
+        if SHARED_WINDOW.contains(&address) {
+            let (at, size) = (address - SHARED_WINDOW.start, shared.bytes.len() as u32);
+            let at = Self::offset_in(Region::Shared, lane, at, 8, size)?;
+            shared.bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        } else if LOCAL_WINDOW.contains(&address) {
+            let (at, size) = (address - LOCAL_WINDOW.start, wavefront.private.bytes);
+            let place = Self::offset_in(Region::Local, lane, at, 8, size)?;
+            wavefront.private.write(lane, place, 8, value);
+            if O::WATCHES {
+                self.observer
+                    .runtime_wrote(wavefront, self.memory, (place as u32, 8), 1 << lane);
+            }
+        } else if address < DEVICE_BASE {
+            return Err(Fault::at(lane, FaultKind::NoSuchSpace { address }));
+        } else {
+            let at = self.device_index(lane, address, 8)?;
+            self.memory.data_mut()[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        Ok(())
+    }
+
+    /// The text at a generic address, up to the zero at its end.
+    fn text(
+        &mut self,
+        wavefront: &Wavefront,
+        shared: &Shared,
+        lane: usize,
+        address: u64,
+    ) -> Result<Vec<u8>, Fault> {
+        let mut text = Vec::new();
+        while text.len() < TEXT_MAX {
+            let at = address.wrapping_add(text.len() as u64);
+            match self.read_generic(wavefront, shared, (lane, at, 1))? as u8 {
+                0 => break,
+                byte => text.push(byte),
+            }
+        }
+        Ok(text)
+    }
+}
+
+/// Most bytes of arguments (CUDA C++ Programming Guide, "Function Parameters").
+const ARGUMENTS_MAX: u64 = 32_764;
+/// Most work-groups of a launch, as for launches of the host.
+const GRID_MAX: u64 = 1 << 24;
+
+/// Work-group and number of a thread.
+fn thread(wavefront: &Wavefront, lane: usize) -> (u32, u32) {
+    (wavefront.group, wavefront.index * 32 + lane as u32)
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    let mut whole = [0; 8];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(whole)
+}
+
+/// Arguments of formatted output in memory.
+struct PassedOn<'m, 'l, O: Observer> {
+    machine: &'m mut Machine<'l, O>,
+    wavefront: &'m Wavefront,
+    shared: &'m Shared,
+    lane: usize,
+    at: u64,
+    count: u64,
+}
+
+impl<O: Observer> Arguments for PassedOn<'_, '_, O> {
+    type Error = Fault;
+
+    fn next(&mut self, bytes: u32) -> Result<u64, Fault> {
+        self.at = self.at.next_multiple_of(u64::from(bytes));
+        let place = (self.lane, self.at, bytes);
+        let value = self
+            .machine
+            .read_generic(self.wavefront, self.shared, place)?;
+        self.at += u64::from(bytes);
+        self.count += 1;
+        Ok(value)
+    }
+
+    fn text(&mut self, address: u64) -> Result<Vec<u8>, Fault> {
+        self.machine
+            .text(self.wavefront, self.shared, self.lane, address)
+    }
+}

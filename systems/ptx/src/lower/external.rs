@@ -1,0 +1,72 @@
+//! Calls of functions that the device's runtime defines.
+
+use crate::diagnostics::{Complaint, Span};
+use crate::lower::encode::{Encoded, Encoder};
+use crate::lower::names::{Operand, Symbol, Value};
+use crate::ops::{External, ExternalSite, Op, WAITING};
+
+impl Encoder<'_, '_> {
+    /// A call of a function without a body; its arguments and results are `.param` variables.
+    pub(super) fn external(
+        &mut self,
+        name: &str,
+        span: Span,
+        arguments: &[Operand],
+        results: &[Operand],
+    ) -> Encoded<Op> {
+        if WAITING.contains(&name) {
+            let message = format!(
+                "`{name}` waits for kernels launched here, which cannot be done on a device"
+            );
+            return Err(Complaint::new(span, message)
+                .hint("let the host wait, or put what follows into a kernel of its own (CUDA 12 has no such function)"));
+        }
+        let Some(function) = External::named(name) else {
+            let message = format!("the function `{name}` has no body in this module");
+            let known = External::NAMES.iter().map(|(name, _)| *name);
+            return Err(Complaint::new(span, message).nearest(name, known));
+        };
+        let (wanted, returned) = function.shape();
+        // A result may be thrown away.
+        let fits = arguments.len() == wanted.len()
+            && (results.is_empty() || results.len() == returned.len());
+        if !fits {
+            let message = format!(
+                "`{name}` takes {} arguments and returns {}, the call has {} and {}",
+                wanted.len(),
+                returned.len(),
+                arguments.len(),
+                results.len()
+            );
+            return Err(Complaint::new(span, message));
+        }
+        let places = |operands: &[Operand], sizes: &[u32]| {
+            let pairs = operands.iter().zip(sizes);
+            pairs
+                .map(|(operand, &bytes)| self.place(name, operand, bytes))
+                .collect::<Encoded<Vec<u32>>>()
+        };
+        let site = ExternalSite {
+            function,
+            arguments: places(arguments, wanted)?,
+            results: places(results, returned)?,
+        };
+        self.tables.externals.push(site);
+        Ok(Op::External(self.tables.externals.len() as u32 - 1))
+    }
+
+    /// Where a variable of the frame lies that must have so many bytes.
+    fn place(&self, name: &str, operand: &Operand, bytes: u32) -> Encoded<u32> {
+        match operand.value {
+            Value::Symbol(Symbol::Frame(index), 0)
+                if self.function.body.frame[index].bytes == bytes =>
+            {
+                Ok(self.function.body.frame[index].offset)
+            }
+            _ => {
+                let message = format!("`{name}` takes a `.param` variable of {bytes} bytes here");
+                Err(Complaint::new(operand.span, message))
+            }
+        }
+    }
+}
