@@ -6,8 +6,8 @@ use warpweave_params::Source;
 
 use super::{execute, read};
 use crate::host_program::{
-    Beyond, Commands, Contents, EmulationOrder, HostProgram, HostProgramBuilder, Launch,
-    TexelFormat, TextureInput,
+    Beyond, Commands, Contents, EmulationOrder, EmulationSpec, HostProgram, HostProgramBuilder,
+    Launch, TexelFormat, TextureInput,
 };
 
 /// Kernels that copy four texels: through the reference `image`, and through an object.
@@ -124,7 +124,7 @@ fn an_unbound_reference_fails_the_launch_that_reads_it() {
         .build()
         .unwrap_or_else(|problems| panic!("{problems}"));
     let error = program
-        .execute(&Default::default())
+        .execute(&EmulationSpec::default())
         .unwrap_err()
         .to_string();
     assert!(
