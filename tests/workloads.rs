@@ -9,11 +9,12 @@ use warpweave_systems::host_program::EMULATOR_VERSION;
 use crate::harness::{Bench, scenarios, warpweave};
 
 /// Overrides that make each workload small enough for a test.
-const SMALL: [(&str, &[&str]); 18] = [
+const SMALL: [(&str, &[&str]); 19] = [
     ("b_plus_tree", &["workload.queries=20"]),
     ("back_propagation", &["workload.inputs=64"]),
     ("bfs", &["workload.graph=Grid(width: 8, height: 8)"]),
     ("bfs_mask", &["workload.vertices=600"]),
+    ("blur_texture", &["workload.n=40"]),
     ("convolution_2d", &["workload.n=40"]),
     ("dct_8x8", &["workload.n=24"]),
     (

@@ -43,6 +43,8 @@ pub(crate) struct Variable<'a> {
     pub(crate) linkage: Linkage,
     pub(crate) space: StateSpace,
     pub(crate) ty: ScalarType,
+    /// A texture reference (`.texref`): a place that stands for a texture, which is no number.
+    pub(crate) is_texture: bool,
     /// Elements of a vector type; 1 for a scalar.
     pub(crate) vector: u32,
     pub(crate) align: Option<u32>,
@@ -151,7 +153,8 @@ pub(crate) enum OperandKind<'a> {
     Address {
         base: Option<&'a str>,
         offset: i64,
-        extra: bool,
+        /// What follows the base of a texture: coordinates, behind a sampler where there is one.
+        coordinates: Vec<Operand<'a>>,
     },
     /// `{a, b}`
     Vector(Vec<Operand<'a>>),

@@ -26,7 +26,9 @@
 //! - NaN results are canonical. Approximate instructions are correctly rounded.
 //!
 //! # Not modelled
-//! Textures, surfaces, matrix instructions, asynchronous copies, indirect calls and branches, arithmetic rounding other than to nearest even, registers whose value
+//! A texture cache (texture reads are loads from global memory), levels of textures, surfaces,
+//! matrix instructions, asynchronous copies, indirect calls and branches, arithmetic rounding other
+//! than to nearest even, registers whose value
 //! depends on placement or time. All are refused by name.
 //!
 //! # Example
@@ -69,6 +71,7 @@ mod memory;
 mod module;
 mod ops;
 mod parser;
+mod texture;
 mod types;
 
 pub use diagnostics::{Diagnostic, Diagnostics};
@@ -79,4 +82,5 @@ pub use exec::{
 };
 pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds, allocation_bytes};
 pub use module::{Kernel, Module, Parameter, UnknownKernel};
+pub use texture::{AddressMode, TexelType, Texture, TextureError, TextureFilter, TextureShape};
 pub use types::ScalarType;

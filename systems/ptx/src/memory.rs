@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 0x0080_0000  addresses of functions (data only, never accessed)
+//! 0x00c0_0000  handles of textures (never accessed)
 //! 0x0100_0000  shared window, 16 MiB: offset into the work-group's memory
 //! 0x0200_0000  local window, 16 MiB: offset into the thread's private memory
 //! 0x1000_0000  device memory: allocations, 256-byte aligned, with a gap after each
@@ -13,7 +14,10 @@ use std::ops::Range;
 use warpweave_files::Ledger;
 
 use crate::module::Module;
+use crate::texture::Textures;
 
+/// Numbers of textures.
+pub(crate) const TEXTURE_HANDLES: Range<u64> = 0x00c0_0000..0x0100_0000;
 /// Generic addresses of work-group memory.
 pub(crate) const SHARED_WINDOW: Range<u64> = 0x0100_0000..0x0200_0000;
 /// Generic addresses of private memory.
@@ -67,6 +71,7 @@ pub struct DeviceMemory {
     allocations: Vec<Allocation>,
     /// Addresses of each loaded module's variables.
     modules: BTreeMap<u64, Vec<u64>>,
+    pub(crate) textures: Textures,
     ledger: Ledger,
 }
 
@@ -172,6 +177,11 @@ impl DeviceMemory {
             .then(|| (allocation.base, allocation.base + allocation.bytes - bytes))
     }
 
+    /// Textures over this memory.
+    pub(crate) fn textures(&self) -> &Textures {
+        &self.textures
+    }
+
     /// The backing bytes; index 0 is [`DEVICE_BASE`].
     #[inline(always)]
     pub(crate) fn data(&self) -> &[u8] {
@@ -240,6 +250,9 @@ impl DeviceMemory {
                 self.data[start..start + storage.bytes.len()].copy_from_slice(&storage.bytes);
                 address
             };
+            if storage.is_texture && address != 0 {
+                self.textures.declare(&storage.name, address);
+            }
             addresses.push(address);
         }
         for (storage, &base) in module.variables.iter().zip(&addresses) {

@@ -61,6 +61,12 @@ impl Module {
         &self.file
     }
 
+    /// Names of the texture references (`.texref`), in the order of the text.
+    pub fn texture_references(&self) -> impl Iterator<Item = &str> + Clone {
+        let references = self.variables.iter().filter(|storage| storage.is_texture);
+        references.map(|storage| storage.name.as_str())
+    }
+
     /// All kernels, in the order of the text.
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
@@ -191,6 +197,8 @@ pub(crate) struct Storage {
     pub(crate) patches: Vec<Patch>,
     /// Declared `.extern`: another module defines it.
     pub(crate) is_external: bool,
+    /// A texture reference.
+    pub(crate) is_texture: bool,
 }
 
 /// An address inside an initialiser.

@@ -10,9 +10,10 @@ use warpweave_ptx::Module;
 use super::HostProgram;
 use super::check;
 use super::description::{
-    Allow, Command, Contents, Expectation, GraphInput, Launch, Mistake, Tolerance,
+    Allow, Command, Contents, Expectation, GraphInput, Launch, Mistake, TextureInput, Tolerance,
 };
 use super::inputs::{self, Buffer};
+use super::textures::BufferTexture;
 
 /// A host program in the making.
 #[derive(Clone, Debug)]
@@ -23,6 +24,7 @@ pub struct HostProgramBuilder {
     pub(super) env: Env,
     pub(super) graphs: Vec<(Name, GraphInput)>,
     pub(super) buffers: Vec<(Name, Contents)>,
+    pub(super) textures: Vec<(Name, TextureInput)>,
     pub(super) commands: Vec<Placed<Command>>,
     pub(super) expectations: Vec<Expectation>,
     pub(super) allowed: Vec<Placed<Allow>>,
@@ -52,6 +54,7 @@ impl HostProgramBuilder {
             env: Env::new(),
             graphs: Vec::new(),
             buffers: Vec::new(),
+            textures: Vec::new(),
             commands: Vec::new(),
             expectations: Vec::new(),
             allowed: Vec::new(),
@@ -99,6 +102,12 @@ impl HostProgramBuilder {
     /// Adds a buffer; device memory is allocated in the order of these calls.
     pub fn buffer(mut self, name: impl Into<Name>, contents: Contents) -> Self {
         self.buffers.push((name.into(), contents));
+        self
+    }
+
+    /// Adds a texture over a buffer.
+    pub fn texture(mut self, name: impl Into<Name>, texture: TextureInput) -> Self {
+        self.textures.push((name.into(), texture));
         self
     }
 
@@ -175,6 +184,16 @@ impl HostProgramBuilder {
                 buffers.push(buffer);
             }
         }
+        let mut textures: Vec<BufferTexture> = Vec::new();
+        for (name, input) in self.textures {
+            if textures
+                .iter()
+                .any(|earlier| earlier.name.value == name.value)
+            {
+                problems.push(name.error(format!("there are two textures `{}`", name.value)));
+            }
+            textures.extend(problems.take(BufferTexture::new(name, &input, &buffers, &env)));
+        }
         let Some(module) = module.filter(|_| !problems.has_errors()) else {
             return Err(problems);
         };
@@ -185,6 +204,7 @@ impl HostProgramBuilder {
             module_text,
             graphs,
             buffers,
+            textures,
             commands: self.commands,
             expectations: self.expectations,
             allowed: self.allowed,
@@ -275,6 +295,12 @@ impl Commands {
     /// Exchanges the pointers of two buffers of equal size.
     pub fn swap(self, one: impl Into<Name>, other: impl Into<Name>) -> Self {
         self.then(Command::Swap(one.into(), other.into()))
+    }
+
+    /// Lets a texture reference of the module stand for a texture.
+    pub fn bind_texture(self, reference: impl Into<Name>, texture: impl Into<Name>) -> Self {
+        let (reference, texture) = (reference.into(), texture.into());
+        self.then(Command::BindTexture { reference, texture })
     }
 
     /// Launches a kernel.

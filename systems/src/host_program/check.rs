@@ -10,6 +10,7 @@ use super::answers;
 use super::description::{Allow, Argument, Command, Launch, Mistake};
 use super::execute::{checked_index, kernel_argument, scalar, shape};
 use super::forgotten::Passed;
+use super::textures;
 use super::{HostProgram, unknown};
 
 /// What a check of a program gives beside mistakes.
@@ -78,6 +79,12 @@ impl Checker<'_> {
                 value,
             } => self.write(buffer, index, value),
             Command::Swap(one, other) => self.swap(one, other),
+            Command::BindTexture { reference, texture } => {
+                let module = &self.program.module;
+                self.problems
+                    .take(textures::check_reference(module, reference));
+                self.texture(texture);
+            }
             Command::Launch(launch) => self.launch(launch),
             Command::Synchronize => {}
             Command::Repeat {
@@ -130,6 +137,11 @@ impl Checker<'_> {
 
     fn buffer(&mut self, name: &Name) -> Option<usize> {
         self.problems.take(self.program.buffer(name))
+    }
+
+    fn texture(&mut self, name: &Name) {
+        self.problems
+            .take(textures::find(&self.program.textures, name));
     }
 
     /// Checks numbers now if no loop changes them, else only that they will have values.
@@ -196,8 +208,10 @@ impl Checker<'_> {
         self.now_or_later(&shape_values, |env| shape(launch, env));
         for argument in &launch.arguments {
             let argument = &argument.value;
-            if let Argument::Buffer(name) = argument {
-                self.buffer(name);
+            match argument {
+                Argument::Buffer(name) => drop(self.buffer(name)),
+                Argument::Texture(name) => self.texture(name),
+                _ => {}
             }
             if let Some((_, value)) = scalar(argument) {
                 self.now_or_later(&[value], |env| kernel_argument(argument, env, |_| Ok(0)));
@@ -230,6 +244,9 @@ impl Checker<'_> {
         for (index, (argument, parameter)) in launch.arguments.iter().zip(parameters).enumerate() {
             if !fits(&argument.value, parameter) {
                 let given = match scalar(&argument.value) {
+                    None if matches!(argument.value, Argument::Texture(_)) => {
+                        "a texture object".to_owned()
+                    }
                     None => "the address of a buffer".to_owned(),
                     Some((ty, _)) => format!("of type {ty:?}"),
                 };

@@ -6,6 +6,7 @@ use warpweave_ptx::Parameter;
 
 use super::HostProgram;
 use super::description::{Argument, Launch};
+use super::textures;
 
 /// What the commands of a program do with its buffers.
 #[derive(Default)]
@@ -27,13 +28,21 @@ impl Passed {
         parameters: &[Parameter],
     ) {
         for (argument, parameter) in launch.arguments.iter().zip(parameters) {
-            let Argument::Buffer(name) = &argument.value else {
-                continue;
+            let (name, may_be_read) = match &argument.value {
+                Argument::Buffer(name) => (name, parameter.may_be_read),
+                Argument::Texture(name) => match textures::find(&program.textures, name) {
+                    Ok(texture) => (
+                        &program.buffers[program.textures[texture].buffer].name,
+                        true,
+                    ),
+                    Err(_) => continue,
+                },
+                _ => continue,
             };
             let Ok(buffer) = program.buffer(name) else {
                 continue;
             };
-            if parameter.may_be_read {
+            if may_be_read {
                 let kernel = launch.kernel.value.clone();
                 self.read.push((buffer, name.clone(), kernel));
             } else {

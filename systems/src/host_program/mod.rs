@@ -81,7 +81,7 @@
 //!
 //! `description/` is what a program is made of, `read.rs` reads it from a file (`params.rs` its parameters,
 //! `sizes.rs` sets of their values) and `builder.rs` takes
-//! it from Rust code; `inputs.rs` makes the graphs and buffers, `check.rs` finds what cannot work before
+//! it from Rust code; `inputs.rs` makes the graphs and buffers, `textures.rs` the textures over them, `check.rs` finds what cannot work before
 //! anything runs, `execute/` runs it, `examine.rs` watches it, `answers.rs` and `compare.rs` judge what it left behind.
 //! [References](warpweave_inputs::reference) are found by name in an open list.
 //!
@@ -106,6 +106,7 @@ mod read;
 mod sizes;
 #[cfg(test)]
 mod tests;
+mod textures;
 
 use std::path::PathBuf;
 
@@ -119,7 +120,8 @@ use inputs::Buffer;
 pub use builder::{Commands, HostProgramBuilder};
 pub(crate) use demands::Asked;
 pub use description::{
-    Allow, Argument, Command, Contents, Expectation, GraphInput, Launch, Mistake, Tolerance,
+    Allow, Argument, Beyond, Command, Contents, Expectation, Filter, GraphInput, Launch, Mistake,
+    ReadMode, TexelFormat, TextureInput, Tolerance,
 };
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, Judged};
@@ -141,6 +143,7 @@ pub struct HostProgram {
     module_text: String,
     graphs: Vec<(String, Csr)>,
     buffers: Vec<Buffer>,
+    textures: Vec<textures::BufferTexture>,
     commands: Vec<Placed<Command>>,
     expectations: Vec<Expectation>,
     /// Findings of a check that are meant.

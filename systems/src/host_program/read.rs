@@ -10,7 +10,9 @@ use warpweave_params::{Diagnostic, Diagnostics, Entries, Files, Node, Placed, fr
 
 use super::HostProgram;
 use super::builder::{HostProgramBuilder, ModuleText};
-use super::description::{Allow, Command, Contents, Expectation, GraphInput, Tolerance};
+use super::description::{
+    Allow, Command, Contents, Expectation, GraphInput, TextureInput, Tolerance,
+};
 use super::inputs::{build_graph, define_properties};
 use super::params::Params;
 use super::sizes;
@@ -29,6 +31,8 @@ struct Workload {
     graphs: Option<Node>,
     #[serde(default)]
     buffers: Option<Node>,
+    #[serde(default)]
+    textures: Option<Node>,
     commands: Node,
     #[serde(default)]
     expect: Option<Node>,
@@ -98,6 +102,9 @@ impl HostProgram {
         let buffers: Option<Entries<Contents>> =
             problems.take(params.evaluated_part(file.buffers, &env));
         builder.buffers = buffers.unwrap_or_default().into_iter().collect();
+        let textures: Option<Entries<TextureInput>> =
+            problems.take(params.evaluated_part(file.textures, &env));
+        builder.textures = textures.unwrap_or_default().into_iter().collect();
         let commands: Option<Vec<Placed<Command>>> =
             problems.take(params.part(Some(file.commands)));
         builder.commands = commands.unwrap_or_default();

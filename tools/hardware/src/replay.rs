@@ -49,6 +49,9 @@ pub enum ReplayError {
         /// The address.
         address: u64,
     },
+    /// Textures are not made on other devices.
+    #[error("texture `{0}`: textures are not run on other devices")]
+    Texture(String),
     /// The module has no such kernel: it is another one.
     #[error("the module has no kernel `{0}`")]
     Kernel(String),
@@ -112,6 +115,7 @@ impl<'d> Replay<'d> {
                     here,
                 });
             }
+            DeviceAction::Texture { name, .. } => return Err(ReplayError::Texture(name)),
             DeviceAction::Write { address, bytes } => {
                 if let Some(here) = self.here(address) {
                     self.driver.write(here, &bytes)?;

@@ -18,6 +18,7 @@
 
 mod back_propagation;
 mod bfs;
+mod blur;
 mod connectivity;
 mod convolution;
 mod dct;
@@ -49,6 +50,7 @@ use crate::arrays::ElementType;
 
 pub use back_propagation::{AdjustedWeights, LayerForward, adjusted_weights, layer_forward};
 pub use bfs::{BfsLevels, bfs_levels};
+pub use blur::{BinomialBlur, binomial_blur};
 pub use connectivity::{components, is_connected, reachable};
 pub use convolution::{Convolution2d, convolution_2d};
 pub use dct::{DctQuantised, DctRestored, dct_inverse, dct_quantised};
@@ -125,6 +127,7 @@ pub fn standard_references() -> References {
     references.register::<AdjustedWeights>();
     references.register::<BfsLevels>();
     references.register::<Constant>();
+    references.register::<BinomialBlur>();
     references.register::<Convolution2d>();
     references.register::<DctQuantised>();
     references.register::<DctRestored>();

@@ -169,7 +169,7 @@ fn float_from_float(spec: &Convert, value: f64) -> u64 {
 }
 
 /// Half precision to single, exact.
-fn half_to_single(bits: u16) -> f32 {
+pub(super) fn half_to_single(bits: u16) -> f32 {
     let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), u32::from(bits & 0x3ff));
     let magnitude = match exponent {
         0 => fraction as f32 * 2f32.powi(-24),

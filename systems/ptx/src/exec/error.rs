@@ -90,12 +90,12 @@ pub enum EmulationError {
         /// Name of the variable.
         variable: String,
     },
-    /// An access outside memory, or misaligned.
+    /// An access outside memory, or misaligned, or through what is no texture for it.
     #[error("{place}: {problem}")]
     Memory {
         /// Instruction and thread.
         place: Box<Place>,
-        /// Address as the instruction computed it.
+        /// Address, or number of a texture, as the instruction computed it.
         address: u64,
         /// What is wrong with the address, and what lies near it.
         problem: String,
@@ -211,6 +211,11 @@ pub(super) enum FaultKind {
     BarrierNumber {
         number: u32,
     },
+    /// Of the texture that `value` names.
+    Texture {
+        value: u64,
+        problem: String,
+    },
     Trap,
     Assertion {
         said: String,
@@ -259,6 +264,7 @@ impl Fault {
                     problem,
                 };
             }
+            FaultKind::Texture { value, problem } => (value, problem),
             FaultKind::Misaligned { address, bytes } => (
                 address,
                 format!("{bytes}-byte access to address {address:#x} is misaligned"),

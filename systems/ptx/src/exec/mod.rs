@@ -14,8 +14,10 @@ mod heap;
 mod observe;
 mod print;
 mod run;
+mod sample;
 mod stack;
 mod strided;
+mod texture;
 mod wavefront;
 
 use std::sync::Arc;
@@ -38,6 +40,7 @@ pub use crate::exec::checker::{Finding, FindingKind, ProgramChecker, SourcePlace
 pub use crate::exec::error::{EmulationError, Place};
 pub use crate::exec::family::{Family, Numbers};
 pub use crate::exec::print::Printed;
+pub(crate) use crate::exec::texture::RECORDED_BYTES;
 
 /// Threads a work-group may have (CUDA C++ Programming Guide, compute capability 2.0 and up).
 const THREADS_MAX: u64 = 1024;

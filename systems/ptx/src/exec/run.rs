@@ -242,6 +242,14 @@ impl<O: Observer> Machine<'_, O> {
                     self.advance(wavefront);
                     continue;
                 }
+                Op::Texture(at) if mask != 0 => {
+                    self.texture_read(wavefront, pc, mask, at)?;
+                    self.advance(wavefront);
+                    continue;
+                }
+                Op::TextureQuery { query, d, texture } if mask != 0 => {
+                    self.texture_query(wavefront, mask, (query, d, texture))?;
+                }
                 Op::Shuffle(at) => {
                     self.shuffle(wavefront, &kernel.tables.shuffles[at as usize], mask);
                 }
@@ -300,6 +308,8 @@ impl<O: Observer> Machine<'_, O> {
                 | Op::Load(_)
                 | Op::Store(_)
                 | Op::Atomic(_)
+                | Op::Texture(_)
+                | Op::TextureQuery { .. }
                 | Op::Vote(_)
                 | Op::Match { .. }
                 | Op::Barrier(_)

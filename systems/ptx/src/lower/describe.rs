@@ -6,6 +6,7 @@ use warpweave_trace::{
 
 use crate::alloc::File;
 use crate::diagnostics::Source;
+use crate::exec::RECORDED_BYTES;
 use crate::lower::encode::Encoder;
 use crate::lower::link::Base;
 use crate::lower::names::{self, Operand, Value};
@@ -35,6 +36,7 @@ pub(crate) fn instruction(
             let atomic = &encoder.tables.atomics[at as usize];
             described = described.accessing(space(&atomic.address), atomic.bytes as u8);
         }
+        Op::Texture(_) => described = described.accessing(Space::Global, RECORDED_BYTES),
         Op::Branch { target, meet } => {
             described.target = Some(target);
             described.reconvergence = (meet != NO_PC).then_some(meet);
@@ -103,6 +105,13 @@ fn flatten(
                 list.push(TraceOperand::Immediate(*offset));
             }
         }
+        Value::Texture(at, coordinates) => {
+            list.push(match at {
+                names::Base::Register(number) => register(*number),
+                _ => TraceOperand::Symbol(source.slice(operand.span).to_owned()),
+            });
+            flatten(encoder, coordinates, base, source, list);
+        }
         Value::Vector(inner) | Value::List(inner) => {
             for operand in inner {
                 flatten(encoder, operand, base, source, list);
@@ -166,7 +175,7 @@ fn class(encoder: &Encoder<'_, '_>, opcode: &str, op: Op) -> Class {
         Op::Load(at) | Op::Store(at) if encoder.tables.accesses[at as usize].silent => {
             return Class::IntAdd;
         }
-        Op::Load(_) => return Class::Load,
+        Op::Load(_) | Op::Texture(_) => return Class::Load,
         Op::Store(_) => return Class::Store,
         Op::Atomic(_) => return Class::Atomic,
         Op::Exit | Op::Trap => return Class::Exit,

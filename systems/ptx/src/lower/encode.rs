@@ -10,7 +10,7 @@ use crate::lower::names::{Body, Operand, Resolved, Symbol, Value, file};
 use crate::lower::opcodes;
 use crate::ops::{
     Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
-    NO_REGISTER, Op, Parts, Pred, Shuffle, Special, Src, Vote,
+    NO_REGISTER, Op, Parts, Pred, Shuffle, Special, Src, TextureRead, Vote,
 };
 use crate::types::ScalarType;
 
@@ -32,6 +32,7 @@ pub(crate) struct Tables {
     pub(crate) converts: Vec<Convert>,
     pub(crate) accesses: Vec<Access>,
     pub(crate) atomics: Vec<Atomic>,
+    pub(crate) textures: Vec<TextureRead>,
     pub(crate) shuffles: Vec<Shuffle>,
     pub(crate) votes: Vec<Vote>,
     pub(crate) barriers: Vec<Barrier>,
@@ -86,6 +87,8 @@ impl Encoder<'_, '_> {
             "ld" | "ldu" => self.load(&mut form),
             "st" => self.store(&mut form),
             "atom" | "red" => self.atomic(&mut form),
+            "tex" | "tld4" => self.texture_read(&mut form),
+            "txq" => self.texture_query(&mut form),
             "isspacep" => self.is_space(&mut form),
             "shfl" => self.shuffle(&mut form),
             "vote" => self.vote(&mut form),

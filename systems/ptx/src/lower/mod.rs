@@ -15,6 +15,7 @@ pub(crate) mod names;
 mod opcodes;
 pub(crate) mod site;
 mod special;
+mod texture;
 
 use std::collections::BTreeMap;
 
@@ -181,6 +182,7 @@ fn storages(names: &ModuleNames<'_>, complaints: &mut Vec<Complaint>) -> Vec<Sto
                 bytes: vec![0; variable.bytes(0) as usize],
                 patches: Vec::new(),
                 is_external: !has_storage(variable),
+                is_texture: variable.is_texture,
             };
             if let Some(initialiser) = &variable.initialiser {
                 if variable.is_open() {

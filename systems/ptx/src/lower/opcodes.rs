@@ -3,7 +3,7 @@
 use crate::diagnostics::{Complaint, Span};
 
 /// Opcodes without modifiers.
-const KNOWN: [&str; 77] = [
+const KNOWN: [&str; 80] = [
     "abs",
     "activemask",
     "add",
@@ -78,16 +78,16 @@ const KNOWN: [&str; 77] = [
     "subc",
     "tanh",
     "testp",
+    "tex",
+    "tld4",
     "trap",
+    "txq",
     "vote",
     "xor",
 ];
 
 /// Opcodes of PTX that are refused on purpose, with the reason.
-const REFUSED: [(&str, &str); 17] = [
-    ("tex", "textures are not supported"),
-    ("tld4", "textures are not supported"),
-    ("txq", "textures are not supported"),
+const REFUSED: [(&str, &str); 14] = [
     ("suld", "surfaces are not supported"),
     ("sust", "surfaces are not supported"),
     ("sured", "surfaces are not supported"),

@@ -210,6 +210,12 @@ pub(crate) fn describe(prepared: &Prepared<'_>, index: usize, op: Op, source: &S
                     Base::Absolute => Origin::Number,
                 };
             }
+            Value::Texture(from, coordinates) => {
+                if let Base::Register(register) = *from {
+                    site.sources.push(Origin::Register(register));
+                }
+                sources(coordinates, &mut site.sources);
+            }
             _ => sources(operand, &mut site.sources),
         }
     }
@@ -321,7 +327,7 @@ fn rule(opcode: &str, op: Op) -> Rule {
         "bar" | "barrier" if has(opcode, "warp") => Rule::WavefrontBarrier,
         "membar" | "fence" => Rule::Fence,
         "setp" | "set" | "testp" | "isspacep" | "vote" | "match" | "activemask" | "bar"
-        | "barrier" | "clz" | "popc" | "bfind" => Rule::Plain,
+        | "barrier" | "clz" | "popc" | "bfind" | "tex" | "tld4" | "txq" => Rule::Plain,
         _ => Rule::Scramble,
     }
 }

@@ -11,6 +11,7 @@ mod groups;
 mod lanes;
 mod memory;
 mod operands;
+mod texture;
 
 pub(crate) use self::arithmetic::{Carry, CarryKind, Convert, Parts, Rounding};
 pub(crate) use self::call::{CallSite, Transfer};
@@ -23,6 +24,7 @@ pub(crate) use self::lanes::{
 };
 pub(crate) use self::memory::{Access, Address, Atomic, AtomicKind, Region};
 pub(crate) use self::operands::{Logic, NO_REGISTER, Outcome, Pred, Src};
+pub(crate) use self::texture::{TextureQuery, TextureRead};
 
 /// What an instruction does.
 #[derive(Clone, Copy, Debug)]
@@ -211,6 +213,12 @@ pub(crate) enum Op {
     Load(u32),
     Store(u32),
     Atomic(u32),
+    Texture(u32),
+    TextureQuery {
+        query: TextureQuery,
+        d: u16,
+        texture: Src,
+    },
     Shuffle(u32),
     Vote(u32),
     Match {

@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
                 tree.functions.push(function);
                 Ok(())
             }
-            Some(name) if StateSpace::from_name(name).is_some() => {
+            Some(name) if StateSpace::from_name(name).is_some() || name == "tex" => {
                 let from = tree.variables.len();
                 self.variables(linkage, &mut tree.variables)?;
                 for variable in &tree.variables[from..] {
@@ -315,10 +315,13 @@ impl<'a> Parser<'a> {
     }
 
     fn one_variable(&mut self, linkage: Linkage, list: &mut Vec<Variable<'a>>) -> Parsed<()> {
-        let space = self
-            .dot()
-            .and_then(StateSpace::from_name)
-            .ok_or_else(|| self.expected("a state space such as `.reg`"))?;
+        // `.tex .u32 name` is how texture references were declared before `.global .texref name`.
+        let mut is_texture = self.dot() == Some("tex");
+        let space = match self.dot() {
+            Some(_) if is_texture => Some(StateSpace::Global),
+            name => name.and_then(StateSpace::from_name),
+        };
+        let space = space.ok_or_else(|| self.expected("a state space such as `.reg`"))?;
         self.next();
         let (mut align, mut vector, mut ty) = (None, 1, None);
         while let Some(word) = self.dot() {
@@ -343,10 +346,14 @@ impl<'a> Parser<'a> {
                         self.next();
                     }
                 }
+                "texref" if space == StateSpace::Global => is_texture = true,
                 _ => ty = Some(variable_type(word, span)?),
             }
         }
-        let ty = ty.ok_or_else(|| self.expected("a type such as `.b32`"))?;
+        let ty = match ty {
+            _ if is_texture => ScalarType::B64,
+            ty => ty.ok_or_else(|| self.expected("a type such as `.b32`"))?,
+        };
         let (name, span) = self.word("a name")?;
         let mut variable = Variable {
             name,
@@ -354,6 +361,7 @@ impl<'a> Parser<'a> {
             linkage,
             space,
             ty,
+            is_texture,
             vector,
             align,
             extents: Vec::new(),
@@ -361,6 +369,11 @@ impl<'a> Parser<'a> {
             initialiser: None,
         };
         self.variable_tail(&mut variable)?;
+        if is_texture && !(variable.extents.is_empty() && variable.initialiser.is_none()) {
+            let message =
+                "a texture reference is neither an array nor has it a value; the host binds it";
+            return Err(Complaint::new(span, message));
+        }
         list.push(variable);
         Ok(())
     }
@@ -476,7 +489,9 @@ fn variable_type(word: &str, span: Span) -> Parsed<ScalarType> {
         return Ok(ty);
     }
     let what = match word {
-        "texref" | "samplerref" | "surfref" => "textures are not supported",
+        "texref" => "texture references are variables of the module, in global memory",
+        "samplerref" => "samplers apart from textures are not supported",
+        "surfref" => "surfaces are not supported",
         "f16x2" | "bf16" | "bf16x2" | "b128" | "e4m3" => "this type is not supported",
         _ => "unknown type",
     };

@@ -118,16 +118,15 @@ impl<'a> Parser<'a> {
             Kind::Word => (Some(self.name()?), self.signed_offset()?),
             _ => return Err(self.expected("a register, a variable or a number")),
         };
-        // Coordinates of texture and surface instructions.
-        let extra = self.eat(',');
-        if extra {
-            self.operand()?;
+        let mut coordinates = Vec::new();
+        while self.eat(',') {
+            coordinates.push(self.operand()?);
         }
         self.expect(']', "after the address")?;
         Ok(OperandKind::Address {
             base,
             offset,
-            extra,
+            coordinates,
         })
     }
 }

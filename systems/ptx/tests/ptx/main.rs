@@ -18,3 +18,4 @@ mod memory;
 mod messages;
 mod random_programs;
 mod strided;
+mod texture;

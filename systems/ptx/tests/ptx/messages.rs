@@ -39,10 +39,10 @@ test.ptx:9:5: unsupported form `add.wrap.s32`: `.wrap` is not known here
 
 #[test]
 fn unsupported_families_say_so() {
-    assert_snapshot!(body("    tex.2d.v4.f32.f32 {total, total, total, total}, [t, {total, total}];"), @r#"
-test.ptx:9:5: `tex.2d.v4.f32.f32`: textures are not supported
-9 |     tex.2d.v4.f32.f32 {total, total, total, total}, [t, {total, total}];
-  |     ^^^^^^^^^^^^^^^^^
+    assert_snapshot!(body("    suld.b.2d.v4.b32.trap {total, total, total, total}, [t, {total, total}];"), @r#"
+test.ptx:9:5: `suld.b.2d.v4.b32.trap`: surfaces are not supported
+9 |     suld.b.2d.v4.b32.trap {total, total, total, total}, [t, {total, total}];
+  |     ^^^^^^^^^^^^^^^^^^^^^
 "#);
     assert_snapshot!(body("    mma.sync.aligned.m8n8k4 %r1, %r2, %r3, %r1;"), @r#"
 test.ptx:9:5: `mma.sync.aligned.m8n8k4`: matrix instructions are not supported

@@ -27,6 +27,13 @@ pub enum Command {
     /// Exchanges two buffers of equal size by exchanging their pointers; nothing is copied. What
     /// the host holds stays where it is.
     Swap(Name, Name),
+    /// Lets a texture reference of the module stand for a texture.
+    BindTexture {
+        /// The reference.
+        reference: Name,
+        /// The texture.
+        texture: Name,
+    },
     /// Launches a kernel.
     Launch(Launch),
     /// Waits for everything launched so far.
@@ -78,11 +85,12 @@ pub struct Launch {
     pub arguments: Vec<Placed<Argument>>,
 }
 
-/// An argument of a kernel: the address of a buffer, or a number of the type in the name.
+/// An argument of a kernel: the address of a buffer, a texture object, or a number of the type in the name.
 #[derive(Clone, Debug, Deserialize)]
 #[allow(missing_docs)] // The variants name their types.
 pub enum Argument {
     Buffer(Name),
+    Texture(Name),
     U8(Value),
     U16(Value),
     U32(Value),
@@ -151,6 +159,12 @@ impl Launch {
     /// Adds the address of a buffer as the next argument.
     pub fn buffer(mut self, name: impl Into<Name>) -> Self {
         self.arguments.push(Argument::Buffer(name.into()).into());
+        self
+    }
+
+    /// Adds a texture object as the next argument.
+    pub fn texture(mut self, name: impl Into<Name>) -> Self {
+        self.arguments.push(Argument::Texture(name.into()).into());
         self
     }
 

@@ -1,6 +1,6 @@
 //! What the host asked of its device, for whoever asks another device for the same.
 
-use warpweave_ptx::KernelArgument;
+use warpweave_ptx::{KernelArgument, Texture};
 
 /// Something that the host asked of its device, in the order of the program. Addresses are those of the
 /// emulated device.
@@ -21,6 +21,15 @@ pub enum DeviceAction {
         address: u64,
         /// What is copied.
         bytes: Vec<u8>,
+    },
+    /// A texture that launches from now on may read.
+    Texture {
+        /// Name of the texture.
+        name: String,
+        /// What kernels get as an object.
+        handle: u64,
+        /// Where it lies and how it reads.
+        texture: Texture,
     },
     /// A launch. What follows waits for it.
     Launch {

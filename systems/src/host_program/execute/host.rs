@@ -14,8 +14,9 @@ use super::launch::{Shape, kernel_argument, shape};
 use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener};
 use crate::host_program::answers;
 use crate::host_program::compare::compare;
-use crate::host_program::description::{Command, Expectation, Launch};
+use crate::host_program::description::{Argument, Command, Expectation, Launch};
 use crate::host_program::inputs::{Buffer, ELEMENT_BYTES};
+use crate::host_program::textures::{self, Bound};
 use crate::host_program::{EmulationSpec, HostProgram};
 
 /// Commands and rounds of loops a program may execute: more is a runaway loop.
@@ -30,6 +31,7 @@ pub(in crate::host_program) struct Host<'p, 'l> {
     env: Env,
     /// The allocation each buffer points to.
     pointers: Vec<usize>,
+    textures: Bound,
     /// Device address of each allocation made for a buffer.
     bases: Vec<u64>,
     /// What was copied back, by buffer.
@@ -70,6 +72,7 @@ impl<'p, 'l> Host<'p, 'l> {
             memory,
             env: program.env.clone(),
             pointers: (0..bases.len()).collect(),
+            textures: Bound::by_name(&program.module, &program.textures),
             bases,
             images: BTreeMap::new(),
             trace: Vec::new(),
@@ -153,6 +156,10 @@ impl<'p, 'l> Host<'p, 'l> {
             Command::Swap(one, other) => {
                 let (one, other) = (self.program.buffer(one)?, self.program.buffer(other)?);
                 self.pointers.swap(one, other);
+            }
+            Command::BindTexture { reference, texture } => {
+                let texture = textures::find(&self.program.textures, texture)?;
+                self.textures.bind(&reference.value, texture);
             }
             Command::Launch(launch) => self.launch(launch, command)?,
             Command::Synchronize => {
@@ -300,12 +307,18 @@ impl<'p, 'l> Host<'p, 'l> {
             dynamic_local_bytes,
             stream,
         } = shape(launch, &self.env)?;
-        let address = |name: &Name| Ok(self.bases[self.pointers[self.program.buffer(name)?]]);
-        let arguments = launch
-            .arguments
-            .iter()
-            .map(|argument| kernel_argument(&argument.value, &self.env, address))
-            .collect::<Result<Vec<_>, Diagnostic>>()?;
+        self.bind_textures(command)?;
+        let mut arguments = Vec::new();
+        for argument in &launch.arguments {
+            let place = match &argument.value {
+                Argument::Buffer(name) => self.bases[self.pointers[self.program.buffer(name)?]],
+                Argument::Texture(name) => {
+                    self.texture(textures::find(&self.program.textures, name)?)?
+                }
+                _ => 0,
+            };
+            arguments.push(kernel_argument(&argument.value, &self.env, |_| Ok(place))?);
+        }
         let config = LaunchConfig {
             grid,
             block,
@@ -362,6 +375,34 @@ impl<'p, 'l> Host<'p, 'l> {
         });
         self.running = true;
         Ok(())
+    }
+
+    /// Lets references stand for the textures they were bound to, where their buffers are now.
+    fn bind_textures(&mut self, command: &Placed<Command>) -> Result<(), Diagnostic> {
+        for (reference, texture) in self.textures.references() {
+            let handle = self.texture(texture)?;
+            let module = &self.program.module;
+            let bound = self.memory.bind_texture(module, &reference, handle);
+            bound.map_err(|error| command.error(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// The handle of a texture where its buffer is now.
+    fn texture(&mut self, number: usize) -> Result<u64, Diagnostic> {
+        let textures = &self.program.textures;
+        let address = self.bases[self.pointers[textures[number].buffer]];
+        let (handle, is_new) = self
+            .textures
+            .handle(textures, number, address, &mut self.memory)?;
+        if let (true, Some(listener)) = (is_new, &mut self.listener) {
+            listener(DeviceAction::Texture {
+                name: textures[number].name.value.clone(),
+                handle,
+                texture: textures[number].at(address),
+            });
+        }
+        Ok(handle)
     }
 
     /// How the buffer of an expectation compares.

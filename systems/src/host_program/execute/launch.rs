@@ -66,7 +66,7 @@ fn at_first(axes: &[Value], message: String) -> Diagnostic {
 /// The type of an argument that is a number, and the number.
 pub(in crate::host_program) fn scalar(argument: &Argument) -> Option<(ScalarType, &Value)> {
     Some(match argument {
-        Argument::Buffer(_) => return None,
+        Argument::Buffer(_) | Argument::Texture(_) => return None,
         Argument::U8(value) => (ScalarType::U8, value),
         Argument::U16(value) => (ScalarType::U16, value),
         Argument::U32(value) => (ScalarType::U32, value),
@@ -78,11 +78,11 @@ pub(in crate::host_program) fn scalar(argument: &Argument) -> Option<(ScalarType
     })
 }
 
-/// What a kernel gets for an argument, where buffers are at `address`.
+/// What a kernel gets for an argument; `place` is the address of a buffer, the handle of a texture.
 pub(in crate::host_program) fn kernel_argument(
     argument: &Argument,
     env: &Env,
-    address: impl FnOnce(&Name) -> Result<u64, Diagnostic>,
+    place: impl FnOnce(&Name) -> Result<u64, Diagnostic>,
 ) -> Result<KernelArgument, Diagnostic> {
     let what = || {
         let ty = scalar(argument).map_or(ScalarType::U64, |(ty, _)| ty);
@@ -90,7 +90,8 @@ pub(in crate::host_program) fn kernel_argument(
     };
     let within = |value: &Value, min: i128, max: i128| value.integer(env, &what(), min..=max);
     Ok(match argument {
-        Argument::Buffer(name) => KernelArgument::Pointer(address(name)?),
+        Argument::Buffer(name) => KernelArgument::Pointer(place(name)?),
+        Argument::Texture(name) => KernelArgument::U64(place(name)?),
         Argument::U8(n) => KernelArgument::U8(within(n, 0, u8::MAX.into())? as u8),
         Argument::U16(n) => KernelArgument::U16(within(n, 0, u16::MAX.into())? as u16),
         Argument::U32(n) => KernelArgument::U32(within(n, 0, u32::MAX.into())? as u32),

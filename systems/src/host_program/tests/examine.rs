@@ -163,10 +163,11 @@ fn a_launch_that_fails_ends_the_check_with_what_was_found() {
 }
 
 /// Overrides under which every workload has several work-groups and little to do.
-const SMALL: [(&str, &[(&str, &str)]); 18] = [
+const SMALL: [(&str, &[(&str, &str)]); 19] = [
     ("b_plus_tree", &[("queries", "20")]),
     ("back_propagation", &[("inputs", "64")]),
     ("bfs_mask", &[("vertices", "600")]),
+    ("blur_texture", &[("n", "40")]),
     ("convolution_2d", &[("n", "40")]),
     ("dct_8x8", &[("n", "24")]),
     ("fdtd_3d", &[("nx", "40"), ("ny", "20"), ("steps", "2")]),

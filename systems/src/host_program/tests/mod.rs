@@ -1,10 +1,11 @@
 //! Programs as a whole: `examine.rs` what a check of them says, `workloads.rs` those of the repository, `programs.rs` small ones made in Rust,
-//! `refusals.rs` what is said of files that are wrong, `sizes.rs` what a size changes.
+//! `refusals.rs` what is said of files that are wrong, `sizes.rs` what a size changes, `textures.rs` those with textures.
 
 mod examine;
 mod programs;
 mod refusals;
 mod sizes;
+mod textures;
 mod workloads;
 
 use std::collections::BTreeMap;

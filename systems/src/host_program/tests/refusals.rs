@@ -140,7 +140,7 @@ fn unknown_commands_are_named_with_the_nearest() {
        |
     18 |         CopyToHosts("sum"),
        |         ^^^^^^^^^^^
-       = hint: did you mean `CopyToHost`? variants: CopyToDevice, CopyToHost, Write, Swap, Launch, Synchronize, Repeat, RepeatUntilZero
+       = hint: did you mean `CopyToHost`? variants: CopyToDevice, CopyToHost, Write, Swap, BindTexture, Launch, Synchronize, Repeat, RepeatUntilZero
     "#);
 }
 
@@ -152,7 +152,7 @@ fn unknown_fields_are_named_with_the_nearest() {
        |
     20 |     expects: [Expect(buffer: "sum", equals: VectorAdd(a: "a", b: "b"))],
        |     ^^^^^^^
-       = hint: did you mean `expect`? fields of Workload: summary, params, sizes, module, graphs, buffers, commands, expect, allow
+       = hint: did you mean `expect`? fields of Workload: summary, params, sizes, module, graphs, buffers, textures, commands, expect, allow
     "#);
 }
 

@@ -42,6 +42,8 @@ pub(crate) enum Value {
     Function(usize),
     Label(usize),
     Address(Base, i64),
+    /// A texture and coordinates.
+    Texture(Base, Box<Operand>),
     Vector(Vec<Operand>),
     Pair(Box<Operand>, Box<Operand>),
     List(Vec<Operand>),

@@ -289,13 +289,11 @@ impl<'a> Resolver<'_, 'a> {
                 Value::Register(register) => Value::Not(register),
                 _ => return Err(Complaint::new(span, "`!` takes a predicate register")),
             },
-            OperandKind::Address { extra: true, .. } => {
-                return Err(Complaint::new(
-                    span,
-                    "texture and surface coordinates are not supported",
-                ));
-            }
-            OperandKind::Address { base, offset, .. } => {
+            OperandKind::Address {
+                base,
+                offset,
+                coordinates,
+            } => {
                 let base = match base {
                     None => Base::Absolute,
                     Some(name) => match self.name(name, span)? {
@@ -307,7 +305,20 @@ impl<'a> Resolver<'_, 'a> {
                         }
                     },
                 };
-                Value::Address(base, *offset)
+                match &coordinates[..] {
+                    [] => Value::Address(base, *offset),
+                    [coordinates] if *offset == 0 => {
+                        Value::Texture(base, Box::new(self.operand(coordinates)?))
+                    }
+                    [_] => {
+                        let message = "a texture takes no offset";
+                        return Err(Complaint::new(span, message));
+                    }
+                    _ => {
+                        let message = "samplers apart from textures are not supported";
+                        return Err(Complaint::new(span, message));
+                    }
+                }
             }
             OperandKind::Vector(list) => Value::Vector(self.operands(list)?),
             OperandKind::List(list) => Value::List(self.operands(list)?),
@@ -483,6 +494,12 @@ fn collect(value: &Value, written: bool, effects: &mut Effects) {
         Value::Register(register)
         | Value::Not(register)
         | Value::Address(Base::Register(register), _) => effects.reads.push(*register),
+        Value::Texture(base, coordinates) => {
+            if let Base::Register(register) = base {
+                effects.reads.push(*register);
+            }
+            collect(&coordinates.value, false, effects);
+        }
         Value::Vector(list) | Value::List(list) => {
             for operand in list {
                 collect(&operand.value, written, effects);

@@ -1,0 +1,797 @@
+//! Texture reads: values against a naive sampler, what a trace says of them, and how mistakes read.
+
+use proptest::prelude::*;
+use warpweave_ptx::{
+    AddressMode, DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig,
+    Module, TexelType, Texture, TextureFilter, TextureShape, launch,
+};
+use warpweave_trace::{Class, KernelTrace, Lanes, Shape, Space};
+
+use crate::harness::{HEADER, errors, module};
+
+/// A kernel `k(in, out, texture)`: each thread takes four words from `in`, runs `body` with them in
+/// `%r1..%r4` and `%f1..%f4` and the object in `%rd3`, and gives `%r5..%r8`.
+fn kernel(body: &str) -> String {
+    format!(
+        ".global .texref image;
+.visible .entry k(.param .u64 in, .param .u64 out, .param .u64 texture)
+{{
+    .reg .b32 %r<16>;
+    .reg .f32 %f<16>;
+    .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.param.u64 %rd3, [texture];
+    mov.u32 %r0, %tid.x; mad.wide.u32 %rd1, %r0, 16, %rd1; mad.wide.u32 %rd2, %r0, 16, %rd2;
+    ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%rd1];
+    mov.b32 %f1, %r1; mov.b32 %f2, %r2; mov.b32 %f3, %r3; mov.b32 %f4, %r4;
+    {body}
+    st.global.v4.u32 [%rd2], {{%r5, %r6, %r7, %r8}};
+    ret;
+}}
+"
+    )
+}
+
+/// A read of the object with the geometry, e.g. `2d`, and types, e.g. `f32.s32`, into `%r5..%r8`.
+fn read(geometry: &str, results: &str, coordinates: &str) -> String {
+    let list = match (geometry, coordinates) {
+        ("a1d" | "a2d", "f32") => "%r1, %f2, %f3, %f4",
+        (_, "f32") => "%f1, %f2, %f3, %f4",
+        _ => "%r1, %r2, %r3, %r4",
+    };
+    let read = |registers: &str| {
+        format!("tex.{geometry}.v4.{results}.{coordinates} {{{registers}}}, [%rd3, {{{list}}}];")
+    };
+    if results == "f32" {
+        let moves = "mov.b32 %r5, %f5; mov.b32 %r6, %f6; mov.b32 %r7, %f7; mov.b32 %r8, %f8;";
+        format!("{}{moves}", read("%f5, %f6, %f7, %f8"))
+    } else {
+        read("%r5, %r6, %r7, %r8")
+    }
+}
+
+/// What a launch gave.
+struct Run {
+    rows: Vec<[u32; 4]>,
+    trace: KernelTrace,
+    /// Where the texture's memory begins.
+    image: u64,
+}
+
+/// Runs a body for up to 1,024 rows of inputs. The texture lies over `data`, at the address that
+/// `describe` gets.
+fn try_run(
+    body: &str,
+    data: &[u8],
+    describe: impl FnOnce(u64) -> Texture,
+    rows: &[[u32; 4]],
+) -> Result<Run, EmulationError> {
+    let module = module(&kernel(body));
+    let mut memory = DeviceMemory::new();
+    let image = memory.allocate("image_memory", data.len() as u64);
+    memory.write(image, data).expect("inside");
+    let input = memory.allocate("in", rows.len() as u64 * 16);
+    let output = memory.allocate("out", rows.len() as u64 * 16);
+    let bytes: Vec<u8> = rows
+        .as_flattened()
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    memory.write(input, &bytes).expect("inside");
+    let handle = memory.create_texture("object", describe(image));
+    let handle = handle.unwrap_or_else(|error| panic!("{error}"));
+    let config = LaunchConfig {
+        grid: [1, 1, 1],
+        block: [rows.len() as u32, 1, 1],
+        dynamic_local_bytes: 0,
+        args: &[
+            KernelArgument::Pointer(input),
+            KernelArgument::Pointer(output),
+            KernelArgument::U64(handle),
+        ],
+    };
+    let trace = launch(
+        &module,
+        "k",
+        config,
+        &mut memory,
+        &EmulationOptions::default(),
+    )?;
+    let found = memory.read(output, rows.len() as u64 * 16).expect("inside");
+    let words = found
+        .as_chunks()
+        .0
+        .iter()
+        .map(|word| u32::from_le_bytes(*word));
+    let words: Vec<u32> = words.collect();
+    Ok(Run {
+        rows: words.as_chunks().0.to_vec(),
+        trace,
+        image,
+    })
+}
+
+fn run(body: &str, data: &[u8], describe: impl FnOnce(u64) -> Texture, rows: &[[u32; 4]]) -> Run {
+    try_run(body, data, describe, rows).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A texture as the guide describes it, texel by texel.
+struct Naive<'t> {
+    texture: Texture,
+    data: &'t [u8],
+}
+
+impl Naive<'_> {
+    fn extents(&self) -> [i64; 3] {
+        match self.texture.shape {
+            TextureShape::Linear(x) | TextureShape::Row(x) => [x.into(), 1, 1],
+            TextureShape::Rows { width, .. } => [width.into(), 1, 1],
+            TextureShape::Plane([x, y])
+            | TextureShape::Planes {
+                extents: [x, y], ..
+            } => [x.into(), y.into(), 1],
+            TextureShape::Volume(extents) => extents.map(i64::from),
+        }
+    }
+
+    /// The element of an axis that stands for number `i`, stepping inward.
+    fn fold(&self, axis: usize, mut i: i64) -> Option<i64> {
+        let n = self.extents()[axis];
+        if matches!(self.texture.shape, TextureShape::Linear(_)) {
+            return (0..n).contains(&i).then_some(i);
+        }
+        let repeats = self.texture.normalized_coordinates;
+        while !(0..n).contains(&i) {
+            i = match self.texture.address_modes[axis] {
+                AddressMode::Border => return None,
+                AddressMode::Wrap if repeats => i - n * i.signum(),
+                AddressMode::Mirror if repeats && i < 0 => -1 - i,
+                AddressMode::Mirror if repeats => 2 * n - 1 - i,
+                _ => i.clamp(0, n - 1),
+            };
+        }
+        Some(i)
+    }
+
+    /// `T[i, j, k]`, channel by channel, as a number.
+    fn texel(&self, [i, j, k]: [i64; 3], layer: u64) -> [f64; 4] {
+        let texture = &self.texture;
+        let mut texel = [0.0, 0.0, 0.0, 1.0];
+        let width = match texture.texel {
+            TexelType::U8 | TexelType::S8 => 1,
+            TexelType::U16 | TexelType::S16 | TexelType::F16 => 2,
+            _ => 4,
+        };
+        let place = self.fold(0, i).zip(self.fold(1, j)).zip(self.fold(2, k));
+        let [x, y, z] = self.extents();
+        let channels = texel.iter_mut().enumerate();
+        for (channel, value) in channels.take(texture.channels as usize) {
+            *value = place.map_or(0.0, |((i, j), k)| {
+                let dense = x as u64 * texture.channels as u64 * width;
+                let row = (layer as i64 * z + k) * y + j;
+                let at = row as u64 * texture.pitch.unwrap_or(dense);
+                let at = at + (i as u64 * texture.channels as u64 + channel as u64) * width;
+                let bytes = &self.data[at as usize..(at + width) as usize];
+                number(texture, bytes)
+            });
+        }
+        texel
+    }
+
+    /// The guide's coordinate, in texels.
+    fn along(&self, axis: usize, x: f32) -> f64 {
+        let x = f64::from(x);
+        if !self.texture.normalized_coordinates {
+            return x;
+        }
+        let fraction = x - x.floor();
+        let x = match self.texture.address_modes[axis] {
+            AddressMode::Wrap => fraction,
+            AddressMode::Mirror if x.floor() as i64 % 2 == 0 => fraction,
+            AddressMode::Mirror => 1.0 - fraction,
+            _ => x,
+        };
+        x * self.extents()[axis] as f64
+    }
+
+    fn point(&self, x: [f32; 3], layer: u64) -> [f64; 4] {
+        let i = |axis| self.along(axis, x[axis]).floor() as i64;
+        self.texel([i(0), i(1), i(2)], layer)
+    }
+
+    fn linear(&self, x: [f32; 3], layer: u64) -> [f64; 4] {
+        let axes = match self.texture.shape {
+            TextureShape::Volume(_) => 3,
+            TextureShape::Plane(_) | TextureShape::Planes { .. } => 2,
+            _ => 1,
+        };
+        let place = |axis: usize| {
+            let centred = self.along(axis, x[axis]) - 0.5;
+            let weight = ((centred - centred.floor()) * 256.0).round() / 256.0;
+            (centred.floor() as i64, weight)
+        };
+        let ((i, a), (j, b), (k, c)) = (place(0), place(1), place(2));
+        let t = |i, j, k| self.texel([i, j, k], layer);
+        std::array::from_fn(|channel| {
+            let t = |i, j, k| t(i, j, k)[channel];
+            match axes {
+                1 => (1.0 - a) * t(i, 0, 0) + a * t(i + 1, 0, 0),
+                2 => {
+                    (1.0 - a) * (1.0 - b) * t(i, j, 0)
+                        + a * (1.0 - b) * t(i + 1, j, 0)
+                        + (1.0 - a) * b * t(i, j + 1, 0)
+                        + a * b * t(i + 1, j + 1, 0)
+                }
+                _ => {
+                    (1.0 - a) * (1.0 - b) * (1.0 - c) * t(i, j, k)
+                        + a * (1.0 - b) * (1.0 - c) * t(i + 1, j, k)
+                        + (1.0 - a) * b * (1.0 - c) * t(i, j + 1, k)
+                        + a * b * (1.0 - c) * t(i + 1, j + 1, k)
+                        + (1.0 - a) * (1.0 - b) * c * t(i, j, k + 1)
+                        + a * (1.0 - b) * c * t(i + 1, j, k + 1)
+                        + (1.0 - a) * b * c * t(i, j + 1, k + 1)
+                        + a * b * c * t(i + 1, j + 1, k + 1)
+                }
+            }
+        })
+    }
+}
+
+/// A channel's value.
+fn number(texture: &Texture, bytes: &[u8]) -> f64 {
+    let single = |value: f64| f64::from(value as f32);
+    let word = bytes
+        .iter()
+        .rev()
+        .fold(0_u32, |word, byte| word << 8 | u32::from(*byte));
+    match (texture.texel, texture.normalized_values) {
+        (TexelType::F32, _) => f64::from(f32::from_bits(word)),
+        (TexelType::F16, _) => {
+            let sign = if word >> 15 == 0 { 1.0 } else { -1.0 };
+            let (exponent, fraction) = ((word >> 10 & 31) as i32, f64::from(word & 1023));
+            match exponent {
+                0 => sign * fraction * 2_f64.powi(-24),
+                _ => sign * (1.0 + fraction / 1024.0) * 2_f64.powi(exponent - 15),
+            }
+        }
+        (TexelType::U8, true) => single(f64::from(word) / 255.0),
+        (TexelType::U16, true) => single(f64::from(word) / 65535.0),
+        (TexelType::S8, true) => single((f64::from(word as i8) / 127.0).max(-1.0)),
+        (TexelType::S16, true) => single((f64::from(word as i16) / 32767.0).max(-1.0)),
+        (TexelType::S8, false) => f64::from(word as i8),
+        (TexelType::S16, false) => f64::from(word as i16),
+        (TexelType::S32, _) => f64::from(word as i32),
+        _ => f64::from(word),
+    }
+}
+
+/// What a read gives for a number.
+fn bits(texture: &Texture, value: f64) -> u32 {
+    if texture.normalized_values || matches!(texture.texel, TexelType::F16 | TexelType::F32) {
+        (value as f32).to_bits()
+    } else {
+        value as i64 as u32
+    }
+}
+
+const MODES: [AddressMode; 4] = [
+    AddressMode::Wrap,
+    AddressMode::Clamp,
+    AddressMode::Mirror,
+    AddressMode::Border,
+];
+const TYPES: [TexelType; 8] = [
+    TexelType::U8,
+    TexelType::S8,
+    TexelType::U16,
+    TexelType::S16,
+    TexelType::F16,
+    TexelType::U32,
+    TexelType::S32,
+    TexelType::F32,
+];
+
+fn shapes() -> impl Strategy<Value = TextureShape> {
+    let n = || 1..7_u32;
+    prop_oneof![
+        n().prop_map(TextureShape::Linear),
+        n().prop_map(TextureShape::Row),
+        (n(), n()).prop_map(|(x, y)| TextureShape::Plane([x, y])),
+        (n(), n(), n()).prop_map(|(x, y, z)| TextureShape::Volume([x, y, z])),
+        (n(), n()).prop_map(|(width, layers)| TextureShape::Rows { width, layers }),
+        (n(), n(), n()).prop_map(|(x, y, layers)| TextureShape::Planes {
+            extents: [x, y],
+            layers
+        }),
+    ]
+}
+
+/// Any texture at address 0, with a gap of so many texels after each row.
+fn textures() -> impl Strategy<Value = (Texture, u32)> {
+    let modes = prop::array::uniform3(prop::sample::select(&MODES[..]));
+    let texel = (
+        prop::sample::select(&TYPES[..]),
+        prop::sample::select(vec![1_u32, 2, 4]),
+    );
+    (shapes(), texel, modes, any::<[bool; 3]>(), 0..3_u32).prop_map(
+        |(shape, (texel, channels), address_modes, [filters, scales, fractions], gap)| {
+            let mut texture = Texture::new(0, shape, texel, channels);
+            let is_float = matches!(texel, TexelType::F16 | TexelType::F32);
+            let is_linear_memory = matches!(shape, TextureShape::Linear(_));
+            texture.address_modes = address_modes;
+            texture.normalized_coordinates = scales && !is_linear_memory;
+            texture.normalized_values = fractions && !is_float && texel.bytes() < 4;
+            if filters && (is_float || texture.normalized_values) && !is_linear_memory {
+                texture.filter = TextureFilter::Linear;
+            }
+            (texture, gap)
+        },
+    )
+}
+
+/// Places in a texture and around it, many of them on edges and centres.
+fn places() -> impl Strategy<Value = Vec<[f32; 3]>> {
+    let along = prop_oneof![
+        (-40..80_i32).prop_map(|halves| halves as f32 / 8.0),
+        -12.0..12.0_f32,
+        -1.5..2.5_f32,
+    ];
+    prop::collection::vec([along.clone(), along.clone(), along], 32)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn reads_give_what_the_formulas_give(
+        (mut texture, gap) in textures(),
+        places in places(),
+        data in prop::collection::vec(any::<u32>(), 4 * 6 * 6 * 8),
+        layer in 0..8_u32,
+        is_real in any::<bool>(),
+    ) {
+        // No infinities and nothing that is no number: half and single precision below two.
+        let data: Vec<u8> = data.iter().flat_map(|word| match texture.texel {
+            TexelType::F32 => word & 0xbfff_ffff,
+            TexelType::F16 => word & 0xbfff_bfff,
+            _ => *word,
+        }.to_le_bytes()).collect();
+        let (axes, layers, width) = match texture.shape {
+            TextureShape::Linear(x) | TextureShape::Row(x) => (1, 0, x),
+            TextureShape::Plane([x, _]) => (2, 0, x),
+            TextureShape::Volume([x, ..]) => (3, 0, x),
+            TextureShape::Rows { width, layers } => (1, layers, width),
+            TextureShape::Planes { extents: [x, _], layers } => (2, layers, x),
+        };
+        if gap > 0 {
+            let texel = texture.texel.bytes() * u64::from(texture.channels);
+            texture.pitch = Some(u64::from(width + gap) * texel);
+        }
+        let rows: Vec<[u32; 4]> = places.iter().map(|place| {
+            let along = place.map(|x| if is_real { x.to_bits() } else { x.floor() as i32 as u32 });
+            if layers > 0 { [layer, along[0], along[1], 0] } else { [along[0], along[1], along[2], 0] }
+        }).collect();
+        let geometry = match (axes, layers) { (n, 0) => format!("{n}d"), (n, _) => format!("a{n}d") };
+        let is_float = texture.normalized_values
+            || matches!(texture.texel, TexelType::F16 | TexelType::F32);
+        let body = read(&geometry, if is_float { "f32" } else { "s32" }, if is_real { "f32" } else { "s32" });
+        // The gap makes some larger than their data.
+        let mut data = data;
+        data.resize(1 << 15, 0);
+        let got = run(&body, &data, |address| Texture { address, ..texture }, &rows);
+        let naive = Naive { texture, data: &data };
+        let layer = u64::from(layer.min(layers.max(1) - 1));
+        for (place, got) in places.iter().zip(got.rows) {
+            // What lies along axes that are not there is not looked at.
+            let mut place = *place;
+            place[axes..].fill(0.0);
+            let wanted = if !is_real {
+                naive.texel(place.map(|x| x.floor() as i64), layer)
+            } else if texture.filter == TextureFilter::Linear {
+                naive.linear(place, layer)
+            } else {
+                naive.point(place, layer)
+            };
+            let wanted = wanted.map(|value| bits(&texture, value));
+            prop_assert_eq!(got, wanted, "at {:?} of {:?}", place, texture);
+        }
+    }
+}
+
+/// Sixteen texels of one float: their own numbers.
+fn ramp() -> Vec<u8> {
+    (0..16).flat_map(|n| (n as f32).to_le_bytes()).collect()
+}
+
+fn plane(address: u64) -> Texture {
+    Texture::new(address, TextureShape::Plane([4, 4]), TexelType::F32, 1)
+}
+
+fn filtered(address: u64) -> Texture {
+    Texture {
+        filter: TextureFilter::Linear,
+        ..plane(address)
+    }
+}
+
+fn floats(rows: &[[f32; 4]]) -> Vec<[u32; 4]> {
+    rows.iter().map(|row| row.map(f32::to_bits)).collect()
+}
+
+#[test]
+fn halfway_between_four_texels_is_their_mean() {
+    let got = run(
+        &read("2d", "f32", "f32"),
+        &ramp(),
+        filtered,
+        &floats(&[[2.0, 2.0, 0.0, 0.0]]),
+    );
+    assert_eq!(got.rows[0].map(f32::from_bits), [7.5, 0.0, 0.0, 1.0]);
+}
+
+#[test]
+fn gathering_gives_four_texels_counter_clockwise_from_the_lower_left() {
+    let body = "tld4.r.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%rd3, {%f1, %f2}];
+        mov.b32 %r5, %f5; mov.b32 %r6, %f6; mov.b32 %r7, %f7; mov.b32 %r8, %f8;";
+    let got = run(body, &ramp(), plane, &floats(&[[2.0, 2.0, 0.0, 0.0]]));
+    assert_eq!(got.rows[0].map(f32::from_bits), [9.0, 10.0, 6.0, 5.0]);
+}
+
+#[test]
+fn a_level_changes_nothing_since_there_is_one() {
+    let body = read("2d", "f32", "f32")
+        .replace("tex.2d", "tex.level.2d")
+        .replace("];", "], %f4;");
+    let got = run(&body, &ramp(), plane, &floats(&[[3.0, 1.0, 0.0, 7.0]]));
+    assert_eq!(f32::from_bits(got.rows[0][0]), 7.0);
+}
+
+#[test]
+fn queries_tell_extents() {
+    let body = "txq.width.b32 %r5, [%rd3]; txq.height.b32 %r6, [%rd3]; txq.depth.b32 %r7, [%rd3];
+        txq.normalized_coords.b32 %r8, [%rd3];";
+    let volume = |address| Texture {
+        normalized_coordinates: true,
+        ..Texture::new(address, TextureShape::Volume([8, 2, 1]), TexelType::U8, 4)
+    };
+    assert_eq!(run(body, &ramp(), volume, &[[0; 4]]).rows[0], [8, 2, 1, 1]);
+}
+
+/// Binds `image` and reads texel 2 of it, by name or by address.
+fn by_reference(take: &str) -> Result<[u32; 4], EmulationError> {
+    let module = module(&kernel(take));
+    let mut memory = DeviceMemory::new();
+    let (input, output) = (memory.allocate("in", 16), memory.allocate("out", 16));
+    let data = memory.allocate("image_memory", 64);
+    memory.write(data, &ramp()).expect("inside");
+    let linear = Texture::new(data, TextureShape::Linear(16), TexelType::F32, 1);
+    let handle = memory.create_texture("ramp", linear).expect("a texture");
+    let other = Texture::new(data + 4, TextureShape::Linear(15), TexelType::F32, 1);
+    let other = memory.create_texture("other", other).expect("a texture");
+    memory
+        .bind_texture(&module, "image", other)
+        .expect("a reference");
+    memory
+        .bind_texture(&module, "image", handle)
+        .expect("a reference");
+    let args = [input, output, 0].map(KernelArgument::U64);
+    let config = LaunchConfig {
+        grid: [1, 1, 1],
+        block: [1, 1, 1],
+        dynamic_local_bytes: 0,
+        args: &args,
+    };
+    launch(
+        &module,
+        "k",
+        config,
+        &mut memory,
+        &EmulationOptions::default(),
+    )?;
+    let words: Vec<u32> = memory
+        .read(output, 16)
+        .expect("inside")
+        .as_chunks()
+        .0
+        .iter()
+        .map(|word| u32::from_le_bytes(*word))
+        .collect();
+    Ok(words.as_chunks().0[0])
+}
+
+#[test]
+fn a_reference_stands_for_what_was_bound_last_by_name_and_by_address() {
+    let get = "mov.b32 %r5, %f5; mov.b32 %r6, %f6; mov.b32 %r7, %f7; mov.b32 %r8, %f8;";
+    for take in [
+        "mov.u32 %r1, 2; tex.1d.v4.f32.s32 {%f5, %f6, %f7, %f8}, [image, {%r1, %r1, %r1, %r1}];",
+        "mov.u32 %r1, 2; mov.u64 %rd4, image; tex.1d.v4.f32.s32 {%f5, %f6, %f7, %f8}, [%rd4, %r1];",
+        "mov.f32 %f1, 0f40000000; tex.1d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, {%f1}];",
+    ] {
+        let got = by_reference(&format!("{take}{get}")).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(got.map(f32::from_bits), [2.0, 0.0, 0.0, 1.0], "{take}");
+    }
+}
+
+#[test]
+fn old_declarations_are_references_too() {
+    let parse = |text: &str| Module::parse("test.ptx", &format!("{HEADER}{text}"));
+    let module = parse(".tex .u32 one;\n.visible .global .texref two;").expect("a module");
+    assert_eq!(
+        module.texture_references().collect::<Vec<_>>(),
+        ["one", "two"]
+    );
+}
+
+/// Mask, whether it continues, and addresses, of each record of texture reads.
+fn reads(run: &Run) -> Vec<(u32, bool, Space, Shape)> {
+    let code = &run.trace.code;
+    let (mut cursor, mut lanes) = (run.trace.cursor(0, 0), Lanes::default());
+    let mut found = Vec::new();
+    while let Some(record) = cursor.next(&run.trace, &mut lanes) {
+        let instruction = &code.instructions[record.pc as usize];
+        if instruction.opcode.starts_with("tex") {
+            assert_eq!(instruction.class, Class::Load);
+            let shape = if record.space == Space::None {
+                Shape::Uniform(0)
+            } else {
+                lanes.shape
+            };
+            found.push((record.mask, record.continues, record.space, shape));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_filtered_read_is_a_record_for_each_texel_around() {
+    // Centres of texels 0 to 2 of row 1, and one whose left neighbour is clamped to itself.
+    let rows = floats(&[0.75, 1.75, 2.75].map(|x| [x, 1.75, 0.0, 0.0]));
+    let got = run(&read("2d", "f32", "f32"), &ramp(), filtered, &rows);
+    let at = |texel: u64| Shape::Stride {
+        base: got.image + 4 * texel,
+        step: 4,
+    };
+    let record = |texel, continues| (7, continues, Space::Global, at(texel));
+    let records = reads(&got);
+    assert_eq!(records[0], record(4, true));
+    assert_eq!(records[2], record(8, true));
+    // The last texel of a row is its own right neighbour.
+    assert_eq!(records.len(), 4);
+    assert_eq!(
+        records.iter().map(|record| record.1).collect::<Vec<_>>(),
+        [true, true, true, false]
+    );
+}
+
+#[test]
+fn lanes_outside_a_border_load_nothing() {
+    let border = |address| Texture {
+        address_modes: [AddressMode::Border; 3],
+        ..plane(address)
+    };
+    let row = |x: f32| [x, 0.0, 0.0, 0.0];
+    let body = read("2d", "f32", "f32");
+    let got = run(
+        &body,
+        &ramp(),
+        border,
+        &floats(&[row(-1.0), row(0.0), row(1.0), row(4.0)]),
+    );
+    assert_eq!(
+        reads(&got)
+            .iter()
+            .map(|read| (read.0, read.2))
+            .collect::<Vec<_>>(),
+        [(6, Space::Global)]
+    );
+    let got = run(&body, &ramp(), border, &floats(&[row(-1.0), row(4.0)]));
+    assert_eq!(reads(&got), [(3, false, Space::None, Shape::Uniform(0))]);
+}
+
+#[test]
+fn a_narrow_texel_is_recorded_as_the_word_that_holds_it() {
+    let bytes = |address| Texture::new(address, TextureShape::Linear(64), TexelType::U8, 1);
+    let got = run(
+        &read("1d", "u32", "s32"),
+        &ramp(),
+        bytes,
+        &[[7, 0, 0, 0], [6, 0, 0, 0]],
+    );
+    assert_eq!(
+        reads(&got),
+        [(3, false, Space::Global, Shape::Uniform(got.image + 4))]
+    );
+}
+
+/// The error of a launch that reads with `body`.
+fn fault(body: &str, describe: impl FnOnce(u64) -> Texture) -> String {
+    match try_run(body, &ramp(), describe, &[[0; 4]]) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("the launch must fail"),
+    }
+}
+
+#[test]
+fn mistakes_with_textures_are_named_with_kernel_line_and_thread() {
+    let place = "in kernel `k`, work-group (0, 0, 0), thread (0, 0, 0): ";
+    let tail = |error: String| error.split_once(place).expect("a place").1.to_owned();
+    let unbound = "tex.1d.v4.f32.s32 {%f5, %f6, %f7, %f8}, [image, {%r1}];";
+    assert_eq!(
+        tail(fault(unbound, plane)),
+        "no texture is bound to the reference `image`"
+    );
+    let none = "mov.u64 %rd3, 77; tex.1d.v4.f32.s32 {%f5, %f6, %f7, %f8}, [%rd3, {%r1}];";
+    assert_eq!(
+        tail(fault(none, plane)),
+        "0x4d is no texture: neither a texture object nor a texture reference"
+    );
+    assert_eq!(
+        tail(fault(&read("3d", "f32", "f32"), plane)),
+        "texture `object` is a 2-D array of 4 x 4 texels, which takes two coordinates (`.2d`)"
+    );
+    assert_eq!(
+        tail(fault(&read("2d", "u32", "f32"), plane)),
+        "texture `object` gives f32, which the instruction does not read"
+    );
+    assert!(fault(unbound, plane).starts_with("test.ptx:14: `tex.1d.v4.f32.s32`"));
+}
+
+#[test]
+fn textures_that_make_no_sense_are_refused_when_they_are_made() {
+    let mut memory = DeviceMemory::new();
+    let at = memory.allocate("image", 64);
+    let mut refuse = |texture| {
+        memory
+            .create_texture("t", texture)
+            .expect_err("refused")
+            .to_string()
+    };
+    let large = Texture {
+        shape: TextureShape::Plane([5, 4]),
+        ..plane(at)
+    };
+    assert_eq!(
+        refuse(large),
+        "texture `t`, a 2-D array of 5 x 4 texels, takes 80 bytes from 0x10000000 on, which are not inside \
+         an allocation; nearest is `image` (0x10000000..0x10000040, 64 bytes), at byte 0 of it"
+    );
+    let cases = [
+        (
+            Texture {
+                channels: 3,
+                ..plane(at)
+            },
+            "a texel has 1, 2 or 4 channels, not 3",
+        ),
+        (
+            Texture {
+                shape: TextureShape::Plane([4, 0]),
+                ..plane(at)
+            },
+            "a 2-D array of 4 x 0 texels have none",
+        ),
+        (
+            Texture {
+                pitch: Some(8),
+                ..plane(at)
+            },
+            "a pitch of 8 bytes is less than the 16 bytes of a row",
+        ),
+        (
+            Texture {
+                pitch: Some(18),
+                ..plane(at)
+            },
+            "rows begin at a multiple of the 4 bytes of a texel",
+        ),
+        (
+            plane(at + 2),
+            "rows begin at a multiple of the 4 bytes of a texel",
+        ),
+        (
+            Texture {
+                normalized_values: true,
+                ..plane(at)
+            },
+            "only integers of 8 and 16 bits read as normalised numbers",
+        ),
+        (
+            Texture {
+                texel: TexelType::U32,
+                ..filtered(at)
+            },
+            "only floating-point values can be filtered; integers of 8 and 16 bits can when they read as \
+             normalised numbers",
+        ),
+        (
+            Texture {
+                shape: TextureShape::Linear(4),
+                ..filtered(at)
+            },
+            "linear memory is not filtered",
+        ),
+    ];
+    for (texture, problem) in cases {
+        assert_eq!(refuse(texture), format!("texture `t`: {problem}"));
+    }
+    let huge = Texture {
+        shape: TextureShape::Volume([1 << 27; 3]),
+        pitch: Some(1 << 60),
+        ..plane(at)
+    };
+    assert_eq!(refuse(huge), "texture `t`: more texels than any memory has");
+}
+
+#[test]
+fn binding_to_an_unknown_reference_names_the_nearest() {
+    let module = module(&kernel(""));
+    let mut memory = DeviceMemory::new();
+    let at = memory.allocate("image", 64);
+    let handle = memory.create_texture("t", plane(at)).expect("a texture");
+    let error = memory
+        .bind_texture(&module, "imagee", handle)
+        .expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "test.ptx: no texture reference `imagee`\nhint: did you mean `image`?"
+    );
+    let error = memory
+        .bind_texture(&module, "image", 12)
+        .expect_err("refused");
+    assert_eq!(error.to_string(), "0xc is no texture");
+}
+
+#[test]
+fn forms_that_are_not_there_are_refused_by_name() {
+    let refused = |body: &str| errors(&format!("{HEADER}{}", kernel(body)));
+    for (body, problem) in [
+        (
+            "tex.cube.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, {%f1, %f2, %f3, %f4}];",
+            "cubes and multisampled",
+        ),
+        (
+            "tex.grad.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, {%f1, %f2}], {%f1, %f2}, {%f1, %f2};",
+            "gradients",
+        ),
+        (
+            "tex.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, {%f1, %f2}], {%r1, %r2};",
+            "offsets and comparisons",
+        ),
+        (
+            "tex.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, {%f1}];",
+            "expected 2 coordinates, found 1",
+        ),
+        (
+            "tex.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, image, {%f1, %f2}];",
+            "samplers apart from textures",
+        ),
+        (
+            "tex.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [texture, {%f1, %f2}];",
+            "load the parameter into a register",
+        ),
+        (
+            "tex.2d.v2.f16x2.f32 {%f5, %f6}, [image, {%f1, %f2}];",
+            "four values are read at a time",
+        ),
+        (
+            "tld4.2d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [image, {%f1, %f2}];",
+            "it names no channel",
+        ),
+        (
+            "txq.num_samples.b32 %r5, [image];",
+            "textures tell `.width`",
+        ),
+    ] {
+        let said = refused(body);
+        assert!(said.contains(problem), "{said}");
+    }
+    let said = errors(&format!("{HEADER}.global .texref many[4];"));
+    assert!(
+        said.contains("neither an array nor has it a value"),
+        "{said}"
+    );
+    let said = errors(&format!("{HEADER}.global .samplerref s;"));
+    assert!(
+        said.contains("samplers apart from textures are not supported"),
+        "{said}"
+    );
+}

@@ -1,0 +1,183 @@
+//! Textures over buffers: their numbers, and what there is of them on the device.
+//!
+//! A texture lies over what its buffer points to when a kernel is launched, so that it follows buffers
+//! that are swapped. A reference of the module that has the name of a texture stands for it from the
+//! start; `BindTexture` lets it stand for another one.
+
+use std::collections::BTreeMap;
+
+use warpweave_inputs::{Name, Value};
+use warpweave_params::{Diagnostic, Env};
+use warpweave_ptx::{DeviceMemory, Module, Texture, TextureShape};
+
+use super::description::{ReadMode, TextureInput};
+use super::inputs::Buffer;
+use super::unknown;
+
+/// A texture whose numbers are known.
+#[derive(Debug)]
+pub(super) struct BufferTexture {
+    pub(super) name: Name,
+    /// Number of its buffer.
+    pub(super) buffer: usize,
+    /// At address 0.
+    texture: Texture,
+}
+
+impl BufferTexture {
+    /// Finds the numbers of a texture and checks them.
+    pub(super) fn new(
+        name: Name,
+        input: &TextureInput,
+        buffers: &[Buffer],
+        env: &Env,
+    ) -> Result<Self, Diagnostic> {
+        let whole = |value: &Value, what: &str| {
+            let what = format!("{what} of texture `{}`", name.value);
+            Ok::<_, Diagnostic>(value.integer(env, &what, 1..=u32::MAX.into())? as u32)
+        };
+        let dims = input
+            .dims
+            .iter()
+            .zip(["the width", "the height", "the depth"]);
+        let dims: Vec<u32> = dims
+            .map(|(value, what)| whole(value, what))
+            .collect::<Result<_, _>>()?;
+        let layers = match &input.layers {
+            Some(layers) => Some(whole(layers, "the layers")?),
+            None => None,
+        };
+        let shape = match (&dims[..], layers, input.linear) {
+            _ if input.dims.len() != dims.len() => None,
+            (&[width], None, true) => Some(TextureShape::Linear(width)),
+            (&[width], None, false) => Some(TextureShape::Row(width)),
+            (&[x, y], None, false) => Some(TextureShape::Plane([x, y])),
+            (&[x, y, z], None, false) => Some(TextureShape::Volume([x, y, z])),
+            (&[width], Some(layers), false) => Some(TextureShape::Rows { width, layers }),
+            (&[x, y], Some(layers), false) => Some(TextureShape::Planes {
+                extents: [x, y],
+                layers,
+            }),
+            _ => None,
+        };
+        let shape = shape.ok_or_else(|| {
+            let message = format!(
+                "texture `{}` has a shape that textures do not have",
+                name.value
+            );
+            let hint = "dims: 1 to 3 numbers; layers: with 1 or 2 of them; linear: with 1";
+            name.error(message).hint(hint)
+        })?;
+        let number = buffers
+            .iter()
+            .position(|buffer| buffer.name.value == input.buffer.value)
+            .ok_or_else(|| {
+                let names = buffers.iter().map(|buffer| buffer.name.value.as_str());
+                unknown("buffer", &input.buffer, names)
+            })?;
+        let channels = whole(&input.channels, "the channels")?;
+        let pitch = match &input.pitch {
+            Some(pitch) => Some(u64::from(whole(pitch, "the pitch")?)),
+            None => None,
+        };
+        let texture = Texture {
+            pitch,
+            filter: input.filter.filter(),
+            address_modes: [input.address.mode(); 3],
+            normalized_coordinates: input.normalized,
+            normalized_values: input.read == ReadMode::NormalizedFloat,
+            ..Texture::new(0, shape, input.format.texel(), channels)
+        };
+        if let Some(problem) = texture.problem_over(buffers[number].bytes()) {
+            return Err(name.error(format!("texture `{}`: {problem}", name.value)));
+        }
+        Ok(Self {
+            name,
+            buffer: number,
+            texture,
+        })
+    }
+
+    /// As it lies at an address.
+    pub(super) fn at(&self, address: u64) -> Texture {
+        Texture {
+            address,
+            ..self.texture
+        }
+    }
+}
+
+/// The texture of a name.
+pub(super) fn find(textures: &[BufferTexture], name: &Name) -> Result<usize, Diagnostic> {
+    let found = textures
+        .iter()
+        .position(|texture| texture.name.value == name.value);
+    let names = textures.iter().map(|texture| texture.name.value.as_str());
+    found.ok_or_else(|| unknown("texture", name, names))
+}
+
+/// Refuses a reference that the module does not have.
+pub(super) fn check_reference(module: &Module, name: &Name) -> Result<(), Diagnostic> {
+    if module.texture_references().any(|known| known == name.value) {
+        return Ok(());
+    }
+    Err(unknown(
+        "texture reference",
+        name,
+        module.texture_references(),
+    ))
+}
+
+/// What there is of textures on the device.
+#[derive(Debug, Default)]
+pub(super) struct Bound {
+    /// Handles by texture and address.
+    handles: BTreeMap<(usize, u64), u64>,
+    /// References and the numbers of their textures.
+    references: BTreeMap<String, usize>,
+}
+
+impl Bound {
+    /// References stand for the textures of their names.
+    pub(super) fn by_name(module: &Module, textures: &[BufferTexture]) -> Self {
+        let named = |reference: &str| {
+            let is_it = |texture: &BufferTexture| texture.name.value == reference;
+            Some((reference.to_owned(), textures.iter().position(is_it)?))
+        };
+        Self {
+            handles: BTreeMap::new(),
+            references: module.texture_references().filter_map(named).collect(),
+        }
+    }
+
+    /// Lets a reference stand for a texture from now on.
+    pub(super) fn bind(&mut self, reference: &str, texture: usize) {
+        self.references.insert(reference.to_owned(), texture);
+    }
+
+    /// The references that stand for something.
+    pub(super) fn references(&self) -> Vec<(String, usize)> {
+        let references = self.references.iter();
+        references
+            .map(|(name, texture)| (name.clone(), *texture))
+            .collect()
+    }
+
+    /// The handle of a texture over memory at an address, and whether it was made just now.
+    pub(super) fn handle(
+        &mut self,
+        textures: &[BufferTexture],
+        number: usize,
+        address: u64,
+        memory: &mut DeviceMemory,
+    ) -> Result<(u64, bool), Diagnostic> {
+        if let Some(&handle) = self.handles.get(&(number, address)) {
+            return Ok((handle, false));
+        }
+        let name = &textures[number].name;
+        let handle = memory.create_texture(name.value.clone(), textures[number].at(address));
+        let handle = handle.map_err(|error| name.error(error.to_string()))?;
+        self.handles.insert((number, address), handle);
+        Ok((handle, true))
+    }
+}
