@@ -169,7 +169,7 @@ fn a_pool_too_small_for_what_waits_ends_as_a_deadlock_that_names_it() {
     match status {
         Status::Done => {}
         Status::Deadlock(report) => {
-            let said = report.to_string();
+            let said = report.clone();
             assert!(
                 said.contains("the pending pool of 0 kernels is full"),
                 "{said}"
