@@ -119,9 +119,10 @@ impl<'a> Parser<'a> {
             _ => return Err(self.expected("a register, a variable or a number")),
         };
         // Coordinates of texture and surface instructions.
-        let extra = self.eat(',');
-        if extra {
+        let mut extra = false;
+        while self.eat(',') {
             self.operand()?;
+            extra = true;
         }
         self.expect(']', "after the address")?;
         Ok(OperandKind::Address {

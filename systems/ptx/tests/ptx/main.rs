@@ -17,4 +17,5 @@ mod launches;
 mod memory;
 mod messages;
 mod random_programs;
+mod refusals;
 mod strided;
