@@ -29,6 +29,8 @@ pub(crate) struct Complaint {
     pub(crate) span: Span,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// The text is PTX that the emulator cannot execute: whoever reaches it is refused, not the module.
+    pub(crate) is_unsupported: bool,
 }
 
 impl Complaint {
@@ -37,6 +39,15 @@ impl Complaint {
             span,
             message: message.into(),
             hint: None,
+            is_unsupported: false,
+        }
+    }
+
+    /// Of PTX that the emulator cannot execute.
+    pub(crate) fn unsupported(span: Span, message: impl Into<String>) -> Self {
+        Self {
+            is_unsupported: true,
+            ..Self::new(span, message)
         }
     }
 

@@ -6,8 +6,9 @@
 //!                         KernelTrace <- emulator (launch, DeviceMemory) <-----------+
 //! ```
 //!
-//! A [`Module`] is checked completely when it is parsed: an instruction or form the emulator does
-//! not know is an error with file, line, column and opcode, even in code nobody runs. [`launch`]
+//! A [`Module`] is checked completely when it is parsed: what is no PTX is an error with file, line and
+//! column, even in code nobody runs. An instruction or form of PTX that the emulator does not support refuses
+//! only the kernels that reach it by calls, when they are launched ([`Module::refused`]). [`launch`]
 //! executes one kernel over a [`DeviceMemory`] and returns its trace.
 //!
 //! # Model
@@ -28,8 +29,8 @@
 //! # Not modelled
 //! A texture cache (texture reads are loads from global memory), levels of textures, surfaces,
 //! matrix instructions, asynchronous copies, indirect calls and branches, arithmetic rounding other
-//! than to nearest even, registers whose value
-//! depends on placement or time. All are refused by name.
+//! than to nearest even, registers whose value depends on placement or time. Kernels that reach them
+//! are refused, with the name and the line.
 //!
 //! # Example
 //!
@@ -81,6 +82,6 @@ pub use exec::{
     launch_family,
 };
 pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds, allocation_bytes};
-pub use module::{Kernel, Module, Parameter, UnknownKernel};
+pub use module::{Kernel, Module, NoKernel, Parameter, RefusedKernel, UnknownKernel};
 pub use texture::{AddressMode, TexelType, Texture, TextureError, TextureFilter, TextureShape};
 pub use types::ScalarType;

@@ -19,6 +19,7 @@ use crate::types::ScalarType;
 pub struct Module {
     file: String,
     kernels: Vec<Kernel>,
+    refused: Vec<RefusedKernel>,
     pub(crate) variables: Vec<Storage>,
     /// Source files by the number that `.loc` names them by.
     pub(crate) files: BTreeMap<u64, String>,
@@ -30,8 +31,9 @@ impl Module {
     /// Parses, checks and decodes PTX text. `file_name` is used in messages only.
     ///
     /// # Errors
-    /// All problems found, each with line, column and the text around it. An instruction the
-    /// emulator does not know is a problem even in a kernel nobody launches.
+    /// All problems found, each with line, column and the text around it. An instruction of PTX that the
+    /// emulator does not support is no problem here: it refuses the kernels that reach it by calls, when
+    /// they are launched ([`Module::refused`]).
     pub fn parse(file_name: &str, text: &str) -> Result<Self, Diagnostics> {
         let source = Source::new(file_name, text);
         let lowered = parser::parse(&source).and_then(|tree| lower::lower(&tree, &source));
@@ -39,6 +41,7 @@ impl Module {
             Ok(lowered) => Ok(Self {
                 file: file_name.to_owned(),
                 kernels: lowered.kernels,
+                refused: lowered.refused,
                 variables: lowered.variables,
                 files: lowered.files,
                 fingerprint: fingerprint(file_name, text),
@@ -67,9 +70,19 @@ impl Module {
         references.map(|storage| storage.name.as_str())
     }
 
-    /// All kernels, in the order of the text.
+    /// The kernels that can be launched, in the order of the text.
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
+    }
+
+    /// The kernels that reach what is not supported, in the order of the text.
+    pub fn refused(&self) -> &[RefusedKernel] {
+        &self.refused
+    }
+
+    /// The refused kernel whose address, as data, this is.
+    pub(crate) fn refused_at(&self, address: u64) -> Option<&RefusedKernel> {
+        self.refused.iter().find(|kernel| kernel.address == address)
     }
 
     /// The kernel whose address, as data, this is.
@@ -80,25 +93,52 @@ impl Module {
     /// The kernel with this name.
     ///
     /// # Errors
-    /// [`UnknownKernel`] with the nearest name.
-    pub fn kernel(&self, name: &str) -> Result<&Kernel, UnknownKernel> {
-        self.kernels
-            .iter()
-            .find(|kernel| kernel.name() == name)
-            .ok_or_else(|| {
-                let nearest = nearest_name(name, self.kernels.iter().map(Kernel::name));
-                UnknownKernel {
-                    file: self.file.clone(),
-                    name: name.to_owned(),
-                    nearest: nearest.map(str::to_owned),
-                }
-            })
+    /// [`NoKernel`]: there is none, or it reaches what is not supported.
+    pub fn kernel(&self, name: &str) -> Result<&Kernel, NoKernel> {
+        if let Some(kernel) = self.kernels.iter().find(|kernel| kernel.name() == name) {
+            return Ok(kernel);
+        }
+        if let Some(refused) = self.refused.iter().find(|kernel| kernel.name == name) {
+            return Err(NoKernel::Refused(refused.clone()));
+        }
+        let names = self.kernels.iter().map(Kernel::name);
+        let names = names.chain(self.refused.iter().map(|kernel| kernel.name.as_str()));
+        Err(NoKernel::Unknown(UnknownKernel {
+            file: self.file.clone(),
+            name: name.to_owned(),
+            nearest: nearest_name(name, names).map(str::to_owned),
+        }))
     }
 }
 
 /// FNV-1a over name and text.
 fn fingerprint(file_name: &str, text: &str) -> u64 {
     fnv1a(FNV_START, file_name.bytes().chain([0]).chain(text.bytes()))
+}
+
+/// Why there is no kernel to launch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoKernel {
+    /// The module has none of this name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownKernel),
+    /// The kernel reaches what is not supported.
+    #[error(transparent)]
+    Refused(#[from] RefusedKernel),
+}
+
+/// A kernel that cannot be launched, since it reaches PTX that the emulator does not support.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("kernel `{name}` reaches what is not supported:\n{reasons}")]
+pub struct RefusedKernel {
+    /// Name of the entry point.
+    pub name: String,
+    /// Its address as data.
+    pub(crate) address: u64,
+    /// Parameters in order; of each it is taken that memory may be read through it.
+    pub parameters: Vec<Parameter>,
+    /// What is not supported, in the order of the text.
+    pub reasons: Diagnostics,
 }
 
 /// A module has no kernel of this name.

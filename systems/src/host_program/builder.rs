@@ -232,21 +232,30 @@ fn parse_module(module: Option<&ModuleText>) -> Result<Module, Diagnostics> {
         Ok(module) => return Ok(module),
         Err(complaints) => complaints,
     };
+    let diagnostics = in_module(file, text, complaints).map(|diagnostic| match place {
+        Some(place) => diagnostic.related("the module is named here", place),
+        None => diagnostic,
+    });
+    Err(diagnostics.collect())
+}
+
+/// Complaints about a module as diagnostics that point into its text.
+pub(super) fn in_module(
+    file: &str,
+    text: &str,
+    complaints: warpweave_ptx::Diagnostics,
+) -> impl Iterator<Item = Diagnostic> {
     let source = Source::new(file, text);
-    let diagnostics = complaints.0.into_iter().map(|complaint| {
+    complaints.0.into_iter().map(move |complaint| {
         let start = source.offset(warpweave_params::Position {
             line: complaint.line as usize,
             column: complaint.column as usize,
         });
-        let place_inside = source.span(start, start + complaint.width as usize);
-        let mut diagnostic = Diagnostic::error(complaint.message).at(&place_inside);
+        let place = source.span(start, start + complaint.width as usize);
+        let mut diagnostic = Diagnostic::error(complaint.message).at(&place);
         diagnostic.hint = complaint.hint;
-        match place {
-            Some(place) => diagnostic.related("the module is named here", place),
-            None => diagnostic,
-        }
-    });
-    Err(diagnostics.collect())
+        diagnostic
+    })
 }
 
 /// Commands of the host in order.

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Placed, name_hint};
-use warpweave_ptx::{Parameter, ScalarType};
+use warpweave_ptx::{NoKernel, Parameter, RefusedKernel, ScalarType};
 
 use super::answers;
+use super::builder::in_module;
 use super::description::{Allow, Argument, Command, Launch, Mistake};
 use super::execute::{checked_index, kernel_argument, scalar, shape};
 use super::forgotten::Passed;
@@ -217,16 +218,15 @@ impl Checker<'_> {
                 self.now_or_later(&[value], |env| kernel_argument(argument, env, |_| Ok(0)));
             }
         }
-        let Ok(kernel) = module.kernel(&launch.kernel.value) else {
-            let names: Vec<&str> = module
-                .kernels()
-                .iter()
-                .map(warpweave_ptx::Kernel::name)
-                .collect();
-            let name = &launch.kernel.value;
-            let message = format!("{} has no kernel `{name}`", module.file());
-            let hint = name_hint(name, "kernels", names.iter().copied());
-            return self.problems.push(launch.kernel.error(message).hint(hint));
+        let kernel = match module.kernel(&launch.kernel.value) {
+            Ok(kernel) => kernel,
+            Err(NoKernel::Refused(refused)) => return self.refused(launch, refused),
+            Err(NoKernel::Unknown(_)) => {
+                let name = &launch.kernel.value;
+                let message = format!("{} has no kernel `{name}`", module.file());
+                let hint = name_hint(name, "kernels", self.kernel_names());
+                return self.problems.push(launch.kernel.error(message).hint(hint));
+            }
         };
         let parameters = kernel.parameters();
         if parameters.len() != launch.arguments.len() {
@@ -261,6 +261,31 @@ impl Checker<'_> {
         }
     }
 
+    /// Names of all kernels of the module.
+    fn kernel_names(&self) -> Vec<&str> {
+        let module = &self.program.module;
+        let names = module.kernels().iter().map(warpweave_ptx::Kernel::name);
+        let refused = module.refused().iter();
+        names
+            .chain(refused.map(|kernel| kernel.name.as_str()))
+            .collect()
+    }
+
+    /// A launch of a kernel that reaches what is not supported.
+    fn refused(&mut self, launch: &Launch, refused: RefusedKernel) {
+        let message = format!(
+            "kernel `{}` reaches this and is launched here",
+            refused.name
+        );
+        let (file, text) = (self.program.module.file(), &self.program.module_text);
+        for diagnostic in in_module(file, text, refused.reasons) {
+            self.problems.push(match &launch.kernel.place {
+                Some(place) => diagnostic.related(&message, place),
+                None => diagnostic,
+            });
+        }
+    }
+
     fn allowed(&mut self) {
         for allow in &self.program.allowed {
             let Allow {
@@ -269,10 +294,8 @@ impl Checker<'_> {
                 buffer,
                 because,
             } = &allow.value;
-            if self.program.module.kernel(&kernel.value).is_err() {
-                let kernels = self.program.module.kernels().iter();
-                let names: Vec<&str> = kernels.map(warpweave_ptx::Kernel::name).collect();
-                let problem = unknown("kernel", kernel, names);
+            if let Err(NoKernel::Unknown(_)) = self.program.module.kernel(&kernel.value) {
+                let problem = unknown("kernel", kernel, self.kernel_names());
                 self.problems.push(problem);
             }
             if let (Mistake::GlobalRace, Some(buffer)) = (finding, buffer) {

@@ -6,7 +6,7 @@ use warpweave_files::OverBudget;
 
 use crate::exec::Machine;
 use crate::exec::observe::Observer;
-use crate::module::UnknownKernel;
+use crate::module::{NoKernel, RefusedKernel};
 use crate::ops::Region;
 use crate::types::ScalarType;
 
@@ -42,9 +42,17 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmulationError {
-    /// The module has no such kernel.
+    /// The module has no such kernel, or it reaches what is not supported.
     #[error(transparent)]
-    UnknownKernel(#[from] UnknownKernel),
+    NoKernel(#[from] NoKernel),
+    /// A kernel launched one that reaches what is not supported.
+    #[error("{place}: {refused}")]
+    LaunchRefused {
+        /// Instruction and thread that launched it.
+        place: Box<Place>,
+        /// What was launched.
+        refused: Box<RefusedKernel>,
+    },
     /// Too few or too many arguments.
     #[error("kernel `{kernel}` takes {wanted} arguments, {found} were given")]
     ArgumentCount {
@@ -225,6 +233,8 @@ pub(super) enum FaultKind {
         address: u64,
     },
     CallDepth,
+    /// A launch of a kernel that reaches what is not supported.
+    LaunchRefused(Box<RefusedKernel>),
 }
 
 #[derive(Debug)]
@@ -249,6 +259,9 @@ impl Fault {
         let nearest = |address| machine.memory.nearest(address);
         let (address, problem) = match self.kind {
             FaultKind::Trap => return EmulationError::Trap { place },
+            FaultKind::LaunchRefused(refused) => {
+                return EmulationError::LaunchRefused { place, refused };
+            }
             FaultKind::Assertion { said } => return EmulationError::Assertion { place, said },
             FaultKind::CallDepth => {
                 return EmulationError::CallDepth {

@@ -11,6 +11,7 @@ use crate::exec::print::{Arguments, format};
 use crate::exec::wavefront::Wavefront;
 use crate::exec::{Machine, THREADS_MAX};
 use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
+use crate::module::Kernel;
 use crate::ops::{External, ExternalSite, Region};
 
 /// Error codes of the CUDA runtime that a program is given.
@@ -58,7 +59,7 @@ impl Call<'_> {
     }
 }
 
-impl<O: Observer> Machine<'_, O> {
+impl<'l, O: Observer> Machine<'l, O> {
     /// Calls a function of the runtime, lane by lane, and records the call.
     pub(super) fn external(
         &mut self,
@@ -80,7 +81,7 @@ impl<O: Observer> Machine<'_, O> {
             let call = Call { site, lane, frame };
             let value = match site.function {
                 External::Launch | External::LaunchV2 => {
-                    let error = self.launch_from(wavefront, &call, record);
+                    let error = self.launch_from(wavefront, &call, record)?;
                     launched |= u32::from(error == code::SUCCESS) << lane;
                     self.remember(wavefront, lane, error);
                     u64::from(error)
@@ -125,7 +126,7 @@ impl<O: Observer> Machine<'_, O> {
             }
             External::ParameterBufferV2 => {
                 let function = call.double(wavefront, 0);
-                let Some(kernel) = self.module.kernel_at(function) else {
+                let Some(kernel) = self.launchable(function, lane)? else {
                     self.remember(wavefront, lane, code::INVALID_FUNCTION);
                     return Ok(0);
                 };
@@ -219,8 +220,24 @@ impl<O: Observer> Machine<'_, O> {
         address
     }
 
+    /// The kernel with this address, if there is one; a fault if it reaches what is not supported.
+    fn launchable(&self, function: u64, lane: usize) -> Result<Option<&'l Kernel>, Fault> {
+        match self.module.refused_at(function) {
+            None => Ok(self.module.kernel_at(function)),
+            Some(refused) => {
+                let refused = FaultKind::LaunchRefused(Box::new(refused.clone()));
+                Err(Fault::at(lane, refused))
+            }
+        }
+    }
+
     /// Launches a kernel; the error code.
-    fn launch_from(&mut self, wavefront: &Wavefront, call: &Call<'_>, record: u32) -> u32 {
+    fn launch_from(
+        &mut self,
+        wavefront: &Wavefront,
+        call: &Call<'_>,
+        record: u32,
+    ) -> Result<u32, Fault> {
         let is_old = call.site.function == External::Launch;
         let (buffer, stream) = if is_old {
             (call.double(wavefront, 1), call.double(wavefront, 5))
@@ -228,7 +245,7 @@ impl<O: Observer> Machine<'_, O> {
             (call.double(wavefront, 0), call.double(wavefront, 1))
         };
         let Some(taken) = self.runtime.buffers.remove(&buffer) else {
-            return code::INVALID_VALUE;
+            return Ok(code::INVALID_VALUE);
         };
         let spare = self.runtime.spare_buffers.entry(taken.bytes).or_default();
         spare.push(buffer);
@@ -240,10 +257,10 @@ impl<O: Observer> Machine<'_, O> {
             taken.shape
         };
         let Some((function, grid, block, dynamic_local_bytes)) = shape else {
-            return code::INVALID_VALUE;
+            return Ok(code::INVALID_VALUE);
         };
-        let Some(kernel) = self.module.kernel_at(function) else {
-            return code::INVALID_FUNCTION;
+        let Some(kernel) = self.launchable(function, call.lane)? else {
+            return Ok(code::INVALID_FUNCTION);
         };
         let product = |axes: [u32; 3]| {
             let axes = axes.iter().map(|&axis| u64::from(axis));
@@ -254,18 +271,18 @@ impl<O: Observer> Machine<'_, O> {
             && (1..=GRID_MAX).contains(&product(grid))
             && local <= SHARED_WINDOW.end - SHARED_WINDOW.start;
         if !possible {
-            return code::INVALID_CONFIGURATION;
+            return Ok(code::INVALID_CONFIGURATION);
         }
         let bytes = u64::from(kernel.argument_bytes());
         if bytes > taken.bytes {
-            return code::INVALID_VALUE;
+            return Ok(code::INVALID_VALUE);
         }
         if self.runtime.depth >= DEPTH_MAX {
-            return code::DEPTH_EXCEEDED;
+            return Ok(code::DEPTH_EXCEEDED);
         }
         let arguments = match self.memory.read(buffer, bytes) {
             Ok(arguments) => arguments.to_vec(),
-            Err(_) => return code::INVALID_VALUE,
+            Err(_) => return Ok(code::INVALID_VALUE),
         };
         let stream = match stream {
             0 => self.default_stream(wavefront.group),
@@ -286,7 +303,7 @@ impl<O: Observer> Machine<'_, O> {
                 stream,
             },
         });
-        code::SUCCESS
+        Ok(code::SUCCESS)
     }
 
     /// The stream of a work-group's launches that name none.

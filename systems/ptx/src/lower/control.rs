@@ -267,7 +267,7 @@ impl Encoder<'_, '_> {
         let (Some(callee), Some(&place)) = (&functions[function], self.places.get(&function))
         else {
             let message = "the function called has no body in this module";
-            return Err(Complaint::new(span, message));
+            return Err(Complaint::unsupported(span, message));
         };
         let (formals, returned) = (&callee.body.parameters, &callee.body.returns);
         if arguments.len() != formals.len() || results.len() != returned.len() {

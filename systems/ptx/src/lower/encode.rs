@@ -418,7 +418,7 @@ impl<'i> Form<'i> {
     }
 
     pub(crate) fn unsupported(&self, why: &str) -> Complaint {
-        Complaint::new(
+        Complaint::unsupported(
             self.span,
             format!("unsupported form `{}`: {why}", self.opcode),
         )

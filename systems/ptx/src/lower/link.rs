@@ -8,14 +8,14 @@ use warpweave_trace::Code;
 
 use crate::alloc::{PREDICATES_MAX, REGISTERS_MAX};
 use crate::ast::Function;
-use crate::diagnostics::{Complaint, Source};
+use crate::diagnostics::{Complaint, Diagnostics, Source};
 use crate::lower::describe;
 use crate::lower::encode::{
     Encoder, FUNCTION_ADDRESS_BASE, FUNCTION_ADDRESS_STEP, Prepared, Tables,
 };
 use crate::lower::names::{ModuleNames, align_up, argument_offsets};
 use crate::lower::site::{self, SharedRange};
-use crate::module::{Frame, Kernel, Parameter};
+use crate::module::{Frame, Kernel, Parameter, RefusedKernel};
 
 pub(crate) struct Linker<'l, 'a> {
     pub(crate) source: &'l Source<'a>,
@@ -33,27 +33,65 @@ pub(crate) struct Base {
 }
 
 impl Linker<'_, '_> {
-    /// All kernels; functions no kernel reaches are encoded once to be checked.
-    pub(crate) fn kernels(&self, complaints: &mut Vec<Complaint>) -> Vec<Kernel> {
-        let mut kernels = Vec::new();
+    /// All kernels, and those that reach what is not supported; functions no kernel reaches are encoded
+    /// once to be checked. `unsupported` says for each function what of it is not supported.
+    pub(crate) fn kernels(
+        &self,
+        unsupported: &mut [Vec<Complaint>],
+        complaints: &mut Vec<Complaint>,
+    ) -> (Vec<Kernel>, Vec<RefusedKernel>) {
+        let (mut kernels, mut refused) = (Vec::new(), Vec::new());
         let mut reached = vec![false; self.functions.len()];
         let mut checked = vec![false; self.functions.len()];
         for is_entry in [true, false] {
             for (root, function) in self.functions.iter().enumerate() {
-                if function.is_entry != is_entry || self.prepared[root].is_none() || reached[root] {
+                if function.is_entry != is_entry || function.body.is_none() || reached[root] {
                     continue;
                 }
                 let members = self.members(root);
                 for &member in &members {
                     reached[member] = true;
                 }
-                match self.kernel(&members, &mut checked, complaints) {
-                    Some(kernel) if is_entry => kernels.push(kernel),
-                    _ => {}
+                let is_refused = |unsupported: &[Vec<Complaint>]| {
+                    members
+                        .iter()
+                        .any(|&member| !unsupported[member].is_empty())
+                };
+                let kernel = if is_refused(unsupported) {
+                    None
+                } else {
+                    self.kernel(&members, &mut checked, unsupported, complaints)
+                };
+                if !is_entry {
+                    continue;
+                }
+                if let Some(kernel) = kernel {
+                    kernels.push(kernel);
+                } else if is_refused(unsupported) {
+                    let found = members.iter().flat_map(|&member| &unsupported[member]);
+                    refused.push(self.refused(root, found));
                 }
             }
         }
-        kernels
+        (kernels, refused)
+    }
+
+    /// The kernel `root` with what it reaches and is not supported.
+    fn refused<'c>(
+        &self,
+        root: usize,
+        found: impl Iterator<Item = &'c Complaint>,
+    ) -> RefusedKernel {
+        let function = self.functions[root];
+        let mut found: Vec<Complaint> = found.cloned().collect();
+        found.sort_by_key(|complaint| complaint.span.start);
+        let found = found.into_iter().map(|found| self.source.diagnostic(found));
+        RefusedKernel {
+            name: function.name.to_owned(),
+            address: address(root),
+            parameters: parameters(function, &vec![true; function.parameters.len()]),
+            reasons: Diagnostics(found.collect()),
+        }
     }
 
     /// The root and all functions reachable from it by calls, root first.
@@ -63,7 +101,7 @@ impl Linker<'_, '_> {
         while at < members.len() {
             if let Some(prepared) = &self.prepared[members[at]] {
                 for &callee in &prepared.body.calls {
-                    if !members.contains(&callee) && self.prepared[callee].is_some() {
+                    if !members.contains(&callee) && self.functions[callee].body.is_some() {
                         members.push(callee);
                     }
                 }
@@ -135,6 +173,7 @@ impl Linker<'_, '_> {
         &self,
         members: &[usize],
         checked: &mut [bool],
+        unsupported: &mut [Vec<Complaint>],
         complaints: &mut Vec<Complaint>,
     ) -> Option<Kernel> {
         let root = members[0];
@@ -176,7 +215,7 @@ impl Linker<'_, '_> {
                      predicates; a thread has {REGISTERS_MAX} and {PREDICATES_MAX}",
                     function.name
                 );
-                complaints.push(Complaint::new(function.span, message));
+                unsupported[root].push(Complaint::unsupported(function.span, message));
                 return None;
             }
             let mut encoder = Encoder {
@@ -202,6 +241,9 @@ impl Linker<'_, '_> {
                             self.source,
                         ));
                     }
+                    Err(complaint) if complaint.is_unsupported => {
+                        unsupported[member].push(complaint);
+                    }
                     // A function shared by kernels complains once.
                     Err(complaint) if !checked[member] => complaints.push(complaint),
                     Err(_) => {}
@@ -209,7 +251,10 @@ impl Linker<'_, '_> {
             }
             checked[member] = true;
         }
-        if complaints.len() > before {
+        let is_refused = members
+            .iter()
+            .any(|&member| !unsupported[member].is_empty());
+        if is_refused || complaints.len() > before {
             return None;
         }
         // A call's target is known only now that all functions have their places.
@@ -225,20 +270,7 @@ impl Linker<'_, '_> {
             .body;
         let own = &sites[..body.instructions.len()];
         let read = site::read_through(own, body.registers.len(), &offsets);
-        let parameters: Vec<Parameter> = function
-            .parameters
-            .iter()
-            .zip(&offsets)
-            .zip(read)
-            .map(|((parameter, &offset), may_be_read)| Parameter {
-                may_be_read,
-                name: parameter.name.to_owned(),
-                ty: parameter.ty,
-                bytes: parameter.bytes(0) as u32,
-                align: parameter.alignment(),
-                offset,
-            })
-            .collect();
+        let parameters = parameters(function, &read);
         let code = Code {
             name: function.name.to_owned(),
             instructions,
@@ -249,7 +281,7 @@ impl Linker<'_, '_> {
         };
         Some(Kernel {
             file: self.source.file.to_owned(),
-            address: FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * root as u64,
+            address: address(root),
             parameters,
             code: Arc::new(code),
             ops,
@@ -307,6 +339,27 @@ impl Linker<'_, '_> {
         }
         (offsets, at)
     }
+}
+
+/// Address of a function as data.
+fn address(function: usize) -> u64 {
+    FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * function as u64
+}
+
+/// Parameters of a kernel; `read` says through which of them memory may be read.
+fn parameters(function: &Function<'_>, read: &[bool]) -> Vec<Parameter> {
+    let offsets = argument_offsets(&function.parameters);
+    let parameters = function.parameters.iter().zip(offsets).zip(read);
+    parameters
+        .map(|((parameter, offset), &may_be_read)| Parameter {
+            may_be_read,
+            name: parameter.name.to_owned(),
+            ty: parameter.ty,
+            bytes: parameter.bytes(0) as u32,
+            align: parameter.alignment(),
+            offset,
+        })
+        .collect()
 }
 
 /// The name of a file without its folders: a trace is the same wherever its module lies.

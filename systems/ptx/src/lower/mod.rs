@@ -25,18 +25,20 @@ use crate::cfg::Graph;
 use crate::diagnostics::{Complaint, Source};
 use crate::lower::encode::{FUNCTION_ADDRESS_BASE, FUNCTION_ADDRESS_STEP, Prepared};
 use crate::lower::names::{Formal, ModuleNames, Symbol, has_storage};
-use crate::module::{Kernel, Patch, Storage};
+use crate::module::{Kernel, Patch, RefusedKernel, Storage};
 use crate::types::ScalarType;
 
 /// Everything a module becomes.
 pub(crate) struct Lowered {
     pub(crate) kernels: Vec<Kernel>,
+    pub(crate) refused: Vec<RefusedKernel>,
     pub(crate) variables: Vec<Storage>,
     /// Source files by the number that `.loc` names them by.
     pub(crate) files: BTreeMap<u64, String>,
 }
 
-/// Lowers all functions of a module; unused ones are checked too.
+/// Lowers all functions of a module; unused ones are checked too. Kernels that reach what is not supported are
+/// apart.
 pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec<Complaint>> {
     let mut names = ModuleNames::default();
     let mut complaints = Vec::new();
@@ -59,17 +61,22 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
     }
     let functions = unique_functions(tree, &mut names, &mut complaints);
     let mut prepared = Vec::new();
+    // What is not supported, by function.
+    let mut unsupported = Vec::new();
     for function in &functions {
-        prepared.push(match &function.body {
-            None => None,
-            Some(statements) => match names::resolve(function, statements, &mut names) {
-                Ok(body) => prepare(function, body).map_err(|c| complaints.push(c)).ok(),
-                Err(more) => {
-                    complaints.extend(more);
-                    None
-                }
-            },
+        let body = function.body.as_ref().map(|statements| {
+            names::resolve(function, statements, &mut names)
+                .and_then(|body| prepare(function, body).map_err(|complaint| vec![complaint]))
         });
+        let (body, found) = match body {
+            None => (None, Vec::new()),
+            Some(Ok(body)) => (Some(body), Vec::new()),
+            Some(Err(found)) => (None, found),
+        };
+        prepared.push(body);
+        let (found, wrong) = found.into_iter().partition(|found| found.is_unsupported);
+        unsupported.push(found);
+        complaints.extend::<Vec<_>>(wrong);
     }
     if !complaints.is_empty() {
         return Err(complaints);
@@ -84,12 +91,13 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
         functions: &functions,
         prepared: &prepared,
     };
-    let kernels = linker.kernels(&mut complaints);
+    let (kernels, refused) = linker.kernels(&mut unsupported, &mut complaints);
     if complaints.is_empty() {
         let files = tree.files.iter();
         let files = files.map(|(&number, &name)| (number, name.to_owned()));
         Ok(Lowered {
             kernels,
+            refused,
             variables,
             files: files.collect(),
         })
@@ -145,7 +153,7 @@ fn prepare<'a>(function: &Function<'a>, body: names::Body<'a>) -> Result<Prepare
                 "`{}` keeps {used} {what} alive at once; a thread has {most} and nothing is spilled",
                 function.name
             );
-            return Err(Complaint::new(function.span, message)
+            return Err(Complaint::unsupported(function.span, message)
                 .hint("compile with a register limit so that the compiler spills"));
         }
     }

@@ -87,7 +87,7 @@ const KNOWN: [&str; 80] = [
 ];
 
 /// Opcodes of PTX that are refused on purpose, with the reason.
-const REFUSED: [(&str, &str); 14] = [
+const REFUSED: [(&str, &str); 25] = [
     ("suld", "surfaces are not supported"),
     ("sust", "surfaces are not supported"),
     ("sured", "surfaces are not supported"),
@@ -96,11 +96,31 @@ const REFUSED: [(&str, &str); 14] = [
     ("wmma", "matrix instructions are not supported"),
     ("ldmatrix", "matrix instructions are not supported"),
     ("stmatrix", "matrix instructions are not supported"),
-    ("wgmma", "matrix instructions are not supported"),
+    ("movmatrix", "matrix instructions are not supported"),
+    ("wgmma", "warp-group instructions are not supported"),
+    ("setmaxnreg", "warp-group instructions are not supported"),
+    ("tcgen05", "tensor-core instructions are not supported"),
+    ("multimem", "memory of several devices is not supported"),
+    ("mapa", "clusters of work-groups are not supported"),
+    ("getctarank", "clusters of work-groups are not supported"),
+    (
+        "clusterlaunchcontrol",
+        "clusters of work-groups are not supported",
+    ),
+    (
+        "griddepcontrol",
+        "grids that start before others end are not supported",
+    ),
     ("cp", "asynchronous copies are not supported"),
     ("mbarrier", "asynchronous barriers are not supported"),
     ("brx", "indirect branches are not supported"),
     ("alloca", "dynamic stack allocation is not supported"),
+    ("stacksave", "dynamic stack allocation is not supported"),
+    ("stackrestore", "dynamic stack allocation is not supported"),
+    (
+        "istypep",
+        "tests of the type of an object are not supported",
+    ),
     ("createpolicy", "cache policies are not supported"),
 ];
 
@@ -113,7 +133,7 @@ pub(crate) fn base(opcode: &str) -> &str {
 pub(crate) fn check(opcode: &str, span: Span) -> Result<(), Complaint> {
     let name = base(opcode);
     if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-        return Err(Complaint::new(span, format!("`{opcode}`: {why}")));
+        return Err(Complaint::unsupported(span, format!("`{opcode}`: {why}")));
     }
     if KNOWN.contains(&name) {
         return Ok(());

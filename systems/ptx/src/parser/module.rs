@@ -10,7 +10,7 @@ use crate::types::{ScalarType, StateSpace};
 const ALIGNMENT_MAX: u32 = 256;
 
 /// Keeps sizes in bytes within 32 bits, so that layouts do not overflow.
-const ELEMENTS_MAX: u64 = 1 << 24;
+const BYTES_MAX: u64 = 1 << 31;
 
 const MODULE_DIRECTIVES: [&str; 20] = [
     "version",
@@ -411,8 +411,9 @@ impl<'a> Parser<'a> {
             .iter()
             .flatten()
             .try_fold(1u64, |n, &e| n.checked_mul(e));
-        if elements.is_none_or(|elements| elements > ELEMENTS_MAX) {
-            let message = "more elements than any memory has";
+        let bytes = elements.and_then(|elements| elements.checked_mul(variable.element_bytes()));
+        if bytes.is_none_or(|bytes| bytes > BYTES_MAX) {
+            let message = format!("`{}` takes more than {BYTES_MAX} bytes", variable.name);
             return Err(Complaint::new(self.last_span(), message));
         }
         if self.eat('=') {

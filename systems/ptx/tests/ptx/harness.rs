@@ -15,9 +15,13 @@ pub(crate) fn module(text: &str) -> Module {
 
 /// The messages for a module that is not valid.
 pub(crate) fn errors(text: &str) -> String {
-    Module::parse("test.ptx", text)
-        .expect_err("the text must be refused")
-        .to_string()
+    match Module::parse("test.ptx", text) {
+        Err(errors) => errors.to_string(),
+        Ok(module) => match module.refused() {
+            [refused, ..] => refused.reasons.to_string(),
+            [] => panic!("the text must be refused, or a kernel of it"),
+        },
+    }
 }
 
 /// A kernel `k(out)` whose body sees `%rd0` (address of `out`, 16 bytes per lane), `%r0` (lane) and

@@ -17,5 +17,6 @@ mod launches;
 mod memory;
 mod messages;
 mod random_programs;
+mod refusals;
 mod strided;
 mod texture;

@@ -260,7 +260,7 @@ impl<'a> Resolver<'_, 'a> {
         if let Some(found) = special::find(name) {
             return found
                 .map(Value::Special)
-                .map_err(|why| Complaint::new(span, why));
+                .map_err(|why| Complaint::unsupported(span, why));
         }
         if let Some(&symbol) = self.module.symbols.get(name) {
             if let Symbol::Shared(number) = symbol {
@@ -363,7 +363,7 @@ impl<'a> Resolver<'_, 'a> {
             });
         if base == "call" && !direct {
             let message = "indirect calls and calls of undeclared functions are not supported";
-            return Err(Complaint::new(instruction.span, message));
+            return Err(Complaint::unsupported(instruction.span, message));
         }
         Ok(Resolved {
             span: instruction.span,
