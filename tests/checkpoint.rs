@@ -261,6 +261,7 @@ fn no_registered_kind_refuses_to_be_saved() {
         "matrix_multiply_60.ron",
         "bfs_60.ron",
         "matrix_multiply_60_icc.ron",
+        "quicksort_device.ron",
     ] {
         let mut machine = machine(&scenarios().join(scenario), &[]);
         machine

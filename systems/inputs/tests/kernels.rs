@@ -100,6 +100,7 @@ fn ptx_type(param: &str) -> &'static str {
     match param.split_once(": ").unwrap().1 {
         "u32" => "u32",
         "f32" => "f32",
+        "u64" => "u64",
         pointer if pointer.ends_with('*') => "u64",
         other => panic!("the table has an unknown type {other}"),
     }

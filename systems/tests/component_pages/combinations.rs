@@ -6,7 +6,7 @@ use warpweave_systems::standard_registry;
 use super::tables::runs;
 
 /// Units of amounts, which may be added up.
-const AMOUNTS: [&str; 28] = [
+const AMOUNTS: [&str; 29] = [
     "MSHR cycles",
     "MSHRs",
     "accesses",
@@ -28,6 +28,7 @@ const AMOUNTS: [&str; 28] = [
     "packets",
     "queues",
     "reads",
+    "records",
     "requests",
     "responses",
     "rules",
