@@ -101,6 +101,20 @@ pub(crate) enum Statement<'a> {
     },
     Instruction(Instruction<'a>),
     Block(Vec<Statement<'a>>),
+    /// `name: .callprototype (returns) _ (parameters);`
+    Prototype {
+        name: &'a str,
+        span: Span,
+        returns: Vec<Variable<'a>>,
+        parameters: Vec<Variable<'a>>,
+    },
+    /// `name: .branchtargets a, b;` or `name: .calltargets f, g;`
+    Targets {
+        name: &'a str,
+        span: Span,
+        list: Vec<(&'a str, Span)>,
+        is_call: bool,
+    },
     /// Where what follows comes from.
     Location(Location),
 }

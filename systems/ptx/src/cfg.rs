@@ -13,12 +13,17 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::Reversed;
 
 /// How control leaves an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     Next,
     /// To an instruction; `conditional` falls through too.
     Branch {
         target: usize,
+        conditional: bool,
+    },
+    /// To one of several instructions; `conditional` falls through too.
+    Switch {
+        targets: Vec<usize>,
         conditional: bool,
     },
     /// Out of the function.
@@ -73,10 +78,16 @@ fn blocks(flows: &[Flow]) -> (Vec<Block>, Vec<usize>) {
     let mut leaders = vec![false; flows.len() + 1];
     leaders[0] = true;
     for (at, flow) in flows.iter().enumerate() {
-        match *flow {
+        match flow {
             Flow::Next => {}
             Flow::Branch { target, .. } => {
-                leaders[target] = true;
+                leaders[*target] = true;
+                leaders[at + 1] = true;
+            }
+            Flow::Switch { targets, .. } => {
+                for &target in targets {
+                    leaders[target] = true;
+                }
                 leaders[at + 1] = true;
             }
             Flow::Leave { .. } => leaders[at + 1] = true,
@@ -104,15 +115,26 @@ fn blocks(flows: &[Flow]) -> (Vec<Block>, Vec<usize>) {
                 block.successors.push(successor);
             }
         };
-        match flows[block.end - 1] {
+        match &flows[block.end - 1] {
             Flow::Branch {
                 target,
                 conditional,
             } => {
-                if conditional && block.end < flows.len() {
+                if *conditional && block.end < flows.len() {
                     follow(block.end);
                 }
-                follow(target);
+                follow(*target);
+            }
+            Flow::Switch {
+                targets,
+                conditional,
+            } => {
+                if *conditional && block.end < flows.len() {
+                    follow(block.end);
+                }
+                for &target in targets {
+                    follow(target);
+                }
             }
             Flow::Leave { conditional: false } => {}
             Flow::Next | Flow::Leave { conditional: true } => {
@@ -249,6 +271,18 @@ mod tests {
         let graph = Graph::new(&[SPLIT(4), SPLIT(3), Flow::Next, JUMP(1), END]);
         assert_eq!(graph.meet(1), Some(3));
         assert_eq!(graph.meet(0), None);
+    }
+
+    #[test]
+    fn sides_of_an_indexed_branch_meet_after_the_last() {
+        let targets = vec![1, 3, 5];
+        let conditional = false;
+        let switch = Flow::Switch {
+            targets,
+            conditional,
+        };
+        let graph = Graph::new(&[switch, Flow::Next, JUMP(5), Flow::Next, JUMP(5), END]);
+        assert_eq!(graph.meet(0), Some(5));
     }
 
     #[test]

@@ -184,6 +184,8 @@ pub struct Kernel {
     pub(crate) tables: Tables,
     /// The kernel itself first, then the functions it reaches.
     pub(crate) frames: Vec<Frame>,
+    /// Bytes of variables of the module in front of the frames in private memory.
+    pub(crate) private_base: u32,
     /// What checkers want to know of each instruction.
     pub(crate) sites: Vec<Site>,
     /// As `frames`.

@@ -98,7 +98,8 @@ pub enum EmulationError {
         /// Name of the variable.
         variable: String,
     },
-    /// An access outside memory, or misaligned, or through what is no texture for it.
+    /// An access outside memory, or misaligned, or through what is no texture for it; a call or branch
+    /// to where nothing is.
     #[error("{place}: {problem}")]
     Memory {
         /// Instruction and thread.
@@ -233,6 +234,19 @@ pub(super) enum FaultKind {
         address: u64,
     },
     CallDepth,
+    /// `alloca` of more than a thread has.
+    StackFull {
+        bytes: u64,
+    },
+    /// A call through a register that holds no function of the prototype.
+    CallTarget {
+        address: u64,
+    },
+    /// A number that `.branchtargets` does not have.
+    BranchIndex {
+        index: u32,
+        targets: usize,
+    },
     /// A launch of a kernel that reaches what is not supported.
     LaunchRefused(Box<RefusedKernel>),
 }
@@ -312,6 +326,21 @@ impl Fault {
                 format!(
                     "`free` of address {address:#x}, which `malloc` did not return or which was freed before"
                 ),
+            ),
+            FaultKind::StackFull { bytes } => (
+                bytes,
+                format!("`alloca` of {bytes} bytes, more than the private memory that is left"),
+            ),
+            FaultKind::CallTarget { address } => (
+                address,
+                format!(
+                    "a call of address {address:#x}, which is no function whose address is taken and that has \
+                     the prototype of the call"
+                ),
+            ),
+            FaultKind::BranchIndex { index, targets } => (
+                u64::from(index),
+                format!("a branch to target {index} of {targets}"),
             ),
             FaultKind::ReadOnly { address } => {
                 (address, format!("write to parameter offset {address:#x}"))

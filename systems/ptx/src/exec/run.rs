@@ -9,7 +9,7 @@ use crate::exec::observe::{Arrival, Frames, Observer, Step};
 use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::ops::{
-    Barrier, BarrierKind, Carry, CarryKind, Lanes32, Lanes64, Op, Outcome, Parts, Region,
+    Barrier, BarrierKind, Carry, CarryKind, Lanes32, Lanes64, Op, Outcome, Parts, Region, Src,
 };
 
 /// Why a wavefront stopped executing.
@@ -191,13 +191,29 @@ impl<O: Observer> Machine<'_, O> {
                 }
                 Op::FrameAddress { d, offset, wide } => {
                     let address = wavefront.frame_base().wrapping_add(offset);
-                    if wide {
-                        wavefront
-                            .registers
-                            .put64(d, mask, &[u64::from(address); 32]);
-                    } else {
-                        wavefront.registers.put32(d, mask, &[address; 32]);
-                    }
+                    wavefront.put_address(d, mask, address, wide);
+                }
+                Op::Allocate {
+                    d,
+                    bytes,
+                    align,
+                    wide,
+                } if mask != 0 => {
+                    let bytes = self.most(wavefront, bytes, wide, mask);
+                    let start = wavefront.allocate(bytes, align).ok_or_else(|| {
+                        Fault::at(
+                            mask.trailing_zeros() as usize,
+                            FaultKind::StackFull { bytes },
+                        )
+                    })?;
+                    wavefront.put_address(d, mask, start, wide);
+                }
+                Op::SaveStack { d, wide } => {
+                    wavefront.put_address(d, mask, wavefront.stack_top(), wide);
+                }
+                Op::RestoreStack { a, wide } if mask != 0 => {
+                    let top = self.most(wavefront, a, wide, mask);
+                    wavefront.restore_stack(top, mask);
                 }
                 Op::IsSpace { region, d, a, wide } => {
                     let bits = if wide {
@@ -280,10 +296,23 @@ impl<O: Observer> Machine<'_, O> {
                     self.branch(wavefront, mask, target, meet);
                     continue;
                 }
+                Op::BranchIndexed(at) => {
+                    wavefront.writer.step(pc, mask);
+                    self.branch_indexed(wavefront, at, mask)?;
+                    continue;
+                }
                 Op::Call(at) if mask != 0 => {
                     wavefront.writer.step(pc, mask);
                     self.call(wavefront, at as usize, mask)?;
                     self.observe_call(wavefront);
+                    continue;
+                }
+                Op::CallIndirect(at) if mask != 0 => {
+                    if let Some(site) = self.called(wavefront, at, mask)? {
+                        wavefront.writer.step(pc, mask);
+                        self.call(wavefront, site as usize, mask)?;
+                        self.observe_call(wavefront);
+                    }
                     continue;
                 }
                 Op::External(at) if mask != 0 => {
@@ -313,7 +342,10 @@ impl<O: Observer> Machine<'_, O> {
                 | Op::Vote(_)
                 | Op::Match { .. }
                 | Op::Barrier(_)
+                | Op::Allocate { .. }
+                | Op::RestoreStack { .. }
                 | Op::Call(_)
+                | Op::CallIndirect(_)
                 | Op::External(_)
                 | Op::Return
                 | Op::Exit
@@ -399,6 +431,19 @@ impl<O: Observer> Machine<'_, O> {
         wavefront.state = State::Waiting { barrier: number };
         wavefront.barrier_result = Some((barrier, mask));
         Ok(true)
+    }
+
+    /// The largest value that a lane has.
+    fn most(&self, wavefront: &Wavefront, source: Src, wide: bool, mask: u32) -> u64 {
+        let registers = &wavefront.registers;
+        let value = |lane: usize| {
+            if wide {
+                registers.get64(&self.constants64, source)[lane]
+            } else {
+                u64::from(registers.get32(&self.constants32, source)[lane])
+            }
+        };
+        lanes(mask).map(value).max().unwrap_or(0)
     }
 
     fn carry(&self, wavefront: &mut Wavefront, carry: &Carry, mask: u32) {

@@ -5,10 +5,15 @@
 //! being in the one below. Each call opens its own section of the stack.
 
 use crate::exec::Machine;
+use crate::exec::access::lanes;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::observe::Observer;
 use crate::exec::wavefront::Wavefront;
 use crate::ops::{CallSite, NO_PC, NO_REGISTER, Transfer};
+
+/// Most bytes of private memory that a thread has (CUDA C++ Programming Guide, "Technical Specifications per
+/// Compute Capability", local memory per thread).
+const PRIVATE_MAX: u64 = 512 << 10;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
@@ -34,6 +39,8 @@ pub(super) struct Activation {
     pub(super) doubles: usize,
     pub(super) predicates: usize,
     pub(super) private: u32,
+    /// End of its private memory, which `alloca` moves up.
+    pub(super) private_end: u32,
     pub(super) paths: usize,
 }
 
@@ -62,6 +69,98 @@ impl<O: Observer> Machine<'_, O> {
             }
         }
         self.settle(wavefront);
+    }
+
+    /// Moves to the instructions that `brx.idx` names; the lanes with the lowest one's target go first.
+    pub(super) fn branch_indexed(
+        &self,
+        wavefront: &mut Wavefront,
+        number: u32,
+        taken: u32,
+    ) -> Result<(), Fault> {
+        let jump = &self.kernel.tables.jumps[number as usize];
+        let index = wavefront.registers.get32(&self.constants32, jump.index);
+        let mut sides: Vec<(u32, u32)> = Vec::new();
+        for lane in lanes(taken) {
+            let Some(&target) = jump.targets.get(index[lane] as usize) else {
+                let kind = FaultKind::BranchIndex {
+                    index: index[lane],
+                    targets: jump.targets.len(),
+                };
+                return Err(Fault::at(lane, kind));
+            };
+            match sides.iter_mut().find(|(known, _)| *known == target) {
+                Some((_, mask)) => *mask |= 1 << lane,
+                None => sides.push((target, 1 << lane)),
+            }
+        }
+        let Some(top) = wavefront.paths.last_mut() else {
+            return Ok(());
+        };
+        let (next, kept) = (top.pc + 1, top.mask & !taken);
+        if kept != 0 {
+            sides.push((next, kept));
+        }
+        if let [(target, _)] = sides[..] {
+            top.pc = target;
+        } else {
+            if jump.meet == top.meet {
+                // The lanes are in the path below already.
+                wavefront.paths.pop();
+            } else {
+                top.pc = jump.meet;
+            }
+            let meet = jump.meet;
+            for &(pc, mask) in sides.iter().rev().filter(|(pc, _)| *pc != meet) {
+                wavefront.paths.push(Path { pc, meet, mask });
+            }
+        }
+        self.settle(wavefront);
+        Ok(())
+    }
+
+    /// The call site of a call through a register, if all lanes call the same function. If not, they are
+    /// parted: lanes that call the same function as the lowest one go first, and meet behind the call.
+    pub(super) fn called(
+        &self,
+        wavefront: &mut Wavefront,
+        number: u32,
+        mask: u32,
+    ) -> Result<Option<u32>, Fault> {
+        let call = &self.kernel.tables.indirect_calls[number as usize];
+        let registers = &wavefront.registers;
+        let address = |lane: usize| {
+            if call.wide {
+                registers.get64(&self.constants64, call.pointer)[lane]
+            } else {
+                u64::from(registers.get32(&self.constants32, call.pointer)[lane])
+            }
+        };
+        let first = mask.trailing_zeros() as usize;
+        let wanted = address(first);
+        let group = lanes(mask)
+            .filter(|&lane| address(lane) == wanted)
+            .fold(0, |group, lane| group | 1 << lane);
+        let site = call.sites.iter().find(|(known, _)| *known == wanted);
+        let Some(&(_, site)) = site else {
+            return Err(Fault::at(first, FaultKind::CallTarget { address: wanted }));
+        };
+        if group == mask {
+            return Ok(Some(site));
+        }
+        if let Some(top) = wavefront.paths.last_mut() {
+            let (pc, meet) = (top.pc, top.pc + 1);
+            if meet == top.meet {
+                // The lanes are in the path below already.
+                wavefront.paths.pop();
+            } else {
+                top.pc = meet;
+            }
+            for mask in [mask & !group, group] {
+                wavefront.paths.push(Path { pc, meet, mask });
+            }
+        }
+        Ok(None)
     }
 
     /// Ends `lanes` of the current call (`ret`) or of the thread (`exit`).
@@ -124,6 +223,7 @@ impl<O: Observer> Machine<'_, O> {
             self.kernel.frames[caller.function],
             self.kernel.frames[site.callee],
         );
+        let private = caller.private_end;
         let callee = Activation {
             function: site.callee,
             site: number,
@@ -132,7 +232,8 @@ impl<O: Observer> Machine<'_, O> {
             words: caller.words + above.words,
             doubles: caller.doubles + above.doubles,
             predicates: caller.predicates + above.predicates,
-            private: caller.private + above.bytes,
+            private,
+            private_end: private + frame.bytes,
             paths: wavefront.paths.len(),
         };
         let registers = &mut wavefront.registers;
@@ -145,7 +246,7 @@ impl<O: Observer> Machine<'_, O> {
         registers
             .predicates
             .resize(callee.predicates + frame.predicates, 0);
-        wavefront.private.resize(callee.private + frame.bytes);
+        wavefront.private.resize(callee.private_end);
         self.pass_arguments(wavefront, site, &caller, &callee);
         wavefront.activations.push(callee);
         wavefront.enter(&callee);
@@ -250,11 +351,10 @@ impl<O: Observer> Machine<'_, O> {
                 _ => {}
             }
         }
-        let frame = self.kernel.frames[caller.function];
         wavefront.registers.words.truncate(callee.words);
         wavefront.registers.doubles.truncate(callee.doubles);
         wavefront.registers.predicates.truncate(callee.predicates);
-        wavefront.private.bytes = caller.private + frame.bytes;
+        wavefront.private.bytes = caller.private_end;
     }
 }
 
@@ -264,6 +364,54 @@ impl Wavefront {
         self.registers.word = activation.words;
         self.registers.double = activation.doubles;
         self.registers.predicate = activation.predicates;
+    }
+
+    /// Takes private memory of every lane to the end of the innermost call: where it starts. `None` where a
+    /// thread has no such memory.
+    pub(super) fn allocate(&mut self, bytes: u64, align: u32) -> Option<u32> {
+        let call = self
+            .activations
+            .last_mut()
+            .expect("the kernel itself is open");
+        let start = call.private_end.next_multiple_of(align);
+        let end = u64::from(start).checked_add(bytes)?.next_multiple_of(16);
+        if end > PRIVATE_MAX {
+            return None;
+        }
+        call.private_end = end as u32;
+        self.private.resize(call.private_end);
+        Some(start)
+    }
+
+    /// End of the innermost call's private memory.
+    pub(super) fn stack_top(&self) -> u32 {
+        self.activations.last().map_or(0, |call| call.private_end)
+    }
+
+    /// Gives back private memory from `top` on, once all lanes of the call do so together: others may still
+    /// use theirs.
+    pub(super) fn restore_stack(&mut self, top: u64, mask: u32) {
+        let call = self
+            .activations
+            .last_mut()
+            .expect("the kernel itself is open");
+        let first = call.paths;
+        let lanes = self.paths[first..]
+            .iter()
+            .fold(0, |all, path| all | path.mask);
+        if lanes == mask && (u64::from(call.private)..u64::from(call.private_end)).contains(&top) {
+            call.private_end = top as u32;
+            self.private.bytes = call.private_end;
+        }
+    }
+
+    /// Writes the same address to all lanes.
+    pub(super) fn put_address(&mut self, d: u16, mask: u32, address: u32, wide: bool) {
+        if wide {
+            self.registers.put64(d, mask, &[u64::from(address); 32]);
+        } else {
+            self.registers.put32(d, mask, &[address; 32]);
+        }
     }
 
     fn copy_private(&mut self, from: u32, to: u32, bytes: u32, mask: u32) {

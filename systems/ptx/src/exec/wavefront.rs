@@ -36,6 +36,7 @@ pub(super) struct Wavefront {
 impl Wavefront {
     pub(super) fn new<O: Observer>(machine: &Machine<'_, O>, group: u32, index: u32) -> Self {
         let frame = machine.kernel.frames[0];
+        let private_bytes = machine.kernel.private_base + frame.bytes;
         let threads: u32 = machine.block.iter().product();
         let lanes = (threads - index * 32).min(32);
         let mask = if lanes == 32 {
@@ -57,7 +58,8 @@ impl Wavefront {
             words: 0,
             doubles: 0,
             predicates: 0,
-            private: 0,
+            private: machine.kernel.private_base,
+            private_end: private_bytes,
             paths: 0,
         };
         Self {
@@ -73,8 +75,8 @@ impl Wavefront {
                 predicate: 0,
             },
             private: Private {
-                words: vec![0; frame.bytes as usize / 4 * 32],
-                bytes: frame.bytes,
+                words: vec![0; private_bytes as usize / 4 * 32],
+                bytes: private_bytes,
             },
             activations: vec![activation],
             paths: vec![Path {

@@ -1,17 +1,17 @@
 //! Control flow, calls, barriers and exchange between lanes.
 
 use crate::alloc::File;
-use crate::diagnostics::Complaint;
-use crate::lower::encode::{Encoded, Encoder, Form};
+use crate::diagnostics::{Complaint, Span};
+use crate::lower::encode::{Encoded, Encoder, Form, function_address};
 use crate::lower::names::{Formal, Operand, Symbol, Value};
 use crate::ops::{
-    Barrier, BarrierKind, CallSite, NO_PC, NO_REGISTER, Op, Pred, Shuffle, ShuffleMode, Src,
-    Transfer, Vote, VoteMode,
+    Barrier, BarrierKind, CallSite, IndirectCall, Jump, NO_PC, NO_REGISTER, Op, Pred, Shuffle,
+    ShuffleMode, Src, Transfer, Vote, VoteMode,
 };
 use crate::types::ScalarType;
 
 impl Encoder<'_, '_> {
-    pub(crate) fn control(&mut self, form: &mut Form<'_>, index: usize) -> Encoded<Op> {
+    pub(crate) fn control(&mut self, form: &mut Form<'_>, index_of: usize) -> Encoded<Op> {
         match form.base {
             "bra" => {
                 form.take("uni");
@@ -19,7 +19,7 @@ impl Encoder<'_, '_> {
                 let Value::Label(target) = form.operands[0].value else {
                     return Err(Complaint::new(form.operands[0].span, "expected a label"));
                 };
-                let meet = self.function.graph.meet(index);
+                let meet = self.function.graph.meet(index_of);
                 Ok(Op::Branch {
                     target: self.start + target as u32,
                     meet: meet.map_or(NO_PC, |meet| self.start + meet as u32),
@@ -36,7 +36,65 @@ impl Encoder<'_, '_> {
                 })
             }
             "trap" | "brkpt" => Ok(Op::Trap),
+            "brx" => {
+                form.take("uni");
+                if !form.take("idx") {
+                    return Err(form.unsupported("it is brx.idx"));
+                }
+                form.count(2)?;
+                let Value::Targets(targets) = form.operands[1].value else {
+                    let message = "expected the label of `.branchtargets`";
+                    return Err(Complaint::new(form.operands[1].span, message));
+                };
+                let index = self.word(&form.operands[0], ScalarType::U32)?;
+                let targets = &self.function.body.targets[targets];
+                let meet = self.function.graph.meet(index_of);
+                self.tables.jumps.push(Jump {
+                    index,
+                    targets: targets.iter().map(|&to| self.start + to as u32).collect(),
+                    meet: meet.map_or(NO_PC, |meet| self.start + meet as u32),
+                });
+                Ok(Op::BranchIndexed(self.tables.jumps.len() as u32 - 1))
+            }
             "call" => self.call(form),
+            "alloca" => {
+                let ty = form.take_type()?;
+                if !matches!(form.operands.len(), 2 | 3) {
+                    form.count(2)?;
+                }
+                let align = match form.operands.get(2).map(|operand| &operand.value) {
+                    None => 8,
+                    Some(&Value::Integer(align)) if (1..=256).contains(&align) => align as u32,
+                    Some(_) => {
+                        return Err(form.unsupported("alignment is a power of two up to 256"));
+                    }
+                };
+                if !align.is_power_of_two() {
+                    return Err(form.unsupported("alignment is a power of two up to 256"));
+                }
+                Ok(Op::Allocate {
+                    d: self.destination(&form.operands[0], ty)?,
+                    bytes: self.source(&form.operands[1], ty)?,
+                    align,
+                    wide: ty.bits() == 64,
+                })
+            }
+            "stacksave" => {
+                let ty = form.take_type()?;
+                form.count(1)?;
+                Ok(Op::SaveStack {
+                    d: self.destination(&form.operands[0], ty)?,
+                    wide: ty.bits() == 64,
+                })
+            }
+            "stackrestore" => {
+                let ty = form.take_type()?;
+                form.count(1)?;
+                Ok(Op::RestoreStack {
+                    a: self.source(&form.operands[0], ty)?,
+                    wide: ty.bits() == 64,
+                })
+            }
             "bar" | "barrier" => self.barrier(form),
             "membar" | "fence" => {
                 let words = [
@@ -250,19 +308,82 @@ impl Encoder<'_, '_> {
         } else {
             form.operands
         };
-        let Some(&Operand {
-            value: Value::Function(function),
-            span,
-        }) = rest.first()
-        else {
-            return Err(form.unsupported("indirect calls are not supported"));
+        let Some(called) = rest.first() else {
+            return Err(form.unsupported("it names no function"));
         };
-        let arguments = list(rest.get(1)).unwrap_or_default();
+        let span = called.span;
+        let (results, arguments) = (
+            results.unwrap_or_default(),
+            list(rest.get(1)).unwrap_or_default(),
+        );
+        let function = match called.value {
+            Value::Function(function) => function,
+            Value::Register(_) => return self.indirect_call(form, called, &arguments, &results),
+            _ => {
+                let message = "expected a function or a register";
+                return Err(Complaint::new(span, message));
+            }
+        };
         if self.functions[function].is_none() {
-            let results = results.unwrap_or_default();
             return self.external(self.function_names[function], span, &arguments, &results);
         }
-        let results = results.unwrap_or_default();
+        let site = self.call_site(function, span, &arguments, &results)?;
+        Ok(Op::Call(site))
+    }
+
+    /// A call through a register: a site for each function that it may reach.
+    fn indirect_call(
+        &mut self,
+        form: &Form<'_>,
+        called: &Operand,
+        arguments: &[Operand],
+        results: &[Operand],
+    ) -> Encoded<Op> {
+        let Some(&Operand {
+            value: Value::Prototype(prototype),
+            ..
+        }) = form.operands.last()
+        else {
+            let message = "an indirect call ends with the label of its prototype or targets";
+            return Err(Complaint::new(called.span, message));
+        };
+        let Value::Register(register) = called.value else {
+            return Err(form.unsupported("it goes through a register"));
+        };
+        let wide = self.ty(register).bits() == 64;
+        let pointer = self.source(
+            called,
+            if wide {
+                ScalarType::U64
+            } else {
+                ScalarType::U32
+            },
+        )?;
+        let function = self.function;
+        let prototype = &function.body.prototypes[prototype];
+        let mut sites = Vec::new();
+        for &target in prototype.targets.iter().flatten() {
+            let site = self.call_site(target, called.span, arguments, results)?;
+            sites.push((function_address(target), site));
+        }
+        self.tables.indirect_calls.push(IndirectCall {
+            pointer,
+            wide,
+            sites,
+        });
+        Ok(Op::CallIndirect(
+            self.tables.indirect_calls.len() as u32 - 1,
+        ))
+    }
+
+    /// What a call of `function` copies, by number in the table.
+    fn call_site(
+        &mut self,
+        function: usize,
+        span: Span,
+        arguments: &[Operand],
+        results: &[Operand],
+    ) -> Encoded<u32> {
         let functions = self.functions;
         let (Some(callee), Some(&place)) = (&functions[function], self.places.get(&function))
         else {
@@ -289,11 +410,14 @@ impl Encoder<'_, '_> {
             site.arguments.push(transfer);
         }
         for (operand, &formal) in results.iter().zip(returned) {
-            let transfer = self.transfer(operand, formal, function)?;
-            site.results.push(transfer);
+            // Nobody wants this value.
+            if !matches!(operand.value, Value::Nowhere) {
+                let transfer = self.transfer(operand, formal, function)?;
+                site.results.push(transfer);
+            }
         }
         self.tables.calls.push(site);
-        Ok(Op::Call(self.tables.calls.len() as u32 - 1))
+        Ok(self.tables.calls.len() as u32 - 1)
     }
 
     /// How one value moves between this function's frame and the callee's.

@@ -41,6 +41,10 @@ pub(crate) fn instruction(
             described.target = Some(target);
             described.reconvergence = (meet != NO_PC).then_some(meet);
         }
+        Op::BranchIndexed(at) => {
+            let meet = encoder.tables.jumps[at as usize].meet;
+            described.reconvergence = (meet != NO_PC).then_some(meet);
+        }
         _ => {}
     }
     described.hints = hints(resolved.opcode);
@@ -121,7 +125,12 @@ fn flatten(
             flatten(encoder, first, base, source, list);
             flatten(encoder, second, base, source, list);
         }
-        Value::Special(_) | Value::Symbol(..) | Value::Function(_) | Value::Label(_) => {
+        Value::Special(_)
+        | Value::Symbol(..)
+        | Value::Function(_)
+        | Value::Label(_)
+        | Value::Prototype(_)
+        | Value::Targets(_) => {
             list.push(TraceOperand::Symbol(source.slice(operand.span).to_owned()));
         }
         Value::Nowhere => {}
@@ -185,7 +194,7 @@ fn class(encoder: &Encoder<'_, '_>, opcode: &str, op: Op) -> Class {
         _ => {}
     }
     match opcodes::base(opcode) {
-        "bra" | "call" | "ret" => Class::Branch,
+        "bra" | "brx" | "call" | "ret" => Class::Branch,
         "bar" | "barrier" => Class::Barrier,
         "membar" | "fence" => Class::Fence,
         "shfl" => Class::Shuffle,

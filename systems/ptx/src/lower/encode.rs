@@ -10,16 +10,21 @@ use crate::lower::names::{Body, Operand, Resolved, Symbol, Value, file};
 use crate::lower::opcodes;
 use crate::ops::{
     Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
-    NO_REGISTER, Op, Parts, Pred, Shuffle, Special, Src, TextureRead, Vote,
+    IndirectCall, Jump, NO_REGISTER, Op, Parts, Pred, Shuffle, Special, Src, TextureRead, Vote,
 };
 use crate::types::ScalarType;
 
 pub(crate) type Encoded<T> = Result<T, Complaint>;
 
 /// Addresses of functions as data: distinct, and outside every memory window.
-pub(crate) const FUNCTION_ADDRESS_BASE: u64 = 0x0080_0000;
+const FUNCTION_ADDRESS_BASE: u64 = 0x0080_0000;
 /// Distance between two function addresses.
-pub(crate) const FUNCTION_ADDRESS_STEP: u64 = 16;
+const FUNCTION_ADDRESS_STEP: u64 = 16;
+
+/// Address of a function as data, by its number in the module.
+pub(crate) fn function_address(function: usize) -> u64 {
+    FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * function as u64
+}
 
 /// What the operations of a kernel refer to by number.
 #[derive(Debug, Default)]
@@ -37,6 +42,8 @@ pub(crate) struct Tables {
     pub(crate) votes: Vec<Vote>,
     pub(crate) barriers: Vec<Barrier>,
     pub(crate) calls: Vec<CallSite>,
+    pub(crate) indirect_calls: Vec<IndirectCall>,
+    pub(crate) jumps: Vec<Jump>,
     pub(crate) externals: Vec<ExternalSite>,
     seen32: BTreeMap<Constant, u16>,
     seen64: BTreeMap<Constant, u16>,
@@ -225,9 +232,7 @@ impl Encoder<'_, '_> {
                 _ if ty.bits() == 64 => bits,
                 _ => return Err(wrong_constant(operand.span, ty)),
             },
-            Value::Function(function) => {
-                FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * function as u64
-            }
+            Value::Function(function) => function_address(function),
             Value::Symbol(symbol, offset) => return self.symbol(symbol, offset, operand.span),
             _ => return Err(wrong_constant(operand.span, ty)),
         };
@@ -242,7 +247,9 @@ impl Encoder<'_, '_> {
                 let base = self.shared_offsets.get(&number).copied().unwrap_or(0);
                 Ok(Constant::Value(i64::from(base).wrapping_add(offset) as u64))
             }
-            Symbol::Argument(at) => Ok(Constant::Value(i64::from(at).wrapping_add(offset) as u64)),
+            Symbol::Argument(at) | Symbol::Private(at) => {
+                Ok(Constant::Value(i64::from(at).wrapping_add(offset) as u64))
+            }
             Symbol::Frame(_) => Err(Complaint::new(
                 span,
                 "the address of a frame variable is no constant",

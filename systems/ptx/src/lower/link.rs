@@ -10,9 +10,7 @@ use crate::alloc::{PREDICATES_MAX, REGISTERS_MAX};
 use crate::ast::Function;
 use crate::diagnostics::{Complaint, Diagnostics, Source};
 use crate::lower::describe;
-use crate::lower::encode::{
-    Encoder, FUNCTION_ADDRESS_BASE, FUNCTION_ADDRESS_STEP, Prepared, Tables,
-};
+use crate::lower::encode::{Encoder, Prepared, Tables, function_address};
 use crate::lower::names::{ModuleNames, align_up, argument_offsets};
 use crate::lower::site::{self, SharedRange};
 use crate::module::{Frame, Kernel, Parameter, RefusedKernel};
@@ -88,7 +86,7 @@ impl Linker<'_, '_> {
         let found = found.into_iter().map(|found| self.source.diagnostic(found));
         RefusedKernel {
             name: function.name.to_owned(),
-            address: address(root),
+            address: function_address(root),
             parameters: parameters(function, &vec![true; function.parameters.len()]),
             reasons: Diagnostics(found.collect()),
         }
@@ -191,7 +189,8 @@ impl Linker<'_, '_> {
         let mut ops = Vec::new();
         let mut instructions = Vec::new();
         let mut sites = Vec::new();
-        let (mut registers, mut predicates, mut private_bytes) = (0, 0, 0);
+        let private_base = align_up(self.names.private_bytes, 16);
+        let (mut registers, mut predicates, mut private_bytes) = (0, 0, private_base);
         let before = complaints.len();
         let function_names: Vec<&str> = self.functions.iter().map(|f| f.name).collect();
         for &member in members {
@@ -208,7 +207,8 @@ impl Linker<'_, '_> {
             });
             registers = registers.max(base.registers + prepared.allocation.registers);
             predicates = predicates.max(base.predicates + prepared.allocation.predicates);
-            private_bytes = private_bytes.max(base.local_bytes + prepared.body.local_bytes);
+            let own = base.local_bytes + prepared.body.local_bytes;
+            private_bytes = private_bytes.max(private_base + own);
             if registers > REGISTERS_MAX || predicates > PREDICATES_MAX {
                 let message = format!(
                     "`{}` and the functions it calls need {registers} registers and {predicates} \
@@ -281,12 +281,13 @@ impl Linker<'_, '_> {
         };
         Some(Kernel {
             file: self.source.file.to_owned(),
-            address: address(root),
+            address: function_address(root),
             parameters,
             code: Arc::new(code),
             ops,
             tables,
             frames,
+            private_base,
             sites,
             functions: shapes,
             shared: self.shared_ranges(&shared_offsets),
@@ -339,11 +340,6 @@ impl Linker<'_, '_> {
         }
         (offsets, at)
     }
-}
-
-/// Address of a function as data.
-fn address(function: usize) -> u64 {
-    FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * function as u64
 }
 
 /// Parameters of a kernel; `read` says through which of them memory may be read.

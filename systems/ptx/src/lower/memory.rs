@@ -167,13 +167,18 @@ impl Encoder<'_, '_> {
                     true,
                 )
             }
+            Base::Symbol(Symbol::Private(at)) => {
+                region = Region::Local;
+                let start = i64::from(at).wrapping_add(offset);
+                (true, self.constant64(Constant::Value(0)), start, false)
+            }
             Base::Symbol(symbol) => {
                 // A variable's own space is known even where the opcode says nothing.
                 if region == Region::Generic {
                     region = match symbol {
                         Symbol::Shared(_) => Region::Shared,
                         Symbol::Argument(_) => Region::Param,
-                        Symbol::Module(_) | Symbol::Frame(_) => Region::Global,
+                        Symbol::Module(_) | Symbol::Private(_) | Symbol::Frame(_) => Region::Global,
                     };
                 }
                 let constant = self.symbol(symbol, offset, operand.span)?;

@@ -17,13 +17,13 @@ pub(crate) mod site;
 mod special;
 mod texture;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::alloc::{self, PREDICATES_MAX, REGISTERS_MAX};
 use crate::ast::{Function, Initialiser, Tree, Variable};
 use crate::cfg::Graph;
 use crate::diagnostics::{Complaint, Source};
-use crate::lower::encode::{FUNCTION_ADDRESS_BASE, FUNCTION_ADDRESS_STEP, Prepared};
+use crate::lower::encode::{Prepared, function_address};
 use crate::lower::names::{Formal, ModuleNames, Symbol, has_storage};
 use crate::module::{Kernel, Patch, RefusedKernel, Storage};
 use crate::types::ScalarType;
@@ -81,6 +81,8 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
     if !complaints.is_empty() {
         return Err(complaints);
     }
+    let taken = address_taken(&prepared, tree, &names);
+    link_indirect_calls(&mut prepared, &functions, &taken);
     if let Err(complaint) = check_storage(&names) {
         return Err(vec![complaint]);
     }
@@ -103,6 +105,82 @@ pub(crate) fn lower(tree: &Tree<'_>, source: &Source<'_>) -> Result<Lowered, Vec
         })
     } else {
         Err(complaints)
+    }
+}
+
+/// Functions with a body whose address the program takes, in the order of the text.
+fn address_taken(
+    prepared: &[Option<Prepared<'_>>],
+    tree: &Tree<'_>,
+    names: &ModuleNames<'_>,
+) -> BTreeSet<usize> {
+    fn of_initialiser(
+        initialiser: &Initialiser<'_>,
+        names: &ModuleNames<'_>,
+        taken: &mut BTreeSet<usize>,
+    ) {
+        match initialiser {
+            Initialiser::List(list) => {
+                for item in list {
+                    of_initialiser(item, names, taken);
+                }
+            }
+            Initialiser::Address { name, .. } => taken.extend(names.functions.get(name)),
+            _ => {}
+        }
+    }
+    let bodies = prepared.iter().flatten();
+    let mut taken: BTreeSet<usize> = bodies
+        .flat_map(|prepared| prepared.body.addresses_taken.iter().copied())
+        .collect();
+    let of_module = tree.variables.iter().chain(&names.variables);
+    for initialiser in of_module.filter_map(|variable| variable.initialiser.as_ref()) {
+        of_initialiser(initialiser, names, &mut taken);
+    }
+    taken
+}
+
+/// An indirect call reaches every function whose address is taken and that takes and returns values of
+/// the sizes of its prototype, or those that it lists.
+fn link_indirect_calls(
+    prepared: &mut [Option<Prepared<'_>>],
+    functions: &[&Function<'_>],
+    taken: &BTreeSet<usize>,
+) {
+    let shapes: Vec<Option<[Vec<u32>; 2]>> = prepared
+        .iter()
+        .zip(functions)
+        .map(|(prepared, function)| {
+            let body = &prepared.as_ref().filter(|_| !function.is_entry)?.body;
+            let bytes = |formals: &[Formal]| {
+                let bytes = formals.iter().map(|formal| match *formal {
+                    Formal::Register(register) => body.registers[register as usize].ty.bytes(),
+                    Formal::Memory(index) => body.frame[index].bytes,
+                });
+                bytes.collect()
+            };
+            Some([bytes(&body.returns), bytes(&body.parameters)])
+        })
+        .collect();
+    for prepared in prepared.iter_mut().flatten() {
+        let body = &mut prepared.body;
+        for prototype in &mut body.prototypes {
+            let fits = |function: &usize| match &shapes[*function] {
+                Some([returns, parameters]) => {
+                    *returns == prototype.returns && *parameters == prototype.parameters
+                }
+                None => false,
+            };
+            let targets: Vec<usize> = match prototype.targets.take() {
+                Some(listed) => listed
+                    .into_iter()
+                    .filter(|&f| shapes[f].is_some())
+                    .collect(),
+                None => taken.iter().copied().filter(fits).collect(),
+            };
+            body.calls.extend_from_slice(&targets);
+            prototype.targets = Some(targets);
+        }
     }
 }
 
@@ -166,7 +244,7 @@ fn prepare<'a>(function: &Function<'a>, body: names::Body<'a>) -> Result<Prepare
 
 /// Refuses variables that take more memory than a module may have.
 fn check_storage(names: &ModuleNames<'_>) -> Result<(), Complaint> {
-    let mut sum: u64 = 0;
+    let mut sum = u64::from(names.private_bytes);
     for variable in &names.variables {
         sum = sum.saturating_add(variable.bytes(0));
         if sum > STORAGE_MAX {
@@ -249,7 +327,7 @@ fn fill(
         Initialiser::Double(bits) => *bits,
         Initialiser::Address { name, span, offset } => {
             if let Some(&function) = names.functions.get(name) {
-                FUNCTION_ADDRESS_BASE + FUNCTION_ADDRESS_STEP * function as u64
+                function_address(function)
             } else if let Some(&Symbol::Module(index)) = names.symbols.get(name) {
                 storage.patches.push(Patch {
                     at: *at,

@@ -3,11 +3,12 @@
 use crate::diagnostics::{Complaint, Span};
 
 /// Opcodes without modifiers.
-const KNOWN: [&str; 80] = [
+const KNOWN: [&str; 84] = [
     "abs",
     "activemask",
     "add",
     "addc",
+    "alloca",
     "and",
     "atom",
     "bar",
@@ -19,6 +20,7 @@ const KNOWN: [&str; 80] = [
     "bra",
     "brev",
     "brkpt",
+    "brx",
     "call",
     "clz",
     "cnot",
@@ -74,6 +76,8 @@ const KNOWN: [&str; 80] = [
     "slct",
     "sqrt",
     "st",
+    "stackrestore",
+    "stacksave",
     "sub",
     "subc",
     "tanh",
@@ -87,7 +91,7 @@ const KNOWN: [&str; 80] = [
 ];
 
 /// Opcodes of PTX that are refused on purpose, with the reason.
-const REFUSED: [(&str, &str); 25] = [
+const REFUSED: [(&str, &str); 21] = [
     ("suld", "surfaces are not supported"),
     ("sust", "surfaces are not supported"),
     ("sured", "surfaces are not supported"),
@@ -113,10 +117,6 @@ const REFUSED: [(&str, &str); 25] = [
     ),
     ("cp", "asynchronous copies are not supported"),
     ("mbarrier", "asynchronous barriers are not supported"),
-    ("brx", "indirect branches are not supported"),
-    ("alloca", "dynamic stack allocation is not supported"),
-    ("stacksave", "dynamic stack allocation is not supported"),
-    ("stackrestore", "dynamic stack allocation is not supported"),
     (
         "istypep",
         "tests of the type of an object are not supported",
@@ -144,8 +144,10 @@ pub(crate) fn check(opcode: &str, span: Span) -> Result<(), Complaint> {
 /// Whether the first operand is the destination.
 pub(crate) fn writes_first(opcode: &str) -> bool {
     match base(opcode) {
-        "st" | "red" | "bra" | "call" | "ret" | "exit" | "trap" | "brkpt" | "membar" | "fence"
-        | "nanosleep" | "prefetch" | "prefetchu" | "discard" => false,
+        "st" | "red" | "bra" | "brx" | "stackrestore" | "call" | "ret" | "exit" | "trap"
+        | "brkpt" | "membar" | "fence" | "nanosleep" | "prefetch" | "prefetchu" | "discard" => {
+            false
+        }
         "bar" | "barrier" => opcode.contains(".red"),
         _ => true,
     }

@@ -180,10 +180,13 @@ pub(crate) fn describe(prepared: &Prepared<'_>, index: usize, op: Op, source: &S
     if site.rule == Rule::Call {
         // Results in front, if there are any, and arguments behind the function.
         for (at, operand) in resolved.operands.iter().enumerate() {
+            if let Value::Register(register) = operand.value {
+                site.address = Origin::Register(register);
+            }
             if let Value::List(list) = &operand.value {
                 let behind = resolved.operands[..at]
                     .iter()
-                    .any(|before| matches!(before.value, Value::Function(_)));
+                    .any(|before| matches!(before.value, Value::Function(_) | Value::Register(_)));
                 if behind {
                     site.sources = list.iter().map(|operand| origin(&operand.value)).collect();
                 } else {
@@ -303,7 +306,7 @@ fn rule(opcode: &str, op: Op) -> Rule {
         Op::Load(_) => return Rule::Load,
         Op::Store(_) => return Rule::Store,
         Op::Atomic(_) => return Rule::Atomic,
-        Op::Call(_) => return Rule::Call,
+        Op::Call(_) | Op::CallIndirect(_) => return Rule::Call,
         Op::Return | Op::Exit => return Rule::Return,
         _ => {}
     }

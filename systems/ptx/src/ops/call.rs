@@ -11,6 +11,27 @@ pub(crate) struct CallSite {
     pub(crate) results: Vec<Transfer>,
 }
 
+/// A call through a register.
+#[derive(Clone, Debug)]
+pub(crate) struct IndirectCall {
+    /// Where the address of the function is.
+    pub(crate) pointer: Src,
+    /// It is a 64-bit register.
+    pub(crate) wide: bool,
+    /// Address of each function that may be called, and its call site.
+    pub(crate) sites: Vec<(u64, u32)>,
+}
+
+/// A branch by number.
+#[derive(Clone, Debug)]
+pub(crate) struct Jump {
+    pub(crate) index: Src,
+    /// Instructions.
+    pub(crate) targets: Vec<u32>,
+    /// The reconvergence point.
+    pub(crate) meet: u32,
+}
+
 /// One value between caller and callee.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Transfer {

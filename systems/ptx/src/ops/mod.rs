@@ -14,7 +14,7 @@ mod operands;
 mod texture;
 
 pub(crate) use self::arithmetic::{Carry, CarryKind, Convert, Parts, Rounding};
-pub(crate) use self::call::{CallSite, Transfer};
+pub(crate) use self::call::{CallSite, IndirectCall, Jump, Transfer};
 pub(crate) use self::external::{External, ExternalSite, WAITING};
 pub(crate) use self::groups::{Barrier, BarrierKind, Shuffle, ShuffleMode, Vote, VoteMode};
 pub(crate) use self::lanes::{
@@ -199,6 +199,23 @@ pub(crate) enum Op {
         offset: u32,
         wide: bool,
     },
+    /// `alloca`: takes private memory to the end of the call.
+    Allocate {
+        d: u16,
+        bytes: Src,
+        align: u32,
+        wide: bool,
+    },
+    /// `stacksave`
+    SaveStack {
+        d: u16,
+        wide: bool,
+    },
+    /// `stackrestore`
+    RestoreStack {
+        a: Src,
+        wide: bool,
+    },
     /// `isspacep`
     IsSpace {
         region: Region,
@@ -236,7 +253,11 @@ pub(crate) enum Op {
         target: u32,
         meet: u32,
     },
+    /// `brx.idx`
+    BranchIndexed(u32),
     Call(u32),
+    /// Call through a register.
+    CallIndirect(u32),
     /// Call of a function of the runtime.
     External(u32),
     Return,

@@ -190,14 +190,15 @@ impl<'a> Parser<'a> {
                 let from = tree.variables.len();
                 self.variables(linkage, &mut tree.variables)?;
                 for variable in &tree.variables[from..] {
-                    if matches!(
-                        variable.space,
-                        StateSpace::Register | StateSpace::Local | StateSpace::Param
-                    ) {
-                        return Err(Complaint::new(
-                            variable.span,
-                            "registers, .local and .param variables belong inside a function",
-                        ));
+                    if variable.space == StateSpace::Register {
+                        let message = "registers belong inside a function";
+                        return Err(Complaint::new(variable.span, message));
+                    }
+                    let is_private =
+                        matches!(variable.space, StateSpace::Local | StateSpace::Param);
+                    if is_private && variable.initialiser.is_some() {
+                        let message = "variables that every thread has have no initial value";
+                        return Err(Complaint::new(variable.span, message));
                     }
                 }
                 Ok(())
@@ -244,7 +245,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Tuning directives between the head and the body; they do not change what the code does.
-    fn function_directives(&mut self) -> Parsed<()> {
+    pub(super) fn function_directives(&mut self) -> Parsed<()> {
         while let Some(name) = self.dot() {
             match name {
                 "maxnreg"
@@ -354,7 +355,11 @@ impl<'a> Parser<'a> {
             _ if is_texture => ScalarType::B64,
             ty => ty.ok_or_else(|| self.expected("a type such as `.b32`"))?,
         };
-        let (name, span) = self.word("a name")?;
+        // Parameters of a prototype may go without a name.
+        let (name, span) = match self.peek().kind {
+            Kind::Punct(',' | ')') => ("_", self.last_span()),
+            _ => self.word("a name")?,
+        };
         let mut variable = Variable {
             name,
             span,

@@ -2,7 +2,7 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{Guard, Instruction, Linkage, Statement};
-use crate::diagnostics::Complaint;
+use crate::diagnostics::{Complaint, Span};
 use crate::lexer::Kind;
 use crate::types::StateSpace;
 
@@ -43,10 +43,12 @@ impl<'a> Parser<'a> {
             Kind::Word if self.peek_kind(1) == Kind::Punct(':') => {
                 let (name, span) = self.word("a label")?;
                 self.next();
-                if self.dot() == Some("callprototype") || self.dot() == Some("branchtargets") {
-                    return self.labelled_directive();
-                }
-                statements.push(Statement::Label { name, span });
+                statements.push(match self.dot() {
+                    Some("callprototype") => self.prototype(name, span)?,
+                    Some("branchtargets") => self.targets(name, span, false)?,
+                    Some("calltargets") => self.targets(name, span, true)?,
+                    _ => Statement::Label { name, span },
+                });
                 Ok(())
             }
             Kind::Word | Kind::Punct('@') => {
@@ -66,7 +68,9 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             "pragma" => self.pragma(),
-            "branchtargets" | "callprototype" | "calltargets" => self.labelled_directive(),
+            "branchtargets" | "callprototype" | "calltargets" => {
+                Err(self.expected("a label and `:` before this directive"))
+            }
             "extern" | "visible" | "weak" => {
                 self.next();
                 let mut list = Vec::new();
@@ -90,13 +94,42 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `.callprototype ... ;` and `.branchtargets ... ;`. Only indirect calls and branches need
-    /// them, and those are refused where they are used.
-    fn labelled_directive(&mut self) -> Parsed<()> {
-        while !matches!(self.peek().kind, Kind::Punct(';' | '}') | Kind::End) {
-            self.next();
+    /// `.callprototype (returns) _ (parameters) .noreturn;`
+    fn prototype(&mut self, name: &'a str, span: Span) -> Parsed<Statement<'a>> {
+        self.next();
+        let mut lists = [Vec::new(), Vec::new()];
+        if self.is_punct('(') {
+            lists[0] = self.parameters()?;
         }
-        self.expect(';', "after the directive").map(|_| ())
+        self.word("`_`")?;
+        if self.is_punct('(') {
+            lists[1] = self.parameters()?;
+        }
+        self.function_directives()?;
+        self.expect(';', "after the prototype")?;
+        let [returns, parameters] = lists;
+        Ok(Statement::Prototype {
+            name,
+            span,
+            returns,
+            parameters,
+        })
+    }
+
+    /// `.branchtargets a, b;` and `.calltargets f, g;`
+    fn targets(&mut self, name: &'a str, span: Span, is_call: bool) -> Parsed<Statement<'a>> {
+        self.next();
+        let mut list = vec![self.word("a name")?];
+        while self.eat(',') {
+            list.push(self.word("a name")?);
+        }
+        self.expect(';', "after the targets")?;
+        Ok(Statement::Targets {
+            name,
+            span,
+            list,
+            is_call,
+        })
     }
 
     fn instruction(&mut self) -> Parsed<Instruction<'a>> {

@@ -637,3 +637,24 @@ fn checking_changes_neither_memory_nor_trace() {
     assert_eq!(family.kernels[0].counts(), plain.trace.counts());
     assert_eq!(family.kernels[0].stream_bytes(), plain.trace.stream_bytes());
 }
+
+#[test]
+fn calls_through_registers_and_memory_from_the_stack_are_followed() {
+    let text = format!(
+        ".func (.reg .b32 %r) plus (.reg .b32 %a) {{ add.u32 %r, %a, 1; ret; }}
+.func (.reg .b32 %r) minus (.reg .b32 %a) {{ sub.u32 %r, %a, 1; ret; }}
+.global .u64 table[2] = {{plus, minus}};
+{}",
+        kernel(
+            "and.b32 %r1, %r0, 1; mov.u64 %rd2, table; mad.wide.u32 %rd2, %r1, 8, %rd2;
+  ld.global.u64 %rd1, [%rd2]; alloca.u64 %rd3, 8; st.local.u32 [%rd3], %r0; ld.local.u32 %r2, [%rd3];
+  proto: .callprototype (.reg .b32 _) _ (.reg .b32 _);
+  call (%r3), %rd1, (%r2), proto; st.global.u32 [%rd0], %r3;"
+        )
+    );
+    let (findings, failed) = examine(&text, ONE);
+    assert_eq!((findings.len(), failed), (0, None), "{findings:?}");
+    let forgotten = text.replace("ld.global.u64 %rd1, [%rd2];", "");
+    let (findings, _) = examine(&forgotten, ONE);
+    assert!(findings[0].detail.contains("%rd1"), "{findings:?}");
+}

@@ -11,6 +11,7 @@ mod control;
 mod device_launches;
 mod float;
 mod harness;
+mod indirect;
 mod integer;
 mod lanes;
 mod launches;

@@ -103,15 +103,6 @@ test.ptx:10:18: expected an operand, found `,`
 }
 
 #[test]
-fn indirect_calls_are_refused() {
-    assert_snapshot!(body("    call (%r1), %rd1, (%r2), proto;"), @r#"
-test.ptx:9:5: indirect calls and calls of undeclared functions are not supported
-9 |     call (%r1), %rd1, (%r2), proto;
-  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-"#);
-}
-
-#[test]
 fn a_missing_brace_is_found_at_the_end() {
     assert_snapshot!(errors(&format!("{HEADER}{}", kernel("").trim_end().trim_end_matches('}'))), @r#"
 test.ptx:19:1: expected `}` after the body, the file ends

@@ -41,7 +41,13 @@ impl ProgramChecker {
             _ => None,
         });
         match site.rule {
-            Rule::Copy | Rule::Call | Rule::Return => {}
+            Rule::Copy | Rule::Return => {}
+            // Arguments are copied; the function is used.
+            Rule::Call => {
+                if let Some(register) = address {
+                    self.used(step, register, step.mask);
+                }
+            }
             // The values chosen from are copied; the predicate is used.
             Rule::Select => {
                 if let Some(&Origin::Register(predicate)) = site.sources.last() {
@@ -190,6 +196,46 @@ impl ProgramChecker {
                 registers.pointers.set(result, lane, tag);
             }
         }
+        if let Op::Allocate { .. } = step.kernel.ops[step.pc as usize].op {
+            self.allocated(step, site);
+        }
+    }
+
+    /// What `alloca` gives points to memory of its own, to which nothing was written.
+    fn allocated(&mut self, step: &Step<'_>, site: &Site) {
+        let Op::Allocate {
+            bytes, align, wide, ..
+        } = step.kernel.ops[step.pc as usize].op
+        else {
+            return;
+        };
+        let registers = &step.wavefront.registers;
+        let bytes = lanes(step.mask)
+            .map(|lane| {
+                if wide {
+                    registers.get64(step.constants64, bytes)[lane]
+                } else {
+                    u64::from(registers.get32(step.constants32, bytes)[lane])
+                }
+            })
+            .max();
+        let start = step.wavefront.stack_top().next_multiple_of(align);
+        let bytes = bytes.unwrap_or(0);
+        let tag = self.objects.tag(Object {
+            region: Region::Local,
+            start: start.into(),
+            bytes,
+            name: "alloca".to_owned(),
+        });
+        let end = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let wave = self.wave(step.wavefront);
+        wave.private.forget(start, start.saturating_add(end));
+        let registers = self.registers(step.wavefront);
+        for &result in site.results.iter().flatten() {
+            for lane in lanes(step.mask) {
+                registers.pointers.set(result, lane, tag);
+            }
+        }
     }
 
     /// What a value points to, lane by lane.
@@ -218,7 +264,7 @@ impl ProgramChecker {
         match symbol {
             Symbol::Module(index) => launch.variables[index],
             Symbol::Shared(number) => launch.shared.get(&number).copied().unwrap_or_default(),
-            Symbol::Argument(_) => Tag::NONE,
+            Symbol::Argument(_) | Symbol::Private(_) => Tag::NONE,
             Symbol::Frame(index) => {
                 let function = wavefront.activations.last().map_or(0, |a| a.function);
                 let base = wavefront.frame_base();

@@ -28,6 +28,8 @@ pub(crate) enum Symbol {
     Frame(usize),
     /// Offset into the kernel's arguments.
     Argument(u32),
+    /// Variable of the module that every thread has: its offset in private memory.
+    Private(u32),
 }
 
 #[derive(Clone, Debug)]
@@ -41,6 +43,10 @@ pub(crate) enum Value {
     Symbol(Symbol, i64),
     Function(usize),
     Label(usize),
+    /// Prototype of an indirect call, by number in the function.
+    Prototype(usize),
+    /// Targets of an indexed branch, by number in the function.
+    Targets(usize),
     Address(Base, i64),
     /// A texture and coordinates.
     Texture(Base, Box<Operand>),
@@ -110,6 +116,18 @@ pub(crate) struct SharedVariable {
     pub(crate) is_open: bool,
 }
 
+/// What an indirect call passes and gets, and whom it may call.
+#[derive(Debug)]
+pub(crate) struct Prototype {
+    /// Bytes of each value returned.
+    pub(crate) returns: Vec<u32>,
+    /// Bytes of each parameter.
+    pub(crate) parameters: Vec<u32>,
+    /// Functions of the module that a call with it may reach. Until all functions are known: those that
+    /// `.calltargets` lists.
+    pub(crate) targets: Option<Vec<usize>>,
+}
+
 /// A function with all names resolved.
 #[derive(Debug, Default)]
 pub(crate) struct Body<'a> {
@@ -128,6 +146,11 @@ pub(crate) struct Body<'a> {
     pub(crate) shared: Vec<usize>,
     /// Functions called, by number in the module.
     pub(crate) calls: Vec<usize>,
+    /// Functions whose address is taken.
+    pub(crate) addresses_taken: Vec<usize>,
+    pub(crate) prototypes: Vec<Prototype>,
+    /// Targets of indexed branches, as instructions.
+    pub(crate) targets: Vec<Vec<usize>>,
 }
 
 impl Body<'_> {
@@ -155,10 +178,12 @@ pub(crate) struct ModuleNames<'a> {
     pub(crate) shared: Vec<SharedVariable>,
     /// Variables in global and constant memory, function-scope ones included.
     pub(crate) variables: Vec<Variable<'a>>,
+    /// Bytes of the module's variables that every thread has, in front of the frames.
+    pub(crate) private_bytes: u32,
 }
 
 impl<'a> ModuleNames<'a> {
-    /// Adds a `.shared`, `.global` or `.const` variable.
+    /// Adds a variable of the module, or a `.shared`, `.global` or `.const` variable of a function.
     pub(crate) fn declare(&mut self, variable: &Variable<'a>) -> Symbol {
         if variable.space == StateSpace::Shared {
             self.shared.push(SharedVariable {
@@ -168,6 +193,11 @@ impl<'a> ModuleNames<'a> {
                 is_open: variable.is_open(),
             });
             return Symbol::Shared(self.shared.len() - 1);
+        }
+        if matches!(variable.space, StateSpace::Local | StateSpace::Param) {
+            let offset = align_up(self.private_bytes, variable.alignment());
+            self.private_bytes = offset.saturating_add(variable.bytes(0) as u32);
+            return Symbol::Private(offset);
         }
         self.variables.push(variable.clone());
         Symbol::Module(self.variables.len() - 1)

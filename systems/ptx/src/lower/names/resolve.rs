@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Base, Body, Formal, FrameVariable, ModuleNames, Operand, Register, Resolved, Symbol, Value,
-    align_up, argument_offsets,
+    Base, Body, Formal, FrameVariable, ModuleNames, Operand, Prototype, Register, Resolved, Symbol,
+    Value, align_up, argument_offsets,
 };
 use crate::alloc::Effects;
 use crate::ast::{self, Location, OperandKind, Statement, Variable};
@@ -26,6 +26,8 @@ enum Binding {
     Register(u32),
     Label(usize),
     Symbol(Symbol),
+    Prototype(usize),
+    Targets(usize),
 }
 
 /// Resolves one function with a body.
@@ -133,7 +135,11 @@ impl<'a> Resolver<'_, 'a> {
             }
         }
         for statement in statements {
+            self.directive(statement);
+        }
+        for statement in statements {
             match statement {
+                Statement::Prototype { .. } | Statement::Targets { .. } => {}
                 Statement::Variable(variable) => self.variable(variable),
                 Statement::Location(location) => self.location = Some(*location),
                 Statement::Label { name, .. } => {
@@ -154,6 +160,70 @@ impl<'a> Resolver<'_, 'a> {
                     Err(complaint) => self.complaints.push(complaint),
                 },
             }
+        }
+    }
+
+    /// Prototypes and lists of targets may follow the instructions that name them.
+    fn directive(&mut self, statement: &Statement<'a>) {
+        match statement {
+            Statement::Prototype {
+                name,
+                span,
+                returns,
+                parameters,
+            } => {
+                let bytes = |list: &[Variable<'_>]| {
+                    let bytes = list.iter().map(|variable| variable.bytes(0) as u32);
+                    bytes.collect()
+                };
+                self.body.prototypes.push(Prototype {
+                    returns: bytes(returns),
+                    parameters: bytes(parameters),
+                    targets: None,
+                });
+                let number = self.body.prototypes.len() - 1;
+                self.bind(name, Binding::Prototype(number), *span);
+            }
+            Statement::Targets {
+                name,
+                span,
+                list,
+                is_call: false,
+            } => {
+                let mut labels = Vec::new();
+                for &(target, span) in list {
+                    if let Some(Binding::Label(label)) = self.lookup(target) {
+                        labels.push(label);
+                    } else {
+                        let message = format!("`{target}` is no label of this function");
+                        self.complaints.push(Complaint::new(span, message));
+                    }
+                }
+                self.body.targets.push(labels);
+                let number = self.body.targets.len() - 1;
+                self.bind(name, Binding::Targets(number), *span);
+            }
+            Statement::Targets {
+                name, span, list, ..
+            } => {
+                let mut functions = Vec::new();
+                for &(target, span) in list {
+                    if let Some(&function) = self.module.functions.get(target) {
+                        functions.push(function);
+                    } else {
+                        let complaint = self.unknown(target, span);
+                        self.complaints.push(complaint);
+                    }
+                }
+                self.body.prototypes.push(Prototype {
+                    returns: Vec::new(),
+                    parameters: Vec::new(),
+                    targets: Some(functions),
+                });
+                let number = self.body.prototypes.len() - 1;
+                self.bind(name, Binding::Prototype(number), *span);
+            }
+            _ => {}
         }
     }
 
@@ -252,6 +322,8 @@ impl<'a> Resolver<'_, 'a> {
                 Binding::Register(register) => Value::Register(register),
                 Binding::Label(label) => Value::Label(label),
                 Binding::Symbol(symbol) => Value::Symbol(symbol, 0),
+                Binding::Prototype(prototype) => Value::Prototype(prototype),
+                Binding::Targets(targets) => Value::Targets(targets),
             });
         }
         if name == "WARP_SZ" {
@@ -353,18 +425,7 @@ impl<'a> Resolver<'_, 'a> {
                 }
             },
         };
-        // The prototype of an indirect call is a label of a directive, not a name of ours.
-        let base = opcodes::base(instruction.opcode);
         let operands = &instruction.operands;
-        let direct = base == "call"
-            && operands.iter().any(|operand| match operand.kind {
-                OperandKind::Name(name) => self.module.functions.contains_key(name),
-                _ => false,
-            });
-        if base == "call" && !direct {
-            let message = "indirect calls and calls of undeclared functions are not supported";
-            return Err(Complaint::unsupported(instruction.span, message));
-        }
         Ok(Resolved {
             span: instruction.span,
             opcode: instruction.opcode,
@@ -397,6 +458,8 @@ impl<'a> Resolver<'_, 'a> {
             collect(&operand.value, written, &mut effects);
             if let (true, &Value::Function(callee)) = (is_call, &operand.value) {
                 self.body.calls.push(callee);
+            } else {
+                self.addresses(&operand.value);
             }
         }
         let conditional = effects.guarded;
@@ -408,6 +471,13 @@ impl<'a> Resolver<'_, 'a> {
                 },
                 _ => Flow::Next,
             },
+            "brx" => match resolved.operands.last().map(|operand| &operand.value) {
+                Some(&Value::Targets(targets)) => Flow::Switch {
+                    targets: self.body.targets[targets].clone(),
+                    conditional,
+                },
+                _ => Flow::Next,
+            },
             "ret" | "exit" | "trap" => Flow::Leave { conditional },
             _ => Flow::Next,
         };
@@ -415,11 +485,28 @@ impl<'a> Resolver<'_, 'a> {
         self.body.flows.push(flow);
     }
 
+    /// Functions whose address an operand is.
+    fn addresses(&mut self, value: &Value) {
+        match value {
+            Value::Function(function) => self.body.addresses_taken.push(*function),
+            Value::Vector(list) | Value::List(list) => {
+                for operand in list {
+                    self.addresses(&operand.value);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn finish(mut self, function: &ast::Function<'a>) -> Result<Body<'a>, Vec<Complaint>> {
         let end = self.body.instructions.len();
         let open_end = match self.body.flows.last() {
             None | Some(Flow::Next) => true,
-            Some(Flow::Branch { conditional, .. } | Flow::Leave { conditional }) => *conditional,
+            Some(
+                Flow::Branch { conditional, .. }
+                | Flow::Switch { conditional, .. }
+                | Flow::Leave { conditional },
+            ) => *conditional,
         };
         if open_end || self.label_places.contains(&end) {
             // Control may run off the end; assemblers put a return there.
@@ -437,9 +524,18 @@ impl<'a> Resolver<'_, 'a> {
             self.body.flows.push(Flow::Leave { conditional: false });
         }
         for flow in &mut self.body.flows {
-            if let Flow::Branch { target, .. } = flow {
-                *target = self.label_places[*target];
+            match flow {
+                Flow::Branch { target, .. } => *target = self.label_places[*target],
+                Flow::Switch { targets, .. } => {
+                    for target in targets {
+                        *target = self.label_places[*target];
+                    }
+                }
+                Flow::Next | Flow::Leave { .. } => {}
             }
+        }
+        for target in self.body.targets.iter_mut().flatten() {
+            *target = self.label_places[*target];
         }
         for instruction in &mut self.body.instructions {
             for operand in &mut instruction.operands {

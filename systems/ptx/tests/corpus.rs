@@ -1,0 +1,144 @@
+//! PTX that other people's compilers wrote: the files that the package `ptx-ir` tests its parser with. They
+//! are read where the package lies; nothing of them is kept here. What is held: how many files are read,
+//! how many kernels can be launched, why the others are refused, and that every launch ends in an orderly way.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use warpweave_ptx::{
+    DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig, Module,
+    Parameter, launch,
+};
+
+/// The folder of a package that this one is tested with.
+fn package(name: &str) -> PathBuf {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let packages = metadata["packages"].as_array().expect("a list");
+    let package = packages
+        .iter()
+        .find(|package| package["name"] == name)
+        .expect("it is a dependency");
+    let manifest = package["manifest_path"].as_str().expect("a path");
+    Path::new(manifest).parent().expect("a folder").to_owned()
+}
+
+/// All files with this extension below a folder, in the order of their names.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A buffer for what may be an address, a small number for other integers.
+fn argument(parameter: &Parameter, buffer: u64) -> KernelArgument {
+    if parameter.bytes == 8 && parameter.ty.bits() == 64 && !parameter.ty.is_float() {
+        return KernelArgument::Pointer(buffer);
+    }
+    let mut bytes = vec![0; parameter.bytes as usize];
+    if parameter.bytes <= 4 && !parameter.ty.is_float() {
+        bytes[0] = 4;
+    }
+    KernelArgument::Bytes(bytes)
+}
+
+/// How a launch of one wavefront with arguments that mean nothing ends.
+fn end(module: &Module, kernel: &str, parameters: &[Parameter]) -> &'static str {
+    let mut memory = DeviceMemory::new();
+    let buffer = memory.allocate("buffer", 1 << 20);
+    let arguments: Vec<_> = parameters
+        .iter()
+        .map(|parameter| argument(parameter, buffer))
+        .collect();
+    let config = LaunchConfig {
+        grid: [1, 1, 1],
+        block: [32, 1, 1],
+        dynamic_local_bytes: 8192,
+        args: &arguments,
+    };
+    let options = EmulationOptions {
+        step_limit: 1 << 16,
+        stall_limit: 1 << 15,
+        ..EmulationOptions::default()
+    };
+    match launch(module, kernel, config, &mut memory, &options) {
+        Ok(_) => "end",
+        Err(EmulationError::Memory { .. }) => "memory error",
+        Err(EmulationError::Trap { .. } | EmulationError::Assertion { .. }) => "trap",
+        Err(EmulationError::StepLimit { .. } | EmulationError::NoProgress { .. }) => {
+            "still running"
+        }
+        Err(EmulationError::Deadlock { .. }) => "stuck at a barrier",
+        Err(EmulationError::UndefinedVariable { .. }) => "variable of another module",
+        Err(EmulationError::Launch { .. }) => "launches others",
+        Err(_) => "other",
+    }
+}
+
+#[test]
+fn kernels_of_strangers_are_read_and_end_in_an_orderly_way() {
+    let folder = package("ptx-ir").join("tests");
+    let (mut whole, mut partly) = (0, 0);
+    let (mut reasons, mut refusals) = (BTreeMap::new(), BTreeMap::new());
+    let mut ends: BTreeMap<&str, usize> = BTreeMap::new();
+    for file in files(&folder, "ptx") {
+        let text = String::from_utf8_lossy(&std::fs::read(&file).expect("a file")).into_owned();
+        let name = file.file_name().expect("a name").to_string_lossy();
+        let module = match Module::parse(&name, &text) {
+            Ok(module) => module,
+            Err(errors) => {
+                let message = errors.0.first().map(|error| error.message.clone());
+                *reasons.entry(message.unwrap_or_default()).or_insert(0) += 1;
+                continue;
+            }
+        };
+        if module.refused().is_empty() {
+            whole += 1;
+        } else {
+            partly += 1;
+        }
+        for refused in module.refused() {
+            let message = refused
+                .reasons
+                .0
+                .first()
+                .map(|reason| reason.message.clone());
+            *refusals.entry(message.unwrap_or_default()).or_insert(0) += 1;
+        }
+        for kernel in module.kernels() {
+            let end = end(&module, kernel.name(), kernel.parameters());
+            *ends.entry(end).or_insert(0) += 1;
+        }
+    }
+    let mut said = format!("{whole} files whole, {partly} with kernels that are refused\n");
+    for (what, counts) in [("files refused", reasons), ("kernels refused", refusals)] {
+        let _ = writeln!(said, "\n{what}");
+        for (reason, count) in counts {
+            let _ = writeln!(said, "{count:4} {reason}");
+        }
+    }
+    let _ = writeln!(said, "\nlaunches");
+    for (end, count) in ends {
+        let _ = writeln!(said, "{count:4} {end}");
+    }
+    insta::assert_snapshot!(said);
+}
