@@ -52,6 +52,36 @@ fn describe_cache() {
 }
 
 #[test]
+fn the_kernels_of_a_ptx_file_are_listed_with_what_cannot_be_emulated() {
+    let bench = Bench::new();
+    bench.write(
+        "some.ptx",
+        ".version 7.0
+.target sm_80
+.address_size 64
+.global .texref picture;
+.shared .align 4 .b8 tile[2048];
+.func copies() { .reg .b64 %rd<3>; cp.async.ca.shared.global [%rd1], [%rd2], 4; ret; }
+.visible .entry scale(.param .u64 values, .param .f32 factor, .param .align 8 .b8 shape[24]) {
+    .reg .b32 %r<3>; ld.shared.u32 %r1, [tile]; st.shared.u32 [tile+4], %r1; ret; }
+.visible .entry gather(.param .u64 values) {
+    .reg .b32 %r<3>; call copies; mov.u32 %r1, %clock; ret; }
+",
+    );
+    let ended = bench.warpweave(&["ptx", "some.ptx"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    shown("ptx", &ended.out);
+    let one = bench.warpweave(&["ptx", "some.ptx", "--entry", "scale"]);
+    assert!(!one.out.contains("gather") && one.out.contains("factor"));
+    let wrong = bench.warpweave(&["ptx", "some.ptx", "--entry", "scael"]);
+    insta::assert_snapshot!(wrong.refusal(), @"
+    exit 2
+    error: --entry scael: some.ptx has no such kernel
+    hint: did you mean `scale`? kernels: scale, gather
+    ");
+}
+
+#[test]
 fn lists_name_every_file_and_statistic() {
     for (what, expected) in [
         ("systems", "scenarios/systems/tiny.ron"),

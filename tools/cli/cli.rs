@@ -11,7 +11,7 @@ use warpweave_systems::Threads;
 
 use crate::outcome::leave_with;
 use crate::{
-    accesses, bench, check, compare, conform, describe, diff, experiment, list, memory, new,
+    accesses, bench, check, compare, conform, describe, diff, experiment, list, memory, new, ptx,
     recordings, run, sweep, timeline, trace, validate,
 };
 
@@ -86,6 +86,8 @@ enum Command {
     Timeline(timeline::Arguments),
     /// Say of a log of accesses what was asked for where, or write it as a table.
     Accesses(accesses::Arguments),
+    /// List the kernels of a PTX file: parameters, resources, and what of each cannot be emulated.
+    Ptx(ptx::Arguments),
     /// Check on generated machines that a policy keeps what every policy promises.
     ///
     /// Every promise that is broken leaves the simplest scenario that shows it; the exit code is then 1.
@@ -253,6 +255,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Timeline(arguments) => timeline::timeline(arguments),
         Command::Accesses(arguments) => accesses::accesses(arguments, &budget),
         Command::Conform(arguments) => conform::conform(&registry, arguments),
+        Command::Ptx(arguments) => ptx::ptx(arguments, &budget),
         Command::Trace(command) => trace::trace(command, &budget),
         Command::Bench(command) => bench::bench(&registry, command, &budget),
         Command::Validate(arguments) => validate::validate(&registry, arguments),

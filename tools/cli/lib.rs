@@ -25,6 +25,7 @@ mod new;
 mod outcome;
 mod policies;
 mod progress;
+mod ptx;
 mod recordings;
 mod results;
 mod run;

@@ -77,7 +77,7 @@ mod types;
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use exec::{
     EmulationError, EmulationOptions, Family, Finding, FindingKind, KernelArgument, LaunchConfig,
-    Numbers, Order, Place, Printed, ProgramChecker, SourcePlace, Spot, Verdict, launch,
+    Numbers, Order, Place, Printed, ProgramChecker, SourcePlace, Spot, Verdict, Wait, launch,
     launch_family,
 };
 pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds, allocation_bytes};

@@ -87,6 +87,7 @@ fn end(module: &Module, kernel: &str, parameters: &[Parameter]) -> &'static str 
         Err(EmulationError::StepLimit { .. } | EmulationError::NoProgress { .. }) => {
             "still running"
         }
+        Err(EmulationError::Spin { .. }) => "waits for ever in a loop",
         Err(EmulationError::Deadlock { .. }) => "stuck at a barrier",
         Err(EmulationError::UndefinedVariable { .. }) => "variable of another module",
         Err(EmulationError::Launch { .. }) => "launches others",

@@ -208,6 +208,11 @@ impl<O: Observer> Machine<'_, O> {
         number: u32,
     ) -> Result<(), Fault> {
         let access = &self.kernel.tables.accesses[number as usize];
+        if access.strong {
+            let addresses = self.addresses(wavefront, &access.address);
+            let effect = self.last_progress;
+            wavefront.spin.touch((pc, mask), &addresses, effect);
+        }
         if self.load_strided(wavefront, shared, (pc, mask), access) {
             return Ok(());
         }

@@ -62,6 +62,8 @@ impl<O: Observer> Machine<'_, O> {
                 }
             }
         }
+        let effect = self.last_progress;
+        wavefront.spin.touch((pc, mask), &addresses, effect);
         Self::record(wavefront, pc, &parts, &addresses);
         Ok(())
     }

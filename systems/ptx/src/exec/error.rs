@@ -38,6 +38,56 @@ impl fmt::Display for Place {
     }
 }
 
+/// Who could end a wait in a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wait {
+    /// Lanes of the same wavefront, which wait for the loop to end.
+    LockStep {
+        /// How many.
+        lanes: u32,
+    },
+    /// Work-groups that start when one of those ends that wait.
+    NotStarted {
+        /// How many.
+        work_groups: usize,
+    },
+    /// A work-group did that started after the one that waits.
+    Later {
+        /// Its coordinates.
+        work_group: [u32; 3],
+    },
+    /// Nobody: all wavefronts that run wait.
+    Nobody,
+}
+
+/// What to do about a barrier of the whole grid.
+const GRID_BARRIER: &str = "such a barrier of the whole grid passes only where all work-groups are resident, \
+                            which no system promises; end the kernel there and launch another";
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LockStep { lanes } => write!(
+                f,
+                "while {lanes} lanes of its wavefront wait for the loop to end: lanes run in lock step, so that a \
+                 lock which one of them holds never opens"
+            ),
+            Self::NotStarted { work_groups } => write!(
+                f,
+                "and {work_groups} work-groups start only when one that waits ends: {GRID_BARRIER}"
+            ),
+            Self::Later {
+                work_group: [x, y, z],
+            } => write!(
+                f,
+                "which work-group ({x}, {y}, {z}) changed that started later: {GRID_BARRIER}"
+            ),
+            Self::Nobody => f.write_str("and all wavefronts that run wait like this"),
+        }
+    }
+}
+
 /// A launch that could not be started or finished.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -140,6 +190,16 @@ pub enum EmulationError {
         kernel: String,
         /// One line per waiting wavefront.
         waiting: Vec<String>,
+    },
+    /// A wavefront waits in a loop for what does not come, or comes only as residency has it.
+    #[error("{place}: waits in a loop for memory to change ({word}), {wait}")]
+    Spin {
+        /// An instruction of the loop, and a thread that waits.
+        place: Box<Place>,
+        /// What it reads, by the allocation.
+        word: String,
+        /// Who could end the wait.
+        wait: Wait,
     },
     /// Wavefronts run but nothing changes.
     #[error(

@@ -15,6 +15,7 @@ mod observe;
 mod print;
 mod run;
 mod sample;
+mod spin;
 mod stack;
 mod strided;
 mod texture;
@@ -31,13 +32,14 @@ use crate::exec::barrier::Shared;
 use crate::exec::family::{Pending, Runtime};
 use crate::exec::observe::{Observer, Start, Unobserved};
 use crate::exec::run::Pause;
+use crate::exec::spin::{Touched, Watch};
 use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::{DeviceMemory, SHARED_WINDOW};
 use crate::module::{Kernel, Module, Parameter};
 use crate::ops::{Constant, Lanes32, Lanes64};
 
 pub use crate::exec::checker::{Finding, FindingKind, ProgramChecker, SourcePlace, Spot, Verdict};
-pub use crate::exec::error::{EmulationError, Place};
+pub use crate::exec::error::{EmulationError, Place, Wait};
 pub use crate::exec::family::{Family, Numbers};
 pub use crate::exec::print::Printed;
 pub(crate) use crate::exec::texture::RECORDED_BYTES;
@@ -363,6 +365,7 @@ fn emulate(
         options: *options,
         steps: 0,
         last_progress: 0,
+        watches: Vec::new(),
         stream_bytes: 0,
         word: Box::new([0; 32]),
         double: Box::new([0; 32]),
@@ -477,6 +480,8 @@ struct Machine<'l, O> {
     steps: u64,
     /// Value of `steps` when memory, a barrier or the number of running wavefronts last changed.
     last_progress: u64,
+    /// Words for which wavefronts wait in loops.
+    watches: Vec<Watch>,
     /// Bytes of all records written.
     stream_bytes: u64,
     /// Where results are computed before they become registers.
@@ -495,6 +500,8 @@ struct Machine<'l, O> {
 /// A work-group in flight.
 struct Group {
     number: u32,
+    /// How many work-groups started before it.
+    order: u32,
     /// In the order of their turns.
     wavefronts: Vec<Wavefront>,
     shared: Shared,
@@ -517,7 +524,7 @@ impl<O: Observer> Machine<'_, O> {
         Ok(())
     }
 
-    fn start(&mut self, number: u32) -> Group {
+    fn start(&mut self, number: u32, order: u32) -> Group {
         let count = self.wavefronts_per_group();
         let turns = sequence(count, self.options.order, u64::from(number) + 1);
         let wavefronts: Vec<Wavefront> = turns
@@ -530,6 +537,7 @@ impl<O: Observer> Machine<'_, O> {
         let bytes = self.kernel.code().static_local_bytes + self.dynamic_local_bytes;
         Group {
             number,
+            order,
             wavefronts,
             shared: Shared::new(bytes, count),
         }
@@ -563,8 +571,9 @@ fn schedule(
     let mut resident: Vec<Group> = Vec::new();
     loop {
         while resident.len() < machine.options.resident_work_groups as usize {
+            let order = total - waiting.len() as u32;
             let Some(number) = waiting.next() else { break };
-            resident.push(machine.start(number));
+            resident.push(machine.start(number, order));
         }
         if resident.is_empty() {
             return Ok(writer.finish()?);
@@ -575,6 +584,9 @@ fn schedule(
         }
         if machine.steps == before {
             return Err(deadlock(machine, &resident));
+        }
+        if let Some(stuck) = machine.stuck(&resident, waiting.len()) {
+            return Err(stuck);
         }
         let mut at = 0;
         while at < resident.len() {
@@ -601,12 +613,14 @@ fn take_turns<O: Observer>(
     group: &mut Group,
 ) -> Result<(), EmulationError> {
     for turn in 0..group.wavefronts.len() {
-        let wavefront = &mut group.wavefronts[turn];
-        if wavefront.state != State::Running {
+        if group.wavefronts[turn].state != State::Running {
             continue;
         }
+        let touched = (!machine.watches.is_empty()).then(|| Touched::of(group));
+        let wavefront = &mut group.wavefronts[turn];
         let written = wavefront.writer.stream_bytes();
-        let paused = machine.run(wavefront, &mut group.shared);
+        let (paused, effect) = machine.turn(wavefront, &mut group.shared);
+        machine.keep_in_view(group.number, group.order, wavefront);
         let written = wavefront.writer.stream_bytes() - written;
         machine.stream_bytes += written;
         machine.records += written;
@@ -621,6 +635,9 @@ fn take_turns<O: Observer>(
                 let place = Box::new(machine.place(group.number, wavefront, fault.lane));
                 return Err(fault.into_error(place, machine));
             }
+        }
+        if let Some(touched) = touched.filter(|_| effect) {
+            machine.check_waits(group.number, group.order, &touched)?;
         }
         let opened = group.shared.release(&mut group.wavefronts);
         if opened != 0 {

@@ -23,14 +23,15 @@ pub(super) enum Pause {
 }
 
 impl<O: Observer> Machine<'_, O> {
-    /// Executes up to a quantum of instructions.
+    /// Executes up to `quantum` instructions.
     pub(super) fn run(
         &mut self,
         wavefront: &mut Wavefront,
         shared: &mut Shared,
+        quantum: u32,
     ) -> Result<Pause, Fault> {
         let kernel = self.kernel;
-        for _ in 0..self.options.quantum {
+        for _ in 0..quantum {
             let Some(&path) = wavefront.paths.last() else {
                 wavefront.state = State::Done;
                 return Ok(Pause::Done);

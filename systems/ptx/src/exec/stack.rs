@@ -15,7 +15,7 @@ use crate::ops::{CallSite, NO_PC, NO_REGISTER, Transfer};
 /// Compute Capability", local memory per thread).
 const PRIVATE_MAX: u64 = 512 << 10;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Path {
     pub(super) pc: u32,
     /// Where the lanes join those below; [`NO_PC`] at the bottom of a call.
@@ -24,7 +24,7 @@ pub(super) struct Path {
 }
 
 /// An open call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Activation {
     /// Place in the kernel's frame table.
     pub(super) function: usize,

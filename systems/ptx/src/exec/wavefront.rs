@@ -4,6 +4,7 @@ use warpweave_trace::StreamWriter;
 
 use crate::exec::Machine;
 use crate::exec::observe::Observer;
+use crate::exec::spin::Spin;
 use crate::exec::stack::{Activation, Path};
 use crate::ops::{Lanes32, Lanes64, NO_PC, NO_REGISTER, Pred, Special, Src};
 
@@ -29,6 +30,7 @@ pub(super) struct Wavefront {
     pub(super) writer: StreamWriter,
     /// Calls that ended since the observer looked: (caller, callee). Nobody looks, nothing is kept.
     pub(super) ended: Vec<(Activation, Activation)>,
+    pub(super) spin: Spin,
     /// What the barrier it waits at will write: (destination, lanes).
     pub(super) barrier_result: Option<(crate::ops::Barrier, u32)>,
 }
@@ -88,6 +90,7 @@ impl Wavefront {
             state: State::Running,
             writer: StreamWriter::new(),
             ended: Vec::new(),
+            spin: Spin::default(),
             barrier_result: None,
         }
     }

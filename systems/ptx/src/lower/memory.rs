@@ -46,10 +46,13 @@ const QUIET: [&str; 34] = [
 
 impl Encoder<'_, '_> {
     pub(crate) fn load(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let strong = ["volatile", "relaxed", "acquire", "mmio"];
+        let strong = strong.into_iter().any(|word| form.has(word));
         let (space, count, ty) = memory_form(form)?;
         form.count(2)?;
         let address = self.address(&form.operands[1], space)?;
         let mut access = blank(address, count, ty);
+        access.strong = strong;
         let list = elements(&form.operands[0]);
         if list.len() != count {
             return Err(form.unsupported("the number of registers does not match the vector"));
@@ -306,6 +309,7 @@ fn blank(address: Address, count: usize, ty: ScalarType) -> Access {
         short: false,
         registers: [NO_REGISTER; 4],
         sources: [Src(0); 4],
+        strong: false,
         silent: false,
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Access {
     pub(crate) short: bool,
     pub(crate) registers: [u16; 4],
     pub(crate) sources: [Src; 4],
+    /// It takes part in synchronisation: `.volatile`, `.relaxed`, `.acquire`, `.mmio`.
+    pub(crate) strong: bool,
     /// Parameter passing between functions: hardware does it in registers, so the trace shows a
     /// step without addresses.
     pub(crate) silent: bool,

@@ -196,7 +196,94 @@ spin: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra s
     };
     let text = error.to_string();
     assert!(
-        text.contains("test.ptx:18: `bra`") && text.contains("spin loop"),
+        text.contains("waits in a loop for memory to change (`out`"),
+        "{text}"
+    );
+    assert!(
+        text.contains("while 1 lanes of its wavefront wait"),
+        "{text}"
+    );
+}
+
+/// Each work-group arrives at `out[0]` and waits until all have.
+const GRID_BARRIER: &str =
+    "ld.param.u64 %rd1, [out]; mov.u32 %r4, %nctaid.x; setp.ne.u32 %p2, %r0, 0;
+    @%p2 bra behind;
+    atom.global.add.u32 %r1, [%rd1], 1;
+wait: ld.volatile.global.u32 %r2, [%rd1]; setp.lt.u32 %p1, %r2, %r4; @%p1 bra wait;
+behind: bar.sync 0; st.global.u32 [%rd0+4], %r2;";
+
+#[test]
+fn a_barrier_of_the_whole_grid_is_refused_however_many_groups_are_resident() {
+    let text = kernel(GRID_BARRIER);
+    for (groups, resident) in [(2, 1), (2, 60), (60, 60), (61, 60), (8, 4)] {
+        let options = EmulationOptions {
+            resident_work_groups: resident,
+            quantum: 32,
+            ..EmulationOptions::default()
+        };
+        let Err(error) = try_launch(&text, groups, 64, &options) else {
+            panic!("{groups} groups, {resident} resident")
+        };
+        let text = error.to_string();
+        assert!(text.contains("such a barrier of the whole grid"), "{text}");
+    }
+}
+
+#[test]
+fn a_work_group_that_waits_for_one_before_it_runs() {
+    // Work-group i adds to what work-group i - 1 has left.
+    let text = kernel(
+        "ld.param.u64 %rd1, [out]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;
+    mov.u32 %r3, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra first;
+    mov.u32 %r5, 0;
+busy: add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r1; @%p3 bra busy;
+wait: ld.volatile.global.u32 %r2, [%rd1+-4]; setp.eq.u32 %p2, %r2, 0; @%p2 bra wait;
+    add.u32 %r3, %r2, 1;
+first: mov.u32 %r6, 0;
+slow: add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, 20000; @%p3 bra slow;
+    st.volatile.global.u32 [%rd1], %r3;",
+    );
+    let got = try_launch(&text, 5, 32, &EmulationOptions::default());
+    let got = got.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        std::array::from_fn(|group| got.u32(group as u64)),
+        [1, 2, 3, 4, 5]
+    );
+}
+
+#[test]
+fn work_groups_share_a_lock_that_is_held_for_long() {
+    let text = kernel(
+        "ld.param.u64 %rd1, [out]; setp.ne.u32 %p2, %r0, 0; @%p2 bra behind;
+spin: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra spin;
+    mov.u32 %r6, 0;
+slow: add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, 20000; @%p3 bra slow;
+    ld.volatile.global.u32 %r2, [%rd1+4]; add.u32 %r2, %r2, 1; st.volatile.global.u32 [%rd1+4], %r2;
+    atom.global.exch.b32 %r1, [%rd1], 0;
+behind:",
+    );
+    for order in [Order::Linear, Order::Reversed, Order::Shuffled(3)] {
+        let options = EmulationOptions {
+            order,
+            ..EmulationOptions::default()
+        };
+        let got = try_launch(&text, 6, 32, &options);
+        let got = got.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(got.u32(1), 6);
+    }
+}
+
+#[test]
+fn a_wait_for_what_nobody_writes_is_found_soon() {
+    let text =
+        kernel("wait: ld.volatile.global.u32 %r2, [%rd0]; setp.eq.u32 %p2, %r2, 0; @%p2 bra wait;");
+    let Err(error) = try_launch(&text, 3, 64, &EmulationOptions::default()) else {
+        panic!("must not end")
+    };
+    let text = error.to_string();
+    assert!(
+        text.contains("all wavefronts that run wait like this"),
         "{text}"
     );
 }
@@ -208,18 +295,18 @@ fn a_wait_for_a_group_that_is_not_resident_is_reported() {
     @%p1 st.global.u32 [%rd1], 1;
 wait: ld.volatile.global.u32 %r2, [%rd1]; setp.eq.u32 %p2, %r2, 0; @%p2 bra wait;",
     );
-    let Err(error) = try_launch(&text, 8, 32, &OPTIONS) else {
+    let options = EmulationOptions {
+        resident_work_groups: 4,
+        ..EmulationOptions::default()
+    };
+    let Err(error) = try_launch(&text, 8, 32, &options) else {
         panic!("must not end")
     };
+    let text = error.to_string();
     assert!(
-        error.to_string().contains("no store, successful atomic"),
-        "{error}"
+        text.contains("work-groups start only when one that waits ends"),
+        "{text}"
     );
-    let resident = EmulationOptions {
-        resident_work_groups: 8,
-        ..OPTIONS
-    };
-    assert!(try_launch(&text, 8, 32, &resident).is_ok());
 }
 
 #[test]
