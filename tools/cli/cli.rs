@@ -86,7 +86,7 @@ enum Command {
     Timeline(timeline::Arguments),
     /// Say of a log of accesses what was asked for where, or write it as a table.
     Accesses(accesses::Arguments),
-    /// List the kernels of a PTX file: parameters, resources, and what keeps a kernel from running.
+    /// List the kernels of a PTX file: parameters, resources, what is unsupported.
     Ptx(ptx::Arguments),
     /// Check on generated machines that a policy keeps what every policy promises.
     ///
