@@ -4,10 +4,10 @@
 //! its beginning to its end. No machine runs them so; it is the order that belongs to the program alone.
 
 use serde::{Deserialize, Serialize};
-use warpweave_trace::{KernelTrace, Lanes, Shape, Space, TraceError, TraceFile};
+use warpweave_reuse::{LruStack, lines_of};
+use warpweave_trace::{KernelTrace, Lanes, Space, TraceError, TraceFile};
 
 use super::caches::Caches;
-use super::reuse::Reuse;
 
 /// What a program touches of global memory. A line access is a line that some lane of an instruction touches, once for
 /// each instruction.
@@ -32,7 +32,7 @@ pub struct Footprint {
 /// A program being measured.
 pub(super) struct Measuring {
     caches: Caches,
-    reuse: Reuse,
+    reuse: LruStack,
     /// Distance → accesses.
     distances: Vec<u64>,
     found: Footprint,
@@ -42,7 +42,7 @@ impl Measuring {
     pub(super) fn new(caches: Caches) -> Self {
         Self {
             caches,
-            reuse: Reuse::new(),
+            reuse: LruStack::new(),
             distances: Vec::new(),
             found: Footprint::default(),
         }
@@ -61,48 +61,14 @@ impl Measuring {
                         continue;
                     }
                     let bytes = kernel.code.instructions[record.pc as usize].access_bytes;
-                    self.lines_of(&lanes, record.mask, u64::from(bytes), &mut touched);
+                    self.found.bytes_asked +=
+                        u64::from(bytes) * u64::from(record.mask.count_ones());
+                    let line_bytes = self.caches.line_bytes;
+                    lines_of(&lanes, record.mask, bytes.into(), line_bytes, &mut touched);
                     for line in touched.drain(..) {
                         self.touch(line);
                     }
                 }
-            }
-        }
-    }
-
-    /// The lines that an instruction touches, ascending, each once.
-    fn lines_of(&mut self, lanes: &Lanes, mask: u32, bytes: u64, touched: &mut Vec<u64>) {
-        // Lines have a power of two of bytes.
-        let line_bits = self.caches.line_bytes.trailing_zeros();
-        self.found.bytes_asked += bytes * u64::from(mask.count_ones());
-        let lines = |first: u64, last: u64| {
-            let end = last.saturating_add(bytes.saturating_sub(1));
-            first >> line_bits..=end >> line_bits
-        };
-        let (low, high) = (mask.trailing_zeros(), mask.ilog2());
-        let is_one_run = mask.count_ones() == high - low + 1;
-        match lanes.shape {
-            Shape::Uniform(address) => touched.extend(lines(address, address)),
-            // Steps of no more than a line leave none out.
-            Shape::Stride { step, .. }
-                if is_one_run
-                    && u64::try_from(step).is_ok_and(|step| step <= self.caches.line_bytes)
-                    && lanes.address(low) <= lanes.address(high) =>
-            {
-                touched.extend(lines(lanes.address(low), lanes.address(high)));
-            }
-            _ => {
-                for (_, address) in lanes.iter(mask) {
-                    for line in lines(address, address) {
-                        if touched.last() != Some(&line) {
-                            touched.push(line);
-                        }
-                    }
-                }
-                if !touched.is_sorted() {
-                    touched.sort_unstable();
-                }
-                touched.dedup();
             }
         }
     }
@@ -155,7 +121,6 @@ pub(super) fn of(trace: &mut TraceFile, caches: Caches) -> Result<Footprint, Tra
 mod tests {
     use std::sync::Arc;
 
-    use proptest::prelude::*;
     use warpweave_trace::{Class, Code, Instruction, KernelWriter, StreamWriter};
 
     use super::*;
@@ -236,35 +201,5 @@ mod tests {
         assert_eq!((found.lines, found.within_l1, found.within_l2), (5, 2, 7));
         assert_eq!(found.line_accesses - found.lines - found.within_l2, 4);
         assert_eq!(found.median, Some(3));
-    }
-
-    proptest! {
-        #[test]
-        fn every_shape_touches_the_lines_of_its_lanes(
-            mask in 1_u32..,
-            base in 0_u64..10_000,
-            step in -300_i64..300,
-            bytes in prop::sample::select(vec![1_u64, 4, 16]),
-            runs in any::<bool>(),
-        ) {
-            let mask = if runs { u32::MAX << (mask % 31) >> (mask % 7) } else { mask };
-            let mut lanes = Lanes { shape: Shape::Stride { base: base + 10_000, step }, ..Lanes::default() };
-            let mut expected: Vec<u64> = lanes
-                .iter(mask)
-                .flat_map(|(_, address)| (address..address + bytes).map(|byte| byte / 128))
-                .collect();
-            expected.sort_unstable();
-            expected.dedup();
-            let mut touched = Vec::new();
-            Measuring::new(CACHES).lines_of(&lanes, mask, bytes, &mut touched);
-            prop_assert_eq!(&touched, &expected);
-            for lane in 0..32 {
-                lanes.list[lane as usize] = lanes.address(lane);
-            }
-            lanes.shape = Shape::List;
-            touched.clear();
-            Measuring::new(CACHES).lines_of(&lanes, mask, bytes, &mut touched);
-            prop_assert_eq!(&touched, &expected);
-        }
     }
 }

@@ -8,7 +8,6 @@
 
 mod caches;
 mod footprint;
-mod reuse;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

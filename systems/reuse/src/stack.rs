@@ -13,7 +13,7 @@ const FIRST: usize = 64 * WORD;
 
 /// What was touched so far.
 #[derive(Debug)]
-pub(super) struct Reuse {
+pub struct LruStack {
     /// Line → time of its last touch.
     last: FxHashMap<u64, usize>,
     /// Time → the line touched then.
@@ -24,25 +24,32 @@ pub(super) struct Reuse {
     tree: Vec<usize>,
 }
 
-impl Reuse {
-    pub(super) fn new() -> Self {
-        let mut reuse = Self {
+impl Default for LruStack {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LruStack {
+    /// Nothing was touched.
+    pub fn new() -> Self {
+        let mut stack = Self {
             last: FxHashMap::default(),
             lines: Vec::new(),
             live: Vec::new(),
             tree: Vec::new(),
         };
-        reuse.make_row(FIRST);
-        reuse
+        stack.make_row(FIRST);
+        stack
     }
 
     /// Distinct lines touched so far.
-    pub(super) fn distinct(&self) -> usize {
+    pub fn distinct(&self) -> usize {
         self.last.len()
     }
 
     /// Touches a line: distinct other lines touched since its last touch, `None` at the first.
-    pub(super) fn touch(&mut self, line: u64) -> Option<usize> {
+    pub fn touch(&mut self, line: u64) -> Option<usize> {
         if self.lines.last() == Some(&line) {
             return Some(0);
         }
@@ -126,7 +133,7 @@ mod tests {
     }
 
     fn same_as_a_stack(touched: impl IntoIterator<Item = u64>) {
-        let (mut reuse, mut stack) = (Reuse::new(), Vec::new());
+        let (mut reuse, mut stack) = (LruStack::new(), Vec::new());
         for (at, line) in touched.into_iter().enumerate() {
             assert_eq!(
                 reuse.touch(line),

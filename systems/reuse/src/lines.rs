@@ -1,0 +1,122 @@
+//! The lines that records of traces touch.
+
+use warpweave_trace::{Class, Lanes, Shape, Space, TraceError, TraceFile};
+
+use crate::{Analysis, Unit};
+
+/// The lines that an instruction touches, ascending, each once, appended to `touched`. `bytes` are those of a lane.
+/// `line_bytes` must be a power of two.
+pub fn lines_of(lanes: &Lanes, mask: u32, bytes: u64, line_bytes: u64, touched: &mut Vec<u64>) {
+    let line_bits = line_bytes.trailing_zeros();
+    let lines = |first: u64, last: u64| {
+        let end = last.saturating_add(bytes.saturating_sub(1));
+        first >> line_bits..=end >> line_bits
+    };
+    let (low, high) = (mask.trailing_zeros(), mask.ilog2());
+    let is_one_run = mask.count_ones() == high - low + 1;
+    match lanes.shape {
+        Shape::Uniform(address) => touched.extend(lines(address, address)),
+        // Steps of no more than a line leave none out.
+        Shape::Stride { step, .. }
+            if is_one_run
+                && u64::try_from(step).is_ok_and(|step| step <= line_bytes)
+                && lanes.address(low) <= lanes.address(high) =>
+        {
+            touched.extend(lines(lanes.address(low), lanes.address(high)));
+        }
+        _ => {
+            for (_, address) in lanes.iter(mask) {
+                for line in lines(address, address) {
+                    if touched.last() != Some(&line) {
+                        touched.push(line);
+                    }
+                }
+            }
+            if !touched.is_sorted() {
+                touched.sort_unstable();
+            }
+            touched.dedup();
+        }
+    }
+}
+
+/// Adds all accesses of a trace to global memory, launch by launch, in each the work-groups by number, in each the
+/// wavefronts, each from its beginning to its end. No machine runs them so: distances are those of the program alone.
+///
+/// # Errors
+/// When the trace cannot be read.
+pub fn trace(
+    file: &mut TraceFile,
+    line_bytes: u64,
+    reads_only: bool,
+    analysis: &mut Analysis,
+) -> Result<(), TraceError> {
+    let mut lanes = Lanes::default();
+    let mut touched = Vec::new();
+    for number in 0..file.kernels() {
+        let kernel = file.kernel(number)?;
+        for work_group in 0..kernel.work_groups() {
+            for wavefront in 0..kernel.wavefronts_per_work_group() {
+                let by = Unit {
+                    kernel: number,
+                    work_group,
+                    wavefront,
+                };
+                let mut cursor = kernel.cursor(work_group, wavefront);
+                while let Some(record) = cursor.next(&kernel, &mut lanes) {
+                    if record.space != Space::Global || record.mask == 0 {
+                        continue;
+                    }
+                    let instruction = &kernel.code.instructions[record.pc as usize];
+                    if reads_only && instruction.class != Class::Load {
+                        continue;
+                    }
+                    let bytes = u64::from(instruction.access_bytes);
+                    lines_of(&lanes, record.mask, bytes, line_bytes, &mut touched);
+                    for line in touched.drain(..) {
+                        analysis.touch(by, line);
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_shape_touches_the_lines_of_its_lanes(
+            mask in 1_u32..,
+            base in 0_u64..10_000,
+            step in -300_i64..300,
+            bytes in prop::sample::select(vec![1_u64, 4, 16]),
+            runs in any::<bool>(),
+        ) {
+            let mask = if runs { u32::MAX << (mask % 31) >> (mask % 7) } else { mask };
+            let lanes = Lanes { shape: Shape::Stride { base: base + 10_000, step }, ..Lanes::default() };
+            let mut expected: Vec<u64> = lanes
+                .iter(mask)
+                .flat_map(|(_, address)| address >> 7..=(address + bytes - 1) >> 7)
+                .collect();
+            expected.sort_unstable();
+            expected.dedup();
+            let mut touched = Vec::new();
+            lines_of(&lanes, mask, bytes, 128, &mut touched);
+            prop_assert_eq!(&touched, &expected);
+            let mut list = lanes.clone();
+            for (lane, address) in lanes.iter(mask) {
+                list.list[lane as usize] = address;
+            }
+            list.shape = Shape::List;
+            touched.clear();
+            lines_of(&list, mask, bytes, 128, &mut touched);
+            prop_assert_eq!(touched, expected);
+        }
+    }
+}
