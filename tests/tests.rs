@@ -28,6 +28,7 @@ mod new;
 mod outputs;
 mod recordings;
 mod report;
+mod reuse;
 mod third_party;
 mod workloads;
 

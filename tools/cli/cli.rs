@@ -11,8 +11,8 @@ use warpweave_systems::Threads;
 
 use crate::outcome::leave_with;
 use crate::{
-    accesses, bench, check, compare, conform, describe, diff, experiment, list, memory, new, ptx,
-    recordings, run, sweep, timeline, trace, validate,
+    accesses, analyze, bench, check, compare, conform, describe, diff, experiment, list, memory,
+    new, ptx, recordings, run, sweep, timeline, trace, validate,
 };
 
 /// The program of this repository; others carry its version beside their name.
@@ -88,6 +88,9 @@ enum Command {
     Accesses(accesses::Arguments),
     /// List the kernels of a PTX file: parameters, resources, what is unsupported.
     Ptx(ptx::Arguments),
+    /// Say of a trace or a log of accesses what its accesses have in common.
+    #[command(subcommand)]
+    Analyze(analyze::AnalyzeCommand),
     /// Check on generated machines that a policy keeps what every policy promises.
     ///
     /// Every promise that is broken leaves the simplest scenario that shows it; the exit code is then 1.
@@ -255,6 +258,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Timeline(arguments) => timeline::timeline(arguments),
         Command::Accesses(arguments) => accesses::accesses(arguments, &budget),
         Command::Conform(arguments) => conform::conform(&registry, arguments),
+        Command::Analyze(command) => analyze::analyze(command, &budget),
         Command::Ptx(arguments) => ptx::ptx(arguments, &budget),
         Command::Trace(command) => trace::trace(command, &budget),
         Command::Bench(command) => bench::bench(&registry, command, &budget),

@@ -8,6 +8,7 @@
 //! does the work, `outcome.rs` alone decides on exit codes, `host.rs` alone reads clocks.
 
 mod accesses;
+mod analyze;
 mod bench;
 mod check;
 mod check_program;

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use warpweave_files::{Chunk, Layout};
 
 static LAYOUT: Layout = Layout {
-    magic: *b"WWACCLOG",
-    version: 1,
+    magic: AccessLog::MAGIC,
+    version: 2,
     what: "an access log",
     again: "record the accesses again",
 };

@@ -35,6 +35,9 @@ pub struct AccessLog {
 }
 
 impl AccessLog {
+    /// What every log begins with.
+    pub const MAGIC: [u8; 8] = *b"WWACCLOG";
+
     /// Opens a log. What is kept of it is charged to `ledger`, a chunk while it is read.
     ///
     /// # Errors

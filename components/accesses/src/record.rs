@@ -1,6 +1,7 @@
 //! What a log says of an access, and of the run.
 
 use serde::{Deserialize, Serialize};
+use warpweave_trace::Parent;
 
 /// What a log begins with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +16,8 @@ pub struct Head {
     pub core_cycle_s: f64,
     /// Name of the kernel by number of the launch.
     pub kernels: Vec<String>,
+    /// By number of the launch: who launched it, if a kernel did.
+    pub parents: Vec<Option<Parent>>,
     /// Where was listened, in the order of their addresses.
     pub ports: Vec<Port>,
 }

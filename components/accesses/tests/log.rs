@@ -6,6 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use warpweave_accesses::{AccessLog, AccessLogWriter, Head, Kind, Port, Record};
 use warpweave_files::{Budget, Ledger, check_full_disks};
+use warpweave_trace::Parent;
 
 fn head() -> Head {
     let port = |address: &str, tap: &str| Port {
@@ -18,6 +19,17 @@ fn head() -> Head {
         core_period: 5,
         core_cycle_s: 1e-9,
         kernels: vec!["first".to_owned(), "second".to_owned()],
+        parents: vec![
+            None,
+            Some(Parent {
+                kernel: 0,
+                work_group: 3,
+                wavefront: 1,
+                record: 2,
+                lane: 31,
+                stream: 9,
+            }),
+        ],
         ports: vec![port("unit[0].l1.up", "l1"), port("unit[1].l1.up", "l1")],
     }
 }

@@ -372,6 +372,11 @@ impl TraceFile {
         self.launches.len() as u32
     }
 
+    /// Who launched each kernel, in order of their numbers.
+    pub fn parents(&self) -> impl Iterator<Item = Option<Parent>> {
+        self.index.kernels.iter().map(|kernel| kernel.parent)
+    }
+
     /// Instruction table, launch and counts of a kernel, from the index alone.
     pub fn kernel_head(&self, kernel: u32) -> Option<KernelHead<'_>> {
         let launch = self.launches.get(kernel as usize)?;

@@ -368,15 +368,22 @@ impl<'a> Statistics<'a> {
         meaning: &'static str,
         histogram: &Histogram,
     ) {
-        if let Collector::Growing(_) = self.to {
+        self.settled(|statistics| statistics.histogram(name, unit, meaning, histogram));
+    }
+
+    /// Reports what `report` does as it stands at the time of the report: nothing of it grows. `report` is not
+    /// called when only what grows is wanted, so it may take its time.
+    pub fn settled(&mut self, report: impl FnOnce(&mut Self)) {
+        let Collector::List(list) = &self.to else {
             self.role = None;
             return;
-        }
-        self.histogram(name, unit, meaning, histogram);
-        if let Collector::List(list) = &mut self.to
-            && let Some(last) = list.last_mut()
-        {
-            last.grows = false;
+        };
+        let before = list.len();
+        report(self);
+        if let Collector::List(list) = &mut self.to {
+            for statistic in &mut list[before..] {
+                statistic.grows = false;
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use crate::distance::Distances;
 use crate::footprint::Footprint;
 use crate::ratio::{Member, compare_all};
 use crate::relation::Relation;
+use crate::saved::Saved;
 use crate::{Chains, Level, LruStack, Ratios, Unit};
 
 /// What an analysis takes for given.
@@ -68,18 +69,19 @@ pub struct Found {
 }
 
 /// Accesses so far.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Saved", into = "Saved")]
 pub struct Analysis {
-    options: Options,
-    parents: Vec<Option<Parent>>,
+    pub(crate) options: Options,
+    pub(crate) parents: Vec<Option<Parent>>,
     /// Line → its number.
-    numbers: FxHashMap<u64, u32>,
+    pub(crate) numbers: FxHashMap<u64, u32>,
     /// Kernel of the last access, by number of the line.
-    last: Vec<u32>,
+    pub(crate) last: Vec<u32>,
     /// Touches of each unit, as numbers of lines.
-    units: FxHashMap<Unit, Vec<u32>>,
-    stack: LruStack,
-    distances: Vec<Distances>,
+    pub(crate) units: FxHashMap<Unit, Vec<u32>>,
+    pub(crate) stack: LruStack,
+    pub(crate) distances: Vec<Distances>,
 }
 
 impl Analysis {
@@ -112,12 +114,6 @@ impl Analysis {
         if let Some(distance) = distance {
             self.distances[relation as usize].add(distance as u64, reach);
         }
-    }
-
-    /// Bytes held, near enough.
-    pub fn bytes(&self) -> u64 {
-        let touches: usize = self.units.values().map(Vec::capacity).sum();
-        (touches * 4 + self.units.len() * 48 + self.numbers.len() * 48) as u64
     }
 
     /// Everything about the accesses.

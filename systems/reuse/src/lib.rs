@@ -17,6 +17,7 @@ mod footprint;
 mod lines;
 mod ratio;
 mod relation;
+mod saved;
 mod stack;
 
 pub use self::analysis::{Analysis, Found, Options, Shares};
@@ -27,8 +28,10 @@ pub use self::ratio::{BINS, Level, Ratios};
 pub use self::relation::Relation;
 pub use self::stack::LruStack;
 
+use serde::{Deserialize, Serialize};
+
 /// Who made an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Unit {
     /// Number of the launch.
     pub kernel: u32,

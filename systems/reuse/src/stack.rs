@@ -12,7 +12,7 @@ const WORD: usize = 64;
 const FIRST: usize = 64 * WORD;
 
 /// What was touched so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LruStack {
     /// Line → time of its last touch.
     last: FxHashMap<u64, usize>,
@@ -41,6 +41,13 @@ impl LruStack {
         };
         stack.make_row(FIRST);
         stack
+    }
+
+    /// The lines touched, each once, the one touched last at the end.
+    pub fn lines(&self) -> impl Iterator<Item = u64> {
+        let is_live = |time: &usize| self.live[time / WORD] >> (time % WORD) & 1 != 0;
+        let times = (0..self.lines.len()).filter(is_live);
+        times.map(|time| self.lines[time])
     }
 
     /// Distinct lines touched so far.

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use warpweave_reuse::{Analysis, BINS, Found, Level, Options, Ratios, Relation, Unit};
+use warpweave_reuse::{Analysis, BINS, Distances, Found, Level, Options, Ratios, Relation, Unit};
 use warpweave_trace::Parent;
 
+#[allow(clippy::unnecessary_wraps)] // As it stands in lists.
 fn parent(kernel: u32, work_group: u32) -> Option<Parent> {
     Some(Parent {
         kernel,
@@ -141,7 +142,7 @@ fn a_distance_belongs_to_who_touched_the_line_before() {
         .map(|(kernel, line)| (unit(kernel, 0, 0), line))
         .to_vec();
     let found = found(&parents, &accesses, Options::default());
-    let counts: Vec<u64> = found.distances.iter().map(|d| d.count()).collect();
+    let counts: Vec<u64> = found.distances.iter().map(Distances::count).collect();
     // 1 after its parent 0, twice; 2 after its sibling 1; 3 after itself; 3 after 2 and 0 after 3 are neither.
     assert_eq!(counts, [1, 2, 1, 2]);
 }
@@ -213,12 +214,12 @@ impl Naive<'_> {
             .accesses
             .iter()
             .map(|(by, _)| (by.kernel, by.work_group));
-        BTreeSet::from_iter(groups).into_iter().collect()
+        groups.collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 
 fn again(lines: &[u64]) -> Option<f64> {
-    let distinct = BTreeSet::from_iter(lines).len();
+    let distinct = lines.iter().collect::<BTreeSet<_>>().len();
     (!lines.is_empty()).then(|| 1.0 - distinct as f64 / lines.len() as f64)
 }
 
@@ -253,6 +254,26 @@ fn same(found: &Ratios, expected: &[Option<f64>]) -> Result<(), TestCaseError> {
         found.relation
     );
     Ok(())
+}
+
+#[test]
+fn an_analysis_goes_on_where_it_was_saved() {
+    let parents = [None, parent(0, 0), parent(0, 0)];
+    let accesses: Vec<_> = (0..900_u64)
+        .map(|at| (unit((at / 300) as u32, (at % 2) as u32, 0), at * at % 97))
+        .collect();
+    let whole = found(&parents, &accesses, Options::default());
+    let mut first = Analysis::new(parents.to_vec(), Options::default());
+    for &(by, line) in &accesses[..500] {
+        first.touch(by, line);
+    }
+    let saved = postcard::to_stdvec(&first).expect("it can be saved");
+    let mut second: Analysis = postcard::from_bytes(&saved).expect("it can be read");
+    assert_eq!(postcard::to_stdvec(&second).expect("again"), saved);
+    for &(by, line) in &accesses[500..] {
+        second.touch(by, line);
+    }
+    assert_eq!(second.finish(), whole);
 }
 
 proptest! {
@@ -336,9 +357,39 @@ proptest! {
                 Relation::Other
             };
             let between = accesses[before + 1..at].iter().map(|(_, line)| line);
-            sums[relation as usize] += BTreeSet::from_iter(between).len() as u64;
+            sums[relation as usize] += between.collect::<BTreeSet<_>>().len() as u64;
         }
         let found: Vec<u64> = found.distances.iter().map(|distances| distances.sum).collect();
         prop_assert_eq!(found, sums);
     }
+}
+
+#[test]
+fn a_program_of_sixteen_thousand_kernels_is_analysed_whole() {
+    // 63 work-groups of one kernel launch 255 children each; children share lines with their parent and next sibling.
+    let children = 16_065;
+    let mut parents = vec![None];
+    parents.extend((0..children).map(|child| parent(0, child / 255)));
+    let mut analysis = Analysis::new(parents, Options::default());
+    for group in 0..63 {
+        for line in 0..255 {
+            analysis.touch(unit(0, group, 0), u64::from(group * 255 + line));
+        }
+    }
+    for child in 0..children {
+        for access in 0..64 {
+            let line = if access < 32 { child } else { child + 1 };
+            analysis.touch(unit(child + 1, 0, access % 4), line.into());
+        }
+    }
+    let found = analysis.finish();
+    let sibling = ratios(&found, Level::Kernel, "sibling");
+    assert_eq!(sibling.count(), 63 * 255 * 254);
+    assert_eq!(
+        sibling.bins[5],
+        2 * 63 * 254,
+        "halves with the one before and after"
+    );
+    assert_eq!(found.chains[0].units, 16_066);
+    assert_eq!(found.accesses, 63 * 255 + 64 * 16_065);
 }

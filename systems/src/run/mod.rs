@@ -205,7 +205,8 @@ impl Scenario {
             ledger,
         };
         let period = machine.core_period();
-        machine.taps = Taps::attach(&self.taps, &mut machine.system.simulation, period)?;
+        let simulation = &mut machine.system.simulation;
+        machine.taps = Taps::attach(&self.taps, simulation, period, &machine.program)?;
         if self.measure.kernels {
             machine.kernel_times.pause_at_kernels();
         }
@@ -430,6 +431,12 @@ impl Machine {
             core_period,
             core_cycle_s: self.system.simulation.time().seconds(Tick(core_period)),
             kernels: kernels.map(|kernel| kernel.code.name.clone()).collect(),
+            parents: self
+                .program
+                .kernels
+                .iter()
+                .map(|kernel| kernel.parent)
+                .collect(),
             ports: Vec::new(),
         };
         self.taps.start_log(path, head)

@@ -13,6 +13,7 @@ mod accesses;
 mod locality;
 mod log;
 mod ports;
+mod reuse;
 
 use std::path::Path;
 
@@ -25,17 +26,19 @@ use warpweave_framework::{Growing, InstanceStatistics, Simulation, Statistics, T
 use warpweave_params::{
     Diagnostic, Diagnostics, Entries, Node, Placed, from_named, name_hint, to_ron_line,
 };
+use warpweave_trace::Program;
 
 use self::accesses::{Accesses, AccessesSpec};
 use self::locality::{Locality, LocalitySpec};
 use self::log::Log;
 use self::ports::Listener;
+use self::reuse::{Reuse, ReuseSpec};
 
 /// What the path of the statistics of a tap begins with.
 const PREFIX: &str = "tap.";
 
 /// Names of the analyses.
-const KINDS: [&str; 2] = ["Accesses", "Locality"];
+const KINDS: [&str; 3] = ["Accesses", "Locality", "Reuse"];
 
 /// A tap as a scenario describes it.
 #[derive(Clone, Debug)]
@@ -50,6 +53,7 @@ pub struct TapSpec {
 enum AnalysisSpec {
     Accesses(AccessesSpec),
     Locality(LocalitySpec),
+    Reuse(ReuseSpec),
 }
 
 impl TapSpec {
@@ -87,6 +91,11 @@ impl TapSpec {
                 let spec: LocalitySpec = from_named(&node, "Locality")?;
                 spec.check()?;
                 AnalysisSpec::Locality(spec)
+            }
+            Some("Reuse") => {
+                let spec: ReuseSpec = from_named(&node, "Reuse")?;
+                spec.check()?;
+                AnalysisSpec::Reuse(spec)
             }
             found => {
                 let message = format!("a tap is an analysis, found {}", node.describe());
@@ -136,6 +145,7 @@ struct Event {
 enum Analysis {
     Accesses(Accesses),
     Locality(Box<Locality>),
+    Reuse(Box<Reuse>),
 }
 
 impl Analysis {
@@ -143,6 +153,7 @@ impl Analysis {
         match self {
             Self::Accesses(accesses) => accesses.hear(event),
             Self::Locality(locality) => locality.hear(event),
+            Self::Reuse(reuse) => reuse.hear(event),
         }
     }
 
@@ -150,6 +161,7 @@ impl Analysis {
         match self {
             Self::Accesses(accesses) => accesses.report(statistics),
             Self::Locality(locality) => locality.report(statistics),
+            Self::Reuse(reuse) => reuse.report(statistics),
         }
     }
 
@@ -157,6 +169,7 @@ impl Analysis {
         match self {
             Self::Accesses(_) => "Accesses",
             Self::Locality(_) => "Locality",
+            Self::Reuse(_) => "Reuse",
         }
     }
 }
@@ -206,7 +219,7 @@ impl Tap {
 }
 
 impl Taps {
-    /// Puts taps on a machine with a core clock of this many ticks.
+    /// Puts taps on a machine with a core clock of this many ticks, which runs `program`.
     ///
     /// # Errors
     /// Ports that are not there, not connected or of another protocol; a component with the path of a
@@ -215,6 +228,7 @@ impl Taps {
         specs: &[TapSpec],
         simulation: &mut Simulation,
         core_period: u64,
+        program: &Program,
     ) -> Result<Self, Diagnostics> {
         let mut problems = Diagnostics::new();
         let mut taps = Vec::new();
@@ -229,6 +243,10 @@ impl Taps {
             let built = match &spec.analysis {
                 AnalysisSpec::Accesses(spec) => spec.attach(simulation),
                 AnalysisSpec::Locality(spec) => spec.attach(simulation, core_period),
+                AnalysisSpec::Reuse(spec) => {
+                    let parents = program.kernels.iter().map(|kernel| kernel.parent);
+                    spec.attach(simulation, parents.collect())
+                }
             };
             if let Some(Built {
                 analysis,
@@ -280,7 +298,7 @@ impl Taps {
     pub(crate) fn start_log(&mut self, path: &Path, head: Head) -> Result<(), StartLogError> {
         let taps = self.taps.iter().map(|tap| match tap.analysis {
             Analysis::Accesses(_) => (tap.name(), &tap.ports[..]),
-            Analysis::Locality(_) => (tap.name(), &[][..]),
+            _ => (tap.name(), &[][..]),
         });
         let taps: Vec<_> = taps.collect();
         if taps.iter().all(|(_, ports)| ports.is_empty()) {

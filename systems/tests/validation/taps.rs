@@ -21,8 +21,9 @@ const SMALL: [&str; 4] = [
 const LOCALITY: &str = r#"taps.locality=Locality(at: "cluster[*].l1[*].down", accesses: "cluster[*].l1[*].up",
     windows: [500, 1000, 1500, 2000], window_unit: Cycles, refresh: true, global_end: 1099511627776)"#;
 
-const TAPS: [&str; 4] = [
+const TAPS: [&str; 5] = [
     LOCALITY,
+    r#"taps.reuse=Reuse(at: "cluster[*].l1[*].up")"#,
     r#"taps.pre_l1=Accesses(at: "cluster[*].l1[*].up")"#,
     r#"taps.at_l2=Accesses(at: "partition[*].l2.up")"#,
     r#"taps.at_dram=Accesses(at: "partition[*].dram.up[*]")"#,

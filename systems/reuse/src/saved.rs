@@ -1,0 +1,61 @@
+//! An analysis as checkpoints keep it: without tables that follow from the rest, in one order.
+
+use serde::{Deserialize, Serialize};
+use warpweave_trace::Parent;
+
+use crate::analysis::Analysis;
+use crate::{Distances, LruStack, Options, Unit};
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Saved {
+    options: Options,
+    parents: Vec<Option<Parent>>,
+    /// Lines by their numbers.
+    lines: Vec<u64>,
+    last: Vec<u32>,
+    /// In ascending order.
+    units: Vec<(Unit, Vec<u32>)>,
+    /// Lines, the one touched last at the end.
+    stack: Vec<u64>,
+    distances: Vec<Distances>,
+}
+
+impl From<Analysis> for Saved {
+    fn from(analysis: Analysis) -> Self {
+        let mut units: Vec<_> = analysis.units.into_iter().collect();
+        units.sort_unstable_by_key(|(unit, _)| *unit);
+        let mut lines: Vec<(u32, u64)> = analysis
+            .numbers
+            .into_iter()
+            .map(|(line, number)| (number, line))
+            .collect();
+        lines.sort_unstable();
+        Self {
+            options: analysis.options,
+            parents: analysis.parents,
+            lines: lines.into_iter().map(|(_, line)| line).collect(),
+            last: analysis.last,
+            units,
+            stack: analysis.stack.lines().collect(),
+            distances: analysis.distances,
+        }
+    }
+}
+
+impl From<Saved> for Analysis {
+    fn from(saved: Saved) -> Self {
+        let mut stack = LruStack::new();
+        for line in saved.stack {
+            stack.touch(line);
+        }
+        Self {
+            options: saved.options,
+            parents: saved.parents,
+            numbers: saved.lines.into_iter().zip(0..).collect(),
+            last: saved.last,
+            units: saved.units.into_iter().collect(),
+            stack,
+            distances: saved.distances,
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Who uses memory again, by who launched whom (LASER paper, sections 4 and 5): ratios, shares, distances and
+//! chains of the accesses of a run, in their order.
+
+use serde::{Deserialize, Serialize};
+use warpweave_components::memory::RequestKind;
+use warpweave_framework::{Simulation, Statistics};
+use warpweave_params::{Diagnostics, Placed};
+use warpweave_reuse::{Found, Options, Relation, Unit};
+use warpweave_trace::Parent;
+
+use super::ports::{Listener, named_by, refused};
+use super::{Analysis, Built, Event, Passed, Point};
+
+/// What means are told in: parts of a ratio.
+const FINE: f64 = 1e6;
+
+/// Largest power of two below which distances are told.
+const POWERS: usize = 20;
+
+/// What a scenario says about a tap for reuse.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReuseSpec {
+    /// Memory ports above the first-level caches.
+    at: Placed<String>,
+    /// Whether reads alone count.
+    #[serde(default)]
+    reads_only: bool,
+    /// First byte beyond global memory: accesses from there on do not count.
+    global_end: Option<u64>,
+    /// Ratio above which two units are linked in a chain.
+    chain_threshold: Option<Placed<f64>>,
+    /// Lines of a first-level cache.
+    #[serde(default = "l1_lines")]
+    l1_lines: u64,
+    /// Lines of the second level.
+    #[serde(default = "l2_lines")]
+    l2_lines: u64,
+}
+
+fn l1_lines() -> u64 {
+    Options::default().l1_lines
+}
+
+fn l2_lines() -> u64 {
+    Options::default().l2_lines
+}
+
+/// The analysis.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Reuse {
+    reads_only: bool,
+    global_end: Option<u64>,
+    accesses: u64,
+    analysis: warpweave_reuse::Analysis,
+}
+
+impl ReuseSpec {
+    pub(super) fn check(&self) -> Result<(), Diagnostics> {
+        let Some(threshold) = &self.chain_threshold else {
+            return Ok(());
+        };
+        if (0.0..=1.0).contains(&threshold.value) {
+            return Ok(());
+        }
+        let message = format!("a ratio lies between 0 and 1, found {}", threshold.value);
+        Err(threshold.error(message).into())
+    }
+
+    pub(super) fn attach(
+        &self,
+        simulation: &mut Simulation,
+        parents: Vec<Option<Parent>>,
+    ) -> Result<Built, Diagnostics> {
+        let ports = named_by(&self.at, simulation)?;
+        let listeners = (0_u32..).zip(&ports).map(|(number, port)| {
+            let listener = Listener::of_requests(simulation, &port.address, (Point::At, number));
+            listener.map_err(|error| refused(&self.at, &error))
+        });
+        let listeners = listeners.collect::<Result<_, _>>()?;
+        let usual = Options::default().chain_threshold;
+        let threshold = self.chain_threshold.as_ref();
+        let options = Options {
+            chain_threshold: threshold.map_or(usual, |threshold| threshold.value),
+            l1_lines: self.l1_lines,
+            l2_lines: self.l2_lines,
+        };
+        Ok(Built {
+            analysis: Analysis::Reuse(Box::new(Reuse {
+                reads_only: self.reads_only,
+                global_end: self.global_end,
+                accesses: 0,
+                analysis: warpweave_reuse::Analysis::new(parents, options),
+            })),
+            listeners,
+            ports: ports.into_iter().map(|port| port.address).collect(),
+        })
+    }
+}
+
+impl Reuse {
+    pub(super) fn hear(&mut self, event: &Event) {
+        let Passed::Request(request) = &event.passed else {
+            return;
+        };
+        let counts = match request.kind {
+            RequestKind::Read => true,
+            RequestKind::Write | RequestKind::Atomic => !self.reads_only,
+            RequestKind::Prefetch | RequestKind::CopyBack => false,
+        };
+        if !counts || self.global_end.is_some_and(|end| request.line >= end) {
+            return;
+        }
+        let source = request.source;
+        let by = Unit {
+            kernel: source.kernel,
+            work_group: source.work_group,
+            wavefront: source.wavefront_slot.into(),
+        };
+        self.accesses += 1;
+        self.analysis.touch(by, request.line);
+    }
+
+    pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
+        let meaning = "accesses to lines that count";
+        statistics.counter("accesses", "accesses", meaning, self.accesses);
+        statistics.settled(|statistics| report(&self.analysis.clone().finish(), statistics));
+    }
+}
+
+fn report(found: &Found, statistics: &mut Statistics<'_>) {
+    let meaning = "different lines of these accesses";
+    statistics.counter("lines", "lines", meaning, found.lines);
+    let meaning = "kernels launched from the device";
+    statistics.counter("device_kernels", "kernels", meaning, found.device_kernels);
+    let shares = [
+        (
+            "self_share",
+            "Accesses to lines that their kernel touches again",
+            found.shares.own,
+        ),
+        (
+            "parent_child_share",
+            "Accesses to lines that a kernel and its parent touch",
+            found.shares.parent_child,
+        ),
+        (
+            "sibling_share",
+            "Accesses to lines that siblings touch",
+            found.shares.sibling,
+        ),
+    ];
+    for (name, meaning, part) in shares {
+        statistics.ratio(name, "accesses", meaning, part, found.accesses);
+    }
+    for ratios in &found.ratios {
+        let prefix = format!("{}_{}", ratios.level.name(), ratios.relation);
+        let count = ratios.count();
+        let mean = (
+            (ratios.sum * FINE).round() as u64,
+            count.saturating_mul(FINE as u64),
+        );
+        statistics.under(&prefix, |statistics| {
+            let meaning = "Reuse ratio of the units, or ordered pairs, compared";
+            statistics.mean("ratio_mean", "", "pairs", meaning, mean);
+            for (bin, in_bin) in ratios.bins.iter().enumerate() {
+                let meaning = "Units or pairs whose ratio lies in this tenth";
+                statistics.ratio(&format!("bin[{bin}]"), "pairs", meaning, *in_bin, count);
+            }
+        });
+    }
+    for (relation, distances) in Relation::ALL.into_iter().zip(&found.distances) {
+        let count = distances.count();
+        statistics.under(&format!("distance_{}", relation.name()), |statistics| {
+            let meaning = "Different lines between an access and the one before to its line";
+            statistics.mean("mean", "lines", "accesses", meaning, (distances.sum, count));
+            let meaning = "Accesses with a distance of no fewer lines than an L1 has";
+            statistics.ratio("beyond_l1", "accesses", meaning, distances.beyond_l1, count);
+            let meaning = "Accesses with a distance of no fewer lines than the L2 has";
+            statistics.ratio("beyond_l2", "accesses", meaning, distances.beyond_l2, count);
+            let mut below = 0;
+            for (power, in_bin) in distances.bins.iter().enumerate().take(POWERS + 1) {
+                below += in_bin;
+                let meaning = "Accesses with a distance of fewer lines than this";
+                let name = format!("below[{}]", 1_u64 << power);
+                statistics.ratio(&name, "accesses", meaning, below, count);
+            }
+        });
+    }
+    for chains in &found.chains {
+        statistics.under(&format!("{}_chain", chains.level.name()), |statistics| {
+            let meaning = "Most units of a chain";
+            statistics.maximum("units_max", "units", meaning, chains.longest);
+            let meaning = "Units of a chain";
+            statistics.mean(
+                "units_mean",
+                "units",
+                "chains",
+                meaning,
+                (chains.units, chains.chains),
+            );
+        });
+    }
+}

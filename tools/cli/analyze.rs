@@ -1,0 +1,306 @@
+//! `warpweave analyze`: who uses memory again, from a trace or a log of accesses.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Subcommand, ValueEnum};
+use warpweave_accesses::{AccessLog, Kind};
+use warpweave_files::{Budget, Input, Ledger, OVER_BUDGET_HINT};
+use warpweave_params::printable_lines;
+use warpweave_reuse::{Analysis, BINS, Found, Options, Relation, Unit, trace};
+use warpweave_trace::TraceFile;
+
+use crate::outcome::{CommandResult, Failure, to_stdout};
+
+/// Cells of a full bar.
+const BAR: usize = 20;
+
+#[derive(Subcommand)]
+pub(crate) enum AnalyzeCommand {
+    /// Who uses memory again: ratios, shares, distances and chains by who launched whom.
+    Reuse(ReuseArguments),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ReuseArguments {
+    /// Trace of a program (`trace record`), or log of accesses (`run --accesses`).
+    file: PathBuf,
+    /// Reads alone count.
+    #[arg(long)]
+    reads_only: bool,
+    /// Bytes of a line, of a trace; a log has those of its machine.
+    #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = power_of_two)]
+    line_bytes: u64,
+    /// First byte beyond global memory, of a log: accesses from there on do not count.
+    #[arg(long, value_name = "ADDRESS")]
+    global_end: Option<u64>,
+    /// Lines of a first-level cache.
+    #[arg(long, value_name = "LINES", default_value_t = Options::default().l1_lines)]
+    l1_lines: u64,
+    /// Lines of the second level.
+    #[arg(long, value_name = "LINES", default_value_t = Options::default().l2_lines)]
+    l2_lines: u64,
+    /// Ratio above which two kernels or work-groups are linked in a chain.
+    #[arg(long, value_name = "RATIO", default_value_t = Options::default().chain_threshold)]
+    chain_threshold: f64,
+    /// Form on standard output.
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    format: Form,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A page for people.
+    Text,
+    /// A line for each number.
+    Csv,
+}
+
+fn power_of_two(text: &str) -> Result<u64, String> {
+    let bytes: u64 = text.parse().map_err(|_| "a whole number".to_owned())?;
+    if (4..=4096).contains(&bytes) && bytes.is_power_of_two() {
+        return Ok(bytes);
+    }
+    Err("a power of two from 4 to 4096".to_owned())
+}
+
+pub(crate) fn analyze(command: &AnalyzeCommand, budget: &Budget) -> CommandResult {
+    let AnalyzeCommand::Reuse(arguments) = command;
+    let (program, order, found) = if is_log(&arguments.file)? {
+        of_log(arguments, budget)?
+    } else {
+        of_trace(arguments, budget)?
+    };
+    match arguments.format {
+        Form::Text => to_stdout(&printable_lines(&page(&program, order, &found)))?,
+        Form::Csv => to_stdout(&table(&found)?)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a file begins as logs of accesses do.
+fn is_log(path: &Path) -> Result<bool, Failure> {
+    let refused =
+        |error: std::io::Error| Failure::InputText(format!("{}: {error}", path.display()));
+    let mut input = Input::open(path).map_err(refused)?;
+    let mut begin = [0; AccessLog::MAGIC.len()];
+    match std::io::Read::read_exact(&mut input, &mut begin) {
+        Ok(()) => Ok(begin == AccessLog::MAGIC),
+        // The reader of traces says what is wrong with it.
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(refused(error)),
+    }
+}
+
+fn options(arguments: &ReuseArguments) -> Options {
+    Options {
+        chain_threshold: arguments.chain_threshold,
+        l1_lines: arguments.l1_lines,
+        l2_lines: arguments.l2_lines,
+    }
+}
+
+type Analysed = (String, &'static str, Found);
+
+fn of_trace(arguments: &ReuseArguments, budget: &Budget) -> Result<Analysed, Failure> {
+    let refused = |error: warpweave_trace::TraceError| {
+        if let warpweave_trace::TraceError::OverBudget(error) = &error {
+            return Failure::Machine(format!("{error}\nhint: {OVER_BUDGET_HINT}"));
+        }
+        Failure::InputText(error.to_string())
+    };
+    let ledger = Ledger::new(budget);
+    let mut file = TraceFile::open_within(&arguments.file, &ledger).map_err(refused)?;
+    let parents = file.parents().collect();
+    let mut analysis = Analysis::new(parents, options(arguments));
+    let (bytes, reads) = (arguments.line_bytes, arguments.reads_only);
+    trace(&mut file, bytes, reads, &mut analysis).map_err(refused)?;
+    let order = "in the order of the trace, which no machine runs";
+    Ok((file.head().name.clone(), order, analysis.finish()))
+}
+
+fn of_log(arguments: &ReuseArguments, budget: &Budget) -> Result<Analysed, Failure> {
+    let refused = |error: warpweave_accesses::AccessLogError| {
+        if error.is_over_budget() {
+            return Failure::Machine(format!("{error}\nhint: {OVER_BUDGET_HINT}"));
+        }
+        Failure::InputText(error.to_string())
+    };
+    let ledger = Ledger::new(budget);
+    let mut log = AccessLog::open(&arguments.file, &ledger).map_err(refused)?;
+    let head = log.head().clone();
+    let mut analysis = Analysis::new(head.parents, options(arguments));
+    for record in log.records_from(0) {
+        let record = record.map_err(refused)?;
+        let counts = match record.kind {
+            Kind::Read => true,
+            Kind::Write | Kind::Atomic => !arguments.reads_only,
+            Kind::Prefetch | Kind::CopyBack => false,
+        };
+        let is_global = arguments.global_end.is_none_or(|end| record.line < end);
+        if counts && is_global {
+            let by = Unit {
+                kernel: record.kernel,
+                work_group: record.work_group,
+                wavefront: record.wavefront_slot.into(),
+            };
+            analysis.touch(by, record.line);
+        }
+    }
+    Ok((head.program, "in the order of the run", analysis.finish()))
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    format!("{:.1} %", 100.0 * part as f64 / whole as f64)
+}
+
+fn page(program: &str, order: &str, found: &Found) -> String {
+    let mut text = format!(
+        "{program}: {} kernels, {} of them launched from the device; {} accesses to {} lines\n",
+        found.kernels, found.device_kernels, found.accesses, found.lines
+    );
+    text.push_str("\naccesses to lines that are used again\n");
+    for (name, part) in shares(found) {
+        let cells = (BAR as u64 * part).checked_div(found.accesses).unwrap_or(0);
+        let bar = "█".repeat(cells as usize);
+        let share = percent(part, found.accesses);
+        let _ = writeln!(text, "  {name:<24}{share:>8}  {bar}");
+    }
+    let tenths: Vec<String> = (0..BINS)
+        .map(|bin| format!("{:>6}", format!("b{bin}")))
+        .collect();
+    let tenths = tenths.concat();
+    let _ = writeln!(
+        text,
+        "\nreuse ratios, share of units or pairs in each tenth in %\n{:26}{:>8}{:>10}{tenths}",
+        "", "mean", "count"
+    );
+    for ratios in &found.ratios {
+        let count = ratios.count();
+        let name = format!("{} {}", ratios.level.name(), ratios.relation);
+        let mean = ratios.mean();
+        let mean = mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.3}"));
+        let _ = write!(text, "  {name:<24}{mean:>8}{count:>10}");
+        for in_bin in ratios.bins {
+            let share = 100.0 * in_bin as f64 / count.max(1) as f64;
+            let _ = write!(text, "{share:>6.1}");
+        }
+        if ratios.undefined != 0 {
+            let _ = write!(text, "  {} without accesses", ratios.undefined);
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "\nreuse distances in lines, {order}\n{:26}{:>10}{:>10}{:>10}{:>11}{:>11}",
+        "", "accesses", "mean", "median <", "beyond L1", "beyond L2"
+    );
+    for (relation, distances) in Relation::ALL.into_iter().zip(&found.distances) {
+        let count = distances.count();
+        let mean = if count == 0 {
+            "-".to_owned()
+        } else {
+            format!("{:.1}", distances.sum as f64 / count as f64)
+        };
+        let median = distances.median_below();
+        let median = median.map_or_else(|| "-".to_owned(), |median| median.to_string());
+        let (l1, l2) = (
+            percent(distances.beyond_l1, count),
+            percent(distances.beyond_l2, count),
+        );
+        let name = relation.name();
+        let _ = writeln!(
+            text,
+            "  {name:<24}{count:>10}{mean:>10}{median:>10}{l1:>11}{l2:>11}"
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\nchains of strongly linked units\n{:26}{:>10}{:>10}{:>10}",
+        "", "longest", "mean", "units"
+    );
+    for chains in &found.chains {
+        let mean = chains.mean();
+        let mean = mean.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.2}"));
+        let (name, longest, units) = (chains.level.name(), chains.longest, chains.units);
+        let _ = writeln!(text, "  {name:<24}{longest:>10}{mean:>10}{units:>10}");
+    }
+    text
+}
+
+fn shares(found: &Found) -> [(&'static str, u64); 3] {
+    [
+        ("self", found.shares.own),
+        ("parent_child", found.shares.parent_child),
+        ("sibling", found.shares.sibling),
+    ]
+}
+
+/// Every number: table, level, relation, key, value.
+fn table(found: &Found) -> Result<String, Failure> {
+    let broken = |error: csv::Error| Failure::Machine(error.to_string());
+    let mut table = csv::Writer::from_writer(Vec::new());
+    let mut row = |cells: [&str; 4], value: String| {
+        let [a, b, c, d] = cells;
+        table.write_record([a, b, c, d, &value]).map_err(broken)
+    };
+    row(["table", "level", "relation", "key"], "value".to_owned())?;
+    for (key, value) in [
+        ("accesses", found.accesses),
+        ("lines", found.lines),
+        ("kernels", found.kernels),
+        ("device_kernels", found.device_kernels),
+    ] {
+        row(["program", "", "", key], value.to_string())?;
+    }
+    for (name, part) in shares(found) {
+        row(["share", "", name, "accesses"], part.to_string())?;
+    }
+    for ratios in &found.ratios {
+        let (level, relation) = (ratios.level.name(), ratios.relation.as_str());
+        for (bin, count) in ratios.bins.iter().enumerate() {
+            row(
+                ["ratio", level, relation, &format!("b{bin}")],
+                count.to_string(),
+            )?;
+        }
+        row(
+            ["ratio", level, relation, "undefined"],
+            ratios.undefined.to_string(),
+        )?;
+        if let Some(mean) = ratios.mean() {
+            row(["ratio", level, relation, "mean"], mean.to_string())?;
+        }
+    }
+    for (relation, distances) in Relation::ALL.into_iter().zip(&found.distances) {
+        let name = relation.name();
+        for (bin, count) in distances.bins.iter().enumerate() {
+            let below = format!("below {}", 1_u64 << bin);
+            row(["distance", "", name, &below], count.to_string())?;
+        }
+        for (key, value) in [
+            ("beyond_l1", distances.beyond_l1),
+            ("beyond_l2", distances.beyond_l2),
+            ("sum", distances.sum),
+        ] {
+            row(["distance", "", name, key], value.to_string())?;
+        }
+    }
+    for chains in &found.chains {
+        let level = chains.level.name();
+        for (key, value) in [
+            ("longest", chains.longest),
+            ("chains", chains.chains),
+            ("units", chains.units),
+        ] {
+            row(["chain", level, "", key], value.to_string())?;
+        }
+    }
+    let bytes = table.into_inner();
+    let bytes = bytes.map_err(|error| Failure::Machine(error.error().to_string()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
