@@ -23,3 +23,17 @@ static __device__ __forceinline__ Stream new_stream() {
     cudaStreamCreateWithFlags(&stream, 1);
     return stream;
 }
+
+// Launches `kernel` with the fields of a struct as its arguments, in a stream of its own.
+#define LAUNCH_CHILD(kernel, blocks, threads, Arguments, ...)                                                          \
+    do {                                                                                                               \
+        void *buffer = cudaGetParameterBufferV2(ADDRESS_OF(kernel), dim3(blocks), dim3(threads), 0);                   \
+        *(Arguments *)buffer = Arguments{__VA_ARGS__};                                                                 \
+        cudaLaunchDeviceV2(buffer, new_stream());                                                                      \
+    } while (0)
+
+// Threads of a child, and how many work-groups of them so much work takes.
+static const unsigned CHILD_THREADS = 128;
+static __device__ __forceinline__ unsigned child_groups(unsigned work) {
+    return (work + CHILD_THREADS - 1) / CHILD_THREADS;
+}

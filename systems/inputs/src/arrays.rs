@@ -31,6 +31,16 @@ pub enum ArrayGenerator {
         /// Bound above, itself never drawn. For `u32` at most 2^32.
         high: f64,
     },
+    /// Independent values around the middle of `low..high`, with an eighth of the range as standard deviation:
+    /// sums of twelve uniform numbers, drawn again outside the range.
+    Gaussian {
+        /// Same seed, same array.
+        seed: u64,
+        /// Smallest value.
+        low: f64,
+        /// Bound above, itself never drawn.
+        high: f64,
+    },
     /// A row-major n x n matrix of `f32` with values drawn uniformly from -1..1, and n on its diagonal:
     /// it can be decomposed without pivoting.
     DiagonallyDominant {
@@ -110,6 +120,16 @@ impl ArrayGenerator {
                     .map(|_| (low + random.below(high - low)) as u32)
                     .collect())
             }
+            ArrayGenerator::Gaussian { seed, low, high } => {
+                let low = self.whole("low", low, u64::from(u32::MAX))? as f64;
+                let high = self.whole("high", high, 1 << 32)? as f64;
+                if low >= high {
+                    return Err(self.empty_range(low, high));
+                }
+                let mut random = Random::new(seed, 0);
+                let draw = |_| bell(&mut random, low, high) as u32;
+                Ok((0..length).map(draw).collect())
+            }
             ArrayGenerator::DiagonallyDominant { .. } => Err(self.only("F32")),
             ArrayGenerator::SearchTreeKeys { tree, seed } => {
                 self.check_tree(tree, length)?;
@@ -158,6 +178,15 @@ impl ArrayGenerator {
                     // Rounding may reach the bounds' neighbours outside.
                     value.clamp(first, bound.next_down())
                 };
+                Ok((0..length).map(draw).collect())
+            }
+            ArrayGenerator::Gaussian { seed, low, high } => {
+                let is_range = low < high && (low as f32).is_finite() && (high as f32).is_finite();
+                if !is_range {
+                    return Err(self.empty_range(low, high));
+                }
+                let mut random = Random::new(seed, 0);
+                let draw = |_| (bell(&mut random, low, high) as f32).min((high as f32).next_down());
                 Ok((0..length).map(draw).collect())
             }
             ArrayGenerator::DiagonallyDominant { seed, n } => {
@@ -229,6 +258,7 @@ impl ArrayGenerator {
             ArrayGenerator::Iota => "Iota",
             ArrayGenerator::Constant(_) => "Constant",
             ArrayGenerator::Uniform { .. } => "Uniform",
+            ArrayGenerator::Gaussian { .. } => "Gaussian",
             ArrayGenerator::DiagonallyDominant { .. } => "DiagonallyDominant",
             ArrayGenerator::SearchTreeKeys { .. } => "SearchTreeKeys",
             ArrayGenerator::SearchTreeChildren { .. } => "SearchTreeChildren",
@@ -240,6 +270,18 @@ impl ArrayGenerator {
             generator: self.name(),
             field,
             problem: format!("{found}, expected {expected}"),
+        }
+    }
+}
+
+/// A value near the middle of a range, inside it.
+fn bell(random: &mut Random, low: f64, high: f64) -> f64 {
+    loop {
+        // Twelve uniform numbers have a variance of 1 together.
+        let deviations = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+        let value = (low + high) / 2.0 + deviations * (high - low) / 8.0;
+        if (low..high).contains(&value) {
+            return value;
         }
     }
 }

@@ -44,7 +44,9 @@ use warpweave_params::{Number, Placed};
 pub use arrays::{ArrayGenerator, ElementType, MAX_ELEMENTS};
 pub use csr::{Csr, CsrError, MAX_EDGES, MAX_VERTICES};
 pub use error::{InputError, Place};
-pub use generate::{RmatShape, SearchTree, grid, rmat, uniform, uniform_weights};
+pub use generate::{
+    RmatShape, SearchTree, citation, complete, grid, rmat, symmetric, uniform, uniform_weights,
+};
 pub use hash::{hash_f32s, hash_u32s};
 pub use random::Random;
 pub use read::{EntryValues, GraphFormat, parse_graph, read_graph, read_words};

@@ -7,7 +7,9 @@ use warpweave_params::Files;
 
 use crate::csr::Csr;
 use crate::error::InputError;
-use crate::generate::{RmatShape, grid, rmat, uniform, uniform_weights};
+use crate::generate::{
+    RmatShape, citation, complete, grid, rmat, symmetric, uniform, uniform_weights,
+};
 use crate::read::{EntryValues, GraphFormat, read_graph};
 
 /// Bytes of an arc while a graph is drawn: its number, its ends, and its place in the graph.
@@ -61,6 +63,22 @@ pub enum GraphSource {
         /// Cells in y.
         height: u32,
     },
+    /// Every vertex with an arc to every other.
+    Complete {
+        /// Number of vertices.
+        vertices: u32,
+    },
+    /// Papers that cite earlier ones, by a copying model; arcs go both ways.
+    Citation {
+        /// Number of vertices.
+        vertices: u32,
+        /// Citations drawn for each vertex.
+        references: u32,
+        /// Same seed, same graph.
+        seed: u64,
+    },
+    /// Another graph with every arc turned round too, without weights.
+    Symmetric(Box<GraphSource>),
     /// Another source with weights of its own.
     #[serde(rename = "Graph")]
     Weighted {
@@ -98,9 +116,8 @@ impl GraphSource {
         match self {
             GraphSource::File { path, .. } => Some(path),
             GraphSource::Weighted { source, .. } => source.file(),
-            GraphSource::Uniform { .. } | GraphSource::Rmat { .. } | GraphSource::Grid { .. } => {
-                None
-            }
+            GraphSource::Symmetric(source) => source.file(),
+            _ => None,
         }
     }
 
@@ -137,6 +154,21 @@ impl GraphSource {
             GraphSource::Grid { width, height } => {
                 let cells = u64::from(width).saturating_mul(height.into());
                 (cells, cells.saturating_mul(4))
+            }
+            GraphSource::Complete { vertices } => {
+                let arcs = u64::from(vertices).saturating_mul(vertices.into());
+                (vertices.into(), arcs)
+            }
+            GraphSource::Citation {
+                vertices,
+                references,
+                ..
+            } => {
+                let arcs = 2 * u64::from(vertices) * u64::from(references);
+                (vertices.into(), arcs)
+            }
+            GraphSource::Symmetric(ref source) => {
+                return source.drawing_bytes().saturating_mul(3);
             }
             GraphSource::Weighted { ref source, .. } => return source.drawing_bytes(),
         };
@@ -176,6 +208,15 @@ impl GraphSource {
                 seed,
             )?,
             GraphSource::Grid { width, height } => grid(width, height)?,
+            GraphSource::Complete { vertices } => complete(vertices)?,
+            GraphSource::Citation {
+                vertices,
+                references,
+                seed,
+            } => citation(vertices, references, seed)?,
+            GraphSource::Symmetric(ref source) => {
+                symmetric(&source.build_weighted(files, EdgeWeights::Without)?)?
+            }
             GraphSource::Weighted {
                 ref source,
                 weights: own,

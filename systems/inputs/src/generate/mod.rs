@@ -1,11 +1,15 @@
 //! Seeded generators of graphs and search trees.
 
+mod citation;
+mod complete;
 mod grid;
 mod rmat;
 mod search_tree;
 mod uniform;
 mod weights;
 
+pub use citation::{citation, symmetric};
+pub use complete::complete;
 pub use grid::grid;
 pub use rmat::{RmatShape, rmat};
 pub use search_tree::SearchTree;

@@ -16,9 +16,11 @@
 //! are exact where the order of the operations is part of the kernel's contract; fused multiply-add
 //! is never used.
 
+mod alignment;
 mod back_propagation;
 mod bfs;
 mod blur;
+mod colouring;
 mod connectivity;
 mod convolution;
 mod dct;
@@ -26,12 +28,16 @@ mod fdtd;
 mod given;
 mod histogram;
 mod hotspot;
+mod join;
 mod lud;
+mod mandelbrot;
 mod matrix;
+mod mesh;
 mod neural_network;
 mod question;
 mod registry;
 mod sorted;
+mod sparse;
 mod srad;
 mod sssp;
 mod stencil;
@@ -48,9 +54,11 @@ use warpweave_params::Diagnostic;
 
 use crate::arrays::ElementType;
 
+pub use alignment::{Alignments, alignment};
 pub use back_propagation::{AdjustedWeights, LayerForward, adjusted_weights, layer_forward};
 pub use bfs::{BfsLevels, bfs_levels};
 pub use blur::{BinomialBlur, binomial_blur};
+pub use colouring::{IndependentSetColours, independent_set_colours};
 pub use connectivity::{components, is_connected, reachable};
 pub use convolution::{Convolution2d, convolution_2d};
 pub use dct::{DctQuantised, DctRestored, dct_inverse, dct_quantised};
@@ -58,12 +66,16 @@ pub use fdtd::{Fdtd3d, fdtd_3d};
 pub use given::{Constant, File, Values};
 pub use histogram::{HISTOGRAM_BINS, Histogram, histogram};
 pub use hotspot::{Chip, Hotspot, hotspot};
+pub use join::{JoinMatches, join_matches};
 pub use lud::{LuDecomposition, lu_decomposition};
+pub use mandelbrot::{Mandelbrot, Picture, mandelbrot};
 pub use matrix::{MatrixMultiply, matrix_multiply, matrix_multiply_f64};
+pub use mesh::{Mesh, RefinedMesh, refined_mesh};
 pub use neural_network::{NeuralNetwork, neural_network};
 pub use question::{Inputs, Layout, Question};
 pub use registry::{Answer, References};
 pub use sorted::Sorted;
+pub use sparse::{SparseTimesDense, sparse_times_dense};
 pub use srad::{Srad, srad};
 pub use sssp::{ShortestPaths, sssp_distances};
 pub use stencil::{Stencil2d, StencilWeights, stencil_2d};
@@ -125,6 +137,7 @@ impl Shape {
 pub fn standard_references() -> References {
     let mut references = References::new();
     references.register::<AdjustedWeights>();
+    references.register::<Alignments>();
     references.register::<BfsLevels>();
     references.register::<Constant>();
     references.register::<BinomialBlur>();
@@ -136,11 +149,16 @@ pub fn standard_references() -> References {
     references.register::<Histogram>();
     references.register::<Sorted>();
     references.register::<Hotspot>();
+    references.register::<IndependentSetColours>();
+    references.register::<JoinMatches>();
     references.register::<LayerForward>();
     references.register::<LuDecomposition>();
+    references.register::<Mandelbrot>();
     references.register::<MatrixMultiply>();
     references.register::<NeuralNetwork>();
+    references.register::<RefinedMesh>();
     references.register::<ShortestPaths>();
+    references.register::<SparseTimesDense>();
     references.register::<Srad>();
     references.register::<Stencil2d>();
     references.register::<SumF32>();

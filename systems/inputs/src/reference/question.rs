@@ -154,6 +154,22 @@ impl<'p> Question<'p> {
         Ok((graph, source as u32))
     }
 
+    /// A graph.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn graph(&self, graph: &Name) -> Result<&'p Csr, Diagnostic> {
+        self.host.graph(graph)
+    }
+
+    /// An unsigned number of 32 bits; `what` begins the message.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn word(&self, value: &Value, what: &str) -> Result<u32, Diagnostic> {
+        Ok(value.integer(self.host.env(), what, 0..=u32::MAX.into())? as u32)
+    }
+
     /// A number of things, at least `min`; `what` begins the message.
     ///
     /// # Errors

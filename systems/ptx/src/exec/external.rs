@@ -179,7 +179,11 @@ impl<'l, O: Observer> Machine<'l, O> {
             }
             External::Malloc => {
                 let bytes = call.double(wavefront, 0);
-                self.runtime.heap.take(self.memory, bytes)
+                let address = self.runtime.heap.take(self.memory, bytes);
+                if address != 0 {
+                    self.observer.handed_out(address, bytes);
+                }
+                address
             }
             External::Free => {
                 let address = call.double(wavefront, 0);
@@ -215,6 +219,7 @@ impl<'l, O: Observer> Machine<'l, O> {
         let address = spare
             .and_then(Vec::pop)
             .unwrap_or_else(|| self.memory.allocate("arguments of launches", bytes));
+        self.observer.handed_out(address, bytes);
         let buffer = ArgumentBuffer { bytes, ..buffer };
         self.runtime.buffers.insert(address, buffer);
         address

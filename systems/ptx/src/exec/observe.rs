@@ -86,6 +86,8 @@ pub(super) trait Observer {
         _mask: u32,
     ) {
     }
+    /// The runtime hands out memory: first address and number of bytes. Whoever had it before is done with it.
+    fn handed_out(&mut self, _address: u64, _bytes: u64) {}
     /// Lanes of a wavefront arrive at a barrier; `waits` unless they go on at once.
     fn arrive(&mut self, _kernel: &Kernel, _wavefront: &Wavefront, _arrival: Arrival) {}
     /// Barriers of a work-group, by bit, open.

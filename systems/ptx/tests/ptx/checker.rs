@@ -658,3 +658,30 @@ fn calls_through_registers_and_memory_from_the_stack_are_followed() {
     let (findings, _) = examine(&forgotten, ONE);
     assert!(findings[0].detail.contains("%rd1"), "{findings:?}");
 }
+
+#[test]
+fn memory_that_is_given_back_is_nobodys_for_whoever_takes_it_next() {
+    let text = format!(
+        ".extern .func (.param .b64 r) malloc(.param .b64 n);
+.extern .func free(.param .b64 p);
+{}",
+        kernel(
+            "setp.ne.u32 %p1, %r0, 0; @%p1 bra behind;
+  mov.u32 %r5, %ctaid.x; mul.wide.u32 %rd5, %r5, 512; add.u64 %rd0, %rd0, %rd5;
+  { .param .b64 n; st.param.b64 [n], 16; .param .b64 r; call (r), malloc, (n); ld.param.b64 %rd1, [r]; }
+  st.u32 [%rd1], %r0; ld.u32 %r2, [%rd1]; st.global.u32 [%rd0], %r2;
+  { .param .b64 p; st.param.b64 [p], %rd1; call free, (p); }
+behind:"
+        )
+    );
+    let (findings, failed) = examine(&text, TWO_GROUPS);
+    assert_eq!((findings.len(), failed), (0, None), "{findings:?}");
+    let unwritten = text.replace("st.u32 [%rd1], %r0;", "");
+    let (findings, _) = examine(&unwritten, TWO_GROUPS);
+    assert!(
+        findings
+            .iter()
+            .any(|f| f.kind == UninitialisedMemory && f.count == 2),
+        "{findings:?}"
+    );
+}

@@ -328,6 +328,13 @@ impl Observer for ProgramChecker {
         self.launch = Launch::default();
     }
 
+    fn handed_out(&mut self, address: u64, bytes: u64) {
+        self.device.forget(address - DEVICE_BASE, bytes);
+        self.launch
+            .words
+            .forget(address / 4..(address + bytes).div_ceil(4));
+    }
+
     fn runtime_wrote(
         &mut self,
         wavefront: &Wavefront,

@@ -102,6 +102,15 @@ pub(super) struct Words {
 }
 
 impl Words {
+    /// Nobody has touched these words.
+    pub(super) fn forget(&mut self, words: std::ops::Range<u64>) {
+        for word in words {
+            if let Some(page) = self.pages.get_mut(&(word / PAGE)) {
+                page[(word % PAGE) as usize].clear();
+            }
+        }
+    }
+
     /// Notes an access to a word; gives what it clashes with, a clash that matters first.
     pub(super) fn note(
         &mut self,

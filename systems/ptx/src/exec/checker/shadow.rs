@@ -151,6 +151,16 @@ impl MemoryShadow {
         }
     }
 
+    /// Nothing was written to these bytes.
+    pub(super) fn forget(&mut self, start: u64, bytes: u64) {
+        for at in start..start + bytes {
+            if let Some(bits) = self.defined.get_mut((at / 64) as usize) {
+                *bits &= !(1 << (at % 64));
+            }
+        }
+        self.set_pointer(start, bytes, Tag::NONE);
+    }
+
     /// What the value in these bytes points to: every word of a pointer has its tag.
     pub(super) fn pointer(&self, start: u64, bytes: u64) -> Tag {
         let words = start / 4..(start + bytes).div_ceil(4);

@@ -1,0 +1,97 @@
+//! Citation-like graphs by a copying model (Kumar et al., "Stochastic models for the web graph", FOCS 2000): papers
+//! cite earlier ones, often those that another paper cites.
+
+use crate::csr::{Csr, MAX_EDGES, MAX_VERTICES};
+use crate::error::InputError;
+use crate::random::Random;
+
+/// An undirected graph, an arc either way: each vertex in turn cites `references` earlier ones. Half of them are drawn
+/// from all earlier vertices, the others from what one of those cites. Loops and repeated citations are dropped, so there
+/// are fewer in the end.
+///
+/// # Errors
+/// A graph above the limits [`MAX_VERTICES`] and [`MAX_EDGES`].
+pub fn citation(vertices: u32, references: u32, seed: u64) -> Result<Csr, InputError> {
+    InputError::in_range("Citation", "vertices", vertices, ..=MAX_VERTICES)?;
+    let most = MAX_EDGES / 2 / vertices.max(1);
+    InputError::in_range("Citation", "references", references, ..=most)?;
+    let mut random = Random::new(seed, 0);
+    let mut cited: Vec<Vec<u32>> = Vec::with_capacity(vertices as usize);
+    for vertex in 0..vertices {
+        let mut own = Vec::new();
+        for _ in 0..references.min(vertex) {
+            let earlier = random.below(vertex.into()) as usize;
+            let copies = random.word() & 1 == 1 && !cited[earlier].is_empty();
+            own.push(if copies {
+                let list = &cited[earlier];
+                list[random.below(list.len() as u64) as usize]
+            } else {
+                earlier as u32
+            });
+        }
+        own.sort_unstable();
+        own.dedup();
+        cited.push(own);
+    }
+    let edges = (0..vertices).zip(&cited);
+    let edges = edges.flat_map(|(from, list)| list.iter().map(move |to| (from, *to)));
+    let arcs: Vec<(u32, u32)> = edges.flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    Ok(Csr::from_arcs(vertices, &arcs, None)?)
+}
+
+/// The graph with every arc turned round too; arcs that are then there twice are dropped, and so are weights.
+///
+/// # Errors
+/// More arcs than a graph can have.
+pub fn symmetric(graph: &Csr) -> Result<Csr, InputError> {
+    let arcs = (0..graph.vertices()).flat_map(|from| {
+        let neighbours = graph.neighbours(from).iter();
+        neighbours.flat_map(move |&to| [(from, to), (to, from)])
+    });
+    let mut arcs: Vec<(u32, u32)> = arcs.collect();
+    arcs.sort_unstable();
+    arcs.dedup();
+    Ok(Csr::from_arcs(graph.vertices(), &arcs, None)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{grid, uniform};
+
+    #[test]
+    fn the_graph_of_a_seed_never_changes() {
+        let graph = citation(1000, 4, 1).unwrap();
+        assert_eq!((graph.vertices(), graph.arcs()), (1000, 7824));
+        assert_eq!(graph.hash(), 4_885_698_149_243_542_992);
+    }
+
+    #[test]
+    fn arcs_go_both_ways_and_old_papers_are_cited_most() {
+        let graph = citation(2000, 4, 7).unwrap();
+        for from in 0..graph.vertices() {
+            for &to in graph.neighbours(from) {
+                assert!(graph.neighbours(to).contains(&from) && to != from);
+            }
+        }
+        let degrees =
+            |range: std::ops::Range<u32>| -> u32 { range.map(|vertex| graph.degree(vertex)).sum() };
+        assert!(degrees(0..200) > 3 * degrees(1800..2000));
+        assert_eq!(citation(1, 4, 1).unwrap().arcs(), 0);
+    }
+
+    #[test]
+    fn a_symmetric_graph_has_every_arc_once_either_way() {
+        let graph = uniform(40, 90, 3).unwrap();
+        let both = symmetric(&graph).unwrap();
+        for from in 0..40 {
+            for to in 0..40 {
+                let is_there = |a: u32, b: u32| graph.neighbours(a).contains(&b);
+                let count = both.neighbours(from).iter().filter(|v| **v == to).count();
+                assert_eq!(count == 1, is_there(from, to) || is_there(to, from));
+            }
+        }
+        let grid = grid(4, 3).unwrap();
+        assert_eq!(symmetric(&grid).unwrap().arcs(), grid.arcs());
+    }
+}

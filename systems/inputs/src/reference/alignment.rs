@@ -1,0 +1,71 @@
+//! Places of reads in a reference sequence.
+
+use serde::Deserialize;
+use warpweave_params::Diagnostic;
+
+use super::{Question, Reference, Shape};
+use crate::arrays::ElementType::U32;
+use crate::{Name, Value};
+
+/// Of each read the most bases that equal those of the reference at one place, without gaps, and the first such place.
+#[derive(Debug, Deserialize)]
+pub struct Alignments {
+    /// Bases of the reference.
+    pub reference: Name,
+    /// Bases of the reads, one read after the other.
+    pub reads: Name,
+    /// Bases of a read.
+    pub length: Value,
+}
+
+impl Reference for Alignments {
+    const NAME: &'static str = "Alignments";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        question.length(&self.reference, U32)?;
+        let length = question.count(&self.length, "the length of a read", 1)?;
+        let bases = question.length(&self.reads, U32)?;
+        if !bases.is_multiple_of(length) {
+            let message = format!("{bases} bases are no whole reads of {length}");
+            return Err(self.length.error(message));
+        }
+        Ok(Shape::u32s(2 * bases / length))
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        let length = question.count(&self.length, "the length of a read", 1)?;
+        let (reference, reads) = (question.u32s(&self.reference)?, question.u32s(&self.reads)?);
+        let best = reads
+            .chunks_exact(length)
+            .map(|read| alignment(&reference, read));
+        Ok(best.flat_map(|(equal, place)| [equal, place]).collect())
+    }
+}
+
+/// The most bases that equal at one place, and the first such place; nothing where none equals.
+pub fn alignment(reference: &[u32], read: &[u32]) -> (u32, u32) {
+    let places = (0_u32..).zip(reference.windows(read.len()));
+    let scored = places.map(|(place, window)| {
+        let equal = window.iter().zip(read).filter(|(a, b)| a == b).count();
+        (equal as u32, std::cmp::Reverse(place))
+    });
+    match scored.max() {
+        Some((equal, std::cmp::Reverse(place))) if equal > 0 => (equal, place),
+        _ => (0, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_the_best_places_is_found() {
+        let reference = [0, 1, 2, 3, 0, 1, 2, 0];
+        assert_eq!(alignment(&reference, &[0, 1, 2]), (3, 0));
+        assert_eq!(alignment(&reference, &[1, 2, 0]), (3, 5));
+        assert_eq!(alignment(&reference, &[3, 3, 1]), (2, 3));
+        assert_eq!(alignment(&reference, &[9]), (0, 0));
+        assert_eq!(alignment(&[1], &[1, 1]), (0, 0));
+    }
+}
