@@ -89,6 +89,16 @@ impl LaunchGraph {
         self.depths[kernel as usize]
     }
 
+    /// How many kernels there are at each depth, the host's first.
+    pub fn widths(&self) -> Vec<u32> {
+        let deepest = self.depths.iter().max().copied();
+        let mut widths = vec![0; deepest.map_or(0, |depth| depth as usize + 1)];
+        for depth in &self.depths {
+            widths[*depth as usize] += 1;
+        }
+        widths
+    }
+
     fn range(&self, order: impl Fn(&Parent) -> std::cmp::Ordering) -> &[Child] {
         let first = self
             .children
@@ -189,6 +199,7 @@ mod tests {
             (0..6).map(|kernel| graph.depth(kernel)).collect::<Vec<_>>(),
             [0, 1, 1, 1, 2, 1]
         );
+        assert_eq!(graph.widths(), [1, 4, 1]);
     }
 
     #[test]

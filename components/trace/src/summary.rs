@@ -35,6 +35,17 @@ impl Program {
         for command in &self.commands {
             self.write_command(command, out)?;
         }
+        let graph = self.launch_graph();
+        if !graph.is_empty() {
+            let widths = graph.widths();
+            writeln!(
+                out,
+                "launches from the device: {} kernels, {} deep, at most {} at a depth",
+                widths.iter().skip(1).sum::<u32>(),
+                widths.len() - 1,
+                widths.iter().skip(1).max().unwrap_or(&0)
+            )?;
+        }
         for (number, kernel) in self.kernels.iter().enumerate() {
             writeln!(out, "kernel {number}: {}", kernel.code.name)?;
             kernel.write_summary(out)?;
