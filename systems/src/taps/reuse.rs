@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_components::memory::RequestKind;
 use warpweave_framework::{Simulation, Statistics};
 use warpweave_params::{Diagnostics, Placed};
+use warpweave_random::nth;
 use warpweave_reuse::{Found, Options, Relation, Unit};
 use warpweave_trace::Parent;
 
@@ -28,6 +29,9 @@ pub(super) struct ReuseSpec {
     reads_only: bool,
     /// First byte beyond global memory: accesses from there on do not count.
     global_end: Option<u64>,
+    /// Deals launchers out anew among the kernels that have one, by this seed: what relations would be by
+    /// chance.
+    dealt_anew: Option<u64>,
     /// Ratio above which two units are linked in a chain.
     chain_threshold: Option<Placed<f64>>,
     /// Lines of a first-level cache.
@@ -70,8 +74,11 @@ impl ReuseSpec {
     pub(super) fn attach(
         &self,
         simulation: &mut Simulation,
-        parents: Vec<Option<Parent>>,
+        mut parents: Vec<Option<Parent>>,
     ) -> Result<Built, Diagnostics> {
+        if let Some(seed) = self.dealt_anew {
+            deal_anew(&mut parents, seed);
+        }
         let ports = named_by(&self.at, simulation)?;
         let listeners = (0_u32..).zip(&ports).map(|(number, port)| {
             let listener = Listener::of_requests(simulation, &port.address, (Point::At, number));
@@ -95,6 +102,17 @@ impl ReuseSpec {
             listeners,
             ports: ports.into_iter().map(|port| port.address).collect(),
         })
+    }
+}
+
+/// Exchanges launchers at random.
+fn deal_anew(parents: &mut [Option<Parent>], seed: u64) {
+    let launched: Vec<usize> = (0..parents.len())
+        .filter(|kernel| parents[*kernel].is_some())
+        .collect();
+    for last in (1..launched.len()).rev() {
+        let other = nth(seed, last as u64) % (last as u64 + 1);
+        parents.swap(launched[last], launched[other as usize]);
     }
 }
 
@@ -200,5 +218,37 @@ fn report(found: &Found, statistics: &mut Statistics<'_>) {
                 (chains.units, chains.chains),
             );
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dealing_anew_keeps_who_launched_and_who_was_launched() {
+        let parent = |work_group| Parent {
+            kernel: 0,
+            work_group,
+            wavefront: 0,
+            record: 0,
+            lane: 0,
+            stream: 1,
+        };
+        let before: Vec<Option<Parent>> = (0..50)
+            .map(|kernel| (kernel % 5 != 0).then(|| parent(kernel)))
+            .collect();
+        let mut after = before.clone();
+        deal_anew(&mut after, 1);
+        assert_ne!(after, before);
+        let has = |list: &[Option<Parent>]| list.iter().map(Option::is_some).collect::<Vec<_>>();
+        assert_eq!(has(&after), has(&before));
+        let (mut sorted, mut again) = (after.clone(), before.clone());
+        sorted.sort_unstable();
+        again.sort_unstable();
+        assert_eq!(sorted, again);
+        let mut other = before;
+        deal_anew(&mut other, 2);
+        assert_ne!(other, after);
     }
 }
