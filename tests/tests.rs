@@ -22,6 +22,7 @@ mod full_disk;
 mod fuzz;
 mod harness;
 mod killed;
+mod launched;
 mod limits;
 mod machines;
 mod new;
