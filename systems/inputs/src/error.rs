@@ -92,6 +92,15 @@ pub enum InputError {
         /// The largest size.
         most: u64,
     },
+    /// A text stands where words are expected.
+    #[error(
+        "{file}: is a text, expected little-endian words of 4 bytes\n\
+         hint: write numbers of a text as `Values(element: …, values: […])`, or convert the file to binary words"
+    )]
+    TextForWords {
+        /// The file as the user named it.
+        file: String,
+    },
     /// The file ends in the middle of a word.
     #[error(
         "{file}: has {bytes} bytes, which is no multiple of 4\n\

@@ -9,7 +9,9 @@ use warpweave_ptx::{NoKernel, Parameter, RefusedKernel, ScalarType};
 use super::answers;
 use super::builder::in_module;
 use super::description::{Allow, Argument, Command, Launch, Mistake};
-use super::execute::{checked_index, kernel_argument, scalar, shape};
+use super::execute::{
+    checked_index, checked_offset, kernel_argument, scalar, shape, size_and_alignment,
+};
 use super::forgotten::Passed;
 use super::textures;
 use super::{HostProgram, unknown};
@@ -208,15 +210,7 @@ impl Checker<'_> {
             .collect();
         self.now_or_later(&shape_values, |env| shape(launch, env));
         for argument in &launch.arguments {
-            let argument = &argument.value;
-            match argument {
-                Argument::Buffer(name) => drop(self.buffer(name)),
-                Argument::Texture(name) => self.texture(name),
-                _ => {}
-            }
-            if let Some((_, value)) = scalar(argument) {
-                self.now_or_later(&[value], |env| kernel_argument(argument, env, |_| Ok(0)));
-            }
+            self.argument(&argument.value);
         }
         let kernel = match module.kernel(&launch.kernel.value) {
             Ok(kernel) => kernel,
@@ -243,21 +237,60 @@ impl Checker<'_> {
         self.passed.note(self.program, launch, parameters);
         for (index, (argument, parameter)) in launch.arguments.iter().zip(parameters).enumerate() {
             if !fits(&argument.value, parameter) {
-                let given = match scalar(&argument.value) {
-                    None if matches!(argument.value, Argument::Texture(_)) => {
-                        "a texture object".to_owned()
+                let given = match &argument.value {
+                    Argument::Texture(_) => "a texture object".to_owned(),
+                    Argument::Struct(_) => {
+                        let (bytes, _) = size_and_alignment(&argument.value);
+                        format!("a structure of {bytes} bytes")
                     }
-                    None => "the address of a buffer".to_owned(),
-                    Some((ty, _)) => format!("of type {ty:?}"),
+                    other => match scalar(other) {
+                        Some((ty, _)) => format!("of type {ty:?}"),
+                        None => "the address of a buffer".to_owned(),
+                    },
+                };
+                let wanted = if is_structure(parameter) {
+                    format!("a structure of {} bytes", parameter.bytes)
+                } else {
+                    format!("of type {}", parameter.ty)
                 };
                 let message = format!(
-                    "argument {} of kernel `{}` is {given}, but the parameter is of type {}",
+                    "argument {} of kernel `{}` is {given}, but the parameter is {wanted}",
                     index + 1,
                     kernel.name(),
-                    parameter.ty,
                 );
                 self.problems.push(argument.error(message));
             }
+        }
+    }
+
+    /// Checks the names and numbers of an argument.
+    fn argument(&mut self, argument: &Argument) {
+        match argument {
+            Argument::Buffer(name) => drop(self.buffer(name)),
+            Argument::BufferAt {
+                buffer,
+                offset_bytes,
+            } => {
+                let Some(index) = self.buffer(buffer) else {
+                    return;
+                };
+                let bytes = self.program.buffers[index].bytes();
+                self.now_or_later(&[offset_bytes], |env| {
+                    checked_offset(buffer, bytes, offset_bytes, env)
+                });
+            }
+            Argument::Texture(name) => self.texture(name),
+            Argument::Struct(fields) => {
+                for field in fields {
+                    self.argument(&field.value);
+                }
+            }
+            _ => {}
+        }
+        if let Some((_, value)) = scalar(argument) {
+            self.now_or_later(&[value], |env| {
+                kernel_argument(argument, env, &mut |_| Ok(0))
+            });
         }
     }
 
@@ -328,8 +361,16 @@ impl Checker<'_> {
     }
 }
 
+/// Whether a parameter is an array or a structure, which PTX declares as an array of bytes.
+fn is_structure(parameter: &Parameter) -> bool {
+    parameter.bytes > parameter.ty.bytes()
+}
+
 /// Whether an argument may be given for a parameter.
 fn fits(argument: &Argument, parameter: &Parameter) -> bool {
+    if let Argument::Struct(_) = argument {
+        return size_and_alignment(argument).0 == parameter.bytes as usize;
+    }
     let ty = parameter.ty;
     let given = scalar(argument).map_or(ScalarType::U64, |(ty, _)| ty);
     // Untyped parameters take anything of their size.

@@ -29,7 +29,9 @@ impl Passed {
     ) {
         for (argument, parameter) in launch.arguments.iter().zip(parameters) {
             let (name, may_be_read) = match &argument.value {
-                Argument::Buffer(name) => (name, parameter.may_be_read),
+                Argument::Buffer(name) | Argument::BufferAt { buffer: name, .. } => {
+                    (name, parameter.may_be_read)
+                }
                 Argument::Texture(name) => match textures::find(&program.textures, name) {
                     Ok(texture) => (
                         &program.buffers[program.textures[texture].buffer].name,

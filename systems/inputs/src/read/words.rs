@@ -14,8 +14,8 @@ const WORD_BYTES: u64 = 4;
 /// The little-endian words of a file.
 ///
 /// # Errors
-/// The file cannot be read, has more than [`MAX_ELEMENTS`] words, ends within one, or takes more memory
-/// than there may be.
+/// The file cannot be read, is a text, has more than [`MAX_ELEMENTS`] words, ends within one, or takes more
+/// memory than there may be.
 pub fn read_words(path: &Path, files: &Files) -> Result<Vec<u32>, InputError> {
     let path = &files.folder().join(path);
     let file = || path.display().to_string();
@@ -40,6 +40,9 @@ pub fn read_words(path: &Path, files: &Files) -> Result<Vec<u32>, InputError> {
         ReadError::Io(reason) => unreadable(reason),
         ReadError::OverBudget(error) => error.into(),
     })?;
+    if is_text(&data) {
+        return Err(InputError::TextForWords { file: file() });
+    }
     let (words, rest) = data.as_chunks::<4>();
     if !rest.is_empty() {
         return Err(InputError::PartOfAWord {
@@ -48,4 +51,10 @@ pub fn read_words(path: &Path, files: &Files) -> Result<Vec<u32>, InputError> {
         });
     }
     Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+}
+
+/// Whether a file of several words holds nothing but lines of printable characters, as no useful array does.
+fn is_text(data: &[u8]) -> bool {
+    let printable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n');
+    data.contains(&b'\n') && data.iter().all(printable)
 }

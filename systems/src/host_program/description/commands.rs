@@ -75,8 +75,8 @@ pub struct Launch {
     /// Threads of a work-group along x, y, z; missing axes have one.
     #[serde(deserialize_with = "axes")]
     pub block: Vec<Value>,
-    /// Bytes of local memory beyond what the kernel declares.
-    #[serde(default = "zero")]
+    /// Bytes of local memory beyond what the kernel declares; CUDA's word for it is understood.
+    #[serde(default = "zero", alias = "dynamic_shared_bytes")]
     pub dynamic_local_bytes: Value,
     /// Launches of one stream run in order.
     #[serde(default = "zero")]
@@ -85,20 +85,36 @@ pub struct Launch {
     pub arguments: Vec<Placed<Argument>>,
 }
 
-/// An argument of a kernel: the address of a buffer, a texture object, or a number of the type in the name.
+/// An argument of a kernel: an address, a texture object, a number of the type in the name, or a structure.
 #[derive(Clone, Debug, Deserialize)]
 #[allow(missing_docs)] // The variants name their types.
 pub enum Argument {
+    /// The address of the first byte of a buffer.
     Buffer(Name),
+    /// An address within a buffer, or just behind it.
+    BufferAt {
+        buffer: Name,
+        /// Bytes from the first one of the buffer.
+        offset_bytes: Value,
+    },
     Texture(Name),
     U8(Value),
     U16(Value),
     U32(Value),
     U64(Value),
+    S8(Value),
+    S16(Value),
     S32(Value),
     S64(Value),
     F32(Value),
     F64(Value),
+    /// The `f32` of this bit pattern.
+    F32Bits(Value),
+    /// The `f64` of this bit pattern.
+    F64Bits(Value),
+    /// A structure or array by value: its fields in order, each at the next multiple of its size, as C lays
+    /// them out.
+    Struct(Vec<Placed<Argument>>),
 }
 
 fn rounds_default() -> Value {

@@ -10,7 +10,7 @@ use warpweave_ptx::{
 };
 use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 
-use super::launch::{Shape, kernel_argument, shape};
+use super::launch::{Shape, checked_offset, kernel_argument, shape};
 use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener};
 use crate::host_program::answers;
 use crate::host_program::compare::compare;
@@ -308,16 +308,11 @@ impl<'p, 'l> Host<'p, 'l> {
             stream,
         } = shape(launch, &self.env)?;
         self.bind_textures(command)?;
+        let env = self.env.clone();
         let mut arguments = Vec::new();
         for argument in &launch.arguments {
-            let place = match &argument.value {
-                Argument::Buffer(name) => self.bases[self.pointers[self.program.buffer(name)?]],
-                Argument::Texture(name) => {
-                    self.texture(textures::find(&self.program.textures, name)?)?
-                }
-                _ => 0,
-            };
-            arguments.push(kernel_argument(&argument.value, &self.env, |_| Ok(place))?);
+            let place = &mut |argument: &Argument| self.place(argument);
+            arguments.push(kernel_argument(&argument.value, &env, place)?);
         }
         let config = LaunchConfig {
             grid,
@@ -375,6 +370,25 @@ impl<'p, 'l> Host<'p, 'l> {
         });
         self.running = true;
         Ok(())
+    }
+
+    /// The address or handle that an argument stands for; 0 for one that names neither buffer nor texture.
+    fn place(&mut self, argument: &Argument) -> Result<u64, Diagnostic> {
+        let program = self.program;
+        match argument {
+            Argument::Buffer(name) => Ok(self.bases[self.pointers[program.buffer(name)?]]),
+            Argument::BufferAt {
+                buffer,
+                offset_bytes,
+            } => {
+                let index = program.buffer(buffer)?;
+                let bytes = program.buffers[index].bytes();
+                let offset = checked_offset(buffer, bytes, offset_bytes, &self.env)?;
+                Ok(self.bases[self.pointers[index]] + offset)
+            }
+            Argument::Texture(name) => self.texture(textures::find(&program.textures, name)?),
+            _ => Ok(0),
+        }
     }
 
     /// Lets references stand for the textures they were bound to, where their buffers are now.

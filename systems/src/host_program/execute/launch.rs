@@ -66,36 +66,65 @@ fn at_first(axes: &[Value], message: String) -> Diagnostic {
 /// The type of an argument that is a number, and the number.
 pub(in crate::host_program) fn scalar(argument: &Argument) -> Option<(ScalarType, &Value)> {
     Some(match argument {
-        Argument::Buffer(_) | Argument::Texture(_) => return None,
+        Argument::Buffer(_)
+        | Argument::BufferAt { .. }
+        | Argument::Texture(_)
+        | Argument::Struct(_) => return None,
         Argument::U8(value) => (ScalarType::U8, value),
         Argument::U16(value) => (ScalarType::U16, value),
         Argument::U32(value) => (ScalarType::U32, value),
         Argument::U64(value) => (ScalarType::U64, value),
+        Argument::S8(value) => (ScalarType::S8, value),
+        Argument::S16(value) => (ScalarType::S16, value),
         Argument::S32(value) => (ScalarType::S32, value),
         Argument::S64(value) => (ScalarType::S64, value),
-        Argument::F32(value) => (ScalarType::F32, value),
-        Argument::F64(value) => (ScalarType::F64, value),
+        Argument::F32(value) | Argument::F32Bits(value) => (ScalarType::F32, value),
+        Argument::F64(value) | Argument::F64Bits(value) => (ScalarType::F64, value),
     })
 }
 
-/// What a kernel gets for an argument; `place` is the address of a buffer, the handle of a texture.
+/// Bytes of an argument and the multiple of bytes at which it begins within a structure.
+pub(in crate::host_program) fn size_and_alignment(argument: &Argument) -> (usize, usize) {
+    if let Argument::Struct(fields) = argument {
+        let (end, alignment) = fields.iter().fold((0_usize, 1), |(end, most), field| {
+            let (bytes, alignment) = size_and_alignment(&field.value);
+            (end.next_multiple_of(alignment) + bytes, alignment.max(most))
+        });
+        return (end.next_multiple_of(alignment), alignment);
+    }
+    let ty = scalar(argument).map_or(ScalarType::U64, |(ty, _)| ty);
+    (ty.bytes() as usize, ty.bytes() as usize)
+}
+
+/// What a kernel gets for an argument; `place` gives the address of one that names a buffer, the handle of
+/// one that names a texture.
 pub(in crate::host_program) fn kernel_argument(
     argument: &Argument,
     env: &Env,
-    place: impl FnOnce(&Name) -> Result<u64, Diagnostic>,
+    place: &mut dyn FnMut(&Argument) -> Result<u64, Diagnostic>,
 ) -> Result<KernelArgument, Diagnostic> {
     let what = || {
         let ty = scalar(argument).map_or(ScalarType::U64, |(ty, _)| ty);
         format!("an argument of type {ty:?}")
     };
     let within = |value: &Value, min: i128, max: i128| value.integer(env, &what(), min..=max);
+    let bits = |value: &Value, max: u64| {
+        let what = format!("the bit pattern of {}", what());
+        value.integer(env, &what, 0..=max.into())
+    };
     Ok(match argument {
-        Argument::Buffer(name) => KernelArgument::Pointer(place(name)?),
-        Argument::Texture(name) => KernelArgument::U64(place(name)?),
+        Argument::Buffer(_) | Argument::BufferAt { .. } => {
+            KernelArgument::Pointer(place(argument)?)
+        }
+        Argument::Texture(_) => KernelArgument::U64(place(argument)?),
         Argument::U8(n) => KernelArgument::U8(within(n, 0, u8::MAX.into())? as u8),
         Argument::U16(n) => KernelArgument::U16(within(n, 0, u16::MAX.into())? as u16),
         Argument::U32(n) => KernelArgument::U32(within(n, 0, u32::MAX.into())? as u32),
         Argument::U64(n) => KernelArgument::U64(within(n, 0, u64::MAX.into())? as u64),
+        Argument::S8(n) => KernelArgument::U8(within(n, i8::MIN.into(), i8::MAX.into())? as u8),
+        Argument::S16(n) => {
+            KernelArgument::U16(within(n, i16::MIN.into(), i16::MAX.into())? as u16)
+        }
         Argument::S32(n) => {
             KernelArgument::S32(within(n, i32::MIN.into(), i32::MAX.into())? as i32)
         }
@@ -104,5 +133,30 @@ pub(in crate::host_program) fn kernel_argument(
         }
         Argument::F32(x) => KernelArgument::F32(x.single(env, &what())?),
         Argument::F64(x) => KernelArgument::F64(x.float(env)?),
+        // As integers, which no copy of a value changes.
+        Argument::F32Bits(n) => KernelArgument::U32(bits(n, u32::MAX.into())? as u32),
+        Argument::F64Bits(n) => KernelArgument::U64(bits(n, u64::MAX)? as u64),
+        Argument::Struct(fields) => {
+            let mut bytes = Vec::new();
+            for field in fields {
+                let (size, alignment) = size_and_alignment(&field.value);
+                bytes.resize(bytes.len().next_multiple_of(alignment), 0);
+                let field = kernel_argument(&field.value, env, place)?;
+                bytes.extend(field.bytes(size as u32));
+            }
+            bytes.resize(size_and_alignment(argument).0, 0);
+            KernelArgument::Bytes(bytes)
+        }
     })
+}
+
+/// The bytes from the beginning of a buffer of `bytes` bytes to where an argument points.
+pub(in crate::host_program) fn checked_offset(
+    buffer: &Name,
+    bytes: u64,
+    offset: &Value,
+    env: &Env,
+) -> Result<u64, Diagnostic> {
+    let what = format!("the offset into buffer `{}` of {bytes} bytes", buffer.value);
+    Ok(offset.integer(env, &what, 0..=bytes.into())? as u64)
 }

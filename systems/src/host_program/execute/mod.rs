@@ -18,7 +18,7 @@ use warpweave_trace::{Program, TraceError};
 
 pub use self::action::{DeviceAction, Listener};
 pub(super) use self::host::{Host, checked_index};
-pub(super) use self::launch::{kernel_argument, scalar, shape};
+pub(super) use self::launch::{checked_offset, kernel_argument, scalar, shape, size_and_alignment};
 pub use self::progress::EmulationProgress;
 use super::HostProgram;
 use super::emulation::EmulationSpec;

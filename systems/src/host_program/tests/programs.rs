@@ -116,6 +116,28 @@ fn words_are_read_from_files_in_little_endian_order() {
     );
 }
 
+#[test]
+fn a_text_is_not_read_as_words() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("in.csv"), "1,2\n3,4\n").unwrap();
+    let program = HostProgram::builder("text")
+        .module("empty.ptx", EMPTY)
+        .folder(folder.path())
+        .buffer(
+            "a",
+            Contents::File {
+                element: ElementType::U32,
+                path: PathBuf::from("in.csv").into(),
+            },
+        )
+        .build();
+    let refused = program.unwrap_err().to_string();
+    assert!(
+        refused.contains("is a text, expected little-endian words"),
+        "{refused}"
+    );
+}
+
 /// A reference that the library does not have.
 #[derive(Debug, Deserialize)]
 struct Reversed(Name);

@@ -164,7 +164,7 @@ fn missing_fields_are_named() {
        |
     14 |         Launch(
        |         ^^^^^^
-       = hint: add `block: ..`; fields of Launch: kernel, grid, block, dynamic_local_bytes, stream, arguments
+       = hint: add `block: ..`; fields of Launch: kernel, grid, block, dynamic_local_bytes, dynamic_shared_bytes, stream, arguments
     ");
 }
 
@@ -587,7 +587,7 @@ fn every_mistake_of_a_file_is_shown() {
        |
     13 |         CopyToDevice("b", "a"), Launch(grid: [], blocks: 4, arguments: [U32(n), Buffer(7)]),
        |                                                  ^^^^^^
-       = hint: did you mean `block`? fields of Launch: kernel, grid, block, dynamic_local_bytes, stream, arguments
+       = hint: did you mean `block`? fields of Launch: kernel, grid, block, dynamic_local_bytes, dynamic_shared_bytes, stream, arguments
 
     error: expected 1 to 3 axes, found 0
       --> small.ron:13:46
