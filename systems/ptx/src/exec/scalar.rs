@@ -25,7 +25,7 @@ pub(super) fn scalar(spec: &Scalar, operands: [u64; 3]) -> u64 {
         ScalarKind::FindNth => u64::from(find_nth(a as u32, b as u32, c as i32)),
         ScalarKind::Extend { signed, wrap } => u64::from(extend(a as u32, b as u32, signed, wrap)),
         ScalarKind::MadHighSaturated => {
-            let high = i64::from(a as i32) * i64::from(b as i32) >> 32;
+            let high = (i64::from(a as i32) * i64::from(b as i32)) >> 32;
             let sum = high + i64::from(c as i32);
             u64::from(sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as u32)
         }

@@ -26,7 +26,7 @@ impl Encoder<'_, '_> {
         });
         let (flush, saturate) = (form.take("ftz"), form.take("sat"));
         let (relu, finite) = (form.take("relu"), form.take("satfinite"));
-        self.refuse_formats(form)?;
+        Self::refuse_formats(form)?;
         let (to, from) = (form.take_type()?, form.take_type()?);
         let is_half = matches!(to, ScalarType::F16 | ScalarType::BF16) || to.is_pair();
         if (relu || finite) && !is_half {
@@ -67,7 +67,7 @@ impl Encoder<'_, '_> {
     }
 
     /// Formats of numbers that exist for the tensor cores only.
-    fn refuse_formats(&self, form: &Form<'_>) -> Encoded<()> {
+    fn refuse_formats(form: &Form<'_>) -> Encoded<()> {
         let formats = [
             "tf32", "e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2", "e4m3x4",
             "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4",

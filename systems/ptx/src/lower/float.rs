@@ -260,9 +260,13 @@ impl Encoder<'_, '_> {
         let relu = op == FloatOp::Fma && ty.is_half() && form.take("relu");
         let operands = match op {
             FloatOp::Fma => 3,
-            FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Div => 2,
-            FloatOp::Min | FloatOp::Max => 2,
-            _ => 1,
+            FloatOp::Neg
+            | FloatOp::Abs
+            | FloatOp::Rcp
+            | FloatOp::Sqrt
+            | FloatOp::Tanh
+            | FloatOp::Ex2 => 1,
+            _ => 2,
         };
         form.count(operands + 1)?;
         let kind = ScalarKind::Float(FloatSpec {

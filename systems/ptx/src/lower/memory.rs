@@ -265,7 +265,6 @@ fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
     Some(match (name, ty) {
         ("add", F16 | F16X2) => AtomicKind::AddF16,
         ("add", BF16 | BF16X2) => AtomicKind::AddBF16,
-        ("cas", B16 | U16) => AtomicKind::CompareSwap,
         ("add", F32) => AtomicKind::AddF32,
         ("add", F64) => AtomicKind::AddF64,
         ("add", U32 | S32 | U64 | S64) => AtomicKind::Add,
@@ -277,7 +276,7 @@ fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
         ("or", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::Or,
         ("xor", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::Xor,
         ("exch", B32 | B64 | U32 | S32 | U64 | S64 | F32) => AtomicKind::Exchange,
-        ("cas", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::CompareSwap,
+        ("cas", B16 | U16 | B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::CompareSwap,
         ("inc", U32) => AtomicKind::Increment,
         ("dec", U32) => AtomicKind::Decrement,
         _ => return None,
