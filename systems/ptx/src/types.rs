@@ -21,10 +21,15 @@ pub enum ScalarType {
     F16,
     F32,
     F64,
+    BF16,
+    F16X2,
+    BF16X2,
+    U16X2,
+    S16X2,
     Pred,
 }
 
-const NAMES: [(&str, ScalarType); 16] = [
+const NAMES: [(&str, ScalarType); 21] = [
     ("b8", ScalarType::B8),
     ("b16", ScalarType::B16),
     ("b32", ScalarType::B32),
@@ -40,6 +45,11 @@ const NAMES: [(&str, ScalarType); 16] = [
     ("f16", ScalarType::F16),
     ("f32", ScalarType::F32),
     ("f64", ScalarType::F64),
+    ("bf16", ScalarType::BF16),
+    ("f16x2", ScalarType::F16X2),
+    ("bf16x2", ScalarType::BF16X2),
+    ("u16x2", ScalarType::U16X2),
+    ("s16x2", ScalarType::S16X2),
     ("pred", ScalarType::Pred),
 ];
 
@@ -56,8 +66,15 @@ impl ScalarType {
     pub fn bits(self) -> u32 {
         match self {
             Self::B8 | Self::U8 | Self::S8 => 8,
-            Self::B16 | Self::U16 | Self::S16 | Self::F16 => 16,
-            Self::B32 | Self::U32 | Self::S32 | Self::F32 => 32,
+            Self::B16 | Self::U16 | Self::S16 | Self::F16 | Self::BF16 => 16,
+            Self::B32
+            | Self::U32
+            | Self::S32
+            | Self::F32
+            | Self::F16X2
+            | Self::BF16X2
+            | Self::U16X2
+            | Self::S16X2 => 32,
             Self::B64 | Self::U64 | Self::S64 | Self::F64 => 64,
             Self::Pred => 1,
         }
@@ -73,9 +90,19 @@ impl ScalarType {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// Whether the type is a floating-point number.
+    /// Whether the type is a floating-point number, or two of them.
     pub fn is_float(self) -> bool {
-        matches!(self, Self::F16 | Self::F32 | Self::F64)
+        self.is_half() || matches!(self, Self::F32 | Self::F64)
+    }
+
+    /// Whether the type is a floating-point number of 16 bits, or two of them.
+    pub(crate) fn is_half(self) -> bool {
+        matches!(self, Self::F16 | Self::BF16 | Self::F16X2 | Self::BF16X2)
+    }
+
+    /// Whether the type is two numbers of 16 bits.
+    pub(crate) fn is_pair(self) -> bool {
+        matches!(self, Self::F16X2 | Self::BF16X2 | Self::U16X2 | Self::S16X2)
     }
 }
 

@@ -5,8 +5,12 @@ use crate::exec::access::{lanes, read_bytes, write_bytes};
 use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::observe::{Observer, Touch};
+use crate::exec::soft;
 use crate::exec::wavefront::{Registers, Wavefront};
-use crate::ops::{Atomic, AtomicKind, Lanes32, Lanes64, NO_REGISTER, Region};
+use crate::ops::{
+    Atomic, AtomicKind, FloatFormat, FloatOp, FloatSpec, Lanes32, Lanes64, NO_REGISTER, Region,
+    Rounding,
+};
 
 impl<O: Observer> Machine<'_, O> {
     pub(super) fn atomic(
@@ -110,6 +114,19 @@ pub(super) fn apply(kind: AtomicKind, wide: bool, old: u64, b: u64, c: u64) -> u
             } else {
                 sum.to_bits()
             }
+        }
+        // The upper half of a lone number is zero, and zero added to zero stays so.
+        AtomicKind::AddF16 | AtomicKind::AddBF16 => {
+            let format = if kind == AtomicKind::AddF16 {
+                FloatFormat::Half
+            } else {
+                FloatFormat::Brain
+            };
+            let spec = FloatSpec {
+                pair: true,
+                ..FloatSpec::new(FloatOp::Add, format, Rounding::Nearest)
+            };
+            soft::evaluate(&spec, [old, b, 0])
         }
         AtomicKind::MinU => old.min(b),
         AtomicKind::MaxU => old.max(b),

@@ -1,6 +1,7 @@
 //! `cvt` forms without a lane function of their own, one lane at a time.
 
-use crate::ops::{Convert, Rounding};
+use super::soft;
+use crate::ops::{Convert, FloatFormat, Rounding};
 use crate::types::ScalarType;
 
 /// Converts the bits of a source register into those of the destination register.
@@ -77,6 +78,7 @@ fn read_float(spec: &Convert, raw: u64) -> f64 {
                 value
             })
         }
+        ScalarType::BF16 => f64::from(f32::from_bits((raw as u32) << 16)),
         _ => f64::from(half_to_single(raw as u16)),
     }
 }
@@ -104,7 +106,7 @@ fn integer_from_float(spec: &Convert, value: f64) -> u64 {
 
 fn float_from_integer(spec: &Convert, value: i128) -> u64 {
     match spec.to {
-        ScalarType::F64 => (value as f64).to_bits(),
+        ScalarType::F64 => soft::from_integer(FloatFormat::Double, value, spec.rounding),
         ScalarType::F32 => {
             let nearest = value as f32;
             let order = (nearest as i128).cmp(&value);
@@ -114,7 +116,15 @@ fn float_from_integer(spec: &Convert, value: i128) -> u64 {
             }
             u64::from(single.to_bits())
         }
-        _ => u64::from(half_from_double(value as f64)),
+        // `.sat` clamps to 0..1, which the integers 0 and 1 survive.
+        _ => {
+            let value = if spec.saturate {
+                value.clamp(0, 1)
+            } else {
+                value
+            };
+            soft::from_integer(half_format(spec.to), value, spec.rounding)
+        }
     }
 }
 
@@ -163,13 +173,16 @@ fn float_from_float(spec: &Convert, value: f64) -> u64 {
             };
             u64::from(single.to_bits())
         }
-        _ if value.is_nan() => 0x7fff,
-        _ => u64::from(half_from_double(value)),
+        _ => {
+            let format = half_format(spec.to);
+            let bits = soft::narrow(format, value, spec.rounding);
+            soft::restrict(format, bits, spec.relu, spec.finite)
+        }
     }
 }
 
 /// Half precision to single, exact.
-pub(super) fn half_to_single(bits: u16) -> f32 {
+pub(crate) fn half_to_single(bits: u16) -> f32 {
     let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), u32::from(bits & 0x3ff));
     let magnitude = match exponent {
         0 => fraction as f32 * 2f32.powi(-24),
@@ -184,40 +197,37 @@ pub(super) fn half_to_single(bits: u16) -> f32 {
     }
 }
 
-/// Double precision to half, to nearest even.
-fn half_from_double(value: f64) -> u16 {
-    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
-    let magnitude = value.abs();
-    if magnitude >= 65520.0 {
-        return sign | 0x7c00;
+fn half_format(ty: ScalarType) -> FloatFormat {
+    if ty == ScalarType::BF16 {
+        FloatFormat::Brain
+    } else {
+        FloatFormat::Half
     }
-    // Units of the last place: 2^-24 below the normal range, 2^(e-10) in it.
-    let exponent = ((magnitude.to_bits() >> 52) as i32 - 1023).max(-14);
-    let units = (magnitude * 2f64.powi(10 - exponent)).round_ties_even() as u16;
-    // Carries into the exponent as it should.
-    let biased = (exponent + 14) as u16;
-    sign | (biased << 10).wrapping_add(units)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn half(value: f64) -> u64 {
+        soft::narrow(FloatFormat::Half, value, Rounding::Nearest)
+    }
+
     #[test]
     fn every_half_survives_the_way_to_single_and_back() {
         for bits in 0..=u16::MAX {
             let single = half_to_single(bits);
             if !single.is_nan() {
-                assert_eq!(half_from_double(f64::from(single)), bits, "{bits:#06x}");
+                assert_eq!(half(f64::from(single)), u64::from(bits), "{bits:#06x}");
             }
         }
     }
 
     #[test]
     fn halves_round_to_nearest_even_and_overflow_to_infinity() {
-        assert_eq!(half_from_double(2049.0), half_from_double(2048.0));
-        assert_eq!(half_from_double(2051.0), half_from_double(2052.0));
-        assert_eq!(half_from_double(65519.9), 0x7bff);
-        assert_eq!(half_from_double(65520.0), 0x7c00);
+        assert_eq!(half(2049.0), half(2048.0));
+        assert_eq!(half(2051.0), half(2052.0));
+        assert_eq!(half(65519.9), 0x7bff);
+        assert_eq!(half(65520.0), 0x7c00);
     }
 }

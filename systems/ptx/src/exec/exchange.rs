@@ -1,10 +1,11 @@
-//! Exchange between lanes: shuffle, vote, match (PTX ISA, "shfl", "vote", "match").
+//! Exchange between lanes (PTX ISA, "shfl", "vote", "match", "redux", "elect").
 
 use crate::exec::Machine;
 use crate::exec::access::lanes;
+use crate::exec::atomic::apply;
 use crate::exec::observe::Observer;
 use crate::exec::wavefront::Wavefront;
-use crate::ops::{Shuffle, ShuffleMode, Src, Vote, VoteMode};
+use crate::ops::{AtomicKind, Shuffle, ShuffleMode, Src, Vote, VoteMode};
 
 impl<O: Observer> Machine<'_, O> {
     pub(super) fn shuffle(&self, wavefront: &mut Wavefront, shuffle: &Shuffle, mask: u32) {
@@ -82,6 +83,63 @@ impl<O: Observer> Machine<'_, O> {
             }
         }
         wavefront.registers.put32_unless_discarded(d, mask, &out);
+    }
+
+    pub(super) fn match_all(
+        &self,
+        wavefront: &mut Wavefront,
+        (d, p): (u16, u16),
+        (a, wide): (Src, bool),
+        members: Src,
+        mask: u32,
+    ) {
+        let members = self.members(wavefront, members, mask);
+        let registers = &wavefront.registers;
+        let value = |lane: usize| {
+            if wide {
+                registers.get64(&self.constants64, a)[lane]
+            } else {
+                u64::from(registers.get32(&self.constants32, a)[lane])
+            }
+        };
+        let first = value(members.trailing_zeros() as usize & 31);
+        let equal = lanes(members).all(|lane| value(lane) == first);
+        let (found, held) = if equal { (members, u32::MAX) } else { (0, 0) };
+        let registers = &mut wavefront.registers;
+        registers.put32_unless_discarded(d, mask, &[found; 32]);
+        registers.put_predicate(p, mask, held);
+    }
+
+    pub(super) fn reduce(
+        &self,
+        wavefront: &mut Wavefront,
+        kind: AtomicKind,
+        (d, a): (u16, Src),
+        members: Src,
+        mask: u32,
+    ) {
+        let members = self.members(wavefront, members, mask);
+        let values = wavefront.registers.get32(&self.constants32, a);
+        let result = lanes(members)
+            .map(|lane| u64::from(values[lane]))
+            .reduce(|all, value| apply(kind, false, all, value, 0))
+            .unwrap_or(0);
+        let registers = &mut wavefront.registers;
+        registers.put32_unless_discarded(d, mask, &[result as u32; 32]);
+    }
+
+    pub(super) fn elect(
+        &self,
+        wavefront: &mut Wavefront,
+        (d, p): (u16, u16),
+        members: Src,
+        mask: u32,
+    ) {
+        let members = self.members(wavefront, members, mask);
+        let leader = members.trailing_zeros() & 31;
+        let registers = &mut wavefront.registers;
+        registers.put32_unless_discarded(d, mask, &[leader; 32]);
+        registers.put_predicate(p, mask, 1 << leader);
     }
 
     /// Executing lanes among those named by the first of them.

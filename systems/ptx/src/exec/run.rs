@@ -6,6 +6,7 @@ use crate::exec::barrier::Shared;
 use crate::exec::convert::convert;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::observe::{Arrival, Frames, Observer, Step};
+use crate::exec::scalar::scalar;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::ops::{
@@ -227,6 +228,25 @@ impl<O: Observer> Machine<'_, O> {
                 Op::Carry(at) => self.carry(wavefront, &kernel.tables.carries[at as usize], mask),
                 Op::Pack(at) => self.pack(wavefront, &kernel.tables.parts[at as usize], mask),
                 Op::Unpack(at) => self.unpack(wavefront, &kernel.tables.parts[at as usize], mask),
+                Op::Scalar(at) => {
+                    let spec = &kernel.tables.scalars[at as usize];
+                    for lane in lanes(mask) {
+                        let operands = spec.sources.map(|source| {
+                            if spec.wide {
+                                x!(source)[lane]
+                            } else {
+                                u64::from(w!(source)[lane])
+                            }
+                        });
+                        self.double[lane] = scalar(spec, operands);
+                        self.word[lane] = self.double[lane] as u32;
+                    }
+                    if spec.wide {
+                        registers.swap64(spec.d, mask, &mut self.double);
+                    } else {
+                        registers.swap32(spec.d, mask, &mut self.word);
+                    }
+                }
                 Op::Convert(at) => {
                     let spec = &kernel.tables.converts[at as usize];
                     for lane in lanes(mask) {
@@ -280,6 +300,24 @@ impl<O: Observer> Machine<'_, O> {
                     members,
                 } if mask != 0 => {
                     self.match_any(wavefront, (d, a, wide), members, mask);
+                }
+                Op::MatchAll {
+                    d,
+                    p,
+                    a,
+                    wide,
+                    members,
+                } if mask != 0 => {
+                    self.match_all(wavefront, (d, p), (a, wide), members, mask);
+                }
+                Op::Reduce {
+                    kind,
+                    d,
+                    a,
+                    members,
+                } if mask != 0 => self.reduce(wavefront, kind, (d, a), members, mask),
+                Op::Elect { d, p, members } if mask != 0 => {
+                    self.elect(wavefront, (d, p), members, mask);
                 }
                 Op::ActiveMask { d } => registers.put32(d, mask, &[mask; 32]),
                 Op::Barrier(at) if mask != 0 => {
@@ -342,6 +380,9 @@ impl<O: Observer> Machine<'_, O> {
                 | Op::TextureQuery { .. }
                 | Op::Vote(_)
                 | Op::Match { .. }
+                | Op::MatchAll { .. }
+                | Op::Reduce { .. }
+                | Op::Elect { .. }
                 | Op::Barrier(_)
                 | Op::Allocate { .. }
                 | Op::RestoreStack { .. }

@@ -2,10 +2,13 @@
 
 #![allow(clippy::float_cmp)] // Comparing floats exactly is what these instructions do.
 
+use crate::exec::convert::half_to_single;
 use crate::lower::encode::{Encoded, Encoder, Form};
-use crate::lower::float::flush;
+use crate::lower::float::{flush, format_of};
 use crate::lower::names::Value;
+use crate::ops::Comparison as Ordering;
 use crate::ops::{Compare32, Compare64, Logic, Op, Outcome, Pred, Src, Ternary32, compare, lanes};
+use crate::ops::{FloatOp, FloatSpec, Rounding, ScalarKind};
 use crate::types::ScalarType;
 
 const COMPARISONS: [&str; 18] = [
@@ -52,7 +55,11 @@ impl Encoder<'_, '_> {
         Ok(match (ty, ty.bits()) {
             (ScalarType::F64, _) => Comparison::Doubles(float64(name).ok_or_else(none)?, a, b),
             (ScalarType::F32, _) => Comparison::Words(float32(name, ftz).ok_or_else(none)?, a, b),
-            (ScalarType::F16, _) => return Err(none()),
+            (ScalarType::F16, _) => Comparison::Words(half(name, ftz).ok_or_else(none)?, a, b),
+            (ScalarType::BF16, _) => Comparison::Words(brain(name).ok_or_else(none)?, a, b),
+            (ScalarType::F16X2 | ScalarType::BF16X2, _) => {
+                return Err(form.unsupported("pairs are compared by `set` into a pair only"));
+            }
             (_, 64) => Comparison::Doubles(integer64(name, ty.is_signed()).ok_or_else(none)?, a, b),
             (_, 32) => Comparison::Words(integer32(name, ty.is_signed()).ok_or_else(none)?, a, b),
             (_, 16) if ty.is_signed() => Comparison::Words(short(name).ok_or_else(none)?, a, b),
@@ -86,6 +93,9 @@ impl Encoder<'_, '_> {
     fn set(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let (name, logic, ftz) = Self::comparison(form)?;
         let (to, ty) = (form.take_type()?, form.take_type()?);
+        if to.is_half() || ty.is_pair() {
+            return self.set_half(form, (to, ty), (name, logic, ftz));
+        }
         form.count(if logic == Logic::First { 3 } else { 4 })?;
         let with = match form.operands.get(3) {
             Some(operand) => self.predicate(operand)?,
@@ -117,6 +127,41 @@ impl Encoder<'_, '_> {
                 with,
             },
         })
+    }
+
+    /// `set` with a result or operands of half precision.
+    fn set_half(
+        &mut self,
+        form: &Form<'_>,
+        (to, ty): (ScalarType, ScalarType),
+        (name, logic, flush): (&str, Logic, bool),
+    ) -> Encoded<Op> {
+        let none = || form.unsupported("no such comparison for these types");
+        if logic != Logic::First {
+            return Err(form.unsupported("it is not combined with a predicate for these types"));
+        }
+        form.count(3)?;
+        let comparison = Ordering::from_name(name).ok_or_else(none)?;
+        // A mask has the width of what is compared.
+        let mask = !to.is_half();
+        let fits = if mask {
+            ty.is_pair() && to.bits() == 32
+        } else {
+            to == ty
+        };
+        if !fits || !ty.is_half() {
+            return Err(none());
+        }
+        let kind = ScalarKind::Float(FloatSpec {
+            flush,
+            pair: ty.is_pair(),
+            ..FloatSpec::new(
+                FloatOp::Set { comparison, mask },
+                format_of(ty),
+                Rounding::Nearest,
+            )
+        });
+        self.scalar(form, kind, (to, ty))
     }
 
     fn select(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
@@ -275,6 +320,28 @@ fn float32(name: &str, ftz: bool) -> Option<Compare32> {
     } else {
         float_comparison!(name, u32, f32::from_bits)
     })
+}
+
+fn half(name: &str, ftz: bool) -> Option<Compare32> {
+    fn flushed(bits: u32) -> f32 {
+        let is_zero = bits & 0x7c00 == 0;
+        half_to_single(if is_zero { bits & 0x8000 } else { bits } as u16)
+    }
+    fn read(bits: u32) -> f32 {
+        half_to_single(bits as u16)
+    }
+    Some(if ftz {
+        float_comparison!(name, u32, flushed)
+    } else {
+        float_comparison!(name, u32, read)
+    })
+}
+
+fn brain(name: &str) -> Option<Compare32> {
+    fn read(bits: u32) -> f32 {
+        f32::from_bits(bits << 16)
+    }
+    Some(float_comparison!(name, u32, read))
 }
 
 fn float64(name: &str) -> Option<Compare64> {

@@ -275,24 +275,6 @@ impl Encoder<'_, '_> {
         Ok(Op::Vote(self.tables.votes.len() as u32 - 1))
     }
 
-    pub(crate) fn match_any(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        form.take("sync");
-        if !form.take("any") {
-            return Err(form.unsupported("only match.any is supported"));
-        }
-        let ty = form.take_type()?;
-        form.count(3)?;
-        let d = self.destination(&form.operands[0], ScalarType::B32)?;
-        let a = self.source(&form.operands[1], ty)?;
-        let members = self.word(&form.operands[2], ScalarType::B32)?;
-        Ok(Op::Match {
-            d,
-            a,
-            wide: ty.bits() == 64,
-            members,
-        })
-    }
-
     fn call(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         form.take("uni");
         let list = |operand: Option<&'_ Operand>| match operand {

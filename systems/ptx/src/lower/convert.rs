@@ -4,7 +4,8 @@ use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Operand, Symbol, Value};
 use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::ops::{
-    Constant, Convert, Logic, NO_REGISTER, Op, Parts, Region, Rounding, Src, Unary32, Widen, lanes,
+    Constant, Convert, FloatFormat, FloatOp, FloatSpec, Logic, NO_REGISTER, Op, Parts, Region,
+    Rounding, ScalarKind, Src, Unary32, Widen, lanes,
 };
 use crate::types::{ScalarType, StateSpace};
 
@@ -24,16 +25,22 @@ impl Encoder<'_, '_> {
             })
         });
         let (flush, saturate) = (form.take("ftz"), form.take("sat"));
+        let (relu, finite) = (form.take("relu"), form.take("satfinite"));
+        Self::refuse_formats(form)?;
         let (to, from) = (form.take_type()?, form.take_type()?);
+        let is_half = matches!(to, ScalarType::F16 | ScalarType::BF16) || to.is_pair();
+        if (relu || finite) && !is_half {
+            return Err(form.unsupported("`.relu` and `.satfinite` need a result of 16 bits"));
+        }
+        if to.is_pair() || from.is_pair() {
+            let rounding = rounding.map(|(rounding, _)| rounding);
+            return self.pack_pair(form, (to, from), rounding, (relu, finite));
+        }
         form.count(2)?;
         if to == ScalarType::Pred || from == ScalarType::Pred {
             return Err(form.unsupported("predicates are not converted"));
         }
         let (rounding, integral) = rounding.unwrap_or((Rounding::Nearest, false));
-        // Down and up are cheap for integers only; towards floats they need exact arithmetic.
-        if !integral && rounding != Rounding::Nearest && to != ScalarType::F32 {
-            return Err(form.unsupported("this rounding is supported towards .f32 only"));
-        }
         let (d, to_bits) = self.wide_destination(&form.operands[0], to)?;
         let (a, from_wide) = self.convert_source(&form.operands[1], from)?;
         if !saturate
@@ -49,12 +56,56 @@ impl Encoder<'_, '_> {
             integral,
             saturate,
             flush,
+            relu,
+            finite,
             from_wide,
             to_bits,
             d,
             a,
         });
         Ok(Op::Convert(self.tables.converts.len() as u32 - 1))
+    }
+
+    /// Formats of numbers that exist for the tensor cores only.
+    fn refuse_formats(form: &Form<'_>) -> Encoded<()> {
+        let formats = [
+            "tf32", "e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2", "e4m3x4",
+            "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4",
+        ];
+        match formats.into_iter().find(|name| form.has(name)) {
+            Some(name) => {
+                let why = format!("numbers of type .{name} are not supported");
+                Err(form.unsupported(&why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Two singles to a pair, the first in the upper half.
+    fn pack_pair(
+        &mut self,
+        form: &mut Form<'_>,
+        (to, from): (ScalarType, ScalarType),
+        rounding: Option<Rounding>,
+        (relu, finite): (bool, bool),
+    ) -> Encoded<Op> {
+        let format = match to {
+            ScalarType::F16X2 => FloatFormat::Half,
+            ScalarType::BF16X2 => FloatFormat::Brain,
+            _ => return Err(form.unsupported("pairs are converted from two .f32 only")),
+        };
+        let (ScalarType::F32, Some(rounding @ (Rounding::Nearest | Rounding::Zero))) =
+            (from, rounding)
+        else {
+            return Err(form.unsupported("pairs are made of two .f32 with `.rn` or `.rz`"));
+        };
+        form.count(3)?;
+        let kind = ScalarKind::Pack(FloatSpec {
+            relu,
+            finite,
+            ..FloatSpec::new(FloatOp::Add, format, rounding)
+        });
+        self.scalar(form, kind, (to, from))
     }
 
     /// The source may sit in a wider register.

@@ -10,7 +10,8 @@ use crate::lower::names::{Body, Operand, Resolved, Symbol, Value, file};
 use crate::lower::opcodes;
 use crate::ops::{
     Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
-    IndirectCall, Jump, NO_REGISTER, Op, Parts, Pred, Shuffle, Special, Src, TextureRead, Vote,
+    IndirectCall, Jump, NO_REGISTER, Op, Parts, Pred, Scalar, Shuffle, Special, Src, TextureRead,
+    Vote,
 };
 use crate::types::ScalarType;
 
@@ -35,6 +36,7 @@ pub(crate) struct Tables {
     pub(crate) carries: Vec<Carry>,
     pub(crate) parts: Vec<Parts>,
     pub(crate) converts: Vec<Convert>,
+    pub(crate) scalars: Vec<Scalar>,
     pub(crate) accesses: Vec<Access>,
     pub(crate) atomics: Vec<Atomic>,
     pub(crate) textures: Vec<TextureRead>,
@@ -86,7 +88,7 @@ impl Encoder<'_, '_> {
             "addc" | "subc" | "madc" => self.carry(&mut form),
             "rem" | "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "mul24" | "mad24"
             | "sad" | "clz" | "popc" | "brev" | "bfind" | "bfe" | "bfi" | "bmsk" | "prmt"
-            | "lop3" | "shf" | "dp4a" => self.integer(&mut form),
+            | "lop3" | "shf" | "dp4a" | "dp2a" | "fns" | "szext" => self.integer(&mut form),
             "setp" | "set" | "selp" | "slct" => self.compare(&mut form),
             "cvt" => self.convert(&mut form),
             "cvta" => self.convert_address(&mut form),
@@ -99,7 +101,10 @@ impl Encoder<'_, '_> {
             "isspacep" => self.is_space(&mut form),
             "shfl" => self.shuffle(&mut form),
             "vote" => self.vote(&mut form),
-            "match" => self.match_any(&mut form),
+            "match" => self.match_value(&mut form),
+            "redux" => self.reduce(&mut form),
+            "elect" => self.elect(&mut form),
+            "createpolicy" => self.create_policy(&mut form),
             _ => self.control(&mut form, index),
         }?;
         form.finish()?;

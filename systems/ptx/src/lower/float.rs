@@ -1,7 +1,7 @@
 //! Floating-point arithmetic (PTX ISA, "Floating Point Instructions").
 //!
-//! Results are those of IEEE 754 with the rounding to nearest even; other roundings of arithmetic
-//! are refused. Approximate instructions give the correctly rounded result, which lies within every
+//! Results are those of IEEE 754. Singles and doubles rounded to nearest even have lane functions;
+//! other roundings and half precision are computed one lane at a time. Approximate instructions give the correctly rounded result, which lies within every
 //! error bound the ISA states. NaN results are the ISA's canonical NaN, so that no bit depends on
 //! the host.
 
@@ -9,7 +9,9 @@
 
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::ops::{Binary32, Binary64, Op, Ternary32, Ternary64, Unary32, Unary64, compare, lanes};
-use crate::ops::{Logic, Outcome, Pred};
+use crate::ops::{
+    FloatFormat, FloatOp, FloatSpec, Logic, Outcome, Pred, Rounding, Scalar, ScalarKind, Src,
+};
 use crate::types::ScalarType;
 
 const NAN32: u32 = 0x7fff_ffff;
@@ -133,20 +135,23 @@ macro_rules! single {
 
 impl Encoder<'_, '_> {
     pub(crate) fn float(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        for rounding in ["rz", "rm", "rp"] {
-            if form.has(rounding) {
-                return Err(form.unsupported("only rounding to nearest even is supported"));
-            }
-        }
-        let _ = form.take("rn") || form.take("approx") || form.take("full");
+        let rounding = form.take_one(|name| match name {
+            "rn" => Some(Rounding::Nearest),
+            "rz" => Some(Rounding::Zero),
+            "rm" => Some(Rounding::Down),
+            "rp" => Some(Rounding::Up),
+            _ => None,
+        });
+        let rounding = rounding.unwrap_or(Rounding::Nearest);
+        let _ = form.take("approx") || form.take("full");
         let (ftz, sat, nan) = (form.take("ftz"), form.take("sat"), form.take("NaN"));
         if form.base == "testp" {
             return self.test_property(form);
         }
         let ty = form.take_type()?;
         let none = || form.unsupported("no such type for this instruction");
-        if ty == ScalarType::F16 {
-            return Err(form.unsupported("half precision is supported in cvt only"));
+        if rounding != Rounding::Nearest || ty.is_half() || form.has("xorsign") {
+            return self.float_scalar(form, ty, (rounding, ftz, sat, nan));
         }
         let operands = form.operands;
         let is_double = ty == ScalarType::F64;
@@ -205,6 +210,101 @@ impl Encoder<'_, '_> {
         }
     }
 
+    /// Arithmetic that is done one lane at a time.
+    fn float_scalar(
+        &mut self,
+        form: &mut Form<'_>,
+        ty: ScalarType,
+        (rounding, flush, saturate, nan): (Rounding, bool, bool, bool),
+    ) -> Encoded<Op> {
+        let op = match form.base {
+            "add" => FloatOp::Add,
+            "sub" => FloatOp::Sub,
+            "mul" => FloatOp::Mul,
+            "fma" | "mad" => FloatOp::Fma,
+            "div" => FloatOp::Div,
+            "rcp" => FloatOp::Rcp,
+            "sqrt" => FloatOp::Sqrt,
+            "neg" => FloatOp::Neg,
+            "abs" => FloatOp::Abs,
+            "min" => FloatOp::Min,
+            "max" => FloatOp::Max,
+            "tanh" => FloatOp::Tanh,
+            "ex2" => FloatOp::Ex2,
+            _ => return Err(form.unsupported("no such type or rounding for this instruction")),
+        };
+        let rounds = matches!(
+            op,
+            FloatOp::Add
+                | FloatOp::Sub
+                | FloatOp::Mul
+                | FloatOp::Fma
+                | FloatOp::Div
+                | FloatOp::Rcp
+                | FloatOp::Sqrt
+        );
+        if rounding != Rounding::Nearest && (!rounds || ty.is_half()) {
+            return Err(form.unsupported("no such rounding for this instruction and type"));
+        }
+        if ty.is_half() && matches!(op, FloatOp::Div | FloatOp::Rcp | FloatOp::Sqrt) {
+            return Err(form.unsupported("no such type for this instruction"));
+        }
+        let is_extreme = matches!(op, FloatOp::Min | FloatOp::Max);
+        let xorsign = is_extreme && form.take("xorsign");
+        if xorsign && !form.take("abs") {
+            return Err(form.unsupported("`.xorsign` needs `.abs`"));
+        }
+        if nan && !is_extreme {
+            return Err(form.unsupported("`.NaN` is for minimum and maximum"));
+        }
+        let relu = op == FloatOp::Fma && ty.is_half() && form.take("relu");
+        let operands = match op {
+            FloatOp::Fma => 3,
+            FloatOp::Neg
+            | FloatOp::Abs
+            | FloatOp::Rcp
+            | FloatOp::Sqrt
+            | FloatOp::Tanh
+            | FloatOp::Ex2 => 1,
+            _ => 2,
+        };
+        form.count(operands + 1)?;
+        let kind = ScalarKind::Float(FloatSpec {
+            flush,
+            saturate,
+            relu,
+            nan,
+            xorsign,
+            pair: ty.is_pair(),
+            ..FloatSpec::new(op, format_of(ty), rounding)
+        });
+        self.scalar(form, kind, (ty, ty))
+    }
+
+    /// An instruction done one lane at a time: a destination and up to three sources.
+    pub(crate) fn scalar(
+        &mut self,
+        form: &Form<'_>,
+        kind: ScalarKind,
+        (to, from): (ScalarType, ScalarType),
+    ) -> Encoded<Op> {
+        let d = self.destination(&form.operands[0], to)?;
+        let mut sources = [Src(0); 3];
+        for (at, operand) in form.operands[1..].iter().enumerate() {
+            sources[at] = self.source(operand, from)?;
+        }
+        for at in form.operands.len() - 1..3 {
+            sources[at] = sources[0];
+        }
+        self.tables.scalars.push(Scalar {
+            kind,
+            wide: to.bits() == 64,
+            d,
+            sources,
+        });
+        Ok(Op::Scalar(self.tables.scalars.len() as u32 - 1))
+    }
+
     fn test_property(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let names = [
             "finite",
@@ -257,6 +357,16 @@ impl Encoder<'_, '_> {
             b: a,
             outcome,
         })
+    }
+}
+
+/// Format of the numbers of a type.
+pub(crate) fn format_of(ty: ScalarType) -> FloatFormat {
+    match ty {
+        ScalarType::F16 | ScalarType::F16X2 => FloatFormat::Half,
+        ScalarType::BF16 | ScalarType::BF16X2 => FloatFormat::Brain,
+        ScalarType::F32 => FloatFormat::Single,
+        _ => FloatFormat::Double,
     }
 }
 

@@ -48,6 +48,7 @@ impl Encoder<'_, '_> {
     pub(crate) fn load(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let strong = ["volatile", "relaxed", "acquire", "mmio"];
         let strong = strong.into_iter().any(|word| form.has(word));
+        self.take_policy(form)?;
         let (space, count, ty) = memory_form(form)?;
         form.count(2)?;
         let address = self.address(&form.operands[1], space)?;
@@ -77,6 +78,7 @@ impl Encoder<'_, '_> {
     }
 
     pub(crate) fn store(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        self.take_policy(form)?;
         let (space, count, ty) = memory_form(form)?;
         form.count(2)?;
         if space == StateSpace::Const
@@ -115,6 +117,17 @@ impl Encoder<'_, '_> {
         access.silent = self.is_parameter(&form.operands[0]);
         self.tables.accesses.push(access);
         Ok(Op::Store(self.tables.accesses.len() as u32 - 1))
+    }
+
+    /// The operand of `.L2::cache_hint`: a hint changes no value, and no cache here follows it.
+    fn take_policy(&mut self, form: &mut Form<'_>) -> Encoded<()> {
+        if form.take("L2::cache_hint")
+            && let [rest @ .., policy] = form.operands
+        {
+            self.double(policy, ScalarType::B64)?;
+            form.operands = rest;
+        }
+        Ok(())
     }
 
     /// A kernel's own parameter (rather than one of a call it makes).
@@ -199,6 +212,7 @@ impl Encoder<'_, '_> {
 
     pub(crate) fn atomic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let returns = form.base == "atom";
+        self.take_policy(form)?;
         let space = space(form);
         let names = [
             "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec",
@@ -247,8 +261,10 @@ fn wide_type(ty: ScalarType) -> ScalarType {
 }
 
 fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
-    use ScalarType::{B32, B64, F32, F64, S32, S64, U32, U64};
+    use ScalarType::{B16, B32, B64, BF16, BF16X2, F16, F16X2, F32, F64, S32, S64, U16, U32, U64};
     Some(match (name, ty) {
+        ("add", F16 | F16X2) => AtomicKind::AddF16,
+        ("add", BF16 | BF16X2) => AtomicKind::AddBF16,
         ("add", F32) => AtomicKind::AddF32,
         ("add", F64) => AtomicKind::AddF64,
         ("add", U32 | S32 | U64 | S64) => AtomicKind::Add,
@@ -260,7 +276,7 @@ fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
         ("or", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::Or,
         ("xor", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::Xor,
         ("exch", B32 | B64 | U32 | S32 | U64 | S64 | F32) => AtomicKind::Exchange,
-        ("cas", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::CompareSwap,
+        ("cas", B16 | U16 | B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::CompareSwap,
         ("inc", U32) => AtomicKind::Increment,
         ("dec", U32) => AtomicKind::Decrement,
         _ => return None,

@@ -8,6 +8,7 @@ mod describe;
 pub(crate) mod encode;
 mod external;
 mod float;
+mod group;
 mod integer;
 mod link;
 mod memory;

@@ -3,7 +3,7 @@
 use crate::diagnostics::{Complaint, Span};
 
 /// Opcodes without modifiers.
-const KNOWN: [&str; 84] = [
+const KNOWN: [&str; 89] = [
     "abs",
     "activemask",
     "add",
@@ -26,15 +26,19 @@ const KNOWN: [&str; 84] = [
     "cnot",
     "copysign",
     "cos",
+    "createpolicy",
     "cvt",
     "cvta",
     "discard",
     "div",
+    "dp2a",
     "dp4a",
+    "elect",
     "ex2",
     "exit",
     "fence",
     "fma",
+    "fns",
     "isspacep",
     "ld",
     "ldu",
@@ -80,6 +84,7 @@ const KNOWN: [&str; 84] = [
     "stacksave",
     "sub",
     "subc",
+    "szext",
     "tanh",
     "testp",
     "tex",
@@ -91,7 +96,7 @@ const KNOWN: [&str; 84] = [
 ];
 
 /// Opcodes of PTX that are refused on purpose, with the reason.
-const REFUSED: [(&str, &str); 21] = [
+const REFUSED: [(&str, &str); 43] = [
     ("suld", "surfaces are not supported"),
     ("sust", "surfaces are not supported"),
     ("sured", "surfaces are not supported"),
@@ -121,7 +126,29 @@ const REFUSED: [(&str, &str); 21] = [
         "istypep",
         "tests of the type of an object are not supported",
     ),
-    ("createpolicy", "cache policies are not supported"),
+    ("vadd", "video instructions are not supported"),
+    ("vsub", "video instructions are not supported"),
+    ("vabsdiff", "video instructions are not supported"),
+    ("vmin", "video instructions are not supported"),
+    ("vmax", "video instructions are not supported"),
+    ("vshl", "video instructions are not supported"),
+    ("vshr", "video instructions are not supported"),
+    ("vmad", "video instructions are not supported"),
+    ("vset", "video instructions are not supported"),
+    ("vadd2", "video instructions are not supported"),
+    ("vsub2", "video instructions are not supported"),
+    ("vavrg2", "video instructions are not supported"),
+    ("vabsdiff2", "video instructions are not supported"),
+    ("vmin2", "video instructions are not supported"),
+    ("vmax2", "video instructions are not supported"),
+    ("vset2", "video instructions are not supported"),
+    ("vadd4", "video instructions are not supported"),
+    ("vsub4", "video instructions are not supported"),
+    ("vavrg4", "video instructions are not supported"),
+    ("vabsdiff4", "video instructions are not supported"),
+    ("vmin4", "video instructions are not supported"),
+    ("vmax4", "video instructions are not supported"),
+    ("vset4", "video instructions are not supported"),
 ];
 
 /// The opcode without modifiers.

@@ -52,6 +52,10 @@ pub(crate) struct Convert {
     pub(crate) integral: bool,
     pub(crate) saturate: bool,
     pub(crate) flush: bool,
+    /// `.relu`: negative results become zero.
+    pub(crate) relu: bool,
+    /// `.satfinite`: infinite results become the largest finite number.
+    pub(crate) finite: bool,
     pub(crate) from_wide: bool,
     /// Bits of the destination register.
     pub(crate) to_bits: u32,

@@ -61,6 +61,10 @@ pub(crate) enum AtomicKind {
     Add,
     AddF32,
     AddF64,
+    /// One half-precision number, or a pair of them.
+    AddF16,
+    /// One number of type bf16, or a pair of them.
+    AddBF16,
     MinU,
     MinS,
     MaxU,
@@ -78,7 +82,7 @@ pub(crate) enum AtomicKind {
 pub(crate) struct Atomic {
     pub(crate) kind: AtomicKind,
     pub(crate) address: Address,
-    /// 4 or 8.
+    /// 2, 4 or 8.
     pub(crate) bytes: u32,
     /// Destination or [`NO_REGISTER`](super::NO_REGISTER).
     pub(crate) d: u16,

@@ -11,6 +11,7 @@ mod groups;
 mod lanes;
 mod memory;
 mod operands;
+mod scalar;
 mod texture;
 
 pub(crate) use self::arithmetic::{Carry, CarryKind, Convert, Parts, Rounding};
@@ -24,6 +25,9 @@ pub(crate) use self::lanes::{
 };
 pub(crate) use self::memory::{Access, Address, Atomic, AtomicKind, Region};
 pub(crate) use self::operands::{Logic, NO_REGISTER, Outcome, Pred, Src};
+pub(crate) use self::scalar::{
+    Comparison, FloatFormat, FloatOp, FloatSpec, PairOp, Scalar, ScalarKind,
+};
 pub(crate) use self::texture::{TextureQuery, TextureRead};
 
 /// What an instruction does.
@@ -227,6 +231,7 @@ pub(crate) enum Op {
     Pack(u32),
     Unpack(u32),
     Convert(u32),
+    Scalar(u32),
     Load(u32),
     Store(u32),
     Atomic(u32),
@@ -242,6 +247,27 @@ pub(crate) enum Op {
         d: u16,
         a: Src,
         wide: bool,
+        members: Src,
+    },
+    /// `match.all`: the members and a predicate where all have one value.
+    MatchAll {
+        d: u16,
+        p: u16,
+        a: Src,
+        wide: bool,
+        members: Src,
+    },
+    /// `redux.sync`
+    Reduce {
+        kind: AtomicKind,
+        d: u16,
+        a: Src,
+        members: Src,
+    },
+    /// `elect.sync`: the lowest of the members.
+    Elect {
+        d: u16,
+        p: u16,
         members: Src,
     },
     ActiveMask {

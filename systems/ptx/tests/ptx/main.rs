@@ -19,5 +19,6 @@ mod memory;
 mod messages;
 mod random_programs;
 mod refusals;
+mod rounding;
 mod strided;
 mod texture;

@@ -25,10 +25,10 @@ hint: did you mean `add`?
 
 #[test]
 fn an_unknown_form_is_refused_not_skipped() {
-    assert_snapshot!(body("    add.rz.f32 total, total, total;"), @r#"
-test.ptx:9:5: unsupported form `add.rz.f32`: only rounding to nearest even is supported
-9 |     add.rz.f32 total, total, total;
-  |     ^^^^^^^^^^
+    assert_snapshot!(body("    add.rni.f32 total, total, total;"), @r#"
+test.ptx:9:5: unsupported form `add.rni.f32`: `.rni` is not known here
+9 |     add.rni.f32 total, total, total;
+  |     ^^^^^^^^^^^
 "#);
     assert_snapshot!(body("    add.wrap.s32 %r1, %r2, %r3;"), @r#"
 test.ptx:9:5: unsupported form `add.wrap.s32`: `.wrap` is not known here

@@ -12,14 +12,19 @@ use crate::lower::bits::{dot_product, funnel, permute};
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::Value;
 use crate::ops::{
-    Carry, CarryKind, Constant, Logic, Op, Pred, Ternary32, Ternary64, TernaryWide, Unary32,
-    Unary64, lanes,
+    Carry, CarryKind, Constant, Logic, Op, PairOp, Pred, ScalarKind, Ternary32, Ternary64,
+    TernaryWide, Unary32, Unary64, lanes,
 };
 use crate::types::ScalarType;
 
 impl Encoder<'_, '_> {
     pub(crate) fn integer(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         match form.base {
+            "dp2a" | "fns" | "szext" => self.integer_scalar(form),
+            "add" | "min" | "max" if form.has("u16x2") || form.has("s16x2") => {
+                self.integer_pair(form)
+            }
+            "mad" if form.has("hi") && form.has("sat") => self.integer_scalar(form),
             "shl" | "shr" => self.shift(form),
             "and" | "or" | "xor" | "not" if form.has("pred") => self.predicate_logic(form),
             "abs" | "neg" | "not" | "cnot" | "brev" => self.integer_unary(form),
@@ -97,6 +102,61 @@ impl Encoder<'_, '_> {
             },
             _ => return Err(none()),
         })
+    }
+
+    /// `add`, `min`, `max` of two 16-bit integers in one register.
+    fn integer_pair(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let op = match form.base {
+            "add" => PairOp::Add,
+            "min" => PairOp::Min,
+            _ => PairOp::Max,
+        };
+        let ty = form.take_type()?;
+        let signed = ty == ScalarType::S16X2;
+        let relu = signed && op != PairOp::Add && form.take("relu");
+        form.count(3)?;
+        let kind = ScalarKind::Pair { op, signed, relu };
+        self.scalar(form, kind, (ScalarType::B32, ScalarType::B32))
+    }
+
+    /// Instructions that are done one lane at a time.
+    fn integer_scalar(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let word = ScalarType::B32;
+        let kind = match form.base {
+            "dp2a" => {
+                let high = form.take("hi");
+                if !high && !form.take("lo") {
+                    return Err(form.unsupported("it is `.lo` or `.hi`"));
+                }
+                let (a, b) = (form.take_type()?, form.take_type()?);
+                if a.bits() != 32 || b.bits() != 32 {
+                    return Err(form.unsupported("its types are .u32 or .s32"));
+                }
+                form.count(4)?;
+                let signed = [a.is_signed(), b.is_signed()];
+                ScalarKind::Dot2 { signed, high }
+            }
+            "fns" => {
+                form.take("b32");
+                form.count(4)?;
+                ScalarKind::FindNth
+            }
+            "szext" => {
+                let wrap = form.take("wrap") || !form.take("clamp");
+                let signed = form.take_type()?.is_signed();
+                form.count(3)?;
+                ScalarKind::Extend { signed, wrap }
+            }
+            _ => {
+                let _ = (form.take("hi"), form.take("sat"));
+                if form.take_type()? != ScalarType::S32 {
+                    return Err(form.unsupported("`.sat` needs .s32"));
+                }
+                form.count(4)?;
+                ScalarKind::MadHighSaturated
+            }
+        };
+        self.scalar(form, kind, (word, word))
     }
 
     fn shift(&mut self, form: &mut Form<'_>) -> Encoded<Op> {

@@ -1,0 +1,244 @@
+//! Floating-point arithmetic in any format and rounding, one number at a time.
+//!
+//! Every result is the exact one rounded once. NaN results are the canonical NaN of the format
+//! (PTX ISA, "Floating Point Instructions"). Approximate functions go through double precision.
+
+use std::cmp::Ordering;
+
+use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
+use rustc_apfloat::{Float, FloatConvert, Round};
+
+use crate::ops::{FloatFormat, FloatOp, FloatSpec, Rounding};
+
+fn direction(rounding: Rounding) -> Round {
+    match rounding {
+        Rounding::Nearest => Round::NearestTiesToEven,
+        Rounding::Zero => Round::TowardZero,
+        Rounding::Down => Round::TowardNegative,
+        Rounding::Up => Round::TowardPositive,
+    }
+}
+
+fn canonical(format: FloatFormat) -> u64 {
+    match format {
+        FloatFormat::Half | FloatFormat::Brain => 0x7fff,
+        FloatFormat::Single => 0x7fff_ffff,
+        FloatFormat::Double => 0x7ff8_0000_0000_0000,
+    }
+}
+
+/// The result of an instruction, of both halves of a pair.
+pub(super) fn evaluate(spec: &FloatSpec, operands: [u64; 3]) -> u64 {
+    if spec.pair {
+        let low = one(spec, operands.map(|bits| bits & 0xffff));
+        let high = one(spec, operands.map(|bits| bits >> 16 & 0xffff));
+        return high << 16 | low;
+    }
+    one(spec, operands)
+}
+
+fn one(spec: &FloatSpec, operands: [u64; 3]) -> u64 {
+    match spec.format {
+        FloatFormat::Half => compute::<Half>(spec, operands),
+        FloatFormat::Brain => compute::<BFloat>(spec, operands),
+        FloatFormat::Single => compute::<Single>(spec, operands),
+        FloatFormat::Double => compute::<Double>(spec, operands),
+    }
+}
+
+/// Bits of a double rounded to another format.
+pub(super) fn narrow(format: FloatFormat, value: f64, rounding: Rounding) -> u64 {
+    let value = Double::from_bits(u128::from(value.to_bits()));
+    match format {
+        FloatFormat::Half => narrowed::<Half>(format, value, rounding),
+        FloatFormat::Brain => narrowed::<BFloat>(format, value, rounding),
+        FloatFormat::Single => narrowed::<Single>(format, value, rounding),
+        FloatFormat::Double => narrowed::<Double>(format, value, rounding),
+    }
+}
+
+fn narrowed<F: Float>(format: FloatFormat, value: Double, rounding: Rounding) -> u64
+where
+    Double: FloatConvert<F>,
+{
+    if value.is_nan() {
+        return canonical(format);
+    }
+    let result: F = value.convert_r(direction(rounding), &mut false).value;
+    result.to_bits() as u64
+}
+
+/// Bits of an integer rounded to a format.
+pub(super) fn from_integer(format: FloatFormat, value: i128, rounding: Rounding) -> u64 {
+    let round = direction(rounding);
+    let bits = match format {
+        FloatFormat::Half => Half::from_i128_r(value, round).value.to_bits(),
+        FloatFormat::Brain => BFloat::from_i128_r(value, round).value.to_bits(),
+        FloatFormat::Single => Single::from_i128_r(value, round).value.to_bits(),
+        FloatFormat::Double => Double::from_i128_r(value, round).value.to_bits(),
+    };
+    bits as u64
+}
+
+/// A result made finite: `.relu`, `.satfinite`.
+pub(super) fn restrict(format: FloatFormat, bits: u64, relu: bool, finite: bool) -> u64 {
+    let (sign, infinity) = match format {
+        FloatFormat::Half => (0x8000, 0x7c00),
+        FloatFormat::Brain => (0x8000, 0x7f80),
+        FloatFormat::Single => (1 << 31, 0x7f80_0000),
+        FloatFormat::Double => (1 << 63, 0x7ff0_0000_0000_0000),
+    };
+    let magnitude = bits & (sign - 1);
+    if magnitude > infinity {
+        return canonical(format);
+    }
+    if relu && bits & sign != 0 {
+        return 0;
+    }
+    if finite && magnitude == infinity {
+        return bits - 1;
+    }
+    bits
+}
+
+fn flushed<F: Float>(value: F, flush: bool) -> F {
+    if flush && value.is_denormal() {
+        F::ZERO.copy_sign(value)
+    } else {
+        value
+    }
+}
+
+fn compute<F: Float + FloatConvert<Double>>(spec: &FloatSpec, operands: [u64; 3]) -> u64
+where
+    Double: FloatConvert<F>,
+{
+    let [a, b, c] = operands.map(|bits| flushed(F::from_bits(u128::from(bits)), spec.flush));
+    let round = direction(spec.rounding);
+    let value = match spec.op {
+        FloatOp::Neg => return (-a).to_bits() as u64,
+        FloatOp::Abs => return a.abs().to_bits() as u64,
+        FloatOp::Set { comparison, mask } => {
+            let holds = match a.partial_cmp(&b) {
+                Some(Ordering::Less) => comparison.less,
+                Some(Ordering::Equal) => comparison.equal,
+                Some(Ordering::Greater) => comparison.greater,
+                None => comparison.unordered,
+            };
+            return match (holds, mask) {
+                (false, _) => 0,
+                (true, true) => 0xffff,
+                (true, false) => F::from_u128(1).value.to_bits() as u64,
+            };
+        }
+        FloatOp::Add => a.add_r(b, round).value,
+        FloatOp::Sub => a.sub_r(b, round).value,
+        FloatOp::Mul => a.mul_r(b, round).value,
+        FloatOp::Fma => a.mul_add_r(b, c, round).value,
+        FloatOp::Div => a.div_r(b, round).value,
+        FloatOp::Rcp => F::from_u128(1).value.div_r(a, round).value,
+        FloatOp::Sqrt => square_root(a, round),
+        FloatOp::Min => extreme(spec, a, b, Ordering::Less),
+        FloatOp::Max => extreme(spec, a, b, Ordering::Greater),
+        FloatOp::Tanh => through_double(a, f64::tanh),
+        FloatOp::Ex2 => through_double(a, f64::exp2),
+    };
+    let mut value = flushed(value, spec.flush);
+    if spec.saturate {
+        let one = F::from_u128(1).value;
+        // NaN becomes zero.
+        value = if value >= one {
+            one
+        } else if value > F::ZERO {
+            value
+        } else {
+            F::ZERO
+        };
+    }
+    if value.is_nan() {
+        return canonical(spec.format);
+    }
+    restrict(spec.format, value.to_bits() as u64, spec.relu, spec.finite)
+}
+
+fn through_double<F: FloatConvert<Double> + Float>(a: F, f: impl Fn(f64) -> f64) -> F
+where
+    Double: FloatConvert<F>,
+{
+    let wide: Double = a.convert(&mut false).value;
+    let result = f(f64::from_bits(wide.to_bits() as u64));
+    Double::from_bits(u128::from(result.to_bits()))
+        .convert(&mut false)
+        .value
+}
+
+/// Square root of a single or double: the root to nearest of the host, moved to the neighbour
+/// where its square is on the wrong side of the operand.
+fn square_root<F: Float + FloatConvert<Double>>(a: F, round: Round) -> F
+where
+    Double: FloatConvert<F>,
+{
+    let wide: Double = a.convert(&mut false).value;
+    let exact = f64::from_bits(wide.to_bits() as u64);
+    // A power of four keeps the residue of the smallest operands a normal number.
+    let scale = if exact < 2f64.powi(-500) { 268 } else { 0 };
+    let exact = exact * 2f64.powi(2 * scale);
+    let root: F = Double::from_bits(u128::from(exact.sqrt().to_bits()))
+        .convert(&mut false)
+        .value;
+    if root.is_nan() || root.is_zero() || root.is_infinite() {
+        return root;
+    }
+    let of = |root: F| {
+        let wide: Double = root.convert(&mut false).value;
+        f64::from_bits(wide.to_bits() as u64)
+    };
+    let residue = of(root).mul_add(of(root), -exact);
+    let bits = root.to_bits();
+    let moved = match round {
+        Round::TowardZero | Round::TowardNegative if residue > 0.0 => bits - 1,
+        Round::TowardPositive if residue < 0.0 => bits + 1,
+        _ => bits,
+    };
+    let root = F::from_bits(moved);
+    root.scalbn(-scale)
+}
+
+/// Minimum or maximum; -0 is smaller than +0, a NaN loses unless `.NaN`.
+fn extreme<F: Float>(spec: &FloatSpec, a: F, b: F, wanted: Ordering) -> F {
+    let negative = a.is_negative() != b.is_negative();
+    let [a, b] = if spec.xorsign {
+        [a.abs(), b.abs()]
+    } else {
+        [a, b]
+    };
+    let value = match a.partial_cmp(&b) {
+        None if spec.nan || a.is_nan() && b.is_nan() => return F::NAN,
+        None => {
+            if a.is_nan() {
+                b
+            } else {
+                a
+            }
+        }
+        Some(Ordering::Equal) => {
+            if a.is_negative() == (wanted == Ordering::Less) {
+                a
+            } else {
+                b
+            }
+        }
+        Some(order) => {
+            if order == wanted {
+                a
+            } else {
+                b
+            }
+        }
+    };
+    if spec.xorsign && value.is_negative() != negative {
+        -value
+    } else {
+        value
+    }
+}
