@@ -279,7 +279,7 @@ fn bell(random: &mut Random, low: f64, high: f64) -> f64 {
     loop {
         // Twelve uniform numbers have a variance of 1 together.
         let deviations = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
-        let value = (low + high) / 2.0 + deviations * (high - low) / 8.0;
+        let value = f64::midpoint(low, high) + deviations * (high - low) / 8.0;
         if (low..high).contains(&value) {
             return value;
         }

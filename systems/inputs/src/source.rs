@@ -115,8 +115,7 @@ impl GraphSource {
     pub fn file(&self) -> Option<&Path> {
         match self {
             GraphSource::File { path, .. } => Some(path),
-            GraphSource::Weighted { source, .. } => source.file(),
-            GraphSource::Symmetric(source) => source.file(),
+            GraphSource::Weighted { source, .. } | GraphSource::Symmetric(source) => source.file(),
             _ => None,
         }
     }

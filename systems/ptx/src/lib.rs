@@ -28,8 +28,8 @@
 //!
 //! # Not modelled
 //! A texture cache (texture reads are loads from global memory), levels of textures, surfaces,
-//! matrix instructions, asynchronous copies, arithmetic rounding other than to nearest even, registers whose value depends on placement or time. Kernels that reach them
-//! are refused, with the name and the line.
+//! matrix instructions, asynchronous copies, registers whose value depends on placement or time.
+//! Kernels that reach them are refused, with the name and the line.
 //!
 //! # Example
 //!

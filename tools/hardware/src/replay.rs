@@ -49,6 +49,21 @@ pub enum ReplayError {
         /// The address.
         address: u64,
     },
+    /// An address inside a structure has no place of its own in which it could be replaced.
+    #[error(
+        "launch {launch} of `{kernel}`: argument {argument} is a structure with the address {address:#x} inside, which \
+         stands for another one on this device; pass the pointer as an argument of its own"
+    )]
+    Inside {
+        /// Number of the launch.
+        launch: usize,
+        /// The kernel.
+        kernel: String,
+        /// Number of the argument.
+        argument: usize,
+        /// The address.
+        address: u64,
+    },
     /// Textures are not made on other devices.
     #[error("texture `{0}`: textures are not run on other devices")]
     Texture(String),
@@ -162,6 +177,13 @@ impl<'d> Replay<'d> {
         Some(twin.here + (address - twin.emulated))
     }
 
+    /// An address of a buffer in a structure.
+    fn inside(&self, structure: &[u8]) -> Option<u64> {
+        let words = structure.as_chunks::<8>().0.iter();
+        let mut words = words.map(|word| u64::from_le_bytes(*word));
+        words.find(|word| self.twin(*word).is_some())
+    }
+
     /// The bytes of each parameter, pointers as they are on this device.
     fn marshal(
         &self,
@@ -176,7 +198,18 @@ impl<'d> Replay<'d> {
         pairs
             .map(|(number, (argument, parameter))| {
                 let KernelArgument::Pointer(address) = *argument else {
-                    return Ok(argument.bytes(parameter.bytes));
+                    let bytes = argument.bytes(parameter.bytes);
+                    if let (KernelArgument::Bytes(_), Some(address)) =
+                        (argument, self.inside(&bytes))
+                    {
+                        return Err(ReplayError::Inside {
+                            launch: self.launches.len(),
+                            kernel: kernel.to_owned(),
+                            argument: number,
+                            address,
+                        });
+                    }
+                    return Ok(bytes);
                 };
                 let here = self.here(address).ok_or_else(|| ReplayError::Pointer {
                     launch: self.launches.len(),

@@ -173,6 +173,36 @@ fn a_pointer_into_no_buffer_is_refused_with_its_argument() {
 }
 
 #[test]
+fn an_address_inside_a_structure_is_refused() {
+    let mut double = Double::new();
+    let text = ".version 7.0 .target sm_70 .address_size 64
+        .visible .entry k(.param .align 8 .b8 s[16]) { ret; }";
+    let module = Module::parse("k.ptx", text).unwrap();
+    let mut replay = Replay::new(&mut double, &module, text).unwrap();
+    let buffer = DeviceAction::Allocate {
+        name: "data".to_owned(),
+        address: 0x1000_0100,
+        bytes: 64,
+    };
+    replay.act(buffer).unwrap();
+    let launch = |word: u64| DeviceAction::Launch {
+        kernel: "k".to_owned(),
+        grid: [1; 3],
+        block: [1; 3],
+        dynamic_local_bytes: 0,
+        arguments: vec![KernelArgument::Bytes(
+            [7, word].map(u64::to_le_bytes).concat(),
+        )],
+    };
+    replay.act(launch(9)).unwrap();
+    let error = replay.act(launch(0x1000_0104)).unwrap_err().to_string();
+    assert!(
+        error.contains("argument 0 is a structure with the address 0x10000104 inside"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_micro_benchmarks_run_and_divide_by_what_they_did() {
     let mut double = Double::new();
     let figures = micro::run(&mut double).unwrap();

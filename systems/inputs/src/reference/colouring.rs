@@ -79,6 +79,6 @@ mod tests {
     fn all_vertices_of_a_complete_graph_differ() {
         let mut colours = independent_set_colours(&complete(20).unwrap(), 1);
         colours.sort_unstable();
-        assert_eq!(colours, Vec::from_iter(0..20));
+        assert!(colours.into_iter().eq(0..20));
     }
 }
