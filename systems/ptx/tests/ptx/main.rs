@@ -10,6 +10,7 @@ mod checker;
 mod control;
 mod device_launches;
 mod float;
+mod halves;
 mod harness;
 mod indirect;
 mod integer;
