@@ -398,7 +398,7 @@ fn small_integer_instructions_do_what_the_manual_says() {
         "%r4",
         &rows,
         |[a, _, c]| {
-            let product = i64::from(a as u32 as i32) * i64::from(a as u32 as i32) >> 32;
+            let product = (i64::from(a as u32 as i32) * i64::from(a as u32 as i32)) >> 32;
             let sum = product + i64::from(c as u32 as i32);
             sum.clamp(i32::MIN.into(), i32::MAX.into()) as u64 & 0xffff_ffff
         },
