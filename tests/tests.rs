@@ -31,6 +31,7 @@ mod recordings;
 mod report;
 mod reuse;
 mod third_party;
+mod traces;
 mod workloads;
 
 /// The component that `warpweave new` writes, with its tests.

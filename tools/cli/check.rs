@@ -68,7 +68,7 @@ pub(crate) fn check(
     let _ = writeln!(
         text,
         "{}: the program is readable",
-        scenario.workload_path.display()
+        scenario.work_path.display()
     );
     text.push_str(&division(machine.simulation_mut(), threads));
     to_stdout(&text)?;

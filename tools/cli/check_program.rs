@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use warpweave_files::Budget;
-use warpweave_systems::Scenario;
 
 use crate::cli::{ReportFormat, RunArguments};
 use crate::outcome::{CommandResult, Failure, diagnostics_to_stderr, to_stdout};
@@ -20,7 +19,7 @@ pub(crate) fn check_program(
             "--check-program reports as text or JSON, not as CSV".to_owned(),
         ));
     }
-    let scenario = Scenario::load_within(&arguments.scenario, &arguments.sets, budget)?;
+    let scenario = arguments.load(budget)?;
     let bar = Bar::new(quiet);
     bar.phase("checking the program");
     let examined = scenario.examine()?;

@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
+use warpweave_files::Budget;
 use warpweave_framework::Registry;
-use warpweave_systems::Threads;
+use warpweave_params::Diagnostics;
+use warpweave_systems::{Scenario, Threads};
 
 use crate::outcome::leave_with;
 use crate::{
@@ -111,7 +113,14 @@ enum Command {
 #[derive(clap::Args)]
 pub(crate) struct RunArguments {
     /// Scenario file.
-    pub(crate) scenario: PathBuf,
+    #[arg(required_unless_present = "trace", conflicts_with = "trace")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Instead of a scenario: run this trace, which `warpweave trace record` wrote, ...
+    #[arg(long, value_name = "FILE", requires = "system")]
+    pub(crate) trace: Option<PathBuf>,
+    /// ... on the system of this file.
+    #[arg(long, value_name = "FILE", requires = "trace")]
+    pub(crate) system: Option<PathBuf>,
     /// Override, `path=value`; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) sets: Vec<String>,
@@ -178,6 +187,19 @@ pub(crate) struct CheckpointArguments {
     #[arg(long, value_name = "CYCLES", requires = "out",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) state_hash: Option<u64>,
+}
+
+impl RunArguments {
+    /// Reads what is to be run.
+    pub(crate) fn load(&self, budget: &Budget) -> Result<Scenario, Diagnostics> {
+        match (&self.scenario, &self.trace, &self.system) {
+            (Some(scenario), ..) => Scenario::load_within(scenario, &self.sets, budget),
+            (None, Some(trace), Some(system)) => {
+                Scenario::of_trace(trace, system, &self.sets, budget)
+            }
+            (None, ..) => unreachable!("the command line has a scenario, or a trace and a system"),
+        }
+    }
 }
 
 fn threads(text: &str) -> Result<Threads, String> {

@@ -31,6 +31,7 @@ struct Manifest<'a> {
     /// Files that the system file includes or extends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system_parts: Vec<FileId>,
+    /// Or the trace that was run.
     workload: FileId,
     seed: u64,
     trace_hash: String,
@@ -104,7 +105,8 @@ impl Results {
         report: &Report,
         log: Option<&StateLog>,
     ) -> Result<(), Failure> {
-        let mut command = vec![program_name(), "run".to_owned(), report.scenario.clone()];
+        let mut command = vec![program_name(), "run".to_owned()];
+        command.extend(scenario.given.iter().cloned());
         for set in &scenario.sets {
             command.extend(["--set".to_owned(), set.clone()]);
         }
@@ -124,7 +126,7 @@ impl Results {
                 .iter()
                 .map(|path| FileId::of(path))
                 .collect(),
-            workload: FileId::of(&scenario.workload_path),
+            workload: FileId::of(&scenario.work_path),
             seed: scenario.seed,
             trace_hash: program.hash().to_string(),
             status: report.status.name(),

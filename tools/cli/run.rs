@@ -43,7 +43,7 @@ pub(crate) fn run(
             "--stats chooses for text and for CSV; JSON holds every statistic".to_owned(),
         ));
     }
-    let scenario = Scenario::load_within(&arguments.scenario, &arguments.sets, budget)?;
+    let scenario = arguments.load(budget)?;
     if !scenario.warnings().is_empty() && !quiet {
         diagnostics_to_stderr(scenario.warnings());
     }

@@ -104,12 +104,12 @@ fn takes_launches(program: &Program, system: &ElaboratedSystem) -> Result<(), Di
 }
 
 impl Scenario {
-    /// Runs the program functionally.
+    /// Runs the program functionally, or reads the trace of one.
     ///
     /// # Errors
-    /// A program that cannot be run: bad accesses, endless loops, missing inputs.
+    /// A program that cannot be run: bad accesses, endless loops, missing inputs; a damaged trace.
     pub fn emulate(&self) -> Result<Executed, ExecuteError> {
-        self.workload.execute(&self.emulation)
+        self.emulate_watched(&EmulationProgress::default())
     }
 
     /// As [`Scenario::emulate`], and tells `progress` how far it has come.
@@ -117,33 +117,33 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::emulate`].
     pub fn emulate_watched(&self, progress: &EmulationProgress) -> Result<Executed, ExecuteError> {
-        self.workload.execute_watched(&self.emulation, progress)
+        self.work.execute(&self.emulation, progress)
     }
 
     /// Runs the program functionally and watches what its kernels do.
     ///
     /// # Errors
-    /// A description that asks for something impossible.
+    /// A description that asks for something impossible; a trace, which holds no values.
     pub fn examine(&self) -> Result<Examined, ExecuteError> {
-        self.workload.examine(&self.emulation)
+        self.work.examine(&self.emulation)
     }
 
-    /// Its program.
-    pub fn program(&self) -> &HostProgram {
-        &self.workload
+    /// The program that is emulated; `None` for a trace.
+    pub fn program(&self) -> Option<&HostProgram> {
+        self.work.program()
     }
 
     /// Emulates the program and tells `listener` all that its host asked of the device.
     ///
     /// # Errors
-    /// As [`Scenario::emulate`].
+    /// As [`Scenario::emulate`]; a trace, which holds no values.
     pub fn emulate_told(&self, listener: Listener<'_>) -> Result<Executed, ExecuteError> {
-        self.workload.execute_told(&self.emulation, listener)
+        self.work.execute_told(&self.emulation, listener)
     }
 
     /// What the program may have forgotten: warnings.
     pub fn warnings(&self) -> &Diagnostics {
-        self.workload.warnings()
+        self.work.warnings()
     }
 
     /// Builds the system and loads `program`.
@@ -173,7 +173,7 @@ impl Scenario {
         let ledger = Ledger::new(&self.ledger.budget());
         let environment = environment(self.seed, program, artefacts, &kernel_times);
         let mut environment = environment.charged_to(&ledger);
-        let Asked { demands, places } = self.workload.demands(program, &self.emulation);
+        let Asked { demands, places } = self.work.demands(program, &self.emulation);
         environment.provide(Arc::new(demands));
         let system = elaborate(
             &self.system,

@@ -8,14 +8,14 @@ use serde::Serialize;
 use warpweave_files::{Input, Ledger, ReadError};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Kind, Node, Struct, to_node, to_ron};
 
-use super::Scenario;
+use super::{Scenario, Work};
 use crate::host_program::EMULATOR_VERSION;
 
 /// What the results of a scenario depend on: BLAKE3 hashes in hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Of the trace: the workload with its parameters, the bytes of every file that it reads, how it is
-    /// emulated, and the version of the emulator.
+    /// emulated, and the version of the emulator; of a recorded trace its content.
     pub trace: String,
     /// Of the run: the trace, the system with its overrides, the other fields of the scenario, and the
     /// file of the program.
@@ -23,10 +23,11 @@ pub struct Identity {
 }
 
 /// Fields of a scenario that are part of its identity by what they lead to, or not at all.
-const LEAD_ELSEWHERE: [&str; 7] = [
+const LEAD_ELSEWHERE: [&str; 8] = [
     "summary",
     "system",
     "workload",
+    "trace",
     "size",
     "overrides",
     "emulation",
@@ -42,12 +43,17 @@ impl Scenario {
     pub fn identity(&self) -> Result<Identity, Diagnostics> {
         let mut trace = Hasher::new_derive_key("warpweave trace of a scenario");
         add(&mut trace, &EMULATOR_VERSION.to_le_bytes());
-        add(&mut trace, self.workload.name().as_bytes());
-        add(&mut trace, self.workload.resolved().as_bytes());
-        for path in self.workload.files_read() {
-            add_file(&mut trace, path)?;
+        match &self.work {
+            Work::Workload(program) => {
+                add(&mut trace, program.name().as_bytes());
+                add(&mut trace, program.resolved().as_bytes());
+                for path in program.files_read() {
+                    add_file(&mut trace, path)?;
+                }
+                add(&mut trace, text_of(&self.emulation)?.as_bytes());
+            }
+            Work::Trace(recording) => add(&mut trace, &recording.hash.0),
         }
-        add(&mut trace, text_of(&self.emulation)?.as_bytes());
         let trace = trace.finalize().to_hex().to_string();
 
         let mut run = Hasher::new_derive_key("warpweave run of a scenario");
@@ -74,7 +80,7 @@ impl Scenario {
 
     /// Names of the parameters of the workload, in order.
     pub fn workload_parameters(&self) -> &[String] {
-        self.workload.parameters()
+        self.program().map_or(&[], |program| program.parameters())
     }
 }
 

@@ -4,7 +4,7 @@
 //! Scenario(
 //!     summary: "BFS on a real graph",
 //!     system: "systems/gtx480.ron",          // relative to this file
-//!     workload: "workloads/bfs.ron",
+//!     workload: "workloads/bfs.ron",         // or `trace` and a file of `warpweave trace record`
 //!     size: "S",                             // one of the workload's; absent: its `params` as they are
 //!     seed: 1,
 //!     overrides: { "unit[*].l1.ways": 8, "params.channels": 4, "workload.block": 128 },
@@ -24,13 +24,14 @@
 //!
 //! `files.rs` reads the files that a scenario names, `composition/` puts a system together that several
 //! files describe, `overrides.rs` sorts the overrides out, `identity.rs` names a run by what its results depend on,
-//! `measure.rs` says what is measured.
+//! `measure.rs` says what is measured, `work.rs` is what runs.
 
 mod composition;
 mod files;
 mod identity;
 mod measure;
 mod overrides;
+mod work;
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,8 @@ use serde::Deserialize;
 use warpweave_files::{Budget, Ledger};
 use warpweave_inputs::reference::standard_references;
 use warpweave_params::{
-    Diagnostic, Diagnostics, Entries, Files, Kind, Node, Placed, Struct, from_named, out_of_range,
+    Diagnostic, Diagnostics, Entries, Files, Kind, Node, Placed, Source, Struct, from_named,
+    out_of_range, parse, to_node, to_ron,
 };
 
 use self::composition::compose;
@@ -48,6 +50,7 @@ pub use self::measure::Measure;
 use self::measure::StatedMeasure;
 pub use self::overrides::AppliedOverride;
 use self::overrides::{Overrides, RawOverride};
+pub(crate) use self::work::{Recording, Work};
 use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
 use crate::energy::EnergyModel;
@@ -56,7 +59,7 @@ use crate::taps::TapSpec;
 
 /// A scenario with its files read and checked one by one.
 pub struct Scenario {
-    /// Path of the scenario file, as given.
+    /// Path of the scenario file, as given; of the trace where there is none.
     pub path: PathBuf,
     /// Text of the scenario file.
     pub text: String,
@@ -66,8 +69,8 @@ pub struct Scenario {
     pub system_path: PathBuf,
     /// Paths of the files that the system file includes and extends, each once.
     pub system_parts: Vec<PathBuf>,
-    /// Path of the workload file.
-    pub workload_path: PathBuf,
+    /// Path of the workload file, or of the trace that is run instead.
+    pub work_path: PathBuf,
     /// Path of the file of energy coefficients, if there is one.
     pub energy_path: Option<PathBuf>,
     /// The chosen size of the workload; `None`: its parameters as they stand.
@@ -86,6 +89,8 @@ pub struct Scenario {
     pub measure: Measure,
     /// Analyses that listen to ports.
     pub taps: Vec<TapSpec>,
+    /// Words of a command line that name what is run: the scenario file, or a trace and a system.
+    pub given: Vec<String>,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
     /// Every override, those of the file first, in the order in which they apply.
@@ -97,7 +102,7 @@ pub struct Scenario {
     /// The scenario's file, with the overrides of its own fields.
     tree: Node,
     pub(crate) system: SystemFile,
-    pub(crate) workload: HostProgram,
+    pub(crate) work: Work,
     pub(crate) overrides: Vec<InstanceOverride>,
 }
 
@@ -188,7 +193,10 @@ struct File {
     #[serde(default)]
     summary: String,
     system: Placed<PathBuf>,
-    workload: Placed<PathBuf>,
+    #[serde(default)]
+    workload: Option<Placed<PathBuf>>,
+    #[serde(default)]
+    trace: Option<Placed<PathBuf>>,
     #[serde(default)]
     size: Option<Node>,
     #[serde(default = "File::default_seed")]
@@ -234,6 +242,45 @@ impl File {
     }
 }
 
+/// The file of what a scenario runs.
+enum Named {
+    Workload(Placed<PathBuf>),
+    Trace(Placed<PathBuf>),
+}
+
+impl File {
+    /// What is run: exactly one of two.
+    fn work(&self, node: &Node) -> Result<Named, Diagnostic> {
+        match (&self.workload, &self.trace) {
+            (Some(workload), None) => Ok(Named::Workload(workload.clone())),
+            (None, Some(trace)) => self.only_a_trace(trace),
+            (Some(_), Some(trace)) => {
+                Err(trace.error("a scenario has a `workload` or a `trace`, found both"))
+            }
+            (None, None) => {
+                let message = "missing field `workload`: a scenario has a `workload` or a `trace`";
+                Err(Diagnostic::error(message)
+                    .at(&node.head_span())
+                    .hint("a workload is emulated; a trace was recorded when it was"))
+            }
+        }
+    }
+
+    /// A trace is what emulation of one size made: it takes nothing that would make it another.
+    fn only_a_trace(&self, trace: &Placed<PathBuf>) -> Result<Named, Diagnostic> {
+        let stated = [
+            ("size", self.size.is_some()),
+            ("emulation", self.emulation != EmulationSpec::default()),
+        ];
+        match stated.iter().find(|(_, stated)| *stated) {
+            None => Ok(Named::Trace(trace.clone())),
+            Some((name, _)) => Err(trace
+                .error(format!("`{name}` has no meaning beside `trace`"))
+                .hint("it is settled when a trace is recorded")),
+        }
+    }
+}
+
 impl Scenario {
     /// Reads the scenario at `path`, the files it names, and the overrides `sets` (`path=value`).
     ///
@@ -254,8 +301,47 @@ impl Scenario {
         let node = read_scenario(path, &files)?;
         let mut problems = Diagnostics::new();
         let given = overrides::of_command_line(sets, &mut problems);
-        let loaded = Self::of_tree(path, node, None, ("command line", given), &files, problems)?;
+        let given = ("command line", given);
+        let loaded = Self::of_tree((path, beside(path)), node, None, given, &files, problems)?;
         Ok(Self {
+            sets: sets.to_vec(),
+            ..loaded
+        })
+    }
+
+    /// The scenario that is nothing but the trace at `trace` on the system of the file at `system`.
+    ///
+    /// # Errors
+    /// As [`Scenario::load_within`].
+    pub fn of_trace(
+        trace: &Path,
+        system: &Path,
+        sets: &[String],
+        budget: &Budget,
+    ) -> Result<Self, Diagnostics> {
+        let ledger = Ledger::new(budget);
+        let files = Files::of("").charged_to(&ledger).of_description_at(system);
+        let given = [Path::new("--trace"), trace, Path::new("--system"), system];
+        let given = given.map(|word| word.display().to_string());
+        let stated = format!(
+            "Scenario(\n    trace: {},\n    system: {},\n)\n",
+            to_ron(&to_node(&trace)?).trim_end(),
+            to_ron(&to_node(&system)?).trim_end()
+        );
+        let node = parse(&Source::new("(command line)", stated))?;
+        let mut problems = Diagnostics::new();
+        let overrides = overrides::of_command_line(sets, &mut problems);
+        let overrides = ("command line", overrides);
+        let loaded = Self::of_tree(
+            (trace, Path::new("")),
+            node,
+            None,
+            overrides,
+            &files,
+            problems,
+        )?;
+        Ok(Self {
+            given: given.to_vec(),
             sets: sets.to_vec(),
             ..loaded
         })
@@ -275,13 +361,21 @@ impl Scenario {
         let given = changes.map(RawOverride::of_entry).collect();
         let workload = variation.workload.as_ref();
         let given = ("experiment", given);
-        Self::of_tree(path, node, workload, given, &files, Diagnostics::new())
+        let problems = Diagnostics::new();
+        Self::of_tree(
+            (path, beside(path)),
+            node,
+            workload,
+            given,
+            &files,
+            problems,
+        )
     }
 
-    /// The scenario `node` at `path`, with another workload than its own or with its own, and with the
-    /// overrides that were `given` beside it, and where.
+    /// The scenario `node` at `path`, with paths relative to `folder`, with another workload than its own or
+    /// with its own, and with the overrides that were `given` beside it, and where.
     fn of_tree(
-        path: &Path,
+        (path, folder): (&Path, &Path),
         mut node: Node,
         workload: Option<&Placed<PathBuf>>,
         (from, given): (&'static str, Vec<RawOverride>),
@@ -290,8 +384,8 @@ impl Scenario {
     ) -> Result<Self, Diagnostics> {
         let text = node.span.source.text().to_owned();
         if let (Some(_), Kind::Struct(Struct { fields, .. })) = (workload, &mut node.kind) {
-            // A size of a workload that is not used.
-            fields.retain(|field| field.name.text != "size");
+            // The size of a workload that is not used, or a trace that is not.
+            fields.retain(|field| !["size", "trace"].contains(&field.name.text.as_str()));
         }
         let shown = given.iter().map(|raw| AppliedOverride::of(raw, from));
         let shown: Vec<_> = shown.collect();
@@ -301,6 +395,11 @@ impl Scenario {
             return Err(problems);
         };
         let size = problems.take(file.size()).flatten();
+        let named = match workload {
+            None => problems.take(file.work(&node)),
+            // Beside the file that names it, which is another one.
+            Some(other) => Some(Named::Workload(other.clone())),
+        };
         let from_file = file.overrides.into_iter().map(RawOverride::of_entry);
         // Parameters of a workload that is not used fit no other.
         let from_file = from_file.filter(|o| workload.is_none() || !o.is_of_workload());
@@ -312,20 +411,12 @@ impl Scenario {
         let limits = problems.take(file.limits.check());
         let measure = problems.take(file.measure.check());
         let taps = problems.take(TapSpec::read_all(file.taps));
-        let folder = path.parent().unwrap_or(Path::new(""));
         let part = |name: &Placed<PathBuf>, kind: &str, problems: &mut Diagnostics| {
             let path = folder.join(&name.value);
             let read = read_named(&path, name, &[kind], files);
             (path, problems.take(read))
         };
         let (system_path, system) = part(&file.system, "System", &mut problems);
-        let (workload_path, workload) = match workload {
-            None => part(&file.workload, "Workload", &mut problems),
-            Some(other) => {
-                let read = read_named(&other.value, other, &["Workload"], files);
-                (other.value.clone(), problems.take(read))
-            }
-        };
         let energy = file.energy.as_ref();
         let energy = energy.map(|name| part(name, "Energy", &mut problems));
         let (energy_path, energy) = energy.unzip();
@@ -336,25 +427,44 @@ impl Scenario {
             overrides.globals.set(&mut system, &mut problems);
             Some((node, system, parts))
         });
-        let workload = workload.and_then(|node| {
-            let folder = workload_path.parent().unwrap_or(Path::new(""));
-            let references = standard_references();
-            let read = HostProgram::from_node(
-                &node,
-                &files.at(folder),
-                size.as_ref(),
-                &overrides.workload,
-                &references,
-            );
-            problems.take(read)
+        let work = named.and_then(|named| match named {
+            Named::Workload(name) => {
+                let work_path = match workload {
+                    None => folder.join(&name.value),
+                    Some(_) => name.value.clone(),
+                };
+                let read = read_named(&work_path, &name, &["Workload"], files);
+                let node = problems.take(read)?;
+                let folder = beside(&work_path);
+                let read = HostProgram::from_node(
+                    &node,
+                    &files.at(folder),
+                    size.as_ref(),
+                    &overrides.workload,
+                    &standard_references(),
+                );
+                let program = problems.take(read)?;
+                Some((work_path, Work::Workload(Box::new(program))))
+            }
+            Named::Trace(name) => {
+                if let Some(set) = overrides.workload.keys().next() {
+                    problems.push(name.error(format!(
+                        "`workload.{set}` is set, but a trace has no parameters"
+                    )));
+                }
+                let work_path = folder.join(&name.value);
+                let read = Recording::open(&work_path, &name, files.ledger());
+                let recording = problems.take(read.map_err(Diagnostics::from))?;
+                Some((work_path, Work::Trace(recording)))
+            }
         });
         let energy = energy
             .flatten()
             .and_then(|node| problems.take(EnergyModel::read(&node)));
-        match (system, workload, limits, measure, taps) {
+        match (system, work, limits, measure, taps) {
             (
                 Some((system_tree, system, system_parts)),
-                Some(workload),
+                Some((work_path, work)),
                 Some(limits),
                 Some(measure),
                 Some(taps),
@@ -364,7 +474,7 @@ impl Scenario {
                 summary: file.summary,
                 system_path,
                 system_parts,
-                workload_path,
+                work_path,
                 energy_path,
                 size: size.map(|size| size.value),
                 seed: file.seed,
@@ -374,13 +484,14 @@ impl Scenario {
                 checks: file.checks,
                 measure,
                 taps,
+                given: vec![path.display().to_string()],
                 sets: Vec::new(),
                 applied,
                 ledger: files.ledger().clone(),
                 system_tree,
                 tree: node,
                 system,
-                workload,
+                work,
                 overrides: overrides.instances,
             }),
             _ => Err(problems),
@@ -389,11 +500,16 @@ impl Scenario {
 
     /// Every file that was read: the scenario, what it names, and what those name.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        [&self.path, &self.system_path, &self.workload_path]
+        [&self.path, &self.system_path, &self.work_path]
             .into_iter()
             .chain(&self.system_parts)
             .chain(&self.energy_path)
-            .chain(self.workload.files_read())
+            .chain(self.work.files_read())
             .map(PathBuf::as_path)
     }
+}
+
+/// The folder of the file at `path`.
+fn beside(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
 }

@@ -66,9 +66,10 @@ fn main() -> ExitCode {
 /// Whether the device agrees with the emulator.
 fn run(path: &Path, sets: &[String], csv: Option<&Path>) -> Result<bool, String> {
     let scenario = Scenario::load(path, sets).map_err(|problems| problems.to_string())?;
+    let program = scenario.program();
+    let program = program.ok_or("a trace holds no program that a GPU could run")?;
     let mut gpu = Cuda::open().map_err(|error| error.to_string())?;
     let device = gpu.device().clone();
-    let program = scenario.program();
     let replay = Replay::new(&mut gpu, program.module(), program.module_text());
     let mut replay = replay.map_err(|error| error.to_string())?;
     let mut problem = None;

@@ -109,7 +109,7 @@ fn scenario(name: &str, sets: &[&str]) -> Scenario {
 
 /// Runs a scenario's program on a double.
 fn replayed(scenario: &Scenario, double: &mut Double) -> (Vec<(String, u64)>, bool, usize) {
-    let program = scenario.program();
+    let program = scenario.program().unwrap();
     let mut replay = Replay::new(double, program.module(), program.module_text()).unwrap();
     scenario
         .emulate_told(&mut |action| replay.act(action).unwrap())
@@ -138,7 +138,7 @@ fn a_device_that_computes_something_else_is_found_with_the_first_word() {
     let scenario = scenario("quickstart.ron", &[]);
     let mut double = Double::new();
     double.lies = true;
-    let program = scenario.program();
+    let program = scenario.program().unwrap();
     let mut replay = Replay::new(&mut double, program.module(), program.module_text()).unwrap();
     scenario
         .emulate_told(&mut |action| replay.act(action).unwrap())
@@ -230,7 +230,10 @@ fn the_micro_benchmarks_run_and_divide_by_what_they_did() {
 fn the_tables_say_what_was_measured_on_what() {
     let mut double = Double::new();
     let program = scenario("quickstart.ron", &[]);
-    let (module, text) = (program.program().module(), program.program().module_text());
+    let (module, text) = {
+        let program = program.program().unwrap();
+        (program.module(), program.module_text())
+    };
     let mut replay = Replay::new(&mut double, module, text).unwrap();
     program
         .emulate_told(&mut |action| replay.act(action).unwrap())

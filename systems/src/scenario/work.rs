@@ -1,0 +1,188 @@
+//! What a scenario runs: a workload that is emulated, or the trace of a program that was.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use warpweave_components::demands::{BufferDemand, Demands, KernelDemand};
+use warpweave_files::Ledger;
+use warpweave_params::{Diagnostic, Diagnostics, Placed};
+use warpweave_ptx::Printed;
+use warpweave_trace::{ContentHash, Program, TraceError, TraceFile};
+
+use crate::host_program::{
+    Asked, EmulationProgress, EmulationSpec, Examined, ExecuteError, Executed, HostProgram,
+    Listener,
+};
+
+/// What a scenario runs.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A program that is emulated.
+    Workload(Box<HostProgram>),
+    /// What a program did when it was emulated.
+    Trace(Recording),
+}
+
+/// A trace file. Its streams are read when it is run.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    /// Path of the file.
+    path: [PathBuf; 1],
+    pub(crate) hash: ContentHash,
+    demands: Demands,
+    /// None: a trace says nothing of what its program forgot.
+    warnings: Diagnostics,
+    ledger: Ledger,
+}
+
+impl Recording {
+    /// Checks the index of the file at `path`, which is `named` in a scenario.
+    pub(super) fn open(
+        path: &Path,
+        named: &Placed<PathBuf>,
+        ledger: &Ledger,
+    ) -> Result<Self, Diagnostic> {
+        let file = TraceFile::open_within(path, ledger).map_err(|error| match error {
+            TraceError::OverBudget(error) => named.blame(Diagnostic::from(error)),
+            error => named
+                .error(error.to_string())
+                .hint("`warpweave trace record SCENARIO FILE` writes a trace"),
+        })?;
+        Ok(Self {
+            path: [path.to_owned()],
+            hash: file.hash(),
+            demands: demands(&file),
+            warnings: Diagnostics::new(),
+            ledger: ledger.clone(),
+        })
+    }
+
+    fn read(&self) -> Result<Executed, ExecuteError> {
+        let [path] = &self.path;
+        let file = TraceFile::open_within(path, &self.ledger)?;
+        if file.hash() != self.hash {
+            let message = format!("{} was replaced after it was checked", path.display());
+            return Err(Diagnostic::error(message).into());
+        }
+        let program = file.program()?;
+        Ok(Executed {
+            kernels: names_of_kernels(&program),
+            program: Arc::new(program),
+            checks: Vec::new(),
+            verified: None,
+            printed: Printed::default(),
+            refused_launches: 0,
+            outputs: Default::default(),
+        })
+    }
+
+    /// A trace holds no values of memory.
+    fn refuse(&self, wish: &str) -> ExecuteError {
+        let [path] = &self.path;
+        let message = format!(
+            "{} is a trace, which holds no values of memory: its program cannot be {wish}",
+            path.display()
+        );
+        Diagnostic::error(message)
+            .hint("name the scenario of the workload that it was recorded from")
+            .into()
+    }
+}
+
+/// What the program of a trace asks of a machine.
+fn demands(file: &TraceFile) -> Demands {
+    let mut demands = Demands::default();
+    for kernel in (0..file.kernels()).filter_map(|kernel| file.kernel_head(kernel)) {
+        let code = kernel.code;
+        if demands.kernels.iter().all(|known| known.name != code.name) {
+            demands.kernels.push(KernelDemand {
+                name: code.name.clone(),
+                private_bytes: code.private_bytes,
+                origin: None,
+            });
+        }
+    }
+    let buffers = file.head().allocations.iter();
+    demands.buffers.extend(buffers.map(|buffer| BufferDemand {
+        name: buffer.name.clone(),
+        base: buffer.base,
+        bytes: buffer.bytes,
+        origin: None,
+    }));
+    demands
+}
+
+/// Each name once, in the order of the first launches.
+fn names_of_kernels(program: &Program) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for kernel in &program.kernels {
+        if !names.contains(&kernel.code.name) {
+            names.push(kernel.code.name.clone());
+        }
+    }
+    names
+}
+
+impl Work {
+    pub(crate) fn execute(
+        &self,
+        emulation: &EmulationSpec,
+        progress: &EmulationProgress,
+    ) -> Result<Executed, ExecuteError> {
+        match self {
+            Self::Workload(program) => program.execute_watched(emulation, progress),
+            Self::Trace(recording) => recording.read(),
+        }
+    }
+
+    pub(crate) fn execute_told(
+        &self,
+        emulation: &EmulationSpec,
+        listener: Listener<'_>,
+    ) -> Result<Executed, ExecuteError> {
+        match self {
+            Self::Workload(program) => program.execute_told(emulation, listener),
+            Self::Trace(recording) => Err(recording.refuse("repeated on a device")),
+        }
+    }
+
+    pub(crate) fn examine(&self, emulation: &EmulationSpec) -> Result<Examined, ExecuteError> {
+        match self {
+            Self::Workload(program) => program.examine(emulation),
+            Self::Trace(recording) => Err(recording.refuse("checked")),
+        }
+    }
+
+    /// The program that is emulated; `None` for a trace.
+    pub(crate) fn program(&self) -> Option<&HostProgram> {
+        match self {
+            Self::Workload(program) => Some(program),
+            Self::Trace(_) => None,
+        }
+    }
+
+    pub(crate) fn warnings(&self) -> &Diagnostics {
+        match self {
+            Self::Workload(program) => program.warnings(),
+            Self::Trace(recording) => &recording.warnings,
+        }
+    }
+
+    pub(crate) fn demands(&self, emulated: &Program, emulation: &EmulationSpec) -> Asked {
+        match self {
+            Self::Workload(program) => program.demands(emulated, emulation),
+            Self::Trace(recording) => Asked {
+                demands: recording.demands.clone(),
+                places: Vec::new(),
+            },
+        }
+    }
+
+    /// Files that were read, beside the one that describes a workload.
+    pub(super) fn files_read(&self) -> &[PathBuf] {
+        match self {
+            Self::Workload(program) => program.files_read(),
+            Self::Trace(recording) => &recording.path,
+        }
+    }
+}
