@@ -148,7 +148,7 @@ const SYSTEM: &str = r#"System(
             ),
             kernel_slots: 8,
             dispatches_per_cycle: 1,
-            invalidate_at_kernel_end: true,
+            invalidate_at: KernelEnd,
         ),
         "unit[u]": Sequencer(forgetful: "=forgetful"),
     },

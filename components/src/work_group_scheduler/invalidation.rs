@@ -4,7 +4,7 @@ use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Context, Id};
 
-use super::WorkGroupScheduler;
+use super::{InvalidateAt, WorkGroupScheduler};
 use crate::launch::Dispatch;
 
 /// A completed kernel whose lines the units are dropping.
@@ -22,8 +22,14 @@ pub(super) struct Invalidation {
 impl WorkGroupScheduler {
     /// Every work-group of a kernel has completed.
     pub(super) fn retire(&mut self, kernel: Id) {
-        let keeps = self.spec.keep_lines_beside_others && self.resident.value() > 0;
-        if self.spec.invalidate_at_kernel_end && !keeps {
+        let number = self.machine.kernels()[kernel].ready.kernel;
+        let family_ended = self.families.ends(number);
+        let drops = match self.spec.invalidate_at {
+            InvalidateAt::KernelEnd => true,
+            InvalidateAt::FamilyEnd => family_ended,
+            InvalidateAt::Never => false,
+        };
+        if drops {
             let mut units = FixedBitSet::with_capacity(self.ports.len());
             units.insert_range(..);
             self.invalidations.push_back(Invalidation {

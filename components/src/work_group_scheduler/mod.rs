@@ -12,10 +12,9 @@
 //! set serve the oldest kernel until it has no undispatched work-groups, then the next, but for
 //! [`ShortestQueue`]. The scheduler keeps an exact account of the resources of each unit and holds the
 //! policy to it: a work-group is placed once, where it fits; it never moves and is never preempted. When
-//! the last work-group of a kernel has completed, every unit is told to drop its first-level lines (if
-//! `invalidate_at_kernel_end`), also units that still run other kernels, and the kernel is done when all
-//! have answered. With `keep_lines_beside_others` nothing is dropped while work-groups of other kernels
-//! are resident.
+//! the last work-group of a kernel has completed, every unit is told to drop its first-level lines (as
+//! `invalidate_at` says), also units that still run other kernels, and the kernel is done when all
+//! have answered. With `FamilyEnd` that is the kernel which ends last of those that come from one launch of the host.
 //!
 //! What a unit offers it says itself over its wire; the description may state it too.
 //!
@@ -28,6 +27,7 @@
 //!   limits.rs, said.rs    what units offer: stated, said, compared
 //!   dispatch.rs           asks the policy and sends
 //!   invalidation.rs       the end of a kernel
+//!   families.rs           which kernels come from one launch of the host
 //!   activity.rs report.rs what the cycles are charged to; statistics
 //! ```
 //!
@@ -64,6 +64,7 @@
 
 mod activity;
 mod dispatch;
+mod families;
 mod invalidation;
 mod limits;
 mod machine;
@@ -91,6 +92,7 @@ use warpweave_framework::{
 use warpweave_trace::Program;
 
 use self::activity::Activity;
+use self::families::Families;
 use self::invalidation::Invalidation;
 pub use self::limits::StatedLimits;
 use self::machine::Running;
@@ -101,7 +103,7 @@ pub use self::policy::{Choice, Placement, PlacementPolicy, QueueAccess};
 use self::queue_memory::Taking;
 pub use self::role::{PlacementSite, WorkGroupPlacement};
 use self::said::SaidByUnits;
-pub use self::spec::WorkGroupSchedulerSpec;
+pub use self::spec::{InvalidateAt, WorkGroupSchedulerSpec};
 use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{Completion, DispatchMaster, KernelDone, ReadySlave};
 use crate::memory::MemMaster;
@@ -125,6 +127,7 @@ pub struct WorkGroupScheduler {
     next_id: u32,
     /// An access was sent in this cycle.
     access_sent: bool,
+    families: Families,
     invalidations: VecDeque<Invalidation>,
     /// Kernels to be reported to the GMU.
     finished: VecDeque<Id>,
@@ -172,6 +175,7 @@ impl Kind for WorkGroupScheduler {
             ports: (0..units).map(|_| DispatchMaster::default()).collect(),
             memory: MemMaster::default(),
             policy,
+            families: Families::of(&program),
             machine: Machine::new(site, program),
             times: environment.resource::<KernelTimes>(),
             said: SaidByUnits::default(),
@@ -261,6 +265,7 @@ impl Component for WorkGroupScheduler {
         state.field("waiting", &mut self.waiting);
         state.field("taking", &mut self.taking);
         state.field("next_id", &mut self.next_id);
+        self.families.state(state);
         state.field("invalidations", &mut self.invalidations);
         state.field("finished", &mut self.finished);
         state.field("activity", &mut self.activity);

@@ -29,14 +29,20 @@ pub struct WorkGroupSchedulerSpec {
     pub dispatches_per_cycle: u32,
     /// Kernels held at a time, from ready to done, at least 1.
     pub kernel_slots: u32,
-    /// Whether the first-level caches are invalidated when a kernel has completed.
-    pub invalidate_at_kernel_end: bool,
-    /// Whether they keep their lines all the same while work-groups of another kernel are resident,
-    /// such as the parent of a kernel that ends: its reuse of what the child brought in would be
-    /// lost. Invalidated is when the last of them has completed. Source: `true` to compare
-    /// with the LASER paper, own choice.
-    #[serde(default)]
-    pub keep_lines_beside_others: bool,
+    /// When the first-level caches are invalidated: `KernelEnd`, `FamilyEnd`, or `Never`.
+    pub invalidate_at: InvalidateAt,
+}
+
+/// When first-level lines are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum InvalidateAt {
+    /// When all work-groups of a kernel are done: the next one may read what it wrote.
+    KernelEnd,
+    /// When those of a kernel of the host and of all that was launched from it are done: children find
+    /// what their parents and siblings brought in. Source: LASER paper, whose children gain by it.
+    FamilyEnd,
+    /// Not at all.
+    Never,
 }
 
 impl WorkGroupSchedulerSpec {

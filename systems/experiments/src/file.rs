@@ -230,6 +230,9 @@ pub struct Comparison {
     /// Variant it is compared with; `None`: the baseline.
     #[serde(default)]
     pub than: Option<Placed<String>>,
+    /// Number that it is compared with in place of a variant.
+    #[serde(default)]
+    pub value: Option<Placed<f64>>,
     /// By how much at least.
     pub margin: Placed<f64>,
     /// One workload; `None`: the mean over all.
@@ -269,6 +272,9 @@ pub struct Counting {
     /// Variant it is compared with; `None`: the baseline.
     #[serde(default)]
     pub than: Option<Placed<String>>,
+    /// Number that it is compared with in place of a variant.
+    #[serde(default)]
+    pub value: Option<Placed<f64>>,
     /// By how much at least.
     pub margin: Placed<f64>,
     /// Workloads.

@@ -32,6 +32,8 @@ pub(super) struct ReuseSpec {
     /// Deals launchers out anew among the kernels that have one, by this seed: what relations would be by
     /// chance.
     dealt_anew: Option<u64>,
+    /// Takes the same line of different owners for different lines: what relations are where nothing is shared.
+    apart: Option<Owner>,
     /// Ratio above which two units are linked in a chain.
     chain_threshold: Option<Placed<f64>>,
     /// Lines of a first-level cache.
@@ -40,6 +42,15 @@ pub(super) struct ReuseSpec {
     /// Lines of the second level.
     #[serde(default = "l2_lines")]
     l2_lines: u64,
+}
+
+/// Whose lines are nobody else's.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Owner {
+    /// Each kernel has lines of its own.
+    Kernel,
+    /// Each access has.
+    Access,
 }
 
 fn l1_lines() -> u64 {
@@ -55,6 +66,7 @@ fn l2_lines() -> u64 {
 pub(super) struct Reuse {
     reads_only: bool,
     global_end: Option<u64>,
+    apart: Option<Owner>,
     accesses: u64,
     analysis: warpweave_reuse::Analysis,
 }
@@ -96,6 +108,7 @@ impl ReuseSpec {
             analysis: Analysis::Reuse(Box::new(Reuse {
                 reads_only: self.reads_only,
                 global_end: self.global_end,
+                apart: self.apart,
                 accesses: 0,
                 analysis: warpweave_reuse::Analysis::new(parents, options),
             })),
@@ -136,7 +149,13 @@ impl Reuse {
             wavefront: source.wavefront_slot.into(),
         };
         self.accesses += 1;
-        self.analysis.touch(by, request.line);
+        let line = match self.apart {
+            None => request.line,
+            // Numbers of kernels have 31 bits at most: a trace has no more.
+            Some(Owner::Kernel) => u64::from(by.kernel) << 33 ^ request.line >> 7,
+            Some(Owner::Access) => self.accesses,
+        };
+        self.analysis.touch(by, line);
     }
 
     pub(super) fn report(&self, statistics: &mut Statistics<'_>) {

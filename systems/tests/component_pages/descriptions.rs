@@ -25,7 +25,7 @@ pub(super) const DESCRIPTIONS: &[&str] = &[
     "WorkGroupScheduler(clusters: 1, units_per_cluster: 1, policy: Distributed, unit: ( \
      wavefront_slots: 8, work_group_slots: 2, registers: 1024, register_partitions: 1, \
      register_granularity: 64, local_memory_bytes: 1024), kernel_slots: 1, \
-     dispatches_per_cycle: 1, invalidate_at_kernel_end: true)",
+     dispatches_per_cycle: 1, invalidate_at: KernelEnd)",
 ];
 
 const CACHE: &str = "Cache(

@@ -155,7 +155,7 @@ proptest! {
         (work_group_slots, register_partitions) in (2_u32..9, prop::sample::select(vec![1_u32, 4])),
         (dispatches_per_cycle, kernel_slots) in (1_u32..5, 1_u32..4),
         (hardware_queues, queue_depth, pending_kernels) in (1_u32..4, 1_u32..3, 0_u32..3),
-        (invalidate_at_kernel_end, keep_lines_beside_others) in (any::<bool>(), any::<bool>()),
+        invalidate_at in prop::sample::select(vec![InvalidateAt::KernelEnd, InvalidateAt::FamilyEnd, InvalidateAt::Never]),
         seed in any::<u64>(),
     ) {
         let mut commands = Vec::new();
@@ -184,8 +184,7 @@ proptest! {
                 policy,
                 dispatches_per_cycle,
                 kernel_slots,
-                invalidate_at_kernel_end,
-                keep_lines_beside_others,
+                invalidate_at,
             },
             gmu: GmuSpec { queue_depth, pending_kernels, ..gmu(hardware_queues) },
             seed,

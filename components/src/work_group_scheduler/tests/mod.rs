@@ -147,7 +147,6 @@ fn spec_of(policy: Policy<WorkGroupPlacement>) -> WorkGroupSchedulerSpec {
         policy,
         dispatches_per_cycle: 4,
         kernel_slots: 4,
-        invalidate_at_kernel_end: true,
-        keep_lines_beside_others: false,
+        invalidate_at: InvalidateAt::KernelEnd,
     }
 }

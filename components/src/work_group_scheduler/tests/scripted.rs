@@ -14,8 +14,12 @@ pub(super) struct Scripted {
 }
 
 pub(super) fn scripted(spec: WorkGroupSchedulerSpec, kernels: &[KernelShape]) -> Scripted {
+    scripted_program(spec, program(kernels, Vec::new()))
+}
+
+fn scripted_program(spec: WorkGroupSchedulerSpec, program: Program) -> Scripted {
     let mut environment = Environment::new("dut", 0);
-    environment.provide(Arc::new(program(kernels, Vec::new())));
+    environment.provide(Arc::new(program));
     let units = spec.clusters * spec.units_per_cluster;
     let mut bench = TestBench::new();
     bench.add(
@@ -90,7 +94,7 @@ fn dispatch_refill_invalidation_and_done_take_the_stated_cycles() {
 #[test]
 fn without_invalidation_the_kernel_is_done_with_its_last_work_group() {
     let spec = WorkGroupSchedulerSpec {
-        invalidate_at_kernel_end: false,
+        invalidate_at: InvalidateAt::Never,
         ..spec::<TwoLevelRoundRobin>()
     };
     let mut s = scripted(spec, &[(1, 1, 0, 0)]);
@@ -100,35 +104,38 @@ fn without_invalidation_the_kernel_is_done_with_its_last_work_group() {
     s.bench.expect_at(&s.done, 9, &KernelDone { kernel: 0 });
 }
 
-/// A child that ends before its parent does not cost the parent its lines.
+/// A child costs its parent no lines, whichever ends first.
 #[test]
-fn lines_stay_while_another_kernel_runs_if_so_described() {
-    let spec = WorkGroupSchedulerSpec {
+fn lines_stay_until_the_family_ends_if_so_described() {
+    let spec = || WorkGroupSchedulerSpec {
         clusters: 1,
         units_per_cluster: 1,
-        keep_lines_beside_others: true,
+        invalidate_at: InvalidateAt::FamilyEnd,
         ..spec::<GlobalRoundRobin>()
     };
-    let mut s = scripted(spec, &[(1, 1, 0, 0), (1, 1, 0, 0)]);
-    s.ready.send_at(3, ready(0));
-    s.ready.send_at(4, ready(1));
-    s.bench.expect_at(&s.dispatches[0], 3, &start(0, 0));
-    let child = Dispatch::Start {
-        kernel: 1,
+    let of = |kernel, slot| Completion::WorkGroup {
+        kernel,
         work_group: 0,
-        slot: 1,
+        slot,
     };
-    s.bench.expect_at(&s.dispatches[0], 4, &child);
-    let child_ended = Completion::WorkGroup {
-        kernel: 1,
-        work_group: 0,
-        slot: 1,
-    };
-    s.completions[0].send_at(20, child_ended);
-    s.bench.expect_at(&s.done, 20, &KernelDone { kernel: 1 });
-    s.completions[0].send_at(30, ended(0, 0));
-    s.bench
-        .expect_at(&s.dispatches[0], 30, &Dispatch::Invalidate { kernel: 0 });
+    for (first, last) in [(0, 1), (1, 0)] {
+        let program = family(&[None, Some((0, 0, 0, 0))]);
+        let mut s = scripted_program(spec(), program);
+        s.ready.send_at(3, ready(0));
+        s.ready.send_at(4, ready(1));
+        s.completions[0].send_at(20, of(first, first as u16));
+        s.bench
+            .expect_at(&s.done, 20, &KernelDone { kernel: first });
+        s.completions[0].send_at(30, of(last, last as u16));
+        s.bench.step(20);
+        let told = s.dispatches[0].take_all();
+        let dropped =
+            |(_, dispatch): &&(Cycle, Dispatch)| matches!(dispatch, Dispatch::Invalidate { .. });
+        let dropped: Vec<_> = told.iter().filter(dropped).collect();
+        assert_eq!(dropped, [&(30, Dispatch::Invalidate { kernel: last })]);
+        s.completions[0].send_at(60, Completion::Invalidated { kernel: last });
+        s.bench.expect_at(&s.done, 60, &KernelDone { kernel: last });
+    }
 }
 
 #[test]

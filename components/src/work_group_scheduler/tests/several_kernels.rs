@@ -111,7 +111,7 @@ fn a_policy_serves_several_kernels_and_hears_of_each() {
     let spec = WorkGroupSchedulerSpec {
         clusters: 1,
         dispatches_per_cycle: 1,
-        invalidate_at_kernel_end: false,
+        invalidate_at: InvalidateAt::Never,
         ..spec::<Urgent>()
     };
     let mut s = scripted(spec, &[(3, 2, 0, 0), (2, 1, 0, 0)]);

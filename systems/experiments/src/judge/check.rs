@@ -136,11 +136,19 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
             problems.take(find_level(level, &axis.value, &known.levels()));
         }
     }
-    let than = match claim {
-        FindingClaim::Above(c) | FindingClaim::Below(c) => c.than.as_ref(),
-        FindingClaim::Count(c) => c.than.as_ref(),
-        _ => None,
+    let (than, value) = match claim {
+        FindingClaim::Above(c) | FindingClaim::Below(c) => (c.than.as_ref(), c.value.as_ref()),
+        FindingClaim::Count(c) => (c.than.as_ref(), c.value.as_ref()),
+        _ => (None, None),
     };
+    if let (Some(_), Some(value)) = (than, value) {
+        let message =
+            "a claim compares with a variant, `than`, or with a number, `value`; found both";
+        problems.push(value.error(message));
+    }
+    if let Some(value) = value.filter(|value| !value.value.is_finite()) {
+        problems.push(value.error("a number to compare with is finite"));
+    }
     if let Some(than) = than {
         problems.take(find(than, "variant", "variants", &file.variants));
     }

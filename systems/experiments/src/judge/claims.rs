@@ -1,6 +1,6 @@
 //! Verdicts on claims.
 
-use warpweave_params::{Diagnostics, Placed};
+use warpweave_params::{Diagnostics, Entries, Placed};
 
 use super::coefficients::side;
 use super::effect::{Compares, Effect, sign_of};
@@ -15,6 +15,9 @@ use crate::file::{
 use crate::metric::{EnergyUse, Expression};
 use crate::model::{Outcome, Point, Runs};
 use crate::read::Experiment;
+
+/// Levels of axes, as a claim names them.
+type Levels = Entries<Placed<String>>;
 
 /// Workloads come in the same order at both sizes when their effects correlate so much.
 const SAME_ORDER: f64 = 0.8;
@@ -263,7 +266,7 @@ impl<'e> Claims<'e> {
         let speaks_of = control.unwrap_or(&of.value);
         let base = &self.experiment.baseline;
         let point = |variant: &str, at: &[(String, String)]| self.point(variant, at);
-        let levels_at = |at: &warpweave_params::Entries<Placed<String>>| -> Vec<(String, String)> {
+        let levels_at = |at: &Levels| -> Vec<(String, String)> {
             let mut levels = base.levels.clone();
             for (axis, level) in at {
                 levels.retain(|(known, _)| *known != axis.value);
@@ -271,32 +274,45 @@ impl<'e> Claims<'e> {
             }
             levels
         };
+        let compared = |than: Option<&Placed<String>>, value: Option<&Placed<f64>>, at: &Levels| {
+            let levels = levels_at(at);
+            let of = point(speaks_of, &levels)?;
+            Some(match (value, than) {
+                (Some(number), _) => Compares::Number {
+                    of,
+                    number: number.value,
+                },
+                (None, Some(than)) => Compares::Two {
+                    than: point(&than.value, &levels)?,
+                    of,
+                },
+                (None, None) => Compares::Two {
+                    than: values.baseline_of(&of),
+                    of,
+                },
+            })
+        };
         let mut at_least = None;
         let (compares, on) = match claim {
-            FindingClaim::Above(Comparison { than, on, at, .. })
-            | FindingClaim::Below(Comparison { than, on, at, .. }) => {
-                let levels = levels_at(at);
-                let of = point(speaks_of, &levels)?;
-                let than = match than {
-                    Some(than) => point(&than.value, &levels)?,
-                    None => values.baseline_of(&of),
-                };
-                (Compares::Two { of, than }, on.as_ref())
+            FindingClaim::Above(c) | FindingClaim::Below(c) => {
+                let Comparison {
+                    than,
+                    value,
+                    on,
+                    at,
+                    ..
+                } = c;
+                (compared(than.as_ref(), value.as_ref(), at)?, on.as_ref())
             }
             FindingClaim::Count(Counting {
                 than,
+                value,
                 at,
                 at_least: least,
                 ..
             }) => {
                 at_least = Some(least.value);
-                let levels = levels_at(at);
-                let of = point(speaks_of, &levels)?;
-                let than = match than {
-                    Some(than) => point(&than.value, &levels)?,
-                    None => values.baseline_of(&of),
-                };
-                (Compares::Two { of, than }, None)
+                (compared(than.as_ref(), value.as_ref(), at)?, None)
             }
             FindingClaim::Best(Ranking { on, at, .. }) => {
                 let levels = levels_at(at);
@@ -463,23 +479,24 @@ pub(super) fn combined(compares: &Compares, verdicts: &[Verdict]) -> Verdict {
 }
 
 fn in_symbols(claim: &FindingClaim) -> String {
-    let than = |than: &Option<Placed<String>>| {
-        than.as_ref()
-            .map_or("the baseline".to_owned(), |than| than.value.clone())
+    let than = |than: &Option<Placed<String>>, value: &Option<Placed<f64>>| match (value, than) {
+        (Some(number), _) => number.value.to_string(),
+        (None, Some(than)) => than.value.clone(),
+        (None, None) => "the baseline".to_owned(),
     };
     match claim {
         FindingClaim::Above(c) => format!(
             "{}: {} > {} + {}",
             c.metric.value,
             c.of.value,
-            than(&c.than),
+            than(&c.than, &c.value),
             c.margin.value
         ),
         FindingClaim::Below(c) => format!(
             "{}: {} < {} - {}",
             c.metric.value,
             c.of.value,
-            than(&c.than),
+            than(&c.than, &c.value),
             c.margin.value
         ),
         FindingClaim::Best(c) => format!(
@@ -490,7 +507,7 @@ fn in_symbols(claim: &FindingClaim) -> String {
             "{}: {} is better than {} by {} on at least {} workloads",
             c.metric.value,
             c.of.value,
-            than(&c.than),
+            than(&c.than, &c.value),
             c.margin.value,
             c.at_least.value
         ),

@@ -16,6 +16,8 @@ pub(super) struct Effect<'e> {
 pub(super) enum Compares {
     /// One with another.
     Two { of: Point, than: Point },
+    /// One with a number.
+    Number { of: Point, number: f64 },
     /// One with the best of others.
     All { of: Point, others: Vec<Point> },
     /// The first step of a row with its last one.
@@ -44,6 +46,10 @@ impl Effect<'_> {
             Compares::Two { of, than } => {
                 let means = means(&[of.clone(), than.clone()]);
                 vec![means.map(|means| means[0] - means[1])]
+            }
+            Compares::Number { of, number } => {
+                let means = means(std::slice::from_ref(of));
+                vec![means.map(|means| means[0] - number * self.sign)]
             }
             Compares::All { of, others } => others
                 .iter()

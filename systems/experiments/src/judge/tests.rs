@@ -121,6 +121,21 @@ fn an_interval_that_holds_the_margin_is_unresolved() {
 }
 
 #[test]
+fn a_number_may_take_the_place_of_a_variant() {
+    let than = |number: f64| {
+        let claim = format!(r#"Above(metric: "speed", of: "E", value: {number}, margin: 0.05)"#);
+        verdict(&claim, 0.5, 0.0, 0.002)
+    };
+    // In multiples of the baseline.
+    assert_eq!(than(1.3).verdict, Verdict::Reproduced);
+    assert_eq!(than(1.7).verdict, Verdict::NotReproduced);
+    assert_eq!(than(0.8).verdict, Verdict::Void);
+    assert_eq!(than(1.3).claim, "speed: E > 1.3 + 0.05");
+    let below = r#"Below(metric: "speed", of: "E", value: 2, margin: 0.05)"#;
+    assert_eq!(verdict(below, 0.5, 1.5, 0.002).verdict, Verdict::Reproduced);
+}
+
+#[test]
 fn a_margin_below_the_resolution_of_the_baseline_is_unresolved() {
     let fine = r#"Above(metric: "speed", of: "E", margin: 0.001)"#;
     let judged = verdict(fine, 0.5, 0.0, 0.001);
