@@ -98,6 +98,9 @@ pub struct StatedWorkload {
     /// One of its sizes; `None`: its own parameters.
     #[serde(default)]
     pub size: Option<Placed<String>>,
+    /// Its own size in place of a size of the experiment.
+    #[serde(default)]
+    pub sizes: Entries<Placed<String>>,
     /// Overrides of its runs.
     #[serde(default)]
     pub sets: Sets,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warpweave_params::{
-    Diagnostic, Diagnostics, Kind, Node, Placed, Source, is_expression, parse_from,
+    Diagnostic, Diagnostics, Entries, Kind, Node, Placed, Source, is_expression, parse_from,
 };
 
 use crate::file::{Axis, Combine, ExperimentFile, Mean, MetricFile, MetricKind, StatedWorkload};
@@ -94,6 +94,7 @@ impl Experiment {
     ) -> Result<Self, Diagnostics> {
         let name = path.file_name().map(PathBuf::from).unwrap_or_default();
         let workload = StatedWorkload {
+            sizes: Entries::default(),
             file: name.clone().into(),
             size: None,
             sets: [].into_iter().collect(),

@@ -32,8 +32,8 @@ pub(super) struct ReuseSpec {
     /// Deals launchers out anew among the kernels that have one, by this seed: what relations would be by
     /// chance.
     dealt_anew: Option<u64>,
-    /// Takes the same line of different owners for different lines: what relations are where nothing is shared.
-    apart: Option<Owner>,
+    /// Takes other accesses for those to one line: what is found where the answer is known.
+    sharing: Option<Sharing>,
     /// Ratio above which two units are linked in a chain.
     chain_threshold: Option<Placed<f64>>,
     /// Lines of a first-level cache.
@@ -44,13 +44,15 @@ pub(super) struct ReuseSpec {
     l2_lines: u64,
 }
 
-/// Whose lines are nobody else's.
+/// Which accesses count as those to one line, in place of those that are.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-enum Owner {
-    /// Each kernel has lines of its own.
-    Kernel,
-    /// Each access has.
-    Access,
+enum Sharing {
+    /// None: each has a line of its own.
+    Nothing,
+    /// Those of one kernel to one line: no kernel shares with another.
+    WithinKernels,
+    /// All.
+    Everything,
 }
 
 fn l1_lines() -> u64 {
@@ -66,7 +68,7 @@ fn l2_lines() -> u64 {
 pub(super) struct Reuse {
     reads_only: bool,
     global_end: Option<u64>,
-    apart: Option<Owner>,
+    sharing: Option<Sharing>,
     accesses: u64,
     analysis: warpweave_reuse::Analysis,
 }
@@ -108,7 +110,7 @@ impl ReuseSpec {
             analysis: Analysis::Reuse(Box::new(Reuse {
                 reads_only: self.reads_only,
                 global_end: self.global_end,
-                apart: self.apart,
+                sharing: self.sharing,
                 accesses: 0,
                 analysis: warpweave_reuse::Analysis::new(parents, options),
             })),
@@ -149,11 +151,12 @@ impl Reuse {
             wavefront: source.wavefront_slot.into(),
         };
         self.accesses += 1;
-        let line = match self.apart {
+        let line = match self.sharing {
             None => request.line,
             // Numbers of kernels have 31 bits at most: a trace has no more.
-            Some(Owner::Kernel) => u64::from(by.kernel) << 33 ^ request.line >> 7,
-            Some(Owner::Access) => self.accesses,
+            Some(Sharing::WithinKernels) => u64::from(by.kernel) << 33 ^ request.line >> 7,
+            Some(Sharing::Nothing) => self.accesses,
+            Some(Sharing::Everything) => 0,
         };
         self.analysis.touch(by, line);
     }

@@ -271,7 +271,9 @@ fn of_workload(
     size: Option<&Placed<String>>,
 ) -> Overrides {
     let size = size.or(workload.size.as_ref());
-    let size = size.or(experiment.file.size.as_ref()).and_then(|size| {
+    let size = size.or(experiment.file.size.as_ref());
+    let own = size.and_then(|size| workload.sizes.get(&size.value));
+    let size = own.map_or(size, |(_, own)| Some(own)).and_then(|size| {
         let place = size.place.as_ref()?;
         let value = Node::new(Kind::Text(size.value.clone()), place.clone());
         Some((Placed::at("size".to_owned(), place), value))
