@@ -1,6 +1,10 @@
 //! The applications that launch kernels: what the page says of them.
 
 use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use warpweave_systems::{Scenario, Status, standard_registry};
 
 use crate::harness::{Bench, scenarios};
 
@@ -83,14 +87,100 @@ fn the_table_of_applications_is_what_they_do() {
     for (workload, size, published) in COMBINATIONS {
         let _ = writeln!(rows, "{}", row(&bench, workload, size, published));
     }
+    compare("table", &rows);
+}
+
+/// Holds the rows that tests found against the page's table of this name.
+fn compare(name: &str, rows: &str) {
+    // Tests that write the page write one after the other.
+    static PAGE: Mutex<()> = Mutex::new(());
+    let _writing = PAGE.lock().unwrap();
     let page = scenarios().join("../docs/dynamic-parallelism.md");
     let text = std::fs::read_to_string(&page).unwrap();
-    let (before, rest) = text.split_once("<!-- table -->\n").unwrap();
+    let head = format!("<!-- {name} -->\n");
+    let (before, rest) = text.split_once(&head).unwrap();
     let (table, after) = rest.split_once("<!-- end -->").unwrap();
     if std::env::var_os("UPDATE_PAGES").is_some() {
-        let text = format!("{before}<!-- table -->\n{rows}<!-- end -->{after}");
+        let text = format!("{before}{head}{rows}<!-- end -->{after}");
         std::fs::write(&page, text).unwrap();
         return;
     }
     assert_eq!(table, rows, "UPDATE_PAGES=1 writes the table anew");
+}
+
+/// Orders of emulation that a program's launches allow.
+const ORDERS: [&[&str]; 5] = [
+    &[],
+    &["emulation.order=Reversed"],
+    &["emulation.order=Shuffled(seed: 1)"],
+    &["emulation.order=Shuffled(seed: 2)"],
+    &["emulation.resident_work_groups=3", "emulation.quantum=5"],
+];
+
+/// The least and the most of some numbers, or the one that all are.
+fn spread(numbers: &[u64]) -> String {
+    let (least, most) = (numbers.iter().min().unwrap(), numbers.iter().max().unwrap());
+    match most - least {
+        0 => format!("{least} | 0"),
+        range => {
+            let percent = range as f64 / *least as f64 * 100.0;
+            format!("{least} to {most} | {percent:.1}")
+        }
+    }
+}
+
+#[test]
+fn every_order_of_emulation_leaves_the_same_results() {
+    let mut rows = String::from(
+        "| program, size | kernels | spread, % | wavefront instructions | spread, % |\n|---|---|---|---|---|\n",
+    );
+    for (workload, size, _) in COMBINATIONS {
+        let (mut kernels, mut instructions, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
+        for order in ORDERS {
+            let executed = program(workload, size, order).emulate().unwrap();
+            assert_eq!(executed.verified, Some(true), "{workload} {size} {order:?}");
+            kernels.push(executed.program.kernels.len() as u64);
+            let of_kernels = executed.program.kernels.iter();
+            instructions.push(of_kernels.map(|k| k.wavefront_instructions()).sum::<u64>());
+            outputs.push(executed.outputs);
+        }
+        for (order, other) in ORDERS.iter().zip(&outputs) {
+            assert!(*other == outputs[0], "{workload} {size} {order:?}");
+        }
+        let (kernels, instructions) = (spread(&kernels), spread(&instructions));
+        let _ = writeln!(
+            rows,
+            "| `{workload}_device` {size} | {kernels} | {instructions} |"
+        );
+    }
+    compare("orders", &rows);
+}
+
+/// The scenario of a program on the machine of the LASER paper.
+fn program(workload: &str, size: &str, sets: &[&str]) -> Scenario {
+    let root = scenarios().display().to_string();
+    let bench = Bench::new();
+    bench.write(
+        "program.ron",
+        &format!(
+            "Scenario(system: \"{root}/systems/laser.ron\", size: \"{size}\", workload: \"{root}/workloads/{workload}_device.ron\")"
+        ),
+    );
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::load(&bench.path("program.ron"), &sets);
+    scenario.unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn quicksort_launches_24_deep_and_is_sorted() {
+    let scenario = program("quicksort", "S", &["workload.threshold=2"]);
+    let executed = scenario.emulate().unwrap();
+    assert_eq!(executed.verified, Some(true));
+    assert_eq!(executed.refused_launches, 0);
+    // The host's, and those of 24 launches below one another.
+    assert_eq!(executed.program.launch_graph().widths().len(), 25);
+    let machine = scenario.machine(&standard_registry(), &executed.program);
+    let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
+    let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
+    assert_eq!(simulated.status, Status::Done);
 }

@@ -159,3 +159,38 @@ fn a_file_that_extends_another_says_what_is_different() {
     let refused = Experiment::read(&bench.path("inner/more.ron"), &budget).unwrap_err();
     assert!(refused.to_string().contains("circle"), "{refused}");
 }
+
+#[test]
+fn a_workload_may_have_its_own_size_for_one_of_the_experiment() {
+    let bench = Bench::new();
+    let traces = |workload: &str| {
+        let text = format!(
+            r#"Experiment(
+    summary: "A test", base: "base.ron", size: "T", confirm: (size: "S"),
+    workloads: {{ "heat": (file: "{}/workloads/hotspot.ron", {workload}) }},
+    variants: {{ "plain": {{}} }}, baseline: "plain",
+    metrics: {{ "ipc": (value: "ipc", kind: Ratio, better: Larger) }},
+)"#,
+            crate::tests::scenarios().display()
+        );
+        bench.write("sizes.ron", &text);
+        let budget = Budget::unlimited();
+        let experiment = Experiment::read(&bench.path("sizes.ron"), &budget);
+        let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
+        let interrupt = AtomicBool::new(false);
+        let plan = Plan::of(&experiment, &standard_registry(), 1, &interrupt, &budget);
+        let plan = plan
+            .unwrap_or_else(|problems| panic!("{problems}"))
+            .unwrap();
+        let runs = plan
+            .runs
+            .iter()
+            .flat_map(|run| run.ids.iter().map(move |id| (id, run)));
+        let runs = runs.map(|(id, run)| (id.confirming, run.identity.trace.clone()));
+        runs.collect::<std::collections::BTreeMap<bool, String>>()
+    };
+    let usual = traces("");
+    assert_ne!(usual[&false], usual[&true]);
+    let own = traces(r#"sizes: { "T": "S", "S": "T" }"#);
+    assert_eq!((&own[&false], &own[&true]), (&usual[&true], &usual[&false]));
+}
