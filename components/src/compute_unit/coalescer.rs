@@ -16,8 +16,8 @@ pub(super) struct Transaction {
 
 /// Appends the lines of `line_bytes` that active lanes touch, each once, in ascending order.
 ///
-/// Uniform and contiguous accesses are reduced from their end points, other strides by one pass
-/// over the active lanes in address order; only arbitrary addresses are sorted.
+/// Uniform and contiguous accesses, and contiguous rows, are reduced from their end points, other strides by one
+/// pass over the active lanes in address order; only arbitrary addresses are sorted.
 pub(super) fn coalesce(
     lanes: &Lanes,
     mask: u32,
@@ -45,6 +45,19 @@ pub(super) fn coalesce(
                 add_range(out, address, bytes, line_bytes);
             }
         }
+        Shape::Rows {
+            base,
+            step,
+            pitch,
+            row_bits,
+        } => {
+            let columns = 1_u32 << row_bits;
+            for row in 0..32 / columns {
+                let active = mask >> (row * columns) & ((1 << columns) - 1);
+                let start = base.wrapping_add_signed(pitch.wrapping_mul(i64::from(row)));
+                coalesce_row(start, step, active, (bytes, line_bytes), out);
+            }
+        }
         Shape::List => {
             let mut left = mask;
             while left != 0 {
@@ -52,6 +65,33 @@ pub(super) fn coalesce(
                 left &= left - 1;
                 add_range(out, lanes.list[lane as usize], bytes, line_bytes);
             }
+        }
+    }
+}
+
+/// Adds the lines that the active lanes of a row touch.
+fn coalesce_row(
+    start: u64,
+    step: i64,
+    active: u32,
+    (bytes, line_bytes): (u32, u32),
+    out: &mut Vec<Transaction>,
+) {
+    if active == 0 {
+        return;
+    }
+    if step == 0 {
+        add_range(out, start, bytes, line_bytes);
+    } else if step == i64::from(bytes) && is_one_run(active) {
+        let start = start.wrapping_add(u64::from(active.trailing_zeros() * bytes));
+        add_range(out, start, active.count_ones() * bytes, line_bytes);
+    } else {
+        let mut left = active;
+        while left != 0 {
+            let lane = left.trailing_zeros();
+            left &= left - 1;
+            let address = start.wrapping_add_signed(step.wrapping_mul(i64::from(lane)));
+            add_range(out, address, bytes, line_bytes);
         }
     }
 }
@@ -238,7 +278,18 @@ mod tests {
                 shape: Shape::Uniform(address),
                 ..Lanes::default()
             }),
-            (20000u64..25000, steps).prop_map(|(base, step)| stride(base, step)),
+            (20000u64..25000, steps.clone()).prop_map(|(base, step)| stride(base, step)),
+            (20000u64..25000, steps, -500i64..500, 1u8..5).prop_map(
+                |(base, step, pitch, row_bits)| Lanes {
+                    shape: Shape::Rows {
+                        base,
+                        step,
+                        pitch,
+                        row_bits
+                    },
+                    ..Lanes::default()
+                }
+            ),
             list.prop_map(|list| Lanes {
                 shape: Shape::List,
                 list: list.try_into().expect("32 addresses"),

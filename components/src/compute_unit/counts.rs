@@ -164,8 +164,10 @@ impl ComputeUnit {
         s.counter("write_requests", "requests", meaning, unit.writes);
         let meaning = "memory requests sent for atomics";
         s.counter("atomic_requests", "requests", meaning, unit.atomics);
+        let meaning = "memory requests sent to fetch ahead, for prefetch instructions";
+        s.counter("prefetch_requests", "requests", meaning, unit.prefetches);
         let meaning = "memory requests sent per access of a wavefront to global or private memory";
-        let requests = unit.reads + unit.writes + unit.atomics;
+        let requests = unit.reads + unit.writes + unit.atomics + unit.prefetches;
         s.ratio(
             "requests_per_access",
             "accesses",

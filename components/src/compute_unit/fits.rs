@@ -173,7 +173,7 @@ impl ComputeUnit {
         for access in self.load_store.accesses() {
             let instructions = self.decoded.instructions.len() as u64;
             below("instruction", access.instruction, instructions)?;
-            let stored = u32::from(access.kind != RequestKind::Read);
+            let stored = u32::from(access.kind.carries_data());
             stores[usize::from(access.source.wavefront_slot)] += stored;
         }
         let other = self.present().find(|(slot, w)| stores[*slot] != w.stores);

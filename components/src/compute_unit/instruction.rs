@@ -96,6 +96,7 @@ fn decode(instruction: &Instruction, numbering: &Numbering, timings: &ClassTimin
         Class::Barrier => Action::Barrier,
         Class::Fence => Action::Fence,
         Class::Load => Action::Memory(RequestKind::Read),
+        Class::Prefetch => Action::Memory(RequestKind::Prefetch),
         Class::Store => Action::Memory(RequestKind::Write),
         Class::Atomic => Action::Memory(RequestKind::Atomic),
         _ => Action::Compute,
@@ -119,7 +120,7 @@ fn decode(instruction: &Instruction, numbering: &Numbering, timings: &ClassTimin
             NO_PIPE
         },
         bytes: instruction.access_bytes.max(1),
-        flags: if class == Class::Load && skips_l1 {
+        flags: if matches!(class, Class::Load | Class::Prefetch) && skips_l1 {
             flags::BYPASS_L1
         } else {
             0

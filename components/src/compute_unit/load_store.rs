@@ -60,6 +60,7 @@ pub(super) struct LoadStoreCounts {
     pub(super) reads: u64,
     pub(super) writes: u64,
     pub(super) atomics: u64,
+    pub(super) prefetches: u64,
     pub(super) accesses: u64,
 }
 
@@ -198,6 +199,7 @@ impl LoadStoreUnit {
         match access.kind {
             RequestKind::Write => self.counts.writes += 1,
             RequestKind::Atomic => self.counts.atomics += 1,
+            RequestKind::Prefetch => self.counts.prefetches += 1,
             _ => self.counts.reads += 1,
         }
         let write_sequence = if access.kind.carries_data() {

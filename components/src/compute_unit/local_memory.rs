@@ -46,8 +46,8 @@ impl BankConflicts {
         self.counts.iter().copied().max().unwrap_or(0).max(1)
     }
 
-    /// Broadcasts, contiguous accesses and word strides, in closed form.
-    fn regular(&self, shape: Shape, mask: u32, bytes: u32) -> Option<u32> {
+    /// Broadcasts, contiguous accesses, word strides and rows of words, without comparing words.
+    fn regular(&mut self, shape: Shape, mask: u32, bytes: u32) -> Option<u32> {
         match shape {
             Shape::None => Some(1),
             Shape::Uniform(address)
@@ -59,19 +59,66 @@ impl BankConflicts {
             Shape::Stride { base, step } => {
                 let start =
                     base.wrapping_add_signed(step.wrapping_mul(i64::from(mask.trailing_zeros())));
-                let lanes = u64::from(mask.count_ones());
-                if step == i64::from(bytes) {
-                    return Some(self.run(start, lanes * u64::from(bytes)));
-                }
-                if step % 4 != 0 || start % 4 + u64::from(bytes) > 4 {
-                    return None;
-                }
-                let stride = step.unsigned_abs() / 4 % self.banks;
-                let period = self.banks / greatest_common_divisor(stride, self.banks);
-                Some(lanes.div_ceil(period) as u32)
+                self.strided(start, step, mask.count_ones(), bytes)
             }
-            Shape::List => None,
+            Shape::Rows {
+                base,
+                step,
+                pitch,
+                row_bits,
+            } if mask == u32::MAX => match (step, pitch) {
+                (0, _) => self.strided(base, pitch, 32 >> row_bits, bytes),
+                (_, 0) => self.strided(base, step, 1 << row_bits, bytes),
+                _ => self.rows((base, step, pitch), row_bits, bytes),
+            },
+            Shape::Rows { .. } | Shape::List => None,
         }
+    }
+
+    /// Cycles for lanes whose addresses grow by `step`, which is not 0.
+    fn strided(&self, start: u64, step: i64, lanes: u32, bytes: u32) -> Option<u32> {
+        if step == i64::from(bytes) {
+            return Some(self.run(start, u64::from(lanes * bytes)));
+        }
+        if step % 4 != 0 || start % 4 + u64::from(bytes) > 4 {
+            return None;
+        }
+        let stride = step.unsigned_abs() / 4 % self.banks;
+        let period = self.banks / greatest_common_divisor(stride, self.banks);
+        Some(u64::from(lanes).div_ceil(period) as u32)
+    }
+
+    /// Cycles for rows of whole words that have no word in common: words are counted without being compared.
+    fn rows(
+        &mut self,
+        (base, step, pitch): (u64, i64, i64),
+        row_bits: u8,
+        bytes: u32,
+    ) -> Option<u32> {
+        let row_bytes = u64::from(bytes) << row_bits;
+        let whole = step == i64::from(bytes)
+            && row_bytes.is_multiple_of(4)
+            && base.is_multiple_of(4)
+            && pitch % 4 == 0;
+        if !whole || pitch.unsigned_abs() < row_bytes {
+            return None;
+        }
+        self.counts.fill(0);
+        let mut most = 0;
+        for row in 0..32 >> row_bits {
+            let start = base.wrapping_add_signed(pitch.wrapping_mul(row)) / 4;
+            let mut bank = (start % self.banks) as usize;
+            for _ in 0..row_bytes / 4 {
+                let count = &mut self.counts[bank];
+                *count += 1;
+                most = most.max(*count);
+                bank += 1;
+                if bank == self.counts.len() {
+                    bank = 0;
+                }
+            }
+        }
+        Some(most)
     }
 
     /// Cycles for consecutive bytes.
@@ -151,11 +198,15 @@ mod tests {
         #[test]
         fn closed_forms_and_chains_match_the_definition(
             base in 0u64..4000, step in prop_oneof![Just(4i64), -20i64..200, Just(128)],
+            rows in proptest::option::of((1u8..5, prop_oneof![Just(0i64), Just(64), -40i64..40, (-30i64..30).prop_map(|p| 4 * p)])),
             mask in prop_oneof![Just(u32::MAX), 1u32..], banks in 1u32..65,
             bytes in proptest::sample::select(vec![1u32, 2, 4, 8, 16]), list in any::<bool>(),
         ) {
             let mut lanes = Lanes {
-                shape: stride(base + 1000, step),
+                shape: match rows {
+                    None => stride(base + 1000, step),
+                    Some((row_bits, pitch)) => Shape::Rows { base: base + 2000, step, pitch, row_bits },
+                },
                 ..Lanes::default()
             };
             let mut words: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();

@@ -73,7 +73,7 @@ impl ComputeUnit {
                 }
             });
         wavefront.in_flight += 1;
-        wavefront.stores += u32::from(kind != RequestKind::Read);
+        wavefront.stores += u32::from(kind.carries_data());
         if decoded.has_writes {
             wavefront.scoreboard.reserve_for_memory(&decoded.writes);
         }
@@ -114,7 +114,7 @@ impl ComputeUnit {
     /// Every response of an access has come, the last from `level`.
     fn complete_access(&mut self, access: &Access, level: Level, now: Cycle) {
         let slot = usize::from(access.source.wavefront_slot);
-        if access.kind != RequestKind::Write {
+        if matches!(access.kind, RequestKind::Read | RequestKind::Atomic) {
             let latency = now - access.issued;
             self.counts.load_latency.record(latency);
             self.counts.load_latency_by_level.record(level, latency);
@@ -122,7 +122,7 @@ impl ComputeUnit {
                 self.tell_response(slot, now);
             }
         }
-        if access.kind != RequestKind::Read {
+        if access.kind.carries_data() {
             let wavefront = &mut self.wavefronts[slot];
             wavefront.stores -= 1;
             if wavefront.stores == 0 {

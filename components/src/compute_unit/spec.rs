@@ -93,6 +93,7 @@ macro_rules! class_timings {
                     $(Class::$class => self.$field,)*
                     // A launch is a call to the wavefront.
                     Class::Launch => self.branch,
+                    Class::Prefetch => self.load,
                 }
             }
         }
@@ -132,7 +133,7 @@ class_timings! {
     barrier: Barrier,
     /// Memory fences.
     fence: Fence,
-    /// Loads.
+    /// Loads and prefetches.
     load: Load,
     /// Stores.
     store: Store,

@@ -143,6 +143,8 @@ classes! {
     Exit = "exit",
     /// Launch of kernels from the device: one for each lane of the record that has launched.
     Launch = "launch",
+    /// Fetch of lines into a cache ahead of need; of addresses that are not there nothing.
+    Prefetch = "prefetch",
 }
 
 impl Class {
@@ -156,7 +158,10 @@ impl Class {
 
     /// Whether records of this class may carry lane addresses.
     pub const fn is_memory(self) -> bool {
-        matches!(self, Self::Load | Self::Store | Self::Atomic)
+        matches!(
+            self,
+            Self::Load | Self::Store | Self::Atomic | Self::Prefetch
+        )
     }
 }
 

@@ -6,8 +6,7 @@ use crate::encoding::{
     ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, JUMP, LONG_RUN,
     SET_MASK, STEP_FORMS, STEPS, SWAP_MASK, WIDTH_MASKS, WIDTHS, read_value, unzigzag,
 };
-use crate::record::strided;
-use crate::{KernelTrace, LANES, Lanes, Record, Shape, Space};
+use crate::{KernelTrace, Lanes, Record, Shape, Space};
 
 /// A position in one wavefront's stream: 64 bytes, copied to look ahead, stored in snapshots.
 ///
@@ -155,12 +154,12 @@ impl Cursor {
             FORM_ROWS => {
                 let step = read_value(data, &mut self.position, layout >> 3)?;
                 let pitch = read_value(data, &mut self.position, layout)?;
-                let row_bits = u32::from(layout >> 6) + 1;
-                for lane in 0..LANES as u32 {
-                    let start = strided(base, pitch, lane >> row_bits);
-                    lanes.list[lane as usize] = strided(start, step, lane & ((1 << row_bits) - 1));
-                }
-                lanes.shape = Shape::List;
+                lanes.shape = Shape::Rows {
+                    base,
+                    step,
+                    pitch,
+                    row_bits: (layout >> 6) + 1,
+                };
             }
             FORM_LIST => {
                 let shift = layout >> 3 & 7;

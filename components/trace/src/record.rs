@@ -39,6 +39,17 @@ pub enum Shape {
     },
     /// Lane addresses are in [`Lanes::list`].
     List,
+    /// Lanes form rows of `2^row_bits`: addresses grow by `step` along a row, by `pitch` from row to row.
+    Rows {
+        /// Address of lane 0, active or not.
+        base: u64,
+        /// Bytes from one lane of a row to the next.
+        step: i64,
+        /// Bytes from one row to the next.
+        pitch: i64,
+        /// Binary logarithm of the lanes of a row, 1 to 4.
+        row_bits: u8,
+    },
 }
 
 /// Lane addresses of the record a cursor returned last.
@@ -66,6 +77,15 @@ impl Lanes {
             Shape::Uniform(address) => address,
             Shape::Stride { base, step } => strided(base, step, lane),
             Shape::List => self.list[lane as usize],
+            Shape::Rows {
+                base,
+                step,
+                pitch,
+                row_bits,
+            } => {
+                let start = strided(base, pitch, lane >> row_bits);
+                strided(start, step, lane & ((1 << row_bits) - 1))
+            }
         }
     }
 
@@ -106,6 +126,16 @@ mod tests {
         assert_eq!(
             lanes.iter(0x8000_0002).collect::<Vec<_>>(),
             [(1, 96), (31, u64::MAX - 23)]
+        );
+        lanes.shape = Shape::Rows {
+            base: 100,
+            step: 4,
+            pitch: -64,
+            row_bits: 3,
+        };
+        assert_eq!(
+            lanes.iter(0b1_0000_0011).collect::<Vec<_>>(),
+            [(0, 100), (1, 104), (8, 36)]
         );
         lanes.shape = Shape::List;
         lanes.list[31] = 9;

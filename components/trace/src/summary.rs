@@ -177,6 +177,16 @@ impl KernelTrace {
                     Shape::None => {}
                     Shape::Uniform(address) => write!(out, " {address:#x}")?,
                     Shape::Stride { base, step } => write!(out, " {base:#x} step {step}")?,
+                    Shape::Rows {
+                        base,
+                        step,
+                        pitch,
+                        row_bits,
+                    } => write!(
+                        out,
+                        " {base:#x} step {step}, rows of {} lanes {pitch} apart",
+                        1 << row_bits
+                    )?,
                     Shape::List => {
                         for (lane, address) in lanes.iter(record.mask) {
                             write!(out, " {lane}:{address:#x}")?;

@@ -68,7 +68,11 @@ pub fn trace(
                         continue;
                     }
                     let instruction = &kernel.code.instructions[record.pc as usize];
-                    if reads_only && instruction.class != Class::Load {
+                    let counts = match instruction.class {
+                        Class::Prefetch => false,
+                        class => !reads_only || class == Class::Load,
+                    };
+                    if !counts {
                         continue;
                     }
                     let bytes = u64::from(instruction.access_bytes);

@@ -95,6 +95,32 @@ fn an_atomic_is_one_request_per_line_and_returns_data() {
 }
 
 #[test]
+fn a_prefetch_asks_for_its_lines_and_nothing_but_the_end_of_the_wavefront_waits() {
+    let steps = vec![
+        access(Class::Prefetch, &[], &[], Space::Global, strided(0x1000, 4)),
+        step(op(Class::Fence, &[], &[])),
+        exit(),
+    ];
+    let mut bench = Bench::new(spec(), vec![kernel(&[steps], 1, 0)]);
+    bench.start_at(1, 0, 0, 0);
+    let (_, request) = bench.bench.receive(&bench.request);
+    assert_eq!(
+        (request.kind, request.line, request.words),
+        (RequestKind::Prefetch, 0x1000, ALL)
+    );
+    bench.bench.expect_nothing(&bench.completion, 20);
+    bench.response.send_at(40, request.answer(Level::L2));
+    bench.expect_completion(40, 0, 0);
+    assert_eq!(bench.counter("prefetch_requests"), 1);
+    assert_eq!(bench.counter("read_requests"), 0);
+    let statistics = bench.bench.statistics("cu");
+    let Some(Value::Histogram(latency)) = statistics.get("load_latency") else {
+        panic!("the latency is a histogram");
+    };
+    assert_eq!(latency.count(), 0);
+}
+
+#[test]
 fn cache_operators_ask_to_pass_the_first_level_by() {
     let mut load = access(Class::Load, &[1], &[], Space::Global, strided(0, 4));
     load.instruction.hints.cache = warpweave_trace::CacheOperator::GlobalLevel;

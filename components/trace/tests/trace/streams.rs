@@ -107,7 +107,15 @@ fn addresses_take_the_simplest_shape_that_says_them() {
     assert_eq!(shape_of(0x100, strided), Shape::Uniform(1032));
     assert_eq!(shape_of(0, strided), Shape::None);
     assert_eq!(shape_of(u32::MAX, [9; 32]), Shape::Uniform(9));
-    assert_eq!(shape_of(u32::MAX, rows(1000, 4, 4096, 4)), Shape::List);
+    assert_eq!(
+        shape_of(u32::MAX, rows(1000, 4, 4096, 4)),
+        Shape::Rows {
+            base: 1000,
+            step: 4,
+            pitch: 4096,
+            row_bits: 4
+        }
+    );
     let mut one_off = strided;
     one_off[31] += 1;
     assert_eq!(shape_of(u32::MAX, one_off), Shape::List);

@@ -130,9 +130,11 @@ fn a_dump_lists_addresses_without_a_pattern_and_marks_split_accesses() {
     let mut writer = KernelWriter::new(code, [1; 3], [32, 1, 1], 0, Vec::new()).unwrap();
     let mut stream = StreamWriter::new();
     let mut addresses = [0; 32];
-    addresses[..3].copy_from_slice(&[8, 0, 100]);
-    stream.access(1, 0b111, Space::Global, true, &addresses);
-    stream.access(1, 0b1000, Space::Shared, false, &addresses);
+    addresses[..5].copy_from_slice(&[8, 0, 100, 20, 12]);
+    stream.access(1, 0b1_1111, Space::Global, true, &addresses);
+    stream.access(1, 0b10_0000, Space::Shared, false, &addresses);
+    let rows = std::array::from_fn(|lane| 64 + 4 * (lane as u64 % 16) + 256 * (lane as u64 / 16));
+    stream.access(1, u32::MAX, Space::Global, false, &rows);
     stream.access(3, 0, Space::Global, false, &addresses);
     writer.finish_wavefront(0, 0, stream).unwrap();
     let mut text = String::new();
@@ -144,8 +146,9 @@ fn a_dump_lists_addresses_without_a_pattern_and_marks_split_accesses() {
     assert_eq!(
         text,
         "random: work-group 0, wavefront 0
-      1 00000007 ld.u32 global 0:0x8 1:0x0 2:0x64 ...
-      1 00000008 ld.u32 shared 0x0
+      1 0000001f ld.u32 global 0:0x8 1:0x0 2:0x64 3:0x14 4:0xc ...
+      1 00000020 ld.u32 shared 0x0
+      1 ffffffff ld.u32 global 0x40 step 4, rows of 16 lanes 256 apart
       3 00000000 ld.u32 global
 "
     );

@@ -235,9 +235,7 @@ impl<'e> Claims<'e> {
         let (now, then) = (mean(&here), mean(&there));
         if (now > 0.0) != (then > 0.0) {
             return Some(format!(
-                "the next size has another sign: {:+.1} % here, {:+.1} % there",
-                now * 100.0,
-                then * 100.0
+                "the next size has another sign: {now:+.4} here, {then:+.4} there"
             ));
         }
         if looked.workloads.len() < 3 {

@@ -237,6 +237,20 @@ impl<O: Observer> Machine<'_, O> {
         Ok(())
     }
 
+    /// Records the lanes that point into an allocation: a prefetch of anything else does nothing.
+    pub(super) fn prefetch(&mut self, wavefront: &mut Wavefront, pc: u32, mask: u32, number: u32) {
+        let access = &self.kernel.tables.accesses[number as usize];
+        let addresses = self.addresses(wavefront, &access.address);
+        let there = |lane: &usize| self.memory.window(addresses[*lane], 1).is_some();
+        let there = lanes(mask).filter(there);
+        match there.fold(0, |mask, lane| mask | 1 << lane) {
+            0 => wavefront.writer.step(pc, mask),
+            there => wavefront
+                .writer
+                .access(pc, there, Space::Global, false, &addresses),
+        }
+    }
+
     fn load_part(
         &mut self,
         wavefront: &mut Wavefront,

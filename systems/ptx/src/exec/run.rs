@@ -269,6 +269,11 @@ impl<O: Observer> Machine<'_, O> {
                     self.advance(wavefront);
                     continue;
                 }
+                Op::Prefetch(at) if mask != 0 => {
+                    self.prefetch(wavefront, pc, mask, at);
+                    self.advance(wavefront);
+                    continue;
+                }
                 Op::Store(at) if mask != 0 => {
                     self.store(wavefront, shared, pc, mask, at)?;
                     self.advance(wavefront);
@@ -374,6 +379,7 @@ impl<O: Observer> Machine<'_, O> {
                 // Nothing functional, or no lane does it.
                 Op::Nothing
                 | Op::Load(_)
+                | Op::Prefetch(_)
                 | Op::Store(_)
                 | Op::Atomic(_)
                 | Op::Texture(_)

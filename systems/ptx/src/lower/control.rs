@@ -112,15 +112,9 @@ impl Encoder<'_, '_> {
                 form.take("u32");
                 Ok(Op::Nothing)
             }
-            "prefetch" | "prefetchu" | "discard" => {
-                let words = [
-                    "global",
-                    "local",
-                    "L1",
-                    "L2",
-                    "L2::evict_last",
-                    "L2::evict_normal",
-                ];
+            "prefetch" => self.prefetch(form),
+            "prefetchu" | "discard" => {
+                let words = ["global", "L1", "L2"];
                 while form
                     .take_one(|name| words.contains(&name).then_some(()))
                     .is_some()

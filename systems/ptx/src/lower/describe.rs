@@ -25,7 +25,7 @@ pub(crate) fn instruction(
     let resolved = &body.instructions[index];
     let mut described = Instruction::new(resolved.opcode, class(encoder, resolved.opcode, op));
     match op {
-        Op::Load(at) | Op::Store(at) => {
+        Op::Load(at) | Op::Store(at) | Op::Prefetch(at) => {
             let access = &encoder.tables.accesses[at as usize];
             if !access.silent {
                 let bytes = access.bytes * access.count as u32;
@@ -151,6 +151,9 @@ fn space(address: &Address) -> Space {
 fn hints(opcode: &str) -> Hints {
     let mut hints = Hints::default();
     let base = opcodes::base(opcode);
+    if base == "prefetch" && opcode.contains(".L2") {
+        hints.cache = CacheOperator::GlobalLevel;
+    }
     if !matches!(base, "ld" | "ldu" | "st" | "atom" | "red") {
         return hints;
     }
@@ -185,6 +188,7 @@ fn class(encoder: &Encoder<'_, '_>, opcode: &str, op: Op) -> Class {
             return Class::IntAdd;
         }
         Op::Load(_) | Op::Texture(_) => return Class::Load,
+        Op::Prefetch(_) => return Class::Prefetch,
         Op::Store(_) => return Class::Store,
         Op::Atomic(_) => return Class::Atomic,
         Op::Exit | Op::Trap => return Class::Exit,

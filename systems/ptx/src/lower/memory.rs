@@ -77,6 +77,29 @@ impl Encoder<'_, '_> {
         Ok(Op::Load(self.tables.accesses.len() as u32 - 1))
     }
 
+    /// `prefetch{.space}.level`: of private memory it does nothing.
+    pub(crate) fn prefetch(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
+        let is_private = form.take("local");
+        let space = if form.take("global") {
+            StateSpace::Global
+        } else {
+            StateSpace::Generic
+        };
+        let levels = ["L1", "L2", "L2::evict_last", "L2::evict_normal"];
+        if !levels.into_iter().any(|level| form.take(level)) {
+            return Err(
+                form.unsupported("a prefetch names the level that it fetches to, `.L1` or `.L2`")
+            );
+        }
+        form.count(1)?;
+        let address = self.address(&form.operands[0], space)?;
+        if is_private || !matches!(address.region, Region::Global | Region::Generic) {
+            return Ok(Op::Nothing);
+        }
+        self.tables.accesses.push(blank(address, 1, ScalarType::U8));
+        Ok(Op::Prefetch(self.tables.accesses.len() as u32 - 1))
+    }
+
     pub(crate) fn store(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         self.take_policy(form)?;
         let (space, count, ty) = memory_form(form)?;

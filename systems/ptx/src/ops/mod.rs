@@ -233,6 +233,8 @@ pub(crate) enum Op {
     Convert(u32),
     Scalar(u32),
     Load(u32),
+    /// Of an access of one byte.
+    Prefetch(u32),
     Store(u32),
     Atomic(u32),
     Texture(u32),

@@ -1,6 +1,6 @@
 //! Loads, stores, atomics, address spaces.
 
-use warpweave_trace::{Lanes, Shape, Space};
+use warpweave_trace::{CacheOperator, Class, Lanes, Shape, Space};
 
 use crate::harness::{fault, kernel, run, run_module};
 
@@ -113,6 +113,46 @@ fn addresses_in_the_trace_are_those_of_their_space() {
                     step: 16
                 }
             ),
+        ]
+    );
+}
+
+/// Half of the lanes point behind the allocation; a prefetch is no access that could be wrong.
+#[test]
+fn prefetches_are_recorded_with_the_addresses_that_are_there() {
+    let got = run(
+        "mov.u64 %rd1, 0x7000000000; setp.lt.u32 %p1, %r0, 16; selp.b64 %rd2, %rd0, %rd1, %p1;
+    prefetch.global.L1 [%rd2+8]; prefetch.L2 [%rd2]; prefetch.global.L2::evict_last [%rd1];
+    prefetchu.L1 [%rd0]; prefetch.local.L1 [%rd0];",
+    );
+    let code = &got.trace.code;
+    let (mut cursor, mut lanes) = (got.trace.cursor(0, 0), Lanes::default());
+    let mut found = Vec::new();
+    while let Some(record) = cursor.next(&got.trace, &mut lanes) {
+        let instruction = &code.instructions[record.pc as usize];
+        if instruction.opcode.starts_with("prefetch") {
+            let shape = (record.mask, record.space, lanes.shape);
+            found.push((instruction.class, instruction.hints.cache, shape));
+        }
+    }
+    let strided = |base| Shape::Stride { base, step: 16 };
+    let nowhere = (u32::MAX, Space::None, Shape::None);
+    assert_eq!(
+        found,
+        [
+            (
+                Class::Prefetch,
+                CacheOperator::Default,
+                (0xffff, Space::Global, strided(got.out + 8))
+            ),
+            (
+                Class::Prefetch,
+                CacheOperator::GlobalLevel,
+                (0xffff, Space::Global, strided(got.out))
+            ),
+            (Class::Prefetch, CacheOperator::GlobalLevel, nowhere),
+            (Class::IntAdd, CacheOperator::Default, nowhere),
+            (Class::IntAdd, CacheOperator::Default, nowhere),
         ]
     );
 }
