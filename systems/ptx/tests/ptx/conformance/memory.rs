@@ -303,8 +303,33 @@ fn atomics(cases: &mut Vec<Case>) {
     }
 }
 
+/// Instructions that tell the hardware something and change no value.
+fn hints(cases: &mut Vec<Case>) {
+    let plain = "
+        membar.{cta,gl,sys} fence{,.sc,.acq_rel}.{cta,gpu,sys}
+    ";
+    let at_address = "
+        prefetch.{global,local}.{L1,L2} prefetch.{L1,L2} prefetch.global.L2::{evict_last,evict_normal} prefetchu.L1
+    ";
+    let of_plain = all_forms(plain).into_iter().map(|form| (form, ""));
+    let of_address = all_forms(at_address)
+        .into_iter()
+        .map(|form| (form, " [%a10]"));
+    let sized = [("discard.global.L2".to_owned(), " [%a10], 128")];
+    for (form, operands) in of_plain.chain(of_address).chain(sized) {
+        let mut case = Case::lane(&form, DOUBLE_WORD, &[DOUBLE_WORD], |row| row[0]);
+        case.before = SPACES[0].1.to_owned();
+        case.instruction = format!("{form}{operands};");
+        case.after = "nanosleep.u32 20; createpolicy.fractional.L2::evict_last.b64 %a12;
+            st.global.b64 [%a10], %a0; ldu.global.b64 %a4, [%a10];"
+            .to_owned();
+        cases.push(case);
+    }
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
+    hints(&mut cases);
     loads(&mut cases);
     stores(&mut cases);
     constants(&mut cases);

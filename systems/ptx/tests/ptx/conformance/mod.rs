@@ -11,6 +11,7 @@ mod floats;
 mod integers;
 mod lanes;
 mod memory;
+mod page;
 
 use self::cases::Case;
 
@@ -56,4 +57,21 @@ fn lanes_that_meet_see_each_other() {
 #[test]
 fn memory_keeps_what_is_stored_and_atomics_change_it_one_after_the_other() {
     hold(&memory::cases(), memory::VARIABLES);
+}
+
+#[test]
+fn nothing_that_the_emulator_takes_is_without_a_model() {
+    let mut cases = integers::cases();
+    for part in [
+        floats::cases(),
+        compare::cases(),
+        convert::cases(),
+        lanes::cases(),
+        memory::cases(),
+    ] {
+        cases.extend(part);
+    }
+    let missing = page::without_model(&cases);
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    page::compare(&page::table(&cases));
 }
