@@ -54,6 +54,11 @@ const NAMES: [(&str, ScalarType); 21] = [
 ];
 
 impl ScalarType {
+    /// All types, with their names in PTX (without the dot).
+    pub fn all() -> &'static [(&'static str, Self)] {
+        &NAMES
+    }
+
     /// The type with this name (without the dot).
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         NAMES

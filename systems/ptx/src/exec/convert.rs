@@ -105,26 +105,21 @@ fn integer_from_float(spec: &Convert, value: f64) -> u64 {
 }
 
 fn float_from_integer(spec: &Convert, value: i128) -> u64 {
+    // `.sat` clamps to 0..1, which the integers 0 and 1 survive.
+    let value = if spec.saturate {
+        value.clamp(0, 1)
+    } else {
+        value
+    };
     match spec.to {
         ScalarType::F64 => soft::from_integer(FloatFormat::Double, value, spec.rounding),
         ScalarType::F32 => {
             let nearest = value as f32;
             let order = (nearest as i128).cmp(&value);
-            let mut single = steer(nearest, order, value < 0, spec.rounding);
-            if spec.saturate {
-                single = single.clamp(0.0, 1.0);
-            }
+            let single = steer(nearest, order, value < 0, spec.rounding);
             u64::from(single.to_bits())
         }
-        // `.sat` clamps to 0..1, which the integers 0 and 1 survive.
-        _ => {
-            let value = if spec.saturate {
-                value.clamp(0, 1)
-            } else {
-                value
-            };
-            soft::from_integer(half_format(spec.to), value, spec.rounding)
-        }
+        _ => soft::from_integer(half_format(spec.to), value, spec.rounding),
     }
 }
 

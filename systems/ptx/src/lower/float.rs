@@ -45,6 +45,15 @@ pub(crate) fn flush(bits: u32) -> u32 {
     }
 }
 
+/// `.ftz` of a double, which only approximate instructions have.
+fn flush64(bits: u64) -> u64 {
+    if bits & 0x7ff0_0000_0000_0000 == 0 {
+        bits & 1 << 63
+    } else {
+        bits
+    }
+}
+
 #[inline(always)]
 fn f(bits: u32) -> f32 {
     f32::from_bits(bits)
@@ -163,7 +172,7 @@ impl Encoder<'_, '_> {
                     self.source(&operands[1], ty)?,
                 );
                 if is_double {
-                    let f = unary64(form.base).ok_or_else(none)?;
+                    let f = unary64(form.base, ftz).ok_or_else(none)?;
                     return Ok(Op::Unary64 { f, d, a });
                 }
                 Ok(Op::Unary32 {
@@ -333,7 +342,7 @@ impl Encoder<'_, '_> {
                 "infinite" => compare!(|a, _b: u64| g(a).is_infinite()),
                 "number" => compare!(|a, _b: u64| !g(a).is_nan()),
                 "notanumber" => compare!(|a, _b: u64| g(a).is_nan()),
-                "normal" => compare!(|a, _b: u64| g(a).is_normal()),
+                "normal" => compare!(|a, _b: u64| g(a).is_normal() || g(a) == 0.0),
                 _ => compare!(|a, _b: u64| g(a).is_subnormal()),
             };
             return Ok(Op::Compare64 {
@@ -348,7 +357,7 @@ impl Encoder<'_, '_> {
             "infinite" => compare!(|a, _b: u32| f(a).is_infinite()),
             "number" => compare!(|a, _b: u32| !f(a).is_nan()),
             "notanumber" => compare!(|a, _b: u32| f(a).is_nan()),
-            "normal" => compare!(|a, _b: u32| f(a).is_normal()),
+            "normal" => compare!(|a, _b: u32| f(a).is_normal() || f(a) == 0.0),
             _ => compare!(|a, _b: u32| f(a).is_subnormal()),
         };
         Ok(Op::Compare32 {
@@ -395,8 +404,11 @@ fn unary32(name: &str, ftz: bool, sat: bool) -> Option<Unary32> {
     })
 }
 
-fn unary64(name: &str) -> Option<Unary64> {
+fn unary64(name: &str, ftz: bool) -> Option<Unary64> {
     Some(match name {
+        "rcp" if ftz => lanes!(|a: u64| -> u64 { flush64(bits64(1.0 / g(flush64(a)))) }),
+        "rsqrt" if ftz => lanes!(|a: u64| -> u64 { bits64(1.0 / g(flush64(a)).sqrt()) }),
+        _ if ftz => return None,
         "abs" => lanes!(|a: u64| -> u64 { a & (u64::MAX >> 1) }),
         "neg" => lanes!(|a: u64| -> u64 { a ^ 1 << 63 }),
         "rcp" => lanes!(|a: u64| -> u64 { bits64(1.0 / g(a)) }),

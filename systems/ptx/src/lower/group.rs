@@ -112,7 +112,7 @@ impl Encoder<'_, '_> {
             .is_some()
         {}
         let ty = form.take_type()?;
-        if ty != ScalarType::B64 || form.operands.len() < 2 {
+        if ty != ScalarType::B64 || form.operands.is_empty() {
             return Err(form.unsupported("it gives a policy of type .b64"));
         }
         let d = self.destination(&form.operands[0], ty)?;

@@ -18,6 +18,8 @@ pub(crate) mod site;
 mod special;
 mod texture;
 
+pub use self::opcodes::opcodes;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::alloc::{self, PREDICATES_MAX, REGISTERS_MAX};

@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Complaint, Span};
 
-/// Opcodes without modifiers.
+/// Opcodes, without modifiers, of which the emulator takes at least one form.
 const KNOWN: [&str; 89] = [
     "abs",
     "activemask",
@@ -150,6 +150,11 @@ const REFUSED: [(&str, &str); 43] = [
     ("vmax4", "video instructions are not supported"),
     ("vset4", "video instructions are not supported"),
 ];
+
+/// Opcodes, without modifiers, of which the emulator takes at least one form, in the order of the alphabet.
+pub fn opcodes() -> &'static [&'static str] {
+    &KNOWN
+}
 
 /// The opcode without modifiers.
 pub(crate) fn base(opcode: &str) -> &str {

@@ -16,6 +16,12 @@ fn masks(body: &str, opcode: &str) -> Vec<u32> {
 }
 
 #[test]
+fn a_breakpoint_ends_the_launch_as_a_trap_does() {
+    let [trap, breakpoint] = ["trap;", "brkpt;"].map(crate::harness::fault);
+    assert_eq!(trap.replace("`trap`", "`brkpt`"), breakpoint);
+}
+
+#[test]
 fn both_sides_of_an_if_run_once_and_meet() {
     let body = "setp.lt.u32 %p1, %r0, 10;
     @%p1 bra small;

@@ -78,6 +78,12 @@ pub(super) fn binary32(name: &str, signed: bool) -> Option<Binary32> {
         ("min", true) => lanes!(|a: u32, b: u32| -> u32 { (a as i32).min(b as i32) as u32 }),
         ("max", false) => lanes!(|a: u32, b: u32| -> u32 { a.max(b) }),
         ("max", true) => lanes!(|a: u32, b: u32| -> u32 { (a as i32).max(b as i32) as u32 }),
+        ("min.relu", true) => {
+            lanes!(|a: u32, b: u32| -> u32 { (a as i32).min(b as i32).max(0) as u32 })
+        }
+        ("max.relu", true) => {
+            lanes!(|a: u32, b: u32| -> u32 { (a as i32).max(b as i32).max(0) as u32 })
+        }
         ("and", _) => lanes!(|a: u32, b: u32| -> u32 { a & b }),
         ("or", _) => lanes!(|a: u32, b: u32| -> u32 { a | b }),
         ("xor", _) => lanes!(|a: u32, b: u32| -> u32 { a ^ b }),
@@ -173,6 +179,21 @@ pub(super) fn mad32(part: &str, signed: bool) -> Option<Ternary32> {
     })
 }
 
+pub(super) fn mad16(part: &str, signed: bool) -> Option<Ternary32> {
+    Some(match (part, signed) {
+        ("lo", _) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { a.wrapping_mul(b).wrapping_add(c) & 0xffff })
+        }
+        ("hi", false) => {
+            lanes!(|a: u32, b: u32, c: u32| -> u32 { ((a * b) >> 16).wrapping_add(c) & 0xffff })
+        }
+        ("hi", true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            (s16_wide(a, b) >> 16).wrapping_add(c) & 0xffff
+        }),
+        _ => return None,
+    })
+}
+
 pub(super) fn mad24(part: &str, signed: bool) -> Option<Ternary32> {
     Some(match (part, signed) {
         ("lo", false) => {
@@ -183,6 +204,10 @@ pub(super) fn mad24(part: &str, signed: bool) -> Option<Ternary32> {
         }
         ("hi", false) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
             (((u24(a) * u24(b)) >> 16) as u32).wrapping_add(c)
+        }),
+        ("hi.sat", true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
+            let sum = ((s24(a) * s24(b)) >> 16) as i32;
+            sum.saturating_add(c as i32) as u32
         }),
         ("hi", true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
             (((s24(a) * s24(b)) >> 16) as u32).wrapping_add(c)

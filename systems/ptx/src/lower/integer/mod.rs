@@ -4,9 +4,9 @@
 mod functions;
 
 use self::functions::{
-    MUL_WIDE_S16, MUL_WIDE_S32, MUL_WIDE_U16, MUL_WIDE_U32, binary16, binary32, binary64, mad24,
-    mad32, s16_wide, s32_wide, s64_high, shift_by16, shift_by32, shift_by64, shift16, shift32,
-    shift64, u32_wide, u64_high,
+    MUL_WIDE_S16, MUL_WIDE_S32, MUL_WIDE_U16, MUL_WIDE_U32, binary16, binary32, binary64, mad16,
+    mad24, mad32, s16_wide, s32_wide, s64_high, shift_by16, shift_by32, shift_by64, shift16,
+    shift32, shift64, u32_wide, u64_high,
 };
 use crate::lower::bits::{dot_product, funnel, permute};
 use crate::lower::encode::{Encoded, Encoder, Form};
@@ -38,11 +38,15 @@ impl Encoder<'_, '_> {
     fn integer_binary(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let part = multiply_part(form);
         let saturate = form.take("sat");
+        let relu = matches!(form.base, "min" | "max") && form.take("relu");
         let ty = form.take_type()?;
         form.count(3)?;
         let [d, a, b] = [&form.operands[0], &form.operands[1], &form.operands[2]];
         if saturate && ty != ScalarType::S32 {
             return Err(form.unsupported("`.sat` needs .s32"));
+        }
+        if relu && ty != ScalarType::S32 {
+            return Err(form.unsupported("`.relu` needs .s32 or .s16x2"));
         }
         if form.base == "mul" && part == "wide" {
             let (a, b) = (self.word(a, ty)?, self.word(b, ty)?);
@@ -71,6 +75,8 @@ impl Encoder<'_, '_> {
         let name = match (form.base, part, saturate) {
             ("mul", "hi", _) => "mul.hi",
             ("mul24", "hi", _) => "mul24.hi",
+            ("min", _, _) if relu => "min.relu",
+            ("max", _, _) if relu => "max.relu",
             ("add", _, true) => "add.sat",
             ("sub", _, true) => "sub.sat",
             (base, _, _) => base,
@@ -275,7 +281,10 @@ impl Encoder<'_, '_> {
     }
 
     fn integer_ternary(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
-        let part = multiply_part(form);
+        let part = match multiply_part(form) {
+            "hi" if form.base == "mad24" && form.take("sat") => "hi.sat",
+            part => part,
+        };
         let prmt_mode = if form.base == "prmt" {
             prmt_mode(form)
         } else {
@@ -368,9 +377,7 @@ impl Encoder<'_, '_> {
             ("sad", 32) => {
                 lanes!(|a: u32, b: u32, c: u32| -> u32 { a.abs_diff(b).wrapping_add(c) })
             }
-            ("mad", 16) if part == "lo" => lanes!(|a: u32, b: u32, c: u32| -> u32 {
-                a.wrapping_mul(b).wrapping_add(c) & 0xffff
-            }),
+            ("mad", 16) => mad16(part, signed).ok_or_else(none)?,
             ("sad", 16) if signed => lanes!(|a: u32, b: u32, c: u32| -> u32 {
                 u32::from((a as i16).abs_diff(b as i16)).wrapping_add(c) & 0xffff
             }),

@@ -1,0 +1,500 @@
+//! Cases: an instruction form, the kernel that runs it over rows of operands, and what a model expects.
+
+use std::fmt::Write as _;
+
+use warpweave_ptx::{DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, launch};
+use warpweave_random::Dice;
+
+use super::exact::{BRAIN, DOUBLE, Format, HALF, SINGLE};
+use crate::harness::HEADER;
+
+/// A type of PTX as the models see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Type {
+    pub(super) bits: u32,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Unsigned,
+    Signed,
+    Float(Format),
+    /// Two numbers of 16 bits.
+    Floats(Format),
+    Integers {
+        signed: bool,
+    },
+    Predicate,
+}
+
+pub(super) const WORD: Type = Type {
+    bits: 32,
+    kind: Kind::Unsigned,
+};
+pub(super) const DOUBLE_WORD: Type = Type {
+    bits: 64,
+    kind: Kind::Unsigned,
+};
+pub(super) const PREDICATE: Type = Type {
+    bits: 1,
+    kind: Kind::Predicate,
+};
+
+impl Type {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        let (bits, kind) = match name {
+            "b8" | "u8" => (8, Kind::Unsigned),
+            "b16" | "u16" => (16, Kind::Unsigned),
+            "b32" | "u32" => (32, Kind::Unsigned),
+            "b64" | "u64" => (64, Kind::Unsigned),
+            "s8" => (8, Kind::Signed),
+            "s16" => (16, Kind::Signed),
+            "s32" => (32, Kind::Signed),
+            "s64" => (64, Kind::Signed),
+            "f16" => (16, Kind::Float(HALF)),
+            "bf16" => (16, Kind::Float(BRAIN)),
+            "f32" => (32, Kind::Float(SINGLE)),
+            "f64" => (64, Kind::Float(DOUBLE)),
+            "f16x2" => (32, Kind::Floats(HALF)),
+            "bf16x2" => (32, Kind::Floats(BRAIN)),
+            "u16x2" => (32, Kind::Integers { signed: false }),
+            "s16x2" => (32, Kind::Integers { signed: true }),
+            "pred" => (1, Kind::Predicate),
+            _ => return None,
+        };
+        Some(Self { bits, kind })
+    }
+
+    pub(super) fn is_signed(self) -> bool {
+        self.kind == Kind::Signed
+    }
+
+    /// The integer of these bits.
+    pub(super) fn read(self, bits: u64) -> i128 {
+        let value = i128::from(bits) & ((1 << self.bits) - 1);
+        if self.is_signed() && value >> (self.bits - 1) == 1 {
+            value - (1 << self.bits)
+        } else {
+            value
+        }
+    }
+
+    /// The lowest bits of an integer.
+    pub(super) fn write(self, value: i128) -> u64 {
+        (value & ((1 << self.bits) - 1)) as u64
+    }
+
+    /// Least and greatest integer.
+    pub(super) fn limits(self) -> (i128, i128) {
+        if self.is_signed() {
+            (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
+        } else {
+            (0, (1 << self.bits) - 1)
+        }
+    }
+
+    pub(super) fn clamp(self, value: i128) -> u64 {
+        let (low, high) = self.limits();
+        self.write(value.clamp(low, high))
+    }
+
+    /// Format of the numbers of a floating-point type.
+    pub(super) fn format(self) -> Format {
+        match self.kind {
+            Kind::Float(format) | Kind::Floats(format) => format,
+            _ => panic!("no floating-point type"),
+        }
+    }
+
+    pub(super) fn is_pair(self) -> bool {
+        matches!(self.kind, Kind::Floats(_) | Kind::Integers { .. })
+    }
+
+    /// Letter of the registers that hold it.
+    fn file(self) -> char {
+        match self.bits {
+            1 => 'p',
+            64 => 'a',
+            32 => 'w',
+            _ => 'h',
+        }
+    }
+
+    /// Register `n` of the type.
+    pub(super) fn register(self, n: usize) -> String {
+        format!("%{}{n}", self.file())
+    }
+
+    /// Values at which instructions go wrong.
+    fn edges(self) -> Vec<u64> {
+        match self.kind {
+            Kind::Predicate => vec![0, 1],
+            Kind::Unsigned | Kind::Signed => {
+                let top = 1u64 << (self.bits - 1);
+                let all = top | (top - 1);
+                let mut edges = vec![0, 1, 2, 5, 31 & all, 32 & all, 0x7f, 0x80, 0xff];
+                edges.extend([top - 1, top, top + 1, all - 1, all]);
+                if self.bits > 16 {
+                    edges.extend([0x8000, 0xffff]);
+                }
+                if self.bits > 32 {
+                    edges.extend([0x7fff_ffff, 0x8000_0000, 0xffff_ffff]);
+                }
+                edges
+            }
+            Kind::Float(format) => {
+                let (sign, one, infinity) = (format.sign(), format.one(), format.infinity());
+                let least_normal = infinity & !(infinity << 1);
+                vec![
+                    0,
+                    sign,
+                    1,
+                    sign | (least_normal - 1),
+                    least_normal,
+                    sign | least_normal + 1,
+                    one,
+                    sign | one + 1,
+                    one - 1,
+                    one | least_normal >> 1,
+                    sign | one + least_normal * 2 - 1,
+                    infinity - 1,
+                    sign | infinity - 1,
+                    infinity,
+                    sign | infinity,
+                    infinity | 1,
+                    sign | sign - 1,
+                ]
+            }
+            Kind::Floats(format) => {
+                let of = Self {
+                    bits: 16,
+                    kind: Kind::Float(format),
+                };
+                let edges = of.edges();
+                let turned = edges.iter().cycle().skip(5);
+                edges.iter().zip(turned).map(|(a, b)| a << 16 | b).collect()
+            }
+            Kind::Integers { .. } => vec![
+                0,
+                0x0001_ffff,
+                0x7fff_8000,
+                0x8000_7fff,
+                0xffff_0001,
+                0x8001_fffe,
+                0x1234_5678,
+                0xffff_ffff,
+            ],
+        }
+    }
+
+    fn random(self, dice: &Dice, count: u64) -> u64 {
+        let bits = dice.roll(2 * count);
+        let all = if self.bits == 64 {
+            u64::MAX
+        } else {
+            (1 << self.bits) - 1
+        };
+        match self.kind {
+            // Half of the numbers are near one, so that sums and products neither vanish nor overflow.
+            Kind::Float(format) if dice.roll(2 * count + 1) % 2 == 0 => {
+                let exponent = format.infinity();
+                let near = format.one()
+                    + (dice.roll(2 * count + 1) >> 8) % 4 * (exponent & !(exponent << 1));
+                bits & all & !exponent | near & exponent
+            }
+            _ => bits & all,
+        }
+    }
+}
+
+/// Up to four operands, or results, of a lane.
+pub(super) type Row = [u64; 4];
+
+/// What is expected.
+pub(super) enum Model {
+    /// The results of a lane.
+    Lane(Box<dyn Fn(Row) -> Row>),
+    /// The results of all lanes of a wavefront.
+    Wave(Box<dyn Fn(&[Row; 32]) -> [Row; 32]>),
+    /// The result, or each half of it, and by how much it may be away.
+    Near(Format, Box<dyn Fn(f64) -> (f64, f64)>),
+}
+
+/// One form of an instruction.
+pub(super) struct Case {
+    /// Opcode with its modifiers.
+    pub(super) form: String,
+    /// The instruction with its operands: sources are in registers 0 to 3, results in 4 to 7.
+    pub(super) instruction: String,
+    pub(super) sources: Vec<Type>,
+    pub(super) results: Vec<Type>,
+    /// What comes before and after the instruction.
+    pub(super) before: String,
+    pub(super) after: String,
+    pub(super) model: Model,
+    /// Operands are closer to zero than this, infinite, or NaN.
+    pub(super) below: Option<f64>,
+}
+
+impl Case {
+    /// `form d, a, b, ...` with one result.
+    pub(super) fn new(form: &str, result: Type, sources: &[Type], model: Model) -> Self {
+        let operands: Vec<String> = std::iter::once(result.register(4))
+            .chain(sources.iter().enumerate().map(|(n, ty)| ty.register(n)))
+            .collect();
+        Self {
+            form: form.to_owned(),
+            instruction: format!("{form} {};", operands.join(", ")),
+            sources: sources.to_vec(),
+            results: vec![result],
+            before: String::new(),
+            after: String::new(),
+            model,
+            below: None,
+        }
+    }
+
+    pub(super) fn lane(
+        form: &str,
+        result: Type,
+        sources: &[Type],
+        model: impl Fn(Row) -> u64 + 'static,
+    ) -> Self {
+        let model = Model::Lane(Box::new(move |row| [model(row), 0, 0, 0]));
+        Self::new(form, result, sources, model)
+    }
+
+    pub(super) fn opcode(&self) -> &str {
+        self.form.split('.').next().unwrap_or_default()
+    }
+
+    /// The kernel of this name. Registers from 10 on are its own.
+    fn kernel(&self, name: &str) -> String {
+        let mut text = format!(
+            ".visible .entry {name}(.param .u64 in, .param .u64 out) {{
+ .reg .b64 %a<16>; .reg .b32 %w<16>; .reg .b16 %h<16>; .reg .pred %p<16>;
+ mov.u32 %w14, %ctaid.x; mov.u32 %w15, %tid.x; mad.lo.u32 %w14, %w14, 32, %w15;
+ ld.param.u64 %a14, [in]; mad.wide.u32 %a14, %w14, 32, %a14;
+ ld.param.u64 %a15, [out]; mad.wide.u32 %a15, %w14, 32, %a15;\n"
+        );
+        for (n, ty) in self.sources.iter().enumerate() {
+            let _ = write!(text, " ld.global.u64 %a{n}, [%a14+{}];", 8 * n);
+            let _ = match ty.file() {
+                'p' => writeln!(
+                    text,
+                    " and.b64 %a{n}, %a{n}, 1; setp.ne.u64 %p{n}, %a{n}, 0;"
+                ),
+                'w' => writeln!(text, " cvt.u32.u64 %w{n}, %a{n};"),
+                'h' => writeln!(text, " cvt.u16.u64 %h{n}, %a{n};"),
+                _ => writeln!(text),
+            };
+        }
+        for (n, ty) in (4..).zip(&self.results) {
+            let _ = match ty.file() {
+                'p' => writeln!(text, " setp.ne.u32 %p{n}, 0, 0;"),
+                letter => writeln!(text, " mov.b{} %{letter}{n}, 0;", ty.bits.max(16)),
+            };
+        }
+        let _ = writeln!(
+            text,
+            "{}\n{}\n{}",
+            self.before, self.instruction, self.after
+        );
+        for (n, ty) in (4..).zip(&self.results) {
+            let _ = match ty.file() {
+                'p' => writeln!(text, " selp.b64 %a{n}, 1, 0, %p{n};"),
+                'w' => writeln!(text, " cvt.u64.u32 %a{n}, %w{n};"),
+                'h' => writeln!(text, " cvt.u64.u16 %a{n}, %h{n};"),
+                _ => writeln!(text),
+            };
+            let _ = writeln!(text, " st.global.u64 [%a15+{}], %a{n};", 8 * (n - 4));
+        }
+        text + " ret;\n}\n"
+    }
+
+    /// Edge values of each operand against those of the others, then random ones.
+    fn rows(&self) -> Vec<Row> {
+        let edges: Vec<Vec<u64>> = self.sources.iter().map(|ty| ty.edges()).collect();
+        let count = |at: usize| edges.get(at).map_or(1, Vec::len);
+        let mut rows = Vec::new();
+        for i in 0..count(0) {
+            for j in 0..count(1) {
+                let turned = [i, j, 3 * i + 5 * j + 2, 7 * i + 3 * j + 1];
+                rows.push(std::array::from_fn(|at| {
+                    edges
+                        .get(at)
+                        .map_or(0, |edges| edges[turned[at] % edges.len()])
+                }));
+            }
+        }
+        let dice = Dice::new(14, &self.form);
+        let mut random = rows.len() as u64;
+        while rows.len() < 64 || rows.len() % 32 != 0 || random < rows.len() as u64 / 4 {
+            rows.push(std::array::from_fn(|at| {
+                let ty = self.sources.get(at);
+                ty.map_or(0, |ty| ty.random(&dice, 4 * random + at as u64))
+            }));
+            random += 1;
+        }
+        if let Some(below) = self.below {
+            let format = self.sources[0].format();
+            for row in &mut rows {
+                let value = format.value(row[0]);
+                if value.is_finite() && value.abs() >= below {
+                    row[0] = 0;
+                }
+            }
+        }
+        rows
+    }
+
+    /// What the model says of a result that it does not expect.
+    fn mistakes(&self, rows: &[Row], got: &[Row]) -> Option<String> {
+        let told = |row: &Row, got: &Row, expected: &dyn std::fmt::Debug| {
+            let mut text = format!("{} of", self.instruction);
+            for (value, _) in row.iter().zip(&self.sources) {
+                let _ = write!(text, " {value:#x}");
+            }
+            text += ": ";
+            for (value, _) in got.iter().zip(&self.results) {
+                let _ = write!(text, "{value:#x} ");
+            }
+            Some(format!("{text}, expected {expected:x?}"))
+        };
+        for (rows, got) in rows.chunks(32).zip(got.chunks(32)) {
+            match &self.model {
+                Model::Wave(model) => {
+                    let rows = rows.try_into().expect("32 lanes");
+                    for ((expected, got), row) in model(rows).iter().zip(got).zip(rows) {
+                        if expected[..self.results.len()] != got[..self.results.len()] {
+                            return told(row, got, expected);
+                        }
+                    }
+                }
+                Model::Lane(model) => {
+                    for (row, got) in rows.iter().zip(got) {
+                        let expected = model(*row);
+                        if expected[..self.results.len()] != got[..self.results.len()] {
+                            return told(row, got, &expected);
+                        }
+                    }
+                }
+                Model::Near(format, model) => {
+                    let parts = if self.results[0].is_pair() { 2 } else { 1 };
+                    let mask = format.sign() | (format.sign() - 1);
+                    for (row, got) in rows.iter().zip(got) {
+                        for part in 0..parts {
+                            let of = |bits: u64| bits >> (16 * part) & mask;
+                            let (value, by) = model(format.value(of(row[0])));
+                            let found = format.value(of(got[0]));
+                            let near = if value.is_nan() || found.is_nan() {
+                                of(got[0]) == format.nan() && value.is_nan()
+                            } else {
+                                found == value || (found - value).abs() <= by
+                            };
+                            if !near {
+                                return told(row, got, &(value, by, found));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Runs cases that share a module; tells the mistakes found.
+pub(super) fn run(cases: &[Case], module_variables: &str) -> Vec<String> {
+    let mut text = format!("{HEADER}{module_variables}");
+    for (number, case) in cases.iter().enumerate() {
+        text += &case.kernel(&format!("k{number}"));
+    }
+    let module = match Module::parse("conformance.ptx", &text) {
+        Ok(module) => module,
+        Err(errors) => return vec![errors.to_string()],
+    };
+    let mut mistakes: Vec<String> = module
+        .refused()
+        .iter()
+        .map(|refused| refused.reasons.to_string())
+        .collect();
+    for (number, case) in cases.iter().enumerate() {
+        let name = format!("k{number}");
+        if module.kernel(&name).is_err() {
+            continue;
+        }
+        let rows = case.rows();
+        let mut memory = DeviceMemory::new();
+        let bytes = 32 * rows.len() as u64;
+        let (from, to) = (memory.allocate("in", bytes), memory.allocate("out", bytes));
+        let raw: Vec<u8> = rows
+            .iter()
+            .flatten()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
+        memory.write(from, &raw).expect("inside the buffer");
+        let config = LaunchConfig {
+            grid: [rows.len() as u32 / 32, 1, 1],
+            block: [32, 1, 1],
+            dynamic_local_bytes: 0,
+            args: &[KernelArgument::Pointer(from), KernelArgument::Pointer(to)],
+        };
+        if let Err(error) = launch(
+            &module,
+            &name,
+            config,
+            &mut memory,
+            &EmulationOptions::default(),
+        ) {
+            mistakes.push(format!("{}: {error}", case.instruction));
+            continue;
+        }
+        let raw = memory.read(to, bytes).expect("inside the buffer");
+        let got: Vec<Row> = raw
+            .chunks(32)
+            .map(|row| {
+                std::array::from_fn(|at| {
+                    let bytes = row[8 * at..8 * at + 8].try_into();
+                    u64::from_le_bytes(bytes.expect("eight bytes"))
+                })
+            })
+            .collect();
+        mistakes.extend(case.mistakes(&rows, &got));
+    }
+    mistakes
+}
+
+/// All texts of a pattern: `{a,b,}` stands for each of its alternatives.
+pub(super) fn forms(pattern: &str) -> Vec<String> {
+    let Some((before, rest)) = pattern.split_once('{') else {
+        return vec![pattern.to_owned()];
+    };
+    let (choices, after) = rest.split_once('}').expect("a brace is closed");
+    let after = forms(after);
+    let of_choice = |choice: &str| -> Vec<String> {
+        after
+            .iter()
+            .map(|after| format!("{before}{choice}{after}"))
+            .collect()
+    };
+    choices.split(',').flat_map(of_choice).collect()
+}
+
+/// The forms of several patterns, one a word.
+pub(super) fn all_forms(patterns: &str) -> Vec<String> {
+    patterns.split_whitespace().flat_map(forms).collect()
+}
+
+pub(super) fn has(form: &str, modifier: &str) -> bool {
+    form.split('.').skip(1).any(|word| word == modifier)
+}
+
+/// Types that a form names, in its order.
+pub(super) fn types(form: &str) -> Vec<Type> {
+    form.split('.')
+        .skip(1)
+        .filter_map(Type::from_name)
+        .collect()
+}

@@ -1,0 +1,122 @@
+//! Comparisons: the order of two values and what each name holds for (PTX ISA, "Comparison and Selection").
+
+use std::cmp::Ordering;
+
+use super::cases::{Case, Kind, Model, PREDICATE, Row, Type, WORD, all_forms, has, types};
+
+const SETP: &str = "
+    setp.{eq,ne}{,.and,.or,.xor}.{b16,b32,b64}
+    setp.{eq,ne,lt,le,gt,ge}{,.and,.or,.xor}.{u16,s16,u32,s32,u64,s64}
+    setp.{lo,ls,hi,hs}{,.and,.or,.xor}.{u16,u32,u64}
+    setp.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}{,.ftz}.{f32,f16}
+    setp.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}.{f64,bf16}
+";
+
+const SET: &str = "
+    set.{eq,ne}{,.and,.or,.xor}.{u32,s32,f32}.{b16,b32,b64}
+    set.{eq,ne,lt,le,gt,ge}{,.and,.or,.xor}.{u32,s32,f32}.{u16,s16,u32,s32,u64,s64}
+    set.{lo,ls,hi,hs}{,.and,.or,.xor}.{u32,s32,f32}.{u16,u32,u64}
+    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}{,.ftz}.{u32,s32,f32}.f32
+    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}.{u32,s32,f32}.f64
+    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.ftz}.f16.f16
+    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.ftz}.{f16x2,u32,s32}.f16x2
+    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}.bf16.bf16
+    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}.{bf16x2,u32,s32}.bf16x2
+";
+
+/// Whether a comparison holds for an order; none is that of a NaN.
+fn holds(name: &str, order: Option<Ordering>) -> bool {
+    let Some(order) = order else {
+        return name == "nan" || name != "num" && name.len() == 3;
+    };
+    match &name[..2] {
+        "eq" => order == Ordering::Equal,
+        "ne" => order != Ordering::Equal,
+        "lt" | "lo" => order == Ordering::Less,
+        "le" | "ls" => order != Ordering::Greater,
+        "gt" | "hi" => order == Ordering::Greater,
+        "ge" | "hs" => order != Ordering::Less,
+        "nu" => true,
+        _ => false,
+    }
+}
+
+fn compared(form: &str, ty: Type, a: u64, b: u64) -> bool {
+    let name = form.split('.').nth(1).unwrap_or_default();
+    let order = match ty.kind {
+        Kind::Float(format) | Kind::Floats(format) => {
+            let read = |bits| {
+                if has(form, "ftz") {
+                    format.flush(bits)
+                } else {
+                    bits
+                }
+            };
+            format.compare(read(a), read(b))
+        }
+        _ => Some(ty.read(a).cmp(&ty.read(b))),
+    };
+    holds(name, order)
+}
+
+fn combined(form: &str, held: bool, with: bool) -> bool {
+    if has(form, "and") {
+        held && with
+    } else if has(form, "or") {
+        held || with
+    } else if has(form, "xor") {
+        held != with
+    } else {
+        held
+    }
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let combines = |form: &str| has(form, "and") || has(form, "or") || has(form, "xor");
+    for form in all_forms(SETP) {
+        let ty = types(&form)[0];
+        let mut sources = vec![ty, ty];
+        if combines(&form) {
+            sources.push(PREDICATE);
+        }
+        let name = form.clone();
+        // The second result combines the opposite of the comparison.
+        let model = move |row: Row| {
+            let held = compared(&name, ty, row[0], row[1]);
+            let [p, q] = [held, !held].map(|held| combined(&name, held, row[2] == 1));
+            [u64::from(p), u64::from(q), 0, 0]
+        };
+        let mut case = Case::new(&form, PREDICATE, &sources, Model::Lane(Box::new(model)));
+        case.instruction = case.instruction.replacen("%p4", "%p4|%p5", 1);
+        case.results = vec![PREDICATE, PREDICATE];
+        cases.push(case);
+    }
+    for form in all_forms(SET) {
+        let [to, ty] = types(&form)[..] else {
+            panic!("{form}")
+        };
+        let mut sources = vec![ty, ty];
+        if combines(&form) {
+            sources.push(PREDICATE);
+        }
+        let name = form.clone();
+        let model = move |row: Row| {
+            let one = match to.kind {
+                Kind::Float(format) | Kind::Floats(format) => format.one(),
+                _ if ty.is_pair() => 0xffff,
+                _ => WORD.write(-1),
+            };
+            super::floats::each(ty, row, |[a, b, _]| {
+                let held = compared(&name, ty, a, b);
+                if combined(&name, held, row[2] == 1) {
+                    one
+                } else {
+                    0
+                }
+            })
+        };
+        cases.push(Case::lane(&form, to, &sources, model));
+    }
+    cases
+}

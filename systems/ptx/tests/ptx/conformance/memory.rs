@@ -1,0 +1,338 @@
+//! Loads, stores and atomics of every type, space and vector (PTX ISA, "Data Movement", "atom", "red").
+
+use super::cases::{Case, DOUBLE_WORD, Kind, Model, Row, Type, all_forms, has, types};
+use super::exact::{Format, Mode};
+
+/// Variables that the kernels of this part use: 16 work-groups' bytes in each space.
+pub(super) const VARIABLES: &str = "
+    .global .align 16 .b8 far[65536];
+    .const .align 16 .b8 fixed[64] = {
+        0x00, 0x81, 0x7f, 0xff, 0x80, 0x12, 0x34, 0xf6, 0x01, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0x8f,
+        0x10, 0x21, 0x32, 0x43, 0x54, 0x65, 0x76, 0x87, 0x98, 0xa9, 0xba, 0xcb, 0xdc, 0xed, 0xfe, 0x0f
+    };
+    .shared .align 16 .b8 near[4096];
+";
+
+/// Spaces, with what puts the address of 32 bytes of a lane into `%a10`.
+const SPACES: [(&str, &str); 6] = [
+    (
+        ".global",
+        " mov.u64 %a10, far; mad.wide.u32 %a10, %w14, 32, %a10;",
+    ),
+    (
+        "",
+        " mov.u64 %a10, far; mad.wide.u32 %a10, %w14, 32, %a10; cvta.global.u64 %a10, %a10;",
+    ),
+    (
+        ".shared",
+        " mov.u64 %a10, near; mad.wide.u32 %a10, %w15, 32, %a10;",
+    ),
+    (
+        "",
+        " mov.u64 %a10, near; mad.wide.u32 %a10, %w15, 32, %a10; cvta.shared.u64 %a10, %a10;",
+    ),
+    (
+        ".local",
+        " .local .align 16 .b8 own[32]; mov.u64 %a10, own;",
+    ),
+    (
+        "",
+        " .local .align 16 .b8 own[32]; mov.u64 %a10, own; cvta.local.u64 %a10, %a10;",
+    ),
+];
+
+/// Element `at` of the bytes of four double words.
+fn element(row: &Row, bits: u32, at: usize) -> u64 {
+    let start = bits as usize * at;
+    let word = row[start / 64] >> (start % 64);
+    if bits == 64 {
+        word
+    } else {
+        word & ((1 << bits) - 1)
+    }
+}
+
+fn list(ty: Type, from: usize, count: usize) -> String {
+    let registers: Vec<String> = (from..from + count).map(|n| ty.register(n)).collect();
+    match count {
+        1 => registers[0].clone(),
+        _ => format!("{{{}}}", registers.join(", ")),
+    }
+}
+
+const TYPES: &str = "{b8,u8,s8,b16,u16,s16,b32,u32,s32,b64,u64,s64,f32,f64}";
+
+/// Number of elements of a form, and the registers it loads to or stores from: as wide as the type, or wider.
+fn shapes(form: &str) -> (usize, Vec<Type>) {
+    let ty = types(form)[0];
+    let count = if has(form, "v4") {
+        4
+    } else if has(form, "v2") {
+        2
+    } else {
+        1
+    };
+    let mut registers = vec![Type {
+        bits: ty.bits.max(16),
+        ..ty
+    }];
+    if ty.bits < 64 && !matches!(ty.kind, Kind::Float(_)) {
+        registers.push(Type { bits: 64, ..ty });
+    }
+    (count, registers)
+}
+
+fn vectors(ty: Type) -> &'static [&'static str] {
+    if ty.bits == 64 {
+        &["", ".v2"]
+    } else {
+        &["", ".v2", ".v4"]
+    }
+}
+
+fn loads(cases: &mut Vec<Case>) {
+    for ty in super::cases::forms(TYPES) {
+        let of = types(&format!("ld.{ty}"))[0];
+        for vector in vectors(of) {
+            for (space, address) in SPACES {
+                for cache in ["", ".volatile"] {
+                    let form = format!("ld{cache}{space}{vector}.{ty}");
+                    let (count, registers) = shapes(&form);
+                    for register in registers {
+                        let model = move |row: Row| {
+                            std::array::from_fn(|at| {
+                                let value = of.read(element(&row, of.bits, at));
+                                if at < count { register.write(value) } else { 0 }
+                            })
+                        };
+                        let model = Model::Lane(Box::new(model));
+                        let mut case = Case::new(&form, register, &[DOUBLE_WORD; 4], model);
+                        case.before = format!(
+                            "{address} st{space}.b64 [%a10], %a0; st{space}.b64 [%a10+8], %a1; \
+                             st{space}.b64 [%a10+16], %a2; st{space}.b64 [%a10+24], %a3;"
+                        );
+                        case.instruction = format!("{form} {}, [%a10];", list(register, 4, count));
+                        case.results = vec![register; count];
+                        cases.push(case);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn stores(cases: &mut Vec<Case>) {
+    for ty in super::cases::forms(TYPES) {
+        let of = types(&format!("st.{ty}"))[0];
+        for vector in vectors(of) {
+            for (space, address) in SPACES {
+                for cache in ["", ".volatile"] {
+                    let form = format!("st{cache}{space}{vector}.{ty}");
+                    let (count, registers) = shapes(&form);
+                    for register in registers {
+                        let model = move |row: Row| {
+                            let mut bytes = [0u64; 4];
+                            for (at, value) in row.iter().enumerate().take(count) {
+                                let value = of.write(i128::from(*value));
+                                let start = of.bits as usize * at;
+                                bytes[start / 64] |= value << (start % 64);
+                            }
+                            bytes
+                        };
+                        let model = Model::Lane(Box::new(model));
+                        let mut case = Case::new(&form, DOUBLE_WORD, &vec![register; count], model);
+                        let cleared: String = (0..4)
+                            .map(|n| format!(" st{space}.b64 [%a10+{}], 0;", 8 * n))
+                            .collect();
+                        let read: String = (0..4)
+                            .map(|n| format!(" ld{space}.b64 %a{}, [%a10+{}];", 4 + n, 8 * n))
+                            .collect();
+                        case.before = address.to_owned() + &cleared;
+                        case.instruction = format!("{form} [%a10], {};", list(register, 0, count));
+                        case.after = read;
+                        case.results = vec![DOUBLE_WORD; 4];
+                        cases.push(case);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Constant memory and the arguments of a kernel.
+fn constants(cases: &mut Vec<Case>) {
+    const FIXED: Row = [
+        0xf634_1280_ff7f_8100,
+        0x8fee_ddcc_bbaa_9901,
+        0x8776_6554_4332_2110,
+        0x0ffe_eddc_cbba_a998,
+    ];
+    for ty in super::cases::forms(TYPES) {
+        let of = types(&format!("ld.{ty}"))[0];
+        for vector in vectors(of) {
+            let form = format!("ld.const{vector}.{ty}");
+            let (count, registers) = shapes(&form);
+            for register in registers {
+                let model = move |_| {
+                    std::array::from_fn(|at| {
+                        let value = of.read(element(&FIXED, of.bits, at));
+                        if at < count { register.write(value) } else { 0 }
+                    })
+                };
+                let mut case = Case::new(&form, register, &[], Model::Lane(Box::new(model)));
+                case.instruction = format!("{form} {}, [fixed];", list(register, 4, count));
+                case.results = vec![register; count];
+                cases.push(case);
+            }
+        }
+    }
+}
+
+const ATOMICS: &str = "
+    add.{u32,s32,u64,s64,f32,f64} add.noftz.{f16,f16x2,bf16,bf16x2}
+    {min,max}.{u32,s32,u64,s64} {and,or,xor}.{b32,b64} exch.{b32,b64} cas.{b16,b32,b64} {inc,dec}.u32
+";
+
+/// The new value of a cell.
+fn updated(operation: &str, ty: Type, old: u64, b: u64, c: u64) -> u64 {
+    let (x, y) = (ty.read(old), ty.read(b));
+    let sum = |format: Format, a: u64, b: u64| {
+        let sum = format.add(Mode::Nearest, a, b);
+        if format.is_nan(sum) {
+            format.nan()
+        } else {
+            sum
+        }
+    };
+    match (operation, ty.kind) {
+        ("add", Kind::Float(_) | Kind::Floats(_)) => {
+            super::floats::each(ty, [old, b, 0, 0], |[a, b, _]| sum(ty.format(), a, b))
+        }
+        ("add", _) => ty.write(x + y),
+        ("min", _) => ty.write(x.min(y)),
+        ("max", _) => ty.write(x.max(y)),
+        ("and", _) => old & b,
+        ("or", _) => old | b,
+        ("xor", _) => old ^ b,
+        ("exch", _) => b,
+        ("cas", _) => {
+            if old == b {
+                c
+            } else {
+                old
+            }
+        }
+        ("inc", _) => {
+            if old >= b {
+                0
+            } else {
+                old + 1
+            }
+        }
+        ("dec", _) => {
+            if old == 0 || old > b {
+                b
+            } else {
+                old - 1
+            }
+        }
+        _ => panic!("no model for {operation}"),
+    }
+}
+
+/// Lanes meet in four cells, which they change in the order of their numbers.
+fn atomics(cases: &mut Vec<Case>) {
+    for tail in all_forms(ATOMICS) {
+        let ty = types(&format!("atom.{tail}"))[0];
+        let operation = tail.split('.').next().unwrap_or_default().to_owned();
+        for (space, address) in SPACES
+            .into_iter()
+            .filter(|(_, address)| !address.contains(".local"))
+        {
+            for opcode in ["atom", "red"] {
+                if opcode == "red" && matches!(&*operation, "exch" | "cas") {
+                    continue;
+                }
+                let form = format!("{opcode}{space}.{tail}");
+                let returns = opcode == "atom";
+                let operation = operation.clone();
+                let model = move |rows: &[Row; 32]| {
+                    let mut cells: [u64; 4] = std::array::from_fn(|cell| rows[cell][0]);
+                    let mut results = [[0; 4]; 32];
+                    for (lane, row) in rows.iter().enumerate() {
+                        let cell = &mut cells[lane % 4];
+                        results[lane][0] = if returns { *cell } else { 0 };
+                        *cell = updated(&operation, ty, *cell, row[1], row[2]);
+                    }
+                    for (lane, result) in results.iter_mut().enumerate() {
+                        result[1] = cells[lane % 4];
+                    }
+                    results
+                };
+                let swap = has(&form, "cas");
+                let sources = vec![ty; if swap { 3 } else { 2 }];
+                let mut case = Case::new(&form, ty, &sources, Model::Wave(Box::new(model)));
+                // Cells are 32 bytes apart, those of a work-group's first four lanes.
+                let bits = ty.bits;
+                case.before = format!(
+                    "{address} st{space}.b{bits} [%a10], {}; and.b32 %w10, %w15, 28; \
+                     mul.wide.u32 %a11, %w10, 32; sub.u64 %a10, %a10, %a11; bar.warp.sync -1;
+                     setp.lt.u32 %p10, %w15, 4; @%p10 st{space}.b{bits} [%a10], {};",
+                    ty.register(0),
+                    ty.register(0),
+                );
+                let destination = if returns {
+                    format!("{}, ", ty.register(4))
+                } else {
+                    String::new()
+                };
+                let last = if swap {
+                    format!(", {}", ty.register(2))
+                } else {
+                    String::new()
+                };
+                case.instruction = format!("{form} {destination}[%a10], {}{last};", ty.register(1));
+                case.after = format!(
+                    " bar.warp.sync -1; ld{space}.b{bits} {}, [%a10];",
+                    ty.register(5)
+                );
+                case.results = vec![ty, ty];
+                cases.push(case);
+            }
+        }
+    }
+}
+
+/// Instructions that tell the hardware something and change no value.
+fn hints(cases: &mut Vec<Case>) {
+    let plain = "
+        membar.{cta,gl,sys} fence{,.sc,.acq_rel}.{cta,gpu,sys}
+    ";
+    let at_address = "
+        prefetch.{global,local}.{L1,L2} prefetch.{L1,L2} prefetch.global.L2::{evict_last,evict_normal} prefetchu.L1
+    ";
+    let of_plain = all_forms(plain).into_iter().map(|form| (form, ""));
+    let of_address = all_forms(at_address)
+        .into_iter()
+        .map(|form| (form, " [%a10]"));
+    let sized = [("discard.global.L2".to_owned(), " [%a10], 128")];
+    for (form, operands) in of_plain.chain(of_address).chain(sized) {
+        let mut case = Case::lane(&form, DOUBLE_WORD, &[DOUBLE_WORD], |row| row[0]);
+        case.before = SPACES[0].1.to_owned();
+        case.instruction = format!("{form}{operands};");
+        case.after = "nanosleep.u32 20; createpolicy.fractional.L2::evict_last.b64 %a12;
+            st.global.b64 [%a10], %a0; ldu.global.b64 %a4, [%a10];"
+            .to_owned();
+        cases.push(case);
+    }
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    hints(&mut cases);
+    loads(&mut cases);
+    stores(&mut cases);
+    constants(&mut cases);
+    atomics(&mut cases);
+    cases
+}

@@ -1,0 +1,77 @@
+//! Every form of every instruction against a naive model, on edge values and random operands.
+//!
+//! The models share no code with the emulator: integers are whole numbers of 128 bits, floats exact numbers of
+//! any size that are rounded once. `docs/ptx-coverage.md` shows what is covered.
+
+mod cases;
+mod compare;
+mod convert;
+mod exact;
+mod floats;
+mod integers;
+mod lanes;
+mod memory;
+mod page;
+
+use self::cases::Case;
+
+/// Holds cases, a few hundred kernels a module.
+fn hold(cases: &[Case], variables: &str) {
+    let mistakes: Vec<String> = cases
+        .chunks(250)
+        .flat_map(|cases| cases::run(cases, variables))
+        .collect();
+    assert!(
+        mistakes.is_empty(),
+        "{} forms differ:\n{}",
+        mistakes.len(),
+        mistakes.join("\n")
+    );
+}
+
+#[test]
+fn integer_instructions_do_what_whole_numbers_do() {
+    hold(&integers::cases(), "");
+}
+
+#[test]
+fn float_instructions_give_the_exact_result_rounded_once() {
+    hold(&floats::cases(), "");
+}
+
+#[test]
+fn comparisons_hold_for_the_orders_that_they_name() {
+    hold(&compare::cases(), "");
+}
+
+#[test]
+fn conversions_keep_the_value_or_round_it_once() {
+    hold(&convert::cases(), "");
+}
+
+#[test]
+fn lanes_that_meet_see_each_other() {
+    hold(&lanes::cases(), "");
+}
+
+#[test]
+fn memory_keeps_what_is_stored_and_atomics_change_it_one_after_the_other() {
+    hold(&memory::cases(), memory::VARIABLES);
+}
+
+#[test]
+fn nothing_that_the_emulator_takes_is_without_a_model() {
+    let mut cases = integers::cases();
+    for part in [
+        floats::cases(),
+        compare::cases(),
+        convert::cases(),
+        lanes::cases(),
+        memory::cases(),
+    ] {
+        cases.extend(part);
+    }
+    let missing = page::without_model(&cases);
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    page::compare(&page::table(&cases));
+}
