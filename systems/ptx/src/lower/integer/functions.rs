@@ -125,7 +125,8 @@ pub(super) fn binary64(name: &str, signed: bool) -> Option<Binary64> {
     })
 }
 
-/// Operands come zero-extended and leave zero-extended.
+/// Operands come zero-extended and leave zero-extended. Lanes that take no part hold whatever was in the register before,
+/// 32 bits of it.
 pub(super) fn binary16(name: &str, signed: bool) -> Option<Binary32> {
     Some(match (name, signed) {
         ("add", _) => lanes!(|a: u32, b: u32| -> u32 { a.wrapping_add(b) & 0xffff }),
@@ -135,7 +136,7 @@ pub(super) fn binary16(name: &str, signed: bool) -> Option<Binary32> {
         ("mul.hi", true) => lanes!(|a: u32, b: u32| -> u32 { s16_wide(a, b) >> 16 }),
         ("div", false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_div(b).unwrap_or(0xffff) }),
         ("div", true) => lanes!(|a: u32, b: u32| -> u32 {
-            if b == 0 {
+            if b as i16 == 0 {
                 0xffff
             } else {
                 u32::from((a as i16).wrapping_div(b as i16) as u16)
@@ -143,7 +144,7 @@ pub(super) fn binary16(name: &str, signed: bool) -> Option<Binary32> {
         }),
         ("rem", false) => lanes!(|a: u32, b: u32| -> u32 { a.checked_rem(b).unwrap_or(a) }),
         ("rem", true) => lanes!(|a: u32, b: u32| -> u32 {
-            if b == 0 {
+            if b as i16 == 0 {
                 a
             } else {
                 u32::from((a as i16).wrapping_rem(b as i16) as u16)
@@ -185,7 +186,9 @@ pub(super) fn mad16(part: &str, signed: bool) -> Option<Ternary32> {
             lanes!(|a: u32, b: u32, c: u32| -> u32 { a.wrapping_mul(b).wrapping_add(c) & 0xffff })
         }
         ("hi", false) => {
-            lanes!(|a: u32, b: u32, c: u32| -> u32 { ((a * b) >> 16).wrapping_add(c) & 0xffff })
+            lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                (a.wrapping_mul(b) >> 16).wrapping_add(c) & 0xffff
+            })
         }
         ("hi", true) => lanes!(|a: u32, b: u32, c: u32| -> u32 {
             (s16_wide(a, b) >> 16).wrapping_add(c) & 0xffff
@@ -294,5 +297,30 @@ fn each32(a: &[u32; 32], out: &mut [u32; 32], f: impl Fn(u32) -> u32) {
 fn each64(a: &[u64; 32], out: &mut [u64; 32], f: impl Fn(u64) -> u64) {
     for (out, &a) in out.iter_mut().zip(a) {
         *out = f(a);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_short_operands_take_whatever_a_register_holds() {
+        let held: [u32; 32] = std::array::from_fn(|lane| 0x8000_0000u32 >> lane);
+        let turned: [u32; 32] = std::array::from_fn(|lane| u32::MAX << (31 - lane));
+        let mut out = [0; 32];
+        for signed in [false, true] {
+            for name in ["add", "sub", "mul", "mul.hi", "div", "rem", "min", "max"] {
+                let f = binary16(name, signed).unwrap();
+                f(&turned, &held, &mut out);
+            }
+            for part in ["lo", "hi"] {
+                mad16(part, signed).unwrap()(&turned, &held, &turned, &mut out);
+            }
+            for left in [false, true] {
+                shift16(left, signed)(&turned, &held, &mut out);
+                shift_by16(left, signed)(&turned, 16, &mut out);
+            }
+        }
     }
 }

@@ -319,7 +319,9 @@ impl Encoder<'_, '_> {
                     let f: Ternary32 = if ty.is_signed() {
                         lanes!(|a: u32, b: u32, c: u32| -> u32 { s16_wide(a, b).wrapping_add(c) })
                     } else {
-                        lanes!(|a: u32, b: u32, c: u32| -> u32 { (a * b).wrapping_add(c) })
+                        lanes!(|a: u32, b: u32, c: u32| -> u32 {
+                            a.wrapping_mul(b).wrapping_add(c)
+                        })
                     };
                     Ok(Op::Ternary32 { f, d, a, b, c })
                 }

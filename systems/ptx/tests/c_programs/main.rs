@@ -1,0 +1,140 @@
+//! Random C programs, compiled by clang for the host and for the device: the emulator gives the same bits.
+//!
+//! `WARPWEAVE_PROGRAMS` is how many programs are tried, 20 unless it says otherwise. Without a clang that compiles for
+//! nvptx64 the test says so and passes.
+
+mod generate;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use warpweave_ptx::{DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, launch};
+
+use self::generate::{LANES, RESULTS};
+
+const FLAGS: [&str; 6] = [
+    "-w",
+    "-x",
+    "c",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+];
+const DEVICE: [&str; 5] = [
+    "--target=nvptx64-nvidia-cuda",
+    "-march=sm_70",
+    "-DDEVICE",
+    "-nogpulib",
+    "-S",
+];
+
+/// Compiles a text; what clang writes, or what it complains of.
+fn compile(clang: &str, level: &str, more: &[&str], text: &str) -> Result<Vec<u8>, String> {
+    let mut command = Command::new(clang);
+    command.args(FLAGS).arg(level).args(more).arg("-");
+    let child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.map_err(|error| error.to_string())?;
+    let mut input = child.stdin.take().expect("it is piped");
+    // A compiler that ends early says why itself.
+    let _ = input.write_all(text.as_bytes());
+    drop(input);
+    let ended = child
+        .wait_with_output()
+        .map_err(|error| error.to_string())?;
+    if ended.status.success() {
+        return Ok(ended.stdout);
+    }
+    Err(String::from_utf8_lossy(&ended.stderr).into_owned())
+}
+
+fn find_clang() -> Option<&'static str> {
+    let kernel = "__attribute__((nvptx_kernel)) void kernel(void) {}";
+    ["clang", "clang-20", "clang-19", "clang-18"]
+        .into_iter()
+        .find(|clang| compile(clang, "-O1", &[&DEVICE[..], &["-o", "-"]].concat(), kernel).is_ok())
+}
+
+/// What the program prints on the host.
+fn on_host(clang: &str, level: &str, text: &str, folder: &Path) -> Vec<u64> {
+    let path = folder.join("program");
+    let to = path.to_str().expect("temporary paths are text");
+    // Libraries come after the input, which is the last word.
+    let compiled = compile(clang, level, &["-Wl,--no-as-needed", "-lm", "-o", to], text);
+    compiled.unwrap_or_else(|why| panic!("{why}"));
+    let ended = Command::new(&path).output().expect("the program starts");
+    assert!(ended.status.success(), "the program ends well");
+    let text = String::from_utf8(ended.stdout).expect("it prints numbers");
+    text.lines()
+        .map(|line| line.parse().expect("a number"))
+        .collect()
+}
+
+/// What the kernel stores under the emulator.
+fn on_device(clang: &str, level: &str, text: &str) -> Result<Vec<u64>, String> {
+    let compiled = compile(clang, level, &[&DEVICE[..], &["-o", "-"]].concat(), text)?;
+    let ptx = String::from_utf8(compiled).map_err(|error| error.to_string())?;
+    let module = Module::parse("program.ptx", &ptx).map_err(|errors| errors.to_string())?;
+    let mut memory = DeviceMemory::new();
+    let bytes = u64::from(8 * LANES * RESULTS);
+    let out = memory.allocate("out", bytes);
+    let config = LaunchConfig {
+        grid: [LANES / 32, 1, 1],
+        block: [32, 1, 1],
+        dynamic_local_bytes: 0,
+        args: &[KernelArgument::Pointer(out)],
+    };
+    let options = EmulationOptions::default();
+    launch(&module, "kernel", config, &mut memory, &options).map_err(|error| error.to_string())?;
+    let raw = memory.read(out, bytes).map_err(|error| error.to_string())?;
+    let words = raw
+        .chunks(8)
+        .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")));
+    Ok(words.collect())
+}
+
+#[test]
+fn random_c_programs_give_the_same_bits_on_host_and_device() {
+    let Some(clang) = find_clang() else {
+        println!("no clang with the target nvptx64: nothing is compared");
+        return;
+    };
+    let programs = std::env::var("WARPWEAVE_PROGRAMS")
+        .map_or(20, |n| n.parse().expect("a number of programs"));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mut differing, mut in_memory) = (Vec::new(), 0);
+    for number in 0..programs {
+        let text = generate::program(number);
+        let level = ["-O0", "-O1", "-O2", "-O3"][(number % 4) as usize];
+        let host = on_host(clang, "-O1", &text, folder.path());
+        let device = match on_device(clang, level, &text) {
+            // A thread has 255 registers; unoptimised programs keep their values in memory.
+            Err(why) if why.contains("a thread has 255") => {
+                in_memory += 1;
+                on_device(clang, "-O0", &text)
+            }
+            device => device,
+        };
+        if device.as_ref() != Ok(&host) {
+            println!(
+                "program {number}, {level}: {}",
+                device.err().unwrap_or_default()
+            );
+            differing.push(number);
+        }
+    }
+    let agree = programs - differing.len() as u64;
+    println!(
+        "{agree} of {programs} programs agree, {in_memory} of them unoptimised for want of registers"
+    );
+    if let Some(&number) = differing.first() {
+        panic!(
+            "programs {differing:?} differ; the first:\n{}",
+            generate::program(number)
+        );
+    }
+}
