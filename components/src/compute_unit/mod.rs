@@ -195,7 +195,7 @@ impl Kind for ComputeUnit {
         let reuse_monitor = spec
             .reuse_monitor
             .map(|monitor| {
-                ReuseMonitor::new(monitor).map_err(|error| {
+                ReuseMonitor::new(monitor, spec.index, &program.kernels).map_err(|error| {
                     SpecError::at(format!("reuse_monitor.{}", error.field), error.message)
                 })
             })

@@ -79,7 +79,7 @@ use warpweave_framework::{
 use self::families::Families;
 pub use self::fcfs::Fcfs;
 pub use self::order::{EmptyQueue, KernelOrder, OrderPolicy, OrderSite, Waiting};
-pub use self::priority::Priority;
+pub use self::priority::{Priority, PrioritySpec};
 pub use self::spec::GmuSpec;
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
 use warpweave_trace::Program;
