@@ -87,6 +87,7 @@ impl Sequencer {
                 kernel,
                 work_group,
                 slot,
+                ..
             } => {
                 let trace = &self.program.kernels[kernel as usize];
                 let wavefronts =

@@ -114,9 +114,9 @@ use self::local_memory::BankConflicts;
 use self::open::OpenScheduler;
 use self::scheduler::Turn;
 pub use self::scheduler::{
-    Ages, Arrival, BuiltIn, Gto, GtoLongLatency, HeldBack, Issue, Lrr, OldestFirst, SchedulerSite,
-    SchedulerView, TwoLevel, TwoLevelSpec, WavefrontPolicy, WavefrontScheduler,
-    WavefrontScheduling, register_policies,
+    Ages, Arrival, BuiltIn, GroupBy, Grouped, GroupedSpec, Gto, GtoLongLatency, HeldBack, Issue,
+    Lrr, OldestFirst, OwlLocality, OwlLocalitySpec, SchedulerSite, SchedulerView, TwoLevel,
+    TwoLevelSpec, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling, register_policies,
 };
 pub use self::spec::{
     ClassTiming, ClassTimings, ComputeUnitSpec, LoadStoreSpec, LocalMemorySpec, PrivateMemorySpec,

@@ -6,7 +6,7 @@
 //!   distributed.rs  distributed_block.rs    a part of the grid per cluster
 //!   pools.rs                  what they share
 //!   demand_round_robin.rs  block_round_robin.rs  strict_round_robin.rs  random_round_robin.rs
-//!   shortest_queue.rs  laser.rs    a queue per unit, for all kernels at once
+//!   shortest_queue.rs  laser.rs  reuse_chains.rs    a queue per unit, for all kernels at once
 //!   queued.rs                 what they share
 //!   la_perm.rs                queues per unit and priority
 //!   unit_queues.rs            queues of units, for policies of any crate
@@ -27,6 +27,7 @@ mod ordered;
 mod pools;
 mod queued;
 mod random_round_robin;
+mod reuse_chains;
 mod shortest_queue;
 mod strict_round_robin;
 mod two_level_round_robin;
@@ -44,6 +45,7 @@ pub use self::la_perm::{LaPerm, LaPermSpec};
 pub use self::laser::{Laser, LaserSpec, ParentGone};
 pub use self::queued::{QueueMemorySpec, QueuesSpec};
 pub use self::random_round_robin::RandomRoundRobin;
+pub use self::reuse_chains::ReuseChains;
 pub use self::shortest_queue::ShortestQueue;
 pub use self::strict_round_robin::StrictRoundRobin;
 pub use self::two_level_round_robin::TwoLevelRoundRobin;
@@ -60,6 +62,7 @@ pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<LaPerm>();
     registry.register_policy::<Laser>();
     registry.register_policy::<RandomRoundRobin>();
+    registry.register_policy::<ReuseChains>();
     registry.register_policy::<ShortestQueue>();
     registry.register_policy::<StrictRoundRobin>();
     registry.register_policy::<TwoLevelRoundRobin>();
