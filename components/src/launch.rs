@@ -12,6 +12,8 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports};
 
+use crate::reuse_monitor::Relation;
+
 /// A kernel to be run: number of the launch in the program trace, its stream, and what whoever
 /// launches it wants of its order and placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +25,7 @@ pub struct KernelLaunch {
     /// Larger is more urgent, for kernel orders and placements that look at it; 0 from the host.
     pub priority: u8,
     /// A word for the placement of its work-groups, of a meaning that the launching side and the
-    /// policy agree on; 0 from the host.
+    /// policy agree on, from the device a [`LaunchHint`]; 0 from the host.
     pub hint: u32,
 }
 
@@ -35,6 +37,70 @@ impl KernelLaunch {
             stream,
             priority: 0,
             hint: 0,
+        }
+    }
+}
+
+/// What the hint of a kernel launched from the device says: where its parent ran, and with whom it is expected to
+/// share lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchHint {
+    /// Compute unit that launched it; none for the host.
+    pub unit: Option<u16>,
+    /// What the unit's reuse monitor predicts; none without a monitor too.
+    pub relation: Option<Relation>,
+}
+
+impl LaunchHint {
+    const UNIT_BITS: u32 = 17;
+
+    /// As a launch carries it.
+    pub fn to_word(self) -> u32 {
+        let unit = self.unit.map_or(0, |unit| u32::from(unit) + 1);
+        unit | Predictions::code(self.relation) << Self::UNIT_BITS
+    }
+
+    /// What a launch carries.
+    pub fn from_word(word: u32) -> Self {
+        let unit = (word & ((1 << Self::UNIT_BITS) - 1)).checked_sub(1);
+        Self {
+            unit: unit.and_then(|unit| u16::try_from(unit).ok()),
+            relation: Predictions::relation(word >> Self::UNIT_BITS),
+        }
+    }
+}
+
+/// What is predicted of the kernels of one record, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Predictions(u64);
+
+impl Predictions {
+    /// Sets what is predicted of the kernel with this number in the record, at most 31.
+    pub fn set(&mut self, kernel: u32, relation: Option<Relation>) {
+        let at = 2 * (kernel & 31);
+        self.0 = self.0 & !(3 << at) | u64::from(Self::code(relation)) << at;
+    }
+
+    /// What is predicted of the kernel with this number in the record.
+    pub fn of(self, kernel: u32) -> Option<Relation> {
+        Self::relation((self.0 >> (2 * (kernel & 31))) as u32)
+    }
+
+    fn code(relation: Option<Relation>) -> u32 {
+        match relation {
+            None => 0,
+            Some(Relation::ParentChild) => 1,
+            Some(Relation::Sibling) => 2,
+            Some(Relation::Own) => 3,
+        }
+    }
+
+    fn relation(code: u32) -> Option<Relation> {
+        match code & 3 {
+            0 => None,
+            1 => Some(Relation::ParentChild),
+            2 => Some(Relation::Sibling),
+            _ => Some(Relation::Own),
         }
     }
 }
@@ -51,6 +117,8 @@ pub struct DeviceLaunch {
     pub wavefront: u32,
     /// Which of the wavefront's launch records.
     pub record: u32,
+    /// What the unit predicts of its kernels.
+    pub predictions: Predictions,
 }
 
 /// A kernel at the head of a hardware work queue, ready to be dispatched.
@@ -97,9 +165,17 @@ pub enum Dispatch {
         work_group: u32,
         /// Work-group slot of the compute unit.
         slot: u16,
+        /// As in the launch of the kernel.
+        hint: u32,
     },
     /// The kernel is complete on the whole machine: drop first-level lines.
     Invalidate {
+        /// Number of the launch in the program trace.
+        kernel: u32,
+    },
+    /// A kernel that launched others has ended, as the scheduler's `announce` says: what reuse monitors know of
+    /// its lines is of no use any more. Nobody answers.
+    ParentEnded {
         /// Number of the launch in the program trace.
         kernel: u32,
     },
@@ -209,3 +285,33 @@ bundle_pair!(
     CacheControlSlave,
     command: CacheCommand, done: CacheCommandDone
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_and_predictions_are_read_as_they_were_written() {
+        let relations = [
+            None,
+            Some(Relation::ParentChild),
+            Some(Relation::Sibling),
+            Some(Relation::Own),
+        ];
+        let mut predictions = Predictions::default();
+        for kernel in 0..32 {
+            predictions.set(kernel, Some(Relation::Own));
+            predictions.set(kernel, relations[kernel as usize % 4]);
+        }
+        for kernel in 0..32 {
+            assert_eq!(predictions.of(kernel), relations[kernel as usize % 4]);
+        }
+        assert_eq!(LaunchHint::default().to_word(), 0);
+        for unit in [None, Some(0), Some(12), Some(u16::MAX)] {
+            for relation in relations {
+                let hint = LaunchHint { unit, relation };
+                assert_eq!(LaunchHint::from_word(hint.to_word()), hint);
+            }
+        }
+    }
+}

@@ -27,5 +27,6 @@ pub mod memory;
 pub mod occupancy;
 mod promise;
 pub mod reuse_monitor;
+pub mod reuse_profile;
 pub mod roles;
 pub mod work_group_scheduler;

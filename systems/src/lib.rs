@@ -10,6 +10,7 @@ pub mod conform;
 mod elaboration;
 pub mod energy;
 pub mod host_program;
+pub mod profile;
 mod registry;
 pub mod report;
 mod run;

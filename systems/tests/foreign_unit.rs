@@ -45,7 +45,7 @@ impl Component for Sequencer {
         while let Some(dispatch) = self.scheduler.dispatch.pop(ctx) {
             let before = self.answers.back().map_or(0, |(cycle, _)| *cycle);
             let answer = self.answer(dispatch, ctx.cycle().max(before));
-            self.answers.push_back(answer);
+            self.answers.extend(answer);
         }
         let Some((cycle, answer)) = self.answers.front().copied() else {
             self.resident.set(ctx.cycle(), 0);
@@ -81,12 +81,13 @@ impl Component for Sequencer {
 
 impl Sequencer {
     /// What is sent for a dispatch, and when, if its work begins in cycle `start`.
-    fn answer(&mut self, dispatch: Dispatch, start: Cycle) -> (Cycle, Completion) {
+    fn answer(&mut self, dispatch: Dispatch, start: Cycle) -> Option<(Cycle, Completion)> {
         match dispatch {
             Dispatch::Start {
                 kernel,
                 work_group,
                 slot,
+                ..
             } => {
                 let trace = &self.program.kernels[kernel as usize];
                 let wavefronts =
@@ -102,9 +103,10 @@ impl Sequencer {
                     work_group,
                     slot,
                 };
-                (start + (self.issued - before), done)
+                Some((start + (self.issued - before), done))
             }
-            Dispatch::Invalidate { kernel } => (start, Completion::Invalidated { kernel }),
+            Dispatch::Invalidate { kernel } => Some((start, Completion::Invalidated { kernel })),
+            Dispatch::ParentEnded { .. } => None,
         }
     }
 }

@@ -9,6 +9,7 @@ use warpweave_accesses::{AccessLog, Kind};
 use warpweave_files::{Budget, Input, Ledger, OVER_BUDGET_HINT};
 use warpweave_params::printable_lines;
 use warpweave_reuse::{Analysis, BINS, Found, Options, Relation, Unit, trace};
+use warpweave_systems::profile;
 use warpweave_trace::TraceFile;
 
 use crate::outcome::{CommandResult, Failure, to_stdout};
@@ -44,6 +45,9 @@ pub(crate) struct ReuseArguments {
     /// Ratio above which two kernels or work-groups are linked in a chain.
     #[arg(long, value_name = "RATIO", default_value_t = Options::default().chain_threshold)]
     chain_threshold: f64,
+    /// Writes the profile of a trace, for policies that know beforehand who shares lines.
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
     /// Form on standard output.
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
@@ -68,6 +72,13 @@ fn power_of_two(text: &str) -> Result<u64, String> {
 pub(crate) fn analyze(command: &AnalyzeCommand, budget: &Budget) -> CommandResult {
     let AnalyzeCommand::Reuse(arguments) = command;
     let (program, order, found) = if is_log(&arguments.file)? {
+        if arguments.profile.is_some() {
+            let message = format!(
+                "{}: a log of accesses has no profile; give a trace",
+                arguments.file.display()
+            );
+            return Err(Failure::InputText(message));
+        }
         of_log(arguments, budget)?
     } else {
         of_trace(arguments, budget)?
@@ -117,7 +128,12 @@ fn of_trace(arguments: &ReuseArguments, budget: &Budget) -> Result<Analysed, Fai
     let (bytes, reads) = (arguments.line_bytes, arguments.reads_only);
     trace(&mut file, bytes, reads, &mut analysis).map_err(refused)?;
     let order = "in the order of the trace, which no machine runs";
-    Ok((file.head().name.clone(), order, analysis.finish()))
+    let (found, linked) = analysis.finish_linked();
+    if let Some(path) = &arguments.profile {
+        let written = profile::write(path, file.hash(), &profile::of_linked(linked));
+        written.map_err(|error| Failure::Machine(error.to_string()))?;
+    }
+    Ok((file.head().name.clone(), order, found))
 }
 
 fn of_log(arguments: &ReuseArguments, budget: &Budget) -> Result<Analysed, Failure> {

@@ -123,8 +123,14 @@ impl Exchange for Dispatch {
             Self::Start {
                 kernel, work_group, ..
             } => key_of_work_group(kernel, work_group),
-            Self::Invalidate { kernel } => key_of_work_group(kernel, INVALIDATION),
+            Self::Invalidate { kernel } | Self::ParentEnded { kernel } => {
+                key_of_work_group(kernel, INVALIDATION)
+            }
         }
+    }
+
+    fn wants_answer(&self) -> bool {
+        !matches!(self, Self::ParentEnded { .. })
     }
 
     fn key_of(answer: &Completion) -> u64 {
@@ -303,6 +309,7 @@ mod tests {
             kernel: 1,
             work_group: 2,
             slot: 3,
+            hint: 0,
         };
         let done = Completion::WorkGroup {
             kernel: 1,

@@ -5,7 +5,7 @@ use warpweave_framework::{Context, Cycle};
 
 use super::ComputeUnit;
 use super::wheel::Event;
-use crate::launch::DeviceLaunch;
+use crate::launch::{DeviceLaunch, Predictions};
 
 /// A launch that has issued and not left. Its wavefront waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,12 +21,19 @@ impl ComputeUnit {
     pub(super) fn launch(&mut self, slot: usize, latency: u32) {
         let bit = 1_u64 << slot;
         let wavefront = &mut self.wavefronts[slot];
+        let mut predictions = Predictions::default();
+        if let Some(monitor) = &mut self.reuse_monitor {
+            for kernel in 0..wavefront.record.mask.count_ones() {
+                predictions.set(kernel, monitor.on_child_launch().relation);
+            }
+        }
         let group = &self.work_groups[usize::from(wavefront.work_group)];
         let launch = DeviceLaunch {
             kernel: wavefront.kernel,
             work_group: group.work_group,
             wavefront: u32::from(wavefront.number),
             record: wavefront.launches,
+            predictions,
         };
         wavefront.launches += 1;
         self.masks.fetched &= !bit;

@@ -10,7 +10,7 @@ use super::load_store::Access;
 use super::wavefront::touches_memory;
 use super::wheel::Event;
 use crate::memory::{Level, RequestKind, Source};
-use crate::reuse_monitor::Reader;
+use crate::reuse_monitor::WorkGroupId;
 
 impl ComputeUnit {
     /// Carries out the memory side of the wavefront's record.
@@ -154,7 +154,7 @@ impl ComputeUnit {
                 let Source {
                     kernel, work_group, ..
                 } = request.source;
-                monitor.on_read(&Reader::from_host(kernel, work_group), request.line);
+                monitor.on_read_of(WorkGroupId { kernel, work_group }, request.line);
             }
         });
     }

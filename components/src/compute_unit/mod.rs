@@ -114,9 +114,9 @@ use self::local_memory::BankConflicts;
 use self::open::OpenScheduler;
 use self::scheduler::Turn;
 pub use self::scheduler::{
-    Ages, Arrival, BuiltIn, Gto, GtoLongLatency, HeldBack, Issue, Lrr, OldestFirst, SchedulerSite,
-    SchedulerView, TwoLevel, TwoLevelSpec, WavefrontPolicy, WavefrontScheduler,
-    WavefrontScheduling, register_policies,
+    Ages, Arrival, BuiltIn, GroupBy, Grouped, GroupedSpec, Gto, GtoLongLatency, HeldBack, Issue,
+    Lrr, OldestFirst, OwlLocality, OwlLocalitySpec, SchedulerSite, SchedulerView, TwoLevel,
+    TwoLevelSpec, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling, register_policies,
 };
 pub use self::spec::{
     ClassTiming, ClassTimings, ComputeUnitSpec, LoadStoreSpec, LocalMemorySpec, PrivateMemorySpec,
@@ -195,7 +195,7 @@ impl Kind for ComputeUnit {
         let reuse_monitor = spec
             .reuse_monitor
             .map(|monitor| {
-                ReuseMonitor::new(monitor).map_err(|error| {
+                ReuseMonitor::new(monitor, spec.index, &program.kernels).map_err(|error| {
                     SpecError::at(format!("reuse_monitor.{}", error.field), error.message)
                 })
             })

@@ -39,9 +39,15 @@ impl ComputeUnit {
                 kernel,
                 work_group,
                 slot,
+                hint,
             }) => {
-                if let Err(message) = self.start(kernel, work_group, slot, now) {
+                if let Err(message) = self.start((kernel, hint), work_group, slot, now) {
                     self.fail(message);
+                }
+            }
+            Some(Dispatch::ParentEnded { .. }) => {
+                if let Some(monitor) = &mut self.reuse_monitor {
+                    monitor.on_parent_finished();
                 }
             }
             Some(Dispatch::Invalidate { kernel }) => {
@@ -56,7 +62,13 @@ impl ComputeUnit {
     }
 
     /// Places a work-group, checking what the scheduler believes to be free.
-    fn start(&mut self, kernel: u32, work_group: u32, slot: u16, now: Cycle) -> Result<(), String> {
+    fn start(
+        &mut self,
+        (kernel, hint): (u32, u32),
+        work_group: u32,
+        slot: u16,
+        now: Cycle,
+    ) -> Result<(), String> {
         let trace = self.check_start(kernel, work_group, slot)?;
         let wavefronts = trace.wavefronts_per_work_group();
         // No more than are free, which was checked.
@@ -95,6 +107,7 @@ impl ComputeUnit {
                     slot: free,
                     work_group_slot: usize::from(slot),
                     kernel,
+                    hint,
                     work_group,
                     wavefront: number,
                 };

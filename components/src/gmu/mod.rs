@@ -54,10 +54,11 @@
 //!   queues.rs            what moves where: launches, pool, queues
 //!   families.rs          who waits for whom: kernels and those they launched
 //!   order.rs             the role of kernel orders and their trait
-//!   fcfs.rs priority.rs  kernel orders
+//!   fcfs.rs priority.rs by_reuse.rs    kernel orders
 //!   spec.rs report.rs    what a description may set; statistics
 //! ```
 
+mod by_reuse;
 mod families;
 mod fcfs;
 mod order;
@@ -76,16 +77,18 @@ use warpweave_framework::{
     Next, Ports, Preset, Registry, SpecError, State, Statistics, Waits, at_most,
 };
 
+pub use self::by_reuse::ByReuse;
 use self::families::Families;
 pub use self::fcfs::Fcfs;
 pub use self::order::{EmptyQueue, KernelOrder, OrderPolicy, OrderSite, Waiting};
-pub use self::priority::Priority;
+pub use self::priority::{Priority, PrioritySpec};
 pub use self::spec::GmuSpec;
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
 use warpweave_trace::Program;
 
 /// Adds the kernel orders of this folder.
 pub fn register_policies(registry: &mut Registry) {
+    registry.register_policy::<ByReuse>();
     registry.register_policy::<Fcfs>();
     registry.register_policy::<Priority>();
 }

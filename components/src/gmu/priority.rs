@@ -1,18 +1,31 @@
 //! The most urgent kernel first.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Histogram, NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics,
+    Cycle, Histogram, PolicyContext, PolicyKind, SpecError, State, Statistics,
 };
 
 use super::{EmptyQueue, KernelOrder, OrderPolicy};
 
+/// Settings of [`Priority`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrioritySpec {
+    /// Cycles after which a kernel that waits goes before all that have waited for less, whatever their
+    /// priority; absent: it may wait for ever. Source: the LASER paper states none.
+    #[serde(default)]
+    pub aging_cycles: Option<Cycle>,
+}
+
 /// The kernel of the highest priority gets the queue, of several the one that has waited for longest.
 ///
 /// With two priorities these are the high- and low-priority queues of LASER, section 6. They share the
-/// places of the pool. A kernel of low priority may wait for ever: the paper states no ageing, so how
-/// long they wait is reported.
+/// places of the pool. Without `aging_cycles` a kernel of low priority may wait for ever, so how long they wait is
+/// reported.
 #[derive(Default)]
 pub struct Priority {
+    spec: PrioritySpec,
     /// Cycles that kernels waited for a queue, those of priority 0 and all others.
     waited_low: Histogram,
     waited_high: Histogram,
@@ -23,23 +36,34 @@ impl PolicyKind for Priority {
     const NAME: &'static str = "Priority";
     const SUMMARY: &'static str =
         "The kernel of the highest priority gets the queue, among equals the one that came first";
-    type Spec = NoFields;
+    type Spec = PrioritySpec;
 
     fn build(
-        _: NoFields,
+        spec: PrioritySpec,
         _: &PolicyContext<'_, KernelOrder>,
     ) -> Result<Box<dyn OrderPolicy>, SpecError> {
-        Ok(Box::<Self>::default())
+        Ok(Box::new(Self {
+            spec,
+            ..Self::default()
+        }))
     }
 }
 
 impl OrderPolicy for Priority {
     fn queue_empty(&mut self, empty: &EmptyQueue<'_>) -> Option<u32> {
         // Of equal ones the first of the iterator is the minimum.
-        let first = empty
-            .pool
-            .iter()
-            .min_by_key(|w| u8::MAX - w.launch.priority)?;
+        let first = empty.pool.iter().min_by_key(|waiting| {
+            let waited = empty.cycle - waiting.arrived;
+            let is_aged = self.spec.aging_cycles.is_some_and(|limit| waited >= limit);
+            (
+                !is_aged,
+                if is_aged {
+                    0
+                } else {
+                    u8::MAX - waiting.launch.priority
+                },
+            )
+        })?;
         let waited = if first.launch.priority == 0 {
             &mut self.waited_low
         } else {
@@ -76,9 +100,12 @@ mod tests {
     use super::*;
     use crate::launch::KernelLaunch;
 
-    /// Cycle, kernel and priority of launches, and the order in which one queue serves them.
+    /// Kernel, which arrives in the cycle of its number, and priority; the order in which one queue serves them.
     fn served(pool: &[(u32, u8)]) -> Vec<u32> {
-        let mut policy = Priority::default();
+        served_by(Priority::default(), pool)
+    }
+
+    fn served_by(mut policy: Priority, pool: &[(u32, u8)]) -> Vec<u32> {
         let mut pool: Vec<_> = pool
             .iter()
             .map(|&(kernel, priority)| Waiting {
@@ -110,6 +137,20 @@ mod tests {
     fn lsr_m12_high_priority_goes_before_low_and_each_in_turn() {
         let pool = [(1, 0), (2, 1), (3, 0), (4, 1), (5, 0)];
         assert_eq!(served(&pool), [2, 4, 1, 3, 5]);
+    }
+
+    #[test]
+    fn a_kernel_that_has_waited_for_long_goes_first_if_so_described() {
+        let spec = PrioritySpec {
+            aging_cycles: Some(97),
+        };
+        let policy = Priority {
+            spec,
+            ..Priority::default()
+        };
+        // It is cycle 100: kernels 1 and 3 have waited for 97 cycles and more.
+        let pool = [(1, 0), (3, 2), (4, 1), (5, 2)];
+        assert_eq!(served_by(policy, &pool), [1, 3, 5, 4]);
     }
 
     #[test]

@@ -20,6 +20,9 @@
 //! (LASER, section 2); with `arrival: Together` all of them in that cycle. Of kernels due in one cycle, that of the record
 //! that came first goes first; units are asked in order. One kernel leaves per cycle.
 //!
+//! A kernel of which its unit predicts that it shares lines with its parent or with siblings has priority 1, others have 0
+//! (LASER, section 6). Its hint says the unit and the prediction.
+//!
 //! # Not modelled
 //!
 //! What the runtime does in compute units and memory to make a launch.
@@ -37,7 +40,8 @@ use warpweave_framework::{
 };
 use warpweave_trace::{LaunchGraph, Program};
 
-use crate::launch::{DeviceLaunch, KernelLaunch};
+use crate::launch::{DeviceLaunch, KernelLaunch, LaunchHint};
+use crate::reuse_monitor::Relation;
 
 /// When the kernels of one record arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -227,28 +231,39 @@ impl LaunchUnit {
                 let Some(record) = self.units[unit].pop(ctx) else {
                     break;
                 };
-                self.launch(ctx.cycle(), record);
+                self.launch(ctx.cycle(), unit as u16, record);
             }
         }
     }
 
-    fn launch(&mut self, cycle: Cycle, record: DeviceLaunch) {
+    fn launch(&mut self, cycle: Cycle, unit: u16, record: DeviceLaunch) {
         let DeviceLaunch {
             kernel,
             work_group,
             wavefront,
             record,
+            predictions,
         } = record;
         let children = self.graph.launched(kernel, work_group, wavefront, record);
         let each = Cycle::from(self.spec.cycles_per_kernel);
         let base = cycle + Cycle::from(self.spec.base_cycles);
         self.records += 1;
-        for (child, turn) in children.iter().zip(1..) {
+        for ((child, turn), number) in children.iter().zip(1..).zip(0..) {
             let turn = match self.spec.arrival {
                 LaunchArrival::InTurn => turn,
                 LaunchArrival::Together => children.len() as u64,
             };
-            let launch = KernelLaunch::plain(child.kernel, child.parent.stream);
+            let relation = predictions.of(number);
+            let is_urgent = matches!(relation, Some(Relation::ParentChild | Relation::Sibling));
+            let hint = LaunchHint {
+                unit: Some(unit),
+                relation,
+            };
+            let launch = KernelLaunch {
+                priority: is_urgent.into(),
+                hint: hint.to_word(),
+                ..KernelLaunch::plain(child.kernel, child.parent.stream)
+            };
             self.under_way
                 .insert((base + each * turn, self.taken), launch);
             self.taken += 1;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use warpweave_framework::{Sink, Source, TestBench};
 
 use super::*;
+use crate::launch::Predictions;
 use crate::work_group_scheduler::tests::family;
 
 const LASER: LaunchUnitSpec = LaunchUnitSpec {
@@ -46,14 +47,17 @@ impl Bench {
             work_group: 0,
             wavefront: 0,
             record,
+            predictions: Predictions::default(),
         };
         self.units[unit].send_at(cycle, launch);
     }
 
     fn kernel_at(&mut self, cycle: Cycle, kernel: u32) {
-        let sink = self.gmu.clone();
-        let launch = KernelLaunch::plain(kernel, 99 + kernel);
-        self.bench.expect_at(&sink, cycle, &launch);
+        let (at, launch) = self.bench.receive(&self.gmu);
+        assert_eq!(
+            (at, launch.kernel, launch.stream),
+            (cycle, kernel, 99 + kernel)
+        );
     }
 }
 
@@ -128,4 +132,40 @@ fn a_record_waits_while_as_many_kernels_as_there_may_be_are_under_way() {
     }
     b.kernel_at(28, 13);
     b.kernel_at(29, 33);
+}
+
+/// LSR-M12: a kernel is urgent if it is predicted to share lines with its parent or with siblings.
+#[test]
+fn launches_carry_what_their_unit_predicts() {
+    let spec = LaunchUnitSpec {
+        base_cycles: 10,
+        cycles_per_kernel: 1,
+        ..LASER
+    };
+    let mut b = bench(spec, 4);
+    let relations = [
+        None,
+        Some(Relation::ParentChild),
+        Some(Relation::Sibling),
+        Some(Relation::Own),
+    ];
+    let mut predictions = Predictions::default();
+    for (kernel, relation) in (0..).zip(relations) {
+        predictions.set(kernel, relation);
+    }
+    let launch = DeviceLaunch {
+        kernel: 0,
+        work_group: 0,
+        wavefront: 0,
+        record: 0,
+        predictions,
+    };
+    b.units[1].send_at(5, launch);
+    for (relation, priority) in relations.into_iter().zip([0, 1, 1, 0]) {
+        let (_, launch) = b.bench.receive(&b.gmu);
+        let unit = Some(1);
+        let hint = LaunchHint::from_word(launch.hint);
+        assert_eq!(hint, LaunchHint { unit, relation });
+        assert_eq!(launch.priority, priority);
+    }
 }

@@ -8,7 +8,7 @@ use super::machine::Running;
 use super::queue_memory::Taking;
 use super::{Choice, Placement, WorkGroupScheduler};
 use crate::kernel_times::Moment;
-use crate::launch::{Dispatch, DispatchMaster};
+use crate::launch::{Dispatch, DispatchMaster, KernelReady};
 
 impl WorkGroupScheduler {
     /// Dispatches what can be dispatched in this cycle; says what became of it.
@@ -101,6 +101,7 @@ impl WorkGroupScheduler {
     fn place(&mut self, ctx: &mut Context<'_>, key: Id, placement: Placement) {
         let unit = placement.unit as usize;
         let Running {
+            ready: KernelReady { hint, .. },
             unplaced,
             work_groups,
             ..
@@ -114,6 +115,7 @@ impl WorkGroupScheduler {
             kernel: placement.kernel,
             work_group: placement.work_group,
             slot: self.machine.place(key, placement),
+            hint,
         };
         self.ports[unit].dispatch.send(ctx, start);
         self.served.insert(unit);

@@ -10,6 +10,12 @@ pub(super) struct Families {
     roots: Vec<u32>,
     /// By kernel of the host, of its family; 0 for others.
     left: Vec<u32>,
+    /// By kernel: whether its own work-groups are to be done, and its children complete.
+    incomplete: Vec<u32>,
+    /// By kernel: who launched it.
+    parents: Vec<Option<u32>>,
+    /// By kernel: whether it launched any.
+    launched: Vec<bool>,
 }
 
 impl Families {
@@ -24,7 +30,51 @@ impl Families {
             roots.push(root);
             left[root as usize] += 1;
         }
-        Self { roots, left }
+        let parents = program.kernels.iter().map(|kernel| kernel.parent);
+        let parents: Vec<_> = parents.map(|parent| Some(parent?.kernel)).collect();
+        let mut incomplete = vec![1; parents.len()];
+        let mut launched = vec![false; parents.len()];
+        for &parent in parents.iter().flatten() {
+            if let (Some(left), Some(any)) = (
+                incomplete.get_mut(parent as usize),
+                launched.get_mut(parent as usize),
+            ) {
+                *left += 1;
+                *any = true;
+            }
+        }
+        Self {
+            roots,
+            left,
+            incomplete,
+            parents,
+            launched,
+        }
+    }
+
+    /// Whether a kernel launched others.
+    pub(super) fn is_parent(&self, kernel: u32) -> bool {
+        self.launched.get(kernel as usize).copied() == Some(true)
+    }
+
+    /// The work-groups of a kernel are done: those kernels that launched others and are complete by that, with all
+    /// that was launched from them.
+    pub(super) fn completed_by(&mut self, kernel: u32) -> Vec<u32> {
+        let mut complete = Vec::new();
+        let mut next = Some(kernel);
+        while let Some(kernel) = next
+            && let Some(left) = self.incomplete.get_mut(kernel as usize)
+        {
+            *left = left.saturating_sub(1);
+            if *left > 0 {
+                break;
+            }
+            if self.launched[kernel as usize] {
+                complete.push(kernel);
+            }
+            next = self.parents[kernel as usize];
+        }
+        complete
     }
 
     /// The work-groups of a kernel are done. Whether those of its family are.
@@ -39,9 +89,11 @@ impl Families {
 
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.field("family_left", &mut self.left);
+        state.field("family_incomplete", &mut self.incomplete);
         let kernels = self.roots.len();
         state.check("family_left", || {
-            as_many("families", self.left.len(), kernels)
+            as_many("families", self.left.len(), kernels)?;
+            as_many("families", self.incomplete.len(), kernels)
         });
     }
 }
@@ -59,5 +111,17 @@ mod tests {
         let mut families = Families::of(&program);
         let ended: Vec<bool> = [3, 0, 4, 1, 2].map(|kernel| families.ends(kernel)).to_vec();
         assert_eq!(ended, [false, false, true, false, true]);
+    }
+
+    #[test]
+    fn a_parent_is_complete_with_the_last_of_its_children() {
+        let by = |kernel| Some((kernel, 0, 0, 0));
+        let program = family(&[None, by(0), by(0), by(2), None]);
+        let mut families = Families::of(&program);
+        let complete = [0, 2, 4, 3, 1].map(|kernel| families.completed_by(kernel));
+        let expected: [&[u32]; 5] = [&[], &[], &[], &[2], &[0]];
+        assert_eq!(complete, expected);
+        let parents = (0..5).filter(|kernel| families.is_parent(*kernel));
+        assert_eq!(parents.collect::<Vec<_>>(), [0, 2]);
     }
 }

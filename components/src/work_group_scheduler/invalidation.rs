@@ -24,6 +24,7 @@ impl WorkGroupScheduler {
     pub(super) fn retire(&mut self, kernel: Id) {
         let number = self.machine.kernels()[kernel].ready.kernel;
         let family_ended = self.families.ends(number);
+        self.note_ended_parents(number);
         let drops = match self.spec.invalidate_at {
             InvalidateAt::KernelEnd => true,
             InvalidateAt::FamilyEnd => family_ended,

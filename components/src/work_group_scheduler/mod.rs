@@ -27,6 +27,7 @@
 //!   limits.rs, said.rs    what units offer: stated, said, compared
 //!   dispatch.rs           asks the policy and sends
 //!   invalidation.rs       the end of a kernel
+//!   ended_parents.rs      tells units which parents have ended
 //!   families.rs           which kernels come from one launch of the host
 //!   activity.rs report.rs what the cycles are charged to; statistics
 //! ```
@@ -64,6 +65,7 @@
 
 mod activity;
 mod dispatch;
+mod ended_parents;
 mod families;
 mod invalidation;
 mod limits;
@@ -92,6 +94,7 @@ use warpweave_framework::{
 use warpweave_trace::Program;
 
 use self::activity::Activity;
+use self::ended_parents::EndedParent;
 use self::families::Families;
 use self::invalidation::Invalidation;
 pub use self::limits::StatedLimits;
@@ -103,7 +106,7 @@ pub use self::policy::{Choice, Placement, PlacementPolicy, QueueAccess};
 use self::queue_memory::Taking;
 pub use self::role::{PlacementSite, WorkGroupPlacement};
 use self::said::SaidByUnits;
-pub use self::spec::{InvalidateAt, WorkGroupSchedulerSpec};
+pub use self::spec::{Announce, InvalidateAt, WorkGroupSchedulerSpec};
 use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{Completion, DispatchMaster, KernelDone, ReadySlave};
 use crate::memory::MemMaster;
@@ -128,6 +131,8 @@ pub struct WorkGroupScheduler {
     /// An access was sent in this cycle.
     access_sent: bool,
     families: Families,
+    /// Parents that ended, and the units still to be told.
+    ended_parents: VecDeque<EndedParent>,
     invalidations: VecDeque<Invalidation>,
     /// Kernels to be reported to the GMU.
     finished: VecDeque<Id>,
@@ -183,6 +188,7 @@ impl Kind for WorkGroupScheduler {
             taking: None,
             next_id: 0,
             access_sent: false,
+            ended_parents: VecDeque::new(),
             invalidations: VecDeque::new(),
             finished: VecDeque::new(),
             served: FixedBitSet::with_capacity(units),
@@ -237,12 +243,14 @@ impl Component for WorkGroupScheduler {
         self.access_sent = false;
         self.take_completions(ctx);
         self.go_on_taking(ctx);
+        self.send_ends_of_parents(ctx);
         self.send_invalidates(ctx);
         let reported = self.report_kernels(ctx);
         self.accept_kernels(ctx);
         let activity = self.dispatch(ctx);
         self.enter(ctx.cycle(), activity);
-        let invalidates_left = self.invalidations.iter().any(|i| !i.unsent.is_clear());
+        let invalidates_left = self.invalidations.iter().any(|i| !i.unsent.is_clear())
+            || !self.ended_parents.is_empty();
         let unsent = self.has_unsent_accesses();
         let blocked = activity == Activity::UnitBusy || invalidates_left || unsent;
         let sent = !self.served.is_clear() || self.access_sent;
@@ -266,6 +274,7 @@ impl Component for WorkGroupScheduler {
         state.field("taking", &mut self.taking);
         state.field("next_id", &mut self.next_id);
         self.families.state(state);
+        state.field("ended_parents", &mut self.ended_parents);
         state.field("invalidations", &mut self.invalidations);
         state.field("finished", &mut self.finished);
         state.field("activity", &mut self.activity);

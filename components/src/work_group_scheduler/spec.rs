@@ -31,6 +31,23 @@ pub struct WorkGroupSchedulerSpec {
     pub kernel_slots: u32,
     /// When the first-level caches are invalidated: `KernelEnd`, `FamilyEnd`, or `Never`.
     pub invalidate_at: InvalidateAt,
+    /// Which ends of kernels that launched others the units are told, so that their reuse monitors forget the
+    /// lines: `Never`, `FamilyComplete` or `OwnWorkGroups`. A unit is told by a message in place of a dispatch.
+    /// Source: `FamilyComplete` with monitors, own reading of the LASER paper, section 6.
+    #[serde(default)]
+    pub announce: Announce,
+}
+
+/// Which ends of kernels that launched others units are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Announce {
+    /// None.
+    #[default]
+    Never,
+    /// When the kernel and all that was launched from it are done.
+    FamilyComplete,
+    /// When its own work-groups are done, which is before most children arrive.
+    OwnWorkGroups,
 }
 
 /// When first-level lines are dropped.

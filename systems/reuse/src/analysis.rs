@@ -68,6 +68,15 @@ pub struct Found {
     pub chains: Vec<Chains>,
 }
 
+/// Units that are linked: a ratio between them is above the threshold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Linked {
+    /// Pairs of kernels with the ratio of the first to the second.
+    pub kernels: Vec<(u32, u32, f64)>,
+    /// Chains of work-groups (kernel, work-group), those of one among them.
+    pub work_group_chains: Vec<Vec<(u32, u32)>>,
+}
+
 /// Accesses so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Saved", into = "Saved")]
@@ -118,6 +127,11 @@ impl Analysis {
 
     /// Everything about the accesses.
     pub fn finish(self) -> Found {
+        self.finish_linked().0
+    }
+
+    /// As [`Analysis::finish`], with who is linked to whom.
+    pub fn finish_linked(self) -> (Found, Linked) {
         let lines = self.numbers.len() as u64;
         let mut units: Vec<(Unit, Vec<u32>)> = self.units.into_iter().collect();
         units.sort_unstable_by_key(|(unit, _)| *unit);
@@ -160,7 +174,19 @@ impl Analysis {
         let mut ratios = program.kernels(&mut links[0]);
         ratios.extend(program.work_groups(&mut links[1]));
         ratios.extend(wavefronts);
-        Found {
+        let work_groups = |list: Vec<u32>| {
+            let group = |number: u32| {
+                let group = &program.groups[number as usize];
+                (group.kernel, group.work_group)
+            };
+            list.into_iter().map(group).collect()
+        };
+        let chains = links[1].lists(program.groups.len() as u32);
+        let linked = Linked {
+            kernels: links[0].linked().to_vec(),
+            work_group_chains: chains.into_iter().map(work_groups).collect(),
+        };
+        let found = Found {
             accesses: program.kernels.iter().map(|kernel| kernel.accesses).sum(),
             lines,
             kernels: program.kernels.len() as u64,
@@ -172,7 +198,8 @@ impl Analysis {
             ],
             ratios,
             distances: self.distances,
-        }
+        };
+        (found, linked)
     }
 }
 

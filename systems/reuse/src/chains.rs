@@ -49,6 +49,11 @@ impl Links {
         }
     }
 
+    /// Units that are linked, with the ratio.
+    pub(crate) fn linked(&self) -> &[(u32, u32, f64)] {
+        &self.linked
+    }
+
     /// The chains of units `0..units`, each a list of units.
     pub(crate) fn lists(&self, units: u32) -> Vec<Vec<u32>> {
         let mut neighbours: Vec<Vec<(u32, f64)>> = vec![Vec::new(); units as usize];

@@ -20,10 +20,10 @@ mod relation;
 mod saved;
 mod stack;
 
-pub use self::analysis::{Analysis, Found, Options, Shares};
+pub use self::analysis::{Analysis, Found, Linked, Options, Shares};
 pub use self::chains::Chains;
 pub use self::distance::{DISTANCE_BINS, Distances};
-pub use self::lines::{lines_of, trace};
+pub use self::lines::{lines_of, program, trace};
 pub use self::ratio::{BINS, Level, Ratios};
 pub use self::relation::Relation;
 pub use self::stack::LruStack;

@@ -1,6 +1,6 @@
 //! The lines that records of traces touch.
 
-use warpweave_trace::{Class, Lanes, Shape, Space, TraceError, TraceFile};
+use warpweave_trace::{Class, KernelTrace, Lanes, Program, Shape, Space, TraceError, TraceFile};
 
 use crate::{Analysis, Unit};
 
@@ -51,40 +51,63 @@ pub fn trace(
     reads_only: bool,
     analysis: &mut Analysis,
 ) -> Result<(), TraceError> {
+    for number in 0..file.kernels() {
+        kernel(
+            number,
+            &file.kernel(number)?,
+            line_bytes,
+            reads_only,
+            analysis,
+        );
+    }
+    Ok(())
+}
+
+/// As [`trace`], of a program.
+pub fn program(program: &Program, line_bytes: u64, reads_only: bool, analysis: &mut Analysis) {
+    for (number, trace) in (0..).zip(&program.kernels) {
+        kernel(number, trace, line_bytes, reads_only, analysis);
+    }
+}
+
+/// Adds the accesses of a launch.
+fn kernel(
+    number: u32,
+    kernel: &KernelTrace,
+    line_bytes: u64,
+    reads_only: bool,
+    analysis: &mut Analysis,
+) {
     let mut lanes = Lanes::default();
     let mut touched = Vec::new();
-    for number in 0..file.kernels() {
-        let kernel = file.kernel(number)?;
-        for work_group in 0..kernel.work_groups() {
-            for wavefront in 0..kernel.wavefronts_per_work_group() {
-                let by = Unit {
-                    kernel: number,
-                    work_group,
-                    wavefront,
+    for work_group in 0..kernel.work_groups() {
+        for wavefront in 0..kernel.wavefronts_per_work_group() {
+            let by = Unit {
+                kernel: number,
+                work_group,
+                wavefront,
+            };
+            let mut cursor = kernel.cursor(work_group, wavefront);
+            while let Some(record) = cursor.next(kernel, &mut lanes) {
+                if record.space != Space::Global || record.mask == 0 {
+                    continue;
+                }
+                let instruction = &kernel.code.instructions[record.pc as usize];
+                let counts = match instruction.class {
+                    Class::Prefetch => false,
+                    class => !reads_only || class == Class::Load,
                 };
-                let mut cursor = kernel.cursor(work_group, wavefront);
-                while let Some(record) = cursor.next(&kernel, &mut lanes) {
-                    if record.space != Space::Global || record.mask == 0 {
-                        continue;
-                    }
-                    let instruction = &kernel.code.instructions[record.pc as usize];
-                    let counts = match instruction.class {
-                        Class::Prefetch => false,
-                        class => !reads_only || class == Class::Load,
-                    };
-                    if !counts {
-                        continue;
-                    }
-                    let bytes = u64::from(instruction.access_bytes);
-                    lines_of(&lanes, record.mask, bytes, line_bytes, &mut touched);
-                    for line in touched.drain(..) {
-                        analysis.touch(by, line);
-                    }
+                if !counts {
+                    continue;
+                }
+                let bytes = u64::from(instruction.access_bytes);
+                lines_of(&lanes, record.mask, bytes, line_bytes, &mut touched);
+                for line in touched.drain(..) {
+                    analysis.touch(by, line);
                 }
             }
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ impl Case {
         format!(
             "Scenario(\n    summary: \"a generated machine and program\",\n    system: \
              \"system.ron\",\n    workload: \"workload.ron\",\n    seed: {seed},\n    checks: \
-             {checks},\n)\n"
+             {checks},\n    profile: Compute,\n)\n"
         )
     }
 

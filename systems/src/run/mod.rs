@@ -21,6 +21,7 @@ use warpweave_components::artefact::Artefacts;
 use warpweave_components::checkers::check_protocols;
 use warpweave_components::kernel_times::{KernelTimes, Moment};
 use warpweave_components::launch_unit::LaunchUnit;
+use warpweave_components::reuse_profile::ReuseProfile;
 use warpweave_components::roles;
 use warpweave_files::{Ledger, OutputError};
 use warpweave_framework::verify::Checks;
@@ -155,7 +156,11 @@ impl Scenario {
         registry: &Registry,
         program: &Arc<Program>,
     ) -> Result<Machine, Diagnostics> {
-        self.machine_with(registry, program, Artefacts::of(Arc::clone(program)))
+        let mut artefacts = Artefacts::of(Arc::clone(program));
+        if let Some(profile) = &self.profile {
+            profile.add_to(&mut artefacts, program);
+        }
+        self.machine_with(registry, program, artefacts)
     }
 
     /// As [`Scenario::machine`], with what analyses of the program found out for the policies that
@@ -221,14 +226,20 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::machine`].
     pub fn check(&self, registry: &Registry) -> Result<Machine, Diagnostics> {
-        self.machine(registry, &Arc::new(no_program()))
+        let program = Arc::new(no_program());
+        let mut artefacts = Artefacts::of(Arc::clone(&program));
+        if self.profile.is_some() {
+            artefacts.add(program.hash(), ReuseProfile::default());
+        }
+        self.machine_with(registry, &program, artefacts)
     }
 }
 
 /// What a component can be built with where there is nothing to run, to see what it is.
 pub fn empty_environment() -> Environment {
     let program = Arc::new(no_program());
-    let artefacts = Artefacts::of(Arc::clone(&program));
+    let mut artefacts = Artefacts::of(Arc::clone(&program));
+    artefacts.add(program.hash(), ReuseProfile::default());
     environment(0, &program, artefacts, &Arc::default())
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use warpweave_files::{Input, Ledger, ReadError};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Kind, Node, Struct, to_node, to_ron};
 
-use super::{Scenario, Work};
+use super::{Profile, Scenario, Work};
 use crate::host_program::EMULATOR_VERSION;
 
 /// What the results of a scenario depend on: BLAKE3 hashes in hexadecimal digits.
@@ -68,6 +68,9 @@ impl Scenario {
             add(&mut run, to_ron(&set.value).as_bytes());
         }
         if let Some(path) = &self.energy_path {
+            add_file(&mut run, path)?;
+        }
+        if let Some(path) = self.profile.as_ref().and_then(Profile::path) {
             add_file(&mut run, path)?;
         }
         let others = without(&self.tree, &LEAD_ELSEWHERE);

@@ -13,6 +13,7 @@
 //!     checks: true,                          // protocol checkers on every wire; absent: none
 //!     measure: (kernels: true, every_cycles: 10000), // optional: statistics by kernel and interval
 //!     taps: { "l1": Accesses(at: "unit[*].l1.up") }, // optional: analyses that listen to ports
+//!     profile: Compute,                      // optional: for policies that know who shares lines; or a file
 //!     emulation: (order: Linear, ...),
 //! )
 //! ```
@@ -31,6 +32,7 @@ mod files;
 mod identity;
 mod measure;
 mod overrides;
+mod profile;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -50,6 +52,7 @@ pub use self::measure::Measure;
 use self::measure::StatedMeasure;
 pub use self::overrides::AppliedOverride;
 use self::overrides::{Overrides, RawOverride};
+pub(crate) use self::profile::Profile;
 pub(crate) use self::work::{Recording, Work};
 use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
@@ -91,6 +94,8 @@ pub struct Scenario {
     pub taps: Vec<TapSpec>,
     /// Words of a command line that name what is run: the scenario file, or a trace and a system.
     pub given: Vec<String>,
+    /// What policies may know beforehand of who shares lines; `None`: nothing.
+    pub(crate) profile: Option<Profile>,
     /// Overrides of the command line, as given.
     pub sets: Vec<String>,
     /// Every override, those of the file first, in the order in which they apply.
@@ -215,6 +220,8 @@ struct File {
     measure: StatedMeasure,
     #[serde(default)]
     taps: Entries<Node>,
+    #[serde(default)]
+    profile: Option<Node>,
 }
 
 impl File {
@@ -411,6 +418,9 @@ impl Scenario {
         let limits = problems.take(file.limits.check());
         let measure = problems.take(file.measure.check());
         let taps = problems.take(TapSpec::read_all(file.taps));
+        let profile = file.profile.as_ref();
+        let profile = profile.map(|node| Profile::read(node, folder, files.ledger()));
+        let profile = profile.and_then(|read| problems.take(read.map_err(Diagnostics::from)));
         let part = |name: &Placed<PathBuf>, kind: &str, problems: &mut Diagnostics| {
             let path = folder.join(&name.value);
             let read = read_named(&path, name, &[kind], files);
@@ -484,6 +494,7 @@ impl Scenario {
                 checks: file.checks,
                 measure,
                 taps,
+                profile,
                 given: vec![path.display().to_string()],
                 sets: Vec::new(),
                 applied,
@@ -504,6 +515,7 @@ impl Scenario {
             .into_iter()
             .chain(&self.system_parts)
             .chain(&self.energy_path)
+            .chain(self.profile.as_ref().and_then(Profile::path))
             .chain(self.work.files_read())
             .map(PathBuf::as_path)
     }

@@ -101,7 +101,16 @@ impl RawOverride {
     fn is_of_scenario(&self) -> bool {
         matches!(
             self.path.split('.').next(),
-            Some("seed" | "size" | "limits" | "emulation" | "energy" | "measure" | "taps")
+            Some(
+                "seed"
+                    | "size"
+                    | "limits"
+                    | "emulation"
+                    | "energy"
+                    | "measure"
+                    | "taps"
+                    | "profile"
+            )
         )
     }
 }
@@ -243,7 +252,7 @@ fn refuse_repeats(overrides: &[RawOverride], problems: &mut Diagnostics) {
 
 /// Adds an empty `field: ()` to a struct that leaves it out, so that parts of it can be set.
 fn ensure_struct(node: &mut Node, field: &str) {
-    if matches!(field, "seed" | "size" | "energy") {
+    if matches!(field, "seed" | "size" | "energy" | "profile") {
         return;
     }
     let nothing = Struct {

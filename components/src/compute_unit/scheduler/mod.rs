@@ -6,18 +6,20 @@
 //!   ages.rs          who has been resident for longer
 //!   turn.rs          the built-in ways of choosing, which spare the unit the dynamic call
 //!   gto.rs  gto_long_latency.rs  lrr.rs     built-in policies
-//!   oldest_first.rs  two_level.rs           policies by the open trait
+//!   oldest_first.rs  two_level.rs  grouped.rs  owl_locality.rs    policies by the open trait
 //! ```
 //!
 //! A new policy is a file with a specification, an `impl WavefrontScheduler` and an
 //! `impl PolicyKind`, and a line in its crate's registration; `oldest_first.rs` is the smallest.
 
 mod ages;
+mod grouped;
 mod gto;
 mod gto_long_latency;
 mod lrr;
 mod oldest_first;
 mod open;
+mod owl_locality;
 mod role;
 mod turn;
 mod two_level;
@@ -25,11 +27,13 @@ mod two_level;
 use warpweave_framework::Registry;
 
 pub use self::ages::Ages;
+pub use self::grouped::{GroupBy, Grouped, GroupedSpec};
 pub use self::gto::Gto;
 pub use self::gto_long_latency::GtoLongLatency;
 pub use self::lrr::Lrr;
 pub use self::oldest_first::OldestFirst;
 pub use self::open::{Arrival, HeldBack, Issue, SchedulerView, WavefrontScheduler};
+pub use self::owl_locality::{OwlLocality, OwlLocalitySpec};
 pub use self::role::{SchedulerSite, WavefrontPolicy, WavefrontScheduling};
 pub use self::turn::BuiltIn;
 pub(super) use self::turn::Turn;
@@ -37,9 +41,11 @@ pub use self::two_level::{TwoLevel, TwoLevelSpec};
 
 /// Adds the wavefront schedulers of this folder.
 pub fn register_policies(registry: &mut Registry) {
+    registry.register_policy::<Grouped>();
     registry.register_policy::<Gto>();
     registry.register_policy::<GtoLongLatency>();
     registry.register_policy::<Lrr>();
     registry.register_policy::<OldestFirst>();
+    registry.register_policy::<OwlLocality>();
     registry.register_policy::<TwoLevel>();
 }

@@ -173,6 +173,8 @@ pub struct Arrival {
     /// Number of the launch in the program, whose [`kernels`](warpweave_trace::Program::kernels) say
     /// what it is and how it relates to others.
     pub kernel: u32,
+    /// As in the launch of the kernel: from the device a [`LaunchHint`](crate::launch::LaunchHint).
+    pub hint: u32,
     /// Number of the work-group in the grid.
     pub work_group: u32,
     /// Number of the wavefront in the work-group.

@@ -39,6 +39,7 @@ impl Wired {
                 kernel: 0,
                 work_group: 0,
                 slot: 0,
+                hint: 0,
             },
         );
         let (completion, response) = (

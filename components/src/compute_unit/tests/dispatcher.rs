@@ -41,6 +41,7 @@ impl Component for Dispatcher {
                 kernel: 0,
                 work_group: self.next,
                 slot,
+                hint: 0,
             };
             if self.down.dispatch.try_send(ctx, start).is_err() {
                 return Next::Credit;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bloom::BloomSpec;
-use crate::reuse_monitor::{KeyMode, ReuseMonitorSpec};
+use crate::reuse_monitor::{KeyMode, PredictionSource, ReuseMonitorSpec};
 
 #[test]
 fn a_load_sends_after_its_latency_and_wakes_its_reader_after_the_writeback() {
@@ -260,6 +260,7 @@ fn reads_feed_the_reuse_monitor() {
         warm_up_children: 2,
         warm_up_lookups: 64,
         self_all: true,
+        prediction: PredictionSource::Monitor,
     });
     let load = |register| access(Class::Load, &[register], &[], Space::Global, strided(0, 8));
     let steps = vec![load(1), load(2), load(3), exit()];

@@ -196,6 +196,7 @@ impl Bench {
             kernel,
             work_group,
             slot,
+            hint: 0,
         };
         self.dispatch.send_at(cycle, start);
     }

@@ -428,6 +428,7 @@ fn a_policy_is_told_what_happens_in_the_cycle_in_which_it_happens() {
         kernel: 0,
         work_group: 3,
         slot: 2,
+        hint: 0,
     };
     dispatch.send_at(1, start);
     let (_, sent) = bench.receive(&request);

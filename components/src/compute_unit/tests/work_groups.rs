@@ -93,6 +93,7 @@ fn an_invalidation_waits_for_the_cache_and_holds_dispatches_back() {
             kernel: 0,
             work_group: 0,
             slot: 0,
+            hint: 0,
         },
     );
     bench.expect_at(&command, 5, &CacheCommand::Invalidate);

@@ -6,8 +6,10 @@
 //!   distributed.rs  distributed_block.rs    a part of the grid per cluster
 //!   pools.rs                  what they share
 //!   demand_round_robin.rs  block_round_robin.rs  strict_round_robin.rs  random_round_robin.rs
-//!   shortest_queue.rs         a queue per unit, for all kernels at once
-//!   unit_queues.rs            such queues, for policies of any crate
+//!   shortest_queue.rs  laser.rs  reuse_chains.rs    a queue per unit, for all kernels at once
+//!   queued.rs                 what they share
+//!   la_perm.rs                queues per unit and priority
+//!   unit_queues.rs            queues of units, for policies of any crate
 //! ```
 //!
 //! A new policy is a file with a specification, an `impl OneKernelPolicy` or `impl PlacementPolicy` and an
@@ -19,9 +21,13 @@ mod distributed;
 mod distributed_block;
 mod global_round_robin;
 mod greedy_clustering;
+mod la_perm;
+mod laser;
 mod ordered;
 mod pools;
+mod queued;
 mod random_round_robin;
+mod reuse_chains;
 mod shortest_queue;
 mod strict_round_robin;
 mod two_level_round_robin;
@@ -35,8 +41,12 @@ pub use self::distributed::Distributed;
 pub use self::distributed_block::{DistributedBlock, DistributedBlockSpec};
 pub use self::global_round_robin::GlobalRoundRobin;
 pub use self::greedy_clustering::GreedyClustering;
+pub use self::la_perm::{LaPerm, LaPermSpec};
+pub use self::laser::{Laser, LaserSpec, ParentGone};
+pub use self::queued::{QueueMemorySpec, QueuesSpec};
 pub use self::random_round_robin::RandomRoundRobin;
-pub use self::shortest_queue::{QueueMemorySpec, ShortestQueue, ShortestQueueSpec};
+pub use self::reuse_chains::ReuseChains;
+pub use self::shortest_queue::ShortestQueue;
 pub use self::strict_round_robin::StrictRoundRobin;
 pub use self::two_level_round_robin::TwoLevelRoundRobin;
 pub use self::unit_queues::{Stealing, TakenFrom, UnitQueues};
@@ -49,7 +59,10 @@ pub fn register_policies(registry: &mut Registry) {
     registry.register_policy::<DistributedBlock>();
     registry.register_policy::<GlobalRoundRobin>();
     registry.register_policy::<GreedyClustering>();
+    registry.register_policy::<LaPerm>();
+    registry.register_policy::<Laser>();
     registry.register_policy::<RandomRoundRobin>();
+    registry.register_policy::<ReuseChains>();
     registry.register_policy::<ShortestQueue>();
     registry.register_policy::<StrictRoundRobin>();
     registry.register_policy::<TwoLevelRoundRobin>();

@@ -1,53 +1,12 @@
 //! A queue of work-groups per unit, filled evenly when a kernel arrives.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
 
 use super::super::{
-    Choice, Kernel, Machine, Placement, PlacementPolicy, PlacementSite, QueueAccess,
-    WorkGroupPlacement,
+    Choice, Kernel, Machine, Placement, PlacementPolicy, QueueAccess, WorkGroupPlacement,
 };
-use super::{Stealing, TakenFrom, UnitQueues};
-
-/// Bytes of an entry: number of the kernel and of the work-group (LASER paper, section 6).
-const ENTRY_BYTES: u32 = 8;
-
-/// Settings of [`ShortestQueue`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ShortestQueueSpec {
-    /// Where a unit whose own queue is empty takes from. Source: LASER paper, section 5; that the longest
-    /// queue is the victim is own choice.
-    #[serde(default)]
-    pub stealing: Stealing,
-    /// The queues are in memory, behind the scheduler's port `memory`; absent: in the scheduler.
-    #[serde(default)]
-    pub memory: Option<QueueMemorySpec>,
-}
-
-/// Queues in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct QueueMemorySpec {
-    /// Address of the queue of unit 0, a multiple of 128; those of the other units follow.
-    pub base: u64,
-    /// Bytes of each queue, a multiple of 128; entries of 8 bytes go round in it. Source: own choice.
-    #[serde(default = "page")]
-    pub bytes_per_queue: u32,
-    /// Entries at the head of each queue that one access brings into the scheduler, 1 to 16. Source: own
-    /// choice, the LASER paper states no cost.
-    #[serde(default = "four")]
-    pub entries_on_chip: u32,
-}
-
-fn page() -> u32 {
-    4096
-}
-
-fn four() -> u32 {
-    4
-}
+use super::QueuesSpec;
+use super::queued::Queued;
 
 /// Every work-group of a kernel that arrives is put into the shortest queue of a unit. A unit with room
 /// takes the head of its own queue, or steals; units with few residents go first, then those of low
@@ -55,85 +14,30 @@ fn four() -> u32 {
 /// the work-group whose turn it is does not fit.
 ///
 /// Source: queues and stealing of the LASER paper, section 5, without its grouping by reuse.
-pub struct ShortestQueue {
-    stealing: Stealing,
-    memory: Option<QueueMemorySpec>,
-    /// Kernel and work-group.
-    queues: UnitQueues<(u32, u32)>,
-    /// Entries taken from the head so far, by unit.
-    taken: Vec<u64>,
-    /// Entries at the head that are in the scheduler, by unit, where the queues are in memory.
-    on_chip: Vec<u32>,
-}
-
-impl ShortestQueue {
-    fn new(spec: ShortestQueueSpec, site: PlacementSite) -> Self {
-        let units = site.units();
-        Self {
-            stealing: spec.stealing,
-            memory: spec.memory,
-            queues: UnitQueues::new(units),
-            taken: vec![0; units as usize],
-            on_chip: vec![0; units as usize],
-        }
-    }
-
-    /// Address of an entry: so many places behind the head of the queue of `unit`.
-    fn address(&self, memory: &QueueMemorySpec, unit: u32, place: usize) -> u64 {
-        let entry = self.taken[unit as usize] + place as u64;
-        let offset = entry * u64::from(ENTRY_BYTES) % u64::from(memory.bytes_per_queue);
-        memory.base + u64::from(unit) * u64::from(memory.bytes_per_queue) + offset
-    }
-
-    /// Whether the entry is in the scheduler already.
-    fn is_on_chip(&self, from: TakenFrom) -> bool {
-        match from {
-            TakenFrom::Head(unit) => self.on_chip[unit as usize] > 0,
-            TakenFrom::Tail(unit) => self.queues.len(unit) <= self.on_chip[unit as usize] as usize,
-        }
-    }
-}
+pub struct ShortestQueue(Queued);
 
 impl PolicyKind for ShortestQueue {
     type Role = WorkGroupPlacement;
     const NAME: &'static str = "ShortestQueue";
     const SUMMARY: &'static str =
         "A queue per unit that all kernels share; a unit whose queue is empty steals";
-    type Spec = ShortestQueueSpec;
+    type Spec = QueuesSpec;
 
     fn build(
-        spec: ShortestQueueSpec,
+        spec: QueuesSpec,
         context: &PolicyContext<'_, WorkGroupPlacement>,
     ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
-        if let Some(memory) = &spec.memory {
-            let lines = |field: &str, number: u64| {
-                SpecError::require(number.is_multiple_of(128), field, || {
-                    format!("{number} is not a multiple of 128")
-                })
-            };
-            lines("memory.base", memory.base)?;
-            lines("memory.bytes_per_queue", memory.bytes_per_queue.into())?;
-            SpecError::in_range("memory.bytes_per_queue", memory.bytes_per_queue, 128..)?;
-            SpecError::in_range("memory.entries_on_chip", memory.entries_on_chip, 1..=16)?;
-            let bytes = u64::from(context.site.units()) * u64::from(memory.bytes_per_queue);
-            let fits = memory.base.checked_add(bytes).is_some();
-            SpecError::require(fits, "memory.base", || {
-                "it leaves no room below the end of the address space".to_owned()
-            })?;
-        }
-        Ok(Box::new(Self::new(spec, *context.site)))
+        Ok(Box::new(Self(Queued::new(spec, *context.site)?)))
     }
 }
 
 impl PlacementPolicy for ShortestQueue {
     fn needs_memory(&self) -> bool {
-        self.memory.is_some()
+        self.0.needs_memory()
     }
 
     fn arrived(&mut self, kernel: Kernel<'_>, _machine: &Machine) {
-        let number = kernel.number();
-        let work_groups = (0..kernel.work_groups()).map(|work_group| (number, work_group));
-        self.queues.push_to_shortest(work_groups);
+        self.0.spread_kernel(kernel.number(), kernel.work_groups());
     }
 
     fn choose(
@@ -141,81 +45,21 @@ impl PlacementPolicy for ShortestQueue {
         machine: &Machine,
         sendable: &mut dyn FnMut(u32) -> bool,
     ) -> Choice<Placement> {
-        let mut best = None;
-        let (mut busy, mut waits) = (false, false);
-        for unit in 0..machine.site().units() {
-            let next = self.queues.source(unit, self.stealing);
-            let Some(&(kernel, work_group)) = next.and_then(|from| self.queues.peek(from)) else {
-                waits |= machine.resident(unit) < machine.limits().work_group_slots;
-                continue;
-            };
-            if machine.room(unit, kernel) == 0 {
-                continue;
-            }
-            if !sendable(unit) {
-                busy = true;
-                continue;
-            }
-            let resident = machine.resident(unit);
-            if best.is_none_or(|(least, _)| resident < least) {
-                let placement = Placement {
-                    kernel,
-                    work_group,
-                    unit,
-                };
-                best = Some((resident, placement));
-            }
-        }
-        match best {
-            Some((_, placement)) => Choice::Place(placement),
-            None if busy => Choice::UnitBusy,
-            None if waits => Choice::HeldBack,
-            None => Choice::UnitsFull,
-        }
+        self.0.choose(machine, sendable)
     }
 
     /// The work-group leaves its queue.
     fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
-        let Some(from) = self.queues.source(chosen.unit, self.stealing) else {
-            return;
-        };
-        if let Some(memory) = &self.memory {
-            if !self.is_on_chip(from) {
-                let address = match from {
-                    TakenFrom::Head(unit) => self.address(memory, unit, 0),
-                    TakenFrom::Tail(unit) => self.address(memory, unit, self.queues.len(unit) - 1),
-                };
-                accesses.push(QueueAccess {
-                    address,
-                    write: false,
-                });
-            }
-            let held = memory.entries_on_chip;
-            match from {
-                TakenFrom::Head(unit) => {
-                    let length = self.queues.len(unit) as u32;
-                    let on_chip = &mut self.on_chip[unit as usize];
-                    if *on_chip == 0 {
-                        *on_chip = held.min(length);
-                    }
-                    *on_chip -= 1;
-                    self.taken[unit as usize] += 1;
-                }
-                TakenFrom::Tail(unit) => {
-                    let left = self.queues.len(unit) as u32 - 1;
-                    let on_chip = &mut self.on_chip[unit as usize];
-                    *on_chip = left.min(*on_chip);
-                }
-            }
-        }
-        self.queues.take(from);
+        self.0.take(chosen.unit, accesses);
     }
 
     fn placed(&mut self, _placed: Placement, _machine: &Machine) {}
 
     fn state(&mut self, state: &mut State<'_>) {
-        state.field("queues", &mut self.queues);
-        state.array("taken", &mut self.taken);
-        state.array("on_chip", &mut self.on_chip);
+        self.0.state(state);
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.0.statistics(statistics);
     }
 }

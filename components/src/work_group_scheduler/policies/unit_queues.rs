@@ -59,6 +59,22 @@ impl<T> UnitQueues<T> {
         }
     }
 
+    /// The unit whose queue is shortest; of several the lowest.
+    pub fn shortest(&self) -> u32 {
+        let lengths = self.0.iter().map(VecDeque::len);
+        lengths.zip(0..).min().map_or(0, |(_, unit)| unit)
+    }
+
+    /// Units.
+    pub fn units(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// The queue of a unit from its head; none where there is no such unit.
+    pub fn entries(&self, unit: u32) -> impl Iterator<Item = &T> {
+        self.0.get(unit as usize).into_iter().flatten()
+    }
+
     /// Entries in the queue of a unit; 0 where there is no such unit.
     pub fn len(&self, unit: u32) -> usize {
         self.0.get(unit as usize).map_or(0, VecDeque::len)

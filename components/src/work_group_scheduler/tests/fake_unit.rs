@@ -39,6 +39,7 @@ impl FakeUnit {
                 kernel,
                 work_group,
                 slot,
+                ..
             } => {
                 let place = &mut self.slots[usize::from(slot)];
                 assert!(place.is_none(), "slot {slot} is taken");
@@ -46,6 +47,7 @@ impl FakeUnit {
                 [kernel, work_group, u32::from(slot), 0]
             }
             Dispatch::Invalidate { kernel } => [kernel, 0, INVALIDATED, 0],
+            Dispatch::ParentEnded { .. } => return,
         };
         let resident = || self.slots.iter().flatten();
         assert!(resident().map(|s| s.1).sum::<u32>() <= self.limits.wavefront_slots);

@@ -185,6 +185,7 @@ proptest! {
                 dispatches_per_cycle,
                 kernel_slots,
                 invalidate_at,
+                announce: Announce::FamilyComplete,
             },
             gmu: GmuSpec { queue_depth, pending_kernels, ..gmu(hardware_queues) },
             seed,

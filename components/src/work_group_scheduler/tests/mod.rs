@@ -118,6 +118,8 @@ fn every_policy() -> Vec<Policy<WorkGroupPlacement>> {
         Policy::plain::<StrictRoundRobin>(),
         Policy::plain::<RandomRoundRobin>(),
         Policy::plain::<ShortestQueue>(),
+        Policy::plain::<Laser>(),
+        Policy::plain::<LaPerm>(),
     ]
 }
 
@@ -148,5 +150,6 @@ fn spec_of(policy: Policy<WorkGroupPlacement>) -> WorkGroupSchedulerSpec {
         dispatches_per_cycle: 4,
         kernel_slots: 4,
         invalidate_at: InvalidateAt::KernelEnd,
+        announce: Announce::Never,
     }
 }

@@ -315,7 +315,7 @@ fn bas_m7_blocks_of_several_units_are_filled_side_by_side() {
 
 #[test]
 fn units_steal_when_their_queue_is_empty() {
-    let spec = |stealing| ShortestQueueSpec {
+    let spec = |stealing| QueuesSpec {
         stealing,
         memory: None,
     };

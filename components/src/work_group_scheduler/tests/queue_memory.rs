@@ -14,7 +14,7 @@ fn in_memory(entries_on_chip: u32) -> WorkGroupSchedulerSpec {
         bytes_per_queue: 128,
         entries_on_chip,
     };
-    let spec = ShortestQueueSpec {
+    let spec = QueuesSpec {
         stealing: Stealing::Longest,
         memory: Some(memory),
     };

@@ -48,6 +48,7 @@ pub(super) fn start(work_group: u32, slot: u16) -> Dispatch {
         kernel: 0,
         work_group,
         slot,
+        hint: 0,
     }
 }
 
@@ -163,6 +164,7 @@ fn the_next_kernel_starts_when_the_oldest_has_nothing_left_to_dispatch() {
         kernel: 1,
         work_group,
         slot: 1,
+        hint: 0,
     };
     assert_eq!(
         s.dispatches[0].take_all(),

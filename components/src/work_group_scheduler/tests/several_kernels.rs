@@ -101,6 +101,7 @@ fn start(s: &mut Scripted, cycle: Cycle, unit: usize, kernel: u32, work_group: u
         kernel,
         work_group,
         slot,
+        hint: 40 + kernel,
     };
     let dispatch = s.dispatches[unit].clone();
     s.bench.expect_at(&dispatch, cycle, &start);

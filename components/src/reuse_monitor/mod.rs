@@ -15,13 +15,23 @@
 //!
 //! # Timing
 //!
-//! The monitor is off the critical path and delays nothing. Nothing schedules by its prediction
-//! yet; the prediction is reported.
+//! The monitor is off the critical path and delays nothing: a prediction leaves with its launch, which takes
+//! far longer.
+//!
+//! # Cost
+//!
+//! Three filters of 605 bytes with two counters of 4 bytes each: 1839 bytes for a compute unit (LASER, section 6, says 2 KB).
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{SpecError, State, Statistics};
 use warpweave_random::nth;
+use warpweave_trace::{Class, KernelTrace};
 
 use crate::bloom::{BloomFilter, BloomKey, BloomSpec};
 
@@ -45,6 +55,25 @@ pub struct ReuseMonitorSpec {
     /// the LASER paper looks up children only.
     #[serde(default)]
     pub self_all: bool,
+    /// Whose prediction goes with a launch. Source: `Monitor` is LASER; the others are controls, own choice.
+    #[serde(default)]
+    pub prediction: PredictionSource,
+}
+
+/// Whose prediction goes with a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PredictionSource {
+    /// The monitor's.
+    #[default]
+    Monitor,
+    /// Every child is said to share lines with its parent: what the queues do without a monitor.
+    Always,
+    /// No child is, not even while the filters are cold.
+    Never,
+    /// The contrary of the monitor's: parent and sibling become none, self and none become parent.
+    Inverted,
+    /// Parent or none, evenly, by this seed.
+    Random(u64),
 }
 
 /// What the keys of the filters say beside the line.
@@ -76,17 +105,6 @@ pub struct Reader {
     pub parent: Option<WorkGroupId>,
     /// Its kernel has launched children or may do so.
     pub may_launch: bool,
-}
-
-impl Reader {
-    /// A work-group of a kernel that the host launched and that launches none.
-    pub fn from_host(kernel: u32, work_group: u32) -> Self {
-        Self {
-            own: WorkGroupId { kernel, work_group },
-            parent: None,
-            may_launch: false,
-        }
-    }
 }
 
 /// With whom lines are shared.
@@ -164,14 +182,24 @@ pub struct ReuseMonitor {
     own: Watched,
     /// Child kernels launched from this unit.
     children: u32,
+    /// Predictions that went with launches: none, parent, sibling, self.
+    predicted: [u64; 4],
+    /// Number of the unit.
+    unit: u16,
+    /// By kernel of the program: who launched it, and whether its code launches others.
+    kernels: Vec<(Option<WorkGroupId>, bool)>,
 }
 
 impl ReuseMonitor {
-    /// A monitor with empty filters.
+    /// The monitor of the unit with this number, with empty filters, for these kernels.
     ///
     /// # Errors
     /// A field outside its range.
-    pub fn new(spec: ReuseMonitorSpec) -> Result<Self, SpecError> {
+    pub fn new(
+        spec: ReuseMonitorSpec,
+        unit: u16,
+        kernels: &[Arc<KernelTrace>],
+    ) -> Result<Self, SpecError> {
         spec.filter.check("filter")?;
         // No hit rate exceeds 100 %.
         SpecError::in_range("threshold_percent", spec.threshold_percent, ..=99)?;
@@ -185,7 +213,22 @@ impl ReuseMonitor {
             sibling: watched.clone(),
             own: watched,
             children: 0,
+            predicted: [0; 4],
+            unit,
+            kernels: kernels.iter().map(|kernel| role_of(kernel)).collect(),
         })
+    }
+
+    /// A work-group of a kernel of the program reads `line`.
+    pub fn on_read_of(&mut self, own: WorkGroupId, line: u64) {
+        let role = self.kernels.get(own.kernel as usize);
+        let (parent, may_launch) = role.copied().unwrap_or_default();
+        let reader = Reader {
+            own,
+            parent,
+            may_launch,
+        };
+        self.on_read(&reader, line);
     }
 
     /// A read of `line` goes to the first-level cache of this unit.
@@ -217,15 +260,30 @@ impl ReuseMonitor {
     pub fn on_child_launch(&mut self) -> Prediction {
         let is_cold = self.children < self.spec.warm_up_children
             && self.parent_child.counter.lookups() < u64::from(self.spec.warm_up_lookups);
+        let number = self.children;
         self.children = self.children.saturating_add(1);
-        let relation = if is_cold {
+        let monitored = if is_cold {
             Some(Relation::ParentChild)
         } else {
             self.relation()
         };
+        let is_high =
+            |relation| matches!(relation, Some(Relation::ParentChild | Relation::Sibling));
+        let parent_if = |high: bool| high.then_some(Relation::ParentChild);
+        let relation = match self.spec.prediction {
+            PredictionSource::Monitor => monitored,
+            PredictionSource::Always => parent_if(true),
+            PredictionSource::Never => None,
+            PredictionSource::Inverted => parent_if(!is_high(monitored)),
+            PredictionSource::Random(seed) => {
+                let place = u64::from(self.unit) << 32 | u64::from(number);
+                parent_if(nth(seed, place) & 1 == 1)
+            }
+        };
+        self.predicted[relation.map_or(0, |relation| relation as usize + 1)] += 1;
         Prediction {
             relation,
-            is_high_priority: matches!(relation, Some(Relation::ParentChild | Relation::Sibling)),
+            is_high_priority: is_high(relation),
         }
     }
 
@@ -274,6 +332,7 @@ impl ReuseMonitor {
             });
         }
         state.field("children", &mut self.children);
+        state.array("predicted", &mut self.predicted);
     }
 
     /// Reports counters, rates and the prediction for the next child.
@@ -295,6 +354,17 @@ impl ReuseMonitor {
                 s.ratio("rate", "reads", meaning, hits, hits + misses);
             });
         }
+        let meaning = [
+            "launches that went without a prediction of the monitor",
+            "launches predicted to share lines with their parent",
+            "launches predicted to share lines with siblings",
+            "launches predicted to share lines with themselves alone",
+        ];
+        let names = ["none", "parent", "sibling", "self"];
+        for ((name, meaning), count) in names.into_iter().zip(meaning).zip(self.predicted) {
+            let name = format!("reuse_predicted_{name}");
+            statistics.counter(&name, "launches", meaning, count);
+        }
         statistics.code(
             "reuse_prediction",
             "relation",
@@ -312,186 +382,18 @@ impl ReuseMonitor {
     }
 }
 
+/// Who launched a kernel, and whether its code launches others.
+fn role_of(kernel: &KernelTrace) -> (Option<WorkGroupId>, bool) {
+    let parent = kernel.parent.map(|parent| WorkGroupId {
+        kernel: parent.kernel,
+        work_group: parent.work_group,
+    });
+    let mut instructions = kernel.code.instructions.iter();
+    let launches = instructions.any(|instruction| instruction.class == Class::Launch);
+    (parent, launches)
+}
+
 fn work_group_bits(id: WorkGroupId) -> u64 {
     // Set apart from kernel numbers, which own the keys of the self filter.
     1 << 63 | u64::from(id.kernel) << 32 ^ u64::from(id.work_group)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn monitor(key: KeyMode) -> ReuseMonitor {
-        let spec = ReuseMonitorSpec {
-            filter: BloomSpec {
-                bits: 4840,
-                hashes: 3,
-            },
-            key,
-            threshold_percent: 50,
-            warm_up_children: 2,
-            warm_up_lookups: 64,
-            self_all: false,
-        };
-        ReuseMonitor::new(spec).expect("the paper's numbers are in range")
-    }
-
-    const PARENT: WorkGroupId = WorkGroupId {
-        kernel: 1,
-        work_group: 4,
-    };
-
-    fn parent() -> Reader {
-        Reader {
-            own: PARENT,
-            parent: None,
-            may_launch: true,
-        }
-    }
-
-    fn child(kernel: u32) -> Reader {
-        Reader {
-            own: WorkGroupId {
-                kernel,
-                work_group: 0,
-            },
-            parent: Some(PARENT),
-            may_launch: false,
-        }
-    }
-
-    fn read(monitor: &mut ReuseMonitor, reader: Reader, lines: std::ops::Range<u64>) {
-        for line in lines {
-            monitor.on_read(&reader, line * 128);
-        }
-    }
-
-    fn rate(monitor: &ReuseMonitor, relation: Relation) -> (u32, u64) {
-        let counter = monitor.counter(relation);
-        (counter.hits, counter.lookups())
-    }
-
-    /// Launches past the warm-up.
-    fn prediction(monitor: &mut ReuseMonitor) -> Prediction {
-        monitor.children = 2;
-        monitor.on_child_launch()
-    }
-
-    #[test]
-    fn a_child_that_reads_what_its_parent_read_is_parent_child() {
-        for key in [KeyMode::Line, KeyMode::LineOwner] {
-            let mut here = monitor(key);
-            read(&mut here, parent(), 0..10);
-            read(&mut here, child(2), 0..10);
-            assert_eq!(rate(&here, Relation::ParentChild), (10, 10));
-            let expected = Prediction {
-                relation: Some(Relation::ParentChild),
-                is_high_priority: true,
-            };
-            assert_eq!(prediction(&mut here), expected);
-        }
-    }
-
-    #[test]
-    fn a_child_on_another_unit_finds_nothing_of_its_parent() {
-        let mut there = monitor(KeyMode::LineOwner);
-        read(&mut there, child(2), 0..10);
-        assert_eq!(rate(&there, Relation::ParentChild), (0, 10));
-        assert_eq!(prediction(&mut there).relation, None);
-    }
-
-    #[test]
-    fn siblings_are_predicted_once_their_rate_exceeds_one_half() {
-        let mut here = monitor(KeyMode::LineOwner);
-        read(&mut here, parent(), 100..120);
-        read(&mut here, child(2), 0..20);
-        let before = rate(&here, Relation::Sibling);
-        assert_eq!(before, (0, 20));
-        read(&mut here, child(3), 0..20);
-        assert_eq!(rate(&here, Relation::Sibling), (20, 40));
-        assert_eq!(prediction(&mut here).relation, None);
-        read(&mut here, child(4), 0..20);
-        assert_eq!(rate(&here, Relation::Sibling), (40, 60));
-        let expected = Prediction {
-            relation: Some(Relation::Sibling),
-            is_high_priority: true,
-        };
-        assert_eq!(prediction(&mut here), expected);
-    }
-
-    #[test]
-    fn own_repeats_are_self_reuse_unless_keys_are_lines_alone() {
-        let mut owner = monitor(KeyMode::LineOwner);
-        let mut line = monitor(KeyMode::Line);
-        for monitor in [&mut owner, &mut line] {
-            for _ in 0..10 {
-                read(monitor, child(2), 0..5);
-            }
-            assert_eq!(rate(monitor, Relation::Own), (45, 50));
-        }
-        assert_eq!(rate(&owner, Relation::Sibling), (0, 50));
-        let expected = Prediction {
-            relation: Some(Relation::Own),
-            is_high_priority: false,
-        };
-        assert_eq!(prediction(&mut owner), expected);
-        assert_eq!(rate(&line, Relation::Sibling), (45, 50));
-        let tie = Prediction {
-            relation: None,
-            is_high_priority: false,
-        };
-        assert_eq!(prediction(&mut line), tie);
-    }
-
-    #[test]
-    fn plain_kernels_are_measured_for_self_reuse_only_on_request() {
-        let reader = Reader::from_host(0, 3);
-        let mut quiet = monitor(KeyMode::LineOwner);
-        read(&mut quiet, reader, 0..5);
-        assert_eq!(rate(&quiet, Relation::Own), (0, 0));
-        let mut all = monitor(KeyMode::LineOwner);
-        all.spec.self_all = true;
-        read(&mut all, reader, 0..5);
-        read(&mut all, Reader::from_host(0, 4), 0..5);
-        read(&mut all, Reader::from_host(1, 4), 0..5);
-        assert_eq!(rate(&all, Relation::Own), (5, 15));
-        assert_eq!(rate(&all, Relation::Sibling), (0, 0));
-    }
-
-    #[test]
-    fn the_first_children_follow_their_parent_until_the_filters_are_warm() {
-        let warm = Prediction {
-            relation: Some(Relation::ParentChild),
-            is_high_priority: true,
-        };
-        let mut few = monitor(KeyMode::LineOwner);
-        assert_eq!(few.on_child_launch(), warm);
-        assert_eq!(few.on_child_launch(), warm);
-        assert_eq!(few.on_child_launch().relation, None);
-        let mut warmed = monitor(KeyMode::LineOwner);
-        read(&mut warmed, child(2), 0..64);
-        assert_eq!(warmed.on_child_launch().relation, None);
-    }
-
-    #[test]
-    fn a_finished_parent_clears_the_filters_and_keeps_the_counters() {
-        let mut here = monitor(KeyMode::LineOwner);
-        read(&mut here, parent(), 0..10);
-        read(&mut here, child(2), 0..10);
-        here.on_parent_finished();
-        assert_eq!(rate(&here, Relation::ParentChild), (10, 10));
-        read(&mut here, child(2), 0..10);
-        assert_eq!(rate(&here, Relation::ParentChild), (10, 20));
-        assert_eq!(rate(&here, Relation::Own), (0, 20));
-    }
-
-    #[test]
-    fn full_counters_are_halved_together() {
-        let mut counter = HitCounter {
-            hits: u32::MAX,
-            misses: 11,
-        };
-        counter.count(false);
-        assert_eq!((counter.hits, counter.misses), (u32::MAX / 2, 6));
-    }
 }

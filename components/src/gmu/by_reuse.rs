@@ -1,0 +1,132 @@
+//! Kernels that share lines with those that run go first, as a profile says.
+
+use std::sync::Arc;
+
+use warpweave_framework::{NoFields, PolicyContext, PolicyKind, SpecError, State, Statistics};
+
+use super::{EmptyQueue, KernelOrder, OrderPolicy};
+use crate::artefact::artefact;
+use crate::reuse_profile::{ReuseProfile, WHAT};
+
+/// The kernel that shares most with the head of another queue gets the queue: of the kernels linked to each head the
+/// first in the order of their ratios that waits, of those of all heads the one with the largest ratio, of equals the
+/// one of the lower queue. Where none is linked to a head, the kernel that waits for longest.
+///
+/// Source: the LASER paper, section 5, Algorithm 1. That a kernel which does not wait is passed over, and that the
+/// best over all heads is taken, is own reading.
+pub struct ByReuse {
+    profile: Arc<ReuseProfile>,
+    by_reuse: u64,
+    by_arrival: u64,
+}
+
+impl PolicyKind for ByReuse {
+    type Role = KernelOrder;
+    const NAME: &'static str = "ByReuse";
+    const SUMMARY: &'static str =
+        "The kernel that shares most lines with one that runs gets the queue, as a profile says";
+    type Spec = NoFields;
+
+    fn build(
+        _: NoFields,
+        context: &PolicyContext<'_, KernelOrder>,
+    ) -> Result<Box<dyn OrderPolicy>, SpecError> {
+        Ok(Box::new(Self {
+            profile: artefact(context.environment, WHAT)?,
+            by_reuse: 0,
+            by_arrival: 0,
+        }))
+    }
+}
+
+impl OrderPolicy for ByReuse {
+    fn queue_empty(&mut self, empty: &EmptyQueue<'_>) -> Option<u32> {
+        let mut waiting: Vec<u32> = empty.pool.iter().map(|w| w.launch.kernel).collect();
+        waiting.sort_unstable();
+        let waits = |kernel: &u32| waiting.binary_search(kernel).is_ok();
+        let mut best: Option<(u32, f64)> = None;
+        for head in empty.heads {
+            let linked = self.profile.linked(head.kernel);
+            let candidate = linked.iter().find(|(kernel, _)| waits(kernel));
+            if let Some(&(kernel, ratio)) = candidate
+                && best.is_none_or(|(_, most)| ratio > most)
+            {
+                best = Some((kernel, ratio));
+            }
+        }
+        match best {
+            Some((kernel, _)) => {
+                self.by_reuse += 1;
+                Some(kernel)
+            }
+            None => {
+                self.by_arrival += 1;
+                empty.pool.first().map(|waiting| waiting.launch.kernel)
+            }
+        }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        state.field("by_reuse", &mut self.by_reuse);
+        state.field("by_arrival", &mut self.by_arrival);
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let meaning = "kernels that got a queue because they share lines with one that runs";
+        statistics.counter("kernels_by_reuse", "kernels", meaning, self.by_reuse);
+        let meaning = "kernels that got a queue because they had waited for longest";
+        statistics.counter("kernels_by_arrival", "kernels", meaning, self.by_arrival);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Waiting;
+    use super::*;
+    use crate::launch::KernelLaunch;
+
+    /// Who gets the queue, with these heads and these kernels waiting.
+    fn chosen(links: &[(u32, u32, f64)], heads: &[u32], pool: &[u32]) -> Option<u32> {
+        let launch = |&kernel: &u32| KernelLaunch::plain(kernel, kernel);
+        let heads: Vec<_> = heads.iter().map(launch).collect();
+        let waiting = |kernel| Waiting {
+            launch: launch(kernel),
+            arrived: 0,
+        };
+        let pool: Vec<_> = pool.iter().map(waiting).collect();
+        let mut policy = ByReuse {
+            profile: Arc::new(ReuseProfile::new(links.to_vec(), Vec::new())),
+            by_reuse: 0,
+            by_arrival: 0,
+        };
+        policy.queue_empty(&EmptyQueue {
+            queue: 3,
+            cycle: 9,
+            heads: &heads,
+            pool: &pool,
+        })
+    }
+
+    /// LSR-M9: candidates of a head in the order of their ratios, the first that is in the pool.
+    #[test]
+    fn lsr_m9_the_best_linked_kernel_that_waits_is_taken() {
+        let links = [(1, 5, 0.9), (1, 6, 0.8), (1, 7, 0.5)];
+        assert_eq!(chosen(&links, &[1], &[4, 7, 6]), Some(6));
+        // Whichever way the ratio was measured.
+        assert_eq!(chosen(&[(8, 1, 0.6)], &[1], &[4, 8]), Some(8));
+    }
+
+    #[test]
+    fn lsr_m9_the_best_over_all_heads_is_taken() {
+        let links = [(1, 5, 0.5), (2, 6, 0.7), (3, 7, 0.7)];
+        assert_eq!(chosen(&links, &[1, 2, 3], &[5, 7, 6]), Some(6));
+    }
+
+    #[test]
+    fn lsr_m9_without_a_link_the_first_that_came_is_taken() {
+        let links = [(1, 5, 0.9)];
+        assert_eq!(chosen(&links, &[2], &[4, 5]), Some(4));
+        assert_eq!(chosen(&links, &[], &[4, 5]), Some(4));
+        assert_eq!(chosen(&links, &[1], &[4, 3]), Some(4));
+    }
+}

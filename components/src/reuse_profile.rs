@@ -1,0 +1,106 @@
+//! The reuse profile of a program: which kernels and work-groups share lines, for policies that know it beforehand.
+//!
+//! It is an [artefact](crate::artefact) of one program trace.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What the profile is called in messages.
+pub const WHAT: &str = "a reuse profile";
+
+/// Which kernels and work-groups share lines.
+///
+/// ```
+/// use warpweave_components::reuse_profile::ReuseProfile;
+///
+/// // Kernels 0 and 1 share half of their accesses; work-group 2 of kernel 0 forms a chain with one of kernel 1.
+/// let profile = ReuseProfile::new(vec![(0, 1, 0.5)], vec![vec![(0, 2), (1, 0)], vec![(0, 0)]]);
+/// assert_eq!(profile.linked(1), [(0, 0.5)]);
+/// assert_eq!(profile.chain(1, 0), profile.chain(0, 2));
+/// assert_eq!(profile.chain(3, 0), None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Saved", into = "Saved")]
+pub struct ReuseProfile {
+    links: Vec<(u32, u32, f64)>,
+    chains: Vec<Vec<(u32, u32)>>,
+    by_kernel: BTreeMap<u32, Vec<(u32, f64)>>,
+    /// Chain of a work-group, and its place in it.
+    places: BTreeMap<(u32, u32), (u32, u32)>,
+}
+
+/// What cannot be derived.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    links: Vec<(u32, u32, f64)>,
+    chains: Vec<Vec<(u32, u32)>>,
+}
+
+impl From<Saved> for ReuseProfile {
+    fn from(saved: Saved) -> Self {
+        Self::new(saved.links, saved.chains)
+    }
+}
+
+impl From<ReuseProfile> for Saved {
+    fn from(profile: ReuseProfile) -> Self {
+        Self {
+            links: profile.links,
+            chains: profile.chains,
+        }
+    }
+}
+
+impl ReuseProfile {
+    /// Of pairs of kernels that share much, with the reuse ratio (of both directions the larger counts), and of
+    /// chains of work-groups (kernel, work-group), each in its order.
+    pub fn new(links: Vec<(u32, u32, f64)>, chains: Vec<Vec<(u32, u32)>>) -> Self {
+        let mut strongest: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+        for &(a, b, ratio) in &links {
+            for pair in [(a, b), (b, a)] {
+                let known = strongest.entry(pair).or_insert(ratio);
+                *known = known.max(ratio);
+            }
+        }
+        let mut by_kernel: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
+        for ((a, b), ratio) in strongest {
+            by_kernel.entry(a).or_default().push((b, ratio));
+        }
+        for linked in by_kernel.values_mut() {
+            linked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        }
+        let mut places = BTreeMap::new();
+        for (number, chain) in (0..).zip(&chains) {
+            for (place, &work_group) in (0..).zip(chain) {
+                places.insert(work_group, (number, place));
+            }
+        }
+        Self {
+            links,
+            chains,
+            by_kernel,
+            places,
+        }
+    }
+
+    /// Kernels that share much with this one, with the ratio: the largest first, of equals the lowest number.
+    pub fn linked(&self, kernel: u32) -> &[(u32, f64)] {
+        self.by_kernel.get(&kernel).map_or(&[], Vec::as_slice)
+    }
+
+    /// Number of the chain of a work-group; none for one without accesses.
+    pub fn chain(&self, kernel: u32, work_group: u32) -> Option<u32> {
+        self.place(kernel, work_group).map(|(chain, _)| chain)
+    }
+
+    /// Number of the chain of a work-group, and its place in it.
+    pub fn place(&self, kernel: u32, work_group: u32) -> Option<(u32, u32)> {
+        self.places.get(&(kernel, work_group)).copied()
+    }
+
+    /// Work-groups of a chain; 0 where there is no such chain.
+    pub fn chain_len(&self, chain: u32) -> u32 {
+        self.chains.get(chain as usize).map_or(0, Vec::len) as u32
+    }
+}

@@ -1,0 +1,282 @@
+//! LaPerm: every child is bound to the unit of its parent, deeper ones first.
+
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics, as_many};
+
+use super::super::{
+    Choice, Kernel, Machine, Placement, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+};
+use super::queued::{ENTRY_BYTES, QueueMemorySpec, check_memory};
+use crate::launch::LaunchHint;
+
+/// Settings of [`LaPerm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LaPermSpec {
+    /// Highest priority, 1 to 15: a child has that of its parent and one more, up to this. Source: own choice.
+    #[serde(default = "four")]
+    pub levels: u32,
+    /// Work-groups that the queues of a unit hold on the chip; those beyond are in memory. Source: LaPerm paper, 128.
+    #[serde(default = "entries")]
+    pub entries_on_chip: u32,
+    /// Where those beyond are, behind the scheduler's port `memory`; absent: fetching them costs nothing.
+    #[serde(default)]
+    pub memory: Option<QueueMemorySpec>,
+}
+
+fn four() -> u32 {
+    4
+}
+
+fn entries() -> u32 {
+    128
+}
+
+impl Default for LaPermSpec {
+    fn default() -> Self {
+        Self {
+            levels: four(),
+            entries_on_chip: entries(),
+            memory: None,
+        }
+    }
+}
+
+/// The queues of one unit.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Bound {
+    /// Kernel and work-group, by priority from 1.
+    levels: Vec<VecDeque<(u32, u32)>>,
+    /// The unit whose queues this one drains, having none of its own.
+    backup: Option<u32>,
+}
+
+impl Bound {
+    /// The level to be served: the highest with an entry.
+    fn level(&self) -> Option<usize> {
+        self.levels.iter().rposition(|level| !level.is_empty())
+    }
+
+    fn len(&self) -> usize {
+        self.levels.iter().map(VecDeque::len).sum()
+    }
+}
+
+/// Where a unit takes its next work-group from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// The queues of this unit, at this level.
+    Queue(u32, usize),
+    /// Kernels of the host.
+    Host,
+}
+
+/// Work-groups of kernels launched from the device go into the queues of the unit that launched them, one for each
+/// priority: that of the parent and one more. A unit takes from its queue of the highest priority, then work-groups of
+/// kernels of the host in the order of their arrival; without either it adopts the fullest queues of another unit and
+/// stays with them until they are empty. Units with few residents go first, then those of low number.
+///
+/// Source: the LaPerm paper (binding with adaptive priority); whose queues are adopted is own choice.
+pub struct LaPerm {
+    spec: LaPermSpec,
+    units: Vec<Bound>,
+    host: VecDeque<(u32, u32)>,
+    /// Depth of a kernel, up to the highest priority, by kernel of the program.
+    priorities: Vec<u8>,
+    /// Work-groups taken so far, by unit whose queues they were in.
+    taken: Vec<u64>,
+    /// Work-groups that found the queues on the chip full; and that another unit took.
+    overflowed: u64,
+    adopted: u64,
+}
+
+impl LaPerm {
+    fn source(&self, unit: u32) -> Option<From> {
+        if let Some(level) = self.units[unit as usize].level() {
+            return Some(From::Queue(unit, level));
+        }
+        if !self.host.is_empty() {
+            return Some(From::Host);
+        }
+        let backup = self.backup(unit)?;
+        let level = self.units[backup as usize].level()?;
+        Some(From::Queue(backup, level))
+    }
+
+    /// The unit whose queues a unit without any drains: the one it stays with, or the fullest, the lowest of equals.
+    fn backup(&self, unit: u32) -> Option<u32> {
+        let len = |unit: u32| self.units[unit as usize].len();
+        let stays = self.units[unit as usize].backup;
+        stays.filter(|&backup| len(backup) > 0).or_else(|| {
+            let others = (0..self.units.len() as u32).filter(|&other| len(other) > 0);
+            others.max_by_key(|&other| (len(other), std::cmp::Reverse(other)))
+        })
+    }
+
+    fn next_of(&self, from: From) -> Option<(u32, u32)> {
+        match from {
+            From::Queue(unit, level) => self.units[unit as usize].levels[level].front().copied(),
+            From::Host => self.host.front().copied(),
+        }
+    }
+}
+
+impl PolicyKind for LaPerm {
+    type Role = WorkGroupPlacement;
+    const NAME: &'static str = "LaPerm";
+    const SUMMARY: &'static str = "Every child is bound to the unit that launched it, deeper ones first; idle units adopt queues";
+    type Spec = LaPermSpec;
+
+    fn build(
+        spec: LaPermSpec,
+        context: &PolicyContext<'_, WorkGroupPlacement>,
+    ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
+        SpecError::in_range("levels", spec.levels, 1..=15)?;
+        if let Some(memory) = &spec.memory {
+            check_memory(memory, *context.site)?;
+        }
+        let units = context.site.units() as usize;
+        let bound = Bound {
+            levels: vec![VecDeque::new(); spec.levels as usize],
+            backup: None,
+        };
+        Ok(Box::new(Self {
+            spec,
+            units: vec![bound; units],
+            host: VecDeque::new(),
+            priorities: Vec::new(),
+            taken: vec![0; units],
+            overflowed: 0,
+            adopted: 0,
+        }))
+    }
+}
+
+impl PlacementPolicy for LaPerm {
+    fn needs_memory(&self) -> bool {
+        self.spec.memory.is_some()
+    }
+
+    fn arrived(&mut self, kernel: Kernel<'_>, _machine: &Machine) {
+        let number = kernel.number();
+        let parent = kernel.parent();
+        let above = parent.map(|parent| self.priorities.get(parent.kernel as usize).copied());
+        let priority = above.map_or(0, |above| {
+            (u32::from(above.unwrap_or(0)) + 1).min(self.spec.levels)
+        });
+        if self.priorities.len() <= number as usize {
+            self.priorities.resize(number as usize + 1, 0);
+        }
+        self.priorities[number as usize] = priority as u8;
+        let work_groups = (0..kernel.work_groups()).map(|work_group| (number, work_group));
+        let unit = LaunchHint::from_word(kernel.hint()).unit.map(usize::from);
+        match unit.and_then(|unit| self.units.get_mut(unit)) {
+            Some(bound) if priority > 0 => {
+                let before = bound.len() as u64;
+                bound.levels[priority as usize - 1].extend(work_groups);
+                let held = u64::from(self.spec.entries_on_chip);
+                let after = bound.len() as u64;
+                self.overflowed += after.saturating_sub(before.max(held));
+            }
+            _ => self.host.extend(work_groups),
+        }
+    }
+
+    fn choose(
+        &mut self,
+        machine: &Machine,
+        sendable: &mut dyn FnMut(u32) -> bool,
+    ) -> Choice<Placement> {
+        let mut best = None;
+        let mut busy = false;
+        for unit in 0..machine.site().units() {
+            let next = self.source(unit).and_then(|from| self.next_of(from));
+            let Some((kernel, work_group)) = next else {
+                continue;
+            };
+            if machine.room(unit, kernel) == 0 {
+                continue;
+            }
+            if !sendable(unit) {
+                busy = true;
+                continue;
+            }
+            let resident = machine.resident(unit);
+            if best.is_none_or(|(least, _)| resident < least) {
+                let placement = Placement {
+                    kernel,
+                    work_group,
+                    unit,
+                };
+                best = Some((resident, placement));
+            }
+        }
+        match best {
+            Some((_, placement)) => Choice::Place(placement),
+            None if busy => Choice::UnitBusy,
+            None => Choice::UnitsFull,
+        }
+    }
+
+    /// The work-group leaves its queue.
+    fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
+        let Some(from) = self.source(chosen.unit) else {
+            return;
+        };
+        let From::Queue(of, level) = from else {
+            self.host.pop_front();
+            return;
+        };
+        let backup = (of != chosen.unit).then_some(of);
+        self.units[chosen.unit as usize].backup = backup;
+        self.adopted += u64::from(backup.is_some());
+        let bound = &mut self.units[of as usize];
+        // What is on the chip is what lies in the queues first: the chip is filled up from memory as entries leave.
+        if bound.len() > self.spec.entries_on_chip as usize
+            && let Some(memory) = &self.spec.memory
+        {
+            let offset = self.taken[of as usize] * u64::from(ENTRY_BYTES);
+            let queue = memory.base + u64::from(of) * u64::from(memory.bytes_per_queue);
+            accesses.push(QueueAccess {
+                address: queue + offset % u64::from(memory.bytes_per_queue),
+                write: false,
+            });
+        }
+        self.taken[of as usize] += 1;
+        bound.levels[level].pop_front();
+    }
+
+    fn placed(&mut self, _placed: Placement, _machine: &Machine) {}
+
+    fn state(&mut self, state: &mut State<'_>) {
+        let units = self.units.len();
+        let levels = self.spec.levels as usize;
+        state.field("units", &mut self.units);
+        state.field("host", &mut self.host);
+        state.field("priorities", &mut self.priorities);
+        state.array("taken", &mut self.taken);
+        state.field("overflowed", &mut self.overflowed);
+        state.field("adopted", &mut self.adopted);
+        state.check("units", || {
+            as_many("units", self.units.len(), units)?;
+            for bound in &self.units {
+                as_many("levels", bound.levels.len(), levels)?;
+                if bound.backup.is_some_and(|unit| unit as usize >= units) {
+                    return Err("a unit drains the queues of one that is not there".to_owned());
+                }
+            }
+            Ok(())
+        });
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let meaning = "work-groups that found the queues of their unit on the chip full";
+        let unit = "work-groups";
+        statistics.counter("work_groups_overflowed", unit, meaning, self.overflowed);
+        let meaning = "work-groups taken from the queues of another unit";
+        statistics.counter("work_groups_adopted", unit, meaning, self.adopted);
+    }
+}

@@ -1,0 +1,220 @@
+//! LASER's placement: children go to the unit of the work-group that launched them.
+
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics, at_most};
+
+use super::super::{
+    Choice, Kernel, Machine, Placement, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+};
+use super::QueuesSpec;
+use super::queued::Queued;
+
+/// Settings of [`Laser`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LaserSpec {
+    /// The queues of the units.
+    #[serde(default)]
+    pub queues: QueuesSpec,
+    /// Entries of the schedule status table for each unit, 1 to 64: work-groups that run there. Source: LASER paper,
+    /// section 6, 16 of 8 bytes (1664 bytes for 13 units).
+    #[serde(default = "sixteen")]
+    pub table_entries: u32,
+    /// Where the work-groups of an urgent kernel go whose parent does not run any more. Source: own reading, the
+    /// paper does not say.
+    #[serde(default)]
+    pub parent_gone: ParentGone,
+}
+
+/// Where work-groups go whose parent does not run any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ParentGone {
+    /// Into the shortest queues.
+    #[default]
+    ShortestQueue,
+    /// To the unit that the parent ran on last, if it is one of as many work-groups of that unit as the table has
+    /// entries that ended last; as many entries more.
+    LastUnit,
+}
+
+fn sixteen() -> u32 {
+    16
+}
+
+impl Default for LaserSpec {
+    fn default() -> Self {
+        Self {
+            queues: QueuesSpec::default(),
+            table_entries: sixteen(),
+            parent_gone: ParentGone::default(),
+        }
+    }
+}
+
+/// All work-groups of an urgent kernel (of priority 1 and more) go into the queue of the unit that runs the work-group
+/// which launched it, as a table of what runs where says; those of other kernels, and of kernels whose
+/// parent is not in the table, into the shortest queue each. Units take from the queues as with
+/// [`ShortestQueue`](super::ShortestQueue).
+///
+/// Source: the LASER paper, section 6; that kernels predicted to share with siblings follow their parent as
+/// well is own choice.
+pub struct Laser {
+    queued: Queued,
+    parent_gone: ParentGone,
+    table_entries: usize,
+    /// Kernels and work-groups that run, by unit.
+    running: Vec<VecDeque<(u32, u32)>>,
+    /// Those that ended last, by unit.
+    gone: Vec<VecDeque<(u32, u32)>>,
+    /// Work-groups that followed a parent that ran, and one that was gone; and of urgent kernels that found none.
+    bound: u64,
+    bound_to_last: u64,
+    unbound: u64,
+}
+
+impl Laser {
+    fn new(
+        spec: LaserSpec,
+        context: &PolicyContext<'_, WorkGroupPlacement>,
+    ) -> Result<Self, SpecError> {
+        SpecError::in_range("table_entries", spec.table_entries, 1..=64)?;
+        let queued = Queued::new(spec.queues, *context.site);
+        let tables = vec![VecDeque::new(); context.site.units() as usize];
+        Ok(Self {
+            queued: queued
+                .map_err(|error| SpecError::at(format!("queues.{}", error.field), error.message))?,
+            parent_gone: spec.parent_gone,
+            table_entries: spec.table_entries as usize,
+            running: tables.clone(),
+            gone: tables,
+            bound: 0,
+            bound_to_last: 0,
+            unbound: 0,
+        })
+    }
+}
+
+/// The unit in whose table a work-group is.
+fn unit_of(tables: &[VecDeque<(u32, u32)>], work_group: (u32, u32)) -> Option<u32> {
+    let unit = tables.iter().position(|table| table.contains(&work_group));
+    unit.map(|unit| unit as u32)
+}
+
+impl PolicyKind for Laser {
+    type Role = WorkGroupPlacement;
+    const NAME: &'static str = "Laser";
+    const SUMMARY: &'static str = "Urgent children go to the queue of the unit that runs their parent; a unit without work steals";
+    type Spec = LaserSpec;
+
+    fn build(
+        spec: LaserSpec,
+        context: &PolicyContext<'_, WorkGroupPlacement>,
+    ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
+        Ok(Box::new(Self::new(spec, context)?))
+    }
+}
+
+impl PlacementPolicy for Laser {
+    fn needs_memory(&self) -> bool {
+        self.queued.needs_memory()
+    }
+
+    fn arrived(&mut self, kernel: Kernel<'_>, _machine: &Machine) {
+        let (number, work_groups) = (kernel.number(), kernel.work_groups());
+        let parent = kernel.parent().filter(|_| kernel.priority() > 0);
+        let Some(parent) = parent else {
+            self.queued.spread_kernel(number, work_groups);
+            return;
+        };
+        let parent = (parent.kernel, parent.work_group);
+        let last = || match self.parent_gone {
+            ParentGone::ShortestQueue => None,
+            ParentGone::LastUnit => unit_of(&self.gone, parent),
+        };
+        let (unit, counter) = if let Some(unit) = unit_of(&self.running, parent) {
+            (unit, &mut self.bound)
+        } else if let Some(unit) = last() {
+            (unit, &mut self.bound_to_last)
+        } else {
+            self.unbound += u64::from(work_groups);
+            self.queued.spread_kernel(number, work_groups);
+            return;
+        };
+        *counter += u64::from(work_groups);
+        self.queued.push_kernel(unit, number, work_groups);
+    }
+
+    fn choose(
+        &mut self,
+        machine: &Machine,
+        sendable: &mut dyn FnMut(u32) -> bool,
+    ) -> Choice<Placement> {
+        self.queued.choose(machine, sendable)
+    }
+
+    /// The work-group leaves its queue.
+    fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
+        self.queued.take(chosen.unit, accesses);
+    }
+
+    fn placed(&mut self, placed: Placement, _machine: &Machine) {
+        let table = &mut self.running[placed.unit as usize];
+        if table.len() < self.table_entries {
+            table.push_back((placed.kernel, placed.work_group));
+        }
+    }
+
+    fn finished(&mut self, finished: Placement, _machine: &Machine) {
+        let ended = (finished.kernel, finished.work_group);
+        let unit = finished.unit as usize;
+        self.running[unit].retain(|&entry| entry != ended);
+        if self.parent_gone == ParentGone::LastUnit {
+            let gone = &mut self.gone[unit];
+            gone.push_back(ended);
+            if gone.len() > self.table_entries {
+                gone.pop_front();
+            }
+        }
+    }
+
+    fn state(&mut self, state: &mut State<'_>) {
+        self.queued.state(state);
+        state.array("running", &mut self.running);
+        state.array("gone", &mut self.gone);
+        state.field("bound", &mut self.bound);
+        state.field("bound_to_last", &mut self.bound_to_last);
+        state.field("unbound", &mut self.unbound);
+        let tables = self.running.iter().chain(&self.gone);
+        let longest = tables.map(VecDeque::len).max().unwrap_or(0);
+        state.check("running", || {
+            at_most("entries", longest, self.table_entries)
+        });
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.queued.statistics(statistics);
+        let rows = [
+            (
+                "work_groups_bound",
+                "work-groups that followed a parent that ran",
+                self.bound,
+            ),
+            (
+                "work_groups_bound_to_last",
+                "work-groups that followed a parent that had ended",
+                self.bound_to_last,
+            ),
+            (
+                "work_groups_unbound",
+                "work-groups of urgent kernels whose parent was in no table",
+                self.unbound,
+            ),
+        ];
+        for (name, meaning, value) in rows {
+            statistics.counter(name, "work-groups", meaning, value);
+        }
+    }
+}

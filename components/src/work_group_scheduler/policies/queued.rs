@@ -1,0 +1,221 @@
+//! Queues of work-groups per unit and how units are served from them: what policies with queues share.
+//!
+//! A unit with room takes the head of its own queue, or steals; units with few residents go first, then those of
+//! low number. A unit waits while the work-group whose turn it is does not fit. Where the queues are in
+//! memory, a unit that takes an entry which is not on the chip waits for one access.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{SpecError, State, Statistics};
+
+use super::super::{Choice, Machine, Placement, PlacementSite, QueueAccess};
+use super::{Stealing, TakenFrom, UnitQueues};
+
+/// Bytes of an entry: number of the kernel and of the work-group (LASER paper, section 6).
+pub(super) const ENTRY_BYTES: u32 = 8;
+
+/// Settings of queues of units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueuesSpec {
+    /// Where a unit whose own queue is empty takes from. Source: LASER paper, section 5; that the longest
+    /// queue is the victim is own choice.
+    #[serde(default)]
+    pub stealing: Stealing,
+    /// The queues are in memory, behind the scheduler's port `memory`; absent: in the scheduler.
+    #[serde(default)]
+    pub memory: Option<QueueMemorySpec>,
+}
+
+/// Queues in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueMemorySpec {
+    /// Address of the queue of unit 0, a multiple of 128; those of the other units follow.
+    pub base: u64,
+    /// Bytes of each queue, a multiple of 128; entries of 8 bytes go round in it. Source: own choice.
+    #[serde(default = "page")]
+    pub bytes_per_queue: u32,
+    /// Entries at the head of each queue that one access brings into the scheduler, 1 to 16. Source: own
+    /// choice, the LASER paper states no cost.
+    #[serde(default = "four")]
+    pub entries_on_chip: u32,
+}
+
+fn page() -> u32 {
+    4096
+}
+
+fn four() -> u32 {
+    4
+}
+
+/// Checks queues in memory.
+pub(super) fn check_memory(memory: &QueueMemorySpec, site: PlacementSite) -> Result<(), SpecError> {
+    let lines = |field: &str, number: u64| {
+        SpecError::require(number.is_multiple_of(128), field, || {
+            format!("{number} is not a multiple of 128")
+        })
+    };
+    lines("memory.base", memory.base)?;
+    lines("memory.bytes_per_queue", memory.bytes_per_queue.into())?;
+    SpecError::in_range("memory.bytes_per_queue", memory.bytes_per_queue, 128..)?;
+    SpecError::in_range("memory.entries_on_chip", memory.entries_on_chip, 1..=16)?;
+    let bytes = u64::from(site.units()) * u64::from(memory.bytes_per_queue);
+    let fits = memory.base.checked_add(bytes).is_some();
+    SpecError::require(fits, "memory.base", || {
+        "it leaves no room below the end of the address space".to_owned()
+    })
+}
+
+/// Queues of work-groups, one per unit.
+pub(super) struct Queued {
+    spec: QueuesSpec,
+    /// Kernel and work-group.
+    pub(super) queues: UnitQueues<(u32, u32)>,
+    /// Entries taken from the head so far, by unit.
+    taken: Vec<u64>,
+    /// Entries at the head that are in the scheduler, by unit, where the queues are in memory.
+    on_chip: Vec<u32>,
+    /// Work-groups taken from the queue of another unit.
+    stolen: u64,
+}
+
+impl Queued {
+    /// Empty queues of all units.
+    pub(super) fn new(spec: QueuesSpec, site: PlacementSite) -> Result<Self, SpecError> {
+        if let Some(memory) = &spec.memory {
+            check_memory(memory, site)?;
+        }
+        let units = site.units();
+        Ok(Self {
+            spec,
+            queues: UnitQueues::new(units),
+            taken: vec![0; units as usize],
+            on_chip: vec![0; units as usize],
+            stolen: 0,
+        })
+    }
+
+    /// Whether the queues are in memory.
+    pub(super) fn needs_memory(&self) -> bool {
+        self.spec.memory.is_some()
+    }
+
+    /// Appends the work-groups of a kernel to the queue of a unit.
+    pub(super) fn push_kernel(&mut self, unit: u32, kernel: u32, work_groups: u32) {
+        for work_group in 0..work_groups {
+            self.queues.push(unit, (kernel, work_group));
+        }
+    }
+
+    /// Appends each work-group of a kernel to the queue that is shortest by then.
+    pub(super) fn spread_kernel(&mut self, kernel: u32, work_groups: u32) {
+        let entries = (0..work_groups).map(|work_group| (kernel, work_group));
+        self.queues.push_to_shortest(entries);
+    }
+
+    /// The placement to make next; see the [module](self).
+    pub(super) fn choose(
+        &self,
+        machine: &Machine,
+        sendable: &mut dyn FnMut(u32) -> bool,
+    ) -> Choice<Placement> {
+        let mut best = None;
+        let (mut busy, mut waits) = (false, false);
+        for unit in 0..machine.site().units() {
+            let next = self.queues.source(unit, self.spec.stealing);
+            let Some(&(kernel, work_group)) = next.and_then(|from| self.queues.peek(from)) else {
+                waits |= machine.resident(unit) < machine.limits().work_group_slots;
+                continue;
+            };
+            if machine.room(unit, kernel) == 0 {
+                continue;
+            }
+            if !sendable(unit) {
+                busy = true;
+                continue;
+            }
+            let resident = machine.resident(unit);
+            if best.is_none_or(|(least, _)| resident < least) {
+                let placement = Placement {
+                    kernel,
+                    work_group,
+                    unit,
+                };
+                best = Some((resident, placement));
+            }
+        }
+        match best {
+            Some((_, placement)) => Choice::Place(placement),
+            None if busy => Choice::UnitBusy,
+            None if waits => Choice::HeldBack,
+            None => Choice::UnitsFull,
+        }
+    }
+
+    /// A work-group for a unit leaves its queue, which may need an access.
+    pub(super) fn take(&mut self, unit: u32, accesses: &mut Vec<QueueAccess>) {
+        let Some(from) = self.queues.source(unit, self.spec.stealing) else {
+            return;
+        };
+        if let Some(memory) = self.spec.memory {
+            if !self.is_on_chip(from) {
+                let address = match from {
+                    TakenFrom::Head(unit) => self.address(&memory, unit, 0),
+                    TakenFrom::Tail(unit) => self.address(&memory, unit, self.queues.len(unit) - 1),
+                };
+                accesses.push(QueueAccess {
+                    address,
+                    write: false,
+                });
+            }
+            let held = memory.entries_on_chip;
+            match from {
+                TakenFrom::Head(unit) => {
+                    let length = self.queues.len(unit) as u32;
+                    let on_chip = &mut self.on_chip[unit as usize];
+                    if *on_chip == 0 {
+                        *on_chip = held.min(length);
+                    }
+                    *on_chip -= 1;
+                    self.taken[unit as usize] += 1;
+                }
+                TakenFrom::Tail(unit) => {
+                    let left = self.queues.len(unit) as u32 - 1;
+                    let on_chip = &mut self.on_chip[unit as usize];
+                    *on_chip = left.min(*on_chip);
+                }
+            }
+        }
+        self.stolen += u64::from(matches!(from, TakenFrom::Tail(_)));
+        self.queues.take(from);
+    }
+
+    /// Address of an entry: so many places behind the head of the queue of `unit`.
+    fn address(&self, memory: &QueueMemorySpec, unit: u32, place: usize) -> u64 {
+        let entry = self.taken[unit as usize] + place as u64;
+        let offset = entry * u64::from(ENTRY_BYTES) % u64::from(memory.bytes_per_queue);
+        memory.base + u64::from(unit) * u64::from(memory.bytes_per_queue) + offset
+    }
+
+    /// Whether the entry is in the scheduler already.
+    fn is_on_chip(&self, from: TakenFrom) -> bool {
+        match from {
+            TakenFrom::Head(unit) => self.on_chip[unit as usize] > 0,
+            TakenFrom::Tail(unit) => self.queues.len(unit) <= self.on_chip[unit as usize] as usize,
+        }
+    }
+
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.field("queues", &mut self.queues);
+        state.array("taken", &mut self.taken);
+        state.array("on_chip", &mut self.on_chip);
+        state.field("stolen", &mut self.stolen);
+    }
+
+    pub(super) fn statistics(&self, statistics: &mut Statistics<'_>) {
+        let meaning = "work-groups taken from the queue of another unit";
+        statistics.counter("work_groups_stolen", "work-groups", meaning, self.stolen);
+    }
+}

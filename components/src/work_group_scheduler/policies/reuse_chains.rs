@@ -1,0 +1,180 @@
+//! Work-groups of one chain go to one unit, as a profile says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistics};
+
+use super::super::{
+    Choice, Kernel, Machine, Placement, PlacementPolicy, QueueAccess, WorkGroupPlacement,
+};
+use super::QueuesSpec;
+use super::queued::Queued;
+use crate::artefact::artefact;
+use crate::reuse_profile::{ReuseProfile, WHAT};
+
+/// A chain of which work-groups are still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Begun {
+    unit: u32,
+    /// Work-groups that have not come.
+    left: u32,
+}
+
+/// Each chain of work-groups that share lines goes into one queue as a whole: the shortest when its first one comes.
+/// Those of it that belong to kernels which arrive later follow into the same queue. Work-groups in no chain go into
+/// the shortest queue. Units take from the queues as with [`ShortestQueue`](super::ShortestQueue).
+///
+/// Source: the LASER paper, section 5, Algorithm 2. That later work-groups of a chain follow is own reading: the paper
+/// knows all from the beginning.
+pub struct ReuseChains {
+    profile: Arc<ReuseProfile>,
+    queued: Queued,
+    begun: BTreeMap<u32, Begun>,
+}
+
+impl ReuseChains {
+    fn enqueue(&mut self, kernel: u32, work_groups: u32) {
+        // By chain, in the order of their first work-groups.
+        let mut order: Vec<u32> = Vec::new();
+        let mut members: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+        for work_group in 0..work_groups {
+            let Some((chain, place)) = self.profile.place(kernel, work_group) else {
+                self.queued.queues.push_to_shortest([(kernel, work_group)]);
+                continue;
+            };
+            let list = members.entry(chain).or_insert_with(|| {
+                order.push(chain);
+                Vec::new()
+            });
+            list.push((place, work_group));
+        }
+        for chain in order {
+            let mut list = members.remove(&chain).unwrap_or_default();
+            list.sort_unstable();
+            let begun = self.begun.remove(&chain).unwrap_or_else(|| Begun {
+                unit: self.queued.queues.shortest(),
+                left: self.profile.chain_len(chain),
+            });
+            for &(_, work_group) in &list {
+                self.queued.queues.push(begun.unit, (kernel, work_group));
+            }
+            let left = begun.left.saturating_sub(list.len() as u32);
+            if left > 0 {
+                self.begun.insert(chain, Begun { left, ..begun });
+            }
+        }
+    }
+}
+
+impl PolicyKind for ReuseChains {
+    type Role = WorkGroupPlacement;
+    const NAME: &'static str = "ReuseChains";
+    const SUMMARY: &'static str = "Work-groups that share lines go into the queue of one unit, as a profile says; idle units steal";
+    type Spec = QueuesSpec;
+
+    fn build(
+        spec: QueuesSpec,
+        context: &PolicyContext<'_, WorkGroupPlacement>,
+    ) -> Result<Box<dyn PlacementPolicy>, SpecError> {
+        Ok(Box::new(Self {
+            profile: artefact(context.environment, WHAT)?,
+            queued: Queued::new(spec, *context.site)?,
+            begun: BTreeMap::new(),
+        }))
+    }
+}
+
+impl PlacementPolicy for ReuseChains {
+    fn needs_memory(&self) -> bool {
+        self.queued.needs_memory()
+    }
+
+    fn arrived(&mut self, kernel: Kernel<'_>, _machine: &Machine) {
+        self.enqueue(kernel.number(), kernel.work_groups());
+    }
+
+    fn choose(
+        &mut self,
+        machine: &Machine,
+        sendable: &mut dyn FnMut(u32) -> bool,
+    ) -> Choice<Placement> {
+        self.queued.choose(machine, sendable)
+    }
+
+    /// The work-group leaves its queue.
+    fn accesses(&mut self, chosen: Placement, _machine: &Machine, accesses: &mut Vec<QueueAccess>) {
+        self.queued.take(chosen.unit, accesses);
+    }
+
+    fn placed(&mut self, _placed: Placement, _machine: &Machine) {}
+
+    fn state(&mut self, state: &mut State<'_>) {
+        let units = self.queued.queues.units();
+        self.queued.state(state);
+        state.field("begun", &mut self.begun);
+        state.check("begun", || {
+            match self.begun.values().any(|begun| begun.unit >= units) {
+                true => Err("a chain is with a unit that is not there".to_owned()),
+                false => Ok(()),
+            }
+        });
+    }
+
+    fn statistics(&self, statistics: &mut Statistics<'_>) {
+        self.queued.statistics(statistics);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::PlacementSite;
+    use super::*;
+
+    fn policy(chains: Vec<Vec<(u32, u32)>>) -> ReuseChains {
+        let site = PlacementSite {
+            clusters: 3,
+            units_per_cluster: 1,
+        };
+        ReuseChains {
+            profile: Arc::new(ReuseProfile::new(Vec::new(), chains)),
+            queued: Queued::new(QueuesSpec::default(), site).unwrap(),
+            begun: BTreeMap::new(),
+        }
+    }
+
+    fn queue(policy: &ReuseChains, unit: u32) -> Vec<(u32, u32)> {
+        policy.queued.queues.entries(unit).copied().collect()
+    }
+
+    /// LSR-M10: the whole chain to the queue with the fewest work-groups, in the order of the chain.
+    #[test]
+    fn lsr_m10_a_chain_goes_to_the_shortest_queue_as_a_whole() {
+        let chains = vec![
+            vec![(0, 0), (0, 4), (0, 2)],
+            vec![(0, 1)],
+            vec![(0, 3), (0, 5)],
+        ];
+        let mut policy = policy(chains);
+        policy.enqueue(0, 6);
+        assert_eq!(queue(&policy, 0), [(0, 0), (0, 4), (0, 2)]);
+        assert_eq!(queue(&policy, 1), [(0, 1)]);
+        assert_eq!(queue(&policy, 2), [(0, 3), (0, 5)]);
+        // Kernel 1 is in no chain: each to the shortest.
+        policy.enqueue(1, 2);
+        assert_eq!(queue(&policy, 1), [(0, 1), (1, 0), (1, 1)]);
+    }
+
+    #[test]
+    fn work_groups_of_a_chain_that_come_later_follow() {
+        let mut policy = policy(vec![vec![(0, 0), (2, 0), (3, 0)], vec![(0, 1)]]);
+        policy.enqueue(0, 2);
+        policy.enqueue(2, 1);
+        policy.enqueue(3, 1);
+        assert_eq!(queue(&policy, 0), [(0, 0), (2, 0), (3, 0)]);
+        assert_eq!(queue(&policy, 1), [(0, 1)]);
+        // Nothing is remembered of chains that are complete.
+        assert!(policy.begun.is_empty());
+    }
+}
