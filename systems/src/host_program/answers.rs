@@ -36,21 +36,21 @@ pub(super) fn check(
     Ok(question.files())
 }
 
-/// The right answer as bit patterns; [`check`] has passed.
+/// The right answer as the words of a memory that holds it; [`check`] has passed.
 pub(super) fn words(
     program: &HostProgram,
     expectation: &Expectation,
 ) -> Result<Vec<u32>, Diagnostic> {
     let (answer, tested) = (&expectation.equals.value, tested(program, expectation)?);
     let words = answer.words(&question(program, answer, tested))?;
-    if words.len() == tested.length {
+    let expected = tested.element.words_of(tested.length);
+    if words.len() == expected {
         return Ok(words);
     }
     // Only a file can have changed since the check.
     Err(expectation.equals.error(format!(
-        "the answer now has {} elements, expected {}",
-        words.len(),
-        tested.length
+        "the answer now has {} words, expected {expected}",
+        words.len()
     )))
 }
 

@@ -52,7 +52,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use warpweave_params::Diagnostic;
 
-use crate::arrays::ElementType;
+use crate::element::ElementType;
 
 pub use alignment::{Alignments, alignment};
 pub use back_propagation::{AdjustedWeights, LayerForward, adjusted_weights, layer_forward};
@@ -63,7 +63,7 @@ pub use connectivity::{components, is_connected, reachable};
 pub use convolution::{Convolution2d, convolution_2d};
 pub use dct::{DctQuantised, DctRestored, dct_inverse, dct_quantised};
 pub use fdtd::{Fdtd3d, fdtd_3d};
-pub use given::{Constant, File, Values};
+pub use given::{Column, Constant, File, Values};
 pub use histogram::{HISTOGRAM_BINS, Histogram, histogram};
 pub use hotspot::{Chip, Hotspot, hotspot};
 pub use join::{JoinMatches, join_matches};
@@ -98,7 +98,7 @@ pub trait Reference: DeserializeOwned + fmt::Debug + Send + Sync + 'static {
     /// What is wrong with the parameters, with its place.
     fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic>;
 
-    /// The answer as 32-bit patterns. Asked only when [`Reference::shape`] has found nothing wrong.
+    /// The answer as the words of a memory that holds it ([`ElementType::pack`]). Asked only when [`Reference::shape`] has found nothing wrong.
     ///
     /// # Errors
     /// An input that has changed since.
@@ -139,6 +139,7 @@ pub fn standard_references() -> References {
     references.register::<AdjustedWeights>();
     references.register::<Alignments>();
     references.register::<BfsLevels>();
+    references.register::<Column>();
     references.register::<Constant>();
     references.register::<BinomialBlur>();
     references.register::<Convolution2d>();
