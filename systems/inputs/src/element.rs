@@ -3,6 +3,7 @@
 //! Arrays travel as the little-endian words of their memory: elements of less than four bytes share a
 //! word, those of eight take two, and what the last word has left is zero.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -159,6 +160,14 @@ impl ElementType {
             Self::F32 => format!("{:?}", f32::from_bits(pattern as u32)),
             Self::F64 => format!("{:?}", f64::from_bits(pattern)),
             _ => self.whole(pattern).to_string(),
+        }
+    }
+
+    /// The order of the numbers of two bit patterns; `None` if one is NaN.
+    pub fn compare(self, one: u64, other: u64) -> Option<Ordering> {
+        match self.range() {
+            Some(_) => Some(self.whole(one).cmp(&self.whole(other))),
+            None => self.number(one).partial_cmp(&self.number(other)),
         }
     }
 

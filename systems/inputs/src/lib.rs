@@ -38,6 +38,7 @@ mod hash;
 mod random;
 mod read;
 pub mod reference;
+mod results;
 mod source;
 mod write;
 
@@ -56,6 +57,7 @@ pub use read::{
     ColumnChoice, EntryValues, FileArray, FileFormat, FileReading, GraphFormat, parse_graph,
     read_array, read_graph,
 };
+pub use results::ResultFormat;
 pub use source::{EdgeWeights, GraphSource};
 pub use write::{write_edge_list, write_matrix_market};
 

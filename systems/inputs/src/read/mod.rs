@@ -15,6 +15,7 @@ use warpweave_params::Files;
 
 use crate::csr::Csr;
 use crate::error::{InputError, Place};
+pub(crate) use array::npy_name;
 pub use array::{ColumnChoice, FileArray, FileFormat, FileReading, read_array};
 use lines::Lines;
 

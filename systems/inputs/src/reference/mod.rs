@@ -9,7 +9,8 @@
 //! A reference is one file: its parameters as a description writes them ([`Reference`]) and the
 //! algorithm. `registry.rs` finds it by name, `question.rs` is what it may ask of the program whose
 //! results it judges. A new one is a file here, or a type of another crate, and a line that
-//! registers it: in [`standard_references`], or with [`References::register`].
+//! registers it: in [`standard_references`], or with [`References::register`]. Where many answers are right,
+//! a [`Property`] (`property.rs`) says what holds of each of them.
 //!
 //! The algorithms are written for plainness and are others than those of the kernels where there is
 //! a choice (a queue for breadth-first search, a heap for shortest paths). Single-precision results
@@ -34,6 +35,7 @@ mod mandelbrot;
 mod matrix;
 mod mesh;
 mod neural_network;
+mod property;
 mod question;
 mod registry;
 mod sorted;
@@ -72,8 +74,11 @@ pub use mandelbrot::{Mandelbrot, Picture, mandelbrot};
 pub use matrix::{MatrixMultiply, matrix_multiply, matrix_multiply_f64};
 pub use mesh::{Mesh, RefinedMesh, refined_mesh};
 pub use neural_network::{NeuralNetwork, neural_network};
+pub use property::{
+    Ascending, Judgement, MaximalIndependentSet, Permutation, ProperColouring, Property,
+};
 pub use question::{Inputs, Layout, Question};
-pub use registry::{Answer, References};
+pub use registry::{Answer, Claim, References};
 pub use sorted::Sorted;
 pub use sparse::{SparseTimesDense, sparse_times_dense};
 pub use srad::{Srad, srad};
@@ -133,7 +138,7 @@ impl Shape {
     }
 }
 
-/// Every reference of this crate, by the name that descriptions use.
+/// Every reference and every property of this crate, by the name that descriptions use.
 pub fn standard_references() -> References {
     let mut references = References::new();
     references.register::<AdjustedWeights>();
@@ -168,6 +173,10 @@ pub fn standard_references() -> References {
     references.register::<TreeSearch>();
     references.register::<Values>();
     references.register::<VectorAdd>();
+    references.register_property::<Ascending>();
+    references.register_property::<MaximalIndependentSet>();
+    references.register_property::<Permutation>();
+    references.register_property::<ProperColouring>();
     references
 }
 

@@ -124,6 +124,14 @@ impl<'p> Question<'p> {
         Ok((number, columns))
     }
 
+    /// The contents of a buffer of any type, as the words of its memory.
+    ///
+    /// # Errors
+    /// There is no such buffer.
+    pub fn contents(&self, buffer: &Name) -> Result<Vec<u32>, Diagnostic> {
+        self.host.contents(buffer)
+    }
+
     /// The contents of a buffer of integers.
     ///
     /// # Errors

@@ -13,7 +13,6 @@ use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 use super::launch::{Shape, checked_offset, kernel_argument, shape};
 use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener};
 use crate::host_program::answers;
-use crate::host_program::compare::compare;
 use crate::host_program::description::{Argument, Command, Expectation, Launch};
 use crate::host_program::inputs::Buffer;
 use crate::host_program::textures::{self, Bound};
@@ -425,9 +424,8 @@ impl<'p, 'l> Host<'p, 'l> {
     ) -> Result<CheckResult, Diagnostic> {
         let index = self.program.buffer(&expectation.buffer)?;
         let target = &self.program.buffers[index];
-        let expected = answers::words(self.program, expectation)?;
         let (passed, detail) = match self.images.get(&index) {
-            Some(found) => compare(target.layout(), found, &expected, expectation.tolerance),
+            Some(found) => answers::judge(self.program, expectation, found)?,
             None => (
                 false,
                 "never copied to the host: its copy is in a loop of no rounds".to_owned(),
@@ -435,7 +433,7 @@ impl<'p, 'l> Host<'p, 'l> {
         };
         Ok(CheckResult {
             buffer: target.name.value.clone(),
-            reference: expectation.equals.value.name().to_owned(),
+            reference: expectation.demand.name().to_owned(),
             passed,
             detail,
         })

@@ -19,6 +19,7 @@ use warpweave_params::Files;
 use crate::arrays::MAX_ELEMENTS;
 use crate::element::{ElementType, words_of_bytes};
 use crate::error::InputError;
+pub(crate) use npy::name as npy_name;
 use text::Text;
 
 /// The format of a file that holds an array.

@@ -39,7 +39,7 @@ pub(super) fn read(asked: &Asked<'_>, data: &[u8]) -> Result<FileArray, InputErr
             "another one"
         };
         let problem = format!(
-            "has elements of the NumPy type `{found}`, expected {}",
+            "has elements of the NumPy type `{found}`, expected `{}`",
             name(element)
         );
         return Err(wrong(
@@ -73,28 +73,28 @@ pub(super) fn read(asked: &Asked<'_>, data: &[u8]) -> Result<FileArray, InputErr
     })
 }
 
-/// The `NumPy` names of a type.
-pub(super) fn name(element: ElementType) -> &'static str {
+/// The `NumPy` name of a type.
+pub(crate) fn name(element: ElementType) -> &'static str {
     match element {
-        ElementType::U8 => "`|u1`",
-        ElementType::S8 => "`|i1`",
-        ElementType::U16 => "`<u2`",
-        ElementType::S16 => "`<i2`",
-        ElementType::U32 => "`<u4`",
-        ElementType::S32 => "`<i4`",
-        ElementType::U64 => "`<u8`",
-        ElementType::S64 => "`<i8`",
-        ElementType::F16 => "`<f2`",
+        ElementType::U8 => "|u1",
+        ElementType::S8 => "|i1",
+        ElementType::U16 => "<u2",
+        ElementType::S16 => "<i2",
+        ElementType::U32 => "<u4",
+        ElementType::S32 => "<i4",
+        ElementType::U64 => "<u8",
+        ElementType::S64 => "<i8",
+        ElementType::F16 => "<f2",
         // It has none; extensions write it as bytes.
-        ElementType::BF16 => "`|V2`",
-        ElementType::F32 => "`<f4`",
-        ElementType::F64 => "`<f8`",
+        ElementType::BF16 => "|V2",
+        ElementType::F32 => "<f4",
+        ElementType::F64 => "<f8",
     }
 }
 
 /// Whether elements of a type lie in the file under the name `descr`; the order of single bytes is any.
 fn holds(element: ElementType, descr: &str) -> bool {
-    let plain = name(element).trim_matches('`');
+    let plain = name(element);
     let same_kind = descr.get(1..) == plain.get(1..);
     let is_logical = element == ElementType::U8 && descr == "|b1";
     is_logical

@@ -145,7 +145,7 @@ fn samples_of_pictures_are_at_most_their_largest_value() {
             "/p.pgm:1:1: expected `P2`, `P3`, `P5` or `P6`, found \"P4\"",
         ),
         (
-            b"P2 2 2 15\n1 2 3\n",
+            b"P2 2 2 15\n1 2\n",
             "/p.pgm:3:1: expected 2 times 2 pixels, found the end of the file",
         ),
         (
