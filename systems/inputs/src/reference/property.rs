@@ -194,3 +194,139 @@ impl Property for Ascending {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use warpweave_params::{Env, Files};
+
+    use super::super::{Inputs, Layout};
+    use super::*;
+    use crate::Csr;
+    use crate::element::ElementType::{F32, S8, U32};
+    use crate::generate::{grid, symmetric, uniform};
+    use crate::reference::independent_set_colours;
+
+    /// A host with one graph and one buffer.
+    struct Host {
+        graph: Csr,
+        given: Vec<u32>,
+        env: Env,
+        files: Files,
+    }
+
+    impl Inputs for Host {
+        fn layout(&self, _: &Name) -> Result<Layout, Diagnostic> {
+            Ok(layout(U32, self.given.len()))
+        }
+
+        fn contents(&self, _: &Name) -> Result<Vec<u32>, Diagnostic> {
+            Ok(self.given.clone())
+        }
+
+        fn graph(&self, _: &Name) -> Result<&Csr, Diagnostic> {
+            Ok(&self.graph)
+        }
+
+        fn env(&self) -> &Env {
+            &self.env
+        }
+
+        fn reading(&self) -> &Files {
+            &self.files
+        }
+    }
+
+    fn layout(element: ElementType, length: usize) -> Layout {
+        Layout { element, length }
+    }
+
+    fn host(graph: Csr, given: &[u32]) -> Host {
+        Host {
+            graph,
+            given: given.to_vec(),
+            env: Env::new(),
+            files: Files::default(),
+        }
+    }
+
+    fn judge<P: Property>(
+        property: &P,
+        host: &Host,
+        element: ElementType,
+        patterns: &[u64],
+    ) -> Judgement {
+        let question = Question::new(P::NAME, host, layout(element, patterns.len()));
+        let words = element.pack(patterns.iter().copied());
+        property.judge(&question, &words).unwrap()
+    }
+
+    #[test]
+    fn neighbours_of_one_colour_are_named() {
+        let path = host(
+            Csr::from_arcs(3, &[(0, 1), (1, 2), (2, 2)], None).unwrap(),
+            &[],
+        );
+        let proper = ProperColouring { graph: "g".into() };
+        let said = judge(&proper, &path, S8, &[0, 0xff, 0]);
+        assert_eq!(said, Ok("2 colours, none beside itself".to_owned()));
+        let said = judge(&proper, &path, S8, &[0, 0xff, 0xff]);
+        let expected = "vertices 1 and 2 are neighbours and both have colour -1";
+        assert_eq!(said, Err(expected.to_owned()));
+    }
+
+    #[test]
+    fn a_set_is_independent_and_maximal_along_arcs_of_both_directions() {
+        let path = host(Csr::from_arcs(3, &[(0, 1), (1, 2)], None).unwrap(), &[]);
+        let maximal = MaximalIndependentSet { graph: "g".into() };
+        assert!(judge(&maximal, &path, U32, &[1, 0, 7]).is_ok());
+        assert!(judge(&maximal, &path, U32, &[0, 1, 0]).is_ok());
+        let said = judge(&maximal, &path, U32, &[1, 0, 0]);
+        assert_eq!(said, Err("vertex 2 could be in the set too".to_owned()));
+        let said = judge(&maximal, &path, U32, &[0, 1, 1]);
+        assert_eq!(
+            said,
+            Err("vertices 1 and 2 are neighbours and both in the set".to_owned())
+        );
+    }
+
+    #[test]
+    fn order_is_that_of_the_type() {
+        let host = host(grid(1, 1).unwrap(), &[]);
+        assert!(judge(&Ascending, &host, S8, &[0x80, 0xff, 0, 0, 1]).is_ok());
+        assert!(judge(&Ascending, &host, F32, &[0xbf80_0000, 0, 0x3f80_0000]).is_ok());
+        let said = judge(&Ascending, &host, U32, &[1, 3, 2]);
+        assert_eq!(said, Err("[1] is 3, [2] is 2".to_owned()));
+        assert!(judge(&Ascending, &host, F32, &[0, 0x7fc0_0000]).is_err());
+        assert!(judge(&Ascending, &host, U32, &[]).is_ok());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Colours by independent sets are proper, and the first of them is a maximal independent set.
+        #[test]
+        fn colours_of_independent_sets_have_both_properties(vertices in 2_u32..40, seed: u32) {
+            let graph = symmetric(&uniform(vertices, vertices, seed.into()).unwrap()).unwrap();
+            let colours = independent_set_colours(&graph, seed);
+            let host = host(graph, &[]);
+            let all: Vec<u64> = colours.iter().map(|colour| u64::from(*colour)).collect();
+            let first: Vec<u64> = colours.iter().map(|colour| u64::from(*colour == 0)).collect();
+            let proper = ProperColouring { graph: "g".into() };
+            prop_assert!(judge(&proper, &host, U32, &all).is_ok());
+            let maximal = MaximalIndependentSet { graph: "g".into() };
+            prop_assert!(judge(&maximal, &host, U32, &first).is_ok());
+        }
+
+        #[test]
+        fn permutations_have_every_element_as_often(
+            values in prop::collection::vec(0_u32..9, 1..20), at: prop::sample::Index, by in 1_u32..9,
+        ) {
+            let host = host(grid(1, 1).unwrap(), &values);
+            let mut turned: Vec<u64> = values.iter().rev().map(|value| u64::from(*value)).collect();
+            prop_assert!(judge(&Permutation("a".into()), &host, U32, &turned).is_ok());
+            turned[at.index(values.len())] += u64::from(by);
+            prop_assert!(judge(&Permutation("a".into()), &host, U32, &turned).is_err());
+        }
+    }
+}

@@ -176,6 +176,11 @@ impl References {
         self.kinds.keys().copied()
     }
 
+    /// The names of the properties in alphabetical order.
+    pub fn property_names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.properties.keys().copied()
+    }
+
     /// Reads `Name(parameters)`.
     ///
     /// # Errors

@@ -179,3 +179,39 @@ fn pictures_sequences_and_arrays_are_recognised_by_their_names() {
     assert_snapshot!(refusal(&files, "File(element: S8, path: \"p.pgm\")"), @"");
     assert_snapshot!(refusal(&files, "File(element: U8, path: \"p.pgm\", column: 1)"), @"");
 }
+
+#[test]
+fn properties_are_judged_and_named_in_checks() {
+    let a = "Values(element: S16, values: [3, -1, 2])";
+    let program = |expect: &str| program(&[], a, expect);
+    let holds = program("Values([3, -1, 2])), Expect(buffer: \"a\", holds: Permutation(\"a\")");
+    let executed = holds.unwrap().execute(&EmulationSpec::default()).unwrap();
+    assert_eq!(executed.verified, Some(true));
+    assert_eq!(executed.checks[1].reference, "Permutation");
+    let fails = program("Values([3, -1, 2])), Expect(buffer: \"a\", holds: Ascending");
+    let executed = fails.unwrap().execute(&EmulationSpec::default()).unwrap();
+    assert_eq!(executed.verified, Some(false));
+    assert_snapshot!(executed.checks[1].detail, @"");
+    let refused = |expect: &str| program(expect).unwrap_err().to_string();
+    let both = refused("Values([1]), holds: Ascending");
+    assert!(
+        both.contains("exactly one of `equals` and `holds`"),
+        "{both}"
+    );
+    let unknown = refused("Values([3, -1, 2])), Expect(buffer: \"a\", holds: Ascendin");
+    assert_snapshot!(unknown, @"");
+}
+
+#[test]
+fn results_are_copied_to_the_host_first_and_named_like_files() {
+    let results = |more: &str| {
+        let a = format!("Values(element: U8, values: [1]) }}, {more} graphs: {{");
+        program(&[], &a, "Values([1])")
+    };
+    let fine = results("results: { \"a\": Csv },").unwrap();
+    let executed = fine.execute(&EmulationSpec::default()).unwrap();
+    let files: Vec<_> = fine.results(&executed).collect();
+    assert_eq!(files, [("a.csv".to_owned(), b"a\n1\n".to_vec())]);
+    let unknown = results("results: { \"b\": Npy },").unwrap_err().to_string();
+    assert!(unknown.contains("unknown buffer `b`"), "{unknown}");
+}
