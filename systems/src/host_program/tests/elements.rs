@@ -3,19 +3,25 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
+use tempfile::TempDir;
 use warpweave_inputs::reference::standard_references;
 use warpweave_params::{Diagnostics, Files, Source, parse};
 
 use super::EMPTY;
 use crate::host_program::{EmulationSpec, Executed, HostProgram};
 
-/// A program that copies the buffer `a` to the device and back and expects something of it.
-fn program(files: &[(&str, &[u8])], a: &str, expected: &str) -> Result<HostProgram, Diagnostics> {
+/// A folder of files with a module beside them.
+fn folder_of(files: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.ptx"), EMPTY).unwrap();
     for (name, bytes) in files {
         std::fs::write(folder.path().join(name), bytes).unwrap();
     }
+    folder
+}
+
+/// A program that copies the buffer `a` to the device and back and expects something of it.
+fn program_in(folder: &TempDir, a: &str, expected: &str) -> Result<HostProgram, Diagnostics> {
     let text = format!(
         r#"Workload(
     module: "empty.ptx",
@@ -30,8 +36,14 @@ fn program(files: &[(&str, &[u8])], a: &str, expected: &str) -> Result<HostProgr
     HostProgram::from_node(&node, &reading, None, &none, &standard_references())
 }
 
+fn program(files: &[(&str, &[u8])], a: &str, expected: &str) -> Result<HostProgram, Diagnostics> {
+    program_in(&folder_of(files), a, expected)
+}
+
 fn executed(files: &[(&str, &[u8])], a: &str, expected: &str) -> Executed {
-    let program = program(files, a, expected).unwrap_or_else(|problems| panic!("{problems}"));
+    // The answers are read again when the program has ended.
+    let folder = folder_of(files);
+    let program = program_in(&folder, a, expected).unwrap_or_else(|problems| panic!("{problems}"));
     program
         .execute(&EmulationSpec::default())
         .unwrap_or_else(|error| panic!("{error}"))
@@ -95,7 +107,7 @@ fn generated_elements_lie_in_their_range() {
         );
     }
     let too_long = refusal(&[], "Constant(element: S8, length: 3, value: 128)");
-    assert!(too_long.contains("128, expected at most 127"), "{too_long}");
+    assert!(too_long.contains("128, expected -128 to 127"), "{too_long}");
 }
 
 #[test]
