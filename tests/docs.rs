@@ -85,6 +85,25 @@ fn set_up_takes_two_commands() {
 }
 
 #[test]
+fn the_commands_for_a_kernel_of_ones_own_work() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let results = folder.path().join("results").display().to_string();
+    let blocks = blocks("docs/bring-your-own-kernel.md", "sh").concat();
+    for line in blocks.lines() {
+        let words = line.split_whitespace().map(|word| match word {
+            "smoothed.results" => &results,
+            word => word,
+        });
+        let words: Vec<&str> = words.collect();
+        assert_eq!(words[0], "warpweave", "{line}");
+        succeeds(&words[1..]);
+    }
+    for name in ["smoothed.csv", "warm.npy"] {
+        assert!(folder.path().join("results").join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
 fn the_overrides_shown_in_the_readme_fit() {
     let blocks = blocks("README.md", "sh").concat();
     let runs = blocks.lines().filter(|line| line.contains("--set"));

@@ -27,6 +27,7 @@ mod limits;
 mod machines;
 mod new;
 mod outputs;
+mod own_kernel;
 mod recordings;
 mod report;
 mod reuse;

@@ -128,13 +128,16 @@ pub(crate) struct RunArguments {
     /// results yet.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Write the buffers that the workload calls its results into this new folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
     /// Watch every memory and launch wire with protocol checkers; a violation fails the run.
     #[arg(long)]
     pub(crate) check: bool,
     /// Emulate the program and report what it does wrong: values that were never written, races,
     /// barriers that a part of a work-group reaches, accesses outside their allocation. Nothing is
     /// simulated.
-    #[arg(long, conflicts_with_all = ["check", "out", "checkpoint", "resume", "files", "accesses", "full", "stats"])]
+    #[arg(long, conflicts_with_all = ["check", "out", "results", "checkpoint", "resume", "files", "accesses", "full", "stats"])]
     pub(crate) check_program: bool,
     /// Form of the report on standard output.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use tracing::{info, warn};
-use warpweave_files::{Budget, Paths};
+use warpweave_files::{Budget, OutputError, OutputFolder, Paths};
 use warpweave_framework::Registry;
 use warpweave_params::{name_hint, printable_lines};
-use warpweave_systems::host_program::{EmulationProgress, Printed};
+use warpweave_systems::host_program::{EmulationProgress, Executed, HostProgram, Printed};
 use warpweave_systems::report::{Host, Report, chooses_nothing};
 use warpweave_systems::{Machine, Scenario, StartLogError, Status, TapSpec};
 
@@ -51,6 +51,7 @@ pub(crate) fn run(
         return Err(nothing_to_log());
     }
     let results = claim_outputs(arguments, &scenario)?;
+    let of_the_program = begin_results(arguments, &scenario)?;
     let bar = Bar::new(quiet);
 
     let emulating = Arc::new(EmulationProgress::default());
@@ -65,6 +66,9 @@ pub(crate) fn run(
         "program emulated"
     );
 
+    let computed = of_the_program.map_or(Ok(()), |folder| {
+        write_results(folder, scenario.program(), &executed).map_err(Failure::from)
+    });
     bar.phase("building the system");
     let mut machine = scenario.machine(registry, &executed.program)?;
     if !machine.system().warnings.is_empty() && !quiet {
@@ -160,7 +164,7 @@ pub(crate) fn run(
     });
     let code = code_of(&report.status, report.verified);
     let not_recorded = not_recorded.into_iter().map(Err);
-    let writing = [told, saved, recorded, logged, written].into_iter();
+    let writing = [told, saved, recorded, logged, written, computed].into_iter();
     Ok(ended(code, writing.chain(not_recorded)))
 }
 
@@ -214,6 +218,36 @@ fn claim_outputs(
         paths.writes("--accesses", accesses)?;
     }
     Ok(results)
+}
+
+/// Begins the folder of the buffers that the workload calls its results, if they are asked for.
+fn begin_results(
+    arguments: &RunArguments,
+    scenario: &Scenario,
+) -> Result<Option<OutputFolder>, Failure> {
+    let Some(path) = &arguments.results else {
+        return Ok(None);
+    };
+    if scenario.program().result_names().next().is_none() {
+        return Err(Failure::InputText(format!(
+            "--results: {} names no results\nhint: name buffers that it copies to the host, such as \
+             `results: {{ \"sum\": Csv }}`",
+            scenario.workload_path.display()
+        )));
+    }
+    Ok(Some(OutputFolder::create(path)?))
+}
+
+/// Writes what the program computed; the folder appears with all of it.
+fn write_results(
+    folder: OutputFolder,
+    program: &HostProgram,
+    executed: &Executed,
+) -> Result<(), OutputError> {
+    for (name, bytes) in program.results(executed) {
+        folder.file(&name, &bytes)?;
+    }
+    folder.finish()
 }
 
 /// Starts the log of accesses.

@@ -7,7 +7,6 @@ use warpweave_trace::{Class, Lanes};
 use super::instruction::NO_PIPE;
 use super::wheel::Event;
 use super::{ComputeUnit, Wavefront};
-use crate::memory::RequestKind;
 
 impl ComputeUnit {
     /// Checks what was loaded.

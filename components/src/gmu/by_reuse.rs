@@ -54,16 +54,12 @@ impl OrderPolicy for ByReuse {
                 best = Some((kernel, ratio));
             }
         }
-        match best {
-            Some((kernel, _)) => {
-                self.by_reuse += 1;
-                Some(kernel)
-            }
-            None => {
-                self.by_arrival += 1;
-                empty.pool.first().map(|waiting| waiting.launch.kernel)
-            }
+        if let Some((kernel, _)) = best {
+            self.by_reuse += 1;
+            return Some(kernel);
         }
+        self.by_arrival += 1;
+        empty.pool.first().map(|waiting| waiting.launch.kernel)
     }
 
     fn state(&mut self, state: &mut State<'_>) {

@@ -20,10 +20,9 @@ impl WorkGroupScheduler {
     /// The work-groups of a kernel are done.
     pub(super) fn note_ended_parents(&mut self, kernel: u32) {
         let ended = match self.spec.announce {
-            Announce::Never => return,
             Announce::FamilyComplete => self.families.completed_by(kernel),
             Announce::OwnWorkGroups if self.families.is_parent(kernel) => vec![kernel],
-            Announce::OwnWorkGroups => return,
+            Announce::OwnWorkGroups | Announce::Never => return,
         };
         let mut unsent = FixedBitSet::with_capacity(self.ports.len());
         unsent.insert_range(..);

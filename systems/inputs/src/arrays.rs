@@ -1,19 +1,21 @@
 //! Generators of plain arrays: the contents of buffers that are not graphs.
 
 use serde::{Deserialize, Serialize};
-use warpweave_params::{Diagnostic, Env};
 
-use crate::Value;
+use crate::element::ElementType;
 use crate::error::InputError;
 use crate::generate::SearchTree;
 use crate::random::Random;
 
-/// Most elements an array may have (1 GiB of 4-byte elements).
-pub const MAX_ELEMENTS: usize = 1 << 28;
+/// Most elements an array may have: those of one byte that fill 4 GiB.
+pub const MAX_ELEMENTS: usize = 1 << 32;
 
-/// What an array of 4-byte elements holds.
+/// Most keys of a search tree.
+const MAX_KEYS: u32 = 1 << 28;
+
+/// What an array holds.
 ///
-/// Numbers are written as one type for both element types; `u32` arrays accept whole numbers only.
+/// Numbers are written as one type for all element types; arrays of integers accept whole numbers only.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum ArrayGenerator {
@@ -63,37 +65,16 @@ pub enum ArrayGenerator {
     },
 }
 
-/// The type of an array's elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ElementType {
-    /// Unsigned 32-bit integers.
-    U32,
-    /// IEEE 754 single precision.
-    F32,
-}
-
-impl ElementType {
-    /// The bit pattern of an element; `what` begins a message.
-    ///
-    /// # Errors
-    /// The value is no number of this type.
-    pub fn bits(self, value: &Value, env: &Env, what: &str) -> Result<u32, Diagnostic> {
-        match self {
-            Self::U32 => Ok(value.integer(env, what, 0..=u32::MAX.into())? as u32),
-            Self::F32 => Ok(value.single(env, what)?.to_bits()),
-        }
-    }
-}
-
 impl ArrayGenerator {
-    /// The array as 32-bit patterns, as a device memory holds it.
+    /// The array as the little-endian words of its memory; see [`ElementType::pack`].
     ///
     /// # Errors
-    /// As [`u32s`](Self::u32s) and [`f32s`](Self::f32s).
+    /// As [`u32s`](Self::u32s) and [`f32s`](Self::f32s), of each type within its own range.
     pub fn words(&self, element: ElementType, length: usize) -> Result<Vec<u32>, InputError> {
         match element {
             ElementType::U32 => self.u32s(length),
             ElementType::F32 => Ok(self.f32s(length)?.into_iter().map(f32::to_bits).collect()),
+            other => Ok(other.pack(self.patterns(other, length)?)),
         }
     }
 
@@ -104,7 +85,7 @@ impl ArrayGenerator {
     pub fn u32s(&self, length: usize) -> Result<Vec<u32>, InputError> {
         self.check_length(length)?;
         match *self {
-            ArrayGenerator::Iota => Ok((0..length as u32).collect()),
+            ArrayGenerator::Iota => Ok((0..length).map(|i| i as u32).collect()),
             ArrayGenerator::Constant(value) => {
                 let whole = self.whole("value", value, u64::from(u32::MAX))?;
                 Ok(vec![whole as u32; length])
@@ -207,6 +188,93 @@ impl ArrayGenerator {
         }
     }
 
+    /// The bit patterns of an array of a type that has no sequence of its own.
+    fn patterns(&self, element: ElementType, length: usize) -> Result<Vec<u64>, InputError> {
+        self.check_length(length)?;
+        let one = |field, value: f64| {
+            let expected = || self.wrong(field, value, &element.expected());
+            element.of_float(value).ok_or_else(expected)
+        };
+        match *self {
+            ArrayGenerator::Iota => {
+                if length > 0 {
+                    one("length", (length - 1) as f64)?;
+                }
+                let nth = |i: usize| element.of_whole(i as i128).unwrap_or_default();
+                Ok((0..length).map(nth).collect())
+            }
+            ArrayGenerator::Constant(value) => Ok(vec![one("value", value)?; length]),
+            ArrayGenerator::Uniform { seed, low, high } => {
+                let mut random = Random::new(seed, 0);
+                self.drawn(element, length, low, high, |range| match range {
+                    Drawn::Whole(low, high) => {
+                        let width = u64::try_from(high - low).unwrap_or(u64::MAX);
+                        (low + i128::from(random.below(width))) as f64
+                    }
+                    Drawn::Real => low + (high - low) * random.unit(),
+                })
+            }
+            ArrayGenerator::Gaussian { seed, low, high } => {
+                let mut random = Random::new(seed, 0);
+                self.drawn(element, length, low, high, |range| {
+                    let value = bell(&mut random, low, high);
+                    match range {
+                        Drawn::Whole(..) => value.floor(),
+                        Drawn::Real => value,
+                    }
+                })
+            }
+            ArrayGenerator::DiagonallyDominant { .. } => Err(self.only("F32")),
+            ArrayGenerator::SearchTreeKeys { .. } | ArrayGenerator::SearchTreeChildren { .. } => {
+                Err(self.only("U32"))
+            }
+        }
+    }
+
+    /// Numbers from `low` to below `high`, one for each element.
+    fn drawn(
+        &self,
+        element: ElementType,
+        length: usize,
+        low: f64,
+        high: f64,
+        mut draw: impl FnMut(Drawn) -> f64,
+    ) -> Result<Vec<u64>, InputError> {
+        let expected = element.expected();
+        if element.of_float(low).is_none() || !low.is_finite() {
+            return Err(self.wrong("low", low, &expected));
+        }
+        // Of integers, the largest is one below.
+        let last = if element.range().is_some() {
+            // Beyond 2^53 the number below has no distance of one.
+            (high - 1.0).min(high.next_down())
+        } else {
+            high
+        };
+        let is_last = match element.range() {
+            Some(range) => high.fract() == 0.0 && last <= *range.end() as f64,
+            None => element.of_float(last).is_some() && last.is_finite(),
+        };
+        if !is_last {
+            return Err(self.wrong("high", high, &expected));
+        }
+        if low >= high {
+            return Err(self.empty_range(low, high));
+        }
+        let range = match element.range() {
+            Some(_) => Drawn::Whole(low as i128, high as i128),
+            None => Drawn::Real,
+        };
+        let pattern = |_| {
+            let value = draw(range).clamp(low, high.next_down());
+            let fitting = element.of_float(value);
+            fitting
+                .or_else(|| element.of_float(low))
+                .unwrap_or_default()
+        };
+        Ok((0..length).map(pattern).collect())
+    }
+
     fn only(&self, element: &str) -> InputError {
         InputError::Description {
             generator: self.name(),
@@ -218,7 +286,7 @@ impl ArrayGenerator {
     /// Of no elements any tree that can be is right: so descriptions are tried.
     fn check_tree(&self, tree: SearchTree, length: usize) -> Result<(), InputError> {
         InputError::in_range(self.name(), "order", tree.order, 2..=1 << 16)?;
-        InputError::in_range(self.name(), "keys", tree.keys, 1..=MAX_ELEMENTS as u32)?;
+        InputError::in_range(self.name(), "keys", tree.keys, 1..=MAX_KEYS)?;
         let entries = tree.entries();
         if length == 0 || length == entries {
             return Ok(());
@@ -272,6 +340,15 @@ impl ArrayGenerator {
             problem: format!("{found}, expected {expected}"),
         }
     }
+}
+
+/// What numbers are drawn from.
+#[derive(Clone, Copy)]
+enum Drawn {
+    /// Whole ones, from the first to below the second.
+    Whole(i128, i128),
+    /// All.
+    Real,
 }
 
 /// A value near the middle of a range, inside it.

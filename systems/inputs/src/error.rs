@@ -74,17 +74,17 @@ pub enum InputError {
         /// What is there.
         found: String,
     },
-    /// The file of words cannot be read.
+    /// The file of an array cannot be read.
     #[error("{file}: cannot be read: {reason}")]
-    Words {
+    Unreadable {
         /// The file as the user named it.
         file: String,
         /// What the operating system said.
         reason: io::Error,
     },
-    /// The file holds more words than an array may have.
+    /// The file of an array is larger than an array may be.
     #[error("{file}: has {bytes} bytes, at most {most} are possible")]
-    TooManyWords {
+    TooLarge {
         /// The file as the user named it.
         file: String,
         /// Its size.
@@ -92,25 +92,49 @@ pub enum InputError {
         /// The largest size.
         most: u64,
     },
-    /// A text stands where words are expected.
+    /// A text stands where elements are expected.
     #[error(
-        "{file}: is a text, expected little-endian words of 4 bytes\n\
-         hint: write numbers of a text as `Values(element: …, values: […])`, or convert the file to binary words"
+        "{file}: is a text, expected little-endian words of {bytes} bytes\n\
+         hint: a table is read with `format: Csv`, or if the name of its file ends in `.csv`"
     )]
-    TextForWords {
+    TextForElements {
         /// The file as the user named it.
         file: String,
+        /// Bytes of an element.
+        bytes: usize,
     },
-    /// The file ends in the middle of a word.
+    /// The file ends in the middle of an element.
     #[error(
-        "{file}: has {bytes} bytes, which is no multiple of 4\n\
-         hint: the file holds little-endian words of 4 bytes"
+        "{file}: has {found} bytes, which is no multiple of {bytes}\n\
+         hint: the file holds little-endian words of {bytes} bytes"
     )]
-    PartOfAWord {
+    PartOfAnElement {
         /// The file as the user named it.
         file: String,
         /// Its size.
-        bytes: u64,
+        found: u64,
+        /// Bytes of an element.
+        bytes: usize,
+    },
+    /// A table has no such column.
+    #[error("{place}: there is no column `{column}`\nhint: {hint}")]
+    NoColumn {
+        /// Where the columns are named.
+        place: Place,
+        /// The column asked for.
+        column: String,
+        /// The nearest, or all.
+        hint: String,
+    },
+    /// The file of an array is not what its format asks for.
+    #[error("{file}: {problem}\nhint: {hint}")]
+    Array {
+        /// The file as the user named it.
+        file: String,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        hint: String,
     },
     /// A description of a generator makes no sense.
     #[error("{generator} generator: `{field}` is {problem}")]
@@ -131,6 +155,14 @@ pub enum InputError {
 }
 
 impl InputError {
+    pub(crate) fn of_array(file: &str, problem: impl Into<String>, hint: &str) -> Self {
+        Self::Array {
+            file: file.to_owned(),
+            problem: problem.into(),
+            hint: hint.to_owned(),
+        }
+    }
+
     /// Fails unless a field of a generator's description lies in `range`.
     pub(crate) fn in_range<T: PartialOrd + fmt::Display>(
         generator: &'static str,

@@ -5,6 +5,7 @@
 //!                                             +--> Csr ----+--> device arrays (row_offsets, columns, weights)
 //!  uniform, R-MAT, grid (seeded) -------------+            +--> reference::{bfs_levels, sssp_distances, ...}
 //!  iota, constant, uniform arrays (seeded) ----------------+
+//!  tables, NumPy arrays, pictures, sequences, raw ---------+
 //! ```
 //!
 //! [`GraphSource`], [`ArrayGenerator`] and the kinds of [`reference::Reference`] are the descriptions a
@@ -30,26 +31,33 @@
 
 mod arrays;
 mod csr;
+mod element;
 mod error;
 mod generate;
 mod hash;
 mod random;
 mod read;
 pub mod reference;
+mod results;
 mod source;
 mod write;
 
 use warpweave_params::{Number, Placed};
 
-pub use arrays::{ArrayGenerator, ElementType, MAX_ELEMENTS};
+pub use arrays::{ArrayGenerator, MAX_ELEMENTS};
 pub use csr::{Csr, CsrError, MAX_EDGES, MAX_VERTICES};
+pub use element::{ElementType, words_of_bytes};
 pub use error::{InputError, Place};
 pub use generate::{
     RmatShape, SearchTree, citation, complete, grid, rmat, symmetric, uniform, uniform_weights,
 };
 pub use hash::{hash_f32s, hash_u32s};
 pub use random::Random;
-pub use read::{EntryValues, GraphFormat, parse_graph, read_graph, read_words};
+pub use read::{
+    ColumnChoice, EntryValues, FileArray, FileFormat, FileReading, GraphFormat, parse_graph,
+    read_array, read_graph,
+};
+pub use results::ResultFormat;
 pub use source::{EdgeWeights, GraphSource};
 pub use write::{write_edge_list, write_matrix_market};
 

@@ -1,12 +1,13 @@
-//! Right answers: asks the references of expectations.
+//! Right answers: asks the references and the properties of expectations.
 
 use std::path::PathBuf;
 
-use warpweave_inputs::reference::{Answer, Question, Shape};
+use warpweave_inputs::reference::{Question, Shape};
 use warpweave_params::Diagnostic;
 
 use super::HostProgram;
-use super::description::Expectation;
+use super::compare::compare;
+use super::description::{Demand, Expectation};
 use super::inputs::Buffer;
 
 /// Checks that a reference can be evaluated and that its answer looks like the buffer. Returns the
@@ -15,42 +16,59 @@ pub(super) fn check(
     program: &HostProgram,
     expectation: &Expectation,
 ) -> Result<Vec<PathBuf>, Diagnostic> {
-    let (answer, tested) = (&expectation.equals.value, tested(program, expectation)?);
-    let question = question(program, answer, tested);
-    let Shape { element, length } = answer.shape(&question)?;
+    let tested = tested(program, expectation)?;
+    let gives = expectation.demand.name();
+    let question = Question::new(gives, program, tested.layout());
+    let (shape, place) = match &expectation.demand {
+        Demand::Equals(answer, _) => (answer.value.shape(&question)?, &answer.place),
+        Demand::Holds(claim) => (claim.value.shape(&question)?, &claim.place),
+    };
+    let Shape { element, length } = shape;
     let name = &tested.name.value;
     if let Some(element) = element.filter(|element| *element != tested.element) {
         return Err(expectation.buffer.error(format!(
-            "{} gives {element:?} elements, but buffer `{name}` has {:?}",
-            answer.name(),
+            "{gives} gives {element:?} elements, but buffer `{name}` has {:?}",
             tested.element
         )));
     }
     if let Some(length) = length.filter(|length| *length != tested.length) {
-        return Err(expectation.equals.error(format!(
-            "{} gives {length} elements, but buffer `{name}` has {}",
-            answer.name(),
+        let message = format!(
+            "{gives} gives {length} elements, but buffer `{name}` has {}",
             tested.length
-        )));
+        );
+        return Err(Diagnostic {
+            place: place.clone(),
+            ..Diagnostic::error(message)
+        });
     }
     Ok(question.files())
 }
 
-/// The right answer as bit patterns; [`check`] has passed.
-pub(super) fn words(
+/// Whether the words of a buffer are as expected, and what to say about it; [`check`] has passed.
+pub(super) fn judge(
     program: &HostProgram,
     expectation: &Expectation,
-) -> Result<Vec<u32>, Diagnostic> {
-    let (answer, tested) = (&expectation.equals.value, tested(program, expectation)?);
-    let words = answer.words(&question(program, answer, tested))?;
-    if words.len() == tested.length {
-        return Ok(words);
+    found: &[u32],
+) -> Result<(bool, String), Diagnostic> {
+    let tested = tested(program, expectation)?.layout();
+    let question = Question::new(expectation.demand.name(), program, tested);
+    let (answer, tolerance) = match &expectation.demand {
+        Demand::Equals(answer, tolerance) => (answer, *tolerance),
+        Demand::Holds(claim) => {
+            let judgement = claim.value.judge(&question, found)?;
+            let holds = judgement.is_ok();
+            return Ok((holds, judgement.unwrap_or_else(|fails| fails)));
+        }
+    };
+    let words = answer.value.words(&question)?;
+    let expected = tested.element.words_of(tested.length);
+    if words.len() == expected {
+        return Ok(compare(tested, found, &words, tolerance));
     }
     // Only a file can have changed since the check.
-    Err(expectation.equals.error(format!(
-        "the answer now has {} elements, expected {}",
-        words.len(),
-        tested.length
+    Err(answer.error(format!(
+        "the answer now has {} words, expected {expected}",
+        words.len()
     )))
 }
 
@@ -59,8 +77,4 @@ fn tested<'p>(
     expectation: &Expectation,
 ) -> Result<&'p Buffer, Diagnostic> {
     Ok(&program.buffers[program.buffer(&expectation.buffer)?])
-}
-
-fn question<'p>(program: &'p HostProgram, answer: &Answer, tested: &Buffer) -> Question<'p> {
-    Question::new(answer.name(), program, tested.layout())
 }

@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
-use warpweave_inputs::reference::Answer;
-use warpweave_inputs::{Csr, Name, Value};
+use warpweave_inputs::reference::{Answer, Claim};
+use warpweave_inputs::{Csr, Name, ResultFormat, Value};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, Source, Span};
 use warpweave_ptx::Module;
 
 use super::HostProgram;
 use super::check;
 use super::description::{
-    Allow, Command, Contents, Expectation, GraphInput, Launch, Mistake, TextureInput, Tolerance,
+    Allow, Command, Contents, Demand, Expectation, GraphInput, Launch, Mistake, TextureInput,
+    Tolerance,
 };
 use super::inputs::{self, Buffer};
 use super::textures::BufferTexture;
@@ -27,6 +28,7 @@ pub struct HostProgramBuilder {
     pub(super) textures: Vec<(Name, TextureInput)>,
     pub(super) commands: Vec<Placed<Command>>,
     pub(super) expectations: Vec<Expectation>,
+    pub(super) results: Vec<(Name, ResultFormat)>,
     pub(super) allowed: Vec<Placed<Allow>>,
     pub(super) reading: Files,
     /// Files that were read for it.
@@ -57,6 +59,7 @@ impl HostProgramBuilder {
             textures: Vec::new(),
             commands: Vec::new(),
             expectations: Vec::new(),
+            results: Vec::new(),
             allowed: Vec::new(),
             reading: Files::default(),
             files_read: Vec::new(),
@@ -131,9 +134,23 @@ impl HostProgramBuilder {
     ) -> Self {
         self.expectations.push(Expectation {
             buffer: buffer.into(),
-            equals: equals.into().into(),
-            tolerance,
+            demand: Demand::Equals(equals.into().into(), tolerance),
         });
+        self
+    }
+
+    /// Adds an expectation of a property.
+    pub fn expect_property(mut self, buffer: impl Into<Name>, holds: impl Into<Claim>) -> Self {
+        self.expectations.push(Expectation {
+            buffer: buffer.into(),
+            demand: Demand::Holds(holds.into().into()),
+        });
+        self
+    }
+
+    /// Has a buffer written when the results of a program are asked for.
+    pub fn result(mut self, buffer: impl Into<Name>, format: ResultFormat) -> Self {
+        self.results.push((buffer.into(), format));
         self
     }
 
@@ -207,6 +224,7 @@ impl HostProgramBuilder {
             textures,
             commands: self.commands,
             expectations: self.expectations,
+            results: self.results,
             allowed: self.allowed,
             warnings: Diagnostics::new(),
             env,

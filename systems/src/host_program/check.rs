@@ -37,6 +37,7 @@ pub(super) fn program(program: &HostProgram) -> Result<Checked, Diagnostics> {
     };
     checker.commands(&program.commands);
     checker.expectations();
+    checker.results();
     checker.allowed();
     let checked = Checked {
         files: checker.files,
@@ -337,6 +338,27 @@ impl Checker<'_> {
             if because.value.trim().is_empty() {
                 let problem = because.error("what is allowed needs a reason");
                 self.problems.push(problem.hint("say why it does no harm"));
+            }
+        }
+    }
+
+    fn results(&mut self) {
+        for (name, _) in &self.program.results {
+            let Some(buffer) = self.buffer(name) else {
+                continue;
+            };
+            if !self.copied.contains(&buffer) {
+                let message = format!(
+                    "buffer `{}` is a result but never copied to the host",
+                    name.value
+                );
+                let hint = format!("add CopyToHost(\"{}\") to the commands", name.value);
+                self.problems.push(name.error(message).hint(hint));
+            }
+            if name.value.starts_with('.') || name.value.contains(['/', '\\', ':', '\0']) {
+                let message = format!("a file cannot be named after buffer `{}`", name.value);
+                let hint = "let its name begin with a letter and have no `/`, `\\` and `:`";
+                self.problems.push(name.error(message).hint(hint));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Compares what a program left behind with what was expected.
 
 use warpweave_inputs::ElementType;
+use warpweave_inputs::reference::Layout;
 
 use super::description::Tolerance;
 
@@ -9,15 +10,17 @@ const SHOWN: usize = 4;
 
 /// Whether `found` is as expected, and what to say about it.
 pub(super) fn compare(
-    element: ElementType,
+    Layout { element, length }: Layout,
     found: &[u32],
     expected: &[u32],
     tolerance: Tolerance,
 ) -> (bool, String) {
-    let length = found.len();
-    let differing: Vec<usize> = (0..length)
-        .filter(|&at| !near(element, found[at], expected[at], tolerance))
-        .collect();
+    let pair = |at| (element.pattern(found, at), element.pattern(expected, at));
+    let is_far = |at: &usize| {
+        let (found, expected) = pair(*at);
+        !near(element, found, expected, tolerance)
+    };
+    let differing: Vec<usize> = (0..length).filter(is_far).collect();
     let within = match tolerance {
         Tolerance::Exact => "bit for bit".to_owned(),
         Tolerance::Relative(fraction) => format!("within {fraction:e} of the value"),
@@ -31,7 +34,8 @@ pub(super) fn compare(
         .iter()
         .take(SHOWN)
         .map(|&at| {
-            let (found, expected) = (show(element, found[at]), show(element, expected[at]));
+            let (found, expected) = pair(at);
+            let (found, expected) = (show(element, found), show(element, expected));
             format!("[{at}] is {found}, expected {expected}")
         })
         .collect();
@@ -44,15 +48,11 @@ pub(super) fn compare(
     (false, detail)
 }
 
-fn near(element: ElementType, found: u32, expected: u32, tolerance: Tolerance) -> bool {
+fn near(element: ElementType, found: u64, expected: u64, tolerance: Tolerance) -> bool {
     if found == expected {
         return true;
     }
-    let number = |word: u32| match element {
-        ElementType::U32 => f64::from(word),
-        ElementType::F32 => f64::from(f32::from_bits(word)),
-    };
-    let (found, expected) = (number(found), number(expected));
+    let (found, expected) = (element.number(found), element.number(expected));
     // Infinities of one sign and NaNs are near only to themselves; the comparisons below see NaN.
     let distance = (found - expected).abs();
     match tolerance {
@@ -64,19 +64,13 @@ fn near(element: ElementType, found: u32, expected: u32, tolerance: Tolerance) -
     }
 }
 
-fn show(element: ElementType, word: u32) -> String {
-    match element {
-        ElementType::U32 => word.to_string(),
-        ElementType::F32 => {
-            let number = f32::from_bits(word);
-            // Different bits that print alike, such as NaNs, are told apart by their bits.
-            if number.is_nan() {
-                format!("NaN ({word:#010x})")
-            } else {
-                format!("{number:?}")
-            }
-        }
+fn show(element: ElementType, pattern: u64) -> String {
+    // Different bits that print alike, such as NaNs, are told apart by their bits.
+    if element.number(pattern).is_nan() {
+        let width = 2 + 2 * element.bytes();
+        return format!("NaN ({pattern:#0width$x})");
     }
+    element.text(pattern)
 }
 
 #[cfg(test)]
@@ -84,6 +78,30 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
+
+    fn layout(element: ElementType, length: usize) -> Layout {
+        Layout { element, length }
+    }
+
+    #[test]
+    fn elements_of_other_sizes_compare_in_their_type() {
+        let differs = |element: ElementType, found: [u64; 3], expected: [u64; 3], tolerance| {
+            let (found, expected) = (element.pack(found), element.pack(expected));
+            compare(layout(element, 3), &found, &expected, tolerance)
+        };
+        let (_, detail) = differs(ElementType::S8, [1, 0xff, 3], [1, 2, 3], Tolerance::Exact);
+        assert_snapshot!(detail, @"1 of 3 differ: [1] is -1, expected 2");
+        let (_, detail) = differs(
+            ElementType::F16,
+            [0x3c00, 0, 0x7e00],
+            [0x3c00; 3],
+            Tolerance::Exact,
+        );
+        assert_snapshot!(detail, @"2 of 3 differ: [1] is 0.0, expected 1.0; [2] is NaN (0x7e00), expected 1.0");
+        let near = Tolerance::Absolute(2.0);
+        assert!(differs(ElementType::S64, [u64::MAX, 0, 0], [1, 0, 0], near).0);
+        assert!(!differs(ElementType::U64, [u64::MAX, 0, 0], [1, 0, 0], near).0);
+    }
 
     fn f32s(values: &[f32]) -> Vec<u32> {
         values.iter().map(|value| value.to_bits()).collect()
@@ -93,7 +111,7 @@ mod tests {
     fn tolerances_bound_the_distance_and_never_accept_nan() {
         let passes = |found: f32, expected: f32, tolerance| {
             compare(
-                ElementType::F32,
+                layout(ElementType::F32, 1),
                 &f32s(&[found]),
                 &f32s(&[expected]),
                 tolerance,
@@ -115,7 +133,7 @@ mod tests {
     #[test]
     fn the_first_differences_are_shown_and_all_are_counted() {
         let (passed, detail) = compare(
-            ElementType::U32,
+            layout(ElementType::U32, 6),
             &[0, 1, 2, 3, 4, 5],
             &[0, 9, 9, 9, 9, 9],
             Tolerance::Exact,

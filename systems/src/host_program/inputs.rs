@@ -1,14 +1,11 @@
 //! Graphs and buffers: what the host holds before the program runs, made from its description.
 
 use warpweave_inputs::reference::Layout;
-use warpweave_inputs::{Csr, ElementType, MAX_ELEMENTS, Name, Value, read_words};
+use warpweave_inputs::{Csr, ElementType, FileArray, MAX_ELEMENTS, Name, Value, read_array};
 use warpweave_params::{Diagnostic, Env, Files};
 
 use super::description::{Contents, GraphInput};
 use super::{DEVICE_BYTES_MAX, unknown};
-
-/// Bytes of an element.
-pub(super) const ELEMENT_BYTES: u64 = 4;
 
 /// Builds a graph.
 pub(super) fn build_graph(
@@ -75,7 +72,7 @@ pub(super) struct Buffer {
 #[derive(Debug)]
 enum Initial {
     /// The same bit pattern everywhere.
-    Filled(u32),
+    Filled(u64),
     /// A generator or a graph, asked when the contents are needed.
     Described(Contents),
     /// At hand.
@@ -121,8 +118,8 @@ impl Buffer {
                 ref length,
                 ref value,
             } => {
-                let word = element.bits(value, env, "the value")?;
-                (element, length_of(length)?, Initial::Filled(word))
+                let pattern = element.bits(value, env, "the value")?;
+                (element, length_of(length)?, Initial::Filled(pattern))
             }
             Contents::Zero {
                 element,
@@ -139,19 +136,26 @@ impl Buffer {
                 tried.map_err(|error| name.blame(error))?;
                 (element, length, Initial::Described(contents))
             }
-            Contents::File { element, ref path } => {
-                let words = read_words(&path.value, files);
-                let words = words.map_err(|error| path.blame(error))?;
-                (element, words.len(), Initial::Words(words))
+            Contents::File { element, .. } => {
+                let FileArray { words, length } = match contents.reading() {
+                    Some((path, how)) => read_array(&path.value, files, element, &how)
+                        .map_err(|error| path.blame(error))?,
+                    None => unreachable!("a file is read"),
+                };
+                (element, length, Initial::Words(words))
             }
             Contents::Values { element, values } => {
-                let words = values
+                let patterns = values
                     .iter()
                     .map(|value| element.bits(value, env, "the value"));
-                let words = words.collect::<Result<Vec<_>, _>>()?;
-                (element, words.len(), Initial::Words(words))
+                let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
+                let length = patterns.len();
+                (element, length, Initial::Words(element.pack(patterns)))
             }
-            Contents::Words { element, words } => (element, words.len(), Initial::Words(words)),
+            Contents::Words { element, words } => {
+                let length = words.len() * size_of::<u32>() / element.bytes();
+                (element, length, Initial::Words(words))
+            }
         };
         Ok(Self {
             name,
@@ -170,7 +174,7 @@ impl Buffer {
 
     /// Size on the device.
     pub(super) fn bytes(&self) -> u64 {
-        self.length as u64 * ELEMENT_BYTES
+        (self.length * self.element.bytes()) as u64
     }
 
     /// Whether the host holds anything but zeros for it.
@@ -178,10 +182,14 @@ impl Buffer {
         !matches!(self.initial, Initial::Filled(0)) && self.length > 0
     }
 
-    /// The initial contents as bit patterns.
+    /// The initial contents as the words of its memory.
     pub(super) fn initial(&self, graphs: &[(String, Csr)]) -> Result<Vec<u32>, Diagnostic> {
         let contents = match &self.initial {
-            Initial::Filled(word) => return Ok(vec![*word; self.length]),
+            Initial::Filled(0) => return Ok(vec![0; self.element.words_of(self.length)]),
+            Initial::Filled(pattern) => {
+                let patterns = std::iter::repeat_n(*pattern, self.length);
+                return Ok(self.element.pack(patterns));
+            }
             Initial::Words(words) => return Ok(words.clone()),
             Initial::Described(contents) => contents,
         };

@@ -82,11 +82,11 @@
 //! `description/` is what a program is made of, `read.rs` reads it from a file (`params.rs` its parameters,
 //! `sizes.rs` sets of their values) and `builder.rs` takes
 //! it from Rust code; `inputs.rs` makes the graphs and buffers, `textures.rs` the textures over them, `check.rs` finds what cannot work before
-//! anything runs, `execute/` runs it, `examine.rs` watches it, `answers.rs` and `compare.rs` judge what it left behind.
+//! anything runs, `execute/` runs it, `examine.rs` watches it, `results.rs` says what may be written of it, `answers.rs` and `compare.rs` judge what it left behind.
 //! [References](warpweave_inputs::reference) are found by name in an open list.
 //!
 //! # Not modelled
-//! Elements of other sizes than four bytes, copies of parts of buffers, copies that overlap with
+//! Copies of parts of buffers, copies that overlap with
 //! kernels, events, more than one module. Launches of different streams are emulated in the order
 //! of the program.
 
@@ -103,6 +103,7 @@ mod forgotten;
 mod inputs;
 mod params;
 mod read;
+mod results;
 mod sizes;
 #[cfg(test)]
 mod tests;
@@ -111,7 +112,7 @@ mod textures;
 use std::path::PathBuf;
 
 use warpweave_inputs::reference::{Inputs, Layout};
-use warpweave_inputs::{Csr, Name};
+use warpweave_inputs::{Csr, Name, ResultFormat};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, name_hint};
 use warpweave_ptx::Module;
 
@@ -120,8 +121,8 @@ use inputs::Buffer;
 pub use builder::{Commands, HostProgramBuilder};
 pub(crate) use demands::Asked;
 pub use description::{
-    Allow, Argument, Beyond, Command, Contents, Expectation, Filter, GraphInput, Launch, Mistake,
-    ReadMode, TexelFormat, TextureInput, Tolerance,
+    Allow, Argument, Beyond, Command, Contents, Demand, Expectation, Filter, GraphInput, Launch,
+    Mistake, ReadMode, TexelFormat, TextureInput, Tolerance,
 };
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, Judged};
@@ -146,6 +147,8 @@ pub struct HostProgram {
     textures: Vec<textures::BufferTexture>,
     commands: Vec<Placed<Command>>,
     expectations: Vec<Expectation>,
+    /// Buffers that are written when the results are asked for.
+    results: Vec<(Name, ResultFormat)>,
     /// Findings of a check that are meant.
     allowed: Vec<Placed<Allow>>,
     /// What may be forgotten.

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use serde::Deserialize;
 use warpweave_inputs::reference::References;
-use warpweave_inputs::{GraphSource, Name};
+use warpweave_inputs::{GraphSource, Name, ResultFormat};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Files, Node, Placed, from_named};
 
 use super::HostProgram;
 use super::builder::{HostProgramBuilder, ModuleText};
 use super::description::{
-    Allow, Command, Contents, Expectation, GraphInput, TextureInput, Tolerance,
+    Allow, Command, Contents, Demand, Expectation, GraphInput, TextureInput, Tolerance,
 };
 use super::inputs::{build_graph, define_properties};
 use super::params::Params;
@@ -37,6 +37,8 @@ struct Workload {
     #[serde(default)]
     expect: Option<Node>,
     #[serde(default)]
+    results: Entries<ResultFormat>,
+    #[serde(default)]
     allow: Option<Node>,
 }
 
@@ -44,9 +46,12 @@ struct Workload {
 #[derive(Deserialize)]
 struct Expect {
     buffer: Name,
-    equals: Node,
     #[serde(default)]
-    tolerance: Tolerance,
+    equals: Option<Node>,
+    #[serde(default)]
+    holds: Option<Node>,
+    #[serde(default)]
+    tolerance: Option<Tolerance>,
 }
 
 impl HostProgram {
@@ -110,19 +115,49 @@ impl HostProgram {
         builder.commands = commands.unwrap_or_default();
         let expected: Option<Vec<Expect>> = problems.take(params.part(file.expect));
         for expect in expected.unwrap_or_default() {
-            let equals = problems.take(references.read(&expect.equals));
+            let demand = problems.take(demand(&expect, references));
             builder
                 .expectations
-                .extend(equals.map(|equals| Expectation {
+                .extend(demand.map(|demand| Expectation {
                     buffer: expect.buffer,
-                    equals,
-                    tolerance: expect.tolerance,
+                    demand,
                 }));
         }
+        builder.results = file.results.into_iter().collect();
         let allowed: Option<Vec<Placed<Allow>>> = problems.take(params.part(file.allow));
         builder.allowed = allowed.unwrap_or_default();
         problems.into_result(())?;
         builder.build()
+    }
+}
+
+/// What an expectation asks: one of the two.
+fn demand(expect: &Expect, references: &References) -> Result<Demand, Diagnostics> {
+    match (&expect.equals, &expect.holds) {
+        (Some(equals), None) => {
+            let answer = references.read(equals)?;
+            Ok(Demand::Equals(answer, expect.tolerance.unwrap_or_default()))
+        }
+        (None, Some(holds)) => {
+            if expect.tolerance.is_some() {
+                let message = "a property holds or not: it has no tolerance";
+                return Err(expect
+                    .buffer
+                    .error(message)
+                    .hint("remove `tolerance`")
+                    .into());
+            }
+            Ok(Demand::Holds(references.read_property(holds)?))
+        }
+        _ => {
+            let message = format!(
+                "buffer `{}` is expected to be what exactly one of `equals` and `holds` says",
+                expect.buffer.value
+            );
+            let hint =
+                "equals: a reference, such as Values([1, 2]); holds: a property, such as Ascending";
+            Err(expect.buffer.error(message).hint(hint).into())
+        }
     }
 }
 

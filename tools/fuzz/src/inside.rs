@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use warpweave_accesses::AccessLog;
 use warpweave_files::Ledger;
 use warpweave_framework::{Environment, Registry};
-use warpweave_inputs::{EntryValues, GraphFormat, parse_graph, read_words};
+use warpweave_inputs::{
+    ElementType, EntryValues, FileReading, GraphFormat, parse_graph, read_array,
+};
 use warpweave_params::{Files, Source};
 use warpweave_standalone::{Table, cache, dram, environment, noc};
 use warpweave_systems::report::{Colour, Comparison, Record, Side};
@@ -279,7 +281,8 @@ fn run(machine: &mut Machine) {
 
 fn graph(case: &Case, file: &Path) -> Result<(), String> {
     if case.file.ends_with("words.txt") {
-        return read_words(file, &Files::default())
+        let how = FileReading::default();
+        return read_array(file, &Files::default(), ElementType::U32, &how)
             .map(drop)
             .map_err(|error| error.to_string());
     }

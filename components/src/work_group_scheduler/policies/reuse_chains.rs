@@ -115,10 +115,10 @@ impl PlacementPolicy for ReuseChains {
         self.queued.state(state);
         state.field("begun", &mut self.begun);
         state.check("begun", || {
-            match self.begun.values().any(|begun| begun.unit >= units) {
-                true => Err("a chain is with a unit that is not there".to_owned()),
-                false => Ok(()),
+            if self.begun.values().any(|begun| begun.unit >= units) {
+                return Err("a chain is with a unit that is not there".to_owned());
             }
+            Ok(())
         });
     }
 

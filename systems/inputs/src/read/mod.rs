@@ -1,9 +1,9 @@
-//! Readers of graph files, plain or gzip-compressed, and of files of words.
+//! Readers of graph files, plain or gzip-compressed, and of files of arrays (`array/`).
 
+mod array;
 mod edge_list;
 mod lines;
 mod matrix_market;
-mod words;
 
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
@@ -15,8 +15,9 @@ use warpweave_params::Files;
 
 use crate::csr::Csr;
 use crate::error::{InputError, Place};
+pub(crate) use array::npy_name;
+pub use array::{ColumnChoice, FileArray, FileFormat, FileReading, read_array};
 use lines::Lines;
-pub use words::read_words;
 
 /// The format of a graph file. Compression is not part of it: gzip is recognised by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

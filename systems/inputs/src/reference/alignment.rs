@@ -4,7 +4,7 @@ use serde::Deserialize;
 use warpweave_params::Diagnostic;
 
 use super::{Question, Reference, Shape};
-use crate::arrays::ElementType::U32;
+use crate::element::ElementType::U32;
 use crate::{Name, Value};
 
 /// Of each read the most bases that equal those of the reference at one place, without gaps, and the first such place.

@@ -7,6 +7,7 @@ use warpweave_params::{Diagnostic, Placed};
 
 use super::{Question, Reference, Shape};
 use crate::Value;
+use crate::read::{ColumnChoice, FileFormat, FileReading};
 
 /// The same value everywhere.
 #[derive(Debug, Deserialize)]
@@ -16,10 +17,19 @@ pub struct Constant(pub Value);
 #[derive(Debug, Deserialize)]
 pub struct Values(pub Vec<Value>);
 
-/// Little-endian words from a file, of the buffer's element type; a relative path starts at the
-/// folder of the description.
+/// The elements of a file, of the buffer's element type, in the format that [`FileFormat`] recognises; a relative
+/// path starts at the folder of the description.
 #[derive(Debug, Deserialize)]
 pub struct File(pub Placed<PathBuf>);
+
+/// A column of a file of comma-separated values.
+#[derive(Debug, Deserialize)]
+pub struct Column {
+    /// The file; a relative path starts at the folder of the description.
+    pub path: Placed<PathBuf>,
+    /// Its name, or its number from 0.
+    pub column: ColumnChoice,
+}
 
 impl Reference for Constant {
     const NAME: &'static str = "Constant";
@@ -33,7 +43,8 @@ impl Reference for Constant {
     }
 
     fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
-        Ok(vec![question.element(&self.0)?; question.tested().length])
+        let (element, length) = (question.tested().element, question.tested().length);
+        Ok(element.pack(std::iter::repeat_n(question.element(&self.0)?, length)))
     }
 }
 
@@ -49,7 +60,9 @@ impl Reference for Values {
     }
 
     fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
-        self.0.iter().map(|value| question.element(value)).collect()
+        let patterns = self.0.iter().map(|value| question.element(value));
+        let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
+        Ok(question.tested().element.pack(patterns))
     }
 }
 
@@ -59,11 +72,36 @@ impl Reference for File {
     fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
         Ok(Shape {
             element: None,
-            length: Some(question.file(&self.0)?.len()),
+            length: Some(question.file(&self.0, &FileReading::default())?.length),
         })
     }
 
     fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
-        question.file(&self.0)
+        Ok(question.file(&self.0, &FileReading::default())?.words)
+    }
+}
+
+impl Column {
+    fn reading(&self) -> FileReading {
+        FileReading {
+            format: Some(FileFormat::Csv),
+            column: Some(self.column.clone()),
+            ..FileReading::default()
+        }
+    }
+}
+
+impl Reference for Column {
+    const NAME: &'static str = "Column";
+
+    fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic> {
+        Ok(Shape {
+            element: None,
+            length: Some(question.file(&self.path, &self.reading())?.length),
+        })
+    }
+
+    fn words(&self, question: &Question<'_>) -> Result<Vec<u32>, Diagnostic> {
+        Ok(question.file(&self.path, &self.reading())?.words)
     }
 }

@@ -5,7 +5,7 @@ use warpweave_params::Diagnostic;
 
 use super::{Question, Reference, Shape};
 use crate::Name;
-use crate::arrays::ElementType::U32;
+use crate::element::ElementType::U32;
 
 /// Counts of the values 0 to 254 and of all above.
 #[derive(Debug, Deserialize)]

@@ -7,7 +7,7 @@ use warpweave_params::Diagnostic;
 
 use super::{Question, Reference, Shape};
 use crate::Name;
-use crate::arrays::ElementType::U32;
+use crate::element::ElementType::U32;
 
 /// For each key on the left, how many on the right equal it.
 #[derive(Debug, Deserialize)]

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use warpweave_params::Diagnostic;
 
 use super::{Question, Reference, Shape, bits};
-use crate::arrays::ElementType::F32;
+use crate::element::ElementType::F32;
 use crate::{Name, Value};
 
 /// An LU decomposition in place, as [`lu_decomposition`] makes it.

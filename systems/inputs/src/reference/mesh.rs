@@ -4,7 +4,7 @@ use serde::Deserialize;
 use warpweave_params::Diagnostic;
 
 use super::{Question, Reference, Shape};
-use crate::arrays::ElementType::F32;
+use crate::element::ElementType::F32;
 use crate::{Name, Value};
 
 /// Samples along a side of a square.

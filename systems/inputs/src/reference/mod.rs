@@ -9,7 +9,8 @@
 //! A reference is one file: its parameters as a description writes them ([`Reference`]) and the
 //! algorithm. `registry.rs` finds it by name, `question.rs` is what it may ask of the program whose
 //! results it judges. A new one is a file here, or a type of another crate, and a line that
-//! registers it: in [`standard_references`], or with [`References::register`].
+//! registers it: in [`standard_references`], or with [`References::register`]. Where many answers are right,
+//! a [`Property`] (`property.rs`) says what holds of each of them.
 //!
 //! The algorithms are written for plainness and are others than those of the kernels where there is
 //! a choice (a queue for breadth-first search, a heap for shortest paths). Single-precision results
@@ -34,6 +35,7 @@ mod mandelbrot;
 mod matrix;
 mod mesh;
 mod neural_network;
+mod property;
 mod question;
 mod registry;
 mod sorted;
@@ -52,7 +54,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use warpweave_params::Diagnostic;
 
-use crate::arrays::ElementType;
+use crate::element::ElementType;
 
 pub use alignment::{Alignments, alignment};
 pub use back_propagation::{AdjustedWeights, LayerForward, adjusted_weights, layer_forward};
@@ -63,7 +65,7 @@ pub use connectivity::{components, is_connected, reachable};
 pub use convolution::{Convolution2d, convolution_2d};
 pub use dct::{DctQuantised, DctRestored, dct_inverse, dct_quantised};
 pub use fdtd::{Fdtd3d, fdtd_3d};
-pub use given::{Constant, File, Values};
+pub use given::{Column, Constant, File, Values};
 pub use histogram::{HISTOGRAM_BINS, Histogram, histogram};
 pub use hotspot::{Chip, Hotspot, hotspot};
 pub use join::{JoinMatches, join_matches};
@@ -72,8 +74,11 @@ pub use mandelbrot::{Mandelbrot, Picture, mandelbrot};
 pub use matrix::{MatrixMultiply, matrix_multiply, matrix_multiply_f64};
 pub use mesh::{Mesh, RefinedMesh, refined_mesh};
 pub use neural_network::{NeuralNetwork, neural_network};
+pub use property::{
+    Ascending, Judgement, MaximalIndependentSet, Permutation, ProperColouring, Property,
+};
 pub use question::{Inputs, Layout, Question};
-pub use registry::{Answer, References};
+pub use registry::{Answer, Claim, References};
 pub use sorted::Sorted;
 pub use sparse::{SparseTimesDense, sparse_times_dense};
 pub use srad::{Srad, srad};
@@ -98,7 +103,7 @@ pub trait Reference: DeserializeOwned + fmt::Debug + Send + Sync + 'static {
     /// What is wrong with the parameters, with its place.
     fn shape(&self, question: &Question<'_>) -> Result<Shape, Diagnostic>;
 
-    /// The answer as 32-bit patterns. Asked only when [`Reference::shape`] has found nothing wrong.
+    /// The answer as the words of a memory that holds it ([`ElementType::pack`]). Asked only when [`Reference::shape`] has found nothing wrong.
     ///
     /// # Errors
     /// An input that has changed since.
@@ -133,12 +138,13 @@ impl Shape {
     }
 }
 
-/// Every reference of this crate, by the name that descriptions use.
+/// Every reference and every property of this crate, by the name that descriptions use.
 pub fn standard_references() -> References {
     let mut references = References::new();
     references.register::<AdjustedWeights>();
     references.register::<Alignments>();
     references.register::<BfsLevels>();
+    references.register::<Column>();
     references.register::<Constant>();
     references.register::<BinomialBlur>();
     references.register::<Convolution2d>();
@@ -167,6 +173,10 @@ pub fn standard_references() -> References {
     references.register::<TreeSearch>();
     references.register::<Values>();
     references.register::<VectorAdd>();
+    references.register_property::<Ascending>();
+    references.register_property::<MaximalIndependentSet>();
+    references.register_property::<Permutation>();
+    references.register_property::<ProperColouring>();
     references
 }
 

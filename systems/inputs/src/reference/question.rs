@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use warpweave_params::{Diagnostic, Env, Files, Placed};
 
-use crate::arrays::ElementType;
 use crate::csr::Csr;
-use crate::read::read_words;
+use crate::element::ElementType;
+use crate::read::{FileArray, FileReading, read_array};
 use crate::{Name, Value};
 
 /// Most rows, columns, work-groups or steps a reference accepts: as many as a program can have.
@@ -30,7 +30,7 @@ pub trait Inputs {
     /// There is none of this name.
     fn layout(&self, buffer: &Name) -> Result<Layout, Diagnostic>;
 
-    /// The initial contents of a buffer as bit patterns.
+    /// The initial contents of a buffer as the words of its memory.
     ///
     /// # Errors
     /// There is none of this name.
@@ -124,6 +124,14 @@ impl<'p> Question<'p> {
         Ok((number, columns))
     }
 
+    /// The contents of a buffer of any type, as the words of its memory.
+    ///
+    /// # Errors
+    /// There is no such buffer.
+    pub fn contents(&self, buffer: &Name) -> Result<Vec<u32>, Diagnostic> {
+        self.host.contents(buffer)
+    }
+
     /// The contents of a buffer of integers.
     ///
     /// # Errors
@@ -190,21 +198,22 @@ impl<'p> Question<'p> {
     ///
     /// # Errors
     /// It is no number of that type.
-    pub fn element(&self, value: &Value) -> Result<u32, Diagnostic> {
+    pub fn element(&self, value: &Value) -> Result<u64, Diagnostic> {
         let element = self.tested.element;
         element.bits(value, self.host.env(), "the expected value")
     }
 
-    /// The words of a file.
+    /// The elements of a file, of the type of the buffer under test.
     ///
     /// # Errors
-    /// The file cannot be read or holds no words.
-    pub fn file(&self, path: &Placed<PathBuf>) -> Result<Vec<u32>, Diagnostic> {
-        let words = read_words(&path.value, self.host.reading());
-        let words = words.map_err(|error| path.blame(error))?;
+    /// The file cannot be read or holds no such elements.
+    pub fn file(&self, path: &Placed<PathBuf>, how: &FileReading) -> Result<FileArray, Diagnostic> {
+        let element = self.tested.element;
+        let array = read_array(&path.value, self.host.reading(), element, how);
+        let array = array.map_err(|error| path.blame(error))?;
         let file = self.host.reading().folder().join(&path.value);
         self.files.borrow_mut().push(file);
-        Ok(words)
+        Ok(array)
     }
 
     /// The files that were read for the answer so far.

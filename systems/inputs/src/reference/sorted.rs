@@ -5,7 +5,7 @@ use warpweave_params::Diagnostic;
 
 use super::{Question, Reference, Shape};
 use crate::Name;
-use crate::arrays::ElementType::U32;
+use crate::element::ElementType::U32;
 
 /// The values of a buffer in ascending order.
 #[derive(Debug, Deserialize)]

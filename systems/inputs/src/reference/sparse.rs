@@ -4,8 +4,8 @@ use serde::Deserialize;
 use warpweave_params::Diagnostic;
 
 use super::{Question, Reference, Shape};
-use crate::arrays::ElementType::U32;
 use crate::csr::Csr;
+use crate::element::ElementType::U32;
 use crate::{Name, Value};
 
 /// A graph, taken as the matrix of its weights, times a row-major matrix; as [`sparse_times_dense`] gives it.

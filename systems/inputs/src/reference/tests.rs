@@ -135,12 +135,13 @@ fn what_is_no_reference_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn the_page_of_description_files_names_every_reference() {
+fn the_page_of_description_files_names_every_reference_and_property() {
     let page =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/description-files.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, table) = page.split_once("| reference | fields |").unwrap();
-    for name in standard_references().names() {
+    let references = standard_references();
+    for name in references.names().chain(references.property_names()) {
         let (alone, applied) = (format!("`{name}`"), format!("`{name}("));
         assert!(table.contains(&alone) || table.contains(&applied), "{name}");
     }

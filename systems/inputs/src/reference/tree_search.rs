@@ -7,7 +7,7 @@ use warpweave_params::Diagnostic;
 
 use super::{Question, Reference, Shape, UNREACHED};
 use crate::Name;
-use crate::arrays::ElementType::U32;
+use crate::element::ElementType::U32;
 
 /// The record of every key asked for, [`UNREACHED`] for keys that the tree does not have. The tree is one
 /// as [`SearchTree`](crate::SearchTree) lays it out: every key of an inner node is also one of the last level.

@@ -5,7 +5,7 @@ use warpweave_params::Diagnostic;
 
 use super::{Question, Reference, Shape, bits};
 use crate::Name;
-use crate::arrays::ElementType::F32;
+use crate::element::ElementType::F32;
 
 /// Element-wise sum.
 #[derive(Debug, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected};
 use warpweave_inputs::Name;
-use warpweave_inputs::reference::Answer;
+use warpweave_inputs::reference::{Answer, Claim};
 use warpweave_params::Placed;
 
 /// What a buffer must hold on the host when the program has ended.
@@ -11,10 +11,27 @@ use warpweave_params::Placed;
 pub struct Expectation {
     /// The buffer; it must have been copied to the host.
     pub buffer: Name,
-    /// The right answer.
-    pub equals: Placed<Answer>,
-    /// How near the answer must come.
-    pub tolerance: Tolerance,
+    /// What it must be.
+    pub demand: Demand,
+}
+
+/// What a buffer must be.
+#[derive(Clone, Debug)]
+pub enum Demand {
+    /// Equal to the right answer, as near as the tolerance says.
+    Equals(Placed<Answer>, Tolerance),
+    /// Of a property.
+    Holds(Placed<Claim>),
+}
+
+impl Demand {
+    /// The name of the reference or property.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Equals(answer, _) => answer.value.name(),
+            Self::Holds(claim) => claim.value.name(),
+        }
+    }
 }
 
 /// How near an answer must come.

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use warpweave_inputs::{ArrayGenerator, Csr, ElementType, GraphSource, Name, Value};
+use warpweave_inputs::{
+    ArrayGenerator, ColumnChoice, Csr, ElementType, FileFormat, FileReading, GraphSource, Name,
+    Value,
+};
 use warpweave_params::Placed;
 
 /// Where a graph comes from.
@@ -25,7 +28,7 @@ impl GraphInput {
     }
 }
 
-/// Initial contents of a buffer; elements have four bytes.
+/// Initial contents of a buffer.
 #[derive(Clone, Debug, Deserialize)]
 pub enum Contents {
     /// Row offsets of a graph: `vertices + 1` integers.
@@ -59,12 +62,21 @@ pub enum Contents {
         /// What makes them.
         generator: ArrayGenerator,
     },
-    /// Little-endian words from a file.
+    /// The elements of a file.
     File {
         /// Type of the elements.
         element: ElementType,
         /// The file; a relative path starts at the folder of the description.
         path: Placed<PathBuf>,
+        /// Its format; absent: by the end of its name.
+        #[serde(default)]
+        format: Option<FileFormat>,
+        /// Of a table, the column; absent: every cell, row after row.
+        #[serde(default)]
+        column: Option<ColumnChoice>,
+        /// Of a table, whether its first line names the columns; absent: if no cell of it is a number.
+        #[serde(default)]
+        header: Option<bool>,
     },
     /// Numbers in order.
     Values {
@@ -73,12 +85,12 @@ pub enum Contents {
         /// The elements.
         values: Vec<Value>,
     },
-    /// Bit patterns at hand; from Rust code only.
+    /// The words of a memory that holds the elements ([`ElementType::pack`]); from Rust code only.
     #[serde(skip)]
     Words {
         /// Type of the elements.
         element: ElementType,
-        /// The elements.
+        /// The words.
         words: Vec<u32>,
     },
 }
@@ -89,6 +101,37 @@ impl Contents {
         match self {
             Self::File { path, .. } => Some(&path.value),
             _ => None,
+        }
+    }
+
+    /// How the file is read, if there is one.
+    pub(crate) fn reading(&self) -> Option<(&Placed<PathBuf>, FileReading)> {
+        let Self::File {
+            path,
+            format,
+            column,
+            header,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let how = FileReading {
+            format: *format,
+            column: column.clone(),
+            header: *header,
+        };
+        Some((path, how))
+    }
+
+    /// The elements of a file, in the format that the end of its name stands for.
+    pub fn of_file(element: ElementType, path: impl Into<PathBuf>) -> Self {
+        Self::File {
+            element,
+            path: path.into().into(),
+            format: None,
+            column: None,
+            header: None,
         }
     }
 

@@ -12,6 +12,6 @@ mod textures;
 
 pub use allowance::{Allow, Mistake};
 pub use commands::{Argument, Command, Launch};
-pub use expectation::{Expectation, Tolerance};
+pub use expectation::{Demand, Expectation, Tolerance};
 pub use inputs::{Contents, GraphInput};
 pub use textures::{Beyond, Filter, ReadMode, TexelFormat, TextureInput};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpweave_inputs::{Name, Value};
+use warpweave_inputs::{Name, Value, words_of_bytes};
 use warpweave_params::{Diagnostic, Env, Placed};
 use warpweave_ptx::{
     DeviceMemory, EmulationOptions, LaunchConfig, Numbers, Printed, ProgramChecker, launch_family,
@@ -13,9 +13,8 @@ use warpweave_trace::{Allocation, HostCommand, KernelTrace};
 use super::launch::{Shape, checked_offset, kernel_argument, shape};
 use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener};
 use crate::host_program::answers;
-use crate::host_program::compare::compare;
 use crate::host_program::description::{Argument, Command, Expectation, Launch};
-use crate::host_program::inputs::{Buffer, ELEMENT_BYTES};
+use crate::host_program::inputs::Buffer;
 use crate::host_program::textures::{self, Bound};
 use crate::host_program::{EmulationSpec, HostProgram};
 
@@ -144,8 +143,7 @@ impl<'p, 'l> Host<'p, 'l> {
             Command::CopyToDevice(name) => self.copy_to_device(name)?,
             Command::CopyToHost(name) => {
                 let buffer = self.program.buffer(name)?;
-                let length = self.program.buffers[buffer].length;
-                let words = self.read(buffer, length as u64 * ELEMENT_BYTES);
+                let words = self.read(buffer, self.program.buffers[buffer].bytes());
                 self.images.insert(buffer, words);
             }
             Command::Write {
@@ -201,7 +199,8 @@ impl<'p, 'l> Host<'p, 'l> {
                     };
                     self.round(counter.as_ref(), round, command)?;
                     self.commands(body)?;
-                    if self.read(buffer, ELEMENT_BYTES) == [0] {
+                    let bytes = self.program.buffers[buffer].element.bytes() as u64;
+                    if self.read(buffer, bytes).iter().all(|word| *word == 0) {
                         break;
                     }
                 }
@@ -231,13 +230,12 @@ impl<'p, 'l> Host<'p, 'l> {
 
     fn copy_to_device(&mut self, name: &Name) -> Result<(), Diagnostic> {
         let buffer = self.program.buffer(name)?;
-        if let Some(words) = self.images.remove(&buffer) {
-            self.store(buffer, 0, &words);
-            self.images.insert(buffer, words);
-        } else {
-            let words = self.program.buffers[buffer].initial(&self.program.graphs)?;
-            self.store(buffer, 0, &words);
-        }
+        let target = &self.program.buffers[buffer];
+        let bytes = match self.images.get(&buffer) {
+            Some(words) => bytes_of(words, target.bytes()),
+            None => bytes_of(&target.initial(&self.program.graphs)?, target.bytes()),
+        };
+        self.store(buffer, 0, bytes);
         Ok(())
     }
 
@@ -245,16 +243,17 @@ impl<'p, 'l> Host<'p, 'l> {
         let buffer = self.program.buffer(name)?;
         let target = &self.program.buffers[buffer];
         let index = checked_index(target, index, &self.env)?;
-        let word = target.element.bits(value, &self.env, "the value")?;
-        self.store(buffer, index as u64 * ELEMENT_BYTES, &[word]);
+        let pattern = target.element.bits(value, &self.env, "the value")?;
+        let bytes = target.element.bytes();
+        let pattern = pattern.to_le_bytes()[..bytes].to_vec();
+        self.store(buffer, (index * bytes) as u64, pattern);
         Ok(())
     }
 
-    /// Copies words to where a buffer points, after all that was launched.
-    fn store(&mut self, buffer: usize, offset: u64, words: &[u32]) {
+    /// Copies bytes to where a buffer points, after all that was launched.
+    fn store(&mut self, buffer: usize, offset: u64, bytes: Vec<u8>) {
         self.wait();
         let allocation = self.pointers[buffer];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.memory
             .write(self.bases[allocation] + offset, &bytes)
             .expect("buffers that swap have equal sizes and indices are checked");
@@ -262,17 +261,17 @@ impl<'p, 'l> Host<'p, 'l> {
             let address = self.bases[allocation] + offset;
             checker.host_wrote(address, bytes.len() as u64);
         }
-        if let Some(listener) = &mut self.listener {
-            listener(DeviceAction::Write {
-                address: self.bases[allocation] + offset,
-                bytes: bytes.clone(),
-            });
-        }
         self.trace.push(HostCommand::CopyToDevice {
             allocation: allocation as u32,
             offset,
             bytes: bytes.len() as u64,
         });
+        if let Some(listener) = &mut self.listener {
+            listener(DeviceAction::Write {
+                address: self.bases[allocation] + offset,
+                bytes,
+            });
+        }
     }
 
     /// Copies the first bytes from where a buffer points, after all that was launched.
@@ -283,8 +282,7 @@ impl<'p, 'l> Host<'p, 'l> {
             .memory
             .read(self.bases[allocation], bytes)
             .expect("buffers that swap have equal sizes");
-        let (words, _) = data.as_chunks::<4>();
-        let words = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let words = words_of_bytes(&data);
         if let Some(listener) = &mut self.listener {
             listener(DeviceAction::Read {
                 address: self.bases[allocation],
@@ -426,9 +424,8 @@ impl<'p, 'l> Host<'p, 'l> {
     ) -> Result<CheckResult, Diagnostic> {
         let index = self.program.buffer(&expectation.buffer)?;
         let target = &self.program.buffers[index];
-        let expected = answers::words(self.program, expectation)?;
         let (passed, detail) = match self.images.get(&index) {
-            Some(found) => compare(target.element, found, &expected, expectation.tolerance),
+            Some(found) => answers::judge(self.program, expectation, found)?,
             None => (
                 false,
                 "never copied to the host: its copy is in a loop of no rounds".to_owned(),
@@ -436,11 +433,18 @@ impl<'p, 'l> Host<'p, 'l> {
         };
         Ok(CheckResult {
             buffer: target.name.value.clone(),
-            reference: expectation.equals.value.name().to_owned(),
+            reference: expectation.demand.name().to_owned(),
             passed,
             detail,
         })
     }
+}
+
+/// The first bytes of words.
+fn bytes_of(words: &[u32], bytes: u64) -> Vec<u8> {
+    let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    all.truncate(bytes as usize);
+    all
 }
 
 /// The number of an element inside a buffer.

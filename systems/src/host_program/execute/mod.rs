@@ -38,7 +38,7 @@ pub struct Executed {
     pub printed: Printed,
     /// Launches from the device that were refused, with an error code for the program.
     pub refused_launches: u64,
-    /// Bit patterns of the buffers copied to the host, by name, as last copied.
+    /// The words of the memory of the buffers copied to the host, by name, as last copied.
     pub outputs: BTreeMap<String, Vec<u32>>,
 }
 

@@ -89,10 +89,7 @@ fn mistakes_in_rust_code_are_named_without_a_place() {
 fn words_are_read_from_files_in_little_endian_order() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("in.bin"), [1, 0, 0, 0, 0, 1, 0, 0]).unwrap();
-    let contents = Contents::File {
-        element: ElementType::U32,
-        path: PathBuf::from("in.bin").into(),
-    };
+    let contents = Contents::of_file(ElementType::U32, "in.bin");
     let program = HostProgram::builder("file")
         .module("empty.ptx", EMPTY)
         .folder(folder.path())
@@ -119,17 +116,11 @@ fn words_are_read_from_files_in_little_endian_order() {
 #[test]
 fn a_text_is_not_read_as_words() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("in.csv"), "1,2\n3,4\n").unwrap();
+    std::fs::write(folder.path().join("in.txt"), "1,2\n3,4\n").unwrap();
     let program = HostProgram::builder("text")
         .module("empty.ptx", EMPTY)
         .folder(folder.path())
-        .buffer(
-            "a",
-            Contents::File {
-                element: ElementType::U32,
-                path: PathBuf::from("in.csv").into(),
-            },
-        )
+        .buffer("a", Contents::of_file(ElementType::U32, "in.txt"))
         .build();
     let refused = program.unwrap_err().to_string();
     assert!(

@@ -152,7 +152,7 @@ fn unknown_fields_are_named_with_the_nearest() {
        |
     20 |     expects: [Expect(buffer: "sum", equals: VectorAdd(a: "a", b: "b"))],
        |     ^^^^^^^
-       = hint: did you mean `expect`? fields of Workload: summary, params, sizes, module, graphs, buffers, textures, commands, expect, allow
+       = hint: did you mean `expect`? fields of Workload: summary, params, sizes, module, graphs, buffers, textures, commands, expect, results, allow
     "#);
 }
 
@@ -272,7 +272,7 @@ fn values_of_a_wrong_type_are_refused() {
 #[test]
 fn absurd_lengths_are_refused() {
     assert_snapshot!(refusal(r#""sum": Zero(element: F32, length: "=n")"#, r#""sum": Zero(element: F32, length: "=n * 1000000000")"#), @r#"
-    error: the length of buffer `sum` is 100000000000, expected 0 to 268435456
+    error: the length of buffer `sum` is 100000000000, expected 0 to 4294967296
      --> small.ron:8:43
       |
     8 |         "sum": Zero(element: F32, length: "=n * 1000000000"),

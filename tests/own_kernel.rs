@@ -1,0 +1,101 @@
+//! Somebody brings a kernel and data: what works, and what is said of the mistakes one makes.
+
+use std::fs;
+
+use insta::assert_snapshot;
+
+use crate::harness::{Bench, Ended, scenarios};
+
+const FOLDER: &str = "bring-your-own-kernel";
+
+/// The folder of the example, to break things in.
+fn example() -> Bench {
+    let bench = Bench::new();
+    for entry in fs::read_dir(scenarios().join(FOLDER)).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let text = fs::read_to_string(scenarios().join(FOLDER).join(&name)).unwrap();
+        bench.write(&format!("{FOLDER}/{name}"), &text);
+    }
+    bench
+}
+
+fn run(bench: &Bench, more: &[&str]) -> Ended {
+    let arguments = ["run", "bring-your-own-kernel/scenario.ron", "--quiet"];
+    bench.warpweave(&[&arguments[..], more].concat())
+}
+
+/// What is said after a piece of a file of the example has been replaced.
+fn refusal(file: &str, piece: &str, replacement: &str) -> String {
+    let bench = example();
+    let path = format!("{FOLDER}/{file}");
+    let text = fs::read_to_string(bench.path(&path)).unwrap();
+    assert!(text.contains(piece), "{piece}");
+    bench.write(&path, &text.replacen(piece, replacement, 1));
+    run(&bench, &[]).refusal()
+}
+
+#[test]
+fn a_kernel_with_data_and_answers_from_tables_is_verified_and_writes_its_results() {
+    let bench = example();
+    let ended = run(&bench, &["--format", "json", "--results", "out"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert_eq!(ended.json()["verified"], true);
+    let expected = fs::read_to_string(bench.path(&format!("{FOLDER}/expected.csv"))).unwrap();
+    let smoothed = fs::read_to_string(bench.path("out/smoothed.csv")).unwrap();
+    for (expected, written) in expected.lines().zip(smoothed.lines()) {
+        assert_eq!(expected.split(',').next().unwrap(), written);
+    }
+    let warm = fs::read(bench.path("out/warm.npy")).unwrap();
+    let marks = expected
+        .lines()
+        .skip(1)
+        .map(|line| u8::from(line.ends_with(",1")));
+    assert!(warm.ends_with(&marks.collect::<Vec<u8>>()));
+    assert!(warm.starts_with(b"\x93NUMPY\x01\x00"));
+    let again = run(&bench, &["--results", "out"]);
+    assert_eq!(
+        again.code, 2,
+        "what is there is not replaced: {}",
+        again.err
+    );
+}
+
+#[test]
+fn results_of_a_workload_that_names_none_are_refused_before_it_runs() {
+    let ended = Bench::new().warpweave(&["run", "test.ron", "--results", "out"]);
+    assert_snapshot!(ended.refusal(), @"");
+}
+
+#[test]
+fn a_wrong_value_in_a_table_is_named_by_its_line_and_column() {
+    assert_snapshot!(refusal("measurements.csv", "north,3,", "north,3,warm"), @"");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named_where_the_workload_does() {
+    assert_snapshot!(refusal("workload.ron", "\"measurements.csv\"", "\"measurement.csv\""), @"");
+}
+
+#[test]
+fn a_structure_of_another_size_is_refused_with_both_sizes() {
+    let piece = "F32(\"=threshold\")";
+    assert_snapshot!(refusal("workload.ron", piece, "Struct([F32(\"=threshold\"), U32(1)])"), @"");
+}
+
+#[test]
+fn an_instruction_that_is_not_supported_is_named_in_the_module_and_where_it_is_launched() {
+    let piece = "ld.param.u32 \t%r2";
+    let unsupported = "wgmma.fence.sync.aligned;\n\tld.param.u32 \t%r2";
+    assert_snapshot!(refusal("smooth.ptx", piece, unsupported), @"");
+}
+
+#[test]
+fn a_wrong_answer_shows_the_first_differences() {
+    let bench = example();
+    let path = format!("{FOLDER}/expected.csv");
+    let text = fs::read_to_string(bench.path(&path)).unwrap();
+    bench.write(&path, &text.replacen("17.125,", "17.25,", 1));
+    let ended = run(&bench, &[]);
+    assert_eq!(ended.code, 1);
+    assert_snapshot!(ended.err, @"");
+}
