@@ -106,6 +106,7 @@ impl Sequencer {
                 (start + (self.issued - before), done)
             }
             Dispatch::Invalidate { kernel } => (start, Completion::Invalidated { kernel }),
+            Dispatch::ParentEnded { .. } => unreachable!("nothing is announced here"),
         }
     }
 }
