@@ -5,14 +5,23 @@ use warpweave_systems::conform::{Conformance, Finding, Promise};
 use warpweave_systems::standard_registry;
 
 /// Descriptions of policies that need more than their name, or do more with other fields.
-const DESCRIPTIONS: [(&str, &str); 12] = [
+const DESCRIPTIONS: [(&str, &str); 18] = [
     ("BankRoundRobin", "BankRoundRobin(hits: 2)"),
     ("DistributedBlock", "DistributedBlock"),
     ("DistributedBlock", "DistributedBlock(relax_last: true)"),
     ("FetchGranularity", "FetchGranularity(bytes: 64)"),
     ("FrFcfsCap", "FrFcfsCap(columns: 4)"),
+    ("Grouped", "Grouped(by: WorkGroup)"),
+    ("Grouped", "Grouped(by: Profile)"),
     ("Islip", "Islip(iterations: 2)"),
+    ("LaPerm", "LaPerm(levels: 2)"),
+    ("Laser", "Laser(parent_gone: LastUnit)"),
     ("NextLine", "NextLine(degree: 2)"),
+    (
+        "OwlLocality",
+        "OwlLocality(group_wavefronts: 3, rotation_cycles: 50)",
+    ),
+    ("Priority", "Priority(aging_cycles: 100)"),
     ("Random", "Random(seed: 7)"),
     (
         "ReuseBypass",

@@ -14,12 +14,13 @@ use super::system_file::Scope;
 use super::{Elaborator, take_field};
 
 /// Names by which overrides call something else.
-const RESERVED: [&str; 8] = [
+const RESERVED: [&str; 9] = [
     "clocks",
     "workload",
     "params",
     "limits",
     "emulation",
+    "profile",
     "seed",
     "size",
     "energy",

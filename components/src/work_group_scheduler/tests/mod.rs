@@ -1,7 +1,8 @@
-//! Promises of the scheduler: its [`policies`] alone, the scheduler between [`scripted`] neighbours, what
+//! Promises of the scheduler: its [`policies`] alone, those that look at [`children`], the scheduler between [`scripted`] neighbours, what
 //! it learns as [`facts`], [`several_kernels`] at once, queues in memory ([`queue_memory`]), and the whole [`launch_path`] with host driver and GMU in front and a [`fake_unit`] in place of
 //! each compute unit.
 
+mod children;
 mod facts;
 mod fake_unit;
 mod launch_path;

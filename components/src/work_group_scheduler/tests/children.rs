@@ -1,0 +1,143 @@
+//! Placements that look at who launched a kernel.
+
+use super::*;
+use crate::launch::{KernelLaunch, LaunchHint};
+
+/// A machine of units with one context each, for kernels of one work-group.
+struct Family {
+    policy: Box<dyn PlacementPolicy>,
+    machine: Machine,
+}
+
+impl Family {
+    fn new(policy: &Policy<WorkGroupPlacement>, units: u32, parents: &[Option<u32>]) -> Self {
+        let site = PlacementSite {
+            clusters: units,
+            units_per_cluster: 1,
+        };
+        let environment = Environment::new("dut", 3);
+        let policy = policy.build("policy", &environment, &site, 0).unwrap();
+        let by = |parent: &Option<u32>| parent.map(|kernel| (kernel, 0, 0, 0));
+        let parents: Vec<_> = parents.iter().map(by).collect();
+        let mut machine = Machine::new(site, Arc::new(family(&parents)));
+        machine.equip(UnitLimits {
+            work_group_slots: 1,
+            ..LIMITS
+        });
+        Self { policy, machine }
+    }
+
+    fn arrive(&mut self, kernel: u32, priority: u8, unit: Option<u16>) {
+        let hint = LaunchHint {
+            unit,
+            relation: None,
+        };
+        let launch = KernelLaunch {
+            priority,
+            hint: hint.to_word(),
+            ..KernelLaunch::plain(kernel, kernel)
+        };
+        self.machine.accept(launch.into()).unwrap();
+        let kernel = self.machine.kernel(kernel).unwrap();
+        self.policy.arrived(kernel, &self.machine);
+    }
+
+    /// Places what is placed next: kernel and unit.
+    fn step(&mut self) -> Option<(u32, u32)> {
+        let Choice::Place(placed) = self.policy.choose(&self.machine, &mut |_| true) else {
+            return None;
+        };
+        assert_eq!(self.machine.check(placed), Ok(()));
+        let mut accesses = Vec::new();
+        self.policy.accesses(placed, &self.machine, &mut accesses);
+        let key = self.machine.key_of(placed.kernel).unwrap();
+        self.machine.place(key, placed);
+        self.policy.placed(placed, &self.machine);
+        Some((placed.kernel, placed.unit))
+    }
+
+    fn end(&mut self, kernel: u32, unit: u32) {
+        let ended = Placement {
+            kernel,
+            work_group: 0,
+            unit,
+        };
+        assert!(self.machine.end(ended, 0).is_some(), "{ended:?} runs");
+        self.policy.finished(ended, &self.machine);
+    }
+}
+
+fn laser(parent_gone: ParentGone) -> Policy<WorkGroupPlacement> {
+    Policy::of::<Laser>(&LaserSpec {
+        queues: QueuesSpec {
+            stealing: Stealing::Never,
+            memory: None,
+        },
+        parent_gone,
+        ..LaserSpec::default()
+    })
+}
+
+/// LSR-M13: a child of high priority goes to the unit that runs its parent, others to the shortest queue.
+#[test]
+fn lsr_m13_urgent_children_go_to_the_unit_of_their_parent() {
+    let mut family = Family::new(
+        &laser(ParentGone::default()),
+        3,
+        &[None, None, Some(1), Some(1)],
+    );
+    for kernel in 0..2 {
+        family.arrive(kernel, 0, None);
+    }
+    assert_eq!(family.step(), Some((0, 0)));
+    // The queue of unit 1 is the shortest, since that of unit 0 held kernel 0 when kernel 1 came.
+    assert_eq!(family.step(), Some((1, 1)));
+    family.arrive(2, 1, Some(1));
+    family.arrive(3, 0, Some(1));
+    assert_eq!(family.step(), None);
+    family.end(0, 0);
+    assert_eq!(family.step(), Some((3, 0)));
+    family.end(1, 1);
+    assert_eq!(family.step(), Some((2, 1)));
+}
+
+#[test]
+fn lsr_m13_the_unit_of_a_parent_that_is_gone_is_remembered_if_so_described() {
+    for (parent_gone, unit) in [(ParentGone::ShortestQueue, 0), (ParentGone::LastUnit, 1)] {
+        let mut family = Family::new(&laser(parent_gone), 2, &[None, None, Some(1)]);
+        for kernel in 0..2 {
+            family.arrive(kernel, 0, None);
+        }
+        assert_eq!((family.step(), family.step()), (Some((0, 0)), Some((1, 1))));
+        family.end(0, 0);
+        family.end(1, 1);
+        family.arrive(2, 1, Some(1));
+        assert_eq!(family.step(), Some((2, unit)), "{parent_gone:?}");
+    }
+}
+
+/// BAS-M8: children before kernels of the host, deeper ones first, each on the unit that launched it; a unit with nothing
+/// adopts the queues of another.
+#[test]
+fn bas_m8_children_are_bound_to_the_unit_that_launched_them_and_deeper_ones_go_first() {
+    let parents = [None, Some(0), Some(1), None, Some(0), Some(0)];
+    let mut family = Family::new(&Policy::plain::<LaPerm>(), 2, &parents);
+    family.arrive(0, 0, None);
+    assert_eq!(family.step(), Some((0, 0)));
+    family.end(0, 0);
+    for (kernel, unit) in [(1, 0), (2, 0), (4, 0)] {
+        family.arrive(kernel, 0, Some(unit));
+    }
+    family.arrive(3, 0, None);
+    // Kernel 2 is deeper than 1; unit 1 has no children and takes from the host.
+    assert_eq!(family.step(), Some((2, 0)));
+    assert_eq!(family.step(), Some((3, 1)));
+    family.end(2, 0);
+    assert_eq!(family.step(), Some((1, 0)));
+    family.end(3, 1);
+    // Unit 1 has nothing left and drains the queues of unit 0.
+    assert_eq!(family.step(), Some((4, 1)));
+    family.arrive(5, 0, Some(1));
+    family.end(4, 1);
+    assert_eq!(family.step(), Some((5, 1)));
+}
