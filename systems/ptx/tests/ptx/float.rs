@@ -459,7 +459,8 @@ fn number_tests_tell_kinds_apart() {
         ("infinite", f32::is_infinite),
         ("number", |a| !a.is_nan()),
         ("notanumber", f32::is_nan),
-        ("normal", f32::is_normal),
+        // The ISA counts zeros among the normal numbers.
+        ("normal", |a| a.is_normal() || a == 0.0),
         ("subnormal", f32::is_subnormal),
     ];
     for (name, reference) in table {
