@@ -80,7 +80,7 @@ pub use exec::{
     Numbers, Order, Place, Printed, ProgramChecker, SourcePlace, Spot, Verdict, Wait, launch,
     launch_family,
 };
-pub use lower::opcodes;
+pub use lower::{forms, opcodes};
 pub use memory::{Allocation, DEVICE_BASE, DeviceMemory, OutOfBounds, allocation_bytes};
 pub use module::{Kernel, Module, NoKernel, Parameter, RefusedKernel, UnknownKernel};
 pub use texture::{AddressMode, TexelType, Texture, TextureError, TextureFilter, TextureShape};

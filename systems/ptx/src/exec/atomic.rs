@@ -89,6 +89,15 @@ pub(super) fn operands(
     }
 }
 
+fn single_extreme(op: FloatOp, (abs, nan): (bool, bool), a: u64, b: u64) -> u64 {
+    let spec = FloatSpec {
+        nan,
+        ..FloatSpec::new(op, FloatFormat::Single, Rounding::Nearest)
+    };
+    let size = |bits: u64| if abs { bits & 0x7fff_ffff } else { bits };
+    soft::evaluate(&spec, [size(a), size(b), 0])
+}
+
 pub(super) fn apply(kind: AtomicKind, wide: bool, old: u64, b: u64, c: u64) -> u64 {
     let signed = |value: u64| {
         if wide {
@@ -132,6 +141,8 @@ pub(super) fn apply(kind: AtomicKind, wide: bool, old: u64, b: u64, c: u64) -> u
         AtomicKind::MaxU => old.max(b),
         AtomicKind::MinS => signed(old).min(signed(b)) as u64,
         AtomicKind::MaxS => signed(old).max(signed(b)) as u64,
+        AtomicKind::MinF32 { abs, nan } => single_extreme(FloatOp::Min, (abs, nan), old, b),
+        AtomicKind::MaxF32 { abs, nan } => single_extreme(FloatOp::Max, (abs, nan), old, b),
         AtomicKind::And => old & b,
         AtomicKind::Or => old | b,
         AtomicKind::Xor => old ^ b,

@@ -7,7 +7,7 @@ use crate::alloc::{Allocation, File};
 use crate::cfg::Graph;
 use crate::diagnostics::{Complaint, Span};
 use crate::lower::names::{Body, Operand, Resolved, Symbol, Value, file};
-use crate::lower::opcodes;
+use crate::lower::{forms, opcodes};
 use crate::ops::{
     Access, Atomic, Barrier, CallSite, Carry, Constant, Convert, Decoded, ExternalSite,
     IndirectCall, Jump, NO_REGISTER, Op, Parts, Pred, Scalar, Shuffle, Special, Src, TextureRead,
@@ -108,6 +108,9 @@ impl Encoder<'_, '_> {
             _ => self.control(&mut form, index),
         }?;
         form.finish()?;
+        if let Some(word) = forms::foreign_word(instruction.opcode) {
+            return Err(form.unsupported(&format!("it has no `.{word}`")));
+        }
         let guard = match instruction.guard {
             None => Pred(Pred::TRUE),
             Some((register, negated)) => {

@@ -152,13 +152,18 @@ impl Encoder<'_, '_> {
             _ => None,
         });
         let rounding = rounding.unwrap_or(Rounding::Nearest);
-        let _ = form.take("approx") || form.take("full");
+        let approximate = form.take("approx") || form.take("full");
         let (ftz, sat, nan) = (form.take("ftz"), form.take("sat"), form.take("NaN"));
         if form.base == "testp" {
             return self.test_property(form);
         }
         let ty = form.take_type()?;
         let none = || form.unsupported("no such type for this instruction");
+        let exact = matches!(format_of(ty), FloatFormat::Brain | FloatFormat::Double);
+        let flushes = approximate || !exact;
+        if ftz && !flushes || sat && exact {
+            return Err(form.unsupported("no such modifier for this type"));
+        }
         if rounding != Rounding::Nearest || ty.is_half() || form.has("xorsign") {
             return self.float_scalar(form, ty, (rounding, ftz, sat, nan));
         }

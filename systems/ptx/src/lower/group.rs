@@ -63,7 +63,13 @@ impl Encoder<'_, '_> {
             .take_one(|name| names.into_iter().find(|&known| known == name))
             .ok_or_else(|| form.unsupported("it reduces by add, min, max, and, or, xor"))?;
         let ty = form.take_type()?;
+        let (abs, nan) = (form.take("abs"), form.take("NaN"));
+        if ty != ScalarType::F32 && (abs || nan) {
+            return Err(form.unsupported("`.abs` and `.NaN` need .f32"));
+        }
         let kind = match (name, ty) {
+            ("min", ScalarType::F32) => AtomicKind::MinF32 { abs, nan },
+            ("max", ScalarType::F32) => AtomicKind::MaxF32 { abs, nan },
             ("add", ScalarType::U32 | ScalarType::S32) => AtomicKind::Add,
             ("min", ScalarType::U32) => AtomicKind::MinU,
             ("min", ScalarType::S32) => AtomicKind::MinS,
@@ -73,7 +79,8 @@ impl Encoder<'_, '_> {
             ("or", ScalarType::B32) => AtomicKind::Or,
             ("xor", ScalarType::B32) => AtomicKind::Xor,
             _ => {
-                let why = "add, min and max take .u32 or .s32, and, or and xor take .b32";
+                let why =
+                    "add, min and max take .u32 or .s32, min and max .f32, and, or and xor .b32";
                 return Err(form.unsupported(why));
             }
         };

@@ -8,6 +8,7 @@ mod describe;
 pub(crate) mod encode;
 mod external;
 mod float;
+mod forms;
 mod group;
 mod integer;
 mod link;
@@ -18,6 +19,7 @@ pub(crate) mod site;
 mod special;
 mod texture;
 
+pub use self::forms::forms;
 pub use self::opcodes::opcodes;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -69,6 +69,16 @@ pub(crate) enum AtomicKind {
     MinS,
     MaxU,
     MaxS,
+    /// The smaller single, of their sizes with `abs`; a NaN loses unless `nan`.
+    MinF32 {
+        abs: bool,
+        nan: bool,
+    },
+    /// The larger single.
+    MaxF32 {
+        abs: bool,
+        nan: bool,
+    },
     And,
     Or,
     Xor,

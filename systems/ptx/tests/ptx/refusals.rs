@@ -4,7 +4,7 @@ use warpweave_ptx::{
     DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module, NoKernel, launch,
 };
 
-use crate::harness::HEADER;
+use crate::harness::{HEADER, errors, kernel};
 
 const KERNELS: &str = "
 .func matrix() { .reg .b32 %r<4>; movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2; ret; }
@@ -77,4 +77,21 @@ fn what_is_no_ptx_refuses_the_module_whoever_reaches_it() {
 fn arrays_may_have_more_than_sixteen_million_elements() {
     let text = format!("{HEADER}.global .align 4 .b8 big[17800000]; .entry k() {{ ret; }}");
     Module::parse("test.ptx", &text).expect("it fits");
+}
+
+#[test]
+fn words_that_an_instruction_does_not_have_are_refused_by_name() {
+    for (instruction, word) in [
+        ("abs.approx.f32 %f1, %f2;", "it has no `.approx`"),
+        ("testp.finite.f16 %p1, %rs1;", "it has no `.f16`"),
+        ("clz.f32 %r1, %f1;", "it has no `.f32`"),
+        (
+            "add.ftz.f64 %fd1, %fd2, %fd3;",
+            "no such modifier for this type",
+        ),
+    ] {
+        let text = format!("{HEADER}{}", kernel(instruction));
+        let message = errors(&text);
+        assert!(message.contains(word), "{instruction}: {message}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Instructions in which lanes meet, all lanes of a wavefront at once (PTX ISA, "shfl", "vote", "match", "redux").
 
 use super::cases::{Case, DOUBLE_WORD, Model, PREDICATE, Row, Type, WORD, all_forms, has, types};
+use super::exact::SINGLE;
 
 /// The model for all lanes: given the operands and which lanes take part, the results of each that does.
 type Meeting = fn(&str, &[Row; 32], u32) -> [Row; 32];
@@ -88,6 +89,35 @@ fn reduced(form: &str, rows: &[Row; 32], mask: u32) -> [Row; 32] {
         _ => values.reduce(|a, b| a ^ b).unwrap_or(0),
     };
     all(mask, [ty.write(result), 0, 0, 0])
+}
+
+fn reduced_floats(form: &str, rows: &[Row; 32], mask: u32) -> [Row; 32] {
+    let size = |bits: u64| {
+        if has(form, "abs") {
+            bits & !SINGLE.sign()
+        } else {
+            bits
+        }
+    };
+    let values: Vec<u64> = members(mask).map(|lane| size(rows[lane][0])).collect();
+    let numbers = values.iter().copied().filter(|&bits| !SINGLE.is_nan(bits));
+    // -0 is less than +0: the bits of zeros are compared after their values.
+    let order = |a: &u64, b: &u64| {
+        let zeros = b.cmp(a);
+        SINGLE.compare(*a, *b).unwrap_or(zeros).then(zeros)
+    };
+    let found = if has(form, "min") {
+        numbers.min_by(order)
+    } else {
+        numbers.max_by(order)
+    };
+    let result = match found {
+        Some(number) if !has(form, "NaN") || values.iter().all(|&bits| !SINGLE.is_nan(bits)) => {
+            number
+        }
+        _ => SINGLE.nan(),
+    };
+    all(mask, [result, 0, 0, 0])
 }
 
 fn elected(_: &str, _: &[Row; 32], mask: u32) -> [Row; 32] {
@@ -200,6 +230,17 @@ pub(super) fn cases() -> Vec<Case> {
     }
     for form in all_forms("redux.sync.{add,min,max}.{u32,s32} redux.sync.{and,or,xor}.b32") {
         meet(list, &form, "%w4, %w0, MASK", &[WORD], &[WORD], reduced);
+    }
+    for form in all_forms("redux.sync.{min,max}{,.abs}{,.NaN}.f32") {
+        let single = types(&form)[0];
+        meet(
+            list,
+            &form,
+            "%w4, %w0, MASK",
+            &[single],
+            &[single],
+            reduced_floats,
+        );
     }
     meet(list, "elect.sync", "%w4|%p5, MASK", &[WORD], &both, elected);
     meet(list, "activemask.b32", "%w4", &[WORD], &[WORD], active);

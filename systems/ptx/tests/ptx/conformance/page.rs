@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use warpweave_ptx::{ScalarType, opcodes};
+use warpweave_ptx::{ScalarType, forms, opcodes};
 
 use super::cases::{Case, Model};
 
@@ -87,6 +87,19 @@ pub(super) fn without_model(cases: &[Case]) -> Vec<String> {
                 if !spelled {
                     missing.push(format!("tests/ptx/{test}.rs does not use `{opcode}`"));
                 }
+            }
+        }
+    }
+    // Types and modifiers that the emulator lists for an opcode, and no form of a case has.
+    for &(opcode, types, modifiers) in forms() {
+        let held = covered.get(opcode);
+        for word in types
+            .split(' ')
+            .chain(modifiers.split(' '))
+            .filter(|word| !word.is_empty())
+        {
+            if !held.is_some_and(|of| of.types.contains(word) || of.modifiers.contains(word)) {
+                missing.push(format!("no model for `{opcode}` with `.{word}`"));
             }
         }
     }
