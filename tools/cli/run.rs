@@ -66,8 +66,8 @@ pub(crate) fn run(
         "program emulated"
     );
 
-    let computed = of_the_program.map_or(Ok(()), |folder| {
-        write_results(folder, scenario.program(), &executed).map_err(Failure::from)
+    let computed = of_the_program.map_or(Ok(()), |(folder, program)| {
+        write_results(folder, program, &executed).map_err(Failure::from)
     });
     bar.phase("building the system");
     let mut machine = scenario.machine(registry, &executed.program)?;
@@ -221,21 +221,22 @@ fn claim_outputs(
 }
 
 /// Begins the folder of the buffers that the workload calls its results, if they are asked for.
-fn begin_results(
+fn begin_results<'s>(
     arguments: &RunArguments,
-    scenario: &Scenario,
-) -> Result<Option<OutputFolder>, Failure> {
+    scenario: &'s Scenario,
+) -> Result<Option<(OutputFolder, &'s HostProgram)>, Failure> {
     let Some(path) = &arguments.results else {
         return Ok(None);
     };
-    if scenario.program().result_names().next().is_none() {
+    let program = scenario.program();
+    let Some(program) = program.filter(|program| program.result_names().next().is_some()) else {
         return Err(Failure::InputText(format!(
             "--results: {} names no results\nhint: name buffers that it copies to the host, such as \
              `results: {{ \"sum\": Csv }}`",
-            scenario.workload_path.display()
+            scenario.work_path.display()
         )));
-    }
-    Ok(Some(OutputFolder::create(path)?))
+    };
+    Ok(Some((OutputFolder::create(path)?, program)))
 }
 
 /// Writes what the program computed; the folder appears with all of it.

@@ -1,5 +1,6 @@
 //! What a scenario runs: a workload that is emulated, or the trace of a program that was.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,7 +73,7 @@ impl Recording {
             verified: None,
             printed: Printed::default(),
             refused_launches: 0,
-            outputs: Default::default(),
+            outputs: BTreeMap::new(),
         })
     }
 
