@@ -102,7 +102,7 @@ pub(crate) fn program(number: u64) -> String {
         most_rounds: 1,
     };
     writer.tables();
-    for _ in 0..1 + writer.below(3) {
+    for _ in 0..=writer.below(3) {
         writer.function();
     }
     writer.main();
@@ -323,7 +323,7 @@ impl Writer {
     fn block(&mut self, depth: u32) {
         let known = self.variables.len();
         self.text += "{\n";
-        for _ in 0..1 + self.below(3) {
+        for _ in 0..=self.below(3) {
             self.statement(depth);
         }
         self.text += "}\n";
@@ -460,7 +460,7 @@ impl Writer {
         let known = self.variables.len();
         self.most_rounds = 1;
         let (name, result) = (self.name('f'), self.ty());
-        let parameters: Vec<usize> = (0..1 + self.below(4)).map(|_| self.ty()).collect();
+        let parameters: Vec<usize> = (0..=self.below(4)).map(|_| self.ty()).collect();
         let _ = write!(self.text, "FN {} {name}(", TYPES[result]);
         for &ty in &parameters {
             let name = self.name('p');
