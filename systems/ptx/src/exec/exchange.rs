@@ -123,13 +123,14 @@ impl<O: Observer> Machine<'_, O> {
         let result = lanes(members)
             .map(|lane| u64::from(values[lane]))
             .reduce(|all, value| apply(kind, false, all, value, 0))
-            .map_or(0, |result| match kind {
-                // A lane alone gives its size or its canonical NaN.
-                AtomicKind::MinF32 { .. } | AtomicKind::MaxF32 { .. } => {
-                    apply(kind, false, result, result, 0)
-                }
-                _ => result,
-            });
+            .unwrap_or(0);
+        let result = match kind {
+            // A lane alone gives its size or its canonical NaN.
+            AtomicKind::MinF32 { .. } | AtomicKind::MaxF32 { .. } => {
+                apply(kind, false, result, result, 0)
+            }
+            _ => result,
+        };
         let registers = &mut wavefront.registers;
         registers.put32_unless_discarded(d, mask, &[result as u32; 32]);
     }

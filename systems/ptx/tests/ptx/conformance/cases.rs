@@ -152,18 +152,18 @@ impl Type {
                     1,
                     sign | (least_normal - 1),
                     least_normal,
-                    sign | least_normal + 1,
+                    sign | (least_normal + 1),
                     one,
-                    sign | one + 1,
+                    sign | (one + 1),
                     one - 1,
                     one | least_normal >> 1,
-                    sign | one + least_normal * 2 - 1,
+                    sign | (one + least_normal * 2 - 1),
                     infinity - 1,
-                    sign | infinity - 1,
+                    sign | (infinity - 1),
                     infinity,
                     sign | infinity,
                     infinity | 1,
-                    sign | sign - 1,
+                    sign | (sign - 1),
                 ]
             }
             Kind::Floats(format) => {
@@ -188,7 +188,7 @@ impl Type {
         }
     }
 
-    fn random(self, dice: &Dice, count: u64) -> u64 {
+    fn random(self, dice: Dice, count: u64) -> u64 {
         let bits = dice.roll(2 * count);
         let all = if self.bits == 64 {
             u64::MAX
@@ -197,7 +197,7 @@ impl Type {
         };
         match self.kind {
             // Half of the numbers are near one, so that sums and products neither vanish nor overflow.
-            Kind::Float(format) if dice.roll(2 * count + 1) % 2 == 0 => {
+            Kind::Float(format) if dice.roll(2 * count + 1).is_multiple_of(2) => {
                 let exponent = format.infinity();
                 let near = format.one()
                     + (dice.roll(2 * count + 1) >> 8) % 4 * (exponent & !(exponent << 1));
@@ -333,7 +333,7 @@ impl Case {
         while rows.len() < 64 || rows.len() % 32 != 0 || random < rows.len() as u64 / 4 {
             rows.push(std::array::from_fn(|at| {
                 let ty = self.sources.get(at);
-                ty.map_or(0, |ty| ty.random(&dice, 4 * random + at as u64))
+                ty.map_or(0, |ty| ty.random(dice, 4 * random + at as u64))
             }));
             random += 1;
         }

@@ -20,22 +20,19 @@ const FORMS: &str = "
 
 fn converted(form: &str, to: Type, from: Type, bits: u64) -> u64 {
     let mode = mode(form);
-    let number = match from.kind {
-        Kind::Float(format) => {
-            let flushes = has(form, "ftz") && from.bits == 32;
-            format.read(if flushes { format.flush(bits) } else { bits })
+    let number = if let Kind::Float(format) = from.kind {
+        let flushes = has(form, "ftz") && from.bits == 32;
+        format.read(if flushes { format.flush(bits) } else { bits })
+    } else {
+        let value = from.read(bits);
+        if !matches!(to.kind, Kind::Float(_)) {
+            return if has(form, "sat") {
+                to.clamp(value)
+            } else {
+                to.write(value)
+            };
         }
-        _ => {
-            let value = from.read(bits);
-            if !matches!(to.kind, Kind::Float(_)) {
-                return if has(form, "sat") {
-                    to.clamp(value)
-                } else {
-                    to.write(value)
-                };
-            }
-            integer(value)
-        }
+        integer(value)
     };
     let (Kind::Float(format) | Kind::Floats(format)) = to.kind else {
         let (low, high) = to.limits();

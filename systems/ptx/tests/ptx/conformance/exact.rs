@@ -67,7 +67,7 @@ impl Format {
     }
 
     pub(super) fn one(self) -> u64 {
-        self.infinity() / 2 >> self.fraction << self.fraction
+        (self.infinity() / 2) >> self.fraction << self.fraction
     }
 
     fn bias(self) -> i64 {
@@ -138,7 +138,7 @@ impl Format {
         let (negative, size, exponent) = match number {
             Number::Nan => return self.nan(),
             Number::Infinite { negative } => {
-                return self.infinity() | u64::from(negative) * self.sign();
+                return self.infinity() | (u64::from(negative) * self.sign());
             }
             Number::Finite {
                 negative,
@@ -210,8 +210,9 @@ impl Format {
     pub(super) fn divide(self, mode: Mode, a: u64, b: u64) -> u64 {
         let negative = (a ^ b) & self.sign() != 0;
         match (self.read(a), self.read(b)) {
-            (Number::Nan, _) | (_, Number::Nan) => self.nan(),
-            (Number::Infinite { .. }, Number::Infinite { .. }) => self.nan(),
+            (Number::Nan, _)
+            | (_, Number::Nan)
+            | (Number::Infinite { .. }, Number::Infinite { .. }) => self.nan(),
             (Number::Infinite { .. }, _) => self.round(mode, Number::Infinite { negative }),
             (_, Number::Infinite { .. }) => u64::from(negative) * self.sign(),
             (

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::cases::{Case, Kind, Model, PREDICATE, Row, Type, all_forms, has, types};
-use super::exact::{DOUBLE, Format, HALF, Mode, SINGLE};
+use super::exact::{DOUBLE, Format, HALF, Mode};
 
 const EXACT: &str = "
     {add,sub,mul}{,.rn,.rz,.rm,.rp}{,.ftz}{,.sat}.f32 {add,sub,mul}{,.rn,.rz,.rm,.rp}.f64
@@ -236,7 +236,6 @@ fn near(form: &str, format: Format, x: f64) -> (f64, f64) {
     // The least number of the format, for results that are subnormal or flushed.
     let least = match format {
         HALF => 2f64.powi(-24),
-        SINGLE => 2f64.powi(-126),
         DOUBLE => 0.0,
         _ => 2f64.powi(-126),
     };

@@ -33,10 +33,9 @@ fn shape(form: &str) -> (Type, Vec<Type>) {
         "popc" | "clz" | "bfind" => (WORD, vec![ty]),
         "mul" if has(form, "wide") => (doubled, vec![ty; 2]),
         "mad" if has(form, "wide") => (doubled, vec![ty, ty, doubled]),
-        "shl" | "shr" => (ty, vec![ty, WORD]),
+        "shl" | "shr" | "szext" => (ty, vec![ty, WORD]),
         "bfe" => (ty, vec![ty, WORD, WORD]),
         "bfi" => (ty, vec![ty, ty, WORD, WORD]),
-        "szext" => (ty, vec![ty, WORD]),
         // Its second operand is the number of a bit.
         "fns" => (WORD, vec![WORD, Type { bits: 16, ..WORD }, WORD]),
         "mad" | "mad24" | "sad" | "shf" | "prmt" | "dp4a" | "dp2a" => (ty, vec![ty; 3]),
@@ -298,7 +297,7 @@ fn carries(cases: &mut Vec<Case>) {
         };
         let mut case = Case::new(&form, ty, &sources[..at], Model::Lane(Box::new(model)));
         case.before = format!(" and.b32 %w10, %w{at}, 1; add.cc.u32 %w10, %w10, -1;");
-        case.after = " addc.u32 %w5, 0, 0;".to_owned();
+        case.after = String::from(" addc.u32 %w5, 0, 0;");
         case.sources = sources;
         case.results = vec![ty, WORD];
         cases.push(case);
@@ -314,7 +313,7 @@ pub(super) fn cases() -> Vec<Case> {
         let mut case = Case::lane(&form, result, &sources, model);
         if form.starts_with("fns") {
             case.instruction = format!("{form} %w4, %w0, %w1, %w2;");
-            case.before = " cvt.u32.u16 %w1, %h1; and.b32 %w1, %w1, 31;".to_owned();
+            case.before = String::from(" cvt.u32.u16 %w1, %h1; and.b32 %w1, %w1, 31;");
         }
         cases.push(case);
     }
@@ -394,7 +393,7 @@ fn moves(cases: &mut Vec<Case>) {
                 Kind::Float(format) => {
                     let flushed = format.flush(row[2]);
                     let by = if has(&name, "ftz") { flushed } else { row[2] };
-                    format.compare(by, 0).is_some_and(|order| order.is_ge())
+                    format.compare(by, 0).is_some_and(std::cmp::Ordering::is_ge)
                 }
                 _ => by.read(row[2]) >= 0,
             };

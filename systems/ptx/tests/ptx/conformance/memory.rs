@@ -318,11 +318,12 @@ fn hints(cases: &mut Vec<Case>) {
     let sized = [("discard.global.L2".to_owned(), " [%a10], 128")];
     for (form, operands) in of_plain.chain(of_address).chain(sized) {
         let mut case = Case::lane(&form, DOUBLE_WORD, &[DOUBLE_WORD], |row| row[0]);
-        case.before = SPACES[0].1.to_owned();
+        case.before = String::from(SPACES[0].1);
         case.instruction = format!("{form}{operands};");
-        case.after = "nanosleep.u32 20; createpolicy.fractional.L2::evict_last.b64 %a12;
-            st.global.b64 [%a10], %a0; ldu.global.b64 %a4, [%a10];"
-            .to_owned();
+        case.after = String::from(
+            "nanosleep.u32 20; createpolicy.fractional.L2::evict_last.b64 %a12;
+            st.global.b64 [%a10], %a0; ldu.global.b64 %a4, [%a10];",
+        );
         cases.push(case);
     }
 }

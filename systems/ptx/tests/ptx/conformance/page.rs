@@ -76,7 +76,7 @@ pub(super) fn without_model(cases: &[Case]) -> Vec<String> {
         match (covered.contains_key(opcode), elsewhere) {
             (true, None) => {}
             (true, Some(_)) => {
-                missing.push(format!("`{opcode}` has a model and is listed as without"))
+                missing.push(format!("`{opcode}` has a model and is listed as without"));
             }
             (false, None) => missing.push(format!("no model for `{opcode}`")),
             (false, Some((_, test))) => {
