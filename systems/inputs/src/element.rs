@@ -171,6 +171,11 @@ impl ElementType {
         }
     }
 
+    /// The number that a bit pattern of an integer type stands for; `None` of a floating-point type.
+    pub fn integer(self, pattern: u64) -> Option<i128> {
+        self.range().map(|_| self.whole(pattern))
+    }
+
     /// Words that an array takes.
     pub fn words_of(self, length: usize) -> usize {
         (length * self.bytes()).div_ceil(WORD_BYTES)

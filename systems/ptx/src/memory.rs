@@ -267,6 +267,13 @@ impl DeviceMemory {
         Ok(())
     }
 
+    /// The address of a variable of a loaded module that has memory of its own.
+    pub fn variable(&self, module: &Module, name: &str) -> Option<u64> {
+        let variables = module.variables.iter().zip(self.variables(module));
+        let mut addresses = variables.filter(|(storage, _)| storage.name == name);
+        addresses.find_map(|(_, address)| (*address != 0).then_some(*address))
+    }
+
     /// Addresses of a loaded module's variables.
     pub(crate) fn variables(&self, module: &Module) -> &[u64] {
         self.modules

@@ -64,6 +64,23 @@ impl Module {
         &self.file
     }
 
+    /// Names of the variables in global and constant memory that the module defines.
+    pub fn variable_names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.defined().map(|storage| storage.name.as_str())
+    }
+
+    /// The size of a variable in global or constant memory that the module defines.
+    pub fn variable_bytes(&self, name: &str) -> Option<u64> {
+        let mut all = self.defined();
+        let found = all.find(|storage| storage.name == name)?;
+        Some(found.bytes.len() as u64)
+    }
+
+    fn defined(&self) -> impl Iterator<Item = &Storage> + Clone {
+        let variables = self.variables.iter();
+        variables.filter(|storage| !storage.is_external && !storage.is_texture)
+    }
+
     /// Names of the texture references (`.texref`), in the order of the text.
     pub fn texture_references(&self) -> impl Iterator<Item = &str> + Clone {
         let references = self.variables.iter().filter(|storage| storage.is_texture);

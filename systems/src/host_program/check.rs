@@ -10,7 +10,8 @@ use super::answers;
 use super::builder::in_module;
 use super::description::{Allow, Argument, Command, Launch, Mistake};
 use super::execute::{
-    checked_index, checked_offset, kernel_argument, scalar, shape, size_and_alignment,
+    checked_index, checked_offset, checked_part, checked_variable_offset, kernel_argument, scalar,
+    shape, size_and_alignment, size_of_fields,
 };
 use super::forgotten::Passed;
 use super::textures;
@@ -31,10 +32,12 @@ pub(super) fn program(program: &HostProgram) -> Result<Checked, Diagnostics> {
         problems: Diagnostics::new(),
         rounds: [program.env.clone(), program.env.clone()],
         counters: Vec::new(),
+        names_read: Vec::new(),
         copied: Vec::new(),
         files: Vec::new(),
         passed: Passed::default(),
     };
+    checker.pointers();
     checker.commands(&program.commands);
     checker.expectations();
     checker.results();
@@ -51,8 +54,10 @@ struct Checker<'p> {
     problems: Diagnostics,
     /// What expressions see in a first and in a second round of all loops around.
     rounds: [Env; 2],
-    /// Counters of the loops around.
+    /// What changes while the program runs: counters of the loops around, and numbers read from the device.
     counters: Vec<String>,
+    /// Names of numbers read from the device.
+    names_read: Vec<String>,
     /// Buffers that are copied to the host somewhere.
     copied: Vec<usize>,
     /// Files that references read.
@@ -77,6 +82,32 @@ impl Checker<'_> {
                 let copied = self.buffer(name);
                 self.copied.extend(copied);
             }
+            Command::CopyPartToDevice {
+                buffer,
+                first,
+                length,
+            } => {
+                let sent = self.part(buffer, first, length);
+                self.passed.filled.extend(sent);
+            }
+            Command::CopyPartToHost {
+                buffer,
+                first,
+                length,
+            } => {
+                let copied = self.part(buffer, first, length);
+                self.copied.extend(copied);
+            }
+            Command::Read {
+                buffer,
+                index,
+                name,
+            } => self.read(buffer, index, name),
+            Command::WriteVariable {
+                variable,
+                offset_bytes,
+                values,
+            } => self.write_variable(variable, offset_bytes, values),
             Command::Write {
                 buffer,
                 index,
@@ -133,10 +164,61 @@ impl Checker<'_> {
         for (value, env) in (0..).zip(&mut self.rounds) {
             env.set(&counter.value, value);
         }
+        let depth = self.counters.len();
         self.counters.push(counter.value.clone());
         self.commands(body);
-        self.counters.pop();
+        self.counters.truncate(depth);
         self.rounds = outer;
+    }
+
+    fn part(&mut self, buffer: &Name, first: &Value, length: &Value) -> Option<usize> {
+        let number = self.buffer(buffer)?;
+        let target = &self.program.buffers[number];
+        self.now_or_later(&[first, length], |env| {
+            checked_part(target, first, length, env)
+        });
+        Some(number)
+    }
+
+    fn read(&mut self, buffer: &Name, index: &Value, name: &Name) {
+        let Some(number) = self.buffer(buffer) else {
+            return;
+        };
+        let target = &self.program.buffers[number];
+        if target.element.range().is_none() {
+            let message = format!(
+                "`{}` has elements of type {:?}, but expressions compute with integers",
+                buffer.value, target.element
+            );
+            self.problems.push(buffer.error(message));
+        }
+        self.now_or_later(&[index], |env| checked_index(target, index, env));
+        if self.rounds[0].contains(&name.value) && !self.names_read.contains(&name.value) {
+            let message = format!("`{}` hides another value of that name", name.value);
+            let problem = name.error(message).hint("choose another name");
+            return self.problems.push(problem);
+        }
+        // Any two numbers stand for what is known when the program runs, as the rounds of a loop do.
+        for (value, env) in (1..).zip(&mut self.rounds) {
+            env.set(&name.value, value);
+        }
+        self.names_read.push(name.value.clone());
+        self.counters.push(name.value.clone());
+    }
+
+    fn write_variable(&mut self, variable: &Name, offset: &Value, values: &[Placed<Argument>]) {
+        let module = &self.program.module;
+        for value in values {
+            self.argument(&value.value);
+        }
+        let Some(bytes) = module.variable_bytes(&variable.value) else {
+            let problem = unknown("variable", variable, module.variable_names());
+            return self.problems.push(problem);
+        };
+        let written = size_of_fields(values);
+        self.now_or_later(&[offset], |env| {
+            checked_variable_offset(variable, bytes, offset, written, env)
+        });
     }
 
     fn buffer(&mut self, name: &Name) -> Option<usize> {
@@ -260,6 +342,22 @@ impl Checker<'_> {
                     kernel.name(),
                 );
                 self.problems.push(argument.error(message));
+            }
+        }
+    }
+
+    /// Checks the buffers that hold addresses.
+    fn pointers(&mut self) {
+        for buffer in &self.program.buffers {
+            for pointer in buffer.pointers().unwrap_or_default() {
+                self.argument(&pointer.value);
+                if !matches!(
+                    pointer.value,
+                    Argument::Buffer(_) | Argument::BufferAt { .. }
+                ) {
+                    let message = "expected an address: Buffer(\"name\") or BufferAt(buffer: \"name\", offset_bytes: n)";
+                    self.problems.push(pointer.error(message));
+                }
             }
         }
     }

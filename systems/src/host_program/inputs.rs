@@ -2,9 +2,9 @@
 
 use warpweave_inputs::reference::Layout;
 use warpweave_inputs::{Csr, ElementType, FileArray, MAX_ELEMENTS, Name, Value, read_array};
-use warpweave_params::{Diagnostic, Env, Files};
+use warpweave_params::{Diagnostic, Env, Files, Placed};
 
-use super::description::{Contents, GraphInput};
+use super::description::{Argument, Contents, GraphInput};
 use super::{DEVICE_BYTES_MAX, unknown};
 
 /// Builds a graph.
@@ -113,6 +113,10 @@ impl Buffer {
                 let length = weights.len();
                 (ElementType::U32, length, Initial::Described(contents))
             }
+            Contents::Pointers(ref pointers) => {
+                let length = pointers.len();
+                (ElementType::U64, length, Initial::Described(contents))
+            }
             Contents::Constant {
                 element,
                 ref length,
@@ -165,6 +169,14 @@ impl Buffer {
         })
     }
 
+    /// The addresses that it holds, if it holds addresses.
+    pub(super) fn pointers(&self) -> Option<&[Placed<Argument>]> {
+        match &self.initial {
+            Initial::Described(Contents::Pointers(pointers)) => Some(pointers),
+            _ => None,
+        }
+    }
+
     pub(super) fn layout(&self) -> Layout {
         Layout {
             element: self.element,
@@ -205,6 +217,10 @@ impl Buffer {
             } => generator
                 .words(*element, self.length)
                 .map_err(|error| self.name.blame(error)),
+            Contents::Pointers(_) => Err(self.name.error(format!(
+                "the addresses in buffer `{}` are known on the device only",
+                self.name.value
+            ))),
             Contents::Constant { .. }
             | Contents::Zero { .. }
             | Contents::File { .. }

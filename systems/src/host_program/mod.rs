@@ -86,8 +86,7 @@
 //! [References](warpweave_inputs::reference) are found by name in an open list.
 //!
 //! # Not modelled
-//! Copies of parts of buffers, copies that overlap with
-//! kernels, events, more than one module. Launches of different streams are emulated in the order
+//! Copies that overlap with kernels, events, more than one module. Launches of different streams are emulated in the order
 //! of the program.
 
 mod answers;

@@ -15,6 +15,44 @@ pub enum Command {
     CopyToDevice(Name),
     /// Copies a buffer to the host, where checks and later copies see it.
     CopyToHost(Name),
+    /// Copies some elements of the host's contents of a buffer to the device.
+    CopyPartToDevice {
+        /// The buffer.
+        buffer: Name,
+        /// Number of the first element.
+        first: Value,
+        /// Number of elements.
+        length: Value,
+    },
+    /// Copies some elements of a buffer to the host; the others stay there as they are.
+    CopyPartToHost {
+        /// The buffer.
+        buffer: Name,
+        /// Number of the first element.
+        first: Value,
+        /// Number of elements.
+        length: Value,
+    },
+    /// Reads one integer of a buffer on the device; what comes after knows it by name.
+    Read {
+        /// The buffer.
+        buffer: Name,
+        /// Number of the element.
+        #[serde(default = "zero")]
+        index: Value,
+        /// The name in expressions.
+        name: Name,
+    },
+    /// Writes values into a variable of the module, in global or constant memory.
+    WriteVariable {
+        /// The variable.
+        variable: Name,
+        /// Bytes from its first one.
+        #[serde(default = "zero")]
+        offset_bytes: Value,
+        /// The values in order, laid out like the fields of a structure.
+        values: Vec<Placed<Argument>>,
+    },
     /// Writes one element of a buffer on the device.
     Write {
         /// The buffer.

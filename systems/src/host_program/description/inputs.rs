@@ -9,6 +9,8 @@ use warpweave_inputs::{
 };
 use warpweave_params::Placed;
 
+use super::Argument;
+
 /// Where a graph comes from.
 #[derive(Clone, Debug)]
 pub enum GraphInput {
@@ -78,6 +80,8 @@ pub enum Contents {
         #[serde(default)]
         header: Option<bool>,
     },
+    /// Addresses on the device: `Buffer` and `BufferAt`, as arguments have them. Known when they are copied.
+    Pointers(Vec<Placed<Argument>>),
     /// Numbers in order.
     Values {
         /// Type of the elements.

@@ -1,7 +1,7 @@
 //! The numbers of a launch.
 
 use warpweave_inputs::{Name, Value};
-use warpweave_params::{Diagnostic, Env};
+use warpweave_params::{Diagnostic, Env, Placed};
 use warpweave_ptx::{KernelArgument, ScalarType};
 
 use crate::host_program::description::{Argument, Launch};
@@ -86,14 +86,40 @@ pub(in crate::host_program) fn scalar(argument: &Argument) -> Option<(ScalarType
 /// Bytes of an argument and the multiple of bytes at which it begins within a structure.
 pub(in crate::host_program) fn size_and_alignment(argument: &Argument) -> (usize, usize) {
     if let Argument::Struct(fields) = argument {
-        let (end, alignment) = fields.iter().fold((0_usize, 1), |(end, most), field| {
-            let (bytes, alignment) = size_and_alignment(&field.value);
-            (end.next_multiple_of(alignment) + bytes, alignment.max(most))
-        });
+        let (end, alignment) = end_and_alignment(fields);
         return (end.next_multiple_of(alignment), alignment);
     }
     let ty = scalar(argument).map_or(ScalarType::U64, |(ty, _)| ty);
     (ty.bytes() as usize, ty.bytes() as usize)
+}
+
+/// Bytes of fields in order, without what a structure has behind the last.
+pub(in crate::host_program) fn size_of_fields(fields: &[Placed<Argument>]) -> u64 {
+    end_and_alignment(fields).0 as u64
+}
+
+fn end_and_alignment(fields: &[Placed<Argument>]) -> (usize, usize) {
+    fields.iter().fold((0_usize, 1), |(end, most), field| {
+        let (bytes, alignment) = size_and_alignment(&field.value);
+        (end.next_multiple_of(alignment) + bytes, alignment.max(most))
+    })
+}
+
+/// The bytes from the beginning of a variable of `bytes` bytes to where `written` bytes go.
+pub(in crate::host_program) fn checked_variable_offset(
+    variable: &Name,
+    bytes: u64,
+    offset: &Value,
+    written: u64,
+    env: &Env,
+) -> Result<u64, Diagnostic> {
+    let name = &variable.value;
+    if written > bytes {
+        let message = format!("{written} bytes do not fit into variable `{name}` of {bytes} bytes");
+        return Err(variable.error(message));
+    }
+    let what = format!("the offset of {written} bytes into variable `{name}` of {bytes} bytes");
+    Ok(offset.integer(env, &what, 0..=(bytes - written).into())? as u64)
 }
 
 /// What a kernel gets for an argument; `place` gives the address of one that names a buffer, the handle of

@@ -17,8 +17,11 @@ use warpweave_ptx::{EmulationError, Printed};
 use warpweave_trace::{Program, TraceError};
 
 pub use self::action::{DeviceAction, Listener};
-pub(super) use self::host::{Host, checked_index};
-pub(super) use self::launch::{checked_offset, kernel_argument, scalar, shape, size_and_alignment};
+pub(super) use self::host::{Host, checked_index, checked_part};
+pub(super) use self::launch::{
+    checked_offset, checked_variable_offset, kernel_argument, scalar, shape, size_and_alignment,
+    size_of_fields,
+};
 pub use self::progress::EmulationProgress;
 use super::HostProgram;
 use super::emulation::EmulationSpec;

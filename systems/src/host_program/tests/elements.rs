@@ -112,8 +112,20 @@ fn generated_elements_lie_in_their_range() {
 
 #[test]
 fn a_value_beyond_its_type_is_marked_where_it_stands() {
-    assert_snapshot!(refusal(&[], "Values(element: U8, values: [1, 256])"), @"");
-    assert_snapshot!(refusal(&[], "Values(element: F16, values: [1, 1e6])"), @"");
+    assert_snapshot!(refusal(&[], "Values(element: U8, values: [1, 256])"), @r#"
+    error: the value is 256, expected 0 to 255
+     --> elements.ron:3:53
+      |
+    3 |     buffers: { "a": Values(element: U8, values: [1, 256]) },
+      |                                                     ^^^
+    "#);
+    assert_snapshot!(refusal(&[], "Values(element: F16, values: [1, 1e6])"), @r#"
+    error: the value is 1e6, which is beyond the range of f16
+     --> elements.ron:3:54
+      |
+    3 |     buffers: { "a": Values(element: F16, values: [1, 1e6]) },
+      |                                                      ^^^
+    "#);
 }
 
 #[test]
@@ -152,11 +164,42 @@ fn columns_of_tables_are_found_by_name_and_by_number() {
 fn a_wrong_value_of_a_table_is_named_by_file_line_and_column() {
     let table: &[u8] = b"id,weight\n1,0.5\n2,heavy\n";
     let files = [("t.csv", table)];
-    assert_snapshot!(refusal(&files, "File(element: F32, path: \"t.csv\", column: \"weight\")"), @"");
-    assert_snapshot!(refusal(&files, "File(element: F32, path: \"t.csv\", column: \"wieght\")"), @"");
-    assert_snapshot!(refusal(&files, "File(element: F32, path: \"t.csv\", column: 2)"), @"");
-    assert_snapshot!(refusal(&[("t.csv", b"1,2\n3\n")], "File(element: F32, path: \"t.csv\")"), @"");
-    assert_snapshot!(refusal(&[], "File(element: F32, path: \"none.csv\")"), @"");
+    assert_snapshot!(refusal(&files, "File(element: F32, path: \"t.csv\", column: \"weight\")"), @r#"
+    error: t.csv:3:3: expected a number in the range of f32, found "heavy"
+     --> elements.ron:3:46
+      |
+    3 |     buffers: { "a": File(element: F32, path: "t.csv", column: "weight") },
+      |                                              ^^^^^^^
+    "#);
+    assert_snapshot!(refusal(&files, "File(element: F32, path: \"t.csv\", column: \"wieght\")"), @r#"
+    error: t.csv:1:1: there is no column `wieght`
+     --> elements.ron:3:46
+      |
+    3 |     buffers: { "a": File(element: F32, path: "t.csv", column: "wieght") },
+      |                                              ^^^^^^^
+      = hint: did you mean `weight`? columns: id, weight
+    "#);
+    assert_snapshot!(refusal(&files, "File(element: F32, path: \"t.csv\", column: 2)"), @r#"
+    error: t.csv:1:1: expected a column number 2 (they count from 0), found 2 columns
+     --> elements.ron:3:46
+      |
+    3 |     buffers: { "a": File(element: F32, path: "t.csv", column: 2) },
+      |                                              ^^^^^^^
+    "#);
+    assert_snapshot!(refusal(&[("t.csv", b"1,2\n3\n")], "File(element: F32, path: \"t.csv\")"), @r#"
+    error: t.csv:2:1: expected 2 cells, as in the first line, found 1
+     --> elements.ron:3:46
+      |
+    3 |     buffers: { "a": File(element: F32, path: "t.csv") },
+      |                                              ^^^^^^^
+    "#);
+    assert_snapshot!(refusal(&[], "File(element: F32, path: \"none.csv\")"), @r#"
+    error: none.csv: cannot be read: No such file or directory (os error 2)
+     --> elements.ron:3:46
+      |
+    3 |     buffers: { "a": File(element: F32, path: "none.csv") },
+      |                                              ^^^^^^^^^^
+    "#);
 }
 
 #[test]
@@ -187,9 +230,29 @@ fn pictures_sequences_and_arrays_are_recognised_by_their_names() {
             executed.checks
         );
     }
-    assert_snapshot!(refusal(&files, "File(element: F64, path: \"n.npy\")"), @"");
-    assert_snapshot!(refusal(&files, "File(element: S8, path: \"p.pgm\")"), @"");
-    assert_snapshot!(refusal(&files, "File(element: U8, path: \"p.pgm\", column: 1)"), @"");
+    assert_snapshot!(refusal(&files, "File(element: F64, path: \"n.npy\")"), @r#"
+    error: n.npy: has elements of the NumPy type `<f4`, expected `<f8`
+     --> elements.ron:3:46
+      |
+    3 |     buffers: { "a": File(element: F64, path: "n.npy") },
+      |                                              ^^^^^^^
+      = hint: let `element` be the type of the file, or save it with `.astype(…)`
+    "#);
+    assert_snapshot!(refusal(&files, "File(element: S8, path: \"p.pgm\")"), @r#"
+    error: p.pgm:4:2: expected a whole number from -128 to 127, found "255"
+     --> elements.ron:3:45
+      |
+    3 |     buffers: { "a": File(element: S8, path: "p.pgm") },
+      |                                             ^^^^^^^
+    "#);
+    assert_snapshot!(refusal(&files, "File(element: U8, path: \"p.pgm\", column: 1)"), @r#"
+    error: p.pgm: is read as Pnm, which has no columns
+     --> elements.ron:3:45
+      |
+    3 |     buffers: { "a": File(element: U8, path: "p.pgm", column: 1) },
+      |                                             ^^^^^^^
+      = hint: `column` and `header` are for tables: format: Csv
+    "#);
 }
 
 #[test]
@@ -203,7 +266,7 @@ fn properties_are_judged_and_named_in_checks() {
     let fails = program("Values([3, -1, 2])), Expect(buffer: \"a\", holds: Ascending");
     let executed = fails.unwrap().execute(&EmulationSpec::default()).unwrap();
     assert_eq!(executed.verified, Some(false));
-    assert_snapshot!(executed.checks[1].detail, @"");
+    assert_snapshot!(executed.checks[1].detail, @"[0] is 3, [1] is -1");
     let refused = |expect: &str| program(expect).unwrap_err().to_string();
     let both = refused("Values([1]), holds: Ascending");
     assert!(
@@ -211,7 +274,14 @@ fn properties_are_judged_and_named_in_checks() {
         "{both}"
     );
     let unknown = refused("Values([3, -1, 2])), Expect(buffer: \"a\", holds: Ascendin");
-    assert_snapshot!(unknown, @"");
+    assert_snapshot!(unknown, @r#"
+    error: unknown property `Ascendin`
+     --> elements.ron:5:90
+      |
+    5 |     expect: [Expect(buffer: "a", equals: Values([3, -1, 2])), Expect(buffer: "a", holds: Ascendin)],
+      |                                                                                          ^^^^^^^^
+      = hint: did you mean `Ascending`? properties: Ascending, MaximalIndependentSet, Permutation, ProperColouring
+    "#);
 }
 
 #[test]

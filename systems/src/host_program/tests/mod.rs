@@ -1,7 +1,8 @@
-//! Programs as a whole: `arguments.rs` what launches pass, `elements.rs` buffers of every type and from files, `examine.rs` what a check of them says, `workloads.rs` those of the repository, `programs.rs` small ones made in Rust,
+//! Programs as a whole: `arguments.rs` what launches pass, `commands.rs` copies of parts, numbers read and variables written, `elements.rs` buffers of every type and from files, `examine.rs` what a check of them says, `workloads.rs` those of the repository, `programs.rs` small ones made in Rust,
 //! `refusals.rs` what is said of files that are wrong, `sizes.rs` what a size changes, `textures.rs` those with textures.
 
 mod arguments;
+mod commands;
 mod elements;
 mod examine;
 mod programs;
