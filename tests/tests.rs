@@ -22,6 +22,7 @@ mod full_disk;
 mod fuzz;
 mod harness;
 mod killed;
+mod laser;
 mod launched;
 mod limits;
 mod machines;

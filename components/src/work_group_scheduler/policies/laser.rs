@@ -16,7 +16,7 @@ use super::queued::Queued;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaserSpec {
-    /// The queues of the units.
+    /// The queues of the units. Source: LASER paper, section 6; that they are in memory costs nothing unless said, own choice.
     #[serde(default)]
     pub queues: QueuesSpec,
     /// Entries of the schedule status table for each unit, 1 to 64: work-groups that run there. Source: LASER paper,
