@@ -386,7 +386,7 @@ impl<'p, 'l> Host<'p, 'l> {
             .memory
             .read(self.bases[allocation] + offset, bytes)
             .expect("buffers that swap have equal sizes");
-        let words = words_of_bytes(&data);
+        let words = words_of_bytes(data);
         if let Some(listener) = &mut self.listener {
             listener(DeviceAction::Read {
                 address: self.bases[allocation] + offset,

@@ -35,7 +35,7 @@ impl<'f> Text<'f> {
         let line_start = before.iter().rposition(|byte| *byte == b'\n');
         Place {
             file: self.file.to_owned(),
-            line: before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1,
+            line: before.split(|byte| *byte == b'\n').count() as u64,
             column: (before.len() - line_start.map_or(0, |at| at + 1)) as u64 + 1,
         }
     }
