@@ -53,40 +53,74 @@ fn a_kernel_with_data_and_answers_from_tables_is_verified_and_writes_its_results
     assert!(warm.ends_with(&marks.collect::<Vec<u8>>()));
     assert!(warm.starts_with(b"\x93NUMPY\x01\x00"));
     let again = run(&bench, &["--results", "out"]);
-    assert_eq!(
-        again.code, 2,
-        "what is there is not replaced: {}",
-        again.err
-    );
+    assert_eq!(again.code, 3, "what is there is not replaced");
+    assert!(again.err.contains("cannot write out"), "{}", again.err);
 }
 
 #[test]
 fn results_of_a_workload_that_names_none_are_refused_before_it_runs() {
     let ended = Bench::new().warpweave(&["run", "test.ron", "--results", "out"]);
-    assert_snapshot!(ended.refusal(), @"");
+    assert_snapshot!(ended.refusal(), @r#"
+    exit 2
+    error: --results: workloads/vector_add.ron names no results
+    hint: name buffers that it copies to the host, such as `results: { "sum": Csv }`
+    "#);
 }
 
 #[test]
 fn a_wrong_value_in_a_table_is_named_by_its_line_and_column() {
-    assert_snapshot!(refusal("measurements.csv", "north,3,", "north,3,warm"), @"");
+    assert_snapshot!(refusal("measurements.csv", "north,3,", "north,3,warm"), @r#"
+    exit 2
+    error: bring-your-own-kernel/measurements.csv:5:9: expected a number in the range of f32, found "warm17.0"
+     --> bring-your-own-kernel/workload.ron:9:45
+      |
+    9 |         "celsius": File(element: F32, path: "measurements.csv", column: "celsius"),
+      |                                             ^^^^^^^^^^^^^^^^^^
+    "#);
 }
 
 #[test]
 fn a_file_that_is_not_there_is_named_where_the_workload_does() {
-    assert_snapshot!(refusal("workload.ron", "\"measurements.csv\"", "\"measurement.csv\""), @"");
+    assert_snapshot!(refusal("workload.ron", "\"measurements.csv\"", "\"measurement.csv\""), @r#"
+    exit 2
+    error: bring-your-own-kernel/measurement.csv: cannot be read: No such file or directory (os error 2)
+     --> bring-your-own-kernel/workload.ron:9:45
+      |
+    9 |         "celsius": File(element: F32, path: "measurement.csv", column: "celsius"),
+      |                                             ^^^^^^^^^^^^^^^^^
+    "#);
 }
 
 #[test]
 fn a_structure_of_another_size_is_refused_with_both_sizes() {
     let piece = "F32(\"=threshold\")";
-    assert_snapshot!(refusal("workload.ron", piece, "Struct([F32(\"=threshold\"), U32(1)])"), @"");
+    assert_snapshot!(refusal("workload.ron", piece, "Struct([F32(\"=threshold\"), U32(1)])"), @r#"
+    exit 2
+    error: argument 5 of kernel `smooth` is a structure of 8 bytes, but the parameter is of type .f32
+      --> bring-your-own-kernel/workload.ron:18:83
+       |
+    18 |                 Buffer("celsius"), Buffer("smoothed"), Buffer("warm"), U32("=n"), Struct([F32("=threshold"), U32(1)]),
+       |                                                                                   ^^^^^^
+    "#);
 }
 
 #[test]
 fn an_instruction_that_is_not_supported_is_named_in_the_module_and_where_it_is_launched() {
     let piece = "ld.param.u32 \t%r2";
     let unsupported = "wgmma.fence.sync.aligned;\n\tld.param.u32 \t%r2";
-    assert_snapshot!(refusal("smooth.ptx", piece, unsupported), @"");
+    assert_snapshot!(refusal("smooth.ptx", piece, unsupported), @r#"
+    exit 2
+    error: `wgmma.fence.sync.aligned`: warp-group instructions are not supported
+      --> bring-your-own-kernel/smooth.ptx:26:2
+       |
+    26 |     wgmma.fence.sync.aligned;
+       |     ^^^^^^^^^^^^^^^^^^^^^^^^
+    note: kernel `smooth` reaches this and is launched here
+      --> bring-your-own-kernel/workload.ron:16:21
+       |
+    16 |             kernel: "smooth", grid: "=ceil_div(n, block)", block: "=block",
+       |                     --------
+    "#);
 }
 
 #[test]
@@ -97,5 +131,5 @@ fn a_wrong_answer_shows_the_first_differences() {
     bench.write(&path, &text.replacen("17.125,", "17.25,", 1));
     let ended = run(&bench, &[]);
     assert_eq!(ended.code, 1);
-    assert_snapshot!(ended.err, @"");
+    assert_snapshot!(ended.err, @"error: `smoothed` differs from Column: 1 of 60 differ: [1] is 17.125, expected 17.25");
 }
