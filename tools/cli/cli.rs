@@ -40,7 +40,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run a scenario: emulate its program, replay it on its system, verify, report.
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Run variants of a machine on many programs, and judge what was claimed before.
     ///
     /// Every run is repeated under neutral perturbations. The experiment goes on where it was stopped. The exit code is 1 when a run failed, or what came out differs from what
