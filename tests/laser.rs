@@ -55,7 +55,7 @@ fn scenario(workload: &str, sets: &[&str]) -> Scenario {
         "program.ron",
         &format!(
             "Scenario(system: \"{root}/systems/laser.ron\", size: \"T\", \
-             workload: \"{root}/workloads/{workload}_device.ron\", checks: true, \
+             workload: \"{root}/workloads/{workload}_device.ron\", \
              overrides: {{ \"params.reduced\": true }})"
         ),
     );
