@@ -230,7 +230,8 @@ proptest! {
     /// A table that is written is read, whole or by columns.
     #[test]
     fn what_a_table_holds_is_found(rows in prop::collection::vec(any::<[i32; 3]>(), 1..9)) {
-        let text: String = rows.iter().map(|[a, b, c]| format!("{a},{b},{c}\n")).collect();
+        let text = rows.iter().map(|[a, b, c]| format!("{a},{b},{c}"));
+        let text = text.collect::<Vec<_>>().join("\n");
         let text = format!("a,b,c\n{text}");
         let all: Vec<u64> = rows.iter().flatten().map(|n| u64::from(*n as u32)).collect();
         prop_assert_eq!(read("t.csv", text.as_bytes(), S32).unwrap(), all);
