@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use warpweave_random::Dice;
 
 /// What the profile is called in messages.
 pub const WHAT: &str = "a reuse profile";
@@ -52,6 +53,17 @@ impl From<ReuseProfile> for Saved {
     }
 }
 
+/// Each of some things and the one that takes its place.
+fn shuffled<T: Copy + Ord>(all: &[T], seed: u64, what: &str) -> BTreeMap<T, T> {
+    let dice = Dice::new(seed, what);
+    let mut dealt = all.to_vec();
+    for at in (1..dealt.len()).rev() {
+        let other = dice.below(at as u64, at as u64 + 1) as usize;
+        dealt.swap(at, other);
+    }
+    all.iter().copied().zip(dealt).collect()
+}
+
 impl ReuseProfile {
     /// Of pairs of kernels that share much, with the reuse ratio (of both directions the larger counts), and of
     /// chains of work-groups (kernel, work-group), each in its order.
@@ -84,6 +96,21 @@ impl ReuseProfile {
         }
     }
 
+    /// The same links and chains, dealt out at random among the kernels, and the work-groups, that have any: what a
+    /// policy gains from this one it does not gain from knowing who shares.
+    #[must_use]
+    pub fn shuffled(&self, seed: u64) -> Self {
+        let kernels: Vec<u32> = self.by_kernel.keys().copied().collect();
+        let dealt: BTreeMap<u32, u32> = shuffled(&kernels, seed, "kernels of a profile");
+        let work_groups: Vec<(u32, u32)> = self.places.keys().copied().collect();
+        let placed = shuffled(&work_groups, seed, "work-groups of a profile");
+        let links = self.links.iter();
+        let links = links.map(|(a, b, ratio)| (dealt[a], dealt[b], *ratio));
+        let chains = self.chains.iter();
+        let chains = chains.map(|chain| chain.iter().map(|group| placed[group]).collect());
+        Self::new(links.collect(), chains.collect())
+    }
+
     /// Kernels that share much with this one, with the ratio: the largest first, of equals the lowest number.
     pub fn linked(&self, kernel: u32) -> &[(u32, f64)] {
         self.by_kernel.get(&kernel).map_or(&[], Vec::as_slice)
@@ -102,5 +129,30 @@ impl ReuseProfile {
     /// Work-groups of a chain; 0 where there is no such chain.
     pub fn chain_len(&self, chain: u32) -> u32 {
         self.chains.get(chain as usize).map_or(0, Vec::len) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffled_profile_has_the_same_ratios_and_lengths_of_chains() {
+        let links = (0..20).map(|k| (k, k + 1, f64::from(k) / 20.0)).collect();
+        let chains = (0..20)
+            .map(|k| (0..k % 4).map(|g| (k, g)).collect())
+            .collect();
+        let profile = ReuseProfile::new(links, chains);
+        let shuffled = profile.shuffled(1);
+        assert_ne!(shuffled, profile);
+        assert_ne!(shuffled, profile.shuffled(2));
+        assert_eq!(shuffled, profile.shuffled(1));
+        let ratios = |of: &ReuseProfile| -> Vec<f64> { of.links.iter().map(|l| l.2).collect() };
+        assert_eq!(ratios(&shuffled), ratios(&profile));
+        let groups = |of: &ReuseProfile| of.places.keys().copied().collect::<Vec<_>>();
+        assert_eq!(groups(&shuffled), groups(&profile));
+        for chain in 0..20 {
+            assert_eq!(shuffled.chain_len(chain), profile.chain_len(chain));
+        }
     }
 }

@@ -46,6 +46,9 @@ pub struct ExperimentFile {
     pub perturb: Option<Perturbations>,
     /// What is measured.
     pub metrics: Entries<MetricFile>,
+    /// Metrics whose change is dealt out among the axes.
+    #[serde(default)]
+    pub shares: Vec<Placed<String>>,
     /// What is claimed.
     #[serde(default)]
     pub claims: Vec<Claim>,
@@ -80,6 +83,7 @@ impl ExperimentFile {
             baseline: Node::new(Kind::Unit, Source::new("", "").span(0, 0)),
             perturb: None,
             metrics: Entries::default(),
+            shares: Vec::new(),
             claims: Vec::new(),
             record: Entries::default(),
             published: None,
@@ -304,6 +308,26 @@ pub struct Shape {
     pub on: Option<Placed<String>>,
 }
 
+/// One step along a row of variants, each of which adds to the one before.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stepping {
+    /// Name of the metric.
+    pub metric: Placed<String>,
+    /// Variant spoken of: the step that leads to it.
+    pub of: Placed<String>,
+    /// Variants in order.
+    pub row: Vec<Placed<String>>,
+    /// By how much at least the step is larger than every other.
+    pub margin: Placed<f64>,
+    /// One workload; `None`: the mean over all.
+    #[serde(default)]
+    pub on: Option<Placed<String>>,
+    /// Levels of axes.
+    #[serde(default)]
+    pub at: Entries<Placed<String>>,
+}
+
 /// What a finding claims.
 #[derive(Debug, Deserialize)]
 pub enum FindingClaim {
@@ -311,6 +335,10 @@ pub enum FindingClaim {
     Above(Comparison),
     /// One falls below another.
     Below(Comparison),
+    /// One differs from another by no more.
+    Within(Comparison),
+    /// The step to one is the largest of a row.
+    LargestStep(Stepping),
     /// One is better than all others.
     Best(Ranking),
     /// One is better than another on so many workloads.

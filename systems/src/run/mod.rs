@@ -156,9 +156,23 @@ impl Scenario {
         registry: &Registry,
         program: &Arc<Program>,
     ) -> Result<Machine, Diagnostics> {
+        self.machine_of(registry, program, || crate::profile::compute(program))
+    }
+
+    /// As [`Scenario::machine`], for many runs of one program: `profile` gives its reuse profile where the scenario
+    /// asks for it to be computed.
+    ///
+    /// # Errors
+    /// As [`Scenario::machine`].
+    pub fn machine_of(
+        &self,
+        registry: &Registry,
+        program: &Arc<Program>,
+        profile: impl FnOnce() -> ReuseProfile,
+    ) -> Result<Machine, Diagnostics> {
         let mut artefacts = Artefacts::of(Arc::clone(program));
-        if let Some(profile) = &self.profile {
-            profile.add_to(&mut artefacts, program);
+        if let Some(known) = &self.profile {
+            known.add_to(&mut artefacts, program, profile);
         }
         self.machine_with(registry, program, artefacts)
     }

@@ -420,7 +420,7 @@ impl Scenario {
         let taps = problems.take(TapSpec::read_all(file.taps));
         let profile = file.profile.as_ref();
         let profile = profile.map(|node| Profile::read(node, folder, files.ledger()));
-        let profile = profile.and_then(|read| problems.take(read.map_err(Diagnostics::from)));
+        let profile = profile.and_then(|read| problems.take(read));
         let part = |name: &Placed<PathBuf>, kind: &str, problems: &mut Diagnostics| {
             let path = folder.join(&name.value);
             let read = read_named(&path, name, &[kind], files);
@@ -507,6 +507,12 @@ impl Scenario {
             }),
             _ => Err(problems),
         }
+    }
+
+    /// Whether its runs need the reuse profile of their program.
+    pub fn needs_profile(&self) -> bool {
+        let needs = |profile: &Profile| profile.path().is_none();
+        self.profile.as_ref().is_some_and(needs)
     }
 
     /// Every file that was read: the scenario, what it names, and what those name.

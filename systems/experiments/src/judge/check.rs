@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use warpweave_params::{Diagnostics, Entries, Placed, name_hint};
 
-use super::pairs;
+use super::{pairs, shares};
 use crate::file::{Claim, ExperimentFile, FindingClaim, MetricFile};
 use crate::metric::Expression;
 use crate::plan::MachineStatistics;
@@ -29,6 +29,7 @@ pub fn check(file: &ExperimentFile) -> Result<(), Diagnostics> {
         let hint = "a share lies between 0 and 1";
         problems.push(energy.fit.share.error(message).hint(hint));
     }
+    shares::check(file, &mut problems);
     for claim in &file.claims {
         match claim {
             Claim::Finding {
@@ -112,9 +113,10 @@ pub fn check_patterns(
 fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnostics) {
     let none = Entries::default();
     let (metric, of, margin, on, at) = match claim {
-        FindingClaim::Above(c) | FindingClaim::Below(c) => {
+        FindingClaim::Above(c) | FindingClaim::Below(c) | FindingClaim::Within(c) => {
             (&c.metric, &c.of, &c.margin, c.on.as_ref(), &c.at)
         }
+        FindingClaim::LargestStep(c) => (&c.metric, &c.of, &c.margin, c.on.as_ref(), &c.at),
         FindingClaim::Best(c) => (&c.metric, &c.of, &c.margin, c.on.as_ref(), &c.at),
         FindingClaim::Count(c) => (&c.metric, &c.of, &c.margin, None, &c.at),
         FindingClaim::Saturates(c) | FindingClaim::Interior(c) => {
@@ -137,7 +139,9 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
         }
     }
     let (than, value) = match claim {
-        FindingClaim::Above(c) | FindingClaim::Below(c) => (c.than.as_ref(), c.value.as_ref()),
+        FindingClaim::Above(c) | FindingClaim::Below(c) | FindingClaim::Within(c) => {
+            (c.than.as_ref(), c.value.as_ref())
+        }
         FindingClaim::Count(c) => (c.than.as_ref(), c.value.as_ref()),
         _ => (None, None),
     };
@@ -154,6 +158,35 @@ fn finding(file: &ExperimentFile, claim: &FindingClaim, problems: &mut Diagnosti
     }
     match claim {
         FindingClaim::Above(_) | FindingClaim::Below(_) => {}
+        FindingClaim::Within(_) => {
+            let uses_energy = stated.is_some_and(|metric| {
+                Expression::parse(&metric.value).is_ok_and(|e| e.energy_use().is_some())
+            });
+            if uses_energy {
+                let message = "`Within` is not judged over the ranges of coefficients of energy";
+                let hint = "claim it `Above` and `Below`";
+                problems.push(metric.error(message).hint(hint));
+            }
+        }
+        FindingClaim::LargestStep(c) => {
+            needs_direction(metric, stated, problems);
+            for name in &c.row {
+                problems.take(find(name, "variant", "variants", &file.variants));
+            }
+            if c.row.len() < 3 {
+                let message = format!(
+                    "a row of {} variants has no two steps to compare",
+                    c.row.len()
+                );
+                let hint = "name three or more, each of which adds to the one before";
+                problems.push(metric.error(message).hint(hint));
+            } else if !c.row[1..].iter().any(|name| name.value == of.value) {
+                let steps = c.row[1..].iter().map(|name| name.value.as_str());
+                let message = format!("no step of the row leads to `{}`", of.value);
+                let hint = name_hint(&of.value, "variants that steps lead to", steps);
+                problems.push(of.error(message).hint(hint));
+            }
+        }
         FindingClaim::Best(_) => needs_direction(metric, stated, problems),
         FindingClaim::Count(c) => {
             needs_direction(metric, stated, problems);

@@ -11,6 +11,7 @@ use super::values::{Repetition, Values};
 use super::{repetitions, resolution};
 use crate::file::{
     Claim, Comparison, Counting, FindingClaim, IdentityClaim, MetricFile, Ranking, Recorded, Shape,
+    Stepping,
 };
 use crate::metric::{EnergyUse, Expression};
 use crate::model::{Outcome, Point, Runs};
@@ -51,6 +52,8 @@ pub(super) struct Looked<'e> {
     pub(super) uses: Option<EnergyUse>,
     /// Of a count: so many of the workloads, each alone.
     at_least: Option<u32>,
+    /// Whether the effect is to be no larger than the margin, whichever way it goes.
+    within: bool,
 }
 
 /// What the numbers say.
@@ -156,6 +159,9 @@ impl<'e> Claims<'e> {
             return self.counted(looked, at_least);
         }
         let intervals = self.intervals(looked, &looked.workloads);
+        if looked.within {
+            return lies_within(intervals.first().copied().flatten(), looked.margin);
+        }
         summed_up(&looked.effect.compares, &intervals, looked.margin)
     }
 
@@ -233,6 +239,12 @@ impl<'e> Claims<'e> {
             return Some("the next size has no result".to_owned());
         }
         let (now, then) = (mean(&here), mean(&there));
+        if looked.within {
+            let is_within = |effect: f64| effect.abs() <= looked.margin;
+            return (is_within(now) != is_within(then)).then(|| {
+                format!("the next size is on the other side of the margin: {now:+.4} here, {then:+.4} there")
+            });
+        }
         if (now > 0.0) != (then > 0.0) {
             return Some(format!(
                 "the next size has another sign: {now:+.4} here, {then:+.4} there"
@@ -253,7 +265,10 @@ impl<'e> Claims<'e> {
     /// Looks the names of a claim up; `control` takes the place of the variant it speaks of.
     fn look_up(&self, claim: &FindingClaim, control: Option<&str>) -> Option<Looked<'e>> {
         let (metric, of, margin) = match claim {
-            FindingClaim::Above(c) | FindingClaim::Below(c) => (&c.metric, &c.of, &c.margin),
+            FindingClaim::Above(c) | FindingClaim::Below(c) | FindingClaim::Within(c) => {
+                (&c.metric, &c.of, &c.margin)
+            }
+            FindingClaim::LargestStep(c) => (&c.metric, &c.of, &c.margin),
             FindingClaim::Best(c) => (&c.metric, &c.of, &c.margin),
             FindingClaim::Count(c) => (&c.metric, &c.of, &c.margin),
             FindingClaim::Saturates(c) | FindingClaim::Interior(c) => (&c.metric, &c.of, &c.margin),
@@ -292,7 +307,7 @@ impl<'e> Claims<'e> {
         };
         let mut at_least = None;
         let (compares, on) = match claim {
-            FindingClaim::Above(c) | FindingClaim::Below(c) => {
+            FindingClaim::Above(c) | FindingClaim::Below(c) | FindingClaim::Within(c) => {
                 let Comparison {
                     than,
                     value,
@@ -319,6 +334,21 @@ impl<'e> Claims<'e> {
                 let others = others.map(|variant| point(variant, &levels));
                 let compares = Compares::All {
                     of: point(speaks_of, &levels)?,
+                    others: others.collect::<Option<_>>()?,
+                };
+                (compares, on.as_ref())
+            }
+            FindingClaim::LargestStep(Stepping { row, on, at, .. }) => {
+                let levels = levels_at(at);
+                let row: Vec<&str> = row.iter().map(|name| name.value.as_str()).collect();
+                let is_ours = |step: &&[&str]| step[1] == of.value;
+                let points =
+                    |from: &str, to: &str| Some([point(from, &levels)?, point(to, &levels)?]);
+                let step = row.windows(2).find(is_ours)?;
+                let others = row.windows(2).filter(|step| !is_ours(step));
+                let others = others.map(|step| points(step[0], step[1]));
+                let compares = Compares::Step {
+                    step: points(step[0], speaks_of)?,
                     others: others.collect::<Option<_>>()?,
                 };
                 (compares, on.as_ref())
@@ -354,6 +384,7 @@ impl<'e> Claims<'e> {
             uses: claimed.energy.clone(),
             workloads,
             at_least,
+            within: matches!(claim, FindingClaim::Within(_)),
         })
     }
 
@@ -460,6 +491,22 @@ fn summed_up(compares: &Compares, intervals: &[Option<Interval>], margin: f64) -
     }
 }
 
+/// Of an effect that is to be small.
+fn lies_within(interval: Option<Interval>, margin: f64) -> Told {
+    let verdict = match interval {
+        Some(interval) if interval.low >= -margin && interval.high <= margin => Verdict::Reproduced,
+        Some(interval) if interval.low > margin || interval.high < -margin => {
+            Verdict::NotReproduced
+        }
+        _ => Verdict::Unresolved,
+    };
+    Told {
+        verdict,
+        because: String::new(),
+        effect: interval,
+    }
+}
+
 /// The verdict on a claim from those on its comparisons: a rival that is not beaten is enough to lose, an inner level
 /// that is best enough to win.
 pub(super) fn combined(compares: &Compares, verdicts: &[Verdict]) -> Verdict {
@@ -495,6 +542,24 @@ fn in_symbols(claim: &FindingClaim) -> String {
             c.metric.value,
             c.of.value,
             than(&c.than, &c.value),
+            c.margin.value
+        ),
+        FindingClaim::Within(c) => format!(
+            "{}: {} = {} ± {}",
+            c.metric.value,
+            c.of.value,
+            than(&c.than, &c.value),
+            c.margin.value
+        ),
+        FindingClaim::LargestStep(c) => format!(
+            "{}: the step to {} is larger than all others of {} by {}",
+            c.metric.value,
+            c.of.value,
+            c.row
+                .iter()
+                .map(|name| name.value.as_str())
+                .collect::<Vec<&str>>()
+                .join(" → "),
             c.margin.value
         ),
         FindingClaim::Best(c) => format!(

@@ -108,6 +108,10 @@ fn sums(effect: &Effect<'_>) -> Vec<Vec<Sum>> {
             let each = others.iter().map(|other| vec![less(of, other)]);
             each.collect()
         }
+        Compares::Step { step, others } => others
+            .iter()
+            .map(|other| vec![[less(&step[1], &step[0]), less(&other[0], &other[1])].concat()])
+            .collect(),
         Compares::Steps(row) => match row.as_slice() {
             [first, second, ..] if row.len() > 2 => {
                 let steps = [

@@ -20,6 +20,11 @@ pub(super) enum Compares {
     Number { of: Point, number: f64 },
     /// One with the best of others.
     All { of: Point, others: Vec<Point> },
+    /// One step, from and to, with every other step.
+    Step {
+        step: [Point; 2],
+        others: Vec<[Point; 2]>,
+    },
     /// The first step of a row with its last one.
     Steps(Vec<Point>),
     /// The best inner one of a row with its better end.
@@ -56,6 +61,14 @@ impl Effect<'_> {
                 .map(|other| {
                     let means = means(&[of.clone(), other.clone()])?;
                     Some(means[0] - means[1])
+                })
+                .collect(),
+            Compares::Step { step, others } => others
+                .iter()
+                .map(|other| {
+                    let all = [step.as_slice(), other.as_slice()].concat();
+                    let means = means(&all)?;
+                    Some((means[1] - means[0]) - (means[3] - means[2]))
                 })
                 .collect(),
             Compares::Steps(row) => {

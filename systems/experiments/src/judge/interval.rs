@@ -6,7 +6,7 @@ use warpweave_random::Dice;
 /// Draws of a bootstrap.
 const DRAWS: u64 = 10_000;
 
-/// A median over repetitions and its 95 % interval.
+/// A median over repetitions, or where it says so a mean, and its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// Lower end.
@@ -21,20 +21,33 @@ impl Interval {
     /// The interval of the median of some values by the percentiles of a bootstrap: what the median would be
     /// if the values were drawn again from themselves. Of one value, the value. `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
-        let median = median(&mut values.to_vec())?;
+        Self::of_statistic(values, median)
+    }
+
+    /// The mean in place of the median, with its interval.
+    pub fn of_mean(values: &[f64]) -> Option<Self> {
+        let mean = |values: &mut [f64]| {
+            let count = values.len() as f64;
+            (count > 0.0).then(|| values.iter().sum::<f64>() / count)
+        };
+        Self::of_statistic(values, mean)
+    }
+
+    fn of_statistic(values: &[f64], statistic: impl Fn(&mut [f64]) -> Option<f64>) -> Option<Self> {
+        let median = statistic(&mut values.to_vec())?;
         let dice = Dice::new(1, "bootstrap");
         let count = values.len() as u64;
         let mut drawn = vec![0.0; values.len()];
-        let mut medians: Vec<f64> = (0..DRAWS)
+        let mut found: Vec<f64> = (0..DRAWS)
             .filter_map(|draw| {
                 for (at, value) in drawn.iter_mut().enumerate() {
                     *value = values[dice.below(draw * count + at as u64, count) as usize];
                 }
-                self::median(&mut drawn)
+                statistic(&mut drawn)
             })
             .collect();
-        medians.sort_by(f64::total_cmp);
-        let at = |part: f64| medians[(part * (medians.len() - 1) as f64).round() as usize];
+        found.sort_by(f64::total_cmp);
+        let at = |part: f64| found[(part * (found.len() - 1) as f64).round() as usize];
         Some(Self {
             low: at(0.025),
             median,

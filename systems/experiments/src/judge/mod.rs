@@ -15,6 +15,7 @@ mod effect;
 mod energy;
 mod interval;
 mod needed;
+mod shares;
 mod spending;
 mod study;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use self::check::{check, check_patterns};
 pub use self::energy::{EnergyRow, FittedEnergy, StudiedEnergy};
 pub use self::interval::Interval;
 pub use self::needed::Needed;
+pub use self::shares::{SharesRow, StudiedShares};
 pub use self::spending::Bounds;
 pub use self::study::{
     Judged, Slots, StudiedMetric, StudiedPoint, StudiedRow, Study, Verdict, Work,
@@ -74,6 +76,13 @@ pub fn judge(
         Outcome::Done(_) => None,
         Outcome::Failed(why) => Some((id.to_string(), why.clone())),
     });
+    let shares = file.shares.iter().flat_map(|name| {
+        let claimed = metrics.iter().find(|metric| metric.name == name.value);
+        claimed.map_or_else(Vec::new, |metric| {
+            shares::of(file, metric.name, &metric.values, &workloads, &points)
+        })
+    });
+    let shares = shares.collect();
     let spending = Spending::of_runs(runs);
     let claims = Claims {
         experiment,
@@ -102,6 +111,7 @@ pub fn judge(
             |point| experiment.baseline.of(point),
             file.energy.as_ref().map(|energy| &energy.fit),
         )?,
+        shares,
         equal_pairs: equal_pairs.to_vec(),
         work: work::of(runs, &workloads, baseline.as_ref()),
         scale: None,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::energy::StudiedEnergy;
 use super::interval::Interval;
+use super::shares::StudiedShares;
 use crate::model::EqualPairs;
 use crate::scale::Scale;
 use crate::store::ClaimRow;
@@ -23,6 +24,8 @@ pub struct Study {
     pub pairs: u32,
     /// Energy over the ranges of its coefficients, where runs have any.
     pub energy: Option<StudiedEnergy>,
+    /// What each axis contributes, where the experiment asks.
+    pub shares: Vec<StudiedShares>,
     /// Repetitions that repeat each other.
     pub equal_pairs: Vec<EqualPairs>,
     /// What was run.

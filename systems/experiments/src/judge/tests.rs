@@ -136,6 +136,47 @@ fn a_number_may_take_the_place_of_a_variant() {
 }
 
 #[test]
+fn a_difference_may_be_claimed_to_be_small() {
+    let of = |gain, noise| {
+        let within = r#"Within(metric: "speed", of: "E", than: "D", margin: 0.03)"#;
+        verdict(within, gain, 0.5, noise)
+    };
+    for gain in [0.02, -0.02, 0.0] {
+        assert_eq!(of(gain, 0.002).verdict, Verdict::Reproduced, "{gain}");
+    }
+    for gain in [0.1, -0.1] {
+        assert_eq!(of(gain, 0.002).verdict, Verdict::NotReproduced, "{gain}");
+    }
+    assert_eq!(of(0.03, 0.03).verdict, Verdict::Unresolved);
+    assert_eq!(of(0.0, 0.002).claim, "speed: E = D ± 0.03");
+}
+
+#[test]
+fn the_largest_step_of_a_row_is_larger_than_each_other_one() {
+    let claims = r#"Finding(name: "it", control: "idle", claim:
+        LargestStep(metric: "speed", of: "E", row: ["D", "E", "F"], margin: 0.02))"#;
+    let experiment = experiment(claims, "");
+    check(&experiment.file).unwrap_or_else(|error| panic!("{error}"));
+    let of = |e: f64, f: f64| {
+        let runs = runs(&experiment, 0.002, |_, variant, _, _| match variant {
+            "E" => e,
+            "F" => f,
+            _ => 1.0,
+        });
+        judge(&experiment, &[], &runs).unwrap().claims.remove(0)
+    };
+    assert_eq!(of(1.2, 1.25).verdict, Verdict::Reproduced);
+    assert_eq!(of(1.1, 1.3).verdict, Verdict::NotReproduced);
+    let judged = of(1.2, 1.25);
+    assert_eq!(
+        judged.claim,
+        "speed: the step to E is larger than all others of D → E → F by 0.02"
+    );
+    let effect = judged.effect.unwrap().median;
+    assert!((effect - 0.15).abs() < 0.01, "{effect}");
+}
+
+#[test]
 fn a_margin_below_the_resolution_of_the_baseline_is_unresolved() {
     let fine = r#"Above(metric: "speed", of: "E", margin: 0.001)"#;
     let judged = verdict(fine, 0.5, 0.0, 0.001);

@@ -5,6 +5,8 @@ use std::fmt::{self, Write as _};
 use warpweave_params::printable_lines;
 
 use super::energy::StudiedEnergy;
+use super::interval::Interval;
+use super::shares::StudiedShares;
 use super::spending::Bounds;
 use super::study::{Judged, StudiedMetric, Study};
 use crate::report::{SCALE_HEADS, scale_rows};
@@ -41,6 +43,9 @@ impl Study {
         if let Some(energy) = &self.energy {
             write_energy(out, energy)?;
         }
+        self.shares
+            .iter()
+            .try_for_each(|shares| write_shares(out, shares))?;
         if !self.claims.is_empty() {
             writeln!(out, "\nclaims")?;
         }
@@ -183,6 +188,32 @@ fn write_energy(out: &mut String, energy: &StudiedEnergy) -> fmt::Result {
             number(*edp),
             energy - 1.0,
             follows
+        )?;
+    }
+    Ok(())
+}
+
+/// What each axis contributes to the mean over workloads.
+fn write_shares(out: &mut String, shares: &StudiedShares) -> fmt::Result {
+    let Some(row) = shares.rows.iter().find(|row| row.workload.is_none()) else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "\nwhat contributes to {} of {}: mean over workloads and pairs",
+        shares.metric, shares.variant
+    )?;
+    let pair = |(a, b, value): &(String, String, Interval)| (format!("{a} × {b}"), *value);
+    let whole = [("all together".to_owned(), row.whole)];
+    let lines = row.shares.iter().cloned().chain(whole);
+    let lines: Vec<_> = lines.chain(row.interactions.iter().map(pair)).collect();
+    let width = lines.iter().map(|(name, _)| name.chars().count());
+    let width = width.max().unwrap_or(0).min(40);
+    for (name, value) in lines {
+        writeln!(
+            out,
+            "  {name:<width$}  {:>+9.4}  [{:+.4}, {:+.4}]",
+            value.median, value.low, value.high
         )?;
     }
     Ok(())

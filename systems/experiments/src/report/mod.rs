@@ -81,6 +81,9 @@ pub fn write(
     if let Some(energy) = &study.energy {
         tables.push(("energy.csv".to_owned(), tables::energy_csv(energy)));
     }
+    if !study.shares.is_empty() {
+        tables.push(("shares.csv".to_owned(), tables::shares_csv(&study.shares)));
+    }
     Written {
         html,
         figures,

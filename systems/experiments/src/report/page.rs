@@ -5,7 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::published::{Beside, Published};
 use super::{SCALE_HEADS, SCALE_WORDS, file_name, scale_rows, unit};
 use crate::judge::{
-    Bounds, Interval, Judged, StudiedEnergy, StudiedMetric, Study, Verdict, Work, number,
+    Bounds, Interval, Judged, StudiedEnergy, StudiedMetric, StudiedShares, Study, Verdict, Work,
+    number,
 };
 use crate::model::{Provenance, Series};
 
@@ -67,6 +68,7 @@ pub(super) fn page(
                     (published_values(published, beside))
                 }
                 @if let Some(energy) = &study.energy { (energy_words(energy, figure("tornado.svg"))) }
+                @for shares in &study.shares { (contributions(shares)) }
                 @if let Some(slots) = figure("slots.svg") {
                     h2 { "Where the issue slots went" }
                     (slots)
@@ -104,6 +106,29 @@ fn what_was_compared(study: &Study) -> Markup {
                 "Its end, when units run out of work, weighs in its cycles." }
         }
     }
+}
+
+/// What each axis contributes: a row for each workload, a column for each axis and each two of them.
+fn contributions(shares: &StudiedShares) -> Markup {
+    let cell = |value: &Interval| {
+        html! { td { (format!("{:+.4}", value.median)) br; span.small { "[" (format!("{:+.4}", value.low)) ", " (format!("{:+.4}", value.high)) "]" } } }
+    };
+    html! { @if let Some(first) = shares.rows.first() {
+        h2 { "What contributes to " (shares.metric) " of " (shares.variant) }
+        div.wide { table {
+            tr { th { "workload" } th { "all together" }
+                @for (axis, _) in &first.shares { th { (axis) } }
+                @for (a, b, _) in &first.interactions { th { (a) " × " (b) } } }
+            @for row in &shares.rows { tr {
+                td { (row.workload.as_deref().unwrap_or("mean")) }
+                (cell(&row.whole))
+                @for (_, value) in &row.shares { (cell(value)) }
+                @for (_, _, value) in &row.interactions { (cell(value)) }
+            } }
+        } }
+        p.small { "Means over pairs with intervals of 95 %. A share is a Shapley value: what switching an axis changes, over all orders in which they may be "
+            "switched; shares add up. An interaction (×) is what two give together beyond each alone." }
+    } }
 }
 
 fn scale(study: &Study) -> Markup {

@@ -1,6 +1,6 @@
 //! Tables of the report that other tools and people read alike: scale of the programs, energy.
 
-use crate::judge::{Bounds, StudiedEnergy, Study, Work, number};
+use crate::judge::{Bounds, Interval, StudiedEnergy, StudiedShares, Study, Work, number};
 use crate::scale::Program;
 use crate::store::csv_line;
 
@@ -36,6 +36,11 @@ const ENERGY: [&str; 7] = [
     "ratio",
     "low",
     "high",
+];
+
+/// Columns of `shares.csv`.
+const SHARES: [&str; 8] = [
+    "metric", "variant", "workload", "what", "of", "mean", "low", "high",
 ];
 
 /// One program for people.
@@ -175,6 +180,34 @@ pub(super) fn energy_csv(energy: &StudiedEnergy) -> String {
                 high: at_least.max(*at_most),
             };
             line([&row.point, "mean", "energy", coefficient], alone);
+        }
+    }
+    text
+}
+
+/// `shares.csv`: of each workload and of the mean over them the whole, the share of each axis, the interaction of each two.
+pub(super) fn shares_csv(all: &[StudiedShares]) -> String {
+    let mut text = String::new();
+    csv_line(&mut text, &SHARES);
+    for shares in all {
+        for row in &shares.rows {
+            let workload = row.workload.as_deref().unwrap_or("mean");
+            let mut line = |what: &str, of: &str, value: &Interval| {
+                let [mean, low, high] =
+                    [value.median, value.low, value.high].map(|v| v.to_string());
+                let (metric, variant) = (shares.metric.as_str(), shares.variant.as_str());
+                csv_line(
+                    &mut text,
+                    &[metric, variant, workload, what, of, &mean, &low, &high],
+                );
+            };
+            line("whole", "", &row.whole);
+            for (axis, value) in &row.shares {
+                line("share", axis, value);
+            }
+            for (a, b, value) in &row.interactions {
+                line("interaction", &format!("{a} × {b}"), value);
+            }
         }
     }
     text

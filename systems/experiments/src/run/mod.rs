@@ -188,7 +188,8 @@ impl Work<'_> {
                 emulated?
             }
         };
-        one::simulated(&scenario?, &emulated, self.runner)
+        let trace = &run.identity.trace;
+        one::simulated(&scenario?, &emulated, trace, &self.traces, self.runner)
     }
 }
 

@@ -1,5 +1,7 @@
 //! One run: emulate or take the trace, simulate, report.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 use warpweave_params::Diagnostics;
 use warpweave_systems::report::{Host, Report};
@@ -68,6 +70,7 @@ pub(super) fn emulated(
         program: executed.program,
         verified: executed.verified,
         checks: executed.checks,
+        profile: Arc::default(),
     })
 }
 
@@ -75,9 +78,17 @@ pub(super) fn emulated(
 pub(super) fn simulated(
     scenario: &Scenario,
     emulated: &Emulated,
+    key: &str,
+    traces: &Traces,
     runner: &Runner<'_>,
 ) -> Result<Option<Made>, NotMade> {
-    let mut machine = scenario.machine(runner.registry, &emulated.program)?;
+    if scenario.needs_profile() && emulated.profile.get().is_none() {
+        let profile = traces.profile(key, &emulated.program, runner.budget)?;
+        // Another worker may have been faster, with the same.
+        let _ = emulated.profile.set(profile);
+    }
+    let profile = || emulated.profile.get().cloned().unwrap_or_default();
+    let mut machine = scenario.machine_of(runner.registry, &emulated.program, profile)?;
     let simulated = machine.simulate(runner.interrupt, &mut |_| {});
     if simulated.status == Status::Interrupted {
         return Ok(None);

@@ -134,6 +134,7 @@ mod tests {
             program: Arc::new(program),
             verified: None,
             checks: Vec::new(),
+            profile: Arc::default(),
         }
     }
 

@@ -1,11 +1,13 @@
 //! Traces of programs, each emulated once for all experiments that share a folder of traces.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use warpweave_components::reuse_profile::ReuseProfile;
 use warpweave_files::{Budget, Input, Ledger, Output, OutputError};
 use warpweave_systems::host_program::{CheckResult, Executed};
+use warpweave_systems::profile;
 use warpweave_trace::{Program, TraceError};
 
 use super::MachineError;
@@ -18,6 +20,8 @@ pub(super) struct Emulated {
     pub(super) verified: Option<bool>,
     /// Every expected result.
     pub(super) checks: Vec<CheckResult>,
+    /// Its reuse profile, from when a run first needed it.
+    pub(super) profile: Arc<OnceLock<ReuseProfile>>,
 }
 
 /// What a trace does not hold: how the results compared.
@@ -53,7 +57,31 @@ impl Traces {
     }
 
     fn paths(&self, key: &str) -> [PathBuf; 2] {
-        ["trace", "checks.json"].map(|ending| self.folder.join(format!("{key}.{ending}")))
+        ["trace", "checks.json"].map(|ending| self.path(key, ending))
+    }
+
+    fn path(&self, key: &str, ending: &str) -> PathBuf {
+        self.folder.join(format!("{key}.{ending}"))
+    }
+
+    /// The reuse profile of the program of this name: kept beside its trace, once it was computed.
+    pub(super) fn profile(
+        &self,
+        key: &str,
+        program: &Program,
+        budget: &Budget,
+    ) -> Result<ReuseProfile, MachineError> {
+        let path = self.path(key, "reuse");
+        let hash = program.hash();
+        // A profile that cannot be read, or is of an earlier trace of this name, is made again.
+        if let Ok((trace, profile)) = profile::read(&path, &Ledger::new(budget))
+            && trace == hash
+        {
+            return Ok(profile);
+        }
+        let profile = profile::compute(program);
+        profile::write(&path, hash, &profile)?;
+        Ok(profile)
     }
 
     /// The program of this name, if it is there and whole.
@@ -71,6 +99,7 @@ impl Traces {
                 program: Arc::new(program),
                 verified,
                 checks: checks.into_iter().map(Check::into_result).collect(),
+                profile: Arc::default(),
             })),
             Err(error @ TraceError::OverBudget(_)) => Err(error),
             // A trace that cannot be read is made again.
