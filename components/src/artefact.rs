@@ -83,6 +83,20 @@ pub fn artefact<T: Any + Send + Sync>(
     }
 }
 
+/// As [`artefact`], for those that can do without: `None` where there is no such artefact.
+///
+/// # Errors
+/// One of another program's trace.
+pub fn artefact_if_any<T: Any + Send + Sync>(
+    environment: &Environment,
+    what: &str,
+) -> Result<Option<Arc<T>>, SpecError> {
+    let artefacts = environment.resource::<Artefacts>();
+    let holds = |artefacts: &Arc<Artefacts>| artefacts.by_type.contains_key(&TypeId::of::<T>());
+    let artefacts = artefacts.filter(holds);
+    artefacts.map(|artefacts| artefacts.get(what)).transpose()
+}
+
 #[cfg(test)]
 mod tests {
     use warpweave_framework::{NoFields, Policy, PolicyContext, PolicyKind, PolicyRole};

@@ -21,12 +21,14 @@
 //! that came first goes first; units are asked in order. One kernel leaves per cycle.
 //!
 //! A kernel of which its unit predicts that it shares lines with its parent or with siblings has priority 1, others have 0
-//! (LASER, section 6). Its hint says the unit and the prediction.
+//! (LASER, section 6). Its hint says the unit and the prediction. In a run that has a reuse profile what is said of each kernel is
+//! counted beside what the profile knows of it (`foresight.rs`).
 //!
 //! # Not modelled
 //!
 //! What the runtime does in compute units and memory to make a launch.
 
+mod foresight;
 #[cfg(test)]
 mod tests;
 
@@ -40,8 +42,11 @@ use warpweave_framework::{
 };
 use warpweave_trace::{LaunchGraph, Program};
 
+use self::foresight::{Foresight, parents};
+use crate::artefact::artefact_if_any;
 use crate::launch::{DeviceLaunch, KernelLaunch, LaunchHint};
 use crate::reuse_monitor::Relation;
+use crate::reuse_profile::{self, ReuseProfile};
 
 /// When the kernels of one record arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +81,8 @@ pub struct LaunchUnit {
     gmu: OutPort<KernelLaunch>,
     spec: LaunchUnitSpec,
     graph: LaunchGraph,
+    /// Where there is a profile to compare with.
+    foresight: Option<Foresight>,
     /// By the cycle in which they are due, then in the order in which they came.
     under_way: BTreeMap<(Cycle, u64), KernelLaunch>,
     /// Kernels taken.
@@ -100,12 +107,17 @@ impl Kind for LaunchUnit {
         SpecError::in_range("units", spec.units, 1..)?;
         SpecError::in_range("kernels_under_way", spec.kernels_under_way, 32..)?;
         let program = environment.resource::<Program>();
+        let parents = program
+            .as_ref()
+            .map_or_else(Vec::new, |program| parents(program));
         let graph = program.map_or_else(LaunchGraph::default, |program| program.launch_graph());
+        let profile = artefact_if_any::<ReuseProfile>(environment, reuse_profile::WHAT)?;
         Ok(Self {
             units: (0..spec.units).map(|_| InPort::new()).collect(),
             gmu: OutPort::new(),
             spec,
             graph,
+            foresight: profile.map(|profile| Foresight::new(profile, parents)),
             under_way: BTreeMap::new(),
             taken: 0,
             records: 0,
@@ -162,6 +174,9 @@ impl Component for LaunchUnit {
         state.field("sent", &mut self.sent);
         state.field("under_way_level", &mut self.under_way_level);
         state.field("late", &mut self.late);
+        if let Some(foresight) = &mut self.foresight {
+            state.part("foresight", |state| foresight.state(state));
+        }
         state.check("under_way", || {
             let most = self.spec.kernels_under_way as usize + 32;
             at_most("kernels", self.under_way.len(), most)
@@ -201,6 +216,9 @@ impl Component for LaunchUnit {
             "cycles from the time at which a kernel was due until it was sent",
             &self.late,
         );
+        if let Some(foresight) = &self.foresight {
+            foresight.report(statistics);
+        }
     }
 
     fn contents(&self, contents: &mut Contents<'_>) {
@@ -255,6 +273,9 @@ impl LaunchUnit {
             };
             let relation = predictions.of(number);
             let is_urgent = matches!(relation, Some(Relation::ParentChild | Relation::Sibling));
+            if let Some(foresight) = &mut self.foresight {
+                foresight.count(child.kernel, is_urgent);
+            }
             let hint = LaunchHint {
                 unit: Some(unit),
                 relation,

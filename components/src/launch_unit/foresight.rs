@@ -1,0 +1,129 @@
+//! How well launches are foretold: what went with each kernel beside what a reuse profile knows of it.
+
+use std::sync::Arc;
+
+use warpweave_framework::{State, Statistics};
+use warpweave_trace::Program;
+
+use crate::reuse_profile::ReuseProfile;
+
+/// Counts kernels by what was said of them and by what is so.
+///
+/// A kernel is *near* when, by the profile, it shares lines with its parent or with another child of that: what the LASER
+/// paper's monitor is to find out before the child runs.
+pub(super) struct Foresight {
+    profile: Arc<ReuseProfile>,
+    /// By kernel: who launched it.
+    parents: Vec<Option<u32>>,
+    /// Said to be near: those that are not, those that are. Not said: the same.
+    counts: [[u64; 2]; 2],
+}
+
+impl Foresight {
+    pub(super) fn new(profile: Arc<ReuseProfile>, parents: Vec<Option<u32>>) -> Self {
+        Self {
+            profile,
+            parents,
+            counts: [[0; 2]; 2],
+        }
+    }
+
+    /// A kernel is launched, said to be near or not.
+    pub(super) fn count(&mut self, kernel: u32, said: bool) {
+        let is_near = self.is_near(kernel);
+        self.counts[usize::from(said)][usize::from(is_near)] += 1;
+    }
+
+    fn is_near(&self, kernel: u32) -> bool {
+        let parent_of = |kernel: u32| self.parents.get(kernel as usize).copied().flatten();
+        let Some(parent) = parent_of(kernel) else {
+            return false;
+        };
+        let mut linked = self.profile.linked(kernel).iter();
+        linked.any(|(other, _)| {
+            *other == parent || *other != kernel && parent_of(*other) == Some(parent)
+        })
+    }
+
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        let [mut no, mut yes] = self.counts;
+        state.array("not_said_near", &mut no);
+        state.array("said_near", &mut yes);
+        self.counts = [no, yes];
+    }
+
+    pub(super) fn report(&self, statistics: &mut Statistics<'_>) {
+        let [[neither, missed], [wrong, right]] = self.counts;
+        let mut count = |name, meaning, value| statistics.counter(name, "kernels", meaning, value);
+        count(
+            "foretold_right",
+            "kernels said to share lines with parent or siblings that do, by the profile",
+            right,
+        );
+        count(
+            "foretold_wrong",
+            "kernels said to share lines with parent or siblings that do not, by the profile",
+            wrong,
+        );
+        count(
+            "not_foretold",
+            "kernels that share lines with parent or siblings, by the profile, of which it was not said",
+            missed,
+        );
+        count(
+            "rightly_not_foretold",
+            "kernels that share lines neither with parent nor siblings, by the profile, of which it was not said",
+            neither,
+        );
+        let meaning = "part of the kernels said to share that do";
+        statistics.ratio(
+            "foretold_precision",
+            "kernels",
+            meaning,
+            right,
+            right + wrong,
+        );
+        let meaning = "part of the kernels that share of which it was said";
+        statistics.ratio("foretold_recall", "kernels", meaning, right, right + missed);
+    }
+}
+
+/// By kernel who launched it.
+pub(super) fn parents(program: &Program) -> Vec<Option<u32>> {
+    let kernels = program.kernels.iter();
+    kernels
+        .map(|kernel| kernel.parent.map(|parent| parent.kernel))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_near_when_it_shares_with_its_parent_or_a_sibling() {
+        // 1 and 2 are children of 0, 4 of 3; 5 comes from the host.
+        let parents = vec![None, Some(0), Some(0), None, Some(3), None];
+        let near = |links: &[(u32, u32)], kernel| {
+            let links = links.iter().map(|&(a, b)| (a, b, 0.5)).collect();
+            let profile = Arc::new(ReuseProfile::new(links, Vec::new()));
+            Foresight::new(profile, parents.clone()).is_near(kernel)
+        };
+        assert!(near(&[(0, 1)], 1));
+        assert!(!near(&[(0, 1)], 2));
+        assert!(near(&[(1, 2)], 1) && near(&[(1, 2)], 2));
+        assert!(!near(&[(1, 4), (3, 1), (1, 1)], 1));
+        assert!(!near(&[(0, 5)], 5));
+        assert!(!near(&[(0, 1)], 9));
+    }
+
+    #[test]
+    fn each_launch_is_counted_where_it_belongs() {
+        let profile = Arc::new(ReuseProfile::new(vec![(0, 1, 0.5)], Vec::new()));
+        let mut foresight = Foresight::new(profile, vec![None, Some(0), Some(0)]);
+        for (kernel, said) in [(1, true), (1, true), (1, false), (2, true), (2, false)] {
+            foresight.count(kernel, said);
+        }
+        assert_eq!(foresight.counts, [[1, 1], [1, 2]]);
+    }
+}
