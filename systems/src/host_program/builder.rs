@@ -1,10 +1,11 @@
 //! Host programs from Rust code, and the checks that all host programs pass.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use warpweave_inputs::reference::{Answer, Claim};
-use warpweave_inputs::{Csr, Name, ResultFormat, Value};
-use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, Source, Span};
+use warpweave_inputs::{Csr, ElementType, Name, ResultFormat, Value};
+use warpweave_params::{Diagnostic, Diagnostics, Entries, Env, Files, Placed, Source, Span};
 use warpweave_ptx::Module;
 
 use super::HostProgram;
@@ -14,6 +15,7 @@ use super::description::{
     Tolerance,
 };
 use super::inputs::{self, Buffer};
+use super::structures::{self, Structure};
 use super::textures::BufferTexture;
 
 /// A host program in the making.
@@ -24,6 +26,7 @@ pub struct HostProgramBuilder {
     pub(super) module: Option<ModuleText>,
     pub(super) env: Env,
     pub(super) graphs: Vec<(Name, GraphInput)>,
+    pub(super) structures: Vec<(Name, Entries<ElementType>)>,
     pub(super) buffers: Vec<(Name, Contents)>,
     pub(super) textures: Vec<(Name, TextureInput)>,
     pub(super) commands: Vec<Placed<Command>>,
@@ -55,6 +58,7 @@ impl HostProgramBuilder {
             module: None,
             env: Env::new(),
             graphs: Vec::new(),
+            structures: Vec::new(),
             buffers: Vec::new(),
             textures: Vec::new(),
             commands: Vec::new(),
@@ -99,6 +103,19 @@ impl HostProgramBuilder {
     /// Adds a graph.
     pub fn graph(mut self, name: impl Into<Name>, input: GraphInput) -> Self {
         self.graphs.push((name.into(), input));
+        self
+    }
+
+    /// Declares a structure: its fields in order with their types.
+    pub fn structure<N: Into<Name>>(
+        mut self,
+        name: impl Into<Name>,
+        fields: impl IntoIterator<Item = (N, ElementType)>,
+    ) -> Self {
+        let fields = fields
+            .into_iter()
+            .map(|(name, element)| (name.into(), element));
+        self.structures.push((name.into(), fields.collect()));
         self
     }
 
@@ -192,10 +209,25 @@ impl HostProgramBuilder {
                 graphs.push((name.value, graph));
             }
         }
+        let mut structures: Vec<Arc<Structure>> = Vec::new();
+        for (name, fields) in self.structures {
+            if structures
+                .iter()
+                .any(|known| known.name.value == name.value)
+            {
+                problems.push(name.error(format!("there are two structures `{}`", name.value)));
+            }
+            let structure = problems.take(Structure::new(name, fields));
+            structures.extend(structure.map(Arc::new));
+        }
+        if problems.has_errors() {
+            // Everything below would complain about structures that could not be laid out.
+            return Err(problems);
+        }
         let mut buffers: Vec<Buffer> = Vec::new();
         for (name, contents) in self.buffers {
             files_read.extend(contents.file().map(|path| self.reading.folder().join(path)));
-            let buffer = Buffer::new(name, contents, &graphs, &env, &self.reading);
+            let buffer = Buffer::new(name, contents, &graphs, &structures, &env, &self.reading);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
                 buffers.push(buffer);
@@ -211,6 +243,8 @@ impl HostProgramBuilder {
             }
             textures.extend(problems.take(BufferTexture::new(name, &input, &buffers, &env)));
         }
+        let mut commands = self.commands;
+        structures::lay_out(&mut commands, &structures, &mut problems);
         let Some(module) = module.filter(|_| !problems.has_errors()) else {
             return Err(problems);
         };
@@ -220,9 +254,10 @@ impl HostProgramBuilder {
             module,
             module_text,
             graphs,
+            structures,
             buffers,
             textures,
-            commands: self.commands,
+            commands,
             expectations: self.expectations,
             results: self.results,
             allowed: self.allowed,

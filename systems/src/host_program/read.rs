@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use warpweave_inputs::reference::References;
-use warpweave_inputs::{GraphSource, Name, ResultFormat};
+use warpweave_inputs::{ElementType, GraphSource, Name, ResultFormat};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Files, Node, Placed, from_named};
 
 use super::HostProgram;
@@ -29,6 +29,8 @@ struct Workload {
     module: Node,
     #[serde(default)]
     graphs: Option<Node>,
+    #[serde(default)]
+    structs: Option<Node>,
     #[serde(default)]
     buffers: Option<Node>,
     #[serde(default)]
@@ -100,6 +102,9 @@ impl HostProgram {
                 builder.graphs.push((name, GraphInput::Ready(graph)));
             }
         }
+        let structures: Option<Entries<Entries<ElementType>>> =
+            problems.take(params.part(file.structs));
+        builder.structures = structures.unwrap_or_default().into_iter().collect();
         if problems.has_errors() {
             // Everything below would complain about names of graphs that could not be built.
             return Err(problems);

@@ -8,8 +8,9 @@ use super::Checker;
 use crate::host_program::builder::in_module;
 use crate::host_program::description::{Argument, Launch};
 use crate::host_program::execute::{
-    checked_offset, kernel_argument, scalar, shape, size_and_alignment,
+    checked_offset, fields, kernel_argument, scalar, shape, size_and_alignment,
 };
+use crate::host_program::structures;
 
 impl Checker<'_> {
     pub(super) fn launch(&mut self, launch: &Launch) {
@@ -51,7 +52,7 @@ impl Checker<'_> {
             if !fits(&argument.value, parameter) {
                 let given = match &argument.value {
                     Argument::Texture(_) => "a texture object".to_owned(),
-                    Argument::Struct(_) => {
+                    Argument::Struct(_) | Argument::Record(_) => {
                         let (bytes, _) = size_and_alignment(&argument.value);
                         format!("a structure of {bytes} bytes")
                     }
@@ -70,7 +71,14 @@ impl Checker<'_> {
                     index + 1,
                     kernel.name(),
                 );
-                self.problems.push(argument.error(message));
+                let mut problem = argument.error(message);
+                if let Argument::Record(record) = &argument.value
+                    && let Ok(structure) =
+                        structures::find(&self.program.structures, &record.structure)
+                {
+                    problem = problem.hint(structure.places());
+                }
+                self.problems.push(problem);
             }
         }
     }
@@ -108,8 +116,8 @@ impl Checker<'_> {
                 });
             }
             Argument::Texture(name) => self.texture(name),
-            Argument::Struct(fields) => {
-                for field in fields {
+            Argument::Struct(_) | Argument::Record(_) => {
+                for field in fields(argument).unwrap_or_default() {
                     self.argument(&field.value);
                 }
             }
@@ -155,7 +163,7 @@ fn is_structure(parameter: &Parameter) -> bool {
 
 /// Whether an argument may be given for a parameter.
 fn fits(argument: &Argument, parameter: &Parameter) -> bool {
-    if let Argument::Struct(_) = argument {
+    if fields(argument).is_some() {
         return size_and_alignment(argument).0 == parameter.bytes as usize;
     }
     let ty = parameter.ty;

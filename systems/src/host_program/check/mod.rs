@@ -12,6 +12,7 @@ use warpweave_params::{Diagnostic, Diagnostics, Env, Placed};
 use super::description::{Argument, Command};
 use super::execute::{checked_index, checked_part, checked_variable_offset, size_of_fields};
 use super::forgotten::Passed;
+use super::structures::Column;
 use super::textures;
 use super::{HostProgram, unknown};
 
@@ -134,8 +135,8 @@ impl Checker<'_> {
                 at_most,
                 body,
             } => {
-                if let Some(index) = self.buffer(flag)
-                    && self.program.buffers[index].length == 0
+                if let Some(column) = self.column(flag)
+                    && column.length == 0
                 {
                     let message = format!("flag `{}` has no elements", flag.value);
                     self.problems.push(flag.error(message));
@@ -179,10 +180,9 @@ impl Checker<'_> {
     }
 
     fn read(&mut self, buffer: &Name, index: &Value, name: &Name) {
-        let Some(number) = self.buffer(buffer) else {
+        let Some(target) = self.column(buffer) else {
             return;
         };
-        let target = &self.program.buffers[number];
         if target.element.range().is_none() {
             let message = format!(
                 "`{}` has elements of type {:?}, but expressions compute with integers",
@@ -190,7 +190,9 @@ impl Checker<'_> {
             );
             self.problems.push(buffer.error(message));
         }
-        self.now_or_later(&[index], |env| checked_index(target, index, env));
+        self.now_or_later(&[index], |env| {
+            checked_index(buffer, target.length, index, env)
+        });
         if self.rounds[0].contains(&name.value) && !self.names_read.contains(&name.value) {
             let message = format!("`{}` hides another value of that name", name.value);
             let problem = name.error(message).hint("choose another name");
@@ -223,6 +225,11 @@ impl Checker<'_> {
         self.problems.take(self.program.buffer(name))
     }
 
+    /// The numbers that a name stands for.
+    pub(super) fn column(&mut self, name: &Name) -> Option<Column> {
+        self.problems.take(self.program.column(name))
+    }
+
     pub(super) fn texture(&mut self, name: &Name) {
         self.problems
             .take(textures::find(&self.program.textures, name));
@@ -250,15 +257,14 @@ impl Checker<'_> {
     }
 
     fn write(&mut self, buffer: &Name, index: &Value, value: &Value) {
-        let Some(target) = self.buffer(buffer) else {
+        let Some(target) = self.column(buffer) else {
             return;
         };
-        if self.program.buffers[target].length == 1 {
-            self.passed.filled.push(target);
+        if target.length == 1 {
+            self.passed.filled.push(target.buffer);
         }
-        let target = &self.program.buffers[target];
         self.now_or_later(&[index, value], |env| {
-            checked_index(target, index, env)?;
+            checked_index(buffer, target.length, index, env)?;
             target.element.bits(value, env, "the value")
         });
     }

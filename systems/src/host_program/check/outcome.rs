@@ -1,9 +1,11 @@
 //! What is said of the end of a program: results, right answers, findings that are meant.
 
+use warpweave_inputs::ResultFormat;
 use warpweave_ptx::NoKernel;
 
 use super::Checker;
 use crate::host_program::description::{Allow, Mistake};
+use crate::host_program::structures::{Column, Elements};
 use crate::host_program::{answers, unknown};
 
 impl Checker<'_> {
@@ -30,10 +32,20 @@ impl Checker<'_> {
     }
 
     pub(super) fn results(&mut self) {
-        for (name, _) in &self.program.results {
+        for (name, format) in &self.program.results {
             let Some(buffer) = self.buffer(name) else {
                 continue;
             };
+            if let (ResultFormat::Npy, Elements::Structures(_)) =
+                (format, &self.program.buffers[buffer].elements)
+            {
+                let message = format!(
+                    "buffer `{}` of structures cannot be written as Npy",
+                    name.value
+                );
+                let hint = "write it as Csv, with a column for each field";
+                self.problems.push(name.error(message).hint(hint));
+            }
             if !self.copied.contains(&buffer) {
                 let message = format!(
                     "buffer `{}` is a result but never copied to the host",
@@ -52,11 +64,11 @@ impl Checker<'_> {
 
     pub(super) fn expectations(&mut self) {
         for expectation in &self.program.expectations {
-            let Some(buffer) = self.buffer(&expectation.buffer) else {
+            let Some(Column { buffer, .. }) = self.column(&expectation.buffer) else {
                 continue;
             };
             if !self.copied.contains(&buffer) {
-                let name = &expectation.buffer.value;
+                let name = &self.program.buffers[buffer].name.value;
                 let message = format!("buffer `{name}` is expected but never copied to the host");
                 let hint = format!("add CopyToHost(\"{name}\") to the commands");
                 self.problems

@@ -5,6 +5,8 @@ use serde::de::{Deserializer, Error};
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{OneOrMore, Placed};
 
+use super::Record;
+
 /// Rounds of a loop that states no limit.
 const ROUNDS_DEFAULT: u32 = 10_000;
 
@@ -144,6 +146,8 @@ pub enum Argument {
     S16(Value),
     S32(Value),
     S64(Value),
+    F16(Value),
+    BF16(Value),
     F32(Value),
     F64(Value),
     /// The `f32` of this bit pattern.
@@ -153,6 +157,8 @@ pub enum Argument {
     /// A structure or array by value: its fields in order, each at the next multiple of its size, as C lays
     /// them out.
     Struct(Vec<Placed<Argument>>),
+    /// A structure by value, by the names of its fields.
+    Record(Record),
 }
 
 fn rounds_default() -> Value {
@@ -219,6 +225,12 @@ impl Launch {
     /// Adds a texture object as the next argument.
     pub fn texture(mut self, name: impl Into<Name>) -> Self {
         self.arguments.push(Argument::Texture(name.into()).into());
+        self
+    }
+
+    /// Adds a structure by value as the next argument.
+    pub fn record(mut self, record: Record) -> Self {
+        self.arguments.push(Argument::Record(record).into());
         self
     }
 

@@ -217,7 +217,7 @@ impl<'p, 'l> Host<'p, 'l> {
             } => {
                 let rounds = 0..=i64::MAX.into();
                 let at_most = at_most.integer(&self.env, "the limit of rounds", rounds)?;
-                let buffer = self.program.buffer(flag)?;
+                let column = self.program.column(flag)?;
                 let mut rounds = 0..at_most as i64;
                 loop {
                     let Some(round) = rounds.next() else {
@@ -232,8 +232,9 @@ impl<'p, 'l> Host<'p, 'l> {
                     };
                     self.round(counter.as_ref(), round, command)?;
                     self.commands(body)?;
-                    let bytes = self.program.buffers[buffer].element.bytes() as u64;
-                    if self.read(buffer, 0, bytes).iter().all(|word| *word == 0) {
+                    let bytes = column.element.bytes() as u64;
+                    let words = self.read(column.buffer, column.offset(0), bytes);
+                    if words.iter().all(|word| *word == 0) {
                         break;
                     }
                 }
@@ -266,9 +267,8 @@ impl<'p, 'l> Host<'p, 'l> {
         &self,
         expectation: &Expectation,
     ) -> Result<CheckResult, Diagnostic> {
-        let index = self.program.buffer(&expectation.buffer)?;
-        let target = &self.program.buffers[index];
-        let (passed, detail) = match self.images.get(&index) {
+        let column = self.program.column(&expectation.buffer)?;
+        let (passed, detail) = match self.images.get(&column.buffer) {
             Some(found) => answers::judge(self.program, expectation, found)?,
             None => (
                 false,
@@ -276,7 +276,7 @@ impl<'p, 'l> Host<'p, 'l> {
             ),
         };
         Ok(CheckResult {
-            buffer: target.name.value.clone(),
+            buffer: expectation.buffer.value.clone(),
             reference: expectation.demand.name().to_owned(),
             passed,
             detail,

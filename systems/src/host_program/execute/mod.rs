@@ -21,8 +21,8 @@ use warpweave_trace::{Program, TraceError};
 pub use self::action::{DeviceAction, Listener};
 pub(super) use self::host::Host;
 pub(super) use self::launch::{
-    checked_offset, checked_variable_offset, kernel_argument, scalar, shape, size_and_alignment,
-    size_of_fields,
+    checked_offset, checked_variable_offset, fields, kernel_argument, scalar, shape,
+    size_and_alignment, size_of_fields,
 };
 pub use self::progress::EmulationProgress;
 pub(super) use self::transfers::{checked_index, checked_part};

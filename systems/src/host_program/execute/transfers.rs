@@ -43,11 +43,10 @@ impl Host<'_, '_> {
         index: &Value,
         into: &Name,
     ) -> Result<(), Diagnostic> {
-        let buffer = self.program.buffer(name)?;
-        let target = &self.program.buffers[buffer];
-        let index = checked_index(target, index, &self.env)?;
-        let bytes = target.element.bytes();
-        let words = self.read(buffer, (index * bytes) as u64, bytes as u64);
+        let target = self.program.column(name)?;
+        let index = checked_index(name, target.length, index, &self.env)?;
+        let bytes = target.element.bytes() as u64;
+        let words = self.read(target.buffer, target.offset(index), bytes);
         let number = target.element.integer(target.element.pattern(&words, 0));
         let number = number.and_then(|number| i64::try_from(number).ok());
         let number = number.ok_or_else(|| {
@@ -97,13 +96,12 @@ impl Host<'_, '_> {
         index: &Value,
         value: &Value,
     ) -> Result<(), Diagnostic> {
-        let buffer = self.program.buffer(name)?;
-        let target = &self.program.buffers[buffer];
-        let index = checked_index(target, index, &self.env)?;
+        let target = self.program.column(name)?;
+        let index = checked_index(name, target.length, index, &self.env)?;
         let pattern = target.element.bits(value, &self.env, "the value")?;
         let bytes = target.element.bytes();
         let pattern = pattern.to_le_bytes()[..bytes].to_vec();
-        self.store(buffer, (index * bytes) as u64, pattern);
+        self.store(target.buffer, target.offset(index), pattern);
         Ok(())
     }
 
@@ -179,19 +177,18 @@ pub(in crate::host_program) fn checked_part(
     let first = first.integer(env, &what, 0..=all)?;
     let what = format!("the length of a part of buffer `{name}` from element {first} on");
     let length = length.integer(env, &what, 0..=all - first)?;
-    let bytes = buffer.element.bytes() as u64;
+    let bytes = buffer.elements.bytes() as u64;
     Ok(first as u64 * bytes..(first + length) as u64 * bytes)
 }
 
-/// The number of an element inside a buffer.
+/// The number of an element among the `length` of a buffer or field.
 pub(in crate::host_program) fn checked_index(
-    buffer: &Buffer,
+    name: &Name,
+    length: usize,
     index: &Value,
     env: &Env,
 ) -> Result<usize, Diagnostic> {
-    let what = format!(
-        "the index into buffer `{}` of {} elements",
-        buffer.name.value, buffer.length
-    );
-    Ok(index.integer(env, &what, 0..=buffer.length as i128 - 1)? as usize)
+    let name = &name.value;
+    let what = format!("the index into buffer `{name}` of {length} elements");
+    Ok(index.integer(env, &what, 0..=length as i128 - 1)? as usize)
 }

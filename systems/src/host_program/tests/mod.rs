@@ -1,5 +1,5 @@
 //! Programs as a whole: `arguments.rs` what launches pass, `commands.rs` copies of parts, numbers read and variables written, `elements.rs` buffers of every type and from files, `examine.rs` what a check of them says, `workloads.rs` those of the repository, `programs.rs` small ones made in Rust,
-//! `refusals.rs` what is said of files that are wrong, `sizes.rs` what a size changes, `textures.rs` those with textures.
+//! `refusals.rs` what is said of files that are wrong, `sizes.rs` what a size changes, `structures.rs` elements and arguments of several numbers, `textures.rs` those with textures.
 
 mod arguments;
 mod commands;
@@ -8,6 +8,7 @@ mod examine;
 mod programs;
 mod refusals;
 mod sizes;
+mod structures;
 mod textures;
 mod workloads;
 
