@@ -79,14 +79,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `description/` is what a program is made of, `read.rs` reads it from a file (`params.rs` its parameters,
+//! `description/` is what a program is made of, `read.rs` reads it from a file (`modules.rs` its modules, `params.rs` its parameters,
 //! `sizes.rs` sets of their values) and `builder.rs` takes
 //! it from Rust code; `inputs.rs` makes the graphs and buffers, `structures.rs` lays out structures, `tables.rs` fills buffers of them, `textures.rs` the textures over them, `check.rs` finds what cannot work before
 //! anything runs, `execute/` runs it, `examine.rs` watches it, `results.rs` says what may be written of it, `answers.rs` and `compare.rs` judge what it left behind.
 //! [References](warpweave_inputs::reference) are found by name in an open list.
 //!
 //! # Not modelled
-//! Copies that overlap with kernels, events, more than one module. Launches of different streams are emulated in the order
+//! Copies that overlap with kernels, events. Launches of different streams are emulated in the order
 //! of the program.
 
 mod answers;
@@ -100,6 +100,7 @@ mod examine;
 mod execute;
 mod forgotten;
 mod inputs;
+mod modules;
 mod params;
 mod read;
 mod results;
@@ -116,7 +117,6 @@ use std::sync::Arc;
 use warpweave_inputs::reference::{Inputs, Layout};
 use warpweave_inputs::{Csr, Name, ResultFormat};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, name_hint};
-use warpweave_ptx::Module;
 
 use inputs::Buffer;
 use structures::{Column, Elements, Structure};
@@ -130,6 +130,7 @@ pub use description::{
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, Judged};
 pub use execute::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Executed, Listener};
+pub use modules::ProgramModule;
 pub use warpweave_ptx::{
     EmulationError, Finding, FindingKind, Printed, SourcePlace, Spot, Verdict,
 };
@@ -142,9 +143,7 @@ pub const DEVICE_BYTES_MAX: u64 = 4 << 30;
 pub struct HostProgram {
     name: String,
     summary: String,
-    module: Module,
-    /// Its text.
-    module_text: String,
+    modules: Vec<ProgramModule>,
     graphs: Vec<(String, Csr)>,
     structures: Vec<Arc<Structure>>,
     buffers: Vec<Buffer>,
@@ -185,14 +184,9 @@ impl HostProgram {
         &self.summary
     }
 
-    /// The text of its module, in PTX.
-    pub fn module_text(&self) -> &str {
-        &self.module_text
-    }
-
-    /// Its module.
-    pub fn module(&self) -> &Module {
-        &self.module
+    /// Its modules, in order; at least one.
+    pub fn modules(&self) -> &[ProgramModule] {
+        &self.modules
     }
 
     /// What the program may have forgotten: warnings.

@@ -1,20 +1,18 @@
 //! What launches and their arguments have to fit.
 
 use warpweave_inputs::Value;
-use warpweave_params::name_hint;
 use warpweave_ptx::{NoKernel, Parameter, RefusedKernel, ScalarType};
 
 use super::Checker;
-use crate::host_program::builder::in_module;
 use crate::host_program::description::{Argument, Launch};
 use crate::host_program::execute::{
     checked_offset, fields, kernel_argument, scalar, shape, size_and_alignment,
 };
+use crate::host_program::modules::{ProgramModule, Thing, in_module};
 use crate::host_program::structures;
 
 impl Checker<'_> {
     pub(super) fn launch(&mut self, launch: &Launch) {
-        let module = &self.program.module;
         let shape_values: Vec<&Value> = launch
             .grid
             .iter()
@@ -25,15 +23,14 @@ impl Checker<'_> {
         for argument in &launch.arguments {
             self.argument(&argument.value);
         }
-        let kernel = match module.kernel(&launch.kernel.value) {
+        let module = self.module(launch.module.as_ref(), Thing::Kernel, &launch.kernel);
+        let Some(module) = module.map(|number| &self.program.modules[number]) else {
+            return;
+        };
+        let kernel = match module.module().kernel(&launch.kernel.value) {
             Ok(kernel) => kernel,
-            Err(NoKernel::Refused(refused)) => return self.refused(launch, refused),
-            Err(NoKernel::Unknown(_)) => {
-                let name = &launch.kernel.value;
-                let message = format!("{} has no kernel `{name}`", module.file());
-                let hint = name_hint(name, "kernels", self.kernel_names());
-                return self.problems.push(launch.kernel.error(message).hint(hint));
-            }
+            Err(NoKernel::Refused(refused)) => return self.refused(launch, module, refused),
+            Err(NoKernel::Unknown(_)) => unreachable!("a module that has it was found"),
         };
         let parameters = kernel.parameters();
         if parameters.len() != launch.arguments.len() {
@@ -130,23 +127,13 @@ impl Checker<'_> {
         }
     }
 
-    /// Names of all kernels of the module.
-    pub(super) fn kernel_names(&self) -> Vec<&str> {
-        let module = &self.program.module;
-        let names = module.kernels().iter().map(warpweave_ptx::Kernel::name);
-        let refused = module.refused().iter();
-        names
-            .chain(refused.map(|kernel| kernel.name.as_str()))
-            .collect()
-    }
-
     /// A launch of a kernel that reaches what is not supported.
-    fn refused(&mut self, launch: &Launch, refused: RefusedKernel) {
+    fn refused(&mut self, launch: &Launch, module: &ProgramModule, refused: RefusedKernel) {
         let message = format!(
             "kernel `{}` reaches this and is launched here",
             refused.name
         );
-        let (file, text) = (self.program.module.file(), &self.program.module_text);
+        let (file, text) = (module.module().file(), module.text());
         for diagnostic in in_module(file, text, refused.reasons) {
             self.problems.push(match &launch.kernel.place {
                 Some(place) => diagnostic.related(&message, place),

@@ -9,12 +9,13 @@ use std::path::PathBuf;
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Placed};
 
+use super::HostProgram;
 use super::description::{Argument, Command};
 use super::execute::{checked_index, checked_part, checked_variable_offset, size_of_fields};
 use super::forgotten::Passed;
+use super::modules::{self, Thing};
 use super::structures::Column;
 use super::textures;
-use super::{HostProgram, unknown};
 
 /// What a check of a program gives beside mistakes.
 pub(super) struct Checked {
@@ -104,19 +105,27 @@ impl Checker<'_> {
             } => self.read(buffer, index, name),
             Command::WriteVariable {
                 variable,
+                module,
                 offset_bytes,
                 values,
-            } => self.write_variable(variable, offset_bytes, values),
+            } => self.write_variable(module.as_ref(), variable, offset_bytes, values),
+            Command::CopyToVariable {
+                buffer,
+                variable,
+                module,
+            } => self.copy_to_variable(buffer, module.as_ref(), variable),
             Command::Write {
                 buffer,
                 index,
                 value,
             } => self.write(buffer, index, value),
             Command::Swap(one, other) => self.swap(one, other),
-            Command::BindTexture { reference, texture } => {
-                let module = &self.program.module;
-                self.problems
-                    .take(textures::check_reference(module, reference));
+            Command::BindTexture {
+                reference,
+                texture,
+                module,
+            } => {
+                self.module(module.as_ref(), Thing::TextureReference, reference);
                 self.texture(texture);
             }
             Command::Launch(launch) => self.launch(launch),
@@ -206,14 +215,41 @@ impl Checker<'_> {
         self.counters.push(name.value.clone());
     }
 
-    fn write_variable(&mut self, variable: &Name, offset: &Value, values: &[Placed<Argument>]) {
-        let module = &self.program.module;
+    /// The number of the module that has a thing.
+    fn module(&mut self, chosen: Option<&Name>, thing: Thing, name: &Name) -> Option<usize> {
+        let found = modules::find(&self.program.modules, chosen, thing, name);
+        self.problems.take(found)
+    }
+
+    /// The bytes of a variable.
+    fn variable(&mut self, module: Option<&Name>, variable: &Name) -> Option<u64> {
+        let number = self.module(module, Thing::Variable, variable)?;
+        let module = self.program.modules[number].module();
+        module.variable_bytes(&variable.value)
+    }
+
+    fn copy_to_variable(&mut self, buffer: &Name, module: Option<&Name>, variable: &Name) {
+        let (sent, bytes) = (self.buffer(buffer), self.variable(module, variable));
+        let (Some(sent), Some(bytes)) = (sent, bytes) else {
+            return;
+        };
+        let size = self.program.buffers[sent].bytes();
+        let fits = checked_variable_offset(variable, bytes, &0.into(), size, &self.program.env);
+        self.problems.take(fits);
+    }
+
+    fn write_variable(
+        &mut self,
+        module: Option<&Name>,
+        variable: &Name,
+        offset: &Value,
+        values: &[Placed<Argument>],
+    ) {
         for value in values {
             self.argument(&value.value);
         }
-        let Some(bytes) = module.variable_bytes(&variable.value) else {
-            let problem = unknown("variable", variable, module.variable_names());
-            return self.problems.push(problem);
+        let Some(bytes) = self.variable(module, variable) else {
+            return;
         };
         let written = size_of_fields(values);
         self.now_or_later(&[offset], |env| {

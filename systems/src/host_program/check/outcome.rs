@@ -1,10 +1,10 @@
 //! What is said of the end of a program: results, right answers, findings that are meant.
 
 use warpweave_inputs::ResultFormat;
-use warpweave_ptx::NoKernel;
 
 use super::Checker;
 use crate::host_program::description::{Allow, Mistake};
+use crate::host_program::modules::ProgramModule;
 use crate::host_program::structures::{Column, Elements};
 use crate::host_program::{answers, unknown};
 
@@ -17,9 +17,10 @@ impl Checker<'_> {
                 buffer,
                 because,
             } = &allow.value;
-            if let Err(NoKernel::Unknown(_)) = self.program.module.kernel(&kernel.value) {
-                let problem = unknown("kernel", kernel, self.kernel_names());
-                self.problems.push(problem);
+            let modules = self.program.modules.iter();
+            let names: Vec<&str> = modules.flat_map(ProgramModule::kernel_names).collect();
+            if !names.contains(&kernel.value.as_str()) {
+                self.problems.push(unknown("kernel", kernel, names));
             }
             if let (Mistake::GlobalRace, Some(buffer)) = (finding, buffer) {
                 self.buffer(buffer);

@@ -49,11 +49,24 @@ pub enum Command {
     WriteVariable {
         /// The variable.
         variable: Name,
+        /// The module that has it; absent: the only one that does.
+        #[serde(default)]
+        module: Option<Name>,
         /// Bytes from its first one.
         #[serde(default = "zero")]
         offset_bytes: Value,
         /// The values in order, laid out like the fields of a structure.
         values: Vec<Placed<Argument>>,
+    },
+    /// Copies the host's contents of a buffer into a variable of a module, from its first byte on.
+    CopyToVariable {
+        /// The buffer.
+        buffer: Name,
+        /// The variable.
+        variable: Name,
+        /// The module that has it; absent: the only one that does.
+        #[serde(default)]
+        module: Option<Name>,
     },
     /// Writes one element of a buffer on the device.
     Write {
@@ -73,6 +86,9 @@ pub enum Command {
         reference: Name,
         /// The texture.
         texture: Name,
+        /// The module that has the reference; absent: the only one that does.
+        #[serde(default)]
+        module: Option<Name>,
     },
     /// Launches a kernel.
     Launch(Launch),
@@ -109,6 +125,9 @@ pub enum Command {
 pub struct Launch {
     /// The kernel.
     pub kernel: Name,
+    /// The module that has it; absent: the only one that does.
+    #[serde(default)]
+    pub module: Option<Name>,
     /// Work-groups along x, y, z; missing axes have one.
     #[serde(deserialize_with = "axes")]
     pub grid: Vec<Value>,
@@ -184,12 +203,19 @@ impl Launch {
     pub fn new(kernel: impl Into<Name>) -> Self {
         Self {
             kernel: kernel.into(),
+            module: None,
             grid: Vec::new(),
             block: Vec::new(),
             dynamic_local_bytes: zero(),
             stream: zero(),
             arguments: Vec::new(),
         }
+    }
+
+    /// Says which module has the kernel, if several have one of the name.
+    pub fn of_module(mut self, name: impl Into<Name>) -> Self {
+        self.module = Some(name.into());
+        self
     }
 
     /// Sets the number of work-groups along x, y, z.

@@ -13,6 +13,7 @@ use super::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Listener
 use crate::host_program::answers;
 use crate::host_program::description::{Command, Expectation};
 use crate::host_program::inputs::Buffer;
+use crate::host_program::modules::{self, Thing};
 use crate::host_program::textures::{self, Bound};
 use crate::host_program::{EmulationSpec, HostProgram};
 
@@ -69,7 +70,7 @@ impl<'p, 'l> Host<'p, 'l> {
             memory,
             env: program.env.clone(),
             pointers: (0..bases.len()).collect(),
-            textures: Bound::by_name(&program.module, &program.textures),
+            textures: Bound::by_name(&program.modules, &program.textures),
             bases,
             images: BTreeMap::new(),
             trace: Vec::new(),
@@ -176,9 +177,18 @@ impl<'p, 'l> Host<'p, 'l> {
             } => self.read_into(buffer, index, name)?,
             Command::WriteVariable {
                 variable,
+                module,
                 offset_bytes,
                 values,
-            } => self.write_variable(variable, offset_bytes, values)?,
+            } => self.write_variable(module.as_ref(), variable, offset_bytes, values)?,
+            Command::CopyToVariable {
+                buffer,
+                variable,
+                module,
+            } => {
+                let bytes = self.held(self.program.buffer(buffer)?)?;
+                self.store_in_variable(module.as_ref(), variable, &0.into(), bytes)?;
+            }
             Command::Write {
                 buffer,
                 index,
@@ -188,9 +198,16 @@ impl<'p, 'l> Host<'p, 'l> {
                 let (one, other) = (self.program.buffer(one)?, self.program.buffer(other)?);
                 self.pointers.swap(one, other);
             }
-            Command::BindTexture { reference, texture } => {
+            Command::BindTexture {
+                reference,
+                texture,
+                module,
+            } => {
+                let modules = &self.program.modules;
+                let of = Thing::TextureReference;
+                let module = modules::find(modules, module.as_ref(), of, reference)?;
                 let texture = textures::find(&self.program.textures, texture)?;
-                self.textures.bind(&reference.value, texture);
+                self.textures.bind(module, &reference.value, texture);
             }
             Command::Launch(launch) => self.launch(launch, command)?,
             Command::Synchronize => {

@@ -10,6 +10,7 @@ use super::host::Host;
 use super::launch::{Shape, checked_offset, kernel_argument, shape};
 use super::{DeviceAction, ExecuteError};
 use crate::host_program::description::{Argument, Command, Launch};
+use crate::host_program::modules::{self, Thing};
 use crate::host_program::textures;
 
 impl Host<'_, '_> {
@@ -24,7 +25,16 @@ impl Host<'_, '_> {
             dynamic_local_bytes,
             stream,
         } = shape(launch, &self.env)?;
-        self.bind_textures(command)?;
+        let modules = &self.program.modules;
+        let module_number = modules::find(
+            modules,
+            launch.module.as_ref(),
+            Thing::Kernel,
+            &launch.kernel,
+        )?;
+        let module = modules[module_number].module();
+        self.load_modules(command)?;
+        self.bind_textures(module_number, command)?;
         let env = self.env.clone();
         let mut arguments = Vec::new();
         for argument in &launch.arguments {
@@ -37,7 +47,6 @@ impl Host<'_, '_> {
             dynamic_local_bytes,
             args: &arguments,
         };
-        let module = &self.program.module;
         let kernel = &launch.kernel.value;
         let (memory, options) = (&mut self.memory, &self.options);
         let numbers = &mut self.numbers;
@@ -70,6 +79,7 @@ impl Host<'_, '_> {
         })?;
         if let Some(listener) = &mut self.listener {
             listener(DeviceAction::Launch {
+                module: module_number,
                 kernel: kernel.clone(),
                 grid,
                 block,
@@ -86,6 +96,24 @@ impl Host<'_, '_> {
             stream,
         });
         self.running = true;
+        Ok(())
+    }
+
+    /// Gives the variables of all modules memory and initial values, in the order of the modules, before the first
+    /// is used: an `.extern` variable is that of an earlier module.
+    pub(super) fn load_modules<T>(&mut self, blamed: &Placed<T>) -> Result<(), Diagnostic> {
+        for module in &self.program.modules {
+            let loaded = self.memory.load(module.module());
+            loaded.map_err(|variable| {
+                let message = format!(
+                    "{} declares variable `{variable}`, which no module before it defines",
+                    module.module().file()
+                );
+                let hint = "name the module that defines it before those that declare it: \
+                            modules: { \"one\": \"one.ptx\", \"other\": \"other.ptx\" }";
+                blamed.error(message).hint(hint)
+            })?;
+        }
         Ok(())
     }
 
@@ -109,10 +137,14 @@ impl Host<'_, '_> {
     }
 
     /// Lets references stand for the textures they were bound to, where their buffers are now.
-    fn bind_textures(&mut self, command: &Placed<Command>) -> Result<(), Diagnostic> {
-        for (reference, texture) in self.textures.references() {
+    fn bind_textures(
+        &mut self,
+        number: usize,
+        command: &Placed<Command>,
+    ) -> Result<(), Diagnostic> {
+        let module = self.program.modules[number].module();
+        for (reference, texture) in self.textures.references(number) {
             let handle = self.texture(texture)?;
-            let module = &self.program.module;
             let bound = self.memory.bind_texture(module, &reference, handle);
             bound.map_err(|error| command.error(error.to_string()))?;
         }

@@ -11,6 +11,7 @@ use super::host::Host;
 use super::launch::{checked_variable_offset, kernel_argument, size_of_fields};
 use crate::host_program::description::Argument;
 use crate::host_program::inputs::Buffer;
+use crate::host_program::modules::{self, Thing};
 
 impl Host<'_, '_> {
     pub(super) fn copy_to_device(&mut self, name: &Name) -> Result<(), Diagnostic> {
@@ -62,24 +63,35 @@ impl Host<'_, '_> {
 
     pub(super) fn write_variable(
         &mut self,
+        module: Option<&Name>,
         variable: &Name,
         offset: &Value,
         values: &[Placed<Argument>],
     ) -> Result<(), Diagnostic> {
-        let program = self.program;
-        let loaded = self.memory.load(&program.module);
-        loaded.map_err(|name| variable.error(format!("variable `{name}` is defined nowhere")))?;
         let (env, size) = (self.env.clone(), size_of_fields(values));
         let place = &mut |argument: &Argument| self.place(argument);
         let fields = Argument::Struct(values.to_vec());
         let mut bytes = kernel_argument(&fields, &env, place)?.bytes(size as u32);
         bytes.truncate(size as usize);
-        let capacity = program
-            .module
-            .variable_bytes(&variable.value)
-            .unwrap_or_default();
-        let offset = checked_variable_offset(variable, capacity, offset, size, &env)?;
-        let base = self.memory.variable(&program.module, &variable.value);
+        self.store_in_variable(module, variable, offset, bytes)
+    }
+
+    /// Copies bytes into a variable of a module, after all that was launched.
+    pub(super) fn store_in_variable(
+        &mut self,
+        module: Option<&Name>,
+        variable: &Name,
+        offset: &Value,
+        bytes: Vec<u8>,
+    ) -> Result<(), Diagnostic> {
+        let modules = &self.program.modules;
+        let number = modules::find(modules, module, Thing::Variable, variable)?;
+        let module = modules[number].module();
+        self.load_modules(variable)?;
+        let capacity = module.variable_bytes(&variable.value).unwrap_or_default();
+        let size = bytes.len() as u64;
+        let offset = checked_variable_offset(variable, capacity, offset, size, &self.env)?;
+        let base = self.memory.variable(module, &variable.value);
         let allocations = self.memory.allocations();
         let allocation = allocations.iter().position(|it| Some(it.base) == base);
         let (Some(base), Some(allocation)) = (base, allocation) else {
