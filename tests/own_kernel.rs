@@ -53,8 +53,13 @@ fn a_kernel_with_data_and_answers_from_tables_is_verified_and_writes_its_results
     assert!(warm.ends_with(&marks.collect::<Vec<u8>>()));
     assert!(warm.starts_with(b"\x93NUMPY\x01\x00"));
     let again = run(&bench, &["--results", "out"]);
-    assert_eq!(again.code, 3, "what is there is not replaced");
-    assert!(again.err.contains("cannot write out"), "{}", again.err);
+    assert_snapshot!(again.refusal(), @r"
+    exit 2
+    error: --results: out is there already, and results replace nothing
+    hint: choose another folder, or remove it
+    ");
+    let kept = fs::read_to_string(bench.path("out/smoothed.csv")).unwrap();
+    assert_eq!(kept, smoothed);
 }
 
 #[test]

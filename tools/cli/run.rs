@@ -1,6 +1,7 @@
 //! `warpweave run`.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -236,7 +237,15 @@ fn begin_results<'s>(
             scenario.work_path.display()
         )));
     };
-    Ok(Some((OutputFolder::create(path)?, program)))
+    let folder = OutputFolder::create(path).map_err(|failed| match failed.error.kind() {
+        ErrorKind::AlreadyExists => Failure::InputText(format!(
+            "--results: {} is there already, and results replace nothing\n\
+             hint: choose another folder, or remove it",
+            path.display()
+        )),
+        _ => failed.into(),
+    })?;
+    Ok(Some((folder, program)))
 }
 
 /// Writes what the program computed; the folder appears with all of it.

@@ -57,7 +57,7 @@ pub use read::{
     ColumnChoice, EntryValues, FileArray, FileFormat, FileReading, GraphFormat, parse_graph,
     read_array, read_graph,
 };
-pub use results::ResultFormat;
+pub use results::{ResultFormat, table};
 pub use source::{EdgeWeights, GraphSource};
 pub use write::{write_edge_list, write_matrix_market};
 

@@ -31,22 +31,40 @@ impl ResultFormat {
     /// If there are fewer words than the elements take.
     pub fn file(self, name: &str, element: ElementType, length: usize, words: &[u32]) -> Vec<u8> {
         match self {
-            Self::Csv => table(name, element, length, words).into_bytes(),
+            Self::Csv => table(length, &[(name, element, words)]).into_bytes(),
             Self::Npy => npy(element, length, words),
         }
     }
 }
 
-fn table(name: &str, element: ElementType, length: usize, words: &[u32]) -> String {
-    let mut text = if name.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"\n", name.replace('"', "\"\""))
-    } else {
-        format!("{name}\n")
-    };
+/// A table of `length` lines with a column for each array, given by its name, its type and its words.
+///
+/// # Panics
+/// If a column has fewer words than its elements take.
+pub fn table<W: AsRef<[u32]>>(length: usize, columns: &[(&str, ElementType, W)]) -> String {
+    let names: Vec<String> = columns.iter().map(|(name, ..)| cell(name)).collect();
+    let mut text = names.join(",") + "\n";
     for at in 0..length {
-        let _ = writeln!(text, "{}", element.text(element.pattern(words, at)));
+        for (column, (_, element, words)) in columns.iter().enumerate() {
+            let separator = if column == 0 { "" } else { "," };
+            let _ = write!(
+                text,
+                "{separator}{}",
+                element.text(element.pattern(words.as_ref(), at))
+            );
+        }
+        text.push('\n');
     }
     text
+}
+
+/// A name, in quotes if it needs them.
+fn cell(name: &str) -> String {
+    if name.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    } else {
+        name.to_owned()
+    }
 }
 
 fn npy(element: ElementType, length: usize, words: &[u32]) -> Vec<u8> {

@@ -8,7 +8,7 @@ use warpweave_params::Diagnostic;
 use super::HostProgram;
 use super::compare::compare;
 use super::description::{Demand, Expectation};
-use super::inputs::Buffer;
+use super::structures::Column;
 
 /// Checks that a reference can be evaluated and that its answer looks like the buffer. Returns the
 /// files that it reads.
@@ -18,23 +18,24 @@ pub(super) fn check(
 ) -> Result<Vec<PathBuf>, Diagnostic> {
     let tested = tested(program, expectation)?;
     let gives = expectation.demand.name();
-    let question = Question::new(gives, program, tested.layout());
+    let layout = tested.layout();
+    let question = Question::new(gives, program, layout);
     let (shape, place) = match &expectation.demand {
         Demand::Equals(answer, _) => (answer.value.shape(&question)?, &answer.place),
         Demand::Holds(claim) => (claim.value.shape(&question)?, &claim.place),
     };
     let Shape { element, length } = shape;
-    let name = &tested.name.value;
-    if let Some(element) = element.filter(|element| *element != tested.element) {
+    let name = &expectation.buffer.value;
+    if let Some(element) = element.filter(|element| *element != layout.element) {
         return Err(expectation.buffer.error(format!(
             "{gives} gives {element:?} elements, but buffer `{name}` has {:?}",
-            tested.element
+            layout.element
         )));
     }
-    if let Some(length) = length.filter(|length| *length != tested.length) {
+    if let Some(length) = length.filter(|length| *length != layout.length) {
         let message = format!(
             "{gives} gives {length} elements, but buffer `{name}` has {}",
-            tested.length
+            layout.length
         );
         return Err(Diagnostic {
             place: place.clone(),
@@ -50,7 +51,8 @@ pub(super) fn judge(
     expectation: &Expectation,
     found: &[u32],
 ) -> Result<(bool, String), Diagnostic> {
-    let tested = tested(program, expectation)?.layout();
+    let column = tested(program, expectation)?;
+    let (tested, found) = (column.layout(), &column.gather(found)[..]);
     let question = Question::new(expectation.demand.name(), program, tested);
     let (answer, tolerance) = match &expectation.demand {
         Demand::Equals(answer, tolerance) => (answer, *tolerance),
@@ -72,9 +74,6 @@ pub(super) fn judge(
     )))
 }
 
-fn tested<'p>(
-    program: &'p HostProgram,
-    expectation: &Expectation,
-) -> Result<&'p Buffer, Diagnostic> {
-    Ok(&program.buffers[program.buffer(&expectation.buffer)?])
+fn tested(program: &HostProgram, expectation: &Expectation) -> Result<Column, Diagnostic> {
+    program.column(&expectation.buffer)
 }

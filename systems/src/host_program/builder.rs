@@ -1,11 +1,11 @@
 //! Host programs from Rust code, and the checks that all host programs pass.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use warpweave_inputs::reference::{Answer, Claim};
-use warpweave_inputs::{Csr, Name, ResultFormat, Value};
-use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, Source, Span};
-use warpweave_ptx::Module;
+use warpweave_inputs::{Csr, ElementType, Name, ResultFormat, Value};
+use warpweave_params::{Diagnostics, Entries, Env, Files, Placed};
 
 use super::HostProgram;
 use super::check;
@@ -14,6 +14,8 @@ use super::description::{
     Tolerance,
 };
 use super::inputs::{self, Buffer};
+use super::modules::{self, ModuleText};
+use super::structures::{self, Structure};
 use super::textures::BufferTexture;
 
 /// A host program in the making.
@@ -21,9 +23,10 @@ use super::textures::BufferTexture;
 pub struct HostProgramBuilder {
     name: String,
     pub(super) summary: String,
-    pub(super) module: Option<ModuleText>,
+    pub(super) modules: Vec<ModuleText>,
     pub(super) env: Env,
     pub(super) graphs: Vec<(Name, GraphInput)>,
+    pub(super) structures: Vec<(Name, Entries<ElementType>)>,
     pub(super) buffers: Vec<(Name, Contents)>,
     pub(super) textures: Vec<(Name, TextureInput)>,
     pub(super) commands: Vec<Placed<Command>>,
@@ -39,22 +42,15 @@ pub struct HostProgramBuilder {
     pub(super) parameters: Vec<String>,
 }
 
-/// Text of a PTX module.
-#[derive(Clone, Debug)]
-pub(super) struct ModuleText {
-    pub(super) file: String,
-    pub(super) text: String,
-    pub(super) place: Option<Span>,
-}
-
 impl HostProgramBuilder {
     pub(super) fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             summary: String::new(),
-            module: None,
+            modules: Vec::new(),
             env: Env::new(),
             graphs: Vec::new(),
+            structures: Vec::new(),
             buffers: Vec::new(),
             textures: Vec::new(),
             commands: Vec::new(),
@@ -68,10 +64,12 @@ impl HostProgramBuilder {
         }
     }
 
-    /// Sets the PTX module; `file` is what messages call it.
+    /// Adds a PTX module; `file` is what messages and commands call it.
     pub fn module(mut self, file: impl Into<String>, text: impl Into<String>) -> Self {
-        self.module = Some(ModuleText {
-            file: file.into(),
+        let file = file.into();
+        self.modules.push(ModuleText {
+            name: file.as_str().into(),
+            file,
             text: text.into(),
             place: None,
         });
@@ -99,6 +97,19 @@ impl HostProgramBuilder {
     /// Adds a graph.
     pub fn graph(mut self, name: impl Into<Name>, input: GraphInput) -> Self {
         self.graphs.push((name.into(), input));
+        self
+    }
+
+    /// Declares a structure: its fields in order with their types.
+    pub fn structure<N: Into<Name>>(
+        mut self,
+        name: impl Into<Name>,
+        fields: impl IntoIterator<Item = (N, ElementType)>,
+    ) -> Self {
+        let fields = fields
+            .into_iter()
+            .map(|(name, element)| (name.into(), element));
+        self.structures.push((name.into(), fields.collect()));
         self
     }
 
@@ -179,8 +190,7 @@ impl HostProgramBuilder {
     /// Everything that does not.
     pub fn build(self) -> Result<HostProgram, Diagnostics> {
         let mut problems = Diagnostics::new();
-        let module = problems.take(parse_module(self.module.as_ref()));
-        let module_text = self.module.map_or_else(String::new, |module| module.text);
+        let modules = problems.take(modules::parse(self.modules));
         let mut env = self.env;
         let mut graphs: Vec<(String, Csr)> = Vec::new();
         let mut files_read = self.files_read;
@@ -192,10 +202,25 @@ impl HostProgramBuilder {
                 graphs.push((name.value, graph));
             }
         }
+        let mut structures: Vec<Arc<Structure>> = Vec::new();
+        for (name, fields) in self.structures {
+            if structures
+                .iter()
+                .any(|known| known.name.value == name.value)
+            {
+                problems.push(name.error(format!("there are two structures `{}`", name.value)));
+            }
+            let structure = problems.take(Structure::new(name, fields));
+            structures.extend(structure.map(Arc::new));
+        }
+        if problems.has_errors() {
+            // Everything below would complain about structures that could not be laid out.
+            return Err(problems);
+        }
         let mut buffers: Vec<Buffer> = Vec::new();
         for (name, contents) in self.buffers {
             files_read.extend(contents.file().map(|path| self.reading.folder().join(path)));
-            let buffer = Buffer::new(name, contents, &graphs, &env, &self.reading);
+            let buffer = Buffer::new(name, contents, &graphs, &structures, &env, &self.reading);
             if let Some(buffer) = problems.take(buffer) {
                 problems.take(inputs::check_buffer(&buffer, &buffers));
                 buffers.push(buffer);
@@ -211,18 +236,20 @@ impl HostProgramBuilder {
             }
             textures.extend(problems.take(BufferTexture::new(name, &input, &buffers, &env)));
         }
-        let Some(module) = module.filter(|_| !problems.has_errors()) else {
+        let mut commands = self.commands;
+        structures::lay_out(&mut commands, &structures, &mut problems);
+        let Some(modules) = modules.filter(|_| !problems.has_errors()) else {
             return Err(problems);
         };
         let mut program = HostProgram {
             name: self.name,
             summary: self.summary,
-            module,
-            module_text,
+            modules,
             graphs,
+            structures,
             buffers,
             textures,
-            commands: self.commands,
+            commands,
             expectations: self.expectations,
             results: self.results,
             allowed: self.allowed,
@@ -238,42 +265,6 @@ impl HostProgramBuilder {
         program.warnings = checked.forgotten;
         Ok(program)
     }
-}
-
-fn parse_module(module: Option<&ModuleText>) -> Result<Module, Diagnostics> {
-    let Some(ModuleText { file, text, place }) = module else {
-        return Err(Diagnostic::error("a host program needs a module")
-            .hint("call `.module(file, text)`")
-            .into());
-    };
-    let complaints = match Module::parse(file, text) {
-        Ok(module) => return Ok(module),
-        Err(complaints) => complaints,
-    };
-    let diagnostics = in_module(file, text, complaints).map(|diagnostic| match place {
-        Some(place) => diagnostic.related("the module is named here", place),
-        None => diagnostic,
-    });
-    Err(diagnostics.collect())
-}
-
-/// Complaints about a module as diagnostics that point into its text.
-pub(super) fn in_module(
-    file: &str,
-    text: &str,
-    complaints: warpweave_ptx::Diagnostics,
-) -> impl Iterator<Item = Diagnostic> {
-    let source = Source::new(file, text);
-    complaints.0.into_iter().map(move |complaint| {
-        let start = source.offset(warpweave_params::Position {
-            line: complaint.line as usize,
-            column: complaint.column as usize,
-        });
-        let place = source.span(start, start + complaint.width as usize);
-        let mut diagnostic = Diagnostic::error(complaint.message).at(&place);
-        diagnostic.hint = complaint.hint;
-        diagnostic
-    })
 }
 
 /// Commands of the host in order.
@@ -319,6 +310,15 @@ impl Commands {
         })
     }
 
+    /// Copies the host's contents of a buffer into a variable of the only module that has it.
+    pub fn copy_to_variable(self, buffer: impl Into<Name>, variable: impl Into<Name>) -> Self {
+        self.then(Command::CopyToVariable {
+            buffer: buffer.into(),
+            variable: variable.into(),
+            module: None,
+        })
+    }
+
     /// Exchanges the pointers of two buffers of equal size.
     pub fn swap(self, one: impl Into<Name>, other: impl Into<Name>) -> Self {
         self.then(Command::Swap(one.into(), other.into()))
@@ -327,7 +327,11 @@ impl Commands {
     /// Lets a texture reference of the module stand for a texture.
     pub fn bind_texture(self, reference: impl Into<Name>, texture: impl Into<Name>) -> Self {
         let (reference, texture) = (reference.into(), texture.into());
-        self.then(Command::BindTexture { reference, texture })
+        self.then(Command::BindTexture {
+            reference,
+            texture,
+            module: None,
+        })
     }
 
     /// Launches a kernel.

@@ -7,6 +7,7 @@ use warpweave_ptx::{DEVICE_BASE, allocation_bytes};
 use warpweave_trace::Program;
 
 use super::description::Command;
+use super::modules::{self, Thing};
 use super::{EmulationSpec, HostProgram};
 
 /// What a program asks, and the places that its origins number.
@@ -71,15 +72,21 @@ impl HostProgram {
             match &command.value {
                 Command::Launch(launch) => {
                     let name = &launch.kernel;
-                    let known = |k: &KernelDemand| k.name == name.value;
-                    if asked.demands.kernels.iter().any(known) {
-                        continue;
-                    }
                     // That there is no such kernel is said where the program is checked.
-                    let Ok(kernel) = self.module.kernel(&name.value) else {
+                    let chosen = launch.module.as_ref();
+                    let Ok(module) = modules::find(&self.modules, chosen, Thing::Kernel, name)
+                    else {
+                        continue;
+                    };
+                    let Ok(kernel) = self.modules[module].module().kernel(&name.value) else {
                         continue;
                     };
                     let private_bytes = kernel.code().private_bytes;
+                    let known =
+                        |k: &KernelDemand| k.name == name.value && k.private_bytes == private_bytes;
+                    if asked.demands.kernels.iter().any(known) {
+                        continue;
+                    }
                     let origin = asked.origin(name.place.clone());
                     asked.demands.kernels.push(KernelDemand {
                         name: name.value.clone(),

@@ -1,10 +1,13 @@
 //! Graphs and buffers: what the host holds before the program runs, made from its description.
 
-use warpweave_inputs::reference::Layout;
-use warpweave_inputs::{Csr, ElementType, FileArray, MAX_ELEMENTS, Name, Value, read_array};
-use warpweave_params::{Diagnostic, Env, Files, Placed};
+use std::sync::Arc;
 
-use super::description::{Argument, Contents, GraphInput};
+use warpweave_inputs::{Csr, ElementType, FileArray, MAX_ELEMENTS, Name, Value, read_array};
+use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed};
+
+use super::description::{Argument, Contents, Element, GraphInput};
+use super::structures::{self, Elements, Structure};
+use super::tables;
 use super::{DEVICE_BYTES_MAX, unknown};
 
 /// Builds a graph.
@@ -62,7 +65,7 @@ pub(super) fn find_graph<'g>(
 #[derive(Debug)]
 pub(super) struct Buffer {
     pub(super) name: Name,
-    pub(super) element: ElementType,
+    pub(super) elements: Elements,
     /// Number of elements.
     pub(super) length: usize,
     initial: Initial,
@@ -71,8 +74,10 @@ pub(super) struct Buffer {
 /// Where the initial contents come from.
 #[derive(Debug)]
 enum Initial {
+    /// Zeros.
+    Zero,
     /// The same bit pattern everywhere.
-    Filled(u64),
+    Repeated(ElementType, u64),
     /// A generator or a graph, asked when the contents are needed.
     Described(Contents),
     /// At hand.
@@ -85,37 +90,54 @@ impl Buffer {
         name: Name,
         contents: Contents,
         graphs: &[(String, Csr)],
+        structures: &[Arc<Structure>],
         env: &Env,
         files: &Files,
-    ) -> Result<Self, Diagnostic> {
+    ) -> Result<Self, Diagnostics> {
         let length_of = |length: &Value| {
             let what = format!("the length of buffer `{}`", name.value);
             let length = length.integer(env, &what, 0..=MAX_ELEMENTS as i128)?;
             Ok::<_, Diagnostic>(length as usize)
         };
-        let (element, length, initial) = match contents {
+        let numbers = Elements::Numbers;
+        let (elements, length, initial) = match contents {
             Contents::RowOffsets(ref graph) => {
                 let length = find_graph(graphs, graph)?.row_offsets().len();
-                (ElementType::U32, length, Initial::Described(contents))
+                (
+                    numbers(ElementType::U32),
+                    length,
+                    Initial::Described(contents),
+                )
             }
             Contents::Columns(ref graph) => {
                 let length = find_graph(graphs, graph)?.columns().len();
-                (ElementType::U32, length, Initial::Described(contents))
+                (
+                    numbers(ElementType::U32),
+                    length,
+                    Initial::Described(contents),
+                )
             }
             Contents::Weights(ref graph) => {
                 let Some(weights) = find_graph(graphs, graph)?.weights() else {
                     let message = format!("graph `{}` has no weights", graph.value);
-                    return Err(graph.error(message).hint(
-                        "give it some: Graph(source: .., weights: Uniform(low: 1, high: 100, \
-                         seed: 1))",
-                    ));
+                    let hint = "give it some: Graph(source: .., weights: Uniform(low: 1, high: 100, \
+                                seed: 1))";
+                    return Err(graph.error(message).hint(hint).into());
                 };
                 let length = weights.len();
-                (ElementType::U32, length, Initial::Described(contents))
+                (
+                    numbers(ElementType::U32),
+                    length,
+                    Initial::Described(contents),
+                )
             }
             Contents::Pointers(ref pointers) => {
                 let length = pointers.len();
-                (ElementType::U64, length, Initial::Described(contents))
+                (
+                    numbers(ElementType::U64),
+                    length,
+                    Initial::Described(contents),
+                )
             }
             Contents::Constant {
                 element,
@@ -123,12 +145,24 @@ impl Buffer {
                 ref value,
             } => {
                 let pattern = element.bits(value, env, "the value")?;
-                (element, length_of(length)?, Initial::Filled(pattern))
+                let initial = match pattern {
+                    0 => Initial::Zero,
+                    _ => Initial::Repeated(element, pattern),
+                };
+                (numbers(element), length_of(length)?, initial)
             }
             Contents::Zero {
-                element,
+                ref element,
                 ref length,
-            } => (element, length_of(length)?, Initial::Filled(0)),
+            } => {
+                let elements = match element {
+                    Element::Number(element) => numbers(*element),
+                    Element::Struct(name) => {
+                        Elements::Structures(structures::find(structures, name)?.clone())
+                    }
+                };
+                (elements, length_of(length)?, Initial::Zero)
+            }
             Contents::Generated {
                 element,
                 ref length,
@@ -138,15 +172,33 @@ impl Buffer {
                 // Of no elements: whether the description makes sense.
                 let tried = generator.words(element, 0);
                 tried.map_err(|error| name.blame(error))?;
-                (element, length, Initial::Described(contents))
+                (numbers(element), length, Initial::Described(contents))
             }
-            Contents::File { element, .. } => {
-                let FileArray { words, length } = match contents.reading() {
-                    Some((path, how)) => read_array(&path.value, files, element, &how)
-                        .map_err(|error| path.blame(error))?,
-                    None => unreachable!("a file is read"),
+            Contents::File { ref element, .. } => {
+                let Some((path, how)) = contents.reading() else {
+                    unreachable!("a file is read");
                 };
-                (element, length, Initial::Words(words))
+                let (elements, FileArray { words, length }) = match element {
+                    Element::Number(element) => {
+                        let read = read_array(&path.value, files, *element, &how);
+                        (numbers(*element), read.map_err(|error| path.blame(error))?)
+                    }
+                    Element::Struct(name) => {
+                        let structure = structures::find(structures, name)?;
+                        let rows = tables::read(structure, path, files, &how)?;
+                        (Elements::Structures(structure.clone()), rows)
+                    }
+                };
+                (elements, length, Initial::Words(words))
+            }
+            Contents::Rows {
+                ref structure,
+                ref rows,
+            } => {
+                let structure = structures::find(structures, structure)?;
+                let FileArray { words, length } = tables::given(structure, rows, env)?;
+                let elements = Elements::Structures(structure.clone());
+                (elements, length, Initial::Words(words))
             }
             Contents::Values { element, values } => {
                 let patterns = values
@@ -154,16 +206,17 @@ impl Buffer {
                     .map(|value| element.bits(value, env, "the value"));
                 let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
                 let length = patterns.len();
-                (element, length, Initial::Words(element.pack(patterns)))
+                let initial = Initial::Words(element.pack(patterns));
+                (numbers(element), length, initial)
             }
             Contents::Words { element, words } => {
                 let length = words.len() * size_of::<u32>() / element.bytes();
-                (element, length, Initial::Words(words))
+                (numbers(element), length, Initial::Words(words))
             }
         };
         Ok(Self {
             name,
-            element,
+            elements,
             length,
             initial,
         })
@@ -177,30 +230,26 @@ impl Buffer {
         }
     }
 
-    pub(super) fn layout(&self) -> Layout {
-        Layout {
-            element: self.element,
-            length: self.length,
-        }
-    }
-
     /// Size on the device.
     pub(super) fn bytes(&self) -> u64 {
-        (self.length * self.element.bytes()) as u64
+        (self.length * self.elements.bytes()) as u64
     }
 
     /// Whether the host holds anything but zeros for it.
     pub(super) fn has_contents(&self) -> bool {
-        !matches!(self.initial, Initial::Filled(0)) && self.length > 0
+        !matches!(self.initial, Initial::Zero) && self.length > 0
     }
 
     /// The initial contents as the words of its memory.
     pub(super) fn initial(&self, graphs: &[(String, Csr)]) -> Result<Vec<u32>, Diagnostic> {
         let contents = match &self.initial {
-            Initial::Filled(0) => return Ok(vec![0; self.element.words_of(self.length)]),
-            Initial::Filled(pattern) => {
+            Initial::Zero => {
+                let words = (self.length * self.elements.bytes()).div_ceil(size_of::<u32>());
+                return Ok(vec![0; words]);
+            }
+            Initial::Repeated(element, pattern) => {
                 let patterns = std::iter::repeat_n(*pattern, self.length);
-                return Ok(self.element.pack(patterns));
+                return Ok(element.pack(patterns));
             }
             Initial::Words(words) => return Ok(words.clone()),
             Initial::Described(contents) => contents,
@@ -225,6 +274,7 @@ impl Buffer {
             | Contents::Zero { .. }
             | Contents::File { .. }
             | Contents::Values { .. }
+            | Contents::Rows { .. }
             | Contents::Words { .. } => unreachable!("turned into words when the buffer was made"),
         }
     }

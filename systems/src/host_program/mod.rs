@@ -79,14 +79,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `description/` is what a program is made of, `read.rs` reads it from a file (`params.rs` its parameters,
+//! `description/` is what a program is made of, `read.rs` reads it from a file (`modules.rs` its modules, `params.rs` its parameters,
 //! `sizes.rs` sets of their values) and `builder.rs` takes
-//! it from Rust code; `inputs.rs` makes the graphs and buffers, `textures.rs` the textures over them, `check.rs` finds what cannot work before
+//! it from Rust code; `inputs.rs` makes the graphs and buffers, `structures.rs` lays out structures, `tables.rs` fills buffers of them, `textures.rs` the textures over them, `check.rs` finds what cannot work before
 //! anything runs, `execute/` runs it, `examine.rs` watches it, `results.rs` says what may be written of it, `answers.rs` and `compare.rs` judge what it left behind.
 //! [References](warpweave_inputs::reference) are found by name in an open list.
 //!
 //! # Not modelled
-//! Copies that overlap with kernels, events, more than one module. Launches of different streams are emulated in the order
+//! Copies that overlap with kernels, events. Launches of different streams are emulated in the order
 //! of the program.
 
 mod answers;
@@ -100,32 +100,37 @@ mod examine;
 mod execute;
 mod forgotten;
 mod inputs;
+mod modules;
 mod params;
 mod read;
 mod results;
 mod sizes;
+mod structures;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod textures;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use warpweave_inputs::reference::{Inputs, Layout};
 use warpweave_inputs::{Csr, Name, ResultFormat};
 use warpweave_params::{Diagnostic, Diagnostics, Env, Files, Placed, name_hint};
-use warpweave_ptx::Module;
 
 use inputs::Buffer;
+use structures::{Column, Elements, Structure};
 
 pub use builder::{Commands, HostProgramBuilder};
 pub(crate) use demands::Asked;
 pub use description::{
-    Allow, Argument, Beyond, Command, Contents, Demand, Expectation, Filter, GraphInput, Launch,
-    Mistake, ReadMode, TexelFormat, TextureInput, Tolerance,
+    Allow, Argument, Beyond, Command, Contents, Demand, Element, Expectation, Filter, Given,
+    GraphInput, Launch, Mistake, ReadMode, Record, TexelFormat, TextureInput, Tolerance,
 };
 pub use emulation::{AllocationOffset, EMULATOR_VERSION, EmulationOrder, EmulationSpec};
 pub use examine::{Examined, Judged};
 pub use execute::{CheckResult, DeviceAction, EmulationProgress, ExecuteError, Executed, Listener};
+pub use modules::ProgramModule;
 pub use warpweave_ptx::{
     EmulationError, Finding, FindingKind, Printed, SourcePlace, Spot, Verdict,
 };
@@ -138,10 +143,9 @@ pub const DEVICE_BYTES_MAX: u64 = 4 << 30;
 pub struct HostProgram {
     name: String,
     summary: String,
-    module: Module,
-    /// Its text.
-    module_text: String,
+    modules: Vec<ProgramModule>,
     graphs: Vec<(String, Csr)>,
+    structures: Vec<Arc<Structure>>,
     buffers: Vec<Buffer>,
     textures: Vec<textures::BufferTexture>,
     commands: Vec<Placed<Command>>,
@@ -180,14 +184,9 @@ impl HostProgram {
         &self.summary
     }
 
-    /// The text of its module, in PTX.
-    pub fn module_text(&self) -> &str {
-        &self.module_text
-    }
-
-    /// Its module.
-    pub fn module(&self) -> &Module {
-        &self.module
+    /// Its modules, in order; at least one.
+    pub fn modules(&self) -> &[ProgramModule] {
+        &self.modules
     }
 
     /// What the program may have forgotten: warnings.
@@ -223,16 +222,72 @@ impl HostProgram {
             .position(|buffer| buffer.name.value == name.value)
             .ok_or_else(|| unknown("buffer", name, self.buffers()))
     }
+
+    /// The numbers of a buffer, or of a field of its structures, which is called `buffer.field`.
+    fn column(&self, name: &Name) -> Result<Column, Diagnostic> {
+        let text = name.value.as_str();
+        let of_field = |buffer: &Buffer| {
+            let rest = text.strip_prefix(buffer.name.value.as_str())?;
+            rest.strip_prefix('.')
+        };
+        let whole = self.buffers.iter().position(|it| it.name.value == text);
+        let number = whole.or_else(|| self.buffers.iter().position(|it| of_field(it).is_some()));
+        let number = number.ok_or_else(|| unknown("buffer", name, self.buffers()))?;
+        let buffer = &self.buffers[number];
+        let field = of_field(buffer).filter(|_| whole.is_none());
+        let (element, first) = match (&buffer.elements, field) {
+            (Elements::Numbers(element), None) => (*element, 0),
+            (Elements::Numbers(element), Some(_)) => {
+                let buffer = &buffer.name.value;
+                let message =
+                    format!("buffer `{buffer}` has numbers of type {element:?}, no fields");
+                return Err(name.error(message).hint(format!("write \"{buffer}\"")));
+            }
+            (Elements::Structures(structure), Some(field)) => {
+                let found = structure.fields.iter().find(|known| known.name == field);
+                let found = found.ok_or_else(|| {
+                    let message = format!(
+                        "structure `{}` has no field `{field}`",
+                        structure.name.value
+                    );
+                    let hint = name_hint(field, "fields", structure.field_names());
+                    name.error(message).hint(hint)
+                })?;
+                (found.element, found.offset)
+            }
+            (Elements::Structures(structure), None) => {
+                let message = format!(
+                    "buffer `{text}` has structures `{}`, and numbers are needed here",
+                    structure.name.value
+                );
+                let names: Vec<String> = structure
+                    .field_names()
+                    .map(|field| format!("\"{text}.{field}\""))
+                    .collect();
+                let hint = format!("name one of its fields: {}", names.join(", "));
+                return Err(name.error(message).hint(hint));
+            }
+        };
+        Ok(Column {
+            buffer: number,
+            element,
+            length: buffer.length,
+            first,
+            stride: buffer.elements.bytes(),
+        })
+    }
 }
 
 /// What references of the host may look at.
 impl Inputs for HostProgram {
     fn layout(&self, buffer: &Name) -> Result<Layout, Diagnostic> {
-        Ok(self.buffers[self.buffer(buffer)?].layout())
+        Ok(self.column(buffer)?.layout())
     }
 
     fn contents(&self, buffer: &Name) -> Result<Vec<u32>, Diagnostic> {
-        self.buffers[self.buffer(buffer)?].initial(&self.graphs)
+        let column = self.column(buffer)?;
+        let words = self.buffers[column.buffer].initial(&self.graphs)?;
+        Ok(column.gather(&words).into_owned())
     }
 
     fn graph(&self, name: &Name) -> Result<&Csr, Diagnostic> {

@@ -135,6 +135,12 @@ impl Params {
         from_node(&node)
     }
 
+    /// Reads a part of the file that is there.
+    pub(super) fn value<T: DeserializeOwned>(&self, mut node: Node) -> Result<T, Diagnostics> {
+        self.insert_values(&mut node);
+        from_node(&node)
+    }
+
     /// Reads a part of the file in which every expression has its value by now.
     pub(super) fn evaluated_part<T: DeserializeOwned + Default>(
         &self,

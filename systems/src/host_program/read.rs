@@ -5,15 +5,16 @@ use std::path::Path;
 
 use serde::Deserialize;
 use warpweave_inputs::reference::References;
-use warpweave_inputs::{GraphSource, Name, ResultFormat};
+use warpweave_inputs::{ElementType, GraphSource, Name, ResultFormat};
 use warpweave_params::{Diagnostic, Diagnostics, Entries, Files, Node, Placed, from_named};
 
 use super::HostProgram;
-use super::builder::{HostProgramBuilder, ModuleText};
+use super::builder::HostProgramBuilder;
 use super::description::{
     Allow, Command, Contents, Demand, Expectation, GraphInput, TextureInput, Tolerance,
 };
 use super::inputs::{build_graph, define_properties};
+use super::modules::ModuleText;
 use super::params::Params;
 use super::sizes;
 
@@ -26,9 +27,14 @@ struct Workload {
     params: Entries<Node>,
     #[serde(default)]
     sizes: Entries<Entries<Node>>,
-    module: Node,
+    #[serde(default)]
+    module: Option<Node>,
+    #[serde(default)]
+    modules: Option<Node>,
     #[serde(default)]
     graphs: Option<Node>,
+    #[serde(default)]
+    structs: Option<Node>,
     #[serde(default)]
     buffers: Option<Node>,
     #[serde(default)]
@@ -82,10 +88,15 @@ impl HostProgram {
         builder.parameters = file.params.names().map(str::to_owned).collect();
 
         let mut problems = Diagnostics::new();
-        let module: Option<Name> = problems.take(params.part(Some(file.module)));
-        let module_file = module.iter().map(|name| files.folder().join(&name.value));
-        builder.files_read.extend(module_file);
-        builder.module = module.and_then(|name| problems.take(read_module(&name, files)));
+        for (name, path) in problems
+            .take(modules(file.module, file.modules, node, &params))
+            .unwrap_or_default()
+        {
+            builder.files_read.push(files.folder().join(&path.value));
+            builder
+                .modules
+                .extend(problems.take(read_module(name, &path, files)));
+        }
 
         // Buffers may use properties of graphs, so graphs are built first.
         let mut env = params.env.clone();
@@ -100,6 +111,9 @@ impl HostProgram {
                 builder.graphs.push((name, GraphInput::Ready(graph)));
             }
         }
+        let structures: Option<Entries<Entries<ElementType>>> =
+            problems.take(params.part(file.structs));
+        builder.structures = structures.unwrap_or_default().into_iter().collect();
         if problems.has_errors() {
             // Everything below would complain about names of graphs that could not be built.
             return Err(problems);
@@ -129,6 +143,30 @@ impl HostProgram {
         problems.into_result(())?;
         builder.build()
     }
+}
+
+/// The modules and their files: one, or several by name.
+fn modules(
+    module: Option<Node>,
+    modules: Option<Node>,
+    workload: &Node,
+    params: &Params,
+) -> Result<Vec<(Name, Name)>, Diagnostics> {
+    let named = match (module, modules) {
+        (Some(module), None) => {
+            let path: Placed<String> = params.value(module)?;
+            return Ok(vec![(path.clone(), path)]);
+        }
+        (None, Some(modules)) => params.part::<Entries<Name>>(Some(modules))?,
+        _ => Entries::default(),
+    };
+    if named.is_empty() {
+        let message = "a workload has either `module` or `modules`";
+        let problem = Diagnostic::error(message).at(&workload.head_span());
+        let hint = "module: \"kernels.ptx\", or modules: { \"name\": \"kernels.ptx\" }";
+        return Err(problem.hint(hint).into());
+    }
+    Ok(named.into_iter().collect())
 }
 
 /// What an expectation asks: one of the two.
@@ -161,7 +199,8 @@ fn demand(expect: &Expect, references: &References) -> Result<Demand, Diagnostic
     }
 }
 
-fn read_module(name: &Name, files: &Files) -> Result<ModuleText, Diagnostic> {
+/// The module `called` so, in the file that is named.
+fn read_module(called: Name, name: &Name, files: &Files) -> Result<ModuleText, Diagnostic> {
     let path = files.folder().join(&name.value);
     let what = "a PTX module: it does not begin with `.version`";
     let source = files.other_text(&path, what, is_ptx).map_err(|error| {
@@ -181,6 +220,7 @@ fn read_module(name: &Name, files: &Files) -> Result<ModuleText, Diagnostic> {
     let charged = files.ledger().charge(source.name(), tree);
     charged.map_err(|error| name.blame(error))?;
     Ok(ModuleText {
+        name: called,
         file: source.name().to_owned(),
         text: source.text().to_owned(),
         place: name.place.clone(),

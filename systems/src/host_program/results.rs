@@ -1,5 +1,8 @@
 //! The buffers that a program calls its results, as files.
 
+use warpweave_inputs::table;
+
+use super::structures::Elements;
 use super::{Executed, HostProgram};
 
 impl HostProgram {
@@ -15,11 +18,20 @@ impl HostProgram {
         let results = self.result_names().zip(&self.results);
         results.filter_map(|(file, (name, format))| {
             let words = executed.outputs.get(&name.value)?;
-            let buffer = self
-                .buffers
-                .iter()
-                .find(|buffer| buffer.name.value == name.value)?;
-            let bytes = format.file(&name.value, buffer.element, buffer.length, words);
+            let number = self.buffer(name).ok()?;
+            let buffer = &self.buffers[number];
+            let bytes = match &buffer.elements {
+                Elements::Numbers(element) => {
+                    format.file(&name.value, *element, buffer.length, words)
+                }
+                Elements::Structures(structure) => {
+                    let columns = structure.columns(number, buffer.length);
+                    let columns: Vec<_> = columns
+                        .map(|(name, column)| (name, column.element, column.gather(words)))
+                        .collect();
+                    table(buffer.length, &columns).into_bytes()
+                }
+            };
             Some((file, bytes))
         })
     }

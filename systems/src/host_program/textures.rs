@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{Diagnostic, Env};
-use warpweave_ptx::{DeviceMemory, Module, Texture, TextureShape};
+use warpweave_ptx::{DeviceMemory, Texture, TextureShape};
 
 use super::description::{ReadMode, TextureInput};
 use super::inputs::Buffer;
+use super::modules::ProgramModule;
 use super::unknown;
 
 /// A texture whose numbers are known.
@@ -116,50 +117,42 @@ pub(super) fn find(textures: &[BufferTexture], name: &Name) -> Result<usize, Dia
     found.ok_or_else(|| unknown("texture", name, names))
 }
 
-/// Refuses a reference that the module does not have.
-pub(super) fn check_reference(module: &Module, name: &Name) -> Result<(), Diagnostic> {
-    if module.texture_references().any(|known| known == name.value) {
-        return Ok(());
-    }
-    Err(unknown(
-        "texture reference",
-        name,
-        module.texture_references(),
-    ))
-}
-
 /// What there is of textures on the device.
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     /// Handles by texture and address.
     handles: BTreeMap<(usize, u64), u64>,
-    /// References and the numbers of their textures.
-    references: BTreeMap<String, usize>,
+    /// References, each with the number of its module, and the numbers of their textures.
+    references: BTreeMap<(usize, String), usize>,
 }
 
 impl Bound {
     /// References stand for the textures of their names.
-    pub(super) fn by_name(module: &Module, textures: &[BufferTexture]) -> Self {
-        let named = |reference: &str| {
-            let is_it = |texture: &BufferTexture| texture.name.value == reference;
-            Some((reference.to_owned(), textures.iter().position(is_it)?))
-        };
-        Self {
-            handles: BTreeMap::new(),
-            references: module.texture_references().filter_map(named).collect(),
+    pub(super) fn by_name(modules: &[ProgramModule], textures: &[BufferTexture]) -> Self {
+        let mut bound = Self::default();
+        for (number, module) in modules.iter().enumerate() {
+            for reference in module.module().texture_references() {
+                let is_it = |texture: &BufferTexture| texture.name.value == reference;
+                if let Some(texture) = textures.iter().position(is_it) {
+                    bound.bind(number, reference, texture);
+                }
+            }
         }
+        bound
     }
 
-    /// Lets a reference stand for a texture from now on.
-    pub(super) fn bind(&mut self, reference: &str, texture: usize) {
-        self.references.insert(reference.to_owned(), texture);
+    /// Lets a reference of a module stand for a texture from now on.
+    pub(super) fn bind(&mut self, module: usize, reference: &str, texture: usize) {
+        let reference = (module, reference.to_owned());
+        self.references.insert(reference, texture);
     }
 
-    /// The references that stand for something.
-    pub(super) fn references(&self) -> Vec<(String, usize)> {
+    /// The references of a module that stand for something.
+    pub(super) fn references(&self, module: usize) -> Vec<(String, usize)> {
         let references = self.references.iter();
+        let references = references.filter(|((of, _), _)| *of == module);
         references
-            .map(|(name, texture)| (name.clone(), *texture))
+            .map(|((_, name), texture)| (name.clone(), *texture))
             .collect()
     }
 

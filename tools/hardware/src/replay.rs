@@ -137,6 +137,7 @@ impl<'d> Replay<'d> {
                 }
             }
             DeviceAction::Launch {
+                module: _,
                 kernel,
                 grid,
                 block,

@@ -110,7 +110,12 @@ fn scenario(name: &str, sets: &[&str]) -> Scenario {
 /// Runs a scenario's program on a double.
 fn replayed(scenario: &Scenario, double: &mut Double) -> (Vec<(String, u64)>, bool, usize) {
     let program = scenario.program().unwrap();
-    let mut replay = Replay::new(double, program.module(), program.module_text()).unwrap();
+    let mut replay = Replay::new(
+        double,
+        program.modules()[0].module(),
+        program.modules()[0].text(),
+    )
+    .unwrap();
     scenario
         .emulate_told(&mut |action| replay.act(action).unwrap())
         .unwrap();
@@ -139,7 +144,12 @@ fn a_device_that_computes_something_else_is_found_with_the_first_word() {
     let mut double = Double::new();
     double.lies = true;
     let program = scenario.program().unwrap();
-    let mut replay = Replay::new(&mut double, program.module(), program.module_text()).unwrap();
+    let mut replay = Replay::new(
+        &mut double,
+        program.modules()[0].module(),
+        program.modules()[0].text(),
+    )
+    .unwrap();
     scenario
         .emulate_told(&mut |action| replay.act(action).unwrap())
         .unwrap();
@@ -157,6 +167,7 @@ fn a_pointer_into_no_buffer_is_refused_with_its_argument() {
     let module = Module::parse("k.ptx", text).unwrap();
     let mut replay = Replay::new(&mut double, &module, text).unwrap();
     let launch = |kernel: &str| DeviceAction::Launch {
+        module: 0,
         kernel: kernel.to_owned(),
         grid: [1; 3],
         block: [1; 3],
@@ -186,6 +197,7 @@ fn an_address_inside_a_structure_is_refused() {
     };
     replay.act(buffer).unwrap();
     let launch = |word: u64| DeviceAction::Launch {
+        module: 0,
         kernel: "k".to_owned(),
         grid: [1; 3],
         block: [1; 3],
@@ -232,7 +244,7 @@ fn the_tables_say_what_was_measured_on_what() {
     let program = scenario("quickstart.ron", &[]);
     let (module, text) = {
         let program = program.program().unwrap();
-        (program.module(), program.module_text())
+        (program.modules()[0].module(), program.modules()[0].text())
     };
     let mut replay = Replay::new(&mut double, module, text).unwrap();
     program

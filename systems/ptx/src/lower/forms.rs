@@ -1,9 +1,9 @@
-//! Which types and modifiers each instruction takes that computes a value: what is not here is no PTX, or not
-//! supported, even where lowering could make something of it.
+//! Which types and modifiers each instruction takes that computes a value or touches memory: what is not here is no
+//! PTX, or not supported, even where lowering could make something of it.
 
 /// Opcode, its types, its other modifiers, in the order of the alphabet. Which of them go together is said where the
 /// instruction is lowered.
-const FORMS: [(&str, &str, &str); 60] = [
+const FORMS: [(&str, &str, &str); 70] = [
     ("abs", "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64", "ftz"),
     ("activemask", "b32", ""),
     (
@@ -13,6 +13,11 @@ const FORMS: [(&str, &str, &str); 60] = [
     ),
     ("addc", "s32 s64 u32 u64", "cc"),
     ("and", "b16 b32 b64 pred", ""),
+    (
+        "atom",
+        "b16 b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s32 s64 u32 u64",
+        "L2::cache_hint acq_rel acquire add and cas cluster cta dec exch global gpu inc max min noftz or relaxed release shared shared::cta sys xor",
+    ),
     ("bfe", "s32 s64 u32 u64", ""),
     ("bfi", "b32 b64", ""),
     ("bfind", "s32 s64 u32 u64", "shiftamt"),
@@ -27,6 +32,7 @@ const FORMS: [(&str, &str, &str); 60] = [
         "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
         "ftz relu rm rmi rn rni rp rpi rz rzi sat satfinite",
     ),
+    ("discard", "", "L2 global"),
     (
         "div",
         "f32 f64 s16 s32 s64 u16 u32 u64",
@@ -37,11 +43,26 @@ const FORMS: [(&str, &str, &str); 60] = [
     ("elect", "", "sync"),
     ("ex2", "bf16 bf16x2 f16 f16x2 f32", "approx ftz"),
     (
+        "fence",
+        "",
+        "acq_rel acquire alias cluster cta gpu proxy release sc sys",
+    ),
+    (
         "fma",
         "bf16 bf16x2 f16 f16x2 f32 f64",
         "ftz relu rm rn rp rz sat",
     ),
     ("fns", "b32", ""),
+    (
+        "ld",
+        "b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate L2::128B L2::256B L2::64B L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal acquire ca cg cluster const cs cta cv global gpu local lu mmio nc param param::entry param::func relaxed shared shared::cta sys v2 v4 volatile weak",
+    ),
+    (
+        "ldu",
+        "b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "global v2 v4",
+    ),
     ("lg2", "f32", "approx ftz"),
     ("lop3", "b32", ""),
     (
@@ -57,6 +78,7 @@ const FORMS: [(&str, &str, &str); 60] = [
         "bf16 bf16x2 f16 f16x2 f32 f64 s16 s16x2 s32 s64 u16 u16x2 u32 u64",
         "NaN abs ftz relu xorsign",
     ),
+    ("membar", "", "cta gl sys"),
     (
         "min",
         "bf16 bf16x2 f16 f16x2 f32 f64 s16 s16x2 s32 s64 u16 u16x2 u32 u64",
@@ -77,8 +99,19 @@ const FORMS: [(&str, &str, &str); 60] = [
     ("not", "b16 b32 b64 pred", ""),
     ("or", "b16 b32 b64 pred", ""),
     ("popc", "b32 b64", ""),
+    (
+        "prefetch",
+        "",
+        "L1 L2 L2::evict_last L2::evict_normal global local",
+    ),
+    ("prefetchu", "", "L1"),
     ("prmt", "b32", "b4e ecl ecr f4e rc16 rc8"),
     ("rcp", "f32 f64", "approx ftz rm rn rp rz"),
+    (
+        "red",
+        "b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s32 s64 u32 u64",
+        "L2::cache_hint add and cluster cta dec global gpu inc max min noftz or relaxed release shared shared::cta sys xor",
+    ),
     (
         "redux",
         "b32 f32 s32 u32",
@@ -106,6 +139,11 @@ const FORMS: [(&str, &str, &str); 60] = [
     ("slct", "b16 b32 b64 f32 f64 s16 s32 s64 u16 u32 u64", "ftz"),
     ("sqrt", "f32 f64", "approx ftz rm rn rp rz"),
     (
+        "st",
+        "b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal cg cluster cs cta global gpu local mmio param param::func relaxed release shared shared::cta sys v2 v4 volatile wb weak wt",
+    ),
+    (
         "sub",
         "bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 u16 u32 u64",
         "cc ftz rm rn rp rz sat",
@@ -122,7 +160,7 @@ const FORMS: [(&str, &str, &str); 60] = [
     ("xor", "b16 b32 b64 pred", ""),
 ];
 
-/// Types and modifiers of an opcode, apart by spaces; none of those that touch memory or control.
+/// Types and modifiers of an opcode, apart by spaces; none of those that control.
 fn words(opcode: &str) -> Option<(&'static str, &'static str)> {
     let at = FORMS
         .binary_search_by_key(&opcode, |(known, ..)| known)
@@ -140,7 +178,7 @@ pub(crate) fn foreign_word(opcode: &str) -> Option<&str> {
     })
 }
 
-/// Opcode, types and modifiers of the instructions that compute a value, words apart by spaces.
+/// Opcode, types and modifiers of the instructions that compute a value or touch memory, words apart by spaces.
 pub fn forms() -> &'static [(&'static str, &'static str, &'static str)] {
     &FORMS
 }

@@ -6,43 +6,35 @@ use crate::lower::names::{Base, Operand, Symbol, Value};
 use crate::ops::{Access, Address, Atomic, AtomicKind, Constant, NO_REGISTER, Op, Region, Src};
 use crate::types::{ScalarType, StateSpace};
 
-/// Modifiers of memory instructions that change nothing functionally.
-const QUIET: [&str; 34] = [
-    "volatile",
-    "relaxed",
-    "acquire",
-    "release",
-    "acq_rel",
-    "weak",
-    "mmio",
-    "cta",
-    "gpu",
-    "sys",
-    "gl",
-    "cluster",
-    "nc",
-    "ca",
-    "cg",
-    "cs",
-    "lu",
-    "cv",
-    "wb",
-    "wt",
-    "ftz",
-    "noftz",
-    "L1::evict_normal",
-    "L1::evict_unchanged",
-    "L1::evict_first",
-    "L1::evict_last",
-    "L1::no_allocate",
-    "L2::64B",
-    "L2::128B",
-    "L2::256B",
-    "L2::evict_last",
-    "L2::evict_normal",
-    "L2::evict_first",
-    "unified",
+/// Modifiers of memory instructions that change nothing functionally, in groups of which one word is taken at most.
+const QUIET: [&[&str]; 7] = [
+    &ORDERS,
+    &SCOPES,
+    &["mmio"],
+    &["nc"],
+    &["ca", "cg", "cs", "lu", "cv", "wb", "wt"],
+    &[
+        "L1::evict_normal",
+        "L1::evict_unchanged",
+        "L1::evict_first",
+        "L1::evict_last",
+        "L1::no_allocate",
+    ],
+    &[
+        "L2::64B",
+        "L2::128B",
+        "L2::256B",
+        "L2::evict_last",
+        "L2::evict_normal",
+        "L2::evict_first",
+    ],
 ];
+/// What an access promises to other threads.
+const ORDERS: [&str; 6] = [
+    "weak", "volatile", "relaxed", "acquire", "release", "acq_rel",
+];
+/// To which threads.
+const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
 impl Encoder<'_, '_> {
     pub(crate) fn load(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
@@ -236,7 +228,7 @@ impl Encoder<'_, '_> {
     pub(crate) fn atomic(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let returns = form.base == "atom";
         self.take_policy(form)?;
-        let space = space(form);
+        let space = space(form)?;
         let names = [
             "add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec",
         ];
@@ -306,19 +298,40 @@ fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
     })
 }
 
-/// The space an opcode names; hints that do not matter functionally are consumed.
-fn space(form: &mut Form<'_>) -> StateSpace {
-    while form
-        .take_one(|name| QUIET.contains(&name).then_some(()))
-        .is_some()
-    {}
-    form.take_one(StateSpace::from_name)
-        .unwrap_or(StateSpace::Generic)
+/// The space an opcode names; words that do not matter functionally are consumed.
+fn space(form: &mut Form<'_>) -> Encoded<StateSpace> {
+    let mut taken: [Option<&str>; QUIET.len()] = [None; QUIET.len()];
+    loop {
+        let word = form.take_one(|name| {
+            let group = QUIET.iter().position(|group| group.contains(&name));
+            let word = group.and_then(|at| QUIET[at].iter().find(|word| **word == name));
+            group.zip(word.copied())
+        });
+        let Some((group, word)) = word else { break };
+        if let Some(other) = taken[group].replace(word) {
+            return Err(form.unsupported(&format!("`.{other}` and `.{word}` exclude each other")));
+        }
+    }
+    let without_flush = form.take("noftz");
+    let [order, scope, .., cache, _, _] = taken;
+    if without_flush && !form.has("add") {
+        return Err(form.unsupported("`.noftz` goes with `.add` only"));
+    }
+    if let (Some(order), Some(cache)) = (order.filter(|order| *order != "weak"), cache) {
+        return Err(form.unsupported(&format!("`.{order}` and `.{cache}` exclude each other")));
+    }
+    let ordered = order.is_some_and(|order| !matches!(order, "weak" | "volatile"));
+    if let (Some(scope), false, "ld" | "st") = (scope, ordered, form.base) {
+        let message = format!("`.{scope}` is the scope of `.relaxed`, `.acquire` or `.release`");
+        return Err(form.unsupported(&message));
+    }
+    let space = form.take_one(StateSpace::from_name);
+    Ok(space.unwrap_or(StateSpace::Generic))
 }
 
 /// Space, elements and type.
 fn memory_form(form: &mut Form<'_>) -> Encoded<(StateSpace, usize, ScalarType)> {
-    let space = space(form);
+    let space = space(form)?;
     let count = form.take_one(|name| match name {
         "v2" => Some(2),
         "v4" => Some(4),

@@ -95,3 +95,40 @@ fn words_that_an_instruction_does_not_have_are_refused_by_name() {
         assert!(message.contains(word), "{instruction}: {message}");
     }
 }
+
+#[test]
+fn words_of_memory_instructions_that_exclude_each_other_are_refused_by_name() {
+    for (instruction, said) in [
+        (
+            "ld.global.release.gpu.u32 %r1, [%rd0];",
+            "it has no `.release`",
+        ),
+        ("st.global.lu.u32 [%rd0], %r1;", "it has no `.lu`"),
+        ("membar.gpu;", "it has no `.gpu`"),
+        ("div.sat.f32 %f1, %f2, %f3;", "`div.sat.f32`"),
+        (
+            "ld.global.ca.cg.u32 %r1, [%rd0];",
+            "`.ca` and `.cg` exclude each other",
+        ),
+        (
+            "ld.relaxed.gpu.global.cg.u32 %r1, [%rd0];",
+            "`.relaxed` and `.cg` exclude each other",
+        ),
+        (
+            "st.gpu.global.u32 [%rd0], %r1;",
+            "`.gpu` is the scope of `.relaxed`, `.acquire` or `.release`",
+        ),
+        (
+            "atom.relaxed.acquire.gpu.global.add.u32 %r1, [%rd0], 1;",
+            "`.relaxed` and `.acquire` exclude each other",
+        ),
+        (
+            "atom.global.exch.noftz.b32 %r1, [%rd0], 1;",
+            "`.noftz` goes with `.add` only",
+        ),
+    ] {
+        let text = format!("{HEADER}{}", kernel(instruction));
+        let message = errors(&text);
+        assert!(message.contains(said), "{instruction}: {message}");
+    }
+}

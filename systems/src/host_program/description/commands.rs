@@ -5,6 +5,8 @@ use serde::de::{Deserializer, Error};
 use warpweave_inputs::{Name, Value};
 use warpweave_params::{OneOrMore, Placed};
 
+use super::Record;
+
 /// Rounds of a loop that states no limit.
 const ROUNDS_DEFAULT: u32 = 10_000;
 
@@ -47,11 +49,24 @@ pub enum Command {
     WriteVariable {
         /// The variable.
         variable: Name,
+        /// The module that has it; absent: the only one that does.
+        #[serde(default)]
+        module: Option<Name>,
         /// Bytes from its first one.
         #[serde(default = "zero")]
         offset_bytes: Value,
         /// The values in order, laid out like the fields of a structure.
         values: Vec<Placed<Argument>>,
+    },
+    /// Copies the host's contents of a buffer into a variable of a module, from its first byte on.
+    CopyToVariable {
+        /// The buffer.
+        buffer: Name,
+        /// The variable.
+        variable: Name,
+        /// The module that has it; absent: the only one that does.
+        #[serde(default)]
+        module: Option<Name>,
     },
     /// Writes one element of a buffer on the device.
     Write {
@@ -71,6 +86,9 @@ pub enum Command {
         reference: Name,
         /// The texture.
         texture: Name,
+        /// The module that has the reference; absent: the only one that does.
+        #[serde(default)]
+        module: Option<Name>,
     },
     /// Launches a kernel.
     Launch(Launch),
@@ -107,6 +125,9 @@ pub enum Command {
 pub struct Launch {
     /// The kernel.
     pub kernel: Name,
+    /// The module that has it; absent: the only one that does.
+    #[serde(default)]
+    pub module: Option<Name>,
     /// Work-groups along x, y, z; missing axes have one.
     #[serde(deserialize_with = "axes")]
     pub grid: Vec<Value>,
@@ -144,6 +165,8 @@ pub enum Argument {
     S16(Value),
     S32(Value),
     S64(Value),
+    F16(Value),
+    BF16(Value),
     F32(Value),
     F64(Value),
     /// The `f32` of this bit pattern.
@@ -153,6 +176,8 @@ pub enum Argument {
     /// A structure or array by value: its fields in order, each at the next multiple of its size, as C lays
     /// them out.
     Struct(Vec<Placed<Argument>>),
+    /// A structure by value, by the names of its fields.
+    Record(Record),
 }
 
 fn rounds_default() -> Value {
@@ -178,12 +203,19 @@ impl Launch {
     pub fn new(kernel: impl Into<Name>) -> Self {
         Self {
             kernel: kernel.into(),
+            module: None,
             grid: Vec::new(),
             block: Vec::new(),
             dynamic_local_bytes: zero(),
             stream: zero(),
             arguments: Vec::new(),
         }
+    }
+
+    /// Says which module has the kernel, if several have one of the name.
+    pub fn of_module(mut self, name: impl Into<Name>) -> Self {
+        self.module = Some(name.into());
+        self
     }
 
     /// Sets the number of work-groups along x, y, z.
@@ -219,6 +251,12 @@ impl Launch {
     /// Adds a texture object as the next argument.
     pub fn texture(mut self, name: impl Into<Name>) -> Self {
         self.arguments.push(Argument::Texture(name.into()).into());
+        self
+    }
+
+    /// Adds a structure by value as the next argument.
+    pub fn record(mut self, record: Record) -> Self {
+        self.arguments.push(Argument::Record(record).into());
         self
     }
 

@@ -9,7 +9,7 @@ use warpweave_params::Placed;
 /// What a buffer must hold on the host when the program has ended.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// The buffer; it must have been copied to the host.
+    /// The buffer, or `buffer.field` of one of structures; it must have been copied to the host.
     pub buffer: Name,
     /// What it must be.
     pub demand: Demand,

@@ -9,7 +9,7 @@ use warpweave_inputs::{
 };
 use warpweave_params::Placed;
 
-use super::Argument;
+use super::{Argument, Element};
 
 /// Where a graph comes from.
 #[derive(Clone, Debug)]
@@ -50,8 +50,8 @@ pub enum Contents {
     },
     /// Zeros.
     Zero {
-        /// Type of the elements.
-        element: ElementType,
+        /// What the elements are.
+        element: Element,
         /// Number of elements.
         length: Value,
     },
@@ -66,8 +66,8 @@ pub enum Contents {
     },
     /// The elements of a file.
     File {
-        /// Type of the elements.
-        element: ElementType,
+        /// What the elements are; structures take a column of a table for each field.
+        element: Element,
         /// The file; a relative path starts at the folder of the description.
         path: Placed<PathBuf>,
         /// Its format; absent: by the end of its name.
@@ -88,6 +88,13 @@ pub enum Contents {
         element: ElementType,
         /// The elements.
         values: Vec<Value>,
+    },
+    /// Structures in order.
+    Rows {
+        /// The structure.
+        structure: Name,
+        /// Of each, a number for each field.
+        rows: Vec<Placed<Vec<Value>>>,
     },
     /// The words of a memory that holds the elements ([`ElementType::pack`]); from Rust code only.
     #[serde(skip)]
@@ -129,9 +136,9 @@ impl Contents {
     }
 
     /// The elements of a file, in the format that the end of its name stands for.
-    pub fn of_file(element: ElementType, path: impl Into<PathBuf>) -> Self {
+    pub fn of_file(element: impl Into<Element>, path: impl Into<PathBuf>) -> Self {
         Self::File {
-            element,
+            element: element.into(),
             path: path.into().into(),
             format: None,
             column: None,
@@ -140,9 +147,9 @@ impl Contents {
     }
 
     /// Zeros: what a buffer for results starts with.
-    pub fn zero(element: ElementType, length: impl Into<Value>) -> Self {
+    pub fn zero(element: impl Into<Element>, length: impl Into<Value>) -> Self {
         Self::Zero {
-            element,
+            element: element.into(),
             length: length.into(),
         }
     }

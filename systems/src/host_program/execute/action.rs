@@ -33,6 +33,8 @@ pub enum DeviceAction {
     },
     /// A launch. What follows waits for it.
     Launch {
+        /// Number of its module among those of the program.
+        module: usize,
         /// Name of the kernel.
         kernel: String,
         /// Work-groups along x, y, z.

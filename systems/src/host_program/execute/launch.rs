@@ -1,6 +1,6 @@
 //! The numbers of a launch.
 
-use warpweave_inputs::{Name, Value};
+use warpweave_inputs::{ElementType, Name, Value};
 use warpweave_params::{Diagnostic, Env, Placed};
 use warpweave_ptx::{KernelArgument, ScalarType};
 
@@ -69,7 +69,8 @@ pub(in crate::host_program) fn scalar(argument: &Argument) -> Option<(ScalarType
         Argument::Buffer(_)
         | Argument::BufferAt { .. }
         | Argument::Texture(_)
-        | Argument::Struct(_) => return None,
+        | Argument::Struct(_)
+        | Argument::Record(_) => return None,
         Argument::U8(value) => (ScalarType::U8, value),
         Argument::U16(value) => (ScalarType::U16, value),
         Argument::U32(value) => (ScalarType::U32, value),
@@ -78,14 +79,25 @@ pub(in crate::host_program) fn scalar(argument: &Argument) -> Option<(ScalarType
         Argument::S16(value) => (ScalarType::S16, value),
         Argument::S32(value) => (ScalarType::S32, value),
         Argument::S64(value) => (ScalarType::S64, value),
+        Argument::F16(value) => (ScalarType::F16, value),
+        Argument::BF16(value) => (ScalarType::BF16, value),
         Argument::F32(value) | Argument::F32Bits(value) => (ScalarType::F32, value),
         Argument::F64(value) | Argument::F64Bits(value) => (ScalarType::F64, value),
     })
 }
 
+/// The fields of an argument that is a structure.
+pub(in crate::host_program) fn fields(argument: &Argument) -> Option<&[Placed<Argument>]> {
+    match argument {
+        Argument::Struct(fields) => Some(fields),
+        Argument::Record(record) => Some(&record.laid_out),
+        _ => None,
+    }
+}
+
 /// Bytes of an argument and the multiple of bytes at which it begins within a structure.
 pub(in crate::host_program) fn size_and_alignment(argument: &Argument) -> (usize, usize) {
-    if let Argument::Struct(fields) = argument {
+    if let Some(fields) = fields(argument) {
         let (end, alignment) = end_and_alignment(fields);
         return (end.next_multiple_of(alignment), alignment);
     }
@@ -134,6 +146,10 @@ pub(in crate::host_program) fn kernel_argument(
         format!("an argument of type {ty:?}")
     };
     let within = |value: &Value, min: i128, max: i128| value.integer(env, &what(), min..=max);
+    let half = |element: ElementType, value: &Value| {
+        let pattern = element.bits(value, env, &what())?;
+        Ok::<_, Diagnostic>(pattern as u16)
+    };
     let bits = |value: &Value, max: u64| {
         let what = format!("the bit pattern of {}", what());
         value.integer(env, &what, 0..=max.into())
@@ -157,14 +173,16 @@ pub(in crate::host_program) fn kernel_argument(
         Argument::S64(n) => {
             KernelArgument::S64(within(n, i64::MIN.into(), i64::MAX.into())? as i64)
         }
+        Argument::F16(x) => KernelArgument::U16(half(ElementType::F16, x)?),
+        Argument::BF16(x) => KernelArgument::U16(half(ElementType::BF16, x)?),
         Argument::F32(x) => KernelArgument::F32(x.single(env, &what())?),
         Argument::F64(x) => KernelArgument::F64(x.float(env)?),
         // As integers, which no copy of a value changes.
         Argument::F32Bits(n) => KernelArgument::U32(bits(n, u32::MAX.into())? as u32),
         Argument::F64Bits(n) => KernelArgument::U64(bits(n, u64::MAX)? as u64),
-        Argument::Struct(fields) => {
+        Argument::Struct(_) | Argument::Record(_) => {
             let mut bytes = Vec::new();
-            for field in fields {
+            for field in fields(argument).unwrap_or_default() {
                 let (size, alignment) = size_and_alignment(&field.value);
                 bytes.resize(bytes.len().next_multiple_of(alignment), 0);
                 let field = kernel_argument(&field.value, env, place)?;

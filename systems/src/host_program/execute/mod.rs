@@ -1,12 +1,14 @@
 //! Executes a host program on the emulator and records what it did.
 //!
-//! `host.rs` goes through the commands, `launch.rs` finds the numbers of a launch. What the commands
+//! `host.rs` goes through the commands, `transfers.rs` copies, `launching.rs` launches with the numbers that `launch.rs` finds. What the commands
 //! are and whether they fit together is settled before (`../description/`, `../check.rs`).
 
 mod action;
 mod host;
 mod launch;
+mod launching;
 mod progress;
+mod transfers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,12 +19,13 @@ use warpweave_ptx::{EmulationError, Printed};
 use warpweave_trace::{Program, TraceError};
 
 pub use self::action::{DeviceAction, Listener};
-pub(super) use self::host::{Host, checked_index, checked_part};
+pub(super) use self::host::Host;
 pub(super) use self::launch::{
-    checked_offset, checked_variable_offset, kernel_argument, scalar, shape, size_and_alignment,
-    size_of_fields,
+    checked_offset, checked_variable_offset, fields, kernel_argument, scalar, shape,
+    size_and_alignment, size_of_fields,
 };
 pub use self::progress::EmulationProgress;
+pub(super) use self::transfers::{checked_index, checked_part};
 use super::HostProgram;
 use super::emulation::EmulationSpec;
 

@@ -1,13 +1,15 @@
-//! Programs as a whole: `arguments.rs` what launches pass, `commands.rs` copies of parts, numbers read and variables written, `elements.rs` buffers of every type and from files, `examine.rs` what a check of them says, `workloads.rs` those of the repository, `programs.rs` small ones made in Rust,
-//! `refusals.rs` what is said of files that are wrong, `sizes.rs` what a size changes, `textures.rs` those with textures.
+//! Programs as a whole: `arguments.rs` what launches pass, `commands.rs` copies of parts, numbers read and variables written, `elements.rs` buffers of every type and from files, `examine.rs` what a check of them says, `workloads.rs` those of the repository, `modules.rs` those of several modules, `programs.rs` small ones made in Rust,
+//! `refusals.rs` what is said of files that are wrong, `sizes.rs` what a size changes, `structures.rs` elements and arguments of several numbers, `textures.rs` those with textures.
 
 mod arguments;
 mod commands;
 mod elements;
 mod examine;
+mod modules;
 mod programs;
 mod refusals;
 mod sizes;
+mod structures;
 mod textures;
 mod workloads;
 

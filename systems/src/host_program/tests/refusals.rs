@@ -140,7 +140,7 @@ fn unknown_commands_are_named_with_the_nearest() {
        |
     18 |         CopyToHosts("sum"),
        |         ^^^^^^^^^^^
-       = hint: did you mean `CopyToHost`? variants: CopyToDevice, CopyToHost, CopyPartToDevice, CopyPartToHost, Read, WriteVariable, Write, Swap, BindTexture, Launch, Synchronize, Repeat, RepeatUntilZero
+       = hint: did you mean `CopyToHost`? variants: CopyToDevice, CopyToHost, CopyPartToDevice, CopyPartToHost, Read, WriteVariable, CopyToVariable, Write, Swap, BindTexture, Launch, Synchronize, Repeat, RepeatUntilZero
     "#);
 }
 
@@ -152,20 +152,20 @@ fn unknown_fields_are_named_with_the_nearest() {
        |
     20 |     expects: [Expect(buffer: "sum", equals: VectorAdd(a: "a", b: "b"))],
        |     ^^^^^^^
-       = hint: did you mean `expect`? fields of Workload: summary, params, sizes, module, graphs, buffers, textures, commands, expect, results, allow
+       = hint: did you mean `expect`? fields of Workload: summary, params, sizes, module, modules, graphs, structs, buffers, textures, commands, expect, results, allow
     "#);
 }
 
 #[test]
 fn missing_fields_are_named() {
-    assert_snapshot!(refusal(r#"block: "=block","#, ""), @r"
+    assert_snapshot!(refusal(r#"block: "=block","#, ""), @r#"
     error: missing field `block` in Launch
       --> small.ron:14:9
        |
     14 |         Launch(
        |         ^^^^^^
-       = hint: add `block: ..`; fields of Launch: kernel, grid, block, dynamic_local_bytes, dynamic_shared_bytes, stream, arguments
-    ");
+       = hint: add `block: ..`; fields of Launch: kernel, module, grid, block, dynamic_local_bytes, dynamic_shared_bytes, stream, arguments
+    "#);
 }
 
 #[test]
@@ -587,7 +587,7 @@ fn every_mistake_of_a_file_is_shown() {
        |
     13 |         CopyToDevice("b", "a"), Launch(grid: [], blocks: 4, arguments: [U32(n), Buffer(7)]),
        |                                                  ^^^^^^
-       = hint: did you mean `block`? fields of Launch: kernel, grid, block, dynamic_local_bytes, dynamic_shared_bytes, stream, arguments
+       = hint: did you mean `block`? fields of Launch: kernel, module, grid, block, dynamic_local_bytes, dynamic_shared_bytes, stream, arguments
 
     error: expected 1 to 3 axes, found 0
       --> small.ron:13:46

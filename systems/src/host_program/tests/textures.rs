@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use warpweave_inputs::ElementType::F32;
 use warpweave_params::Source;
 
-use super::{execute, read};
+use super::{execute, folder, read};
 use crate::host_program::{
     Beyond, Commands, Contents, EmulationOrder, EmulationSpec, HostProgram, HostProgramBuilder,
     Launch, TexelFormat, TextureInput,
@@ -153,7 +153,9 @@ fn refusal(piece: &str, replacement: &str) -> String {
     assert!(BLUR.contains(piece), "{piece}");
     let text = BLUR.replacen(piece, replacement, 1);
     match read(&Source::new("blur.ron", text), &[]) {
-        Err(problems) => problems.to_string(),
+        Err(problems) => problems
+            .to_string()
+            .replace(&folder().display().to_string(), "workloads"),
         Ok(_) => panic!("must be refused"),
     }
 }
@@ -230,7 +232,7 @@ fn unknown_textures_buffers_and_references_name_the_nearest() {
        |                                                             ^^^^^^^
     "#);
     assert_snapshot!(refusal("Launch(", "BindTexture(reference: \"t\", texture: \"image\"), Launch("), @r#"
-    error: unknown texture reference `t`
+    error: workloads/cuda/blur_texture.ptx has no texture reference `t`
      --> blur.ron:8:32
       |
     8 |         BindTexture(reference: "t", texture: "image"), Launch(

@@ -159,6 +159,77 @@ fn stores(cases: &mut Vec<Case>) {
     }
 }
 
+/// Words of loads and stores that change no value.
+const WORDS: &str = "
+    ld{.weak,.volatile}.global.u32 ld.{relaxed,acquire}.{cta,cluster,gpu,sys}.global.u32
+    ld.mmio.relaxed.sys.global.u32 ld.global.{ca,cg,cs,lu,cv,nc}.u32 ld.global.nc.L1::no_allocate.L2::128B.v4.u32
+    ld.global.L1::{evict_first,evict_last,evict_normal,evict_unchanged}.u32 ld.global.L2::{64B,256B}.f32
+    ld.global.L2::{evict_first,evict_last,evict_normal}.u32 ld.global.L2::cache_hint.b64
+    ldu{,.global}{,.v2,.v4}.{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32} ldu.global{,.v2}.{b64,u64,s64,f64}
+    st{.weak,.volatile}.global.u32 st.{relaxed,release}.{cta,cluster,gpu,sys}.global.u32
+    st.mmio.relaxed.sys.global.u32 st.global.{cg,cs,wb,wt}.u32
+    st.global.L1::{evict_first,evict_last,evict_normal,evict_unchanged,no_allocate}.u32
+    st.global.L2::{evict_first,evict_last,evict_normal}.u32 st.global.L2::cache_hint.b64
+    ld.shared::cta.u32 st.shared::cta.u32 ld.{param,param::func}.u32 st.{param,param::func}.u32
+";
+
+/// Each form moves the first bytes of a lane, by itself and back in the plain way.
+fn words(cases: &mut Vec<Case>) {
+    for form in all_forms(WORDS) {
+        let ty = types(&form)[0];
+        let (count, registers) = shapes(&form);
+        let register = registers[0];
+        let (space, address) = if form.contains("shared") {
+            SPACES[2]
+        } else if form.contains("param") {
+            (".param", " .param .align 16 .b8 slot[32];")
+        } else {
+            SPACES[0]
+        };
+        let at = if space == ".param" { "slot" } else { "%a10" };
+        let policy = if has(&form, "L2::cache_hint") {
+            ", %a12"
+        } else {
+            ""
+        };
+        let model = move |row: Row| {
+            std::array::from_fn(|n| {
+                let value = ty.read(element(&row, ty.bits, n));
+                if n < count { register.write(value) } else { 0 }
+            })
+        };
+        let model = Model::Lane(Box::new(model));
+        let mut case = Case::new(&form, register, &[DOUBLE_WORD; 2], model);
+        let (loaded, stored) = (list(register, 4, count), list(register, 6, count));
+        let plain = format!(".{}", form.rsplit('.').next().unwrap_or_default());
+        case.before = format!(
+            "{address} createpolicy.fractional.L2::evict_last.b64 %a12; \
+             st{space}.b64 [{at}], %a0; st{space}.b64 [{at}+8], %a1;"
+        );
+        case.instruction = if form.starts_with("ld") {
+            format!("{form} {loaded}, [{at}]{policy};")
+        } else {
+            format!(
+                "ld{space}{plain} {stored}, [{at}]; st{space}.b64 [{at}], 0; \
+                 {form} [{at}], {stored}{policy}; ld{space}{plain} {loaded}, [{at}];"
+            )
+        };
+        case.results = vec![register; count];
+        cases.push(case);
+    }
+}
+
+/// The argument of a kernel by the word for it, against itself by the plain one.
+fn arguments(cases: &mut Vec<Case>) {
+    let mut case = Case::lane("ld.param::entry.u64", DOUBLE_WORD, &[DOUBLE_WORD], |row| {
+        row[0]
+    });
+    case.instruction = String::from("ld.param::entry.u64 %a4, [in];");
+    case.after =
+        String::from(" ld.param.u64 %a5, [in]; sub.u64 %a4, %a4, %a5; add.u64 %a4, %a4, %a0;");
+    cases.push(case);
+}
+
 /// Constant memory and the arguments of a kernel.
 fn constants(cases: &mut Vec<Case>) {
     const FIXED: Row = [
@@ -189,7 +260,8 @@ fn constants(cases: &mut Vec<Case>) {
 }
 
 const ATOMICS: &str = "
-    add.{u32,s32,u64,s64,f32,f64} add.noftz.{f16,f16x2,bf16,bf16x2}
+    add.{u32,s32,u64,s64,f32,f64} add.L2::cache_hint.u32 add.noftz.{f16,f16x2,bf16,bf16x2}
+    {relaxed,acquire,release,acq_rel}.{cta,cluster,gpu,sys}.add.u32
     {min,max}.{u32,s32,u64,s64} {and,or,xor}.{b32,b64} exch.{b32,b64} cas.{b16,b32,b64} {inc,dec}.u32
 ";
 
@@ -240,20 +312,38 @@ fn updated(operation: &str, ty: Type, old: u64, b: u64, c: u64) -> u64 {
     }
 }
 
+/// Order and scope stand before the space, the operation after it.
+fn form_of(opcode: &str, space: &str, tail: &str) -> String {
+    match tail.split_once(".add.u32") {
+        Some((ordered, "")) => format!("{opcode}.{ordered}{space}.add.u32"),
+        _ => format!("{opcode}{space}.{tail}"),
+    }
+}
+
 /// Lanes meet in four cells, which they change in the order of their numbers.
 fn atomics(cases: &mut Vec<Case>) {
     for tail in all_forms(ATOMICS) {
         let ty = types(&format!("atom.{tail}"))[0];
-        let operation = tail.split('.').next().unwrap_or_default().to_owned();
+        let ordered = ["relaxed", "acquire", "release", "acq_rel"];
+        let mut words = tail.split('.').skip_while(|word| ordered.contains(word));
+        let scopes = ["cta", "cluster", "gpu", "sys"];
+        let operation = words.find(|word| !scopes.contains(word));
+        let operation = operation.unwrap_or_default().to_owned();
+        let near = (tail == "add.u32").then_some((".shared::cta", SPACES[2].1));
         for (space, address) in SPACES
             .into_iter()
+            .chain(near)
             .filter(|(_, address)| !address.contains(".local"))
         {
             for opcode in ["atom", "red"] {
                 if opcode == "red" && matches!(&*operation, "exch" | "cas") {
                     continue;
                 }
-                let form = format!("{opcode}{space}.{tail}");
+                // A reduction gives nothing back that an acquire could order.
+                if opcode == "red" && tail.starts_with("acq") {
+                    continue;
+                }
+                let form = form_of(opcode, space, &tail);
                 let returns = opcode == "atom";
                 let operation = operation.clone();
                 let model = move |rows: &[Row; 32]| {
@@ -291,7 +381,14 @@ fn atomics(cases: &mut Vec<Case>) {
                 } else {
                     String::new()
                 };
-                case.instruction = format!("{form} {destination}[%a10], {}{last};", ty.register(1));
+                let policy = if has(&form, "L2::cache_hint") {
+                    case.before += " createpolicy.fractional.L2::evict_last.b64 %a12;";
+                    ", %a12"
+                } else {
+                    ""
+                };
+                let b = ty.register(1);
+                case.instruction = format!("{form} {destination}[%a10], {b}{last}{policy};");
                 case.after = format!(
                     " bar.warp.sync -1; ld{space}.b{bits} {}, [%a10];",
                     ty.register(5)
@@ -306,7 +403,7 @@ fn atomics(cases: &mut Vec<Case>) {
 /// Instructions that tell the hardware something and change no value.
 fn hints(cases: &mut Vec<Case>) {
     let plain = "
-        membar.{cta,gl,sys} fence{,.sc,.acq_rel}.{cta,gpu,sys}
+        membar.{cta,gl,sys} fence{,.sc,.acq_rel,.acquire,.release}.{cta,cluster,gpu,sys} fence.proxy.alias
     ";
     let at_address = "
         prefetch.{global,local}.{L1,L2} prefetch.{L1,L2} prefetch.global.L2::{evict_last,evict_normal} prefetchu.L1
@@ -332,6 +429,8 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     hints(&mut cases);
     loads(&mut cases);
+    words(&mut cases);
+    arguments(&mut cases);
     stores(&mut cases);
     constants(&mut cases);
     atomics(&mut cases);

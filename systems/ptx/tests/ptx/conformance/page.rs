@@ -9,7 +9,7 @@ use warpweave_ptx::{ScalarType, forms, opcodes};
 use super::cases::{Case, Model};
 
 /// Opcodes that compute no value from operands, with the tests that hold what they do.
-const ELSEWHERE: [(&str, &str); 20] = [
+const ELSEWHERE: [(&str, &str); 19] = [
     ("alloca", "indirect"),
     ("bar", "lanes"),
     ("barrier", "lanes"),
@@ -20,7 +20,6 @@ const ELSEWHERE: [(&str, &str); 20] = [
     ("cvta", "conformance/memory"),
     ("exit", "control"),
     ("isspacep", "memory"),
-    ("ldu", "conformance/memory"),
     ("ret", "control"),
     ("stackrestore", "indirect"),
     ("stacksave", "indirect"),

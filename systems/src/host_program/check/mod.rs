@@ -1,0 +1,334 @@
+//! What can be checked of a host program before it runs: names and sizes here, arguments in `launches.rs`, what comes out
+//! in `outcome.rs`.
+
+mod launches;
+mod outcome;
+
+use std::path::PathBuf;
+
+use warpweave_inputs::{Name, Value};
+use warpweave_params::{Diagnostic, Diagnostics, Env, Placed};
+
+use super::HostProgram;
+use super::description::{Argument, Command};
+use super::execute::{checked_index, checked_part, checked_variable_offset, size_of_fields};
+use super::forgotten::Passed;
+use super::modules::{self, Thing};
+use super::structures::Column;
+use super::textures;
+
+/// What a check of a program gives beside mistakes.
+pub(super) struct Checked {
+    /// Files that its references read.
+    pub(super) files: Vec<PathBuf>,
+    /// Copies that may be forgotten: warnings.
+    pub(super) forgotten: Diagnostics,
+}
+
+/// Checks a program.
+pub(super) fn program(program: &HostProgram) -> Result<Checked, Diagnostics> {
+    let mut checker = Checker {
+        program,
+        problems: Diagnostics::new(),
+        rounds: [program.env.clone(), program.env.clone()],
+        counters: Vec::new(),
+        names_read: Vec::new(),
+        copied: Vec::new(),
+        files: Vec::new(),
+        passed: Passed::default(),
+    };
+    checker.pointers();
+    checker.commands(&program.commands);
+    checker.expectations();
+    checker.results();
+    checker.allowed();
+    let checked = Checked {
+        files: checker.files,
+        forgotten: checker.passed.forgotten(program),
+    };
+    checker.problems.into_result(checked)
+}
+
+struct Checker<'p> {
+    program: &'p HostProgram,
+    problems: Diagnostics,
+    /// What expressions see in a first and in a second round of all loops around.
+    rounds: [Env; 2],
+    /// What changes while the program runs: counters of the loops around, and numbers read from the device.
+    counters: Vec<String>,
+    /// Names of numbers read from the device.
+    names_read: Vec<String>,
+    /// Buffers that are copied to the host somewhere.
+    copied: Vec<usize>,
+    /// Files that references read.
+    files: Vec<PathBuf>,
+    passed: Passed,
+}
+
+impl Checker<'_> {
+    fn commands(&mut self, commands: &[Placed<Command>]) {
+        for command in commands {
+            self.command(command);
+        }
+    }
+
+    fn command(&mut self, command: &Placed<Command>) {
+        match &command.value {
+            Command::CopyToDevice(name) => {
+                let sent = self.buffer(name);
+                self.passed.filled.extend(sent);
+            }
+            Command::CopyToHost(name) => {
+                let copied = self.buffer(name);
+                self.copied.extend(copied);
+            }
+            Command::CopyPartToDevice {
+                buffer,
+                first,
+                length,
+            } => {
+                let sent = self.part(buffer, first, length);
+                self.passed.filled.extend(sent);
+            }
+            Command::CopyPartToHost {
+                buffer,
+                first,
+                length,
+            } => {
+                let copied = self.part(buffer, first, length);
+                self.copied.extend(copied);
+            }
+            Command::Read {
+                buffer,
+                index,
+                name,
+            } => self.read(buffer, index, name),
+            Command::WriteVariable {
+                variable,
+                module,
+                offset_bytes,
+                values,
+            } => self.write_variable(module.as_ref(), variable, offset_bytes, values),
+            Command::CopyToVariable {
+                buffer,
+                variable,
+                module,
+            } => self.copy_to_variable(buffer, module.as_ref(), variable),
+            Command::Write {
+                buffer,
+                index,
+                value,
+            } => self.write(buffer, index, value),
+            Command::Swap(one, other) => self.swap(one, other),
+            Command::BindTexture {
+                reference,
+                texture,
+                module,
+            } => {
+                self.module(module.as_ref(), Thing::TextureReference, reference);
+                self.texture(texture);
+            }
+            Command::Launch(launch) => self.launch(launch),
+            Command::Synchronize => {}
+            Command::Repeat {
+                times,
+                counter,
+                body,
+            } => {
+                self.whole(times, "the number of rounds");
+                self.body(counter.as_ref(), body);
+            }
+            Command::RepeatUntilZero {
+                flag,
+                counter,
+                at_most,
+                body,
+            } => {
+                if let Some(column) = self.column(flag)
+                    && column.length == 0
+                {
+                    let message = format!("flag `{}` has no elements", flag.value);
+                    self.problems.push(flag.error(message));
+                }
+                self.whole(at_most, "the limit of rounds");
+                self.body(counter.as_ref(), body);
+            }
+        }
+    }
+
+    fn body(&mut self, counter: Option<&Name>, body: &[Placed<Command>]) {
+        let Some(counter) = counter else {
+            return self.commands(body);
+        };
+        if self.rounds[0].contains(&counter.value) {
+            let message = format!(
+                "counter `{}` hides another value of that name",
+                counter.value
+            );
+            let problem = counter.error(message).hint("choose another name");
+            return self.problems.push(problem);
+        }
+        let outer = self.rounds.clone();
+        for (value, env) in (0..).zip(&mut self.rounds) {
+            env.set(&counter.value, value);
+        }
+        let depth = self.counters.len();
+        self.counters.push(counter.value.clone());
+        self.commands(body);
+        self.counters.truncate(depth);
+        self.rounds = outer;
+    }
+
+    fn part(&mut self, buffer: &Name, first: &Value, length: &Value) -> Option<usize> {
+        let number = self.buffer(buffer)?;
+        let target = &self.program.buffers[number];
+        self.now_or_later(&[first, length], |env| {
+            checked_part(target, first, length, env)
+        });
+        Some(number)
+    }
+
+    fn read(&mut self, buffer: &Name, index: &Value, name: &Name) {
+        let Some(target) = self.column(buffer) else {
+            return;
+        };
+        if target.element.range().is_none() {
+            let message = format!(
+                "`{}` has elements of type {:?}, but expressions compute with integers",
+                buffer.value, target.element
+            );
+            self.problems.push(buffer.error(message));
+        }
+        self.now_or_later(&[index], |env| {
+            checked_index(buffer, target.length, index, env)
+        });
+        if self.rounds[0].contains(&name.value) && !self.names_read.contains(&name.value) {
+            let message = format!("`{}` hides another value of that name", name.value);
+            let problem = name.error(message).hint("choose another name");
+            return self.problems.push(problem);
+        }
+        // Any two numbers stand for what is known when the program runs, as the rounds of a loop do.
+        for (value, env) in (1..).zip(&mut self.rounds) {
+            env.set(&name.value, value);
+        }
+        self.names_read.push(name.value.clone());
+        self.counters.push(name.value.clone());
+    }
+
+    /// The number of the module that has a thing.
+    fn module(&mut self, chosen: Option<&Name>, thing: Thing, name: &Name) -> Option<usize> {
+        let found = modules::find(&self.program.modules, chosen, thing, name);
+        self.problems.take(found)
+    }
+
+    /// The bytes of a variable.
+    fn variable(&mut self, module: Option<&Name>, variable: &Name) -> Option<u64> {
+        let number = self.module(module, Thing::Variable, variable)?;
+        let module = self.program.modules[number].module();
+        module.variable_bytes(&variable.value)
+    }
+
+    fn copy_to_variable(&mut self, buffer: &Name, module: Option<&Name>, variable: &Name) {
+        let (sent, bytes) = (self.buffer(buffer), self.variable(module, variable));
+        let (Some(sent), Some(bytes)) = (sent, bytes) else {
+            return;
+        };
+        let size = self.program.buffers[sent].bytes();
+        let fits = checked_variable_offset(variable, bytes, &0.into(), size, &self.program.env);
+        self.problems.take(fits);
+    }
+
+    fn write_variable(
+        &mut self,
+        module: Option<&Name>,
+        variable: &Name,
+        offset: &Value,
+        values: &[Placed<Argument>],
+    ) {
+        for value in values {
+            self.argument(&value.value);
+        }
+        let Some(bytes) = self.variable(module, variable) else {
+            return;
+        };
+        let written = size_of_fields(values);
+        self.now_or_later(&[offset], |env| {
+            checked_variable_offset(variable, bytes, offset, written, env)
+        });
+    }
+
+    pub(super) fn buffer(&mut self, name: &Name) -> Option<usize> {
+        self.problems.take(self.program.buffer(name))
+    }
+
+    /// The numbers that a name stands for.
+    pub(super) fn column(&mut self, name: &Name) -> Option<Column> {
+        self.problems.take(self.program.column(name))
+    }
+
+    pub(super) fn texture(&mut self, name: &Name) {
+        self.problems
+            .take(textures::find(&self.program.textures, name));
+    }
+
+    /// Checks numbers now if no loop changes them, else only that they will have values.
+    pub(super) fn now_or_later<T>(
+        &mut self,
+        values: &[&Value],
+        now: impl FnOnce(&Env) -> Result<T, Diagnostic>,
+    ) {
+        if self.counters.is_empty() {
+            self.problems.take(now(&self.rounds[0]));
+            return;
+        }
+        for value in values {
+            self.problems.take(check_in_loops(value, &self.rounds));
+        }
+    }
+
+    fn whole(&mut self, value: &Value, what: &str) {
+        self.now_or_later(&[value], |env| {
+            value.integer(env, what, 0..=i64::MAX.into())
+        });
+    }
+
+    fn write(&mut self, buffer: &Name, index: &Value, value: &Value) {
+        let Some(target) = self.column(buffer) else {
+            return;
+        };
+        if target.length == 1 {
+            self.passed.filled.push(target.buffer);
+        }
+        self.now_or_later(&[index, value], |env| {
+            checked_index(buffer, target.length, index, env)?;
+            target.element.bits(value, env, "the value")
+        });
+    }
+
+    fn swap(&mut self, one: &Name, other: &Name) {
+        let (Some(first), Some(second)) = (self.buffer(one), self.buffer(other)) else {
+            return;
+        };
+        let buffers = &self.program.buffers;
+        let (first, second) = (&buffers[first], &buffers[second]);
+        if first.bytes() != second.bytes() {
+            let message = format!(
+                "`{}` of {} bytes cannot be swapped with `{}` of {} bytes",
+                first.name.value,
+                first.bytes(),
+                second.name.value,
+                second.bytes()
+            );
+            self.problems.push(other.error(message));
+        }
+    }
+}
+
+/// Fails unless the expression has a value in a first or in a second round of the loops around.
+fn check_in_loops(value: &Value, rounds: &[Env; 2]) -> Result<(), Diagnostic> {
+    let first = value.evaluate(&rounds[0]);
+    if first.is_err() && value.evaluate(&rounds[1]).is_ok() {
+        return Ok(());
+    }
+    first.map(drop)
+}

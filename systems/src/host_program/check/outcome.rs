@@ -1,0 +1,84 @@
+//! What is said of the end of a program: results, right answers, findings that are meant.
+
+use warpweave_inputs::ResultFormat;
+
+use super::Checker;
+use crate::host_program::description::{Allow, Mistake};
+use crate::host_program::modules::ProgramModule;
+use crate::host_program::structures::{Column, Elements};
+use crate::host_program::{answers, unknown};
+
+impl Checker<'_> {
+    pub(super) fn allowed(&mut self) {
+        for allow in &self.program.allowed {
+            let Allow {
+                kernel,
+                finding,
+                buffer,
+                because,
+            } = &allow.value;
+            let modules = self.program.modules.iter();
+            let names: Vec<&str> = modules.flat_map(ProgramModule::kernel_names).collect();
+            if !names.contains(&kernel.value.as_str()) {
+                self.problems.push(unknown("kernel", kernel, names));
+            }
+            if let (Mistake::GlobalRace, Some(buffer)) = (finding, buffer) {
+                self.buffer(buffer);
+            }
+            if because.value.trim().is_empty() {
+                let problem = because.error("what is allowed needs a reason");
+                self.problems.push(problem.hint("say why it does no harm"));
+            }
+        }
+    }
+
+    pub(super) fn results(&mut self) {
+        for (name, format) in &self.program.results {
+            let Some(buffer) = self.buffer(name) else {
+                continue;
+            };
+            if let (ResultFormat::Npy, Elements::Structures(_)) =
+                (format, &self.program.buffers[buffer].elements)
+            {
+                let message = format!(
+                    "buffer `{}` of structures cannot be written as Npy",
+                    name.value
+                );
+                let hint = "write it as Csv, with a column for each field";
+                self.problems.push(name.error(message).hint(hint));
+            }
+            if !self.copied.contains(&buffer) {
+                let message = format!(
+                    "buffer `{}` is a result but never copied to the host",
+                    name.value
+                );
+                let hint = format!("add CopyToHost(\"{}\") to the commands", name.value);
+                self.problems.push(name.error(message).hint(hint));
+            }
+            if name.value.starts_with('.') || name.value.contains(['/', '\\', ':', '\0']) {
+                let message = format!("a file cannot be named after buffer `{}`", name.value);
+                let hint = "let its name begin with a letter and have no `/`, `\\` and `:`";
+                self.problems.push(name.error(message).hint(hint));
+            }
+        }
+    }
+
+    pub(super) fn expectations(&mut self) {
+        for expectation in &self.program.expectations {
+            let Some(Column { buffer, .. }) = self.column(&expectation.buffer) else {
+                continue;
+            };
+            if !self.copied.contains(&buffer) {
+                let name = &self.program.buffers[buffer].name.value;
+                let message = format!("buffer `{name}` is expected but never copied to the host");
+                let hint = format!("add CopyToHost(\"{name}\") to the commands");
+                self.problems
+                    .push(expectation.buffer.error(message).hint(hint));
+            }
+            let read = self
+                .problems
+                .take(answers::check(self.program, expectation));
+            self.files.extend(read.unwrap_or_default());
+        }
+    }
+}

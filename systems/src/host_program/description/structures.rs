@@ -1,0 +1,126 @@
+//! Structures: elements of several numbers, and arguments that are one.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, EnumAccess, Error, IntoDeserializer, VariantAccess, Visitor};
+use warpweave_inputs::{ElementType, Name, Value};
+use warpweave_params::{Entries, Node, Placed, from_node};
+
+use super::Argument;
+
+/// What the elements of a buffer are.
+#[derive(Clone, Debug)]
+pub enum Element {
+    /// Numbers of a type.
+    Number(ElementType),
+    /// Structures, by name.
+    Struct(Name),
+}
+
+/// A structure by value: a number or an address for each of its fields.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Record {
+    /// The structure.
+    pub structure: Name,
+    /// Its fields, in any order.
+    pub fields: Entries<Given>,
+    /// The fields in the order of the structure, each with its type; known when the program is built.
+    #[serde(skip)]
+    pub(crate) laid_out: Vec<Placed<Argument>>,
+}
+
+/// What a field of a [`Record`] is given.
+#[derive(Clone, Debug)]
+pub enum Given {
+    /// A number of the field's type.
+    Number(Value),
+    /// `Buffer`, `BufferAt` or `Texture`, for a field of 64 bits.
+    Address(Placed<Argument>),
+}
+
+impl Record {
+    /// A structure with these fields.
+    pub fn new<N: Into<Name>>(
+        structure: impl Into<Name>,
+        fields: impl IntoIterator<Item = (N, Given)>,
+    ) -> Self {
+        let fields = fields.into_iter().map(|(name, given)| (name.into(), given));
+        Self {
+            structure: structure.into(),
+            fields: fields.collect(),
+            laid_out: Vec::new(),
+        }
+    }
+}
+
+impl From<ElementType> for Element {
+    fn from(element: ElementType) -> Self {
+        Self::Number(element)
+    }
+}
+
+impl<'de> Deserialize<'de> for Element {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ElementVisitor;
+
+        impl<'de> Visitor<'de> for ElementVisitor {
+            type Value = Element;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a type of numbers such as F32, or Struct(\"name\")")
+            }
+
+            fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Element, A::Error> {
+                let (kind, contents) = data.variant::<Kind>()?;
+                match kind {
+                    Kind::Struct => Ok(Element::Struct(contents.newtype_variant()?)),
+                    Kind::Number(element) => {
+                        contents.unit_variant()?;
+                        Ok(Element::Number(element))
+                    }
+                }
+            }
+        }
+
+        deserializer.deserialize_enum("ElementType", &[], ElementVisitor)
+    }
+}
+
+/// The name before what a structure is called.
+enum Kind {
+    Struct,
+    Number(ElementType),
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        if name == "Struct" {
+            return Ok(Self::Struct);
+        }
+        ElementType::deserialize(name.into_deserializer()).map(Self::Number)
+    }
+}
+
+impl<'de> Deserialize<'de> for Given {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let node = Node::deserialize(deserializer)?;
+        let given = match node.name() {
+            Some(_) => from_node(&node).map(Self::Address),
+            None => from_node(&node).map(Self::Number),
+        };
+        given.map_err(|problems| {
+            let problem = problems.into_iter().next();
+            let problem = problem.expect("an error has a message");
+            let hint = problem.hint.map(|hint| format!("\nhint: {hint}"));
+            D::Error::custom(problem.message + &hint.unwrap_or_default())
+        })
+    }
+}
+
+impl<N: Into<Value>> From<N> for Given {
+    fn from(number: N) -> Self {
+        Self::Number(number.into())
+    }
+}

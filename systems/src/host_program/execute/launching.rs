@@ -1,0 +1,170 @@
+//! Launches, and what their arguments stand for.
+
+use std::sync::Arc;
+
+use warpweave_params::{Diagnostic, Placed};
+use warpweave_ptx::{LaunchConfig, launch_family};
+use warpweave_trace::HostCommand;
+
+use super::host::Host;
+use super::launch::{Shape, checked_offset, kernel_argument, shape};
+use super::{DeviceAction, ExecuteError};
+use crate::host_program::description::{Argument, Command, Launch};
+use crate::host_program::modules::{self, Thing};
+use crate::host_program::textures;
+
+impl Host<'_, '_> {
+    pub(super) fn launch(
+        &mut self,
+        launch: &Launch,
+        command: &Placed<Command>,
+    ) -> Result<(), ExecuteError> {
+        let Shape {
+            grid,
+            block,
+            dynamic_local_bytes,
+            stream,
+        } = shape(launch, &self.env)?;
+        let modules = &self.program.modules;
+        let module_number = modules::find(
+            modules,
+            launch.module.as_ref(),
+            Thing::Kernel,
+            &launch.kernel,
+        )?;
+        let module = modules[module_number].module();
+        self.load_modules(command)?;
+        self.bind_textures(module_number, command)?;
+        let env = self.env.clone();
+        let mut arguments = Vec::new();
+        for argument in &launch.arguments {
+            let place = &mut |argument: &Argument| self.place(argument);
+            arguments.push(kernel_argument(&argument.value, &env, place)?);
+        }
+        let config = LaunchConfig {
+            grid,
+            block,
+            dynamic_local_bytes,
+            args: &arguments,
+        };
+        let kernel = &launch.kernel.value;
+        let (memory, options) = (&mut self.memory, &self.options);
+        let numbers = &mut self.numbers;
+        let number = numbers.kernel;
+        self.launches += 1;
+        let result = match &mut self.checker {
+            None => {
+                let groups = grid.iter().map(|axis| u64::from(*axis)).product();
+                let ended = self.progress.launch_begins(groups);
+                let ended = Some(ended);
+                launch_family(module, kernel, config, memory, options, numbers, ended)
+            }
+            Some(checker) => checker.launch(module, kernel, config, memory, options, numbers),
+        };
+        let family = result.map_err(|source| {
+            let number = self.launches - 1;
+            let said = source.to_string();
+            let (problem, hint) = match said.split_once("\nhint: ") {
+                Some((problem, hint)) => (problem, Some(hint.to_owned())),
+                None => (said.as_str(), None),
+            };
+            let message = Diagnostic {
+                hint,
+                ..command.error(format!("launch {number} failed: {problem}"))
+            };
+            ExecuteError::Launch {
+                message: Box::new(message),
+                source: Box::new(source),
+            }
+        })?;
+        if let Some(listener) = &mut self.listener {
+            listener(DeviceAction::Launch {
+                module: module_number,
+                kernel: kernel.clone(),
+                grid,
+                block,
+                dynamic_local_bytes,
+                arguments,
+            });
+        }
+        self.kernels
+            .extend(family.kernels.into_iter().map(Arc::new));
+        self.printed.append(&family.printed);
+        self.refused_launches += family.refused;
+        self.trace.push(HostCommand::Launch {
+            kernel: number,
+            stream,
+        });
+        self.running = true;
+        Ok(())
+    }
+
+    /// Gives the variables of all modules memory and initial values, in the order of the modules, before the first
+    /// is used: an `.extern` variable is that of an earlier module.
+    pub(super) fn load_modules<T>(&mut self, blamed: &Placed<T>) -> Result<(), Diagnostic> {
+        for module in &self.program.modules {
+            let loaded = self.memory.load(module.module());
+            loaded.map_err(|variable| {
+                let message = format!(
+                    "{} declares variable `{variable}`, which no module before it defines",
+                    module.module().file()
+                );
+                let hint = "name the module that defines it before those that declare it: \
+                            modules: { \"one\": \"one.ptx\", \"other\": \"other.ptx\" }";
+                blamed.error(message).hint(hint)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The address or handle that an argument stands for; 0 for one that names neither buffer nor texture.
+    pub(super) fn place(&mut self, argument: &Argument) -> Result<u64, Diagnostic> {
+        let program = self.program;
+        match argument {
+            Argument::Buffer(name) => Ok(self.bases[self.pointers[program.buffer(name)?]]),
+            Argument::BufferAt {
+                buffer,
+                offset_bytes,
+            } => {
+                let index = program.buffer(buffer)?;
+                let bytes = program.buffers[index].bytes();
+                let offset = checked_offset(buffer, bytes, offset_bytes, &self.env)?;
+                Ok(self.bases[self.pointers[index]] + offset)
+            }
+            Argument::Texture(name) => self.texture(textures::find(&program.textures, name)?),
+            _ => Ok(0),
+        }
+    }
+
+    /// Lets references stand for the textures they were bound to, where their buffers are now.
+    fn bind_textures(
+        &mut self,
+        number: usize,
+        command: &Placed<Command>,
+    ) -> Result<(), Diagnostic> {
+        let module = self.program.modules[number].module();
+        for (reference, texture) in self.textures.references(number) {
+            let handle = self.texture(texture)?;
+            let bound = self.memory.bind_texture(module, &reference, handle);
+            bound.map_err(|error| command.error(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// The handle of a texture where its buffer is now.
+    fn texture(&mut self, number: usize) -> Result<u64, Diagnostic> {
+        let textures = &self.program.textures;
+        let address = self.bases[self.pointers[textures[number].buffer]];
+        let (handle, is_new) = self
+            .textures
+            .handle(textures, number, address, &mut self.memory)?;
+        if let (true, Some(listener)) = (is_new, &mut self.listener) {
+            listener(DeviceAction::Texture {
+                name: textures[number].name.value.clone(),
+                handle,
+                texture: textures[number].at(address),
+            });
+        }
+        Ok(handle)
+    }
+}

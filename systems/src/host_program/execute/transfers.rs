@@ -1,0 +1,206 @@
+//! What the host copies to its device and back.
+
+use std::ops::Range;
+
+use warpweave_inputs::{Name, Value, words_of_bytes};
+use warpweave_params::{Diagnostic, Env, Placed};
+use warpweave_trace::HostCommand;
+
+use super::DeviceAction;
+use super::host::Host;
+use super::launch::{checked_variable_offset, kernel_argument, size_of_fields};
+use crate::host_program::description::Argument;
+use crate::host_program::inputs::Buffer;
+use crate::host_program::modules::{self, Thing};
+
+impl Host<'_, '_> {
+    pub(super) fn copy_to_device(&mut self, name: &Name) -> Result<(), Diagnostic> {
+        let buffer = self.program.buffer(name)?;
+        let bytes = self.held(buffer)?;
+        self.store(buffer, 0, bytes);
+        Ok(())
+    }
+
+    /// What the host holds of a buffer: what was copied back last, or its contents at the start.
+    pub(super) fn held(&mut self, buffer: usize) -> Result<Vec<u8>, Diagnostic> {
+        let target = &self.program.buffers[buffer];
+        if let Some(words) = self.images.get(&buffer) {
+            return Ok(bytes_of(words, target.bytes()));
+        }
+        let Some(pointers) = target.pointers() else {
+            let words = target.initial(&self.program.graphs)?;
+            return Ok(bytes_of(&words, target.bytes()));
+        };
+        let mut bytes = Vec::new();
+        for pointer in pointers {
+            bytes.extend(self.place(&pointer.value)?.to_le_bytes());
+        }
+        Ok(bytes)
+    }
+
+    pub(super) fn read_into(
+        &mut self,
+        name: &Name,
+        index: &Value,
+        into: &Name,
+    ) -> Result<(), Diagnostic> {
+        let target = self.program.column(name)?;
+        let index = checked_index(name, target.length, index, &self.env)?;
+        let bytes = target.element.bytes() as u64;
+        let words = self.read(target.buffer, target.offset(index), bytes);
+        let number = target.element.integer(target.element.pattern(&words, 0));
+        let number = number.and_then(|number| i64::try_from(number).ok());
+        let number = number.ok_or_else(|| {
+            let text = target.element.text(target.element.pattern(&words, 0));
+            into.error(format!(
+                "`{}` is {text}, with which expressions do not compute",
+                into.value
+            ))
+        })?;
+        self.env.set(&into.value, number);
+        Ok(())
+    }
+
+    pub(super) fn write_variable(
+        &mut self,
+        module: Option<&Name>,
+        variable: &Name,
+        offset: &Value,
+        values: &[Placed<Argument>],
+    ) -> Result<(), Diagnostic> {
+        let (env, size) = (self.env.clone(), size_of_fields(values));
+        let place = &mut |argument: &Argument| self.place(argument);
+        let fields = Argument::Struct(values.to_vec());
+        let mut bytes = kernel_argument(&fields, &env, place)?.bytes(size as u32);
+        bytes.truncate(size as usize);
+        self.store_in_variable(module, variable, offset, bytes)
+    }
+
+    /// Copies bytes into a variable of a module, after all that was launched.
+    pub(super) fn store_in_variable(
+        &mut self,
+        module: Option<&Name>,
+        variable: &Name,
+        offset: &Value,
+        bytes: Vec<u8>,
+    ) -> Result<(), Diagnostic> {
+        let modules = &self.program.modules;
+        let number = modules::find(modules, module, Thing::Variable, variable)?;
+        let module = modules[number].module();
+        self.load_modules(variable)?;
+        let capacity = module.variable_bytes(&variable.value).unwrap_or_default();
+        let size = bytes.len() as u64;
+        let offset = checked_variable_offset(variable, capacity, offset, size, &self.env)?;
+        let base = self.memory.variable(module, &variable.value);
+        let allocations = self.memory.allocations();
+        let allocation = allocations.iter().position(|it| Some(it.base) == base);
+        let (Some(base), Some(allocation)) = (base, allocation) else {
+            let message = format!("variable `{}` has no memory of its own", variable.value);
+            return Err(variable.error(message));
+        };
+        self.store_at(allocation, base, offset, bytes);
+        Ok(())
+    }
+
+    pub(super) fn write(
+        &mut self,
+        name: &Name,
+        index: &Value,
+        value: &Value,
+    ) -> Result<(), Diagnostic> {
+        let target = self.program.column(name)?;
+        let index = checked_index(name, target.length, index, &self.env)?;
+        let pattern = target.element.bits(value, &self.env, "the value")?;
+        let bytes = target.element.bytes();
+        let pattern = pattern.to_le_bytes()[..bytes].to_vec();
+        self.store(target.buffer, target.offset(index), pattern);
+        Ok(())
+    }
+
+    /// Copies bytes to where a buffer points, after all that was launched.
+    pub(super) fn store(&mut self, buffer: usize, offset: u64, bytes: Vec<u8>) {
+        let allocation = self.pointers[buffer];
+        self.store_at(allocation, self.bases[allocation], offset, bytes);
+    }
+
+    /// Copies bytes into an allocation, after all that was launched.
+    fn store_at(&mut self, allocation: usize, base: u64, offset: u64, bytes: Vec<u8>) {
+        self.wait();
+        self.memory
+            .write(base + offset, &bytes)
+            .expect("buffers that swap have equal sizes and indices are checked");
+        if let Some(checker) = &mut self.checker {
+            checker.host_wrote(base + offset, bytes.len() as u64);
+        }
+        self.trace.push(HostCommand::CopyToDevice {
+            allocation: allocation as u32,
+            offset,
+            bytes: bytes.len() as u64,
+        });
+        if let Some(listener) = &mut self.listener {
+            listener(DeviceAction::Write {
+                address: base + offset,
+                bytes,
+            });
+        }
+    }
+
+    /// Copies bytes from where a buffer points, after all that was launched.
+    pub(super) fn read(&mut self, buffer: usize, offset: u64, bytes: u64) -> Vec<u32> {
+        self.wait();
+        let allocation = self.pointers[buffer];
+        let data = self
+            .memory
+            .read(self.bases[allocation] + offset, bytes)
+            .expect("buffers that swap have equal sizes");
+        let words = words_of_bytes(data);
+        if let Some(listener) = &mut self.listener {
+            listener(DeviceAction::Read {
+                address: self.bases[allocation] + offset,
+                bytes: data.to_vec(),
+            });
+        }
+        let allocation = allocation as u32;
+        self.trace.push(HostCommand::CopyToHost {
+            allocation,
+            offset,
+            bytes,
+        });
+        words
+    }
+}
+
+/// The first bytes of words.
+pub(super) fn bytes_of(words: &[u32], bytes: u64) -> Vec<u8> {
+    let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    all.truncate(bytes as usize);
+    all
+}
+
+/// The bytes of some elements of a buffer.
+pub(in crate::host_program) fn checked_part(
+    buffer: &Buffer,
+    first: &Value,
+    length: &Value,
+    env: &Env,
+) -> Result<Range<u64>, Diagnostic> {
+    let (name, all) = (&buffer.name.value, buffer.length as i128);
+    let what = format!("the first element of a part of buffer `{name}` of {all} elements");
+    let first = first.integer(env, &what, 0..=all)?;
+    let what = format!("the length of a part of buffer `{name}` from element {first} on");
+    let length = length.integer(env, &what, 0..=all - first)?;
+    let bytes = buffer.elements.bytes() as u64;
+    Ok(first as u64 * bytes..(first + length) as u64 * bytes)
+}
+
+/// The number of an element among the `length` of a buffer or field.
+pub(in crate::host_program) fn checked_index(
+    name: &Name,
+    length: usize,
+    index: &Value,
+    env: &Env,
+) -> Result<usize, Diagnostic> {
+    let name = &name.value;
+    let what = format!("the index into buffer `{name}` of {length} elements");
+    Ok(index.integer(env, &what, 0..=length as i128 - 1)? as usize)
+}

@@ -1,0 +1,202 @@
+//! The modules of a program, and which of them a command means.
+
+use std::sync::Arc;
+
+use warpweave_inputs::Name;
+use warpweave_params::{Diagnostic, Diagnostics, Source, Span, name_hint};
+use warpweave_ptx::{Kernel, Module};
+
+use super::unknown;
+
+/// Text of a PTX module.
+#[derive(Clone, Debug)]
+pub(super) struct ModuleText {
+    /// What commands call it.
+    pub(super) name: Name,
+    /// What messages call it.
+    pub(super) file: String,
+    pub(super) text: String,
+    /// Where it is named.
+    pub(super) place: Option<Span>,
+}
+
+/// A module of a program.
+#[derive(Debug)]
+pub struct ProgramModule {
+    name: String,
+    module: Arc<Module>,
+    text: String,
+}
+
+impl ProgramModule {
+    /// What commands of the host call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its kernels and variables.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// Its text, in PTX.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Names of all its kernels, those that cannot be launched too.
+    pub(super) fn kernel_names(&self) -> impl Iterator<Item = &str> + Clone {
+        let refused = self.module.refused().iter();
+        let names = self.module.kernels().iter().map(Kernel::name);
+        names.chain(refused.map(|kernel| kernel.name.as_str()))
+    }
+}
+
+/// Parses the modules of a program.
+pub(super) fn parse(texts: Vec<ModuleText>) -> Result<Vec<ProgramModule>, Diagnostics> {
+    if texts.is_empty() {
+        return Err(Diagnostic::error("a host program needs a module")
+            .hint("call `.module(file, text)`")
+            .into());
+    }
+    let mut problems = Diagnostics::new();
+    let mut modules: Vec<ProgramModule> = Vec::new();
+    for text in texts {
+        let twice = modules
+            .iter()
+            .find(|earlier| earlier.name == text.name.value || earlier.module.file() == text.file);
+        if let Some(earlier) = twice {
+            let message = format!(
+                "module `{}` is there already, as `{}` of {}",
+                text.name.value,
+                earlier.name,
+                earlier.module.file()
+            );
+            problems.push(text.name.error(message));
+            continue;
+        }
+        let module = problems.take(parse_one(&text));
+        modules.extend(module.map(|module| ProgramModule {
+            name: text.name.value,
+            module: Arc::new(module),
+            text: text.text,
+        }));
+    }
+    problems.into_result(modules)
+}
+
+fn parse_one(module: &ModuleText) -> Result<Module, Diagnostics> {
+    let ModuleText {
+        file, text, place, ..
+    } = module;
+    let complaints = match Module::parse(file, text) {
+        Ok(module) => return Ok(module),
+        Err(complaints) => complaints,
+    };
+    let diagnostics = in_module(file, text, complaints).map(|diagnostic| match place {
+        Some(place) => diagnostic.related("the module is named here", place),
+        None => diagnostic,
+    });
+    Err(diagnostics.collect())
+}
+
+/// Complaints about a module as diagnostics that point into its text.
+pub(super) fn in_module(
+    file: &str,
+    text: &str,
+    complaints: warpweave_ptx::Diagnostics,
+) -> impl Iterator<Item = Diagnostic> {
+    let source = Source::new(file, text);
+    complaints.0.into_iter().map(move |complaint| {
+        let start = source.offset(warpweave_params::Position {
+            line: complaint.line as usize,
+            column: complaint.column as usize,
+        });
+        let place = source.span(start, start + complaint.width as usize);
+        let mut diagnostic = Diagnostic::error(complaint.message).at(&place);
+        diagnostic.hint = complaint.hint;
+        diagnostic
+    })
+}
+
+/// A sort of thing that modules have.
+#[derive(Clone, Copy)]
+pub(super) enum Thing {
+    Kernel,
+    Variable,
+    TextureReference,
+}
+
+impl Thing {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Variable => "variable",
+            Self::TextureReference => "texture reference",
+        }
+    }
+
+    /// The names of a module's things of this sort.
+    fn names(self, module: &ProgramModule) -> Vec<&str> {
+        match self {
+            Self::Kernel => module.kernel_names().collect(),
+            Self::Variable => module.module.variable_names().collect(),
+            Self::TextureReference => module.module.texture_references().collect(),
+        }
+    }
+}
+
+/// The number of the module that has a thing of a name: the chosen one, or else the only one that has it.
+pub(super) fn find(
+    modules: &[ProgramModule],
+    chosen: Option<&Name>,
+    thing: Thing,
+    name: &Name,
+) -> Result<usize, Diagnostic> {
+    let word = thing.word();
+    let has = |number: &usize| {
+        thing
+            .names(&modules[*number])
+            .contains(&name.value.as_str())
+    };
+    let asked: Vec<usize> = match chosen {
+        Some(chosen) => {
+            let found = modules.iter().position(|it| it.name == chosen.value);
+            let names = modules.iter().map(|it| it.name.as_str());
+            vec![found.ok_or_else(|| unknown("module", chosen, names))?]
+        }
+        None => (0..modules.len()).collect(),
+    };
+    let having: Vec<usize> = asked.iter().copied().filter(has).collect();
+    match having[..] {
+        [number] => Ok(number),
+        [] => {
+            let files: Vec<&str> = asked.iter().map(|it| modules[*it].module.file()).collect();
+            let message = match files[..] {
+                [file] => format!("{file} has no {word} `{}`", name.value),
+                _ => format!("none of {} has a {word} `{}`", files.join(", "), name.value),
+            };
+            let mut names: Vec<&str> = asked
+                .iter()
+                .flat_map(|it| thing.names(&modules[*it]))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            let hint = name_hint(&name.value, &format!("{word}s"), names);
+            Err(name.error(message).hint(hint))
+        }
+        _ => {
+            let names: Vec<String> = having
+                .iter()
+                .map(|it| format!("`{}`", modules[*it].name))
+                .collect();
+            let message = format!(
+                "several modules have a {word} `{}`: {}",
+                name.value,
+                names.join(", ")
+            );
+            let hint = format!("say which: module: \"{}\"", modules[having[0]].name);
+            Err(name.error(message).hint(hint))
+        }
+    }
+}
