@@ -7,11 +7,13 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use warpweave_accel_sim::AccelSimError;
 use warpweave_files::{ClaimError, OVER_BUDGET_HINT, OutputError, PathError};
 use warpweave_params::{Diagnostic, Diagnostics, printable, printable_lines, shortened};
 use warpweave_systems::Status;
 use warpweave_systems::host_program::{EmulationError, ExecuteError};
 use warpweave_systems::report::Colour;
+use warpweave_trace::TraceError;
 
 /// Exit code of a run that a signal ended.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -64,6 +66,16 @@ impl From<ExecuteError> for Failure {
                 Self::Limit(error.to_string())
             }
             error => Self::Program(error.to_string()),
+        }
+    }
+}
+
+impl From<AccelSimError> for Failure {
+    fn from(error: AccelSimError) -> Self {
+        match error {
+            AccelSimError::Input(problem) => Self::Input((*problem).into()),
+            AccelSimError::Trace(TraceError::OverBudget(error)) => Diagnostic::from(error).into(),
+            error => Self::Machine(error.to_string()),
         }
     }
 }

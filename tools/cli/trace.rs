@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
+use warpweave_accel_sim::{Quirks, import, inputs};
 use warpweave_files::{Budget, Ledger, Paths};
 use warpweave_params::Diagnostic;
 use warpweave_systems::Scenario;
@@ -23,6 +24,19 @@ pub(crate) enum TraceCommand {
         /// Override, `path=value`; may be repeated.
         #[arg(long = "set", value_name = "PATH=VALUE")]
         sets: Vec<String>,
+    },
+    /// Make a trace of one of Accel-Sim's: a list of kernels, or the trace of one kernel.
+    ///
+    /// What is not modelled of its instructions is listed.
+    Import {
+        /// `kernelslist.g`, `.traceg`, either packed with xz or zstd, or `.tracez`.
+        file: PathBuf,
+        /// Trace file to write.
+        #[arg(short, long, value_name = "FILE")]
+        out: PathBuf,
+        /// Do as Accel-Sim's own reader does; may be repeated.
+        #[arg(long = "quirk", value_name = "NAME", value_enum)]
+        quirks: Vec<Quirk>,
     },
     /// Summarise a trace file.
     Info {
@@ -45,6 +59,17 @@ pub(crate) enum TraceCommand {
     },
 }
 
+/// What the reader of Accel-Sim does otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Quirk {
+    /// The n-th block of a file is work-group n, whatever its number says.
+    FileOrder,
+    /// Bytes of each lane follow from the opcode.
+    OpcodeWidth,
+    /// Where a window has address 0, all generic accesses are to local memory.
+    GenericShared,
+}
+
 pub(crate) fn trace(command: &TraceCommand, budget: &Budget) -> CommandResult {
     match command {
         TraceCommand::Record {
@@ -64,6 +89,23 @@ pub(crate) fn trace(command: &TraceCommand, budget: &Budget) -> CommandResult {
                 .save(file)
                 .map_err(|error| Failure::Machine(error.to_string()))?;
             to_stderr(&format!("{}: {hash}", file.display()));
+        }
+        TraceCommand::Import { file, out, quirks } => {
+            let quirks = Quirks {
+                file_order: quirks.contains(&Quirk::FileOrder),
+                opcode_width: quirks.contains(&Quirk::OpcodeWidth),
+                generic_shared: quirks.contains(&Quirk::GenericShared),
+            };
+            let mut paths = Paths::new();
+            for input in inputs(file)? {
+                paths.reads(&input);
+            }
+            paths.writes("trace import", out)?;
+            let imported = import(file, out, quirks, &Ledger::new(budget))?;
+            to_stderr(&format!("{}: {}", out.display(), imported.hash));
+            for unmodelled in &imported.unmodelled {
+                to_stderr(&unmodelled.to_string());
+            }
         }
         TraceCommand::Info { file } => {
             let mut text = String::new();

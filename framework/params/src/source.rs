@@ -16,6 +16,8 @@ pub struct Source {
     text: String,
     /// Byte offset of the first character of each line.
     line_starts: Vec<u32>,
+    /// Lines of the file before the text.
+    lines_before: usize,
     /// Bytes that messages may show.
     quoted: usize,
 }
@@ -41,8 +43,18 @@ impl Source {
             name: name.into(),
             text,
             line_starts,
+            lines_before: 0,
             quoted: usize::MAX,
         })
+    }
+
+    /// Names one line of a text that is not held as a whole, and its number, from one.
+    pub fn of_line(name: impl Into<String>, number: usize, line: impl Into<String>) -> Arc<Self> {
+        let mut source = Self::new(name, line);
+        if let Some(source) = Arc::get_mut(&mut source) {
+            source.lines_before = number.saturating_sub(1);
+        }
+        source
     }
 
     /// Names a text of which messages show no more than the first characters.
@@ -83,7 +95,7 @@ impl Source {
             .max(1);
         let start = self.line_starts[line - 1] as usize;
         Position {
-            line,
+            line: self.lines_before + line,
             column: self.text[start..offset].chars().count() + 1,
         }
     }
@@ -91,7 +103,7 @@ impl Source {
     /// The text of a line (from one) without its line break; empty when there is no such line.
     pub fn line(&self, line: usize) -> &str {
         let Some(start) = line
-            .checked_sub(1)
+            .checked_sub(self.lines_before + 1)
             .and_then(|index| self.line_starts.get(index))
         else {
             return "";
@@ -116,12 +128,12 @@ impl Source {
 
     /// Byte offset of the first character of a line (from one), which must be there.
     pub(crate) fn line_start(&self, line: usize) -> usize {
-        self.line_starts[line - 1] as usize
+        self.line_starts[line - 1 - self.lines_before] as usize
     }
 
     /// Byte offset of a position; columns past the end of a line give the end of that line.
     pub fn offset(&self, position: Position) -> usize {
-        let index = position.line.saturating_sub(1);
+        let index = position.line.saturating_sub(self.lines_before + 1);
         let Some(start) = self.line_starts.get(index) else {
             return self.text.len();
         };

@@ -1,0 +1,159 @@
+//! The blocks of a kernel's trace: header, blocks, warps, instructions, in the order of the file.
+
+use std::io::BufRead;
+
+use warpweave_params::Diagnostic;
+use warpweave_trace::LANES;
+
+use crate::header::{Header, triple};
+use crate::instruction::{Instruction, Place};
+use crate::text::{Line, Lines};
+use crate::{AccelSimError, Quirks};
+
+/// Takes what a trace says, in its order.
+pub(crate) trait Sink {
+    /// The header, before all else.
+    fn header(&mut self, header: &Header) -> Result<(), AccelSimError>;
+
+    /// The instructions of a warp follow; `line` names it.
+    fn warp(&mut self, place: Place, line: Line<'_>) -> Result<(), AccelSimError>;
+
+    /// An instruction of the warp, and the addresses of its active lanes.
+    fn instruction(
+        &mut self,
+        line: Line<'_>,
+        instruction: &Instruction<'_>,
+        addresses: &[u64; LANES],
+    ) -> Result<(), AccelSimError>;
+
+    /// No more instructions of the warp follow.
+    fn end_of_warp(&mut self) -> Result<(), AccelSimError>;
+}
+
+/// Which work-group a block is.
+pub(crate) struct Blocks {
+    file_order: bool,
+    count: u32,
+}
+
+impl Blocks {
+    pub(crate) fn new(quirks: Quirks) -> Self {
+        Self {
+            file_order: quirks.file_order,
+            count: 0,
+        }
+    }
+
+    /// The work-group of the next block, which has this number.
+    pub(crate) fn next(&mut self, header: &Header, block: [u32; 3]) -> Result<u32, &'static str> {
+        let [x, y, z] = block;
+        let [columns, rows, layers] = header.grid;
+        if x >= columns || y >= rows || z >= layers {
+            return Err("it is not in the grid");
+        }
+        self.count += 1;
+        match self.file_order {
+            true if self.count > header.blocks() => Err("there are more blocks than in the grid"),
+            true => Ok(self.count - 1),
+            false => Ok((z * rows + y) * columns + x),
+        }
+    }
+}
+
+/// Reads a trace that is text.
+pub(crate) fn walk<R: BufRead>(
+    lines: &mut Lines<R>,
+    quirks: Quirks,
+    sink: &mut dyn Sink,
+) -> Result<(), AccelSimError> {
+    let header = Header::read(lines)?;
+    sink.header(&header)?;
+    let mut blocks = Blocks::new(quirks);
+    loop {
+        let Some(line) = lines.next_filled()? else {
+            return Ok(());
+        };
+        if line.text == "#BEGIN_TB" {
+            block(lines, &header, &mut blocks, sink)?;
+        } else if !line.text.starts_with('#') {
+            return Err(line.refuse_whole("expected `#BEGIN_TB`").into());
+        }
+    }
+}
+
+fn block<R: BufRead>(
+    lines: &mut Lines<R>,
+    header: &Header,
+    blocks: &mut Blocks,
+    sink: &mut dyn Sink,
+) -> Result<(), AccelSimError> {
+    let Some(line) = lines.next_filled()? else {
+        return Err(lines.ended("`thread block = x,y,z`").into());
+    };
+    let value = line.value_of("thread block");
+    let value = value.ok_or_else(|| line.refuse_whole("expected `thread block = x,y,z`"))?;
+    let expected = "three numbers of a block, as in `0,0,0`";
+    let numbers = triple(value.text).ok_or_else(|| line.blame(value, expected))?;
+    let work_group = blocks.next(header, numbers).map_err(|problem| {
+        let (start, end) = (value.start, line.text.len());
+        let [x, y, z] = header.grid;
+        line.refuse(
+            start,
+            end,
+            format!("block {}: {problem} of {x},{y},{z}", value.text),
+        )
+    })?;
+    loop {
+        let Some(line) = lines.next_filled()? else {
+            return Err(lines.ended("`warp = w` or `#END_TB`").into());
+        };
+        if line.text == "#END_TB" {
+            return Ok(());
+        }
+        let value = line.value_of("warp");
+        let value = value.ok_or_else(|| line.refuse_whole("expected `warp = w` or `#END_TB`"))?;
+        let warps = header.warps();
+        let expected = format!("a warp of the block, 0 to {}", warps - 1);
+        let warp = line.number(value, &expected)?;
+        if warp >= warps {
+            return Err(line.blame(value, &expected).into());
+        }
+        let place = Place {
+            block: numbers,
+            work_group,
+            warp,
+        };
+        sink.warp(place, line)?;
+        let count = instructions(lines)?;
+        for read in 0..count {
+            let Some(line) = lines.next_filled()? else {
+                let expected = format!("instruction {} of {count}", read + 1);
+                return Err(lines.ended(&expected).into());
+            };
+            instruction(line, header, place, sink)?;
+        }
+        sink.end_of_warp()?;
+    }
+}
+
+/// How many instructions a warp has.
+fn instructions<R: BufRead>(lines: &mut Lines<R>) -> Result<u64, Diagnostic> {
+    let Some(line) = lines.next_filled()? else {
+        return Err(lines.ended("`insts = n`"));
+    };
+    let value = line.value_of("insts");
+    let value = value.ok_or_else(|| line.refuse_whole("expected `insts = n`"))?;
+    line.number(value, "how many instructions follow")
+}
+
+/// Reads one instruction.
+pub(crate) fn instruction(
+    line: Line<'_>,
+    header: &Header,
+    place: Place,
+    sink: &mut dyn Sink,
+) -> Result<(), AccelSimError> {
+    let mut addresses = [0; LANES];
+    let instruction = Instruction::read(line, header, place, &mut addresses)?;
+    sink.instruction(line, &instruction, &addresses)
+}

@@ -1,0 +1,236 @@
+//! The header of a kernel's trace.
+
+use std::io::BufRead;
+
+use warpweave_params::{Diagnostic, name_hint};
+
+use crate::Architecture;
+use crate::text::{Field, Line, Lines};
+
+/// Most threads of a block on any architecture.
+const BLOCK_THREADS_MAX: u32 = 1024;
+
+/// Most bytes of local memory that are believed.
+const LOCAL_BYTES_MAX: u32 = 16 << 20;
+
+/// Most registers of a thread on any architecture.
+const REGISTERS_MAX: u32 = 255;
+
+/// What a header says of a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) name: String,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) local_bytes: u32,
+    pub(crate) registers: u32,
+    pub(crate) architecture: Architecture,
+    pub(crate) stream: u32,
+    /// First generic address of local memory of the work-group; 0: not known.
+    pub(crate) shared_window: u64,
+    /// First generic address of private memory; 0: not known.
+    pub(crate) private_window: u64,
+    /// Instructions begin with block and warp.
+    pub(crate) with_place: bool,
+    /// Instructions begin with a line of the source.
+    pub(crate) with_line: bool,
+}
+
+/// Keys of a header, those that have to be there first.
+const KEYS: [&str; 13] = [
+    "kernel name",
+    "kernel id",
+    "grid dim",
+    "block dim",
+    "shmem",
+    "nregs",
+    "binary version",
+    "cuda stream id",
+    "shmem base_addr",
+    "local mem base_addr",
+    "nvbit version",
+    "accelsim tracer version",
+    "enable lineinfo",
+];
+
+/// Keys that have to be there.
+const NEEDED: usize = 8;
+
+impl Header {
+    /// Warps of a block.
+    pub(crate) fn warps(&self) -> u32 {
+        self.block.iter().product::<u32>().div_ceil(32)
+    }
+
+    /// Blocks of the grid.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.grid.iter().product()
+    }
+
+    /// Lanes that a warp has.
+    pub(crate) fn lanes(&self, warp: u32) -> u32 {
+        let threads = self.block.iter().product::<u32>() - 32 * warp;
+        if threads >= 32 {
+            u32::MAX
+        } else {
+            (1 << threads) - 1
+        }
+    }
+
+    /// Reads the lines up to the first that begins with `#`, or up to the end.
+    pub(crate) fn read<R: BufRead>(lines: &mut Lines<R>) -> Result<Self, Diagnostic> {
+        let mut header = Self {
+            name: String::new(),
+            grid: [0; 3],
+            block: [0; 3],
+            local_bytes: 0,
+            registers: 0,
+            architecture: Architecture::Volta,
+            stream: 0,
+            shared_window: 0,
+            private_window: 0,
+            with_place: false,
+            with_line: false,
+        };
+        let mut seen = [false; KEYS.len()];
+        loop {
+            let missing = KEYS[..NEEDED].iter().zip(seen).find(|(_, seen)| !seen);
+            let Some(line) = lines.next_filled()? else {
+                return match missing {
+                    Some((key, _)) => Err(lines.ended(&format!("`-{key} = ...` in the header"))),
+                    None => Ok(header),
+                };
+            };
+            if line.text.starts_with('#') {
+                return match missing {
+                    Some((key, _)) => {
+                        Err(line.refuse_whole(format!("the header above lacks `-{key} = ...`")))
+                    }
+                    None => Ok(header),
+                };
+            }
+            let key = key(&line)?;
+            if std::mem::replace(&mut seen[key], true) {
+                return Err(line.refuse_whole(format!("`-{}` is given a second time", KEYS[key])));
+            }
+            let value = line.value_of(&format!("-{}", KEYS[key]));
+            let value = value.ok_or_else(|| line.refuse_whole("expected `-key = value`"))?;
+            header.set(KEYS[key], &line, value)?;
+        }
+    }
+
+    fn set(&mut self, key: &str, line: &Line<'_>, value: Field<'_>) -> Result<(), Diagnostic> {
+        match key {
+            "kernel name" if value.text.is_empty() => {
+                return Err(line.blame(value, "the name of a kernel"));
+            }
+            "kernel name" => value.text.clone_into(&mut self.name),
+            "kernel id" => {
+                line.number::<u64>(value, "the number of the launch")?;
+            }
+            "grid dim" => {
+                self.grid = extent(line, value)?;
+                if self
+                    .grid
+                    .into_iter()
+                    .try_fold(1_u32, u32::checked_mul)
+                    .is_none()
+                {
+                    return Err(line.blame(value, "fewer than 4294967296 blocks"));
+                }
+            }
+            "block dim" => {
+                self.block = extent(line, value)?;
+                let threads = self.block.into_iter().try_fold(1_u32, u32::checked_mul);
+                if threads.is_none_or(|threads| threads > BLOCK_THREADS_MAX) {
+                    return Err(line.blame(value, "at most 1024 threads in a block"));
+                }
+            }
+            "shmem" => {
+                self.local_bytes = up_to(line, value, LOCAL_BYTES_MAX, "bytes of shared memory")?;
+            }
+            "nregs" => self.registers = up_to(line, value, REGISTERS_MAX, "registers of a thread")?,
+            "binary version" => {
+                let version = line.number(value, "a binary version")?;
+                self.architecture = Architecture::of_version(version).ok_or_else(|| {
+                    let known = Architecture::VERSIONS.map(|(version, _)| version.to_string());
+                    line.blame(value, &format!("one of {}", known.join(", ")))
+                })?;
+            }
+            "cuda stream id" => self.stream = line.number(value, "the number of a stream")?,
+            "shmem base_addr" => {
+                self.shared_window = line.hexadecimal(value, "a hexadecimal address")?;
+            }
+            "local mem base_addr" => {
+                self.private_window = line.hexadecimal(value, "a hexadecimal address")?;
+            }
+            "nvbit version" => {}
+            "accelsim tracer version" => {
+                let version: u32 = line.number(value, "the version of the tracer")?;
+                if !(1..=5).contains(&version) {
+                    return Err(line.blame(value, "a tracer version from 1 to 5"));
+                }
+                self.with_place = version < 3;
+            }
+            "enable lineinfo" => {
+                self.with_line = match value.text {
+                    "0" => false,
+                    "1" => true,
+                    _ => return Err(line.blame(value, "0 or 1")),
+                };
+            }
+            _ => unreachable!("every key is here"),
+        }
+        Ok(())
+    }
+}
+
+/// Index of the key that a line begins with.
+fn key(line: &Line<'_>) -> Result<usize, Diagnostic> {
+    let Some((key, _)) = line
+        .text
+        .strip_prefix('-')
+        .and_then(|text| text.split_once('='))
+    else {
+        return Err(line.refuse_whole("expected `-key = value`, or `#` after the header"));
+    };
+    let key = key.trim();
+    KEYS.iter().position(|known| *known == key).ok_or_else(|| {
+        line.refuse(
+            1,
+            1 + key.len(),
+            format!("unknown key `{key}` in the header of a kernel"),
+        )
+        .hint(name_hint(key, "keys of a header", KEYS))
+    })
+}
+
+fn up_to(line: &Line<'_>, value: Field<'_>, most: u32, what: &str) -> Result<u32, Diagnostic> {
+    let expected = format!("0 to {most} {what}");
+    match line.number(value, &expected)? {
+        number if number <= most => Ok(number),
+        _ => Err(line.blame(value, &expected)),
+    }
+}
+
+/// Three numbers from 1 on, as in `(16,1,1)`.
+pub(crate) fn extent(line: &Line<'_>, value: Field<'_>) -> Result<[u32; 3], Diagnostic> {
+    let expected = "three numbers of at least 1, as in `(16,1,1)`";
+    let inner = value
+        .text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'));
+    let numbers = inner
+        .and_then(triple)
+        .filter(|numbers| !numbers.contains(&0));
+    numbers.ok_or_else(|| line.blame(value, expected))
+}
+
+/// Three numbers between commas.
+pub(crate) fn triple(text: &str) -> Option<[u32; 3]> {
+    let numbers: Option<Vec<u32>> = text
+        .split(',')
+        .map(|part| part.trim().parse().ok())
+        .collect();
+    numbers?.try_into().ok()
+}

@@ -1,0 +1,174 @@
+//! From a list of kernels, or the trace of one, to a trace file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use warpweave_files::Ledger;
+use warpweave_params::Diagnostic;
+use warpweave_trace::{ContentHash, FrontEnd, HostCommand, ProgramHead, Storage, TraceWriter};
+
+use crate::body::{Sink, walk};
+use crate::kernel::{Streams, Survey};
+use crate::list::{self, Entry};
+use crate::packed::open_text;
+use crate::text::Lines;
+use crate::{AccelSimError, Quirks, indexed};
+
+/// What was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// Names the program that was written.
+    pub hash: ContentHash,
+    /// What no class of instructions stands for, by opcode.
+    pub unmodelled: Vec<Unmodelled>,
+}
+
+/// Instructions that are counted, but of which something is not modelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmodelled {
+    /// First part of the opcode.
+    pub opcode: String,
+    /// What is not modelled.
+    pub what: &'static str,
+    /// Warp instructions of the opcode.
+    pub instructions: u64,
+}
+
+impl fmt::Display for Unmodelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            opcode,
+            what,
+            instructions,
+        } = self;
+        write!(
+            f,
+            "{opcode}: {instructions} warp instructions; not modelled: {what}"
+        )
+    }
+}
+
+/// Whether the file at `path` seems to be a list of kernels or the trace of one: what its text begins with.
+pub fn is_accel_sim(path: &Path) -> bool {
+    if indexed::is_indexed(path) {
+        return true;
+    }
+    let Ok(text) = open_text(path) else {
+        return false;
+    };
+    let mut lines = Lines::of(text, path);
+    let Ok(Some(line)) = lines.next_filled() else {
+        return false;
+    };
+    ["-", "Memcpy", "kernel"]
+        .iter()
+        .any(|start| line.text.starts_with(start))
+}
+
+/// Reads the list of kernels, or the trace of one kernel, at `from` and writes a trace file at `to`. What is
+/// held is charged to `ledger`.
+///
+/// # Errors
+/// What is wrong with what is read, with its place; [`AccelSimError::Trace`] when the trace cannot be written.
+pub fn import(
+    from: &Path,
+    to: &Path,
+    quirks: Quirks,
+    ledger: &Ledger,
+) -> Result<Imported, AccelSimError> {
+    let entries = entries(from)?;
+    let mut writer = TraceWriter::create(to, Storage::default())?;
+    let allocations = list::allocations(&entries);
+    let mut commands = Vec::new();
+    let mut unmodelled: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
+    for entry in &entries {
+        match entry {
+            Entry::Copy {
+                to_device,
+                base,
+                bytes,
+            } => commands.push(list::copy(&allocations, *to_device, *base, *bytes)),
+            Entry::Kernel(path) => {
+                let ledger = Ledger::new(&ledger.budget());
+                let mut survey = Survey::new(quirks, &ledger);
+                read(path, quirks, &mut survey)?;
+                let source = path.file_name().unwrap_or_default().display().to_string();
+                let surveyed = survey.finish(&source)?;
+                for (opcode, what, instructions) in surveyed.unmodelled() {
+                    *unmodelled.entry((opcode.to_owned(), what)).or_default() += instructions;
+                }
+                let header = &surveyed.header;
+                let code = surveyed.code.clone();
+                let (grid, block) = (header.grid, header.block);
+                let kernel = writer.kernel(code, grid, block, header.local_bytes, Vec::new())?;
+                let mut streams = Streams::new(&surveyed, kernel);
+                read(path, quirks, &mut streams)?;
+                let kernel = streams.finish()?;
+                let stream = header.stream;
+                commands.push(HostCommand::Launch { kernel, stream });
+            }
+        }
+    }
+    commands.push(HostCommand::Synchronize);
+    let folder = from.parent().and_then(Path::file_name);
+    let name = folder.or(from.file_stem()).unwrap_or_default();
+    let hash = writer.finish(ProgramHead {
+        name: name.display().to_string(),
+        allocations,
+        commands,
+        front_end: FrontEnd {
+            name: "accel-sim".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..FrontEnd::default()
+        },
+    })?;
+    let unmodelled = unmodelled.into_iter();
+    let unmodelled = unmodelled.map(|((opcode, what), instructions)| Unmodelled {
+        opcode,
+        what,
+        instructions,
+    });
+    Ok(Imported {
+        hash,
+        unmodelled: unmodelled.collect(),
+    })
+}
+
+/// The files that are read for the list of kernels, or the trace of one, at `path`.
+///
+/// # Errors
+/// What is wrong with the list.
+pub fn inputs(path: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
+    let kernels = entries(path)?.into_iter().filter_map(|entry| match entry {
+        Entry::Kernel(kernel) if kernel != path => Some(kernel),
+        _ => None,
+    });
+    Ok(std::iter::once(path.to_owned()).chain(kernels).collect())
+}
+
+/// The entries of a list; the trace of one kernel is its only one.
+fn entries(path: &Path) -> Result<Vec<Entry>, Diagnostic> {
+    if indexed::is_indexed(path) || begins_with_header(path)? {
+        Ok(vec![Entry::Kernel(path.to_owned())])
+    } else {
+        list::read(path)
+    }
+}
+
+fn begins_with_header(path: &Path) -> Result<bool, Diagnostic> {
+    let mut lines = Lines::of(open_text(path)?, path);
+    match lines.next_filled()? {
+        Some(line) => Ok(line.text.starts_with('-')),
+        None => Err(lines.ended("a list of kernels or the header of one")),
+    }
+}
+
+/// Reads the trace of a kernel.
+fn read(path: &Path, quirks: Quirks, sink: &mut dyn Sink) -> Result<(), AccelSimError> {
+    if indexed::is_indexed(path) {
+        indexed::walk(path, quirks, sink)
+    } else {
+        walk(&mut Lines::of(open_text(path)?, path), quirks, sink)
+    }
+}

@@ -1,0 +1,206 @@
+//! A line that is an instruction of a warp.
+
+use warpweave_params::Diagnostic;
+use warpweave_trace::LANES;
+
+use crate::header::Header;
+use crate::text::{Field, Fields, Line};
+
+/// Most registers on either side; tracers write up to 5.
+const REGISTERS_MAX: usize = 8;
+
+/// Widest access of a lane, in bytes.
+const WIDTH_MAX: u32 = 32;
+
+/// The zero register.
+const ZERO: u8 = 255;
+
+/// What a line says, but its addresses.
+pub(crate) struct Instruction<'a> {
+    /// Line of the source; 0: not known.
+    pub(crate) source_line: u32,
+    pub(crate) pc: u64,
+    pub(crate) active: u32,
+    pub(crate) opcode: Field<'a>,
+    pub(crate) destinations: Registers,
+    pub(crate) sources: Registers,
+    pub(crate) width: Field<'a>,
+    /// Bytes that each lane accesses; 0: none.
+    pub(crate) bytes: u32,
+    /// All that does not change from warp to warp, but pc and line: from the destinations to the width.
+    pub(crate) constant: &'a str,
+}
+
+/// Registers of one side of an instruction, without the zero register.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Registers {
+    numbers: [u8; REGISTERS_MAX],
+    count: usize,
+}
+
+impl Registers {
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.numbers[..self.count]
+    }
+
+    fn read(fields: &mut Fields<'_>, what: &str) -> Result<Self, Diagnostic> {
+        let expected = format!("how many {what} registers follow, 0 to {REGISTERS_MAX}");
+        let field = fields.next(&expected)?;
+        let count: usize = fields.line.number(field, &expected)?;
+        if count > REGISTERS_MAX {
+            return Err(fields.line.blame(field, &expected));
+        }
+        let mut registers = Self::default();
+        for _ in 0..count {
+            let expected = format!("a {what} register, `R0` to `R255`");
+            let field = fields.next(&expected)?;
+            let number = field.text.strip_prefix('R').and_then(|n| n.parse().ok());
+            let number: u8 = number.ok_or_else(|| fields.line.blame(field, &expected))?;
+            if number != ZERO {
+                registers.numbers[registers.count] = number;
+                registers.count += 1;
+            }
+        }
+        Ok(registers)
+    }
+}
+
+/// Where an instruction stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// As the file has it.
+    pub(crate) block: [u32; 3],
+    /// Linear number of the work-group.
+    pub(crate) work_group: u32,
+    pub(crate) warp: u32,
+}
+
+impl<'a> Instruction<'a> {
+    /// Reads a line; addresses of active lanes go into `addresses`.
+    pub(crate) fn read(
+        line: Line<'a>,
+        header: &Header,
+        place: Place,
+        addresses: &mut [u64; LANES],
+    ) -> Result<Self, Diagnostic> {
+        let mut fields = line.fields();
+        if header.with_place {
+            let [x, y, z] = place.block;
+            let here = [("x", x), ("y", y), ("z", z), ("warp", place.warp)];
+            for (what, number) in here {
+                let expected = format!("{what} of the block and warp above, {number}");
+                let field = fields.next(&expected)?;
+                if field.text.parse() != Ok(number) {
+                    return Err(line.blame(field, &expected));
+                }
+            }
+        }
+        let source_line = if header.with_line {
+            fields.number("a line of the source")?
+        } else {
+            0
+        };
+        let pc = fields.hexadecimal("the pc of an instruction in hexadecimal digits")?;
+        let mask = fields.next(MASK)?;
+        let active = Some(mask.text).filter(|text| text.len() == 8 && !text.starts_with('+'));
+        let active = active.and_then(|text| u32::from_str_radix(text, 16).ok());
+        let active = active.ok_or_else(|| line.blame(mask, MASK))?;
+        let lanes = header.lanes(place.warp);
+        if active & !lanes != 0 {
+            let expected = format!("lanes of this warp, which are {lanes:08x}");
+            return Err(line.blame(mask, &expected));
+        }
+        let constant_from = mask.start + mask.text.len();
+        let destinations = Registers::read(&mut fields, "destination")?;
+        let opcode = fields.next("an opcode")?;
+        let sources = Registers::read(&mut fields, "source")?;
+        let width = fields.next(WIDTH)?;
+        let bytes: u32 = line.number(width, WIDTH)?;
+        if bytes != 0 && !(bytes.is_power_of_two() && bytes <= WIDTH_MAX) {
+            return Err(line.blame(width, WIDTH));
+        }
+        let constant = line.text[constant_from..width.start + width.text.len()].trim_start();
+        if bytes != 0 {
+            read_addresses(&mut fields, active, addresses)?;
+        }
+        // Older tracers write none.
+        if let Some(immediate) = fields.take() {
+            line.number::<i64>(immediate, "an immediate, a decimal number")?;
+        }
+        fields.end()?;
+        Ok(Self {
+            source_line,
+            pc,
+            active,
+            opcode,
+            destinations,
+            sources,
+            width,
+            bytes,
+            constant,
+        })
+    }
+}
+
+const MASK: &str = "the active lanes as 8 hexadecimal digits";
+const WIDTH: &str = "bytes of each lane: 0, 1, 2, 4, 8, 16 or 32";
+
+fn read_addresses(
+    fields: &mut Fields<'_>,
+    active: u32,
+    addresses: &mut [u64; LANES],
+) -> Result<(), Diagnostic> {
+    let mode = fields.next("how addresses are written: 0, 1 or 2")?;
+    let lanes = (0..LANES).filter(|lane| active >> lane & 1 != 0);
+    match mode.text {
+        "0" => {
+            for lane in lanes {
+                addresses[lane] = fields.hexadecimal("the address of each active lane")?;
+            }
+        }
+        "1" => {
+            let base = fields.hexadecimal("the address of the first active lane")?;
+            let step: i64 = fields.number("the step from lane to lane")?;
+            let run = active >> active.trailing_zeros().min(31);
+            if run & run.wrapping_add(1) != 0 {
+                let expected =
+                    format!("mode 0 or 2 for lanes {active:08x}, which are no neighbours");
+                return Err(fields.line.blame(mode, &expected));
+            }
+            let mut address = base;
+            for lane in lanes {
+                addresses[lane] = address;
+                address = address.wrapping_add_signed(step);
+            }
+        }
+        "2" => {
+            let mut address = fields.hexadecimal("the address of the first active lane")?;
+            for (turn, lane) in lanes.enumerate() {
+                if turn > 0 {
+                    let expected =
+                        "the difference to the lane before, for each further active lane";
+                    address = address.wrapping_add_signed(fields.number(expected)?);
+                }
+                addresses[lane] = address;
+            }
+        }
+        _ => {
+            return Err(fields
+                .line
+                .blame(mode, "how addresses are written: 0, 1 or 2"));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of each lane as the opcode says them: its first number, or `U` and a number, in bits; otherwise 4.
+pub(crate) fn bytes_of_opcode(opcode: &str) -> u32 {
+    let bits = opcode.split('.').skip(1).find_map(|part| {
+        let digits = part.strip_prefix('U').unwrap_or(part);
+        digits.parse::<u32>().ok()
+    });
+    match bits {
+        Some(bits) if bits >= 8 && bits / 8 <= WIDTH_MAX => bits / 8,
+        _ => 4,
+    }
+}

@@ -1,0 +1,424 @@
+//! One kernel: first its instructions are collected, then its streams are written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use warpweave_files::Ledger;
+use warpweave_params::Diagnostic;
+use warpweave_trace::{
+    CacheOperator, Code, Instruction as Static, KernelFileWriter, LANES, Operand, RegisterSet,
+    Space, StreamWriter,
+};
+
+use crate::body::Sink;
+use crate::header::Header;
+use crate::instruction::{Instruction, Place, bytes_of_opcode};
+use crate::opcodes::{Opcode, Reach, look_up};
+use crate::space::{PRIVATE_WINDOW_BYTES, Windows};
+use crate::text::Line;
+use crate::{AccelSimError, Quirks};
+
+/// Most warps of a launch.
+const WARPS_MAX: u64 = 1 << 30;
+
+/// Private offsets count from a multiple of this.
+const PRIVATE_ALIGNMENT: u64 = 128;
+
+/// An instruction that was met.
+#[derive(Clone, Debug)]
+struct Met {
+    opcode: Opcode,
+    instruction: Static,
+    /// How often a warp executed it.
+    times: u64,
+    /// Its number in the instruction table.
+    number: u32,
+}
+
+/// Instructions of a kernel by pc; those of one pc by what differs.
+type Table = BTreeMap<u64, BTreeMap<(u32, Box<str>), Met>>;
+
+/// What the first reading finds.
+pub(crate) struct Survey<'a> {
+    quirks: Quirks,
+    ledger: &'a Ledger,
+    header: Option<Header>,
+    table: Table,
+    there: Bits,
+    /// Private offsets that are touched: the first, and one past the last.
+    private: Option<(u64, u64)>,
+}
+
+/// What is known of a kernel before its streams are written.
+pub(crate) struct Surveyed {
+    pub(crate) header: Header,
+    pub(crate) code: Arc<Code>,
+    table: Table,
+    /// Warps that the trace has.
+    there: Bits,
+    /// What private offsets count from.
+    private_base: u64,
+    windows: Windows,
+}
+
+impl<'a> Survey<'a> {
+    pub(crate) fn new(quirks: Quirks, ledger: &'a Ledger) -> Self {
+        Self {
+            quirks,
+            ledger,
+            header: None,
+            table: Table::new(),
+            there: Bits::default(),
+            private: None,
+        }
+    }
+
+    fn windows(&self) -> Windows {
+        Windows::of(
+            self.header.as_ref().expect("the header comes first"),
+            self.quirks,
+        )
+    }
+
+    /// The kernel of a trace that was read; `source` is what people call the file.
+    pub(crate) fn finish(mut self, source: &str) -> Result<Surveyed, Diagnostic> {
+        let windows = self.windows();
+        let header = self.header.expect("a trace begins with a header");
+        let mut code = Code {
+            name: header.name.clone(),
+            registers_per_thread: header.registers,
+            source: source.to_owned(),
+            ..Code::default()
+        };
+        for met in self.table.values_mut().flat_map(BTreeMap::values_mut) {
+            met.number = code.instructions.len() as u32;
+            code.instructions.push(met.instruction.clone());
+        }
+        let (first, end) = self.private.unwrap_or_default();
+        let private_base = first - first % PRIVATE_ALIGNMENT;
+        if end - private_base > PRIVATE_WINDOW_BYTES {
+            return Err(Diagnostic::error(format!(
+                "{source}: private memory is touched from {first:#x} to {end:#x}, which is more than 16 MiB"
+            )));
+        }
+        code.private_bytes = (end - private_base) as u32;
+        Ok(Surveyed {
+            header,
+            code: Arc::new(code),
+            table: self.table,
+            there: self.there,
+            private_base,
+            windows,
+        })
+    }
+}
+
+impl Surveyed {
+    /// What is not modelled, and how many instructions of each opcode.
+    pub(crate) fn unmodelled(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
+        let met = self.table.values().flat_map(BTreeMap::values);
+        met.filter(|met| !met.opcode.lacks.is_empty()).map(|met| {
+            let opcode = met.instruction.opcode.split('.').next();
+            (opcode.unwrap_or_default(), met.opcode.lacks, met.times)
+        })
+    }
+}
+
+impl Sink for Survey<'_> {
+    fn header(&mut self, header: &Header) -> Result<(), AccelSimError> {
+        let warps = u64::from(header.blocks()) * u64::from(header.warps());
+        if warps > WARPS_MAX {
+            let message = format!(
+                "kernel {} has {warps} warps; at most {WARPS_MAX} are read",
+                header.name
+            );
+            return Err(Diagnostic::error(message).into());
+        }
+        let what = format!("the warps of `{}`", header.name);
+        let charged = self.ledger.charge(&what, warps.div_ceil(8) * 2);
+        charged.map_err(Diagnostic::from)?;
+        self.there = Bits::of(warps);
+        self.header = Some(header.clone());
+        Ok(())
+    }
+
+    fn warp(&mut self, place: Place, line: Line<'_>) -> Result<(), AccelSimError> {
+        let warps = self.header.as_ref().map_or(0, Header::warps);
+        if self.there.set(number(place, warps)) {
+            let [x, y, z] = place.block;
+            let message = format!(
+                "warp {} of block {x},{y},{z} is there a second time",
+                place.warp
+            );
+            return Err(line.refuse_whole(message).into());
+        }
+        Ok(())
+    }
+
+    fn instruction(
+        &mut self,
+        line: Line<'_>,
+        read: &Instruction<'_>,
+        addresses: &[u64; LANES],
+    ) -> Result<(), AccelSimError> {
+        let windows = self.windows();
+        let forms = self.table.entry(read.pc).or_default();
+        let key = (read.source_line, Box::from(read.constant));
+        if !forms.contains_key(&key) {
+            let met = self
+                .header
+                .as_ref()
+                .map(|header| meet(line, read, header, self.quirks));
+            let met = met.expect("the header comes first")?;
+            let what = format!(
+                "the instructions of `{}`",
+                self.header.as_ref().map_or("", |h| &h.name)
+            );
+            let bytes = (size_of::<Met>() + 3 * key.1.len()) as u64;
+            self.ledger.charge(&what, bytes).map_err(Diagnostic::from)?;
+            forms.insert(key.clone(), met);
+        }
+        let met = forms.get_mut(&key).expect("it was met");
+        met.times += 1;
+        let is_silent = read.bytes == 0 && read.active != 0;
+        if is_silent
+            && !matches!(
+                met.opcode.reach,
+                Reach::Nothing | Reach::Other | Reach::In(Space::Const)
+            )
+        {
+            let expected = format!("the bytes that each lane of {} accesses", read.opcode.text);
+            return Err(line.blame(read.width, &expected).into());
+        }
+        if read.bytes != 0 {
+            let private = &mut self.private;
+            windows.split(
+                met.opcode.reach,
+                read.active,
+                addresses,
+                |space, mask, addresses| {
+                    if space == Space::Local {
+                        for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+                            let (first, last) = private.unwrap_or((u64::MAX, 0));
+                            let end = addresses[lane].saturating_add(u64::from(read.bytes));
+                            *private = Some((first.min(addresses[lane]), last.max(end)));
+                        }
+                    }
+                },
+            );
+        }
+        Ok(())
+    }
+
+    fn end_of_warp(&mut self) -> Result<(), AccelSimError> {
+        Ok(())
+    }
+}
+
+/// Reads the constant side of an instruction.
+fn meet(
+    line: Line<'_>,
+    read: &Instruction<'_>,
+    header: &Header,
+    quirks: Quirks,
+) -> Result<Met, Diagnostic> {
+    let field = read.opcode;
+    let opcode = look_up(header.architecture, field.text).map_err(|hint| {
+        let (start, end) = (field.start, field.start + field.text.len());
+        line.refuse(start, end, format!("unknown opcode `{}`", field.text))
+            .hint(hint)
+    })?;
+    if read.bytes != 0 && opcode.reach == Reach::Nothing {
+        let expected = format!("0 bytes, as {} accesses no memory", field.text);
+        return Err(line.blame(read.width, &expected));
+    }
+    let mut instruction = Static::new(field.text, opcode.class);
+    let space = match opcode.reach {
+        Reach::In(space) => space,
+        Reach::Generic => Space::Global,
+        Reach::Nothing | Reach::Other => Space::None,
+    };
+    if read.bytes != 0 && space != Space::None {
+        let bytes = if quirks.opcode_width {
+            bytes_of_opcode(field.text)
+        } else {
+            read.bytes
+        };
+        instruction = instruction.accessing(space, bytes as u8);
+    }
+    let set =
+        |registers: &[u8]| -> RegisterSet { registers.iter().map(|r| u16::from(*r)).collect() };
+    instruction.writes = set(read.destinations.as_slice());
+    instruction.reads = set(read.sources.as_slice());
+    let registers = read
+        .destinations
+        .as_slice()
+        .iter()
+        .chain(read.sources.as_slice());
+    instruction.operands = registers
+        .map(|r| Operand::Register(u16::from(*r)))
+        .collect();
+    instruction.line = read.source_line;
+    let mut words = field.text.split('.');
+    if words.clone().any(|word| word == "STRONG") && words.any(|word| word == "GPU") {
+        instruction.hints.cache = CacheOperator::GlobalLevel;
+    }
+    Ok(Met {
+        opcode,
+        instruction,
+        times: 0,
+        number: 0,
+    })
+}
+
+/// Linear number of a warp in its launch.
+fn number(place: Place, warps: u32) -> u64 {
+    u64::from(place.work_group) * u64::from(warps) + u64::from(place.warp)
+}
+
+/// Writes the streams of a kernel that was surveyed.
+pub(crate) struct Streams<'s, 'w> {
+    surveyed: &'s Surveyed,
+    writer: KernelFileWriter<'w>,
+    stream: StreamWriter,
+    place: Option<Place>,
+    /// Warps whose streams were written.
+    written: Bits,
+    /// All warps before this one were written.
+    next: u64,
+}
+
+impl<'s, 'w> Streams<'s, 'w> {
+    pub(crate) fn new(surveyed: &'s Surveyed, writer: KernelFileWriter<'w>) -> Self {
+        Self {
+            surveyed,
+            writer,
+            stream: StreamWriter::new(),
+            place: None,
+            written: Bits::of(surveyed.there.length),
+            next: 0,
+        }
+    }
+
+    /// Ends the launch and returns its number.
+    pub(crate) fn finish(mut self) -> Result<u32, AccelSimError> {
+        self.write_missing()?;
+        Ok(self.writer.finish()?)
+    }
+
+    /// Writes empty streams for warps that the trace lacks, as soon as their turn has come.
+    fn write_missing(&mut self) -> Result<(), AccelSimError> {
+        let warps = u64::from(self.surveyed.header.warps());
+        while self.next < self.written.length {
+            let is_there = self.surveyed.there.get(self.next);
+            if is_there && !self.written.get(self.next) {
+                return Ok(());
+            }
+            if !is_there {
+                let (work_group, warp) = (self.next / warps, self.next % warps);
+                let empty = StreamWriter::new();
+                self.writer
+                    .finish_wavefront(work_group as u32, warp as u32, empty)?;
+            }
+            self.next += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Streams<'_, '_> {
+    fn header(&mut self, header: &Header) -> Result<(), AccelSimError> {
+        if *header != self.surveyed.header {
+            let message = format!(
+                "the trace of `{}` was replaced while it was read",
+                header.name
+            );
+            return Err(Diagnostic::error(message).into());
+        }
+        self.write_missing()
+    }
+
+    fn warp(&mut self, place: Place, _line: Line<'_>) -> Result<(), AccelSimError> {
+        self.place = Some(place);
+        Ok(())
+    }
+
+    fn instruction(
+        &mut self,
+        line: Line<'_>,
+        read: &Instruction<'_>,
+        addresses: &[u64; LANES],
+    ) -> Result<(), AccelSimError> {
+        let forms = self.surveyed.table.get(&read.pc);
+        let key = (read.source_line, Box::from(read.constant));
+        let met = forms.and_then(|forms| forms.get(&key));
+        let met =
+            met.ok_or_else(|| line.refuse_whole("the trace was replaced while it was read"))?;
+        let (pc, base) = (met.number, self.surveyed.private_base);
+        // Parts of one instruction follow each other; only the last does not continue.
+        let mut before: Option<(Space, u32, [u64; LANES])> = None;
+        let stream = &mut self.stream;
+        if read.bytes != 0 {
+            let windows = self.surveyed.windows;
+            windows.split(
+                met.opcode.reach,
+                read.active,
+                addresses,
+                |space, mask, addresses| {
+                    let addresses = match space {
+                        Space::Local => addresses.map(|address| address.wrapping_sub(base)),
+                        _ => *addresses,
+                    };
+                    if let Some((space, mask, addresses)) = before.replace((space, mask, addresses))
+                    {
+                        stream.access(pc, mask, space, true, &addresses);
+                    }
+                },
+            );
+        }
+        match before {
+            Some((space, mask, addresses)) => stream.access(pc, mask, space, false, &addresses),
+            None => stream.step(pc, read.active),
+        }
+        Ok(())
+    }
+
+    fn end_of_warp(&mut self) -> Result<(), AccelSimError> {
+        let Some(place) = self.place.take() else {
+            return Ok(());
+        };
+        let stream = std::mem::take(&mut self.stream);
+        self.writer
+            .finish_wavefront(place.work_group, place.warp, stream)?;
+        self.written
+            .set(number(place, self.surveyed.header.warps()));
+        self.write_missing()
+    }
+}
+
+/// A bit for each of so many things.
+#[derive(Clone, Debug, Default)]
+struct Bits {
+    words: Vec<u64>,
+    length: u64,
+}
+
+impl Bits {
+    fn of(length: u64) -> Self {
+        Self {
+            words: vec![0; length.div_ceil(64) as usize],
+            length,
+        }
+    }
+
+    fn get(&self, at: u64) -> bool {
+        self.words[(at / 64) as usize] >> (at % 64) & 1 != 0
+    }
+
+    /// Sets a bit; whether it was set before.
+    fn set(&mut self, at: u64) -> bool {
+        let was = self.get(at);
+        self.words[(at / 64) as usize] |= 1 << (at % 64);
+        was
+    }
+}

@@ -1,0 +1,138 @@
+//! Lists of kernels: copies and launches in order.
+
+use std::path::{Path, PathBuf};
+
+use warpweave_params::{Diagnostic, name_hint};
+use warpweave_trace::{Allocation, HostCommand};
+
+use crate::packed::open_text;
+use crate::text::{Field, Line, Lines};
+
+/// A line of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Copy {
+        to_device: bool,
+        base: u64,
+        bytes: u64,
+    },
+    Kernel(PathBuf),
+}
+
+/// Reads the list at `path`.
+pub(crate) fn read(path: &Path) -> Result<Vec<Entry>, Diagnostic> {
+    let mut lines = Lines::of(open_text(path)?, path);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut entries = Vec::new();
+    while let Some(line) = lines.next_filled()? {
+        entries.push(entry(&line, folder)?);
+    }
+    Ok(entries)
+}
+
+fn entry(line: &Line<'_>, folder: &Path) -> Result<Entry, Diagnostic> {
+    if line.text.starts_with("kernel") {
+        let file = Path::new(line.text);
+        let known = [
+            ".traceg",
+            ".traceg.xz",
+            ".xz",
+            ".traceg.zst",
+            ".zst",
+            ".tracez",
+        ];
+        if !known.iter().any(|ending| line.text.ends_with(ending)) {
+            let expected = "a file that ends in .traceg, .xz, .zst or .tracez";
+            return Err(line.refuse_whole(format!("expected {expected}, found `{}`", line.text)));
+        }
+        let path = folder.join(file);
+        if !path.is_file() {
+            let message = format!("there is no file `{}` beside the list", line.text);
+            return Err(line.refuse_whole(message));
+        }
+        return Ok(Entry::Kernel(path));
+    }
+    let (command, _) = line.text.split_once(',').unwrap_or((line.text, ""));
+    let to_device = match command {
+        "MemcpyHtoD" => true,
+        "MemcpyDtoH" => false,
+        _ => {
+            let valid = ["MemcpyHtoD", "MemcpyDtoH", "kernel-1.traceg"];
+            let message = format!("unknown command `{command}` in a list of kernels");
+            return Err(line
+                .refuse(0, command.len(), message)
+                .hint(name_hint(command, "commands", valid)));
+        }
+    };
+    let mut start = 0;
+    let fields: Vec<Field<'_>> = line
+        .text
+        .split(',')
+        .map(|text| {
+            let field = Field { text, start };
+            start += text.len() + 1;
+            field
+        })
+        .collect();
+    let [_, base, bytes] = fields[..] else {
+        return Err(line
+            .refuse_whole("expected a command, a hexadecimal address and bytes, between commas"));
+    };
+    let base = line.hexadecimal(base, "a hexadecimal address")?;
+    let count: u64 = line.number(bytes, "how many bytes are copied")?;
+    if base.checked_add(count).is_none() {
+        return Err(line.blame(bytes, "bytes that end within the address space"));
+    }
+    Ok(Entry::Copy {
+        to_device,
+        base,
+        bytes: count,
+    })
+}
+
+/// Allocations that cover all copies, in order of address; overlapping copies share one.
+pub(crate) fn allocations(entries: &[Entry]) -> Vec<Allocation> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    let copies = entries.iter().filter_map(|entry| match entry {
+        Entry::Copy { base, bytes, .. } => Some((*base, base + bytes)),
+        Entry::Kernel(_) => None,
+    });
+    let mut copies: Vec<_> = copies.collect();
+    copies.sort_unstable();
+    for (base, end) in copies {
+        match ranges.last_mut() {
+            Some((first, last)) if base < *last || base == *first => *last = end.max(*last),
+            _ => ranges.push((base, end)),
+        }
+    }
+    let named = ranges.into_iter().map(|(base, end)| Allocation {
+        name: format!("copied_{base:x}"),
+        base,
+        bytes: end - base,
+    });
+    named.collect()
+}
+
+/// The command that a copy becomes.
+pub(crate) fn copy(
+    allocations: &[Allocation],
+    to_device: bool,
+    base: u64,
+    bytes: u64,
+) -> HostCommand {
+    let at = allocations.partition_point(|allocation| allocation.base <= base) - 1;
+    let (allocation, offset) = (at as u32, base - allocations[at].base);
+    if to_device {
+        HostCommand::CopyToDevice {
+            allocation,
+            offset,
+            bytes,
+        }
+    } else {
+        HostCommand::CopyToHost {
+            allocation,
+            offset,
+            bytes,
+        }
+    }
+}

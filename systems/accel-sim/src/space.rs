@@ -1,0 +1,87 @@
+//! In which space an address of a trace lies, and where in it.
+
+use warpweave_trace::{LANES, Space};
+
+use crate::Quirks;
+use crate::header::Header;
+use crate::opcodes::Reach;
+
+/// Bytes of the window of private memory.
+pub(crate) const PRIVATE_WINDOW_BYTES: u64 = 16 << 20;
+
+/// The windows of generic addresses of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Windows {
+    shared: u64,
+    private: u64,
+    /// Where a window is not known, generic accesses are to local memory.
+    unknown_is_shared: bool,
+}
+
+impl Windows {
+    pub(crate) fn of(header: &Header, quirks: Quirks) -> Self {
+        Self {
+            shared: header.shared_window,
+            private: header.private_window,
+            unknown_is_shared: quirks.generic_shared,
+        }
+    }
+
+    /// The space of a generic address.
+    fn space(&self, address: u64) -> Space {
+        if self.shared == 0 || self.private == 0 {
+            return if self.unknown_is_shared {
+                Space::Shared
+            } else {
+                Space::Global
+            };
+        }
+        if (self.shared..self.private).contains(&address) {
+            Space::Shared
+        } else if address >= self.private && address - self.private < PRIVATE_WINDOW_BYTES {
+            Space::Local
+        } else {
+            Space::Global
+        }
+    }
+
+    /// The address within its space.
+    fn within(&self, space: Space, address: u64) -> u64 {
+        if self.shared == 0 || self.private == 0 || self.space(address) != space {
+            return address;
+        }
+        match space {
+            Space::Shared => address - self.shared,
+            Space::Local => address - self.private,
+            _ => address,
+        }
+    }
+
+    /// Splits an access by spaces: calls `part` with each space, its lanes and the addresses in it.
+    pub(crate) fn split(
+        &self,
+        reach: Reach,
+        active: u32,
+        addresses: &[u64; LANES],
+        mut part: impl FnMut(Space, u32, &[u64; LANES]),
+    ) {
+        for space in [Space::Global, Space::Shared, Space::Local, Space::Const] {
+            let is_here = |lane: &usize| match reach {
+                Reach::In(its) => its == space,
+                Reach::Generic => self.space(addresses[*lane]) == space,
+                Reach::Nothing | Reach::Other => false,
+            };
+            let lanes = (0..LANES)
+                .filter(|lane| active >> lane & 1 != 0)
+                .filter(is_here);
+            let mask = lanes.fold(0, |mask, lane| mask | 1 << lane);
+            if mask != 0 {
+                part(
+                    space,
+                    mask,
+                    &addresses.map(|address| self.within(space, address)),
+                );
+            }
+        }
+    }
+}
