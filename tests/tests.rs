@@ -26,6 +26,7 @@ mod laser;
 mod launched;
 mod limits;
 mod machines;
+mod monitors;
 mod new;
 mod outputs;
 mod own_kernel;
