@@ -177,7 +177,7 @@ fn more_threads_than_cores_change_nothing_in_a_whole_system() {
 fn same(a: &Simulated, b: &Simulated, what: &str) {
     assert_eq!(a.status, b.status, "{what}");
     assert_eq!(a.kernels, b.kernels, "{what}");
-    for (x, y) in a.statistics.iter().zip(&b.statistics) {
+    for (x, y) in a.statistics.iter().zip(b.statistics.iter()) {
         assert_eq!(x, y, "{what}");
     }
     assert_eq!(a.cycles, b.cycles, "{what}");

@@ -21,8 +21,8 @@ pub use elaboration::address::any_index;
 pub use elaboration::{ElaboratedSystem, ResolvedSystem};
 pub use registry::standard_registry;
 pub use run::{
-    Interval, KernelResult, Machine, MachineCheckpointError, Measured, Progress, ReadLog,
-    ReadLogError, Simulated, StateLog, Status, Threads, empty_environment,
+    Interval, KernelResult, LazyMeasured, Machine, MachineCheckpointError, Measured, Progress,
+    ReadLog, ReadLogError, Simulated, StateLog, Status, Threads, empty_environment,
 };
 pub use scenario::{AppliedOverride, Identity, Limits, Measure, Scenario, Variation};
 pub use taps::{StartLogError, TapSpec};

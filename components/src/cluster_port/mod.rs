@@ -216,6 +216,7 @@ impl Component for ClusterPort {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
+        statistics.even();
         let counters = &self.counters;
         let count = [
             (

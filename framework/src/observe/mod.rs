@@ -14,6 +14,7 @@
 
 mod contents;
 mod growth;
+mod looks;
 mod probe;
 mod reason;
 mod sample;
@@ -21,11 +22,12 @@ mod statistics;
 mod waits;
 
 pub use contents::{Contents, Thing};
+pub use looks::{Amounts, Growth, Look, Places, Seen, Span};
 pub use probe::{About, Probe, ProbeSink};
 pub use reason::Reason;
 pub use sample::{Sample, Shape};
 pub use statistics::{
-    Combination, Growing, Histogram, InstanceStatistics, Level, Reported, Role, Series, Statistic,
+    Combination, Histogram, InstanceStatistics, Level, Reported, Role, Series, Statistic,
     Statistics, Value,
 };
 pub use waits::{Wait, Waits};

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::observe::looks::Look;
 use crate::time::{Cycle, Tick};
 
 /// What a statistic stands for beyond its component, such as the instructions that any kind of
@@ -195,15 +196,6 @@ impl Value {
     }
 }
 
-/// Takes the statistics that [grow](Statistic::grows), instance by instance.
-pub trait Growing {
-    /// What comes next belongs to the instance at `path`.
-    fn of(&mut self, path: &str);
-
-    /// The next statistic.
-    fn take(&mut self, name: &str, value: Reported<'_>);
-}
-
 /// Collects the statistics of one component.
 pub struct Statistics<'a> {
     cycle: Cycle,
@@ -218,7 +210,7 @@ pub struct Statistics<'a> {
 enum Collector<'a> {
     List(&'a mut Vec<Statistic>),
     /// Copies nothing: for looks that come often.
-    Growing(&'a mut dyn Growing),
+    Growing(&'a mut Look),
 }
 
 impl<'a> Statistics<'a> {
@@ -233,14 +225,14 @@ impl<'a> Statistics<'a> {
         }
     }
 
-    /// Hands on what grows, instead of collecting it all.
-    pub fn growing(cycle: Cycle, now: Tick, grows: &'a mut dyn Growing) -> Self {
+    /// Shows what grows to a look, instead of collecting it all.
+    pub fn growing(cycle: Cycle, now: Tick, look: &'a mut Look) -> Self {
         Self {
             cycle,
             now,
             role: None,
             prefix: String::new(),
-            to: Collector::Growing(grows),
+            to: Collector::Growing(look),
         }
     }
 
@@ -262,6 +254,23 @@ impl<'a> Statistics<'a> {
     /// Time of the report.
     pub fn now(&self) -> Tick {
         self.now
+    }
+
+    /// Says that while the component is not evaluated all that grows does so by the same amounts in
+    /// every cycle, most by nothing. Looks that come often then ask it only when it was evaluated.
+    /// Debug builds ask nevertheless, and compare.
+    pub fn even(&mut self) {
+        if let Collector::Growing(look) = &mut self.to {
+            look.set_even(true);
+        }
+    }
+
+    /// Takes [`Statistics::even`] back: a part of the component, such as a policy of others, may
+    /// report anything.
+    pub fn uneven(&mut self) {
+        if let Collector::Growing(look) = &mut self.to {
+            look.set_even(false);
+        }
     }
 
     /// Gives the statistic reported next a role: `statistics.role(ROLE).counter(..)`.
@@ -430,16 +439,7 @@ impl<'a> Statistics<'a> {
                     value: value.to_value(),
                 });
             }
-            Collector::Growing(to) if grows => {
-                if self.prefix.is_empty() {
-                    to.take(name, value);
-                } else {
-                    let length = self.prefix.len();
-                    self.prefix.push_str(name);
-                    to.take(&self.prefix, value);
-                    self.prefix.truncate(length);
-                }
-            }
+            Collector::Growing(look) if grows => look.take(&self.prefix, name, value),
             Collector::Growing(_) => {}
         }
     }

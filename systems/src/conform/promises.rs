@@ -278,7 +278,7 @@ fn difference(first: &Simulated, other: &Simulated, how: &str) -> Option<String>
             other.cycles, first.cycles
         ));
     }
-    let pairs = first.statistics.iter().zip(&other.statistics);
+    let pairs = first.statistics.iter().zip(other.statistics.iter());
     for (a, b) in pairs {
         for (x, y) in a.values.iter().zip(&b.values) {
             if x != y {

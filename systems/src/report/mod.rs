@@ -98,8 +98,10 @@ pub struct Host {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::run::Measured;
+    use crate::run::LazyMeasured;
 
     fn report(status: Status, verified: Option<bool>) -> Report {
         let simulated = Simulated {
@@ -111,8 +113,8 @@ mod tests {
             occupancy: None,
             kernels: Vec::new(),
             energy: None,
-            statistics: Vec::new(),
-            measured: Measured::default(),
+            statistics: Arc::default(),
+            measured: LazyMeasured::default(),
             activity: Vec::new(),
             core_clock: "core".to_owned(),
             messages: 0,

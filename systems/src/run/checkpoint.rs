@@ -2,6 +2,7 @@
 //! of another machine or program is refused naming the field that differs.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -30,7 +31,7 @@ pub enum MachineCheckpointError {
 #[derive(Serialize, Deserialize)]
 struct Beside {
     log: Option<LogPosition>,
-    measurement: Measurement,
+    measurement: Arc<Measurement>,
     taps: TapsState,
 }
 
@@ -56,7 +57,7 @@ impl Machine {
         checkpoint.details = self.description();
         let beside = Beside {
             log: log.map(StateLog::position),
-            measurement: self.measurement.clone(),
+            measurement: Arc::clone(&self.measurement),
             taps: self.taps.state(),
         };
         Ok(checkpoint.write(path, &beside)?)

@@ -36,7 +36,7 @@ pub use self::checkpoint::MachineCheckpointError;
 use self::division::DivisionPlan;
 pub use self::division::Threads;
 use self::measure::{Clockwork, Measurement};
-pub use self::measure::{Interval, Measured};
+pub use self::measure::{Interval, LazyMeasured, Measured};
 pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
@@ -64,7 +64,8 @@ pub struct Machine {
     division: DivisionPlan,
     /// What is measured beyond the totals, and what was so far.
     pub(crate) measure: Measure,
-    measurement: Measurement,
+    /// Shared with results, which are made from it later.
+    measurement: Arc<Measurement>,
     /// Analyses that listen to ports.
     taps: Taps,
     tap_specs: Vec<TapSpec>,
@@ -217,7 +218,7 @@ impl Scenario {
             threads: None,
             division: DivisionPlan::default(),
             measure: self.measure.clone(),
-            measurement: Measurement::default(),
+            measurement: Arc::default(),
             taps: Taps::default(),
             tap_specs: self.taps.clone(),
             resumed: false,
@@ -426,7 +427,7 @@ impl Machine {
         let now = self.system.simulation.now().0;
         let simulation = &self.system.simulation;
         let (taps, cycle) = (&self.taps, self.cycle());
-        measurement.look(now, &self.clockwork(), |look| {
+        Arc::make_mut(&mut measurement).look(now, &self.clockwork(), |look| {
             simulation.growing(look);
             taps.growing(cycle, Tick(now), look);
         });

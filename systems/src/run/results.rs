@@ -1,9 +1,12 @@
 //! What a run gave, collected from a machine by the roles that statistics of its parts play.
 
+use std::sync::Arc;
+
 use warpweave_components::roles;
 use warpweave_framework::{InstanceStatistics, Reason, Role, Tick, Value};
 
-use super::{Machine, Measured};
+use super::Machine;
+use super::measure::LazyMeasured;
 use crate::energy::EnergyReport;
 
 /// How a run ended.
@@ -117,9 +120,9 @@ pub struct Simulated {
     /// What the run cost; `None` without coefficients.
     pub energy: Option<EnergyReport>,
     /// Statistics of every instance.
-    pub statistics: Vec<InstanceStatistics>,
+    pub statistics: Arc<[InstanceStatistics]>,
     /// What was measured beyond the totals.
-    pub measured: Measured,
+    pub measured: LazyMeasured,
     /// Per instance: path, kind, cycles by reason in the order of [`Reason::ALL`].
     pub activity: Vec<(String, String, [u64; Reason::ALL.len()])>,
     /// Name of the core clock.
@@ -146,11 +149,10 @@ impl Machine {
         let period = self.core_period();
         let kernels = self.kernel_results();
         let cycles = self.kernel_cycles(&kernels);
-        let statistics = self.statistics();
+        let statistics: Arc<[InstanceStatistics]> = self.statistics().into();
         let clockwork = self.clockwork();
-        let measured = self
-            .measurement
-            .result(&clockwork, self.cycle(), &statistics);
+        let last = self.cycle();
+        let measured = LazyMeasured::new(&self.measurement, &clockwork, last, &statistics);
         let activity = simulation
             .instances()
             .enumerate()

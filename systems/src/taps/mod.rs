@@ -22,7 +22,7 @@ use thiserror::Error;
 use warpweave_accesses::Head;
 use warpweave_components::memory::{MemRequest, MemResponse};
 use warpweave_files::OutputError;
-use warpweave_framework::{Growing, InstanceStatistics, Simulation, Statistics, Tick};
+use warpweave_framework::{InstanceStatistics, Look, Simulation, Statistics, Tick};
 use warpweave_params::{
     Diagnostic, Diagnostics, Entries, Node, Placed, from_named, name_hint, to_ron_line,
 };
@@ -332,11 +332,11 @@ impl Taps {
     }
 
     /// Those statistics that grow.
-    pub(crate) fn growing(&self, cycle: u64, now: Tick, to: &mut dyn Growing) {
+    pub(crate) fn growing(&self, cycle: u64, now: Tick, look: &mut Look) {
         for tap in &self.taps {
-            to.of(&tap.path);
+            look.of(&tap.path);
             tap.analysis
-                .report(&mut Statistics::growing(cycle, now, to));
+                .report(&mut Statistics::growing(cycle, now, look));
         }
     }
 

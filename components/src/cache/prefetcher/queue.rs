@@ -240,6 +240,7 @@ impl Prefetches {
         if self.is_empty() {
             return;
         }
+        statistics.uneven();
         let Counts {
             issued,
             useful,

@@ -33,7 +33,7 @@ use crate::engine::options::EngineOptions;
 use crate::engine::parallel::{Coordinator, Limits, RunEnd, RunStep, run_windows};
 use crate::engine::partition::{Activity, Background, Partition, Place, Slot};
 use crate::evaluation::Target;
-use crate::observe::{Growing, InstanceStatistics, Reason, Statistics};
+use crate::observe::{InstanceStatistics, Look, Reason, Statistic, Statistics};
 use crate::sync::Mutex;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 use crate::world::WorldDriver;
@@ -374,9 +374,7 @@ impl Simulation {
     pub fn statistics(&self) -> Vec<InstanceStatistics> {
         (0..self.instances.len())
             .filter_map(|number| {
-                let mut values = Vec::new();
-                let mut statistics = Statistics::new(self.cycles_of(number), self.now, &mut values);
-                self.component(number).statistics(&mut statistics);
+                let values = self.values_of(number);
                 let Instance { path, kind, .. } = &self.instances[number];
                 (!values.is_empty()).then(|| InstanceStatistics {
                     path: path.clone(),
@@ -387,14 +385,32 @@ impl Simulation {
             .collect()
     }
 
-    /// Hands every statistic that grows to `to`, in the order of [`Simulation::statistics`]. Copies
+    /// Shows every statistic that grows to `look`, in the order of [`Simulation::statistics`]. Copies
     /// nothing: for looks that come often.
-    pub fn growing(&self, to: &mut dyn Growing) {
+    pub fn growing(&self, look: &mut Look) {
         for (number, instance) in self.instances.iter().enumerate() {
-            to.of(&instance.path);
-            let mut statistics = Statistics::growing(self.cycles_of(number), self.now, to);
-            self.component(number).statistics(&mut statistics);
+            look.of(&instance.path);
+            let cycle = self.cycles_of(number);
+            if look.rest_until(cycle, |tick| self.evaluated_after(number, tick)) {
+                debug_assert!(
+                    look.knows(&self.values_of(number)),
+                    "{} does not grow evenly while it is not evaluated",
+                    instance.path
+                );
+            } else {
+                let mut statistics = Statistics::growing(cycle, self.now, look);
+                self.component(number).statistics(&mut statistics);
+                look.finish(cycle);
+            }
         }
+        look.complete(self.now);
+    }
+
+    fn values_of(&self, number: usize) -> Vec<Statistic> {
+        let mut values = Vec::new();
+        let mut statistics = Statistics::new(self.cycles_of(number), self.now, &mut values);
+        self.component(number).statistics(&mut statistics);
+        values
     }
 
     /// Cycles of instance `number` charged to each [`Reason`], in the order of [`Reason::ALL`].

@@ -529,28 +529,14 @@ fn in_symbols(claim: &FindingClaim) -> String {
         (None, Some(than)) => than.value.clone(),
         (None, None) => "the baseline".to_owned(),
     };
+    let compared = |c: &Comparison, relation: &str, sign: &str| {
+        let (metric, of, than) = (&c.metric.value, &c.of.value, than(&c.than, &c.value));
+        format!("{metric}: {of} {relation} {than} {sign} {}", c.margin.value)
+    };
     match claim {
-        FindingClaim::Above(c) => format!(
-            "{}: {} > {} + {}",
-            c.metric.value,
-            c.of.value,
-            than(&c.than, &c.value),
-            c.margin.value
-        ),
-        FindingClaim::Below(c) => format!(
-            "{}: {} < {} - {}",
-            c.metric.value,
-            c.of.value,
-            than(&c.than, &c.value),
-            c.margin.value
-        ),
-        FindingClaim::Within(c) => format!(
-            "{}: {} = {} ± {}",
-            c.metric.value,
-            c.of.value,
-            than(&c.than, &c.value),
-            c.margin.value
-        ),
+        FindingClaim::Above(c) => compared(c, ">", "+"),
+        FindingClaim::Below(c) => compared(c, "<", "-"),
+        FindingClaim::Within(c) => compared(c, "=", "±"),
         FindingClaim::LargestStep(c) => format!(
             "{}: the step to {} is larger than all others of {} by {}",
             c.metric.value,

@@ -11,20 +11,25 @@
 //! which a run advances matter. A cut for the start or completion of a kernel lies the stop delay of
 //! the system after it: the first time at which any number of threads can meet.
 //!
-//! `looks.rs` compares looks, `csv.rs` writes intervals.
+//! `within.rs` names what grew, `lazily.rs` does so when it is asked for, `csv.rs` writes intervals.
 
 mod csv;
-mod looks;
+mod lazily;
 #[cfg(test)]
 mod tests;
+mod within;
 
 use std::collections::BTreeMap;
+use std::mem::take;
 
 use serde::{Deserialize, Serialize};
 use warpweave_components::kernel_times::KernelTimes;
-use warpweave_framework::{Growing, InstanceStatistics, Tick};
+use warpweave_framework::{
+    Amounts, Growth, InstanceStatistics, Look, Places, Seen, Span, Tick, Value,
+};
 
-use self::looks::{Amounts, Look, Places, Within, add, grow};
+pub use self::lazily::LazyMeasured;
+use self::within::{Within, add};
 use crate::scenario::Measure;
 
 /// What was measured beyond the totals of a run.
@@ -58,16 +63,14 @@ pub(super) struct Measurement {
     places: Places,
     /// Growth by the set of kernels that ran, and what the newest look at its end found.
     kernels: BTreeMap<Vec<u32>, Amounts>,
-    kernel_look: Amounts,
+    kernel_look: Seen,
     /// Tick of that look; none: there was none.
     kernel_cut: Option<u64>,
     running: Vec<u32>,
     /// First cycle and the values that changed, by place.
-    intervals: Vec<(u64, Vec<(u32, Growth)>)>,
-    interval_look: Amounts,
+    intervals: Vec<(u64, Vec<(u32, Value)>)>,
+    interval_look: Seen,
 }
-
-type Growth = warpweave_framework::Value;
 
 /// When the machine is, and how its cuts lie.
 pub(super) struct Clockwork<'a> {
@@ -80,7 +83,26 @@ pub(super) struct Clockwork<'a> {
     pub(super) delay: u64,
 }
 
+/// How a run ends.
+#[derive(Debug)]
+struct Ends {
+    measure: Measure,
+    /// The last core cycle.
+    last: u64,
+    /// Kernels that started.
+    started: Vec<u32>,
+}
+
 impl Clockwork<'_> {
+    fn ends(&self, last: u64) -> Ends {
+        let started = |kernel: &u32| self.times.of(*kernel).started.is_some();
+        Ends {
+            measure: self.measure.clone(),
+            last,
+            started: (0..self.launches).filter(started).collect(),
+        }
+    }
+
     /// Kernels that run after the cut at `tick`.
     fn running_after(&self, tick: u64) -> Vec<u32> {
         let cut = |at: Option<Tick>| at.is_some_and(|at| self.cut_of(at) <= tick);
@@ -126,12 +148,12 @@ impl Measurement {
         cuts.filter(|cut| Some(*cut) > self.kernel_cut).min()
     }
 
-    /// Looks at what is due at the end of `tick`; `statistics` hands over those that grow.
+    /// Looks at what is due at the end of `tick`; `statistics` shows those that grow.
     pub(super) fn look(
         &mut self,
         tick: u64,
         clockwork: &Clockwork<'_>,
-        statistics: impl FnOnce(&mut dyn Growing),
+        statistics: impl FnOnce(&mut Look),
     ) {
         let interval = self.next_interval(clockwork).is_some_and(|cut| cut == tick);
         let kernel = self.next_kernel(clockwork).is_some_and(|cut| cut == tick);
@@ -146,74 +168,69 @@ impl Measurement {
     }
 
     /// Ends the interval of `every` cycles, and the span in which the same kernels ran.
-    fn end(&mut self, every: Option<u64>, kernel: bool, statistics: impl FnOnce(&mut dyn Growing)) {
-        let mut changed = Vec::new();
-        let mut in_interval = |place, by| changed.push((place, by));
-        let mut nowhere = Amounts::new();
-        let sums = if kernel {
-            self.kernels.entry(self.running.clone()).or_default()
-        } else {
-            &mut nowhere
-        };
-        let mut in_kernels = |place, by| grow(sums, place, by);
-        let mut spans: Vec<(&mut Amounts, &mut dyn FnMut(u32, Growth))> = Vec::new();
+    fn end(&mut self, every: Option<u64>, kernel: bool, statistics: impl FnOnce(&mut Look)) {
+        let mut spans = Vec::new();
         if every.is_some() {
-            spans.push((&mut self.interval_look, &mut in_interval));
+            let seen = take(&mut self.interval_look);
+            spans.push(Span::new(seen, Growth::Changes(Vec::new())));
         }
         if kernel {
-            spans.push((&mut self.kernel_look, &mut in_kernels));
+            let sums = self.kernels.remove(&self.running);
+            let seen = take(&mut self.kernel_look);
+            spans.push(Span::new(seen, Growth::Sums(sums.unwrap_or_default())));
         }
-        statistics(&mut Look::new(&mut self.places, spans));
-        if let Some(every) = every {
-            let from = every.saturating_mul(self.intervals.len() as u64);
-            self.intervals.push((from, changed));
+        let mut look = Look::new(take(&mut self.places), spans);
+        statistics(&mut look);
+        let (places, spans) = look.end();
+        self.places = places;
+        for Span { seen, growth, .. } in spans {
+            match growth {
+                Growth::Changes(changed) => {
+                    self.interval_look = seen;
+                    let from = every.map(|every| every.saturating_mul(self.intervals.len() as u64));
+                    self.intervals.push((from.unwrap_or_default(), changed));
+                }
+                Growth::Sums(sums) => {
+                    self.kernel_look = seen;
+                    self.kernels.insert(self.running.clone(), sums);
+                }
+            }
         }
     }
 
     /// What was measured, if the run ends after core cycle `last` with these statistics.
-    pub(super) fn result(
-        &self,
-        clockwork: &Clockwork<'_>,
-        last: u64,
-        statistics: &[InstanceStatistics],
-    ) -> Measured {
-        let measure = clockwork.measure;
+    fn result(mut self, ends: &Ends, statistics: &[InstanceStatistics]) -> Measured {
+        let Ends {
+            measure,
+            last,
+            started,
+        } = ends;
         let mut measured = Measured::default();
-        if !measure.kernels && measure.every_cycles.is_none() {
-            return measured;
-        }
-        let mut whole = self.clone();
         // An interval has begun unless the last one ended with the run.
         let every = measure.every_cycles;
-        let open = every.filter(|every| every.saturating_mul(self.intervals.len() as u64) <= last);
-        whole.end(open, measure.kernels, |look| {
-            for instance in statistics {
-                look.of(&instance.path);
-                for statistic in instance.values.iter().filter(|s| s.grows) {
-                    look.take(&statistic.name, statistic.value.reported());
-                }
-            }
+        let begun =
+            every.filter(|every| every.saturating_mul(self.intervals.len() as u64) <= *last);
+        self.end(begun, measure.kernels, |look| {
+            look.take_collected(statistics);
         });
-        let within = whole.places.within(statistics);
+        let within = Within::new(statistics, &self.places);
         if measure.kernels {
-            whole.by_kernel(clockwork, &within, &mut measured);
+            self.by_kernel(started, &within, &mut measured);
         }
-        measured.intervals = every.map(|every| whole.interval_results(every, last, &within));
+        measured.intervals = every.map(|every| self.interval_results(every, *last, &within));
         measured
     }
 
-    fn by_kernel(&self, clockwork: &Clockwork<'_>, within: &Within<'_>, measured: &mut Measured) {
+    fn by_kernel(&self, started: &[u32], within: &Within<'_>, measured: &mut Measured) {
         let mut each: BTreeMap<u32, Amounts> = BTreeMap::new();
         for (kernels, grown) in &self.kernels {
             for kernel in kernels {
                 add(each.entry(*kernel).or_default(), grown);
             }
         }
-        for kernel in 0..clockwork.launches {
+        for kernel in started {
             // One that completed at the cut of its start ran for nothing.
-            if clockwork.times.of(kernel).started.is_some() {
-                each.entry(kernel).or_default();
-            }
+            each.entry(*kernel).or_default();
         }
         let named = |grown: &Amounts| within.all(grown);
         let none = Amounts::new();
