@@ -27,6 +27,7 @@ mod launched;
 mod limits;
 mod machines;
 mod new;
+mod option_files;
 mod outputs;
 mod own_kernel;
 mod recordings;
