@@ -118,7 +118,7 @@ pub(crate) struct RunArguments {
     /// Scenario file.
     #[arg(required_unless_present = "trace", conflicts_with = "trace")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Instead of a scenario: run this trace, which `warpweave trace record` wrote, ...
+    /// Instead of a scenario: run this trace, which `warpweave trace record` wrote, or one of Accel-Sim's, ...
     #[arg(long, value_name = "FILE", requires = "system")]
     pub(crate) trace: Option<PathBuf>,
     /// ... on the system of this file.

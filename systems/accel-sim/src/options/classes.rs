@@ -55,9 +55,7 @@ struct Paces {
 /// The classes of a compute unit with so many schedulers.
 pub(super) fn classes(given: &Given, schedulers: u32) -> Result<Classes, Diagnostic> {
     let units = Units::of(given, schedulers)?;
-    let classes = ["int", "sp", "dp", "sfu"];
-    let of_trace = |class: &str| format!("-trace_opcode_latency_initiation_{class}");
-    let traced = classes.iter().any(|class| given.is_given(&of_trace(class)));
+    let traced = of_traces(given);
     let paces = if traced {
         let pace = |class: &str| pair(&given.value(&of_trace(class))?);
         let [int, sp, dp, sfu] = [pace("int")?, pace("sp")?, pace("dp")?, pace("sfu")?];
@@ -111,6 +109,17 @@ pub(super) fn classes(given: &Given, schedulers: u32) -> Result<Classes, Diagnos
             },
         ),
     ])
+}
+
+/// Option with the pace of a class in traces.
+fn of_trace(class: &str) -> String {
+    format!("-trace_opcode_latency_initiation_{class}")
+}
+
+/// Whether paces are those of traces.
+pub(super) fn of_traces(given: &Given) -> bool {
+    let mut classes = ["int", "sp", "dp", "sfu"].iter();
+    classes.any(|class| given.is_given(&of_trace(class)))
 }
 
 /// From issue of an access to its first request: that of the preset.

@@ -99,6 +99,12 @@ impl Given {
         })
     }
 
+    /// Options of these names that are given, with their values.
+    pub(super) fn named(&self, names: &[&str]) -> Vec<String> {
+        let named = self.shown(|option, _| names.contains(&option.name));
+        named.into_iter().map(|(_, shown)| shown).collect()
+    }
+
     /// Values that do not count, with their places.
     pub(super) fn overruled(&self) -> impl Iterator<Item = String> {
         self.overruled.iter().map(|(name, value)| {

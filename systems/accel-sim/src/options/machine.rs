@@ -3,7 +3,7 @@
 use warpweave_params::Diagnostic;
 
 use super::cache::{Allocate, CacheText, Index, Write, WriteAllocate};
-use super::classes::{Classes, classes};
+use super::classes::{Classes, classes, of_traces};
 use super::dram::{Columns, Timing, bits};
 use super::form::{Pace, clocks, counts, pipeline, scheduler};
 use super::given::Given;
@@ -31,6 +31,8 @@ pub(super) struct Machine {
     pub(super) invalidate: bool,
     /// Values that are modelled otherwise than they say.
     pub(super) notes: Vec<String>,
+    /// Options that count for nothing beside others.
+    pub(super) unused: Vec<&'static str>,
 }
 
 #[derive(Debug)]
@@ -159,8 +161,47 @@ impl Machine {
             kernels,
             invalidate: given.flag("-gpgpu_flush_l1_cache")?,
             notes,
+            unused: unused(given)?,
         })
     }
+}
+
+/// Options that count for nothing beside others.
+fn unused(given: &Given) -> Result<Vec<&'static str>, Diagnostic> {
+    const PTX: [&str; 8] = [
+        "-ptx_opcode_latency_int",
+        "-ptx_opcode_latency_fp",
+        "-ptx_opcode_latency_dp",
+        "-ptx_opcode_latency_sfu",
+        "-ptx_opcode_initiation_int",
+        "-ptx_opcode_initiation_fp",
+        "-ptx_opcode_initiation_dp",
+        "-ptx_opcode_initiation_sfu",
+    ];
+    const PACKETS: [&str; 3] = [
+        "-icnt_arbiter_algo",
+        "-icnt_in_buffer_limit",
+        "-icnt_out_buffer_limit",
+    ];
+    const FIRST_LEVEL: [&str; 3] = ["-gpgpu_cache:dl1", "-gpgpu_l1_latency", "-gpgpu_l1_banks"];
+    const ADAPTIVE: [&str; 2] = ["-gpgpu_unified_l1d_size", "-gpgpu_shmem_option"];
+    let is_there = CacheText::read(&given.value("-gpgpu_cache:dl1")?)?.is_some();
+    let has_l1 = is_there && !given.flag("-gpgpu_gmem_skip_L1D")?;
+    let adapts = has_l1 && given.flag("-gpgpu_adaptive_cache_config")?;
+    let packets = given.value("-network_mode")?.text() == "2";
+    let separate = given.flag("-dram_seperate_write_queue_enable")?;
+    let groups: [(bool, &[&str]); 6] = [
+        (of_traces(given), &PTX),
+        (packets, &["-icnt_flit_size"]),
+        (!packets, &PACKETS),
+        (!has_l1, &FIRST_LEVEL),
+        (!adapts, &ADAPTIVE),
+        (!separate, &["-dram_write_queue_size"]),
+    ];
+    let unused = groups.iter().filter(|(unused, _)| *unused);
+    Ok(unused
+        .flat_map(|(_, names)| names.iter().copied())
+        .collect())
 }
 
 impl Unit {

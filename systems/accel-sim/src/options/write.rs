@@ -33,6 +33,14 @@ fn head(files: &[String], given: &Given, machine: &Machine) -> String {
             line(&format!("   {note}"));
         }
     }
+    let unused = given.named(&machine.unused);
+    if !unused.is_empty() {
+        line("");
+        line(" Without effect beside other options:");
+        for options in wrapped(&unused) {
+            line(&format!("   {options}"));
+        }
+    }
     for (title, options) in [
         (" Not modelled:", given.lost()),
         (" Without effect on what is simulated:", given.idle()),
