@@ -1,5 +1,7 @@
 //! A trace is run as the program that it was recorded from.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use crate::harness::{Bench, Ended, scenarios, shown};
@@ -231,4 +233,57 @@ fn a_trace_of_accel_sim_runs_like_what_is_imported_from_it_and_leaves_nothing() 
     bench.write("cut.traceg", &whole[..whole.len() / 2]);
     let refused = within(&[&["--quiet", "run", "--trace", "cut.traceg"][..], &system].concat());
     shown("foreign_trace_refused", &refused.refusal());
+}
+
+#[test]
+fn an_exported_program_takes_the_time_that_it_took_but_for_what_is_listed() {
+    let bench = Bench::new();
+    let root = scenarios().display().to_string();
+    let mut said = String::new();
+    for (workload, sets) in [
+        ("vector_add", &["workload.n=256", "workload.block=64"][..]),
+        ("bfs", &["workload.graph=Grid(width: 12, height: 12)"]),
+        ("reduction", &["workload.n=1024"]),
+    ] {
+        bench.write(
+            "test.ron",
+            &format!("Scenario(system: \"systems/tiny.ron\", workload: \"{root}/workloads/{workload}.ron\")"),
+        );
+        recorded(&bench, sets);
+        let folder = format!("exported_{workload}");
+        let exported = bench.warpweave(&["trace", "export", "test.trace", "-o", &folder]);
+        assert_eq!(
+            (exported.code, exported.out.as_str()),
+            (0, ""),
+            "{}",
+            exported.err
+        );
+        let direct = by_trace(&bench, "systems/tiny.ron", &[]).json();
+        let list = format!("{folder}/kernelslist.g");
+        let run = [
+            "--quiet",
+            "run",
+            "--trace",
+            &list,
+            "--system",
+            "systems/tiny.ron",
+            "--format",
+            "json",
+        ];
+        let back = bench.warpweave(&run).json();
+        for count in ["wavefront_instructions", "thread_instructions"] {
+            assert_eq!(back[count], direct[count], "{workload}");
+        }
+        let (back, direct) = (&back["cycles"], &direct["cycles"]);
+        let row = writeln!(
+            said,
+            "{workload}: {direct} cycles, read back {back}\n{}",
+            exported.err
+        );
+        row.unwrap();
+    }
+    // An export replaces nothing.
+    let again = bench.warpweave(&["trace", "export", "test.trace", "-o", "exported_bfs"]);
+    said.push_str(&again.refusal());
+    shown("exported_traces", &said);
 }

@@ -1,7 +1,7 @@
 //! Traces and option files of Accel-Sim and GPGPU-Sim, read into program traces and system files.
 //!
 //! `docs/option-files.md` has the option files, [`system_of`] reads them. `docs/accel-sim-traces.md` has the
-//! formats of traces. [`import`] reads a list of kernels, or the trace of one, and
+//! formats of traces. [`export`] writes them, [`import`] reads a list of kernels, or the trace of one, and
 //! writes a trace file, block by block: what is held at once does not grow with the trace.
 //!
 //! ```text
@@ -13,6 +13,7 @@
 
 mod body;
 mod error;
+mod export;
 mod header;
 mod import;
 mod indexed;
@@ -26,6 +27,7 @@ mod space;
 mod text;
 
 pub use error::AccelSimError;
+pub use export::{Loss, export};
 pub use import::{Imported, Unmodelled, import, inputs, is_accel_sim};
 pub use opcodes::Architecture;
 pub use options::system_of;

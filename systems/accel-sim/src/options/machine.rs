@@ -402,6 +402,10 @@ impl Said<'_> {
                 }
                 ("WriteEvict", false)
             }
+            (Write::Through, WriteAllocate::LazyFetch) => {
+                note("a line that is written and not there is not brought in");
+                ("WriteThrough", false)
+            }
             (Write::Through, allocate) => ("WriteThrough", allocate != WriteAllocate::No),
             (Write::Back, WriteAllocate::LazyFetch | WriteAllocate::No) => (
                 "WriteBack(partial: WordMask)",

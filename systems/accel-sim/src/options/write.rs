@@ -173,8 +173,8 @@ fn body(machine: &Machine) -> String {
     for: {{ "c": "=clusters", "u": "=units", "m": "=channels", "s": "=slices" }},
     parts: {{
         // Slice s of the crossbar is slice s / channels of channel s mod channels. Copies take no time.
-        "host": HostDriver(copy_latency_cycles: 0, copy_bytes_per_cycle: 1073741824, launch_latency_cycles: {launch_latency}),
-        "gmu": Gmu(preset: "fermi", hardware_queues: {kernels}),
+        "host": HostDriver(copy_latency_cycles: 0, copy_bytes_per_cycle: 1073741824, launch_latency_cycles: 0),
+        "gmu": Gmu(preset: "fermi", hardware_queues: {kernels}, dispatch_latency_cycles: {launch_latency}),
         "scheduler": WorkGroupScheduler(
             preset: "fermi",
             clusters: "=clusters",

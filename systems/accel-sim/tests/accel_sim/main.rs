@@ -1,5 +1,6 @@
 //! Foreign traces become the programs they say they are, and are refused with a place where they say nothing.
 
+mod export;
 mod indexed;
 mod options;
 mod random;
