@@ -3,15 +3,18 @@
 //! ```text
 //!   tokens.rs ──► table.rs, form.rs ──► given.rs ──► machine.rs ──► write.rs
 //!   words         known? well-formed?   values       what it means   RON
-//!                 options.txt           and notes    cache.rs, classes.rs, dram.rs
+//!                 options.txt           and what     classes.rs,
+//!                 cache.rs, dram.rs     is lost      caches.rs, memory.rs
 //! ```
 
 mod cache;
+mod caches;
 mod classes;
 mod dram;
 mod form;
 mod given;
 mod machine;
+mod memory;
 mod piece;
 mod table;
 mod tokens;

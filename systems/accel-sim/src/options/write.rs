@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::caches::Cache;
 use super::given::Given;
-use super::machine::{Cache, Machine, Network};
+use super::machine::{Machine, Network};
 
 /// The text of the system file for a machine that these files described.
 pub(super) fn system(files: &[String], given: &Given, machine: &Machine) -> String {
