@@ -86,7 +86,11 @@ impl Dram {
             let depth = given.count(name, 0..=4096, "requests")?;
             Ok(if depth == 0 { 64 } else { depth })
         };
-        let read_queue = waiting("-gpgpu_frfcfs_dram_sched_queue_size")?;
+        let depth = "-gpgpu_frfcfs_dram_sched_queue_size";
+        let read_queue = waiting(depth)?;
+        if read_queue == 1 {
+            return Err(given.value(depth)?.refuse("0, or 2 to 4096 requests"));
+        }
         let (write_queue, drain) = writes(given, read_queue, notes)?;
         let latency = given.count("-dram_latency", 0..=CYCLES_MAX, "cycles")?;
         Ok(Self {
