@@ -109,3 +109,15 @@ fn monitors_find_less_once_they_forget() {
     // Children arrive when the work-groups of their parents are done.
     assert!(own < family && family < never, "{own} {family} {never}");
 }
+
+#[test]
+fn checkers_on_every_wire_find_nothing_wrong_with_launches_from_the_device() {
+    let mut scenario = scenario("quicksort", POLICIES[4]);
+    scenario.checks = true;
+    let executed = scenario.emulate().unwrap();
+    let machine = scenario.machine(&standard_registry(), &executed.program);
+    let mut machine = machine.unwrap_or_else(|problems| panic!("{problems}"));
+    let run = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
+    assert_eq!(run.status, Status::Done);
+    assert!(machine.messages_checked() > 0);
+}

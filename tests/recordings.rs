@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use crate::harness::{Bench, Ended};
+use crate::harness::{Bench, Ended, scenarios};
 
 #[path = "../framework/waves/tests/decode/mod.rs"]
 mod decode;
@@ -187,6 +187,42 @@ fn a_timeline_calls_kernels_by_their_names() {
             assert_eq!(slice.begin.texts, [name]);
         }
     }
+}
+
+#[test]
+fn a_timeline_shows_what_was_foretold_of_each_launched_kernel_beside_what_is_so() {
+    let bench = Bench::new();
+    let root = scenarios().display().to_string();
+    let scenario = format!(
+        "Scenario(system: \"{root}/systems/laser.ron\", size: \"T\", profile: Compute, workload: \
+         \"{root}/workloads/quicksort_device.ron\", overrides: {{ \"params.reduced\": true }})"
+    );
+    bench.write("test.ron", &scenario);
+    let path = ["--record", "run.pftrace", "--record-path", "launcher"];
+    let ended = record(&bench, &[&path[..], &["--format", "json"]].concat());
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+    let slices = slices(&decode(&fs::read(bench.path("run.pftrace")).unwrap()));
+    let mut counts = [[0; 2]; 2];
+    let kernels = named(&slices, "launcher", "kernel");
+    for kernel in kernels {
+        let text = |name: &str| {
+            let mut texts = kernel.begin.texts.iter();
+            texts.find(|(n, _)| n == name).map(|(_, text)| &**text)
+        };
+        assert!(kernel.note("unit").is_some_and(|unit| unit < 13));
+        let said = text("predicted_name").unwrap();
+        let near = text("near_name").unwrap();
+        counts[usize::from(["parent", "sibling"].contains(&said))][usize::from(near == "yes")] += 1;
+    }
+    let report = ended.json();
+    let launcher = &report["stats"]["launcher"];
+    let names = [
+        ["rightly_not_foretold", "not_foretold"],
+        ["foretold_wrong", "foretold_right"],
+    ];
+    let counted = names.map(|names| names.map(|name| launcher[name]["value"].as_u64().unwrap()));
+    assert_eq!(counts, counted, "{launcher}");
+    assert!(counts[1][1] > 0 && counts[0][1] > 0, "{counts:?}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod laser;
 mod launched;
 mod limits;
 mod machines;
+mod monitors;
 mod new;
 mod option_files;
 mod outputs;

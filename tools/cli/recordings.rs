@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use warpweave_components::reuse_monitor::Relation;
 use warpweave_files::Paths;
 use warpweave_framework::{ProbeSink, Tick};
 use warpweave_systems::Machine;
@@ -70,7 +71,11 @@ impl Arguments {
             .kernels
             .iter()
             .map(|kernel| kernel.code.name.clone());
-        let names = Names::default().with("kernel", kernels);
+        let relations = Relation::NAMES.map(str::to_owned);
+        let names = Names::default()
+            .with("kernel", kernels)
+            .with("predicted", relations)
+            .with("near", ["no", "yes"].map(str::to_owned));
         let simulation = machine.simulation_mut();
         selection
             .check(simulation)

@@ -3,9 +3,10 @@
 //! | wire | request | answer | promised |
 //! |---|---|---|---|
 //! | memory | [`MemRequest`] that wants a response | [`MemResponse`] | exactly one; same line, kind and source; no words that were not asked for; in order per line and wavefront |
-//! | host to GMU | [`KernelLaunch`] | [`KernelDone`] | exactly one; in order per stream |
+//! | host or launch unit to GMU | [`KernelLaunch`] | [`KernelDone`], to the host | exactly one; in order per stream |
 //! | GMU to scheduler | [`KernelReady`] | [`KernelDone`] | exactly one |
 //! | scheduler to compute unit | [`Dispatch`] | [`Completion`] | exactly one; same slot |
+//! | compute unit to launch unit | [`DeviceLaunch`] | none | |
 //!
 //! And every message arrives once, unchanged, in order, in time, within the capacity of its wire.
 
@@ -13,13 +14,15 @@ mod freshness;
 mod surround;
 
 use std::any::type_name;
+use std::fmt::Debug;
 
 use warpweave_framework::verify::{Checks, Exchange, ExchangeRules, check_exchange, check_wire};
-use warpweave_framework::{Direction, PortAddress, Simulation, TapError};
+use warpweave_framework::{Direction, Message, PortAddress, Simulation, TapError};
 
 pub use self::surround::{surround_with_kernel_ends, surround_with_memory};
 use crate::launch::{
-    CacheCommand, CacheCommandDone, Completion, Dispatch, KernelDone, KernelLaunch, KernelReady,
+    CacheCommand, CacheCommandDone, Completion, DeviceLaunch, Dispatch, KernelDone, KernelLaunch,
+    KernelReady,
 };
 use crate::memory::{MemRequest, MemResponse, RequestKind};
 
@@ -161,16 +164,66 @@ impl Exchange for Dispatch {
 /// When a port that sends requests has no port beside it for the answers.
 pub fn check_protocols(simulation: &mut Simulation) -> Result<Checks, TapError> {
     let mut checks = Checks::new();
-    for port in simulation.port_addresses() {
-        if port.direction != Direction::Output || port.capacity == 0 {
+    let mut ports = simulation.port_addresses();
+    ports.retain(|port| port.capacity > 0);
+    for port in &ports {
+        if port.direction != Direction::Output {
             continue;
         }
-        check_requests::<MemRequest>(simulation, &port, "response", &mut checks)?;
-        check_requests::<KernelLaunch>(simulation, &port, "done", &mut checks)?;
-        check_requests::<KernelReady>(simulation, &port, "done", &mut checks)?;
-        check_requests::<Dispatch>(simulation, &port, "completion", &mut checks)?;
+        check_requests::<MemRequest>(simulation, port, "response", &mut checks)?;
+        check_requests::<KernelReady>(simulation, port, "done", &mut checks)?;
+        check_requests::<Dispatch>(simulation, port, "completion", &mut checks)?;
+        check_way::<KernelLaunch>(simulation, port)?;
+        check_way::<DeviceLaunch>(simulation, port)?;
     }
+    check_launches(simulation, &ports, &mut checks)?;
     Ok(checks)
+}
+
+/// Checks that who takes launches of the host tells it of the end of each kernel, of those launched from the
+/// device too.
+fn check_launches(
+    simulation: &mut Simulation,
+    ports: &[PortAddress],
+    checks: &mut Checks,
+) -> Result<(), TapError> {
+    let is_launch = |port: &&PortAddress| {
+        port.direction == Direction::Input && port.message == type_name::<KernelLaunch>()
+    };
+    let tells = |done: &str| ports.iter().any(|port| port.address == done);
+    let paths: Vec<String> = simulation.instances().map(|(p, _)| p.to_owned()).collect();
+    for port in ports.iter().filter(is_launch) {
+        let done = answers_beside(port, "done");
+        if !tells(&done) {
+            continue;
+        }
+        let is_path = |path: &&String| is_below(&port.address, path);
+        let owner = paths.iter().filter(is_path).max_by_key(|path| path.len());
+        let of_owner = |other: &&PortAddress| {
+            let is_silent = !tells(&answers_beside(other, "done"));
+            is_silent && owner.is_some_and(|owner| is_below(&other.address, owner))
+        };
+        let others = ports.iter().filter(is_launch).filter(of_owner);
+        let launches: Vec<_> = std::iter::once(port).chain(others).collect();
+        let launches: Vec<_> = launches.iter().map(|port| &*port.address).collect();
+        let rules = ExchangeRules::default();
+        let checker = check_exchange::<KernelLaunch>(simulation, &launches, &done, rules)?;
+        checks.add(checker);
+        check_wire::<KernelDone>(simulation, &done)?;
+    }
+    Ok(())
+}
+
+/// Whether an address is one of the instance at `path`.
+fn is_below(address: &str, path: &str) -> bool {
+    let rest = address.strip_prefix(path);
+    rest.is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Address of the port `answers` in the bundle of a port.
+fn answers_beside(port: &PortAddress, answers: &str) -> String {
+    let bundle = port.address.rsplit_once('.');
+    format!("{}.{answers}", bundle.map_or("", |(bundle, _)| bundle))
 }
 
 /// Checks the wire that begins at `port` and the one back, if it carries requests of this protocol.
@@ -188,14 +241,24 @@ where
         return Ok(());
     }
     let request = &port.address;
-    let bundle = request.rsplit_once('.').map_or("", |(bundle, _)| bundle);
-    let answer = format!("{bundle}.{answers}");
+    let answer = answers_beside(port, answers);
     let rules = ExchangeRules::default();
-    checks.add(check_exchange::<Q>(simulation, request, &answer, rules)?);
+    checks.add(check_exchange::<Q>(simulation, &[request], &answer, rules)?);
     // At the end of a run posted messages may be on their way: wires are judged on the way only.
     check_wire::<Q>(simulation, request)?;
     if let Some(from) = simulation.sender_of(&answer) {
         check_wire::<Q::Answer>(simulation, &from)?;
+    }
+    Ok(())
+}
+
+/// Checks the wire that begins at `port`, if it carries these messages.
+fn check_way<M: Message + Clone + PartialEq + Debug>(
+    simulation: &mut Simulation,
+    port: &PortAddress,
+) -> Result<(), TapError> {
+    if port.message == type_name::<M>() {
+        check_wire::<M>(simulation, &port.address)?;
     }
     Ok(())
 }

@@ -118,7 +118,7 @@ impl Respond<MemRequest> for NumberedMemory {
 fn check_bundle(rig: &mut Rig, request: String, response: String) {
     rig.check(move |simulation| {
         let rules = ExchangeRules::default();
-        check_exchange::<MemRequest>(simulation, &request, &response, rules)
+        check_exchange::<MemRequest>(simulation, &[&request], &response, rules)
     });
 }
 

@@ -34,7 +34,8 @@ impl Foresight {
         self.counts[usize::from(said)][usize::from(is_near)] += 1;
     }
 
-    fn is_near(&self, kernel: u32) -> bool {
+    /// Whether a kernel is near.
+    pub(super) fn is_near(&self, kernel: u32) -> bool {
         let parent_of = |kernel: u32| self.parents.get(kernel as usize).copied().flatten();
         let Some(parent) = parent_of(kernel) else {
             return false;
@@ -46,10 +47,9 @@ impl Foresight {
     }
 
     pub(super) fn state(&mut self, state: &mut State<'_>) {
-        let [mut no, mut yes] = self.counts;
-        state.array("not_said_near", &mut no);
-        state.array("said_near", &mut yes);
-        self.counts = [no, yes];
+        let [no, yes] = &mut self.counts;
+        state.array("not_said_near", no);
+        state.array("said_near", yes);
     }
 
     pub(super) fn report(&self, statistics: &mut Statistics<'_>) {

@@ -223,9 +223,18 @@ impl Component for LaunchUnit {
 
     fn contents(&self, contents: &mut Contents<'_>) {
         for launch in self.under_way.values() {
-            contents
+            let thing = contents
                 .thing("kernel", u64::from(launch.kernel))
                 .number("stream", u64::from(launch.stream));
+            let hint = LaunchHint::from_word(launch.hint);
+            if let Some(unit) = hint.unit {
+                thing.number("unit", unit.into());
+            }
+            let relation = hint.relation.map_or(0, |relation| relation as u64 + 1);
+            thing.number("predicted", relation);
+            if let Some(foresight) = &self.foresight {
+                thing.number("near", foresight.is_near(launch.kernel).into());
+            }
         }
         contents.level("kernels_under_way", self.under_way_level.value());
     }

@@ -118,6 +118,11 @@ pub enum Relation {
     Own,
 }
 
+impl Relation {
+    /// What a prediction is called by its number: 0 for none, then the relations in their order.
+    pub const NAMES: [&'static str; 4] = ["none", "parent", "sibling", "self"];
+}
+
 /// What the monitor says about a child that is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
@@ -360,8 +365,8 @@ impl ReuseMonitor {
             "launches predicted to share lines with siblings",
             "launches predicted to share lines with themselves alone",
         ];
-        let names = ["none", "parent", "sibling", "self"];
-        for ((name, meaning), count) in names.into_iter().zip(meaning).zip(self.predicted) {
+        for ((name, meaning), count) in Relation::NAMES.into_iter().zip(meaning).zip(self.predicted)
+        {
             let name = format!("reuse_predicted_{name}");
             statistics.counter(&name, "launches", meaning, count);
         }

@@ -72,27 +72,29 @@ impl Default for ExchangeRules {
     }
 }
 
-/// Asserts on one end of a wire, whose two ports belong to one component: exactly one answer per
-/// request that wants one, none without a request, contents that fit, order where promised, and
-/// `rules`. A violation ends the run.
+/// Asserts at ports of one component, where requests come or go and where their answers do: exactly
+/// one answer per request that wants one, none without a request, contents that fit, order where promised,
+/// and `rules`. A violation ends the run.
 ///
 /// # Errors
 /// When a port cannot be tapped.
 pub fn check_exchange<Q: Exchange>(
     simulation: &mut Simulation,
-    request_port: &str,
+    request_ports: &[&str],
     answer_port: &str,
     rules: ExchangeRules,
 ) -> Result<Arc<dyn Check>, TapError> {
     let state = Arc::new(Mutex::new(State {
-        place: request_port.to_owned(),
+        place: request_ports.join(", "),
         rules,
         open: BTreeMap::new(),
         ages: BTreeMap::new(),
         orders: BTreeMap::new(),
         seen: 0,
     }));
-    simulation.tap::<Q>(request_port, Requests(Arc::clone(&state)))?;
+    for port in request_ports {
+        simulation.tap::<Q>(port, Requests(Arc::clone(&state)))?;
+    }
     simulation.tap::<Q::Answer>(answer_port, Answers::<Q>(Arc::clone(&state)))?;
     Ok(Arc::new(Ledger(state)))
 }

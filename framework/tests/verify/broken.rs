@@ -166,7 +166,7 @@ fn squarer(bug: SquarerBug) -> impl Fn(&mut Rig) {
         rig.drain::<Reply>("dut.replies");
         rig.check(|simulation| {
             let rules = ExchangeRules::default();
-            check_exchange::<Ask>(simulation, "dut.questions", "dut.replies", rules)
+            check_exchange::<Ask>(simulation, &["dut.questions"], "dut.replies", rules)
         });
     }
 }
@@ -211,7 +211,7 @@ fn asker(leaks: bool) -> impl Fn(&mut Rig) {
                 open_max: Some(2),
                 ..ExchangeRules::default()
             };
-            check_exchange::<Ask>(simulation, "dut.questions", "dut.replies", rules)
+            check_exchange::<Ask>(simulation, &["dut.questions"], "dut.replies", rules)
         });
     }
 }

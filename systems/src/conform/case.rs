@@ -27,6 +27,8 @@ pub(super) struct Case {
     queues: u32,
     at: Levels,
     seed: u32,
+    /// First-level lines live to the end of a family of kernels, and units hear of it; else to that of a kernel.
+    families: bool,
     launches: Vec<Launch>,
 }
 
@@ -48,6 +50,10 @@ struct Launch {
     step: u32,
     fork: u32,
     sync: bool,
+    /// Generations of kernels that are launched from this one.
+    depth: u32,
+    /// Lanes of the first two work-groups of a kernel that launch another.
+    children: u32,
 }
 
 /// Words of the input array, a power of two.
@@ -70,10 +76,11 @@ impl Case {
                 select(vec![Levels::First, Levels::Second, Levels::Both]),
             ),
             0u32..1000,
+            any::<bool>(),
         );
-        let launches = prop::collection::vec(Launch::any(), 1..5);
+        let launches = prop::collection::vec(Launch::any(), 1..4);
         (machine, launches).prop_map(|(machine, launches)| {
-            let (grid, unit, memory, seed) = machine;
+            let (grid, unit, memory, seed, families) = machine;
             Self {
                 clusters: grid.0,
                 units_per_cluster: grid.1,
@@ -88,6 +95,7 @@ impl Case {
                 queues: memory.3,
                 at: memory.4,
                 seed,
+                families,
                 launches,
             }
         })
@@ -148,10 +156,22 @@ impl Case {
             ("MSHR_ENTRIES", self.mshr_entries),
             ("SLICES", self.slices),
             ("QUEUES", self.queues),
+            // Every kernel of every tree may wait at once.
+            (
+                "PENDING",
+                4 + self.launches.iter().map(Launch::descendants).sum::<u32>(),
+            ),
         ];
         for (name, value) in numbers {
             text = text.replace(&format!("@{name}@"), &value.to_string());
         }
+        let (invalidate, announce) = if self.families {
+            ("FamilyEnd", "FamilyComplete")
+        } else {
+            ("KernelEnd", "Never")
+        };
+        text = text.replace("@INVALIDATE_AT@", invalidate);
+        text = text.replace("@ANNOUNCE@", announce);
         for (name, here, level) in [
             ("WAVEFRONT_SCHEDULER", Place::WavefrontScheduler, None),
             ("PLACEMENT", Place::Placement, None),
@@ -196,8 +216,9 @@ impl Launch {
                 select(vec![u32::MAX, 0, 1, 32]),
                 any::<bool>(),
             ),
+            (select(vec![0u32, 0, 1, 2]), 1u32..=2),
         )
-            .prop_map(|(shape, accesses)| Self {
+            .prop_map(|(shape, accesses, tree)| Self {
                 work_groups: shape.0,
                 wavefronts: shape.1,
                 stream: shape.2,
@@ -206,12 +227,28 @@ impl Launch {
                 step: accesses.1,
                 fork: accesses.2,
                 sync: accesses.3,
+                depth: tree.0,
+                children: tree.1,
             })
+    }
+
+    /// Kernels launched from the device, as `work.ptx` has it.
+    fn descendants(&self) -> u32 {
+        descendants(self.work_groups, self.depth, self.children)
     }
 
     fn write(&self, commands: &mut String) {
         let (mask, sync) = (WORDS - 1, u32::from(self.sync));
-        let numbers = [self.rounds, self.stride, self.step, mask, self.fork, sync];
+        let numbers = [
+            self.rounds,
+            self.stride,
+            self.step,
+            mask,
+            self.fork,
+            sync,
+            self.depth,
+            self.children,
+        ];
         let numbers = numbers.map(|number| format!(", U32({number})")).concat();
         let _ = writeln!(
             commands,
@@ -222,4 +259,13 @@ impl Launch {
             self.stream,
         );
     }
+}
+
+/// Kernels launched from one of so many work-groups, and from these.
+fn descendants(work_groups: u32, depth: u32, children: u32) -> u32 {
+    if depth == 0 {
+        return 0;
+    }
+    let of_lane = |lane: u32| 1 + descendants(1 + (lane & 1), depth - 1, children);
+    work_groups.min(2) * (0..children).map(of_lane).sum::<u32>()
 }
