@@ -28,6 +28,7 @@ mod limits;
 mod machines;
 mod monitors;
 mod new;
+mod option_files;
 mod outputs;
 mod own_kernel;
 mod recordings;

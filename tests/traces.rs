@@ -1,5 +1,7 @@
 //! A trace is run as the program that it was recorded from.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use crate::harness::{Bench, Ended, scenarios, shown};
@@ -184,4 +186,104 @@ fn a_trace_cut_short_or_changed_is_refused() {
         let ended = bench.warpweave(&["--quiet", "run", "traced.ron"]);
         assert!(matches!(ended.code, 1 | 2), "{length}: {}", ended.code);
     }
+}
+
+/// A trace of Accel-Sim that the repository has.
+fn foreign(name: &str) -> String {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = folder.join("systems/accel-sim/tests/accel_sim/vectors");
+    folder.join(name).display().to_string()
+}
+
+#[test]
+fn a_trace_of_accel_sim_runs_like_what_is_imported_from_it_and_leaves_nothing() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("temporary")).unwrap();
+    let within = |arguments: &[&str]| {
+        let mut command = bench.command(arguments);
+        command.env("TMPDIR", bench.path("temporary"));
+        let ended = Ended::of(&command.output().unwrap());
+        let left = std::fs::read_dir(bench.path("temporary")).unwrap().count();
+        assert_eq!(left, 0, "{}", ended.err);
+        ended
+    };
+    let system = ["--system", "systems/tiny.ron", "--format", "json"];
+    for name in [
+        "kernelslist.g",
+        "kernel-modes.traceg",
+        "packed.traceg.xz",
+        "packed.traceg.zst",
+    ] {
+        let name = foreign(name);
+        let imported = bench.warpweave(&["trace", "import", &name, "-o", "it.trace"]);
+        assert_eq!(imported.code, 0, "{}", imported.err);
+        let apart = within(&[&["--quiet", "run", "--trace", "it.trace"][..], &system].concat());
+        let at_once = within(&[&["run", "--trace", &name][..], &system].concat());
+        assert_eq!(simulated(&at_once), simulated(&apart), "{name}");
+        for unmodelled in imported
+            .err
+            .lines()
+            .filter(|line| line.contains("not modelled"))
+        {
+            assert!(at_once.err.contains(unmodelled), "{}", at_once.err);
+        }
+    }
+    // Nothing stays of one that is refused in the middle either.
+    let whole = std::fs::read_to_string(foreign("kernel-modes.traceg")).unwrap();
+    bench.write("cut.traceg", &whole[..whole.len() / 2]);
+    let refused = within(&[&["--quiet", "run", "--trace", "cut.traceg"][..], &system].concat());
+    shown("foreign_trace_refused", &refused.refusal());
+}
+
+#[test]
+fn an_exported_program_takes_the_time_that_it_took_but_for_what_is_listed() {
+    let bench = Bench::new();
+    let root = scenarios().display().to_string();
+    let mut said = String::new();
+    for (workload, sets) in [
+        ("vector_add", &["workload.n=256", "workload.block=64"][..]),
+        ("bfs", &["workload.graph=Grid(width: 12, height: 12)"]),
+        ("reduction", &["workload.n=1024"]),
+    ] {
+        bench.write(
+            "test.ron",
+            &format!("Scenario(system: \"systems/tiny.ron\", workload: \"{root}/workloads/{workload}.ron\")"),
+        );
+        recorded(&bench, sets);
+        let folder = format!("exported_{workload}");
+        let exported = bench.warpweave(&["trace", "export", "test.trace", "-o", &folder]);
+        assert_eq!(
+            (exported.code, exported.out.as_str()),
+            (0, ""),
+            "{}",
+            exported.err
+        );
+        let direct = by_trace(&bench, "systems/tiny.ron", &[]).json();
+        let list = format!("{folder}/kernelslist.g");
+        let run = [
+            "--quiet",
+            "run",
+            "--trace",
+            &list,
+            "--system",
+            "systems/tiny.ron",
+            "--format",
+            "json",
+        ];
+        let back = bench.warpweave(&run).json();
+        for count in ["wavefront_instructions", "thread_instructions"] {
+            assert_eq!(back[count], direct[count], "{workload}");
+        }
+        let (back, direct) = (&back["cycles"], &direct["cycles"]);
+        let row = writeln!(
+            said,
+            "{workload}: {direct} cycles, read back {back}\n{}",
+            exported.err
+        );
+        row.unwrap();
+    }
+    // An export replaces nothing.
+    let again = bench.warpweave(&["trace", "export", "test.trace", "-o", "exported_bfs"]);
+    said.push_str(&again.refusal());
+    shown("exported_traces", &said);
 }

@@ -14,7 +14,7 @@ use warpweave_systems::{Scenario, Threads};
 use crate::outcome::leave_with;
 use crate::{
     accesses, analyze, bench, check, compare, conform, describe, diff, experiment, list, memory,
-    new, ptx, recordings, run, sweep, timeline, trace, validate,
+    new, ptx, recordings, run, sweep, system, timeline, trace, validate,
 };
 
 /// The program of this repository; others carry its version beside their name.
@@ -100,6 +100,9 @@ enum Command {
     /// Record, summarise or print program traces.
     #[command(subcommand)]
     Trace(trace::TraceCommand),
+    /// Make system files of option files.
+    #[command(subcommand)]
+    System(system::SystemCommand),
     /// Drive one component with a request trace and report what it did.
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -115,7 +118,7 @@ pub(crate) struct RunArguments {
     /// Scenario file.
     #[arg(required_unless_present = "trace", conflicts_with = "trace")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Instead of a scenario: run this trace, which `warpweave trace record` wrote, ...
+    /// Instead of a scenario: run this trace, which `warpweave trace record` wrote, or one of Accel-Sim's, ...
     #[arg(long, value_name = "FILE", requires = "system")]
     pub(crate) trace: Option<PathBuf>,
     /// ... on the system of this file.
@@ -286,6 +289,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Analyze(command) => analyze::analyze(command, &budget),
         Command::Ptx(arguments) => ptx::ptx(arguments, &budget),
         Command::Trace(command) => trace::trace(command, &budget),
+        Command::System(command) => system::system(command),
         Command::Bench(command) => bench::bench(&registry, command, &budget),
         Command::Validate(arguments) => validate::validate(&registry, arguments),
         Command::New(command) => new::new(&registry, command),

@@ -33,6 +33,7 @@ mod run;
 mod stats;
 mod stub;
 mod sweep;
+mod system;
 mod timeline;
 mod trace;
 mod validate;

@@ -74,6 +74,13 @@ impl From<AccelSimError> for Failure {
     fn from(error: AccelSimError) -> Self {
         match error {
             AccelSimError::Input(problem) => Self::Input((*problem).into()),
+            AccelSimError::Output(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                Self::InputText(format!(
+                    "{} is there already, and an export replaces nothing\nhint: choose another folder, or remove it",
+                    error.path.display()
+                ))
+            }
+            AccelSimError::Output(error) => error.into(),
             AccelSimError::Trace(TraceError::OverBudget(error)) => Diagnostic::from(error).into(),
             error => Self::Machine(error.to_string()),
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
-use warpweave_accel_sim::{Quirks, import, inputs};
+use warpweave_accel_sim::{Quirks, export, import, inputs};
 use warpweave_files::{Budget, Ledger, Paths};
 use warpweave_params::Diagnostic;
 use warpweave_systems::Scenario;
@@ -37,6 +37,16 @@ pub(crate) enum TraceCommand {
         /// Do as Accel-Sim's own reader does; may be repeated.
         #[arg(long = "quirk", value_name = "NAME", value_enum)]
         quirks: Vec<Quirk>,
+    },
+    /// Write a trace as one of Accel-Sim's.
+    ///
+    /// What such a trace cannot say is listed.
+    Export {
+        /// Trace file.
+        file: PathBuf,
+        /// New folder for `kernelslist.g` and the traces of the kernels.
+        #[arg(short, long, value_name = "DIR")]
+        out: PathBuf,
     },
     /// Summarise a trace file.
     Info {
@@ -105,6 +115,11 @@ pub(crate) fn trace(command: &TraceCommand, budget: &Budget) -> CommandResult {
             to_stderr(&format!("{}: {}", out.display(), imported.hash));
             for unmodelled in &imported.unmodelled {
                 to_stderr(&unmodelled.to_string());
+            }
+        }
+        TraceCommand::Export { file, out } => {
+            for loss in export(file, out, &Ledger::new(budget))? {
+                to_stderr(&loss.to_string());
             }
         }
         TraceCommand::Info { file } => {

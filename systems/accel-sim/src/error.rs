@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use warpweave_files::OutputError;
 use warpweave_params::Diagnostic;
 use warpweave_trace::TraceError;
 
@@ -12,6 +13,9 @@ pub enum AccelSimError {
     /// The foreign file is not what it should be.
     #[error("{0}")]
     Input(Box<Diagnostic>),
+    /// What is exported cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// Our own trace cannot be made of it, or not be written.
     #[error(transparent)]
     Trace(#[from] TraceError),

@@ -8,13 +8,13 @@ use crate::Architecture;
 use crate::text::{Field, Line, Lines};
 
 /// Most threads of a block on any architecture.
-const BLOCK_THREADS_MAX: u32 = 1024;
+pub(crate) const BLOCK_THREADS_MAX: u32 = 1024;
 
 /// Most bytes of local memory that are believed.
-const LOCAL_BYTES_MAX: u32 = 16 << 20;
+pub(crate) const LOCAL_BYTES_MAX: u32 = 16 << 20;
 
 /// Most registers of a thread on any architecture.
-const REGISTERS_MAX: u32 = 255;
+pub(crate) const REGISTERS_MAX: u32 = 255;
 
 /// What a header says of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]

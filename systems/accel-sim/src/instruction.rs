@@ -7,13 +7,13 @@ use crate::header::Header;
 use crate::text::{Field, Fields, Line};
 
 /// Most registers on either side; tracers write up to 5.
-const REGISTERS_MAX: usize = 8;
+pub(crate) const REGISTERS_MAX: usize = 8;
 
 /// Widest access of a lane, in bytes.
 const WIDTH_MAX: u32 = 32;
 
 /// The zero register.
-const ZERO: u8 = 255;
+pub(crate) const ZERO: u8 = 255;
 
 /// What a line says, but its addresses.
 pub(crate) struct Instruction<'a> {

@@ -22,7 +22,7 @@ use crate::{AccelSimError, Quirks};
 const WARPS_MAX: u64 = 1 << 30;
 
 /// Private offsets count from a multiple of this.
-const PRIVATE_ALIGNMENT: u64 = 128;
+pub(crate) const PRIVATE_ALIGNMENT: u64 = 128;
 
 /// An instruction that was met.
 #[derive(Clone, Debug)]

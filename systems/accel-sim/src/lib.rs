@@ -1,6 +1,7 @@
-//! Traces of Accel-Sim, read into program traces.
+//! Traces and option files of Accel-Sim and GPGPU-Sim, read into program traces and system files.
 //!
-//! `docs/accel-sim-traces.md` has the formats. [`import`] reads a list of kernels, or the trace of one, and
+//! `docs/option-files.md` has the option files, [`system_of`] reads them. `docs/accel-sim-traces.md` has the
+//! formats of traces. [`export`] writes them, [`import`] reads a list of kernels, or the trace of one, and
 //! writes a trace file, block by block: what is held at once does not grow with the trace.
 //!
 //! ```text
@@ -12,6 +13,7 @@
 
 mod body;
 mod error;
+mod export;
 mod header;
 mod import;
 mod indexed;
@@ -19,13 +21,16 @@ mod instruction;
 mod kernel;
 mod list;
 mod opcodes;
+mod options;
 mod packed;
 mod space;
 mod text;
 
 pub use error::AccelSimError;
+pub use export::{Loss, export};
 pub use import::{Imported, Unmodelled, import, inputs, is_accel_sim};
 pub use opcodes::Architecture;
+pub use options::system_of;
 
 /// What the reader of Accel-Sim does otherwise than its format says, and may be asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

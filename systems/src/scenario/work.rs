@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tempfile::TempPath;
+use warpweave_accel_sim::{AccelSimError, Quirks, import, inputs, is_accel_sim};
 use warpweave_components::demands::{BufferDemand, Demands, KernelDemand};
 use warpweave_files::Ledger;
 use warpweave_params::{Diagnostic, Diagnostics, Placed};
@@ -27,30 +29,32 @@ pub(crate) enum Work {
 /// A trace file. Its streams are read when it is run.
 #[derive(Debug)]
 pub(crate) struct Recording {
-    /// Path of the file.
-    path: [PathBuf; 1],
+    /// The files that were read, the one that is named first.
+    files: Vec<PathBuf>,
+    /// What was made of a trace of Accel-Sim; it is removed with the recording.
+    made: Option<TempPath>,
     pub(crate) hash: ContentHash,
     demands: Demands,
-    /// None: a trace says nothing of what its program forgot.
+    /// What a foreign trace asks for and is not modelled. A trace says nothing of what its program forgot.
     warnings: Diagnostics,
     ledger: Ledger,
 }
 
 impl Recording {
-    /// Checks the index of the file at `path`, which is `named` in a scenario.
+    /// Checks the index of the file at `path`, which is `named` in a scenario. A trace of Accel-Sim is turned
+    /// into one of our own first, in the folder for temporary files.
     pub(super) fn open(
         path: &Path,
         named: &Placed<PathBuf>,
         ledger: &Ledger,
     ) -> Result<Self, Diagnostic> {
-        let file = TraceFile::open_within(path, ledger).map_err(|error| match error {
-            TraceError::OverBudget(error) => named.blame(Diagnostic::from(error)),
-            error => named
-                .error(error.to_string())
-                .hint("`warpweave trace record SCENARIO FILE` writes a trace"),
-        })?;
+        if is_accel_sim(path) {
+            return Self::import(path, named, ledger);
+        }
+        let file = TraceFile::open_within(path, ledger).map_err(|error| refused(named, error))?;
         Ok(Self {
-            path: [path.to_owned()],
+            files: vec![path.to_owned()],
+            made: None,
             hash: file.hash(),
             demands: demands(&file),
             warnings: Diagnostics::new(),
@@ -58,8 +62,46 @@ impl Recording {
         })
     }
 
+    /// Imports the trace of Accel-Sim at `path`.
+    fn import(path: &Path, named: &Placed<PathBuf>, ledger: &Ledger) -> Result<Self, Diagnostic> {
+        let files = inputs(path)?;
+        let made = tempfile::Builder::new()
+            .prefix("warpweave-")
+            .suffix(".trace")
+            .tempfile();
+        let made = made.map_err(|error| {
+            let message = format!("no temporary file for what is made of this trace: {error}");
+            named.error(message)
+        })?;
+        let made = made.into_temp_path();
+        let imported = import(path, &made, Quirks::default(), ledger);
+        let imported = imported.map_err(|error| match error {
+            AccelSimError::Input(problem) => *problem,
+            AccelSimError::Trace(error) => refused(named, error),
+            error => named.error(error.to_string()),
+        })?;
+        let file = TraceFile::open_within(&made, ledger).map_err(|error| refused(named, error))?;
+        let mut warnings = Diagnostics::new();
+        for unmodelled in &imported.unmodelled {
+            warnings.push(Diagnostic::warning(unmodelled.to_string()));
+        }
+        Ok(Self {
+            files,
+            hash: imported.hash,
+            demands: demands(&file),
+            made: Some(made),
+            warnings,
+            ledger: ledger.clone(),
+        })
+    }
+
+    /// The file that is named.
+    fn path(&self) -> &Path {
+        &self.files[0]
+    }
+
     fn read(&self) -> Result<Executed, ExecuteError> {
-        let [path] = &self.path;
+        let path = self.made.as_deref().unwrap_or(self.path());
         let file = TraceFile::open_within(path, &self.ledger)?;
         if file.hash() != self.hash {
             let message = format!("{} was replaced after it was checked", path.display());
@@ -79,14 +121,23 @@ impl Recording {
 
     /// A trace holds no values of memory.
     fn refuse(&self, wish: &str) -> ExecuteError {
-        let [path] = &self.path;
         let message = format!(
             "{} is a trace, which holds no values of memory: its program cannot be {wish}",
-            path.display()
+            self.path().display()
         );
         Diagnostic::error(message)
             .hint("name the scenario of the workload that it was recorded from")
             .into()
+    }
+}
+
+/// Why a trace cannot be read.
+fn refused(named: &Placed<PathBuf>, error: TraceError) -> Diagnostic {
+    match error {
+        TraceError::OverBudget(error) => named.blame(Diagnostic::from(error)),
+        error => named
+            .error(error.to_string())
+            .hint("`warpweave trace record SCENARIO FILE` writes a trace"),
     }
 }
 
@@ -183,7 +234,7 @@ impl Work {
     pub(super) fn files_read(&self) -> &[PathBuf] {
         match self {
             Self::Workload(program) => program.files_read(),
-            Self::Trace(recording) => &recording.path,
+            Self::Trace(recording) => &recording.files,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Foreign traces become the programs they say they are, and are refused with a place where they say nothing.
 
+mod export;
 mod indexed;
+mod options;
 mod random;
 mod refusals;
 mod vectors;

@@ -1,0 +1,77 @@
+//! From a trace file to a list of kernels and their traces.
+
+mod kernel;
+mod losses;
+mod opcode;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use warpweave_files::{Ledger, OutputFolder};
+use warpweave_trace::{HostCommand, TraceFile};
+
+pub use losses::Loss;
+
+use crate::AccelSimError;
+use losses::Losses;
+
+/// Writes the trace file at `from` as a new folder at `to`: `kernelslist.g`, and `kernel-N.traceg` for the N-th
+/// launch of the host. Returns what is not said as it was. The text of one kernel is held at a time, and charged
+/// to `ledger`.
+///
+/// # Errors
+/// [`AccelSimError::Trace`] when the trace cannot be read; [`AccelSimError::Output`] when the folder is there or
+/// cannot be written; [`AccelSimError::Input`] for a kernel that no trace of Accel-Sim can hold.
+pub fn export(from: &Path, to: &Path, ledger: &Ledger) -> Result<Vec<Loss>, AccelSimError> {
+    let mut file = TraceFile::open_within(from, ledger)?;
+    let folder = OutputFolder::create(to)?;
+    let head = file.head().clone();
+    let mut losses = Losses::default();
+    let children = file.parents().flatten().count();
+    losses.add("kernels launched from the device", children as u64);
+    let (mut list, mut number) = (String::new(), 0);
+    for (position, command) in head.commands.iter().enumerate() {
+        let written = match *command {
+            HostCommand::CopyToDevice {
+                allocation,
+                offset,
+                bytes,
+            } => {
+                let base = head.allocations[allocation as usize]
+                    .base
+                    .wrapping_add(offset);
+                writeln!(list, "MemcpyHtoD,0x{base:016x},{bytes}")
+            }
+            HostCommand::CopyToHost {
+                allocation,
+                offset,
+                bytes,
+            } => {
+                let base = head.allocations[allocation as usize]
+                    .base
+                    .wrapping_add(offset);
+                writeln!(list, "MemcpyDtoH,0x{base:016x},{bytes}")
+            }
+            HostCommand::Launch { kernel, stream } => {
+                number += 1;
+                let ledger = Ledger::new(&ledger.budget());
+                let kernel = file.kernel(kernel)?;
+                let text = kernel::text(&kernel, (number, stream), &mut losses, &ledger)?;
+                let name = format!("kernel-{number}.traceg");
+                folder.file(&name, text.as_bytes())?;
+                writeln!(list, "{name}")
+            }
+            HostCommand::Synchronize => {
+                // Copies wait for all launches themselves, and so does the end.
+                let next = head.commands.get(position + 1);
+                let is_lost = matches!(next, Some(HostCommand::Launch { .. }));
+                losses.add("waits of the host between launches", u64::from(is_lost));
+                Ok(())
+            }
+        };
+        written.expect("writing to a string succeeds");
+    }
+    folder.file("kernelslist.g", list.as_bytes())?;
+    folder.finish()?;
+    Ok(losses.into_list())
+}

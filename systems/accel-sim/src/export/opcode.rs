@@ -1,0 +1,184 @@
+//! Which opcode stands for an instruction.
+
+use warpweave_trace::{CacheOperator, Class, Instruction, Space};
+
+use super::losses::Losses;
+use crate::opcodes::{Architecture, Reach, look_up};
+
+/// Binary versions in the order in which they are tried: the first that has all opcodes of a kernel is named.
+const VERSIONS: [u32; 7] = [70, 75, 80, 90, 60, 35, 86];
+
+/// Spaces in which an instruction was seen, a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spaces(u8);
+
+impl Spaces {
+    pub(super) fn insert(&mut self, space: Space) {
+        if space != Space::None {
+            self.0 |= 1 << space as u8;
+        }
+    }
+
+    fn is_within(self, spaces: &[Space]) -> bool {
+        let mut all = Self::default();
+        for space in spaces {
+            all.insert(*space);
+        }
+        self.0 & !all.0 == 0
+    }
+
+    pub(super) fn contains(self, space: Space) -> bool {
+        self.0 >> space as u8 & 1 != 0
+    }
+}
+
+/// An opcode, and where its addresses count from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) opcode: String,
+    pub(super) reach: Reach,
+}
+
+impl Written {
+    /// Whether addresses of this space can be written.
+    pub(super) fn takes(&self, space: Space) -> bool {
+        match self.reach {
+            Reach::In(Space::Const) => matches!(space, Space::Const | Space::Param),
+            Reach::In(its) => its == space,
+            Reach::Generic => GENERIC.contains(&space),
+            Reach::Nothing | Reach::Other => false,
+        }
+    }
+}
+
+const GENERIC: [Space; 3] = [Space::Global, Space::Shared, Space::Local];
+
+/// The opcode of an instruction as it stands, if this architecture has it and means the same.
+fn kept(architecture: Architecture, instruction: &Instruction, spaces: Spaces) -> Option<Written> {
+    let is_a_word = !instruction.opcode.is_empty()
+        && instruction
+            .opcode
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic());
+    let known = look_up(architecture, &instruction.opcode)
+        .ok()
+        .filter(|_| is_a_word)?;
+    let fits = match known.reach {
+        Reach::In(space) => spaces.is_within(&[space]),
+        Reach::Generic => spaces.is_within(&GENERIC),
+        Reach::Nothing | Reach::Other => spaces == Spaces::default(),
+    };
+    (known.class == instruction.class && fits).then(|| Written {
+        opcode: instruction.opcode.clone(),
+        reach: known.reach,
+    })
+}
+
+/// The binary version of a kernel with these instructions, and whether it has all of their opcodes.
+pub(super) fn version<'i>(
+    instructions: impl Iterator<Item = (&'i Instruction, Spaces)> + Clone,
+) -> (u32, Architecture) {
+    let architecture = |version| Architecture::of_version(version).expect("it is a version");
+    let has_all = |version: &&u32| {
+        let architecture = architecture(**version);
+        let mut all = instructions.clone();
+        all.all(|(instruction, spaces)| kept(architecture, instruction, spaces).is_some())
+    };
+    let version = *VERSIONS.iter().find(has_all).unwrap_or(&VERSIONS[0]);
+    (version, architecture(version))
+}
+
+/// What is written for an instruction that was executed so often.
+pub(super) fn written(
+    architecture: Architecture,
+    instruction: &Instruction,
+    spaces: Spaces,
+    times: u64,
+    losses: &mut Losses,
+) -> Written {
+    if let Some(kept) = kept(architecture, instruction, spaces) {
+        return kept;
+    }
+    let base = base(instruction, spaces, times, losses);
+    let reach = look_up(architecture, base).map_or(Reach::Nothing, |opcode| opcode.reach);
+    let mut opcode = base.to_owned();
+    if !matches!(reach, Reach::Nothing | Reach::Other) {
+        opcode.push_str(match instruction.access_bytes {
+            1 => ".U8",
+            2 => ".U16",
+            8 => ".64",
+            16 => ".128",
+            32 => ".256",
+            _ => "",
+        });
+        let hints = &instruction.hints;
+        let operator = hints.cache;
+        let passes = matches!(
+            operator,
+            CacheOperator::GlobalLevel | CacheOperator::DontCache
+        );
+        if passes || hints.volatile {
+            opcode.push_str(".STRONG.GPU");
+        }
+        if hints.non_coherent || !(passes || operator == CacheOperator::Default) {
+            losses.add("instructions with other hints to caches", times);
+        }
+    }
+    Written { opcode, reach }
+}
+
+/// The first part of the opcode.
+fn base(
+    instruction: &Instruction,
+    spaces: Spaces,
+    times: u64,
+    losses: &mut Losses,
+) -> &'static str {
+    let class = instruction.class;
+    let only = |space| spaces.is_within(&[space]);
+    let constant = spaces.is_within(&[Space::Const, Space::Param]);
+    let of_space = |global, shared, local, generic| match () {
+        () if only(Space::Global) => global,
+        () if only(Space::Shared) => shared,
+        () if only(Space::Local) => local,
+        () => generic,
+    };
+    let mut instead = |opcode| {
+        let what = format!(
+            "instructions of class {}, written as {opcode}",
+            class.name()
+        );
+        losses.add(what, times);
+        opcode
+    };
+    match class {
+        Class::IntAdd => "IADD",
+        Class::IntMul => "IMAD",
+        Class::IntDiv | Class::FpDiv => instead("MUFU"),
+        Class::DpDiv => instead("DMUL"),
+        Class::FpAdd => "FADD",
+        Class::FpMul => "FMUL",
+        Class::DpAdd => "DADD",
+        Class::DpMul => "DMUL",
+        Class::Special => "MUFU",
+        Class::Convert => "F2F",
+        Class::Shuffle => "SHFL",
+        Class::Vote => "VOTE",
+        Class::Branch => "BRA",
+        Class::Launch => instead("BRA"),
+        Class::Barrier => "BAR",
+        Class::Fence => "MEMBAR",
+        Class::Exit => "EXIT",
+        Class::Prefetch => instead("CCTL"),
+        Class::Load if constant && spaces != Spaces::default() => {
+            if spaces.contains(Space::Param) {
+                losses.add("loads of arguments, written as loads of constants", times);
+            }
+            "LDC"
+        }
+        Class::Load => of_space("LDG", "LDS", "LDL", "LD"),
+        Class::Store => of_space("STG", "STS", "STL", "ST"),
+        Class::Atomic if only(Space::Global) && instruction.writes.is_empty() => "RED",
+        Class::Atomic => of_space("ATOMG", "ATOMS", "ATOMG", "ATOMG"),
+    }
+}

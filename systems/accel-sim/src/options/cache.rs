@@ -1,0 +1,191 @@
+//! Texts that describe caches, such as `S:64:128:8,L:B:m:L:L,A:256:4,4:0,32`.
+
+use warpweave_params::Diagnostic;
+
+use super::piece::Piece;
+
+/// What a text says of a cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CacheText {
+    /// Lines have sectors of 32 bytes, which are fetched and counted one by one.
+    pub(super) sectored: bool,
+    pub(super) sets: u32,
+    pub(super) line_bytes: u32,
+    pub(super) ways: u32,
+    pub(super) fifo: bool,
+    pub(super) write: Write,
+    pub(super) allocate: Allocate,
+    pub(super) write_allocate: WriteAllocate,
+    pub(super) index: Index,
+    pub(super) mshr_entries: u32,
+    pub(super) mshr_merges: u32,
+    pub(super) miss_queue: u32,
+}
+
+/// What becomes of writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Write {
+    ReadOnly,
+    Back,
+    Through,
+    Evict,
+    /// Back for private memory, through for global memory.
+    LocalBack,
+}
+
+/// When a miss takes its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Allocate {
+    OnMiss,
+    OnFill,
+    /// On fill, with as many misses under way as there are lines.
+    Streaming,
+}
+
+/// What a write to an absent line does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteAllocate {
+    No,
+    /// Writes the line and reads it.
+    Allocate,
+    /// Waits for the line.
+    Fetch,
+    /// Marks what is written; the rest is fetched when it is read.
+    LazyFetch,
+}
+
+/// How lines are dealt to sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Index {
+    Linear,
+    Fermi,
+    Polynomial,
+    Xor,
+}
+
+const GROUPS: &str = "a cache such as `N:64:128:6,L:R:m:N:H,A:64:8,8`, or `none`";
+
+impl CacheText {
+    /// Reads a text; none of it where there is no cache.
+    pub(super) fn read(value: &Piece) -> Result<Option<Self>, Diagnostic> {
+        if value.text() == "none" {
+            return Ok(None);
+        }
+        let groups = value.split(',');
+        let [shape, policies, mshrs, queues, rest @ ..] = &groups[..] else {
+            return Err(value.refuse(GROUPS));
+        };
+        if let [port, more @ ..] = rest {
+            port_of_data(port)?;
+            if let [more, ..] = more {
+                return Err(more.refuse("the end of the cache"));
+            }
+        }
+        let [kind, sets, line, ways] = &shape.split(':')[..] else {
+            return Err(shape.refuse("kind, sets, bytes of a line and ways, as in `N:64:128:6`"));
+        };
+        let sectored = letter(kind, &[("N", false), ("S", true)])?;
+        let line_bytes = line.number("the bytes of a line")?;
+        if sectored && line_bytes != 128 {
+            return Err(line.refuse("lines of 128 bytes, as there are sectors"));
+        }
+        let mshr = mshrs.split(':');
+        let [mshr_kind, entries, merges, ..] = &mshr[..] else {
+            return Err(mshrs.refuse("kind, entries and requests of a miss, as in `A:64:8`"));
+        };
+        letter(mshr_kind, &[("A", ()), ("S", ()), ("F", ()), ("T", ())])?;
+        let queue = queues.split(':');
+        if let [_, fifo] = &queue[..] {
+            fifo.number::<u32>("the depth of a queue")?;
+        } else if queue.len() != 1 {
+            return Err(queues.refuse("depths of one or two queues, as in `16:0`"));
+        }
+        let (fifo, write, allocate, write_allocate, index) = self::policies(policies)?;
+        Ok(Some(Self {
+            sectored,
+            sets: sets.within(1..=1 << 20, "sets")?,
+            line_bytes,
+            ways: ways.within(1..=1 << 16, "ways")?,
+            fifo,
+            write,
+            allocate,
+            write_allocate,
+            index,
+            mshr_entries: entries.within(1..=4096, "misses under way")?,
+            mshr_merges: merges.within(1..=1024, "requests of a miss")?,
+            miss_queue: queue[0].within(1..=1024, "misses that wait")?,
+        }))
+    }
+
+    /// Bytes that are looked up, fetched and counted together.
+    pub(super) fn unit_bytes(&self) -> u32 {
+        if self.sectored { 32 } else { self.line_bytes }
+    }
+
+    /// Capacity in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        u64::from(self.sets) * u64::from(self.line_bytes) * u64::from(self.ways)
+    }
+}
+
+type Policies = (bool, Write, Allocate, WriteAllocate, Index);
+
+fn policies(group: &Piece) -> Result<Policies, Diagnostic> {
+    let [replacement, write, allocate, write_allocate, index] = &group.split(':')[..] else {
+        let expected =
+            "replacement, write, allocation, allocation of writes and index, as in `L:B:m:L:L`";
+        return Err(group.refuse(expected));
+    };
+    Ok((
+        letter(replacement, &[("L", false), ("F", true)])?,
+        letter(
+            write,
+            &[
+                ("R", Write::ReadOnly),
+                ("B", Write::Back),
+                ("T", Write::Through),
+                ("E", Write::Evict),
+                ("L", Write::LocalBack),
+            ],
+        )?,
+        letter(
+            allocate,
+            &[
+                ("m", Allocate::OnMiss),
+                ("f", Allocate::OnFill),
+                ("s", Allocate::Streaming),
+            ],
+        )?,
+        letter(
+            write_allocate,
+            &[
+                ("N", WriteAllocate::No),
+                ("W", WriteAllocate::Allocate),
+                ("F", WriteAllocate::Fetch),
+                ("L", WriteAllocate::LazyFetch),
+            ],
+        )?,
+        letter(
+            index,
+            &[
+                ("L", Index::Linear),
+                ("H", Index::Fermi),
+                ("P", Index::Polynomial),
+                ("X", Index::Xor),
+            ],
+        )?,
+    ))
+}
+
+fn port_of_data(port: &Piece) -> Result<(), Diagnostic> {
+    port.number::<u32>("the bytes of the data port").map(|_| ())
+}
+
+/// What a letter stands for.
+fn letter<T: Copy>(piece: &Piece, letters: &[(&str, T)]) -> Result<T, Diagnostic> {
+    let found = letters.iter().find(|(name, _)| *name == piece.text());
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = letters.iter().map(|(name, _)| *name).collect();
+        piece.refuse(&format!("one of {}", names.join(", ")))
+    })
+}

@@ -1,0 +1,207 @@
+//! The caches that options describe, in the words of description files.
+
+use warpweave_params::Diagnostic;
+
+use super::cache::{Allocate, CacheText, Index, Write, WriteAllocate};
+use super::form::counts;
+use super::given::Given;
+use super::machine::{CYCLES_MAX, in_clock};
+use super::piece::Piece;
+
+/// A cache of a system file.
+#[derive(Debug)]
+pub(super) struct Cache {
+    pub(super) size_bytes: u64,
+    pub(super) line_bytes: u32,
+    pub(super) below_line_bytes: u32,
+    pub(super) ways: u32,
+    pub(super) set_hash: &'static str,
+    pub(super) replacement: &'static str,
+    pub(super) allocate: &'static str,
+    pub(super) write: &'static str,
+    pub(super) write_allocate: bool,
+    pub(super) mshr_entries: u32,
+    pub(super) mshr_merges: u32,
+    pub(super) miss_queue_entries: u32,
+    pub(super) latency_cycles: u32,
+    /// More than one: that many banks, and as many requests in a cycle.
+    pub(super) banks: u32,
+}
+
+/// First and second level.
+pub(super) fn caches(
+    given: &Given,
+    frequencies: [f64; 4],
+    notes: &mut Vec<String>,
+) -> Result<(Option<Cache>, Cache), Diagnostic> {
+    const L1: &str = "-gpgpu_cache:dl1";
+    const L2: &str = "-gpgpu_cache:dl2";
+    let l2 = given.value(L2)?;
+    let Some(below) = CacheText::read(&l2)? else {
+        return Err(l2.refuse("a cache: machines here have a second level"));
+    };
+    let l1 = given.value(L1)?;
+    let first = match CacheText::read(&l1)? {
+        Some(_) if given.flag("-gpgpu_gmem_skip_L1D")? => {
+            let what = "there is no first level, for private memory either";
+            notes.push(format!("-gpgpu_gmem_skip_L1D 1: {what}"));
+            None
+        }
+        first => first,
+    };
+    // Accesses to lines of one length go down; a longer line is cut.
+    let coalesced = match given.count("-gpgpu_coalesce_arch", 0..=u32::MAX, "")? {
+        40.. => 32,
+        _ => 128,
+    };
+    let unit = match &first {
+        Some(first) => unit_of(first, &l1)?,
+        None => coalesced,
+    };
+    let down = unit.min(unit_of(&below, &l2)?);
+    let cores = given.count("-gpgpu_l2_rop_latency", 0..=CYCLES_MAX, "cycles")?;
+    let latency = in_clock(cores, frequencies[0], frequencies[2]);
+    let said = Said {
+        name: L2,
+        text: &l2,
+    };
+    let second = said.cache(&below, (down, down), latency, 1, notes)?;
+    let Some(mut first) = first else {
+        return Ok((None, second));
+    };
+    if given.flag("-gpgpu_adaptive_cache_config")? {
+        adapt(given, &mut first, &l1, notes)?;
+    }
+    let latency = given.count("-gpgpu_l1_latency", 0..=CYCLES_MAX, "cycles")?;
+    let banks = given.count("-gpgpu_l1_banks", 1..=32, "banks")?;
+    let banks = if first.sectored { banks } else { 1 };
+    let said = Said {
+        name: L1,
+        text: &l1,
+    };
+    let first = said.cache(&first, (unit, down), latency, banks, notes)?;
+    Ok((Some(first), second))
+}
+
+/// Bytes that a cache fetches together.
+fn unit_of(cache: &CacheText, text: &Piece) -> Result<u32, Diagnostic> {
+    match cache.unit_bytes() {
+        bytes @ (32 | 64 | 128) => Ok(bytes),
+        _ => Err(text.refuse("lines of 32, 64 or 128 bytes")),
+    }
+}
+
+/// Gives a first level the room that the smallest local memory leaves.
+fn adapt(
+    given: &Given,
+    cache: &mut CacheText,
+    text: &Piece,
+    notes: &mut Vec<String>,
+) -> Result<(), Diagnostic> {
+    let whole = given.count("-gpgpu_unified_l1d_size", 1..=1 << 16, "KB")?;
+    let options = given.value("-gpgpu_shmem_option")?;
+    let taken = counts(&options, ',', None)?.into_iter().min().unwrap_or(0);
+    let way = u64::from(cache.sets) * u64::from(cache.line_bytes);
+    let bytes = u64::from(whole.saturating_sub(taken)) * 1024;
+    if bytes == 0 || !bytes.is_multiple_of(way) || bytes / way > 1 << 16 {
+        let message = format!("{bytes} bytes are left for a first level with ways of {way} bytes");
+        return Err(text.blame(&message));
+    }
+    cache.ways = (bytes / way) as u32;
+    notes.push(format!(
+        "-gpgpu_adaptive_cache_config 1: the first level has {bytes} bytes, whatever local memory a kernel takes"
+    ));
+    Ok(())
+}
+
+/// The option that describes a cache.
+struct Said<'a> {
+    name: &'static str,
+    text: &'a Piece,
+}
+
+impl Said<'_> {
+    /// The cache with lines of `own` bytes over one with lines of `down` bytes. Sectors become lines of their
+    /// own, in so many times the sets.
+    fn cache(
+        &self,
+        text: &CacheText,
+        (own, down): (u32, u32),
+        latency_cycles: u32,
+        banks: u32,
+        notes: &mut Vec<String>,
+    ) -> Result<Cache, Diagnostic> {
+        let mut note =
+            |what: &str| notes.push(format!("{} {}: {what}", self.name, self.text.in_a_line()));
+        if text.line_bytes > own {
+            note("what is fetched together is a line of its own, in as many more sets");
+        }
+        let sets = text.sets * (text.line_bytes / own);
+        let set_hash = match text.index {
+            Index::Linear => "Modulo",
+            Index::Polynomial => "Polynomial",
+            Index::Xor => "Xor",
+            Index::Fermi => {
+                note("the hash of Fermi is an exclusive or of all fields of the line number");
+                "Xor"
+            }
+        };
+        if !sets.is_power_of_two() && set_hash != "Modulo" {
+            return Err(self
+                .text
+                .refuse("a power of two of sets, which a hash needs"));
+        }
+        let (write, write_allocate) = match (text.write, text.write_allocate) {
+            (Write::ReadOnly, _) => return Err(self.text.refuse("a cache that takes writes")),
+            (Write::Evict | Write::LocalBack, allocate) => {
+                if text.write == Write::LocalBack {
+                    note("private memory is written through, as global memory is");
+                }
+                if allocate != WriteAllocate::No && text.write == Write::Evict {
+                    note("a written line is not brought in");
+                }
+                ("WriteEvict", false)
+            }
+            (Write::Through, WriteAllocate::LazyFetch) => {
+                note("a line that is written and not there is not brought in");
+                ("WriteThrough", false)
+            }
+            (Write::Through, allocate) => ("WriteThrough", allocate != WriteAllocate::No),
+            (Write::Back, WriteAllocate::LazyFetch | WriteAllocate::No) => (
+                "WriteBack(partial: WordMask)",
+                text.write_allocate != WriteAllocate::No,
+            ),
+            (Write::Back, _) => ("WriteBack(partial: Fetch)", true),
+        };
+        let allocate = match text.allocate {
+            Allocate::OnMiss => "OnMiss",
+            Allocate::OnFill => "OnFill",
+            Allocate::Streaming => {
+                note("misses under way are those of its table, not as many as lines");
+                "OnFill"
+            }
+        };
+        let size_bytes = text.bytes();
+        if size_bytes > 1 << 28 {
+            return Err(self.text.refuse("a cache of at most 268435456 bytes"));
+        }
+        let pieces = own / down;
+        Ok(Cache {
+            size_bytes,
+            line_bytes: own,
+            below_line_bytes: down,
+            ways: text.ways,
+            set_hash,
+            replacement: if text.fifo { "Fifo" } else { "Lru" },
+            allocate,
+            write,
+            write_allocate,
+            mshr_entries: text.mshr_entries,
+            mshr_merges: text.mshr_merges,
+            // Misses stay for their latency, so one in each cycle fits beside those that wait.
+            miss_queue_entries: text.miss_queue.max(3) * pieces + latency_cycles,
+            latency_cycles,
+            banks,
+        })
+    }
+}

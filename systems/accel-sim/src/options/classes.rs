@@ -1,0 +1,152 @@
+//! Latencies and intervals of instructions.
+
+use warpweave_params::Diagnostic;
+
+use super::form::{LATENCY_MAX, Pace, Unit, counts, pair};
+use super::given::Given;
+
+/// Latency and interval of each class, as a compute unit names them.
+pub(super) type Classes = Vec<(&'static str, Pace)>;
+
+/// Numbers of execution units, and of the schedulers that share them.
+struct Units {
+    schedulers: u32,
+    int: u32,
+    sp: u32,
+    dp: u32,
+    sfu: u32,
+    memory: u32,
+}
+
+impl Units {
+    fn of(given: &Given, schedulers: u32) -> Result<Self, Diagnostic> {
+        let count = |name, least| given.count(name, least..=1024, "units");
+        let sp = count("-gpgpu_num_sp_units", 1)?;
+        let sfu = count("-gpgpu_num_sfu_units", 1)?;
+        let or = |count: u32, other: u32| if count == 0 { other } else { count };
+        Ok(Self {
+            schedulers,
+            int: or(count("-gpgpu_num_int_units", 0)?, sp),
+            sp,
+            dp: or(count("-gpgpu_num_dp_units", 0)?, sfu),
+            sfu,
+            memory: count("-gpgpu_num_mem_units", 1)?,
+        })
+    }
+
+    /// The pace at one scheduler where all share so many units.
+    fn shared(&self, pace: Pace, units: u32) -> Pace {
+        let interval = (pace.interval * self.schedulers).div_ceil(units.max(1));
+        Pace {
+            interval: interval.clamp(1, LATENCY_MAX),
+            ..pace
+        }
+    }
+}
+
+/// Paces before they are shared.
+struct Paces {
+    int: [Pace; 4],
+    fp: [Pace; 3],
+    dp: [Pace; 3],
+    sfu: Pace,
+}
+
+/// The classes of a compute unit with so many schedulers.
+pub(super) fn classes(given: &Given, schedulers: u32) -> Result<Classes, Diagnostic> {
+    let units = Units::of(given, schedulers)?;
+    let traced = of_traces(given);
+    let paces = if traced {
+        let pace = |class: &str| pair(&given.value(&of_trace(class))?);
+        let [int, sp, dp, sfu] = [pace("int")?, pace("sp")?, pace("dp")?, pace("sfu")?];
+        Paces {
+            int: [int, int, sfu, int],
+            fp: [sp, sp, sfu],
+            dp: [dp, dp, dp],
+            sfu,
+        }
+    } else {
+        of_ptx(given)?
+    };
+    let int = paces.int.map(|pace| units.shared(pace, units.int));
+    let fp = paces.fp.map(|pace| units.shared(pace, units.sp));
+    let dp = paces.dp.map(|pace| units.shared(pace, units.dp));
+    let special = units.shared(paces.sfu, units.sfu);
+    let with_special = |pace: Pace| if traced { special } else { pace };
+    let branch = match Unit::read(&given.value("-specialized_unit_1")?)? {
+        unit if unit.on && unit.name == "BRA" => {
+            let pace = pair(&given.value("-trace_opcode_latency_initiation_spec_op_1")?)?;
+            units.shared(pace, unit.units)
+        }
+        _ => int[0],
+    };
+    let memory = units.shared(ACCESS, units.memory);
+    Ok(vec![
+        ("int_add", int[0]),
+        ("int_mul", int[1]),
+        ("int_div", with_special(int[2])),
+        ("fp_add", fp[0]),
+        ("fp_mul", fp[1]),
+        ("fp_div", with_special(fp[2])),
+        ("dp_add", dp[0]),
+        ("dp_mul", dp[1]),
+        ("dp_div", dp[2]),
+        ("special", special),
+        ("convert", int[0]),
+        ("shuffle", int[3]),
+        ("vote", int[0]),
+        ("branch", branch),
+        ("barrier", int[0]),
+        ("fence", int[0]),
+        ("load", memory),
+        ("store", memory),
+        ("atomic", memory),
+        (
+            "exit",
+            Pace {
+                latency: 1,
+                interval: 1,
+            },
+        ),
+    ])
+}
+
+/// Option with the pace of a class in traces.
+fn of_trace(class: &str) -> String {
+    format!("-trace_opcode_latency_initiation_{class}")
+}
+
+/// Whether paces are those of traces.
+pub(super) fn of_traces(given: &Given) -> bool {
+    let mut classes = ["int", "sp", "dp", "sfu"].iter();
+    classes.any(|class| given.is_given(&of_trace(class)))
+}
+
+/// From issue of an access to its first request: that of the preset.
+const ACCESS: Pace = Pace {
+    latency: 4,
+    interval: 1,
+};
+
+/// Paces of programs in PTX: add, max, mul, mad, div, and shuffle after those.
+fn of_ptx(given: &Given) -> Result<Paces, Diagnostic> {
+    let list = |class: &str, count| -> Result<Vec<Pace>, Diagnostic> {
+        let names = ["latency", "initiation"].map(|what| format!("-ptx_opcode_{what}_{class}"));
+        let values = [given.value(&names[0])?, given.value(&names[1])?];
+        let latencies = counts(&values[0], ',', Some(count))?;
+        let intervals = counts(&values[1], ',', Some(count))?;
+        let paces = latencies.iter().zip(intervals);
+        let paces = paces.map(|(latency, interval)| Pace {
+            latency: (*latency).clamp(1, LATENCY_MAX),
+            interval: interval.clamp(1, LATENCY_MAX),
+        });
+        Ok(paces.collect())
+    };
+    let (int, fp, dp) = (list("int", 6)?, list("fp", 5)?, list("dp", 5)?);
+    Ok(Paces {
+        int: [int[0], int[3], int[4], int[5]],
+        fp: [fp[0], fp[3], fp[4]],
+        dp: [dp[0], dp[3], dp[4]],
+        sfu: list("sfu", 1)?[0],
+    })
+}

@@ -1,0 +1,219 @@
+//! What values of options look like.
+
+use warpweave_params::{Diagnostic, name_hint};
+
+use super::cache::CacheText;
+use super::dram::{Columns, Timing};
+use super::piece::Piece;
+
+/// Form of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Anything.
+    Text,
+    /// 0 or 1.
+    Flag,
+    Integer,
+    /// From 0 on.
+    Count,
+    /// Counts between commas; so many, or any number of them.
+    Counts(Option<usize>),
+    /// So many counts between colons.
+    Queues(usize),
+    /// Latency and initiation interval.
+    Pair,
+    /// A specialized unit.
+    Unit,
+    /// Frequencies in MHz.
+    Clocks,
+    /// Threads and the width of a warp.
+    Pipeline,
+    Scheduler,
+    Cache,
+    Timing,
+    Mapping,
+}
+
+/// Schedulers, with numbers that they might have.
+const SCHEDULERS: [&str; 6] = [
+    "lrr",
+    "gto",
+    "old",
+    "rrr",
+    "two_level_active:6:0:1",
+    "warp_limiting:2:8",
+];
+
+impl Form {
+    /// The form that the table calls so.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name.split_once(' ') {
+            Some(("counts", count)) => Self::Counts(Some(count.parse().ok()?)),
+            Some(("queues", count)) => Self::Queues(count.parse().ok()?),
+            Some(_) => return None,
+            None => match name {
+                "text" => Self::Text,
+                "flag" => Self::Flag,
+                "integer" => Self::Integer,
+                "count" => Self::Count,
+                "counts" => Self::Counts(None),
+                "pair" => Self::Pair,
+                "unit" => Self::Unit,
+                "clocks" => Self::Clocks,
+                "pipeline" => Self::Pipeline,
+                "scheduler" => Self::Scheduler,
+                "cache" => Self::Cache,
+                "timing" => Self::Timing,
+                "mapping" => Self::Mapping,
+                _ => return None,
+            },
+        })
+    }
+
+    /// Checks a value.
+    pub(super) fn check(self, value: &Piece) -> Result<(), Diagnostic> {
+        match self {
+            Self::Text => Ok(()),
+            Self::Flag => flag(value).map(|_| ()),
+            Self::Integer => value.number::<i64>("a whole number").map(|_| ()),
+            Self::Count => value.number::<u32>(COUNT).map(|_| ()),
+            Self::Counts(count) => counts(value, ',', count).map(|_| ()),
+            Self::Queues(count) => counts(value, ':', Some(count)).map(|_| ()),
+            Self::Pair => pair(value).map(|_| ()),
+            Self::Unit => Unit::read(value).map(|_| ()),
+            Self::Clocks => clocks(value).map(|_| ()),
+            Self::Pipeline => pipeline(value).map(|_| ()),
+            Self::Scheduler => scheduler(value).map(|_| ()),
+            Self::Cache => CacheText::read(value).map(|_| ()),
+            Self::Timing => Timing::read(value).map(|_| ()),
+            Self::Mapping => Columns::read(value).map(|_| ()),
+        }
+    }
+}
+
+const COUNT: &str = "a number from 0 to 4294967295";
+
+pub(super) fn flag(value: &Piece) -> Result<bool, Diagnostic> {
+    match value.text() {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err(value.refuse("0 or 1")),
+    }
+}
+
+/// Numbers between separators.
+pub(super) fn counts(
+    value: &Piece,
+    separator: char,
+    count: Option<usize>,
+) -> Result<Vec<u32>, Diagnostic> {
+    let parts = value.split(separator);
+    if let Some(count) = count.filter(|count| *count != parts.len()) {
+        return Err(value.refuse(&format!("{count} numbers with `{separator}` between them")));
+    }
+    parts.iter().map(|part| part.number(COUNT)).collect()
+}
+
+/// Latency and initiation interval of instructions, in cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pace {
+    pub(super) latency: u32,
+    pub(super) interval: u32,
+}
+
+/// Longest latency and interval of instructions.
+pub(super) const LATENCY_MAX: u32 = 1 << 16;
+
+pub(super) fn pair(value: &Piece) -> Result<Pace, Diagnostic> {
+    let [latency, interval] = &value.split(',')[..] else {
+        return Err(value.refuse("latency and initiation interval, as in `4,1`"));
+    };
+    Ok(Pace {
+        latency: latency.within(1..=LATENCY_MAX, "cycles of latency")?,
+        interval: interval.within(1..=LATENCY_MAX, "cycles between instructions")?,
+    })
+}
+
+/// A specialized unit: whether it is there, how many, what runs on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    pub(super) on: bool,
+    pub(super) units: u32,
+    pub(super) name: String,
+}
+
+impl Unit {
+    pub(super) fn read(value: &Piece) -> Result<Self, Diagnostic> {
+        let [on, units, latency, collectors, interval, name] = &value.split(',')[..] else {
+            let expected = "whether it is on, four numbers and a name, as in `1,4,4,4,4,BRA`";
+            return Err(value.refuse(expected));
+        };
+        for number in [latency, collectors, interval] {
+            number.number::<u32>(COUNT)?;
+        }
+        Ok(Self {
+            on: flag(on)?,
+            units: units.number(COUNT)?,
+            name: name.text().to_owned(),
+        })
+    }
+}
+
+/// Frequencies of cores, interconnect, second level and DRAM in MHz.
+pub(super) fn clocks(value: &Piece) -> Result<[f64; 4], Diagnostic> {
+    let expected = "four frequencies in MHz, as in `700.0:700.0:700.0:924.0`";
+    let parts = value.split(':');
+    let mut clocks = [0.0; 4];
+    if parts.len() != clocks.len() {
+        return Err(value.refuse(expected));
+    }
+    for (part, clock) in parts.iter().zip(&mut clocks) {
+        let plain = part.text().bytes();
+        let plain = plain
+            .into_iter()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+        *clock = part.number("a frequency in MHz")?;
+        if !plain || !(1.0..=100_000.0).contains(clock) || part.text().len() > 16 {
+            return Err(part.refuse("a frequency from 1 to 100000 MHz"));
+        }
+    }
+    Ok(clocks)
+}
+
+/// Warps of a core.
+pub(super) fn pipeline(value: &Piece) -> Result<u32, Diagnostic> {
+    let [threads, width] = &value.split(':')[..] else {
+        return Err(value.refuse("threads of a core and of a warp, as in `1536:32`"));
+    };
+    if width.text() != "32" {
+        return Err(width.refuse("a warp of 32 threads"));
+    }
+    let count: u32 = threads.number(COUNT)?;
+    if count.is_multiple_of(32) && (1..=64).contains(&(count / 32)) {
+        Ok(count / 32)
+    } else {
+        Err(threads.refuse("a multiple of 32 threads, from 32 to 2048"))
+    }
+}
+
+/// Name of a scheduler and its numbers.
+pub(super) fn scheduler(value: &Piece) -> Result<(String, Vec<u32>), Diagnostic> {
+    let parts = value.split(':');
+    let known = SCHEDULERS.iter().find(|known| {
+        let mut words = known.split(':');
+        words.next() == parts.first().map(Piece::text)
+    });
+    let Some(known) = known else {
+        let message = format!("unknown scheduler `{}`", value.text());
+        let hint = name_hint(value.text(), "schedulers", SCHEDULERS);
+        return Err(value.blame(&message).hint(hint));
+    };
+    if known.split(':').count() != parts.len() {
+        return Err(value.refuse(&format!("something like `{known}`")));
+    }
+    let numbers = parts[1..].iter().map(|part| part.number(COUNT));
+    Ok((
+        parts[0].text().to_owned(),
+        numbers.collect::<Result<_, _>>()?,
+    ))
+}

@@ -1,0 +1,286 @@
+//! The machine that options describe, in the words of description files.
+
+use warpweave_params::Diagnostic;
+
+use super::cache::CacheText;
+use super::caches::{Cache, caches};
+use super::classes::{Classes, classes, of_traces};
+use super::dram::Columns;
+use super::form::{Pace, clocks, pipeline, scheduler};
+use super::given::Given;
+use super::memory::Dram;
+use super::piece::Piece;
+
+/// What goes into the system file.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) clusters: u32,
+    pub(super) units_per_cluster: u32,
+    pub(super) channels: u32,
+    pub(super) slices_per_channel: u32,
+    /// Core, interconnect, second level, DRAM; as they are written.
+    pub(super) clocks: [String; 4],
+    pub(super) unit: Unit,
+    /// None: loads go to the network.
+    pub(super) l1: Option<Cache>,
+    pub(super) l2: Cache,
+    pub(super) network: Network,
+    /// Entries for responses in the port of a cluster.
+    pub(super) response_depth: u32,
+    pub(super) dram: Dram,
+    pub(super) launch_latency: u32,
+    pub(super) kernels: u32,
+    pub(super) invalidate: bool,
+    /// Values that are modelled otherwise than they say.
+    pub(super) notes: Vec<String>,
+    /// Options that count for nothing beside others.
+    pub(super) unused: Vec<&'static str>,
+}
+
+#[derive(Debug)]
+pub(super) struct Unit {
+    pub(super) wavefront_slots: u32,
+    pub(super) work_group_slots: u32,
+    pub(super) registers: u32,
+    pub(super) schedulers: u32,
+    pub(super) scheduler: String,
+    pub(super) classes: Classes,
+    /// Bytes, banks, latency.
+    pub(super) local_memory: (u32, u32, u32),
+    pub(super) line_bytes: u32,
+    pub(super) requests_per_cycle: u32,
+    pub(super) private_bytes: u32,
+}
+
+#[derive(Debug)]
+pub(super) enum Network {
+    /// The router of the preset, with flits of so many bytes.
+    Router { flit_bytes: u32 },
+    /// One flit for each packet.
+    Packets {
+        arbiter: &'static str,
+        buffer_flits: u32,
+        output_buffer_flits: u32,
+    },
+}
+
+/// Bytes that stay together in a channel.
+const CHANNEL_BYTES: u32 = 256;
+
+/// Ports of a network on one side, at most.
+const PORTS_MAX: u32 = 128;
+
+/// Longest latency of a cache or of DRAM.
+pub(super) const CYCLES_MAX: u32 = 1 << 16;
+
+impl Machine {
+    pub(super) fn of(given: &Given) -> Result<Self, Diagnostic> {
+        let mut notes = Vec::new();
+        let clusters = given.count("-gpgpu_n_clusters", 1..=PORTS_MAX, "clusters")?;
+        let units_per_cluster = given.count("-gpgpu_n_cores_per_cluster", 1..=64, "units")?;
+        let channels = given.count("-gpgpu_n_mem", 1..=PORTS_MAX, "channels")?;
+        let per_channel = "-gpgpu_n_sub_partition_per_mchannel";
+        let slices_per_channel = given.count(per_channel, 1..=PORTS_MAX / channels, "slices")?;
+        let clock_text = given.value("-gpgpu_clock_domains")?;
+        let frequencies = clocks(&clock_text)?;
+        let written = clock_text.split(':');
+        let written = written.iter().map(|part| {
+            let plain = part.text().trim_end_matches('0').trim_end_matches('.');
+            let text = if part.text().contains('.') {
+                plain
+            } else {
+                part.text()
+            };
+            format!("{text} MHz")
+        });
+        let written: Vec<String> = written.collect();
+        let clocks = written.try_into().expect("there are four");
+        let (l1, l2) = caches(given, frequencies, &mut notes)?;
+        let line_bytes = l1.as_ref().map_or(l2.line_bytes, |l1| l1.line_bytes);
+        let requests = l1.as_ref().map_or(1, |l1| l1.banks);
+        let unit = Unit::of(given, line_bytes, requests, &mut notes)?;
+        let mapping = given.value("-gpgpu_mem_addr_mapping")?;
+        let columns = Columns::read(&mapping)?;
+        note_turns(&columns, &mapping, slices_per_channel, &mut notes);
+        let dram = Dram::of(given, &mapping, &columns, frequencies, &mut notes)?;
+        let kernels = given.count("-gpgpu_max_concurrent_kernel", 1..=4096, "kernels")?;
+        Ok(Self {
+            clusters,
+            units_per_cluster,
+            channels,
+            slices_per_channel,
+            clocks,
+            unit,
+            l1,
+            l2,
+            network: network(given)?,
+            response_depth: given.count(
+                "-gpgpu_n_cluster_ejection_buffer_size",
+                1..=4096,
+                "responses",
+            )?,
+            dram,
+            launch_latency: given.count("-gpgpu_kernel_launch_latency", 0..=1 << 30, "cycles")?,
+            kernels,
+            invalidate: given.flag("-gpgpu_flush_l1_cache")?,
+            notes,
+            unused: unused(given)?,
+        })
+    }
+}
+
+/// Options that count for nothing beside others.
+fn unused(given: &Given) -> Result<Vec<&'static str>, Diagnostic> {
+    const PTX: [&str; 8] = [
+        "-ptx_opcode_latency_int",
+        "-ptx_opcode_latency_fp",
+        "-ptx_opcode_latency_dp",
+        "-ptx_opcode_latency_sfu",
+        "-ptx_opcode_initiation_int",
+        "-ptx_opcode_initiation_fp",
+        "-ptx_opcode_initiation_dp",
+        "-ptx_opcode_initiation_sfu",
+    ];
+    const PACKETS: [&str; 3] = [
+        "-icnt_arbiter_algo",
+        "-icnt_in_buffer_limit",
+        "-icnt_out_buffer_limit",
+    ];
+    const FIRST_LEVEL: [&str; 3] = ["-gpgpu_cache:dl1", "-gpgpu_l1_latency", "-gpgpu_l1_banks"];
+    const ADAPTIVE: [&str; 2] = ["-gpgpu_unified_l1d_size", "-gpgpu_shmem_option"];
+    let is_there = CacheText::read(&given.value("-gpgpu_cache:dl1")?)?.is_some();
+    let has_l1 = is_there && !given.flag("-gpgpu_gmem_skip_L1D")?;
+    let adapts = has_l1 && given.flag("-gpgpu_adaptive_cache_config")?;
+    let packets = given.value("-network_mode")?.text() == "2";
+    let separate = given.flag("-dram_seperate_write_queue_enable")?;
+    let groups: [(bool, &[&str]); 6] = [
+        (of_traces(given), &PTX),
+        (packets, &["-icnt_flit_size"]),
+        (!packets, &PACKETS),
+        (!has_l1, &FIRST_LEVEL),
+        (!adapts, &ADAPTIVE),
+        (!separate, &["-dram_write_queue_size"]),
+    ];
+    let unused = groups.iter().filter(|(unused, _)| *unused);
+    Ok(unused
+        .flat_map(|(_, names)| names.iter().copied())
+        .collect())
+}
+
+impl Unit {
+    fn of(
+        given: &Given,
+        line_bytes: u32,
+        requests_per_cycle: u32,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Diagnostic> {
+        let schedulers = given.count("-gpgpu_num_sched_per_core", 1..=8, "schedulers")?;
+        let stack = given.value("-gpgpu_stack_size_limit")?;
+        let private_bytes = stack.within(4..=1 << 20, "bytes")?;
+        if !private_bytes.is_multiple_of(4) {
+            return Err(stack.refuse("a multiple of 4 bytes"));
+        }
+        Ok(Self {
+            wavefront_slots: pipeline(&given.value("-gpgpu_shader_core_pipeline")?)?,
+            work_group_slots: given.count("-gpgpu_shader_cta", 1..=64, "work-groups")?,
+            registers: given.count("-gpgpu_shader_registers", 1..=1 << 24, "registers")?,
+            schedulers,
+            scheduler: policy(given, notes)?,
+            classes: classes(given, schedulers)?,
+            local_memory: (
+                given.count("-gpgpu_shmem_size", 0..=1 << 28, "bytes")?,
+                given.count("-gpgpu_shmem_num_banks", 1..=128, "banks")?,
+                given.count("-gpgpu_smem_latency", 1..=CYCLES_MAX, "cycles")?,
+            ),
+            line_bytes,
+            requests_per_cycle,
+            private_bytes,
+        })
+    }
+}
+
+/// How a scheduler chooses.
+fn policy(given: &Given, notes: &mut Vec<String>) -> Result<String, Diagnostic> {
+    let value = given.value("-gpgpu_scheduler")?;
+    let (name, numbers) = scheduler(&value)?;
+    let mut note =
+        |what: &str| notes.push(format!("-gpgpu_scheduler {}: {what}", value.in_a_line()));
+    let policy = match name.as_str() {
+        "lrr" => "Lrr".to_owned(),
+        "old" => "OldestFirst".to_owned(),
+        "rrr" => {
+            note("Lrr, which passes over warps that cannot issue");
+            "Lrr".to_owned()
+        }
+        "two_level_active" => {
+            note("groups of warps take turns, rather than warps of one active group");
+            let [first, ..] = &numbers[..] else {
+                return Err(value.refuse("the warps of a group"));
+            };
+            if !(1..=64).contains(first) {
+                return Err(value.refuse("1 to 64 warps of a group"));
+            }
+            format!("TwoLevel(group_size: {first})")
+        }
+        "warp_limiting" => {
+            note("Gto without a limit of warps");
+            "Gto".to_owned()
+        }
+        _ => "Gto".to_owned(),
+    };
+    Ok(policy)
+}
+
+fn network(given: &Given) -> Result<Network, Diagnostic> {
+    let arbiter = given.value("-icnt_arbiter_algo")?;
+    let flits = |name| given.count(name, 1..=1 << 12, "flits");
+    let mode = given.value("-network_mode")?;
+    match mode.text() {
+        "1" => Ok(Network::Router {
+            flit_bytes: given.count("-icnt_flit_size", 1..=4096, "bytes")?,
+        }),
+        "2" => Ok(Network::Packets {
+            arbiter: match arbiter.text() {
+                "0" => "RoundRobin",
+                "1" => "Islip(iterations: 1)",
+                _ => return Err(arbiter.refuse("0 or 1")),
+            },
+            buffer_flits: flits("-icnt_in_buffer_limit")?,
+            output_buffer_flits: flits("-icnt_out_buffer_limit")?,
+        }),
+        _ => Err(mode.refuse("1 or 2")),
+    }
+}
+
+/// Notes where the lowest bits of the bank, which tell the slices of a channel apart, are not those above what
+/// stays together in a channel: there they take turns here.
+fn note_turns(columns: &Columns, text: &Piece, slices_per_channel: u32, notes: &mut Vec<String>) {
+    let bits = slices_per_channel.ilog2();
+    let wanted = (0..bits).map(|bit| CHANNEL_BYTES.trailing_zeros() + bit);
+    let there = columns.bank.iter().copied().take(bits as usize);
+    if !slices_per_channel.is_power_of_two() || !wanted.eq(there) {
+        let what = "slices of a channel take turns every 256 of its bytes";
+        notes.push(format!(
+            "-gpgpu_mem_addr_mapping {}: {what}",
+            text.in_a_line()
+        ));
+    }
+}
+
+/// Cycles of one clock in those of another.
+pub(super) fn in_clock(cycles: u32, from: f64, to: f64) -> u32 {
+    (f64::from(cycles) * to / from)
+        .round()
+        .min(f64::from(CYCLES_MAX)) as u32
+}
+
+/// How a pace is written.
+impl std::fmt::Display for Pace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "(latency: {}, interval: {})",
+            self.latency, self.interval
+        )
+    }
+}

@@ -1,0 +1,174 @@
+//! The DRAM that options describe, in the words of description files.
+
+use warpweave_params::Diagnostic;
+
+use super::dram::{Columns, Timing, bits};
+use super::form::counts;
+use super::given::Given;
+use super::machine::{CYCLES_MAX, in_clock};
+use super::piece::Piece;
+
+/// A memory controller of a system file.
+#[derive(Debug)]
+pub(super) struct Dram {
+    pub(super) devices: u32,
+    pub(super) bank_groups: u32,
+    pub(super) banks_per_group: u32,
+    pub(super) rows: u64,
+    pub(super) columns: u64,
+    /// Column, bank group, bank, row.
+    pub(super) mapping: [String; 4],
+    pub(super) burst_cycles: u32,
+    pub(super) timing: Timing,
+    pub(super) scheduler: &'static str,
+    pub(super) read_queue: u32,
+    pub(super) write_queue: u32,
+    /// Watermarks between which writes are drained.
+    pub(super) drain: (u32, u32),
+    pub(super) response_queue: u32,
+    pub(super) latency_cycles: u32,
+}
+
+impl Dram {
+    pub(super) fn of(
+        given: &Given,
+        mapping: &Piece,
+        places: &Columns,
+        frequencies: [f64; 4],
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Diagnostic> {
+        let number = |name| given.count(name, 1..=1024, "");
+        let length = number("-gpgpu_dram_burst_length")?;
+        let bytes = length * number("-gpgpu_dram_buswidth")? * number("-gpgpu_n_mem_per_ctrlr")?;
+        let burst = given.value("-gpgpu_dram_burst_length")?;
+        if ![32, 64, 128].contains(&bytes) {
+            let message = format!(
+                "burst length, bus width and devices of a channel make accesses of {bytes} bytes; expected 32, 64 or 128"
+            );
+            return Err(burst.blame(&message));
+        }
+        let ratio = number("-dram_data_command_freq_ratio")?;
+        let text = given.value("-gpgpu_dram_timing_opt")?;
+        let timing = Timing::read(&text)?;
+        let (banks, groups) = (timing.of("nbk"), timing.of("nbkgrp").max(1));
+        if !banks.is_power_of_two() || !groups.is_power_of_two() || groups > banks || banks > 64 {
+            return Err(text.refuse("powers of two of banks and groups, at most 64 banks"));
+        }
+        let shift = bytes.trailing_zeros();
+        let above = |places: &[u32]| -> Vec<u32> {
+            let above = places.iter().copied().filter(|place| *place >= shift);
+            above.collect()
+        };
+        let (row, bank, column) = (above(&places.row), &places.bank, above(&places.column));
+        let bank_bits = banks.trailing_zeros() as usize;
+        let whole = bank.len() == bank_bits && bank.iter().all(|place| *place >= shift);
+        if !whole || row.is_empty() || column.is_empty() || row.len() > 24 {
+            let expected = format!(
+                "{bank_bits} bits of the bank above the {bytes} bytes of an access, bits of the column, and 1 to 24 of the row"
+            );
+            return Err(mapping.refuse(&expected));
+        }
+        let group_bits = groups.trailing_zeros() as usize;
+        let hashed = hashed_bank(given, bank, &row, shift)?;
+        let (bank_part, group_part) = match given.value("-dram_bnkgrp_indexing_policy")? {
+            policy if policy.text() == "0" => {
+                let low = bank_bits - group_bits;
+                (slice(&hashed, 0, low), slice(&hashed, low, bank_bits))
+            }
+            policy if policy.text() == "1" => (
+                slice(&hashed, group_bits, bank_bits),
+                slice(&hashed, 0, group_bits),
+            ),
+            policy => return Err(policy.refuse("0 or 1")),
+        };
+        let scheduler = given.value("-gpgpu_dram_scheduler")?;
+        let waiting = |name| -> Result<u32, Diagnostic> {
+            let depth = given.count(name, 0..=4096, "requests")?;
+            Ok(if depth == 0 { 64 } else { depth })
+        };
+        let depth = "-gpgpu_frfcfs_dram_sched_queue_size";
+        let read_queue = waiting(depth)?;
+        if read_queue == 1 {
+            return Err(given.value(depth)?.refuse("0, or 2 to 4096 requests"));
+        }
+        let (write_queue, drain) = writes(given, read_queue, notes)?;
+        let latency = given.count("-dram_latency", 0..=CYCLES_MAX, "cycles")?;
+        Ok(Self {
+            devices: bytes / 32,
+            bank_groups: groups,
+            banks_per_group: banks / groups,
+            rows: 1 << row.len(),
+            columns: 1 << column.len(),
+            mapping: [
+                bits(&column, shift),
+                group_part,
+                bank_part,
+                bits(&row, shift),
+            ],
+            burst_cycles: length.div_ceil(ratio),
+            timing,
+            scheduler: match scheduler.text() {
+                "0" => "Fcfs",
+                "1" => "FrFcfs",
+                _ => return Err(scheduler.refuse("0 or 1")),
+            },
+            read_queue,
+            write_queue,
+            drain,
+            response_queue: waiting("-gpgpu_dram_return_queue_size")?,
+            latency_cycles: in_clock(latency, frequencies[0], frequencies[3]),
+        })
+    }
+}
+
+/// The number of the bank as an expression.
+fn hashed_bank(given: &Given, bank: &[u32], row: &[u32], shift: u32) -> Result<String, Diagnostic> {
+    let plain = bits(bank, shift);
+    let policy = given.value("-dram_bnk_indexing_policy")?;
+    match policy.text() {
+        "0" => Ok(plain),
+        "1" if row.len() >= bank.len() => {
+            let low = bits(&row[..bank.len()], shift);
+            Ok(format!("({plain} ^ {low})"))
+        }
+        "2" if (2..=8).contains(&bank.len()) => {
+            let row = bits(row, shift);
+            Ok(format!("poly({{{row}, {plain}}}, {})", bank.len()))
+        }
+        "1" | "2" => Err(policy.refuse("0, as there are too few bits for a hash")),
+        _ => Err(policy.refuse("0, 1 or 2")),
+    }
+}
+
+/// Bits `low` to `high` of an expression; nothing where there are none.
+fn slice(text: &str, low: usize, high: usize) -> String {
+    match high.saturating_sub(low) {
+        0 => String::new(),
+        1 => format!("{text}[{low}]"),
+        _ => format!("{text}[{}:{low}]", high - 1),
+    }
+}
+
+/// Room for writes, and when they are drained.
+fn writes(
+    given: &Given,
+    read_queue: u32,
+    notes: &mut Vec<String>,
+) -> Result<(u32, (u32, u32)), Diagnostic> {
+    if !given.flag("-dram_seperate_write_queue_enable")? {
+        notes.push(format!(
+            "-dram_seperate_write_queue_enable 0: writes have a queue of their own, of {read_queue}"
+        ));
+        let of = |parts: u32| (read_queue * parts / 16).max(1);
+        return Ok((read_queue, (of(13).min(read_queue - 1).max(1), of(3))));
+    }
+    let text = given.value("-dram_write_queue_size")?;
+    let numbers = counts(&text, ':', Some(3))?;
+    let [size, high, low] = numbers[..] else {
+        return Err(text.refuse("three numbers"));
+    };
+    if low >= high || high > size || size > 4096 || high < 2 {
+        return Err(text.refuse("a size up to 4096 and two lower marks, as in `32:28:16`"));
+    }
+    Ok((size, (high - 1, (low + 1).min(high - 1))))
+}

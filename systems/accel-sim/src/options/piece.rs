@@ -1,0 +1,93 @@
+//! A part of an option file, and its place.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use warpweave_params::{Diagnostic, Span, printable};
+
+/// A text and where it stands; a value that holds where none is given stands nowhere.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    text: String,
+    place: Option<Span>,
+}
+
+impl Piece {
+    pub(super) fn placed(place: Span) -> Self {
+        Self {
+            text: place.text().to_owned(),
+            place: Some(place),
+        }
+    }
+
+    pub(super) fn assumed(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            place: None,
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn place(&self) -> Option<&Span> {
+        self.place.as_ref()
+    }
+
+    /// The text in one line, fit for a comment.
+    pub(super) fn in_a_line(&self) -> String {
+        let words: Vec<&str> = self.text.split_whitespace().collect();
+        printable(&words.join(" ")).into_owned()
+    }
+
+    /// What stands between separators, without blanks around it.
+    pub(super) fn split(&self, separator: char) -> Vec<Self> {
+        let mut start = 0;
+        let parts = self.text.split(separator).map(|part| {
+            let first = start + part.len() - part.trim_start().len();
+            start += part.len() + separator.len_utf8();
+            let text = part.trim();
+            Self {
+                text: text.to_owned(),
+                place: self
+                    .place
+                    .as_ref()
+                    .map(|place| place.slice(first, first + text.len())),
+            }
+        });
+        parts.collect()
+    }
+
+    /// An error about it.
+    pub(super) fn refuse(&self, expected: &str) -> Diagnostic {
+        self.blame(&format!("expected {expected}, found `{}`", self.text))
+    }
+
+    /// An error at its place.
+    pub(super) fn blame(&self, message: &str) -> Diagnostic {
+        let problem = Diagnostic::error(message);
+        match &self.place {
+            Some(place) => problem.at(place),
+            None => problem,
+        }
+    }
+
+    pub(super) fn number<T: FromStr>(&self, expected: &str) -> Result<T, Diagnostic> {
+        match self.text.parse() {
+            Ok(number) if !self.text.starts_with('+') => Ok(number),
+            _ => Err(self.refuse(expected)),
+        }
+    }
+
+    /// A number of a range.
+    pub(super) fn within(&self, range: RangeInclusive<u32>, what: &str) -> Result<u32, Diagnostic> {
+        let expected = format!("{} to {} {what}", range.start(), range.end());
+        let number = self.number(&expected)?;
+        if range.contains(&number) {
+            Ok(number)
+        } else {
+            Err(self.refuse(&expected))
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Words of an option file: separated by blanks, quoted where they hold some, with comments from `#` on.
+
+use std::sync::Arc;
+
+use warpweave_params::{Diagnostic, Source};
+
+use super::piece::Piece;
+
+/// The words of a text. Quotes are no part of a word; what is quoted may go on for several lines.
+pub(super) fn words(source: &Arc<Source>) -> Result<Vec<Piece>, Diagnostic> {
+    let text = source.text();
+    let bytes = text.as_bytes();
+    let mut words = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'#' => at += length(&bytes[at..], |byte| byte != b'\n'),
+            b'"' => {
+                let inner = at + 1;
+                let quoted = length(&bytes[inner..], |byte| byte != b'"');
+                let end = inner + quoted;
+                if end == bytes.len() {
+                    return Err(Diagnostic::error("a quote that nothing closes")
+                        .at(&source.span(at, inner)));
+                }
+                words.push(Piece::placed(source.span(inner, end)));
+                at = end + 1;
+            }
+            _ if byte.is_ascii_whitespace() => at += 1,
+            _ => {
+                let ends = |byte: u8| !byte.is_ascii_whitespace() && byte != b'"' && byte != b'#';
+                let end = at + length(&bytes[at..], ends);
+                words.push(Piece::placed(source.span(at, end)));
+                at = end;
+            }
+        }
+    }
+    Ok(words)
+}
+
+/// Bytes up to the first for which `goes_on` is false.
+fn length(bytes: &[u8], goes_on: impl Fn(u8) -> bool) -> usize {
+    let end = bytes.iter().position(|byte| !goes_on(*byte));
+    end.unwrap_or(bytes.len())
+}

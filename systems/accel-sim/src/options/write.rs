@@ -1,0 +1,367 @@
+//! The system file.
+
+use std::fmt::Write as _;
+
+use super::caches::Cache;
+use super::given::Given;
+use super::machine::{Machine, Network};
+
+/// The text of the system file for a machine that these files described.
+pub(super) fn system(files: &[String], given: &Given, machine: &Machine) -> String {
+    let mut text = head(files, given, machine);
+    text.push_str(&body(machine));
+    text
+}
+
+fn head(files: &[String], given: &Given, machine: &Machine) -> String {
+    let mut text = format!(
+        "// Made of {} by `warpweave system import`.\n",
+        files.join(" and ")
+    );
+    let mut line = |line: &str| {
+        text.push_str("//");
+        text.push_str(line);
+        text.push('\n');
+    };
+    let overruled: Vec<String> = given.overruled().collect();
+    if !overruled.is_empty() {
+        line(&format!(" Given again later: {}.", overruled.join(", ")));
+    }
+    if !machine.notes.is_empty() {
+        line("");
+        line(" Modelled otherwise:");
+        for note in &machine.notes {
+            line(&format!("   {note}"));
+        }
+    }
+    let unused = given.named(&machine.unused);
+    if !unused.is_empty() {
+        line("");
+        line(" Without effect beside other options:");
+        for options in wrapped(&unused) {
+            line(&format!("   {options}"));
+        }
+    }
+    for (title, options) in [
+        (" Not modelled:", given.lost()),
+        (" Without effect on what is simulated:", given.idle()),
+    ] {
+        if options.is_empty() {
+            continue;
+        }
+        line("");
+        line(title);
+        for (reason, options) in by_reason(options) {
+            line(&format!("   {reason}:"));
+            for options in wrapped(&options) {
+                line(&format!("     {options}"));
+            }
+        }
+    }
+    text
+}
+
+/// The reasons in the order in which they first come, with what has them.
+fn by_reason(options: Vec<(&'static str, String)>) -> Vec<(&'static str, Vec<String>)> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for (reason, option) in options {
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, options)) => options.push(option),
+            None => reasons.push((reason, vec![option])),
+        }
+    }
+    reasons
+}
+
+/// Lines of about 100 characters.
+fn wrapped(options: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for option in options {
+        match lines.last_mut() {
+            Some(line) if line.len() + option.len() < 100 => {
+                line.push_str(", ");
+                line.push_str(option);
+            }
+            _ => lines.push(option.clone()),
+        }
+    }
+    lines
+}
+
+fn body(machine: &Machine) -> String {
+    let Machine {
+        clusters,
+        units_per_cluster,
+        channels,
+        slices_per_channel,
+        launch_latency,
+        kernels,
+        ..
+    } = machine;
+    let [core, icnt, l2, dram] = &machine.clocks;
+    let where_it_differs = |clock: &String, text: String| {
+        if clock == core { String::new() } else { text }
+    };
+    let own =
+        |name: &str, clock: &String| where_it_differs(clock, format!("\"{name}\": \"{clock}\", "));
+    let clock =
+        |name: &str, clock: &String| where_it_differs(clock, format!("clock: \"{name}\", "));
+    let (own_icnt, own_l2) = (own("icnt", icnt), own("l2", l2));
+    let (crossbar_clock, l2_clock) = (clock("icnt", icnt), clock("l2", l2));
+    let unit = unit(machine);
+    let network = network(&machine.network);
+    let response_depth = machine.response_depth;
+    let (l1, wires) = match &machine.l1 {
+        Some(l1) => (
+            format!(
+                "\"l1[u]\": Cache(\n{}                ),\n                ",
+                cache("fermi_l1", l1, "                    ")
+            ),
+            "\"cu[u].memory <-> l1[u].up\": (latency: 1),
+                \"cu[u].cache_control <-> l1[u].control\": (latency: 1),
+                \"l1[*].down <-> port.up[*]\": (latency: 1),",
+        ),
+        None => (
+            String::new(),
+            "\"cu[*].memory <-> port.up[*]\": (latency: 1),",
+        ),
+    };
+    let unwired = match machine.l1 {
+        Some(_) => "",
+        None => "\n            unwired: [\"cu[u].cache_control\"],",
+    };
+    let l2 = cache("fermi_l2", &machine.l2, "                    ");
+    let dram_text = memory(machine);
+    let invalidate = if machine.invalidate {
+        "KernelEnd"
+    } else {
+        "Never"
+    };
+    format!(
+        r#"System(
+    summary: "{units} compute units, {size} KiB of L2, {channels} channels, from option files",
+    clocks: {{ "core": "{core}", {own_icnt}{own_l2}"dram": "{dram}" }},
+    core: "core",
+    params: {{ "clusters": {clusters}, "units": {units_per_cluster}, "channels": {channels}, "slices": {slices_per_channel} }},
+    modules: {{
+        "Cluster": Module(
+            params: {{ "number": 0, "units": 1 }},
+            for: {{ "u": "=units" }},
+            ports: {{ "dispatch[u]": "cu[u].dispatch", "memory": "port.down" }},
+            parts: {{
+                "cu[u]": ComputeUnit(
+{unit}                ),
+                {l1}"port": ClusterPort(preset: "fermi", up_ports: "=units", response_depth: {response_depth}),
+            }},
+            wires: {{
+                {wires}
+            }},{unwired}
+        ),
+        "Partition": Module(
+            params: {{ "channels": 1, "slices": 1 }},
+            for: {{ "s": "=slices" }},
+            ports: {{ "slice[s]": "l2[s].up" }},
+            parts: {{
+                "l2[s]": Cache(
+                    {l2_clock}interleave: (granule_bytes: 256, slices: "=channels * slices"),
+{l2}                ),
+                "dram": Gddr5(
+{dram_text}                ),
+            }},
+            wires: {{ "l2[s].down <-> dram.up[s]": (latency: 1) }},
+        ),
+    }},
+    for: {{ "c": "=clusters", "u": "=units", "m": "=channels", "s": "=slices" }},
+    parts: {{
+        // Slice s of the crossbar is slice s / channels of channel s mod channels. Copies take no time.
+        "host": HostDriver(copy_latency_cycles: 0, copy_bytes_per_cycle: 1073741824, launch_latency_cycles: 0),
+        "gmu": Gmu(preset: "fermi", hardware_queues: {kernels}, dispatch_latency_cycles: {launch_latency}),
+        "scheduler": WorkGroupScheduler(
+            preset: "fermi",
+            clusters: "=clusters",
+            units_per_cluster: "=units",
+            kernel_slots: {kernels},
+            dispatches_per_cycle: "=clusters",
+            invalidate_at: {invalidate},
+        ),
+        "cluster[c]": Cluster(number: "=c", units: "=units"),
+        "crossbar": Crossbar(
+            preset: "fermi",
+            {crossbar_clock}up_ports: "=clusters",
+            down_ports: "=channels * slices",
+            interleave: (granule_bytes: 256, slices: "=channels * slices"),
+{network}        ),
+        "partition[m]": Partition(channels: "=channels", slices: "=slices"),
+    }},
+    wires: {{
+        "host.gmu <-> gmu.host": (latency: 1),
+        "gmu.scheduler <-> scheduler.gmu": (latency: 1),
+        "scheduler.units[c * units + u] <-> cluster[c].dispatch[u]": (latency: 1),
+        "cluster[*].memory <-> crossbar.up[*]": (latency: 1),
+        "crossbar.down[s * channels + m] <-> partition[m].slice[s]": (latency: 1),
+    }},
+)
+"#,
+        units = clusters * units_per_cluster,
+        size = machine.l2.size_bytes * u64::from(channels * slices_per_channel) / 1024,
+    )
+}
+
+fn unit(machine: &Machine) -> String {
+    let unit = &machine.unit;
+    let (bytes, banks, latency) = unit.local_memory;
+    let mut text = String::new();
+    let mut line = |line: String| {
+        text.push_str("                    ");
+        text.push_str(&line);
+        text.push('\n');
+    };
+    line("preset: \"fermi\",".to_owned());
+    line("index: \"=number * units + u\",".to_owned());
+    line(format!("wavefront_slots: {},", unit.wavefront_slots));
+    line(format!("work_group_slots: {},", unit.work_group_slots));
+    line(format!("registers: {},", unit.registers));
+    line("register_partitions: 1,".to_owned());
+    line("register_granularity: 128,".to_owned());
+    line(format!("schedulers: {},", unit.schedulers));
+    line(format!("scheduler: {},", unit.scheduler));
+    line("classes: (".to_owned());
+    for (class, pace) in &unit.classes {
+        line(format!("    {class}: {pace},"));
+    }
+    line("),".to_owned());
+    line(format!(
+        "local_memory: (bytes: {bytes}, banks: {banks}, latency: {latency}),"
+    ));
+    line(format!(
+        "load_store: (line_bytes: {}, requests_per_cycle: {}),",
+        unit.line_bytes, unit.requests_per_cycle
+    ));
+    line(format!(
+        "private_memory: (bytes_per_thread: {}),",
+        unit.private_bytes
+    ));
+    text
+}
+
+fn cache(preset: &str, cache: &Cache, indent: &str) -> String {
+    let mut text = String::new();
+    let mut field = |name: &str, value: &dyn std::fmt::Display| {
+        let written = writeln!(text, "{indent}{name}: {value},");
+        written.expect("writing to a string succeeds");
+    };
+    field("preset", &format!("\"{preset}\""));
+    field("size_bytes", &cache.size_bytes);
+    field("line_bytes", &cache.line_bytes);
+    if cache.below_line_bytes < cache.line_bytes {
+        field("below_line_bytes", &cache.below_line_bytes);
+    }
+    field("ways", &cache.ways);
+    field("set_hash", &cache.set_hash);
+    field("replacement", &cache.replacement);
+    field("allocate", &cache.allocate);
+    field("write", &cache.write);
+    field("write_allocate", &cache.write_allocate);
+    field("mshr_entries", &cache.mshr_entries);
+    field("mshr_merges", &cache.mshr_merges);
+    field("miss_queue_entries", &cache.miss_queue_entries);
+    field("hit_latency_cycles", &cache.latency_cycles);
+    field("miss_latency_cycles", &cache.latency_cycles);
+    if cache.banks > 1 {
+        let banks = cache.banks;
+        let shape = format!("(count: {banks}, busy_cycles: 1, requests_per_cycle: {banks})");
+        field("banks", &shape);
+        field("responses_per_cycle", &banks);
+    }
+    text
+}
+
+fn network(network: &Network) -> String {
+    let switch = match network {
+        Network::Router { flit_bytes } => {
+            return format!(
+                "            request: Switch(flit_bytes: {flit_bytes}, {FERMI}),\n            reply: Switch(flit_bytes: {flit_bytes}, {FERMI}),\n"
+            );
+        }
+        Network::Packets {
+            arbiter,
+            buffer_flits,
+            output_buffer_flits,
+        } => format!(
+            "Switch(
+                flit_bytes: 136, queueing: Fifo, arbiter: {arbiter}, buffer_flits: {buffer_flits},
+                output_buffer_flits: {output_buffer_flits}, internal_speedup: 1, input_cycles: 1,
+                output_cycles: 1, credit_cycles: 1, turnaround_matchings: 0,
+            )"
+        ),
+    };
+    format!("            request: {switch},\n            reply: {switch},\n")
+}
+
+/// The network of the preset, but for its flits.
+const FERMI: &str = "queueing: Fifo, arbiter: Islip(iterations: 1), buffer_flits: 64,
+                output_buffer_flits: 64, internal_speedup: 2, input_cycles: 2, output_cycles: 3,
+                credit_cycles: 2, turnaround_matchings: 1";
+
+fn memory(machine: &Machine) -> String {
+    let dram = &machine.dram;
+    let cycles = |name| dram.timing.of(name);
+    let grouped = dram.bank_groups > 1;
+    let (wl, rcd) = (cycles("WL"), cycles("RCD"));
+    let same_group = if grouped {
+        cycles("CCDL")
+    } else {
+        cycles("CCD")
+    };
+    let to_precharge = if grouped { cycles("RTPL") } else { 2 };
+    let [column, group, bank, row] = &dram.mapping;
+    let (high, low) = dram.drain;
+    let indent = "                    ";
+    let lines = [
+        "preset: \"fermi\",".to_owned(),
+        "clock: \"dram\",".to_owned(),
+        "ports: \"=slices\",".to_owned(),
+        "interleave: (granule_bytes: 256, slices: \"=channels\"),".to_owned(),
+        format!("devices: {},", dram.devices),
+        format!(
+            "geometry: (bank_groups: {}, banks_per_group: {}, rows: {}, columns: {}),",
+            dram.bank_groups, dram.banks_per_group, dram.rows, dram.columns
+        ),
+        "mapping: Bits(".to_owned(),
+        format!("    column: \"{column}\","),
+        format!("    bank_group: \"{group}\","),
+        format!("    bank: \"{bank}\","),
+        format!("    row: \"{row}\","),
+        "),".to_owned(),
+        "timing: (".to_owned(),
+        format!(
+            "    burst_cycles: {}, t_cl: {}, t_wl: {wl}, t_rcd_rd: {rcd}, t_rcd_wr: {}, t_rp: {},",
+            dram.burst_cycles,
+            cycles("CL"),
+            rcd.saturating_sub(wl + 1),
+            cycles("RP")
+        ),
+        format!(
+            "    t_ras: {}, t_rc: {}, t_rrd_s: {rrd}, t_rrd_l: {rrd}, t_ccd_s: {}, t_ccd_l: {same_group},",
+            cycles("RAS"),
+            cycles("RC"),
+            cycles("CCD"),
+            rrd = cycles("RRD"),
+        ),
+        format!(
+            "    t_wtr_s: {wtr}, t_wtr_l: {wtr}, t_rtp: {to_precharge}, t_wr: {}, t_faw: 0, t_32aw: 0,",
+            cycles("WR"),
+            wtr = cycles("CDLR"),
+        ),
+        "    t_ppd: 0, t_refi: 0, t_rfc: 0,".to_owned(),
+        "),".to_owned(),
+        format!("scheduler: {},", dram.scheduler),
+        format!("read_queue: {},", dram.read_queue),
+        format!("write_queue: {},", dram.write_queue),
+        format!("drain: Watermarks(high: {high}, low: {low}),"),
+        format!("response_queue: {},", dram.response_queue),
+        "refresh: Off,".to_owned(),
+        format!("latency_cycles: {},", dram.latency_cycles),
+    ];
+    lines.map(|line| format!("{indent}{line}\n")).concat()
+}

@@ -1,0 +1,224 @@
+//! Option files become system files, and are refused with a place where they are wrong.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use warpweave_accel_sim::system_of;
+use warpweave_params::{Source, parse};
+
+fn file(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/accel_sim/option-files");
+    folder.join(name)
+}
+
+fn system(names: &[&str]) -> String {
+    let files: Vec<_> = names.iter().map(|name| file(name)).collect();
+    system_of(&files).expect("the files are right")
+}
+
+#[test]
+fn a_machine_with_long_lines_becomes_a_system() {
+    insta::assert_snapshot!(system(&["fermi.config"]));
+}
+
+#[test]
+fn a_machine_without_first_level_becomes_a_system() {
+    insta::assert_snapshot!(system(&["pascal.config", "pascal.trace.config"]));
+}
+
+#[test]
+fn a_machine_with_sectors_becomes_a_system() {
+    insta::assert_snapshot!(system(&["volta.config"]));
+}
+
+/// What is said of a text.
+fn said_of(text: &[u8]) -> Result<String, String> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("gpgpusim.config");
+    fs::write(&path, text).expect("it is written");
+    let folder = format!("{}/", folder.path().display());
+    let system = system_of(std::slice::from_ref(&path));
+    system.map_err(|problems| problems.to_string().replace(&folder, ""))
+}
+
+/// What is said of the file of this name after `from` became `to` once.
+fn refusal(name: &str, from: &str, to: &str) -> String {
+    let text = fs::read_to_string(file(name)).expect("it is there");
+    assert!(text.contains(from), "{from}");
+    let said = said_of(text.replacen(from, to, 1).as_bytes());
+    format!("{}\n\n", said.expect_err(to))
+}
+
+#[test]
+fn unknown_options_and_missing_values_are_refused_where_they_stand() {
+    let wrong = |from, to| refusal("fermi.config", from, to);
+    let said = [
+        wrong("-gpgpu_n_clusters 3", "-gpgpu_n_cluster 3"),
+        wrong("-gpgpu_n_clusters 3", "-gpgpu_n_clusters"),
+        wrong("-gpgpu_n_clusters 3", "gpgpu_n_clusters 3"),
+        wrong("-gpgpu_n_clusters 3", "-gpgpu_n_clusters 3 4"),
+        wrong("-power_simulation_enabled 0", "-power_simulation_enabled"),
+        wrong("RTPL=2\"", "RTPL=2"),
+        wrong("-gpgpu_clock_domains 650.0:650.0:650.0:900.5", ""),
+        format!("{}\n\n", said_of(b"").expect_err("it is empty")),
+        format!(
+            "{}\n\n",
+            said_of(b"-gpgpu_n_mem \xff").expect_err("no text")
+        ),
+    ];
+    insta::assert_snapshot!(said.concat());
+}
+
+#[test]
+fn malformed_values_are_refused_with_what_was_expected() {
+    let fermi = |from, to| refusal("fermi.config", from, to);
+    let volta = |from, to| refusal("volta.config", from, to);
+    let said = [
+        fermi("-gpgpu_n_clusters 3", "-gpgpu_n_clusters three"),
+        fermi("-gpgpu_n_clusters 3", "-gpgpu_n_clusters 129"),
+        fermi("-gpgpu_n_mem 3", "-gpgpu_n_mem -1"),
+        fermi("-visualizer_enabled 0", "-visualizer_enabled no"),
+        fermi("-gpgpu_flush_l1_cache 1", "-gpgpu_flush_l1_cache 2"),
+        fermi("650.0:650.0:650.0:900.5", "650.0:650.0:900.5"),
+        fermi("650.0:650.0:650.0:900.5", "650.0:-1:650.0:900.5"),
+        fermi("650.0:650.0:650.0:900.5", "650.0:0:650.0:900.5"),
+        fermi("1024:32", "1024"),
+        fermi("1024:32", "1000:32"),
+        fermi("1024:32", "1024:64"),
+        fermi("-gpgpu_scheduler gto", "-gpgpu_scheduler gtoo"),
+        fermi(
+            "-gpgpu_scheduler gto",
+            "-gpgpu_scheduler two_level_active:6",
+        ),
+        fermi("4,13,4,5,140,30", "4,13,4,5,140"),
+        fermi("4,13,4,5,140,30", "4,13,4,5,x,30"),
+        volta("1,4,4,4,4,BRA", "1,4,4,4,BRA"),
+        volta("sp 2,2", "sp 2"),
+        volta("sp 2,2", "sp 0,2"),
+        volta("128:108:32", "128:108"),
+        volta("128:108:32", "128:32:108"),
+        volta("-network_mode 2", "-network_mode 3"),
+        volta("0,8,16,32,64,96", "200"),
+    ];
+    insta::assert_snapshot!(said.concat());
+}
+
+#[test]
+fn malformed_caches_are_refused_with_what_was_expected() {
+    let wrong = |to: &str| refusal("fermi.config", "N:32:128:4,L:L:m:N:H,S:64:8,8", to);
+    let said = [
+        wrong("32:128:4,L:L:m:N,S:64:8,8"),
+        wrong("Q:32:128:4,L:L:m:N:H,S:64:8,8"),
+        wrong("N:0:128:4,L:L:m:N:H,S:64:8,8"),
+        wrong("N:32:64x:4,L:L:m:N:H,S:64:8,8"),
+        wrong("S:32:64:4,L:L:m:N:H,S:64:8,8"),
+        wrong("N:32:16:4,L:L:m:N:H,S:64:8,8"),
+        wrong("N:33:128:4,L:L:m:N:H,S:64:8,8"),
+        wrong("N:32:128:4,L:R:m:N:H,S:64:8,8"),
+        wrong("N:32:128:4,L:L:q:N:H,S:64:8,8"),
+        wrong("N:32:128:4,L:L:m:N,S:64:8,8"),
+        wrong("N:32:128:4,L:L:m:N:C,S:64:8,8"),
+        wrong("N:32:128:4,L:L:m:N:H,S:64,8"),
+        wrong("N:32:128:4,L:L:m:N:H,S:64:0,8"),
+        wrong("N:32:128:4,L:L:m:N:H,S:64:8,8:x"),
+        wrong("N:32:128:4,L:L:m:N:H,S:64:8"),
+        wrong("N:32:128:4,L:L:m:N:H,S:64:8,8,32,1"),
+        refusal(
+            "fermi.config",
+            "\"S:64:128:4,L:B:m:L:L,A:128:4,4:0,32\"",
+            "none",
+        ),
+    ];
+    insta::assert_snapshot!(said.concat());
+}
+
+#[test]
+fn malformed_memories_are_refused_with_what_was_expected() {
+    let fermi = |from, to| refusal("fermi.config", from, to);
+    let said = [
+        fermi("CCD=2:", ""),
+        fermi("CCD=2", "CCD"),
+        fermi("CCD=2", "CD=2"),
+        fermi("CCD=2", "CCD=2:CCD=3"),
+        fermi("CCD=2", "CCD=two"),
+        fermi("nbk=16", "nbk=12"),
+        refusal(
+            "volta.config",
+            "16:1:3:12:28:12:40:12:2:3:10:4:2:3",
+            "16:1:3",
+        ),
+        fermi("dramid@8;", "dramid@9;"),
+        fermi("dramid@8;0", "dramid@8;"),
+        fermi("BBBCCCCB", "BBBXCCCB"),
+        fermi("BBBCCCCB", "BBBCCCCC"),
+        fermi("-gpgpu_dram_buswidth 4", "-gpgpu_dram_buswidth 3"),
+        fermi("sched_queue_size 32", "sched_queue_size 1"),
+        fermi(
+            "-dram_bnkgrp_indexing_policy 1",
+            "-dram_bnkgrp_indexing_policy 2",
+        ),
+    ];
+    insta::assert_snapshot!(said.concat());
+}
+
+#[test]
+fn of_an_option_given_twice_the_last_value_counts_and_the_head_names_the_other() {
+    let text = fs::read_to_string(file("fermi.config")).expect("it is there");
+    let twice = format!("{text}-gpgpu_n_clusters 5\n");
+    let system = said_of(twice.as_bytes()).expect("it is right");
+    assert!(system.contains("params: { \"clusters\": 5,"), "{system}");
+    assert!(system.contains("-gpgpu_n_clusters 3 of line 3"), "{system}");
+}
+
+/// Whether a system, if it is one, is a description.
+fn reads(system: Result<String, String>) -> bool {
+    system.is_err() || system.is_ok_and(|text| parse(&Source::new("machine.ron", text)).is_ok())
+}
+
+proptest! {
+    /// Whatever becomes of the bytes of an option file, it is read or refused.
+    #[test]
+    fn a_mutated_file_is_refused_or_becomes_a_description(
+        which in 0..3_usize,
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0..6_u8, any::<u8>()), 1..8),
+    ) {
+        let name = ["fermi.config", "pascal.config", "volta.config"][which];
+        let mut bytes = fs::read(file(name)).expect("it is there");
+        for (place, edit, byte) in edits {
+            let at = place.index(bytes.len());
+            match edit {
+                0 => bytes[at] = byte,
+                1 => bytes[at] = b"0123456789:,;=\"#-. \n"[usize::from(byte) % 20],
+                2 => bytes.insert(at, b"0123456789:,;=\"#-. \n"[usize::from(byte) % 20]),
+                3 => { bytes.remove(at); }
+                4 => bytes.truncate(at.max(1)),
+                _ => {
+                    let end = (at + usize::from(byte)).min(bytes.len());
+                    let copy = bytes[at..end].to_vec();
+                    bytes.splice(at..at, copy);
+                }
+            }
+        }
+        prop_assert!(reads(said_of(&bytes)));
+    }
+
+    /// A number anywhere, however large.
+    #[test]
+    fn a_number_of_any_size_is_refused_or_becomes_a_description(
+        which in 0..3_usize, place in any::<prop::sample::Index>(), number in prop_oneof![
+            0..70_u64, Just(1 << 20), Just(u64::from(u32::MAX)), any::<u64>(),
+        ],
+    ) {
+        let name = ["fermi.config", "pascal.config", "volta.config"][which];
+        let text = fs::read_to_string(file(name)).expect("it is there");
+        let starts: Vec<_> = text
+            .char_indices()
+            .filter(|(at, c)| c.is_ascii_digit() && !text[..*at].ends_with(|c: char| c.is_ascii_digit()))
+            .collect();
+        let start = starts[place.index(starts.len())].0;
+        let end = start + text[start..].find(|c: char| !c.is_ascii_digit()).unwrap_or(1);
+        let text = format!("{}{number}{}", &text[..start], &text[end..]);
+        prop_assert!(reads(said_of(text.as_bytes())));
+    }
+}
