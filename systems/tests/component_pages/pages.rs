@@ -229,7 +229,7 @@ fn whatever_a_run_reports_is_on_a_page() {
             .machine(&standard_registry(), &executed.program)
             .unwrap_or_else(|problems| panic!("{problems}"));
         let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
-        for instance in &simulated.statistics {
+        for instance in simulated.statistics.iter() {
             kinds.insert(instance.kind.clone());
             for statistic in &instance.values {
                 let name = any_index(&statistic.name);

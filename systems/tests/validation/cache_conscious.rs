@@ -81,7 +81,7 @@ fn victim_tags_and_a_scheduler_that_does_not_throttle_change_nothing() {
 
 fn same(a: &Simulated, b: &Simulated, how: &dyn std::fmt::Debug) {
     assert_eq!(a.kernels, b.kernels, "{how:?}");
-    for (x, y) in a.statistics.iter().zip(&b.statistics) {
+    for (x, y) in a.statistics.iter().zip(b.statistics.iter()) {
         assert_eq!(x, y, "{how:?}");
     }
     for (x, y) in a.activity.iter().zip(&b.activity) {
