@@ -54,7 +54,8 @@
 //!   cycle `v`. Without invalidation it is sent in cycle `d`.
 //!
 //! - A policy whose queues are in memory chooses in cycle `c`: its accesses are sent from `c` on, one per
-//!   cycle; with the last answer readable in cycle `a` the work-group is sent in cycle `a`. One at a time.
+//!   cycle; with the last answer readable in cycle `a` the work-group is sent in cycle `a`. One at a time. What
+//!   a kernel readable in `c` puts into queues in memory is written from `c` on, one write per cycle, ahead of accesses that are chosen later.
 //!
 //! Everything is sent in the first later cycle with room if there is none. `Invalidate` does not
 //! count against `dispatches_per_cycle`.
@@ -103,7 +104,7 @@ pub use self::machine::{Kernel, Machine};
 pub use self::oldest_first::{Assignment, OldestFirst, OneKernelPolicy};
 pub use self::policies::*;
 pub use self::policy::{Choice, Placement, PlacementPolicy, QueueAccess};
-use self::queue_memory::Taking;
+use self::queue_memory::{Entering, Taking};
 pub use self::role::{PlacementSite, WorkGroupPlacement};
 use self::said::SaidByUnits;
 pub use self::spec::{Announce, InvalidateAt, WorkGroupSchedulerSpec};
@@ -126,6 +127,7 @@ pub struct WorkGroupScheduler {
     waiting: VecDeque<Id>,
     /// A placement that was chosen and is not made.
     taking: Option<Taking>,
+    entering: Entering,
     /// Id of the next access.
     next_id: u32,
     /// An access was sent in this cycle.
@@ -186,6 +188,7 @@ impl Kind for WorkGroupScheduler {
             said: SaidByUnits::default(),
             waiting: VecDeque::new(),
             taking: None,
+            entering: Entering::default(),
             next_id: 0,
             access_sent: false,
             ended_parents: VecDeque::new(),
@@ -247,6 +250,7 @@ impl Component for WorkGroupScheduler {
         self.send_invalidates(ctx);
         let reported = self.report_kernels(ctx);
         self.accept_kernels(ctx);
+        self.send_access(ctx);
         let activity = self.dispatch(ctx);
         self.enter(ctx.cycle(), activity);
         let invalidates_left = self.invalidations.iter().any(|i| !i.unsent.is_clear())
@@ -272,6 +276,7 @@ impl Component for WorkGroupScheduler {
         self.machine.state(state);
         state.field("waiting", &mut self.waiting);
         state.field("taking", &mut self.taking);
+        state.field("entering", &mut self.entering);
         state.field("next_id", &mut self.next_id);
         self.families.state(state);
         state.field("ended_parents", &mut self.ended_parents);
@@ -471,6 +476,7 @@ impl WorkGroupScheduler {
                 self.policy.accepts(&kernel)?;
                 self.waiting.push_back(key);
                 self.policy.arrived(kernel, &self.machine);
+                self.begin_entering(ready.kernel);
                 Ok(())
             });
             if let Err(problem) = accepted {

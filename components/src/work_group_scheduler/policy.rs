@@ -1,7 +1,7 @@
 //! What a placement policy is told and asked: which work-group goes next, and to which unit.
 //!
 //! ```text
-//!   a kernel comes            accepts ──► arrived
+//!   a kernel comes            accepts ──► arrived ──► entries
 //!   a work-group has ended    finished ──► changed      completed, when it was the last of its kernel
 //!   dispatch                  choose ──► accesses ──► placed ──► changed
 //!                                                       └─► all_placed, when it was the last left
@@ -28,8 +28,8 @@ pub trait PlacementPolicy: Send {
         Ok(())
     }
 
-    /// Whether the policy names [`accesses`](Self::accesses); then a scheduler without a wire at `memory`
-    /// is refused.
+    /// Whether the policy names [`entries`](Self::entries) or [`accesses`](Self::accesses); then a scheduler without a
+    /// wire at `memory` is refused.
     fn needs_memory(&self) -> bool {
         false
     }
@@ -44,6 +44,10 @@ pub trait PlacementPolicy: Send {
 
     /// From now on work-groups of this kernel may be placed.
     fn arrived(&mut self, kernel: Kernel<'_>, machine: &Machine);
+
+    /// What the kernel that has just arrived puts into queues in memory, as writes. They are sent one per cycle,
+    /// before the accesses of later placements; no placement waits for their answers.
+    fn entries(&mut self, _writes: &mut Vec<QueueAccess>) {}
 
     /// Something has changed on a unit: its residents and its room for each kernel.
     fn changed(&mut self, _unit: u32, _machine: &Machine) {}
@@ -127,11 +131,13 @@ impl<T> Choice<T> {
     }
 }
 
-/// An access to a queue of work-groups in memory: one 4-byte word.
+/// An access to a queue of work-groups in memory, within a line of 128 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueAccess {
     /// Its address, bytes.
     pub address: u64,
+    /// How many bytes, a multiple of 4.
+    pub bytes: u32,
     /// Whether it writes.
     pub write: bool,
 }

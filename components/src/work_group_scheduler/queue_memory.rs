@@ -1,4 +1,5 @@
-//! Queues of work-groups in memory: a placement waits until its accesses are answered.
+//! Queues of work-groups in memory: a placement waits until its accesses are answered, those who came are written
+//! without anybody waiting.
 
 use std::collections::VecDeque;
 
@@ -20,28 +21,17 @@ pub(super) struct Taking {
 
 impl Taking {
     pub(super) fn new(placement: Placement, accesses: &[QueueAccess], first_id: u32) -> Self {
-        let Placement {
-            kernel, work_group, ..
-        } = placement;
-        let request = |(id, access): (u32, &QueueAccess)| {
-            let offset = access.address % u64::from(LINE_BYTES_MAX);
-            let line = access.address - offset;
-            let words = word_mask(offset as u32 & !3, 4);
-            let request = if access.write {
-                MemRequest::write(id, line, words)
-            } else {
-                MemRequest::read(id, line, words)
-            };
-            let source = Source {
-                kernel,
-                work_group,
-                ..Source::default()
-            };
-            MemRequest { source, ..request }
+        let source = Source {
+            kernel: placement.kernel,
+            work_group: placement.work_group,
+            ..Source::default()
         };
+        let requests = (first_id..).zip(accesses);
         Self {
             placement,
-            unsent: (first_id..).zip(accesses).map(request).collect(),
+            unsent: requests
+                .map(|(id, access)| request(id, access, source))
+                .collect(),
             unanswered: VecDeque::new(),
         }
     }
@@ -51,7 +41,49 @@ impl Taking {
     }
 }
 
+fn request(id: u32, access: &QueueAccess, source: Source) -> MemRequest {
+    let offset = access.address % u64::from(LINE_BYTES_MAX);
+    let line = access.address - offset;
+    let words = word_mask(offset as u32 & !3, access.bytes);
+    let request = if access.write {
+        MemRequest::write(id, line, words)
+    } else {
+        MemRequest::read(id, line, words)
+    };
+    MemRequest { source, ..request }
+}
+
+/// Entries on their way into queues in memory.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Entering {
+    /// In the order in which they are sent, one per cycle.
+    unsent: VecDeque<MemRequest>,
+    /// Ids of requests without an answer.
+    unanswered: VecDeque<u32>,
+}
+
+/// Takes the request of this id from those that wait for an answer. False when it is not among them.
+fn answer(unanswered: &mut VecDeque<u32>, id: u32) -> bool {
+    let place = unanswered.iter().position(|&waiting| waiting == id);
+    place.is_some_and(|place| unanswered.remove(place).is_some())
+}
+
 impl WorkGroupScheduler {
+    /// Begins to write what a kernel that has just arrived puts into queues in memory.
+    pub(super) fn begin_entering(&mut self, kernel: u32) {
+        let mut writes = Vec::new();
+        self.policy.entries(&mut writes);
+        let source = Source {
+            kernel,
+            ..Source::default()
+        };
+        for write in &writes {
+            let request = request(self.next_id, write, source);
+            self.next_id = self.next_id.wrapping_add(1);
+            self.entering.unsent.push_back(request);
+        }
+    }
+
     /// Begins the accesses that a placement needs. False where it needs none.
     pub(super) fn begin_taking(&mut self, ctx: &mut Context<'_>, placement: Placement) -> bool {
         let mut accesses = Vec::new();
@@ -80,31 +112,31 @@ impl WorkGroupScheduler {
         while self.memory.response.is_connected()
             && let Some(response) = self.memory.response.pop(ctx)
         {
-            let unanswered = self.taking.as_mut().map(|taking| &mut taking.unanswered);
-            let place = unanswered
-                .as_ref()
-                .and_then(|ids| ids.iter().position(|&id| id == response.id));
-            match unanswered.zip(place) {
-                Some((ids, place)) => {
-                    ids.remove(place);
-                }
-                None => ctx.fail(format!(
+            let taking = self.taking.as_mut().map(|taking| &mut taking.unanswered);
+            if !taking.is_some_and(|ids| answer(ids, response.id))
+                && !answer(&mut self.entering.unanswered, response.id)
+            {
+                ctx.fail(format!(
                     "memory answers {response:?}, which was not asked for"
-                )),
+                ));
             }
         }
         self.send_access(ctx);
     }
 
-    fn send_access(&mut self, ctx: &mut Context<'_>) {
-        let Some(taking) = &mut self.taking else {
-            return;
+    /// Sends the next access, entries first, unless one has been sent in this cycle.
+    pub(super) fn send_access(&mut self, ctx: &mut Context<'_>) {
+        let Entering { unsent, unanswered } = &mut self.entering;
+        let (unsent, unanswered) = match &mut self.taking {
+            Some(taking) if unsent.is_empty() => (&mut taking.unsent, &mut taking.unanswered),
+            _ => (unsent, unanswered),
         };
-        if let Some(&request) = taking.unsent.front()
+        if !self.access_sent
+            && let Some(&request) = unsent.front()
             && self.memory.request.try_send(ctx, request).is_ok()
         {
-            taking.unsent.pop_front();
-            taking.unanswered.push_back(request.id);
+            unsent.pop_front();
+            unanswered.push_back(request.id);
             self.queue_accesses += 1;
             self.access_sent = true;
         }
@@ -113,6 +145,6 @@ impl WorkGroupScheduler {
     /// Whether accesses are left to be sent.
     pub(super) fn has_unsent_accesses(&self) -> bool {
         let taking = self.taking.as_ref();
-        taking.is_some_and(|taking| !taking.unsent.is_empty())
+        taking.is_some_and(|taking| !taking.unsent.is_empty()) || !self.entering.unsent.is_empty()
     }
 }

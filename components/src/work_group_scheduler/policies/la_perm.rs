@@ -9,7 +9,7 @@ use warpweave_framework::{PolicyContext, PolicyKind, SpecError, State, Statistic
 use super::super::{
     Choice, Kernel, Machine, Placement, PlacementPolicy, QueueAccess, WorkGroupPlacement,
 };
-use super::queued::{ENTRY_BYTES, QueueMemorySpec, check_memory};
+use super::queued::{ENTRY_BYTES, QueueMemorySpec, check_memory, push_write};
 use crate::launch::LaunchHint;
 
 /// Settings of [`LaPerm`].
@@ -91,9 +91,18 @@ pub struct LaPerm {
     /// Work-groups that found the queues on the chip full; and that another unit took.
     overflowed: u64,
     adopted: u64,
+    /// Lines of the entries that have just come and found the queues on the chip full.
+    written: Vec<QueueAccess>,
 }
 
 impl LaPerm {
+    /// Address in memory of the entry that lies so many entries beyond those on the chip.
+    fn address(&self, memory: &QueueMemorySpec, unit: usize, beyond: u64) -> u64 {
+        let size = u64::from(memory.bytes_per_queue);
+        let offset = (self.taken[unit] + beyond) * u64::from(ENTRY_BYTES) % size;
+        memory.base + unit as u64 * size + offset
+    }
+
     fn source(&self, unit: u32) -> Option<From> {
         if let Some(level) = self.units[unit as usize].level() {
             return Some(From::Queue(unit, level));
@@ -151,6 +160,7 @@ impl PolicyKind for LaPerm {
             taken: vec![0; units],
             overflowed: 0,
             adopted: 0,
+            written: Vec::new(),
         }))
     }
 }
@@ -179,10 +189,21 @@ impl PlacementPolicy for LaPerm {
                 bound.levels[priority as usize - 1].extend(work_groups);
                 let held = u64::from(self.spec.entries_on_chip);
                 let after = bound.len() as u64;
-                self.overflowed += after.saturating_sub(before.max(held));
+                let first = before.max(held);
+                self.overflowed += after.saturating_sub(first);
+                if let (Some(memory), Some(unit)) = (self.spec.memory, unit) {
+                    for place in first..after {
+                        let address = self.address(&memory, unit, place - held);
+                        push_write(&mut self.written, address);
+                    }
+                }
             }
             _ => self.host.extend(work_groups),
         }
+    }
+
+    fn entries(&mut self, writes: &mut Vec<QueueAccess>) {
+        writes.append(&mut self.written);
     }
 
     fn choose(
@@ -233,20 +254,19 @@ impl PlacementPolicy for LaPerm {
         let backup = (of != chosen.unit).then_some(of);
         self.units[chosen.unit as usize].backup = backup;
         self.adopted += u64::from(backup.is_some());
-        let bound = &mut self.units[of as usize];
+        let of = of as usize;
         // What is on the chip is what lies in the queues first: the chip is filled up from memory as entries leave.
-        if bound.len() > self.spec.entries_on_chip as usize
+        if self.units[of].len() > self.spec.entries_on_chip as usize
             && let Some(memory) = &self.spec.memory
         {
-            let offset = self.taken[of as usize] * u64::from(ENTRY_BYTES);
-            let queue = memory.base + u64::from(of) * u64::from(memory.bytes_per_queue);
             accesses.push(QueueAccess {
-                address: queue + offset % u64::from(memory.bytes_per_queue),
+                address: self.address(memory, of, 0),
+                bytes: 4,
                 write: false,
             });
         }
-        self.taken[of as usize] += 1;
-        bound.levels[level].pop_front();
+        self.taken[of] += 1;
+        self.units[of].levels[level].pop_front();
     }
 
     fn placed(&mut self, _placed: Placement, _machine: &Machine) {}

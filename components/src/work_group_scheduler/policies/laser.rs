@@ -147,6 +147,10 @@ impl PlacementPolicy for Laser {
         self.queued.push_kernel(unit, number, work_groups);
     }
 
+    fn entries(&mut self, writes: &mut Vec<QueueAccess>) {
+        self.queued.entries(writes);
+    }
+
     fn choose(
         &mut self,
         machine: &Machine,

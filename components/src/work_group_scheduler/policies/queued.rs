@@ -1,8 +1,11 @@
 //! Queues of work-groups per unit and how units are served from them: what policies with queues share.
 //!
 //! A unit with room takes the head of its own queue, or steals; units with few residents go first, then those of
-//! low number. A unit waits while the work-group whose turn it is does not fit. Where the queues are in
-//! memory, a unit that takes an entry which is not on the chip waits for one access.
+//! low number. A unit waits while the work-group whose turn it is does not fit.
+//!
+//! Where the queues are in memory, the scheduler holds the first entries of each. A work-group that comes to a queue
+//! which is held as a whole is held, too, if there is room; any other is written. A unit that takes an
+//! entry which is not held waits for one access, and the entries behind come with it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +13,7 @@ use warpweave_framework::{SpecError, State, Statistics};
 
 use super::super::{Choice, Machine, Placement, PlacementSite, QueueAccess};
 use super::{Stealing, TakenFrom, UnitQueues};
+use crate::memory::LINE_BYTES_MAX;
 
 /// Bytes of an entry: number of the kernel and of the work-group (LASER paper, section 6).
 pub(super) const ENTRY_BYTES: u32 = 8;
@@ -36,7 +40,7 @@ pub struct QueueMemorySpec {
     /// Bytes of each queue, a multiple of 128; entries of 8 bytes go round in it. Source: own choice.
     #[serde(default = "page")]
     pub bytes_per_queue: u32,
-    /// Entries at the head of each queue that one access brings into the scheduler, 1 to 16. Source: own
+    /// Entries at the head of each queue that the scheduler holds, and that one access brings, 1 to 16. Source: own
     /// choice, the LASER paper states no cost.
     #[serde(default = "four")]
     pub entries_on_chip: u32,
@@ -68,6 +72,23 @@ pub(super) fn check_memory(memory: &QueueMemorySpec, site: PlacementSite) -> Res
     })
 }
 
+/// Appends the write of an entry: to the write before it where that ends at the entry and in its line.
+pub(super) fn push_write(writes: &mut Vec<QueueAccess>, address: u64) {
+    let line = |address: u64| address / u64::from(LINE_BYTES_MAX);
+    if let Some(last) = writes.last_mut()
+        && last.address + u64::from(last.bytes) == address
+        && line(last.address) == line(address)
+    {
+        last.bytes += ENTRY_BYTES;
+        return;
+    }
+    writes.push(QueueAccess {
+        address,
+        bytes: ENTRY_BYTES,
+        write: true,
+    });
+}
+
 /// Queues of work-groups, one per unit.
 pub(super) struct Queued {
     spec: QueuesSpec,
@@ -79,6 +100,8 @@ pub(super) struct Queued {
     on_chip: Vec<u32>,
     /// Work-groups taken from the queue of another unit.
     stolen: u64,
+    /// Lines of the entries that have just come and are not in the scheduler.
+    written: Vec<QueueAccess>,
 }
 
 impl Queued {
@@ -94,6 +117,7 @@ impl Queued {
             taken: vec![0; units as usize],
             on_chip: vec![0; units as usize],
             stolen: 0,
+            written: Vec::new(),
         })
     }
 
@@ -102,17 +126,50 @@ impl Queued {
         self.spec.memory.is_some()
     }
 
+    /// Appends a work-group of a kernel to the queue of a unit.
+    pub(super) fn push(&mut self, unit: u32, entry: (u32, u32)) {
+        self.queues.push(unit, entry);
+        self.enter(unit, 1);
+    }
+
     /// Appends the work-groups of a kernel to the queue of a unit.
     pub(super) fn push_kernel(&mut self, unit: u32, kernel: u32, work_groups: u32) {
         for work_group in 0..work_groups {
-            self.queues.push(unit, (kernel, work_group));
+            self.push(unit, (kernel, work_group));
         }
     }
 
     /// Appends each work-group of a kernel to the queue that is shortest by then.
     pub(super) fn spread_kernel(&mut self, kernel: u32, work_groups: u32) {
+        let units = 0..self.queues.units();
+        let before: Vec<_> = units.clone().map(|unit| self.queues.len(unit)).collect();
         let entries = (0..work_groups).map(|work_group| (kernel, work_group));
         self.queues.push_to_shortest(entries);
+        for (unit, before) in units.zip(before) {
+            self.enter(unit, (self.queues.len(unit) - before) as u32);
+        }
+    }
+
+    /// The last `count` entries of a queue have just come: those for which the scheduler has no room are written.
+    fn enter(&mut self, unit: u32, count: u32) {
+        let Some(memory) = self.spec.memory else {
+            return;
+        };
+        let after = self.queues.len(unit);
+        let before = after - count as usize;
+        let on_chip = &mut self.on_chip[unit as usize];
+        if *on_chip as usize == before {
+            *on_chip = memory.entries_on_chip.min(after as u32);
+        }
+        for place in before.max(*on_chip as usize)..after {
+            let address = self.address(&memory, unit, place);
+            push_write(&mut self.written, address);
+        }
+    }
+
+    /// Names what has just been written to memory.
+    pub(super) fn entries(&mut self, writes: &mut Vec<QueueAccess>) {
+        writes.append(&mut self.written);
     }
 
     /// The placement to make next; see the [module](self).
@@ -167,6 +224,7 @@ impl Queued {
                 };
                 accesses.push(QueueAccess {
                     address,
+                    bytes: 4,
                     write: false,
                 });
             }

@@ -41,7 +41,8 @@ impl ReuseChains {
         let mut members: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
         for work_group in 0..work_groups {
             let Some((chain, place)) = self.profile.place(kernel, work_group) else {
-                self.queued.queues.push_to_shortest([(kernel, work_group)]);
+                let shortest = self.queued.queues.shortest();
+                self.queued.push(shortest, (kernel, work_group));
                 continue;
             };
             let list = members.entry(chain).or_insert_with(|| {
@@ -58,7 +59,7 @@ impl ReuseChains {
                 left: self.profile.chain_len(chain),
             });
             for &(_, work_group) in &list {
-                self.queued.queues.push(begun.unit, (kernel, work_group));
+                self.queued.push(begun.unit, (kernel, work_group));
             }
             let left = begun.left.saturating_sub(list.len() as u32);
             if left > 0 {
@@ -93,6 +94,10 @@ impl PlacementPolicy for ReuseChains {
 
     fn arrived(&mut self, kernel: Kernel<'_>, _machine: &Machine) {
         self.enqueue(kernel.number(), kernel.work_groups());
+    }
+
+    fn entries(&mut self, writes: &mut Vec<QueueAccess>) {
+        self.queued.entries(writes);
     }
 
     fn choose(

@@ -40,6 +40,10 @@ impl PlacementPolicy for ShortestQueue {
         self.0.spread_kernel(kernel.number(), kernel.work_groups());
     }
 
+    fn entries(&mut self, writes: &mut Vec<QueueAccess>) {
+        self.0.entries(writes);
+    }
+
     fn choose(
         &mut self,
         machine: &Machine,

@@ -3,10 +3,10 @@
 use warpweave_framework::Source;
 
 use super::fake_unit::Log;
-use super::scripted::{ready, start};
+use super::scripted::{ended, ready, start};
 use super::*;
 use crate::launch::KernelReady;
-use crate::memory::{Level, MemRequest, MemResponse};
+use crate::memory::{Level, MemRequest, MemResponse, RequestKind, word_mask};
 
 fn in_memory(entries_on_chip: u32) -> WorkGroupSchedulerSpec {
     let memory = QueueMemorySpec {
@@ -44,16 +44,21 @@ struct Bench {
     requests: Sink<MemRequest>,
     responses: Source<MemResponse>,
     dispatches: Vec<Sink<Dispatch>>,
+    ends: Vec<Source<Completion>>,
 }
 
 fn bench() -> Bench {
+    bench_of(in_memory(2), &[(10, 1, 0, 0)])
+}
+
+fn bench_of(spec: WorkGroupSchedulerSpec, kernels: &[KernelShape]) -> Bench {
     let mut bench = TestBench::new();
-    bench.add("dut", scheduler(in_memory(2), &[(8, 1, 0, 0)]));
+    bench.add("dut", scheduler(spec, kernels));
     let _done = bench.sink::<KernelDone>("dut.gmu.done");
-    for unit in 0..2 {
-        let _ends = bench.source::<Completion>(&format!("dut.units[{unit}].completion"));
-    }
     Bench {
+        ends: (0..2)
+            .map(|unit| bench.source(&format!("dut.units[{unit}].completion")))
+            .collect(),
         kernels: bench.source("dut.gmu.ready"),
         requests: bench.sink("dut.memory.request"),
         responses: bench.source("dut.memory.response"),
@@ -65,31 +70,56 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn a_work_group_is_dispatched_when_its_entry_has_come() {
+fn what_the_scheduler_does_not_hold_is_written_and_comes_back_before_its_dispatch() {
     let mut b = bench();
     b.kernels.send_at(5, ready(0));
-    let read = |id, line, work_group| {
-        let mut request = MemRequest::read(id, line, 1);
-        request.source.work_group = work_group;
-        request
-    };
-    let to_first = read(0, 1 << 20, 0);
-    b.bench.expect_at(&b.requests, 5, &to_first);
-    b.responses.send_at(30, to_first.answer(Level::L2));
-    b.bench.expect_at(&b.dispatches[0], 30, &start(0, 0));
-    // One at a time; the queue of the other unit lies behind.
-    let to_second = read(1, (1 << 20) + 128, 1);
-    b.bench.expect_at(&b.requests, 30, &to_second);
-    b.responses.send_at(50, to_second.answer(Level::L2));
-    b.bench.expect_at(&b.dispatches[1], 50, &start(1, 0));
-    // The second entry of each queue came with the first.
-    b.bench.expect_at(&b.dispatches[0], 50, &start(2, 1));
-    b.bench.expect_at(&b.dispatches[1], 51, &start(3, 1));
+    // Five work-groups for each queue, of which the scheduler holds two: the entries of the others, of 8 bytes, are
+    // written together. The queue of the second unit lies behind that of the first.
+    let (first, second) = (1 << 20, (1 << 20) + 128);
+    let writes = [(5, 0, first), (6, 1, second)].map(|(cycle, id, line)| {
+        let write = MemRequest::write(id, line, word_mask(16, 24));
+        b.bench.expect_at(&b.requests, cycle, &write);
+        write
+    });
+    for (cycle, unit, work_group, slot) in [(5, 0, 0, 0), (5, 1, 1, 0), (6, 0, 2, 1), (6, 1, 3, 1)]
+    {
+        let start = start(work_group, slot);
+        b.bench.expect_at(&b.dispatches[unit], cycle, &start);
+    }
+    b.ends[0].send_at(20, ended(0, 0));
+    let mut read = MemRequest::read(2, first, word_mask(16, 4));
+    read.source.work_group = 4;
+    b.bench.expect_at(&b.requests, 20, &read);
+    b.responses.send_at(40, read.answer(Level::L2));
+    b.bench.expect_at(&b.dispatches[0], 40, &start(4, 0));
+    // The entry behind it came with it.
+    b.ends[0].send_at(45, ended(2, 1));
+    b.bench.expect_at(&b.dispatches[0], 45, &start(6, 1));
+    // Nobody waited for the answers to what was written.
+    for write in writes {
+        b.responses.send_at(60, write.answer(Level::L2));
+    }
+    b.bench.step(70);
     let statistics = b.bench.statistics("dut");
-    assert_eq!(statistics.counter("queue_accesses"), Some(2));
-    // Cycles 5 to 29 and 31 to 49; in cycle 30 the first was dispatched.
+    assert_eq!(statistics.counter("queue_accesses"), Some(3));
     let stalled = statistics.counter("stalled_on_queue_memory");
-    assert_eq!(stalled, Some(25 + 19));
+    assert_eq!(stalled, Some(20));
+}
+
+#[test]
+fn an_entry_is_read_only_after_it_was_written() {
+    let mut b = bench_of(in_memory(1), &[(40, 1, 0, 0)]);
+    b.kernels.send_at(0, ready(0));
+    // The wire is full at first, so that writes and the read wait together.
+    b.requests.stall_until(20);
+    b.bench.step(60);
+    let sent = b.requests.take_all();
+    let kinds: Vec<_> = sent.iter().map(|(_, request)| request.kind).collect();
+    let [.., RequestKind::Read] = kinds[..] else {
+        panic!("nothing is read, or not last: {kinds:?}");
+    };
+    let writes = kinds.iter().filter(|kind| **kind == RequestKind::Write);
+    assert_eq!(writes.count() + 1, kinds.len());
 }
 
 #[test]
