@@ -90,7 +90,6 @@ impl LatencyByLevel {
 
 impl ComputeUnit {
     pub(super) fn report(&self, s: &mut Statistics<'_>) {
-        s.even();
         let counts = &self.counts;
         let unit = &self.load_store.counts;
         let count = "instructions";
