@@ -25,6 +25,7 @@ pub mod launch;
 pub mod launch_unit;
 pub mod memory;
 pub mod occupancy;
+mod polynomial;
 mod promise;
 pub mod reuse_monitor;
 pub mod reuse_profile;

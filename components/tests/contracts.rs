@@ -87,10 +87,7 @@ fn a_crossbar_keeps_the_contract() {
     let spec = CrossbarSpec {
         up_ports: 2,
         down_ports: 2,
-        interleave: Interleave {
-            granule_bytes: 256,
-            slices: 2,
-        },
+        interleave: Interleave::in_turn(256, 2),
         outstanding: 16,
         request: network.clone(),
         reply: network,

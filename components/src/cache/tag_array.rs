@@ -504,10 +504,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_slice_uses_all_its_sets() {
-        let interleave = Interleave {
-            granule_bytes: 256,
-            slices: 6,
-        };
+        let interleave = Interleave::in_turn(256, 6);
         let geometry = Geometry {
             sets: 64,
             ways: 1,
@@ -518,7 +515,8 @@ pub(super) mod tests {
         };
         let tags = TagArray::new(geometry, AnyReplacement::Lru(Lru::new(&geometry.site())));
         let sets: Vec<_> = (0..64)
-            .map(|n| tags.set_of(interleave.address(2, n * 128)))
+            .filter_map(|n| interleave.address(2, n * 128))
+            .map(|line| tags.set_of(line))
             .collect();
         assert_eq!(sets, (0..64).collect::<Vec<_>>());
     }

@@ -450,6 +450,21 @@ impl Banks {
         }
     }
 
+    /// Keeps the pins of a command issued at `t` from taking another in that cycle, where row and column
+    /// commands have their own.
+    pub(crate) fn take_pins(&mut self, t: Cycle, column: bool) {
+        let s = &mut self.state;
+        if column {
+            raise(&mut s.rank.read, t + 1);
+            raise(&mut s.rank.write, t + 1);
+        } else {
+            raise(&mut s.rank.act, t + 1);
+            raise(&mut s.rank_precharge, t + 1);
+            raise(&mut s.rank_refresh, t + 1);
+            raise(&mut s.rank_refresh_bank, t + 1);
+        }
+    }
+
     fn activate(&mut self, t: Cycle, bank: u32, row: u32) {
         let (gaps, s) = (&self.gaps, &mut self.state);
         let b = &mut s.banks[bank as usize];

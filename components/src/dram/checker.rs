@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::Cycle;
 
 use super::banks::Command;
+use super::command_bus::CommandBus;
 use super::controller::Issued;
 use super::mapping::Geometry;
 use super::refresh::Refresh;
@@ -187,7 +188,8 @@ pub(crate) struct Seen {
     round: u64,
     refreshes: u64,
     commands: u64,
-    last: Option<Cycle>,
+    /// By pins.
+    last: [Option<Cycle>; 2],
     data_until: Option<Cycle>,
     /// The last 32 ACT and per-bank refreshes, oldest first.
     acts: VecDeque<Cycle>,
@@ -203,6 +205,7 @@ pub struct Checker {
     /// Cycles between refreshes, if there are to be any.
     refresh_interval: Option<Cycle>,
     banks_per_group: u32,
+    command_bus: CommandBus,
     seen: Seen,
 }
 
@@ -218,6 +221,7 @@ impl Checker {
             t: timing,
             refresh_interval: interval,
             banks_per_group: geometry.banks_per_group,
+            command_bus: CommandBus::Shared,
             seen: Seen {
                 banks: vec![Bank::default(); geometry.banks() as usize],
                 groups: vec![Scope::default(); geometry.bank_groups as usize],
@@ -228,7 +232,7 @@ impl Checker {
                 round: 0,
                 refreshes: 0,
                 commands: 0,
-                last: None,
+                last: [None; 2],
                 data_until: None,
                 acts: VecDeque::with_capacity(32),
                 violations: Vec::new(),
@@ -237,11 +241,20 @@ impl Checker {
         }
     }
 
+    /// The same for a device with these pins for commands.
+    pub fn on(self, command_bus: CommandBus) -> Self {
+        Self {
+            command_bus,
+            ..self
+        }
+    }
+
     /// Judges the next command.
     pub fn check(&mut self, issued: &Issued) {
         self.seen.commands += 1;
-        self.gap(issued, Rule::R27, self.seen.last, 1);
-        self.seen.last = Some(issued.cycle);
+        let pins = self.command_bus.pins(issued.command);
+        self.gap(issued, Rule::R27, self.seen.last[pins], 1);
+        self.seen.last[pins] = Some(issued.cycle);
         if let Some(interval) = self.refresh_interval {
             let due = (self.seen.refreshes + 1 + POSTPONED_MAX) * interval;
             self.note(issued, Rule::R29, issued.cycle, due);

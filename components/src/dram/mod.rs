@@ -112,6 +112,7 @@
 
 mod banks;
 mod checker;
+mod command_bus;
 mod controller;
 mod drain;
 mod mapping;
@@ -145,6 +146,7 @@ use transactions::Transactions;
 
 pub use banks::Command;
 pub use checker::{Checker, Report, RuleReport, Violation};
+pub use command_bus::CommandBus;
 pub use controller::{ChannelStats, Config, Controller, Issued, Offer, Request};
 pub use drain::Drain;
 pub use mapping::{Field, Geometry, Location, Mapping, MappingSpec};
@@ -426,7 +428,7 @@ impl GddrController {
             return false;
         }
         let local = match &self.interleave {
-            Some(interleave) => interleave.local(request.line),
+            Some(interleave) => interleave.local_of_group(request.line, self.up.len() as u32),
             None => request.line,
         };
         let accesses = Accesses::touched(local, request.words, self.access_bytes);

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Environment, Id, Policy, SpecError};
 
+use super::command_bus::CommandBus;
 use super::controller::{Config, QUEUE_MAX};
 use super::drain::Drain;
 use super::mapping::{Geometry, MappingSpec};
@@ -34,7 +35,8 @@ pub struct GddrSpec {
     /// controller, as in GPGPU-Sim and the reference runs.
     #[serde(default = "one")]
     pub channels: u32,
-    /// How addresses are dealt to controllers; left out, addresses are the controller's own.
+    /// How addresses are dealt to controllers; left out, addresses are the controller's own. A `hash` deals
+    /// to as many slices as there are controllers times `ports`.
     #[serde(default)]
     pub interleave: Option<Interleave>,
     /// Banks, rows and columns of each channel.
@@ -57,6 +59,10 @@ pub struct GddrSpec {
     /// (Ramulator 2).
     #[serde(default = "Policy::plain::<FrFcfs>")]
     pub scheduler: Policy<RequestOrder>,
+    /// Commands that fit into a cycle. Source: one, as on GDDR5; row and column commands have pins of
+    /// their own in JESD235 (HBM).
+    #[serde(default)]
+    pub command_bus: CommandBus,
     /// How long rows stay open. Source: open rows, the reference policy (Ramulator, DRAMsim3,
     /// GPGPU-Sim).
     #[serde(default)]
@@ -103,6 +109,7 @@ impl GddrSpec {
             reads: self.read_queue,
             writes: self.write_queue,
             bank_queue: self.bank_queue,
+            command_bus: self.command_bus,
             page: self.page,
             drain: self.drain,
             merge_writes: self.merge_writes,
@@ -150,11 +157,15 @@ impl GddrSpec {
         let postponed_max = self.refresh.postponed_max();
         SpecError::in_range("refresh.postponed_max", postponed_max, 0..=POSTPONED_MAX)?;
         self.drain.check(self.write_queue)?;
+        let apart = self.command_bus == CommandBus::Shared || self.bank_queue.is_none();
+        SpecError::require(apart, "command_bus", || {
+            "RowAndColumn goes without `bank_queue`".to_owned()
+        })?;
         SpecError::require(matches!(self.devices, 1 | 2 | 4), "devices", || {
             format!("{} is not 1, 2 or 4", self.devices)
         })?;
         if let Some(interleave) = &self.interleave {
-            interleave.check("interleave")?;
+            interleave.check_group("interleave", self.ports)?;
             SpecError::require(
                 interleave.granule_bytes >= self.access_bytes(),
                 "interleave.granule_bytes",

@@ -119,6 +119,12 @@ impl Slices {
                 ),
             );
         }
+        if told.hash != dealt.hash {
+            return refuse(
+                "hash",
+                format!("{:?}, but `{path}` deals by {:?}", told.hash, dealt.hash),
+            );
+        }
         let dealers = self.arriving.iter();
         if dealers.clone().any(|(slice, _)| slice.interleave != dealt) {
             // Several networks in a row or side by side: nothing simple can be said.
@@ -169,10 +175,7 @@ mod tests {
     use super::*;
 
     fn interleave(granule_bytes: u32, slices: u32) -> Interleave {
-        Interleave {
-            granule_bytes,
-            slices,
-        }
+        Interleave::in_turn(granule_bytes, slices)
     }
 
     /// What a part that is told `told` says of these slices of twelve.
@@ -203,6 +206,11 @@ mod tests {
             let field = fit(told, numbers);
             assert_eq!(field.as_deref(), Some("interleave.slices"), "{numbers:?}");
         }
+        let hashed = Interleave {
+            hash: crate::interleave::SliceHash::Random,
+            ..interleave(256, 12)
+        };
+        assert_eq!(fit(hashed, &[3]).as_deref(), Some("interleave.hash"));
         let field = fit(interleave(512, 12), &[3]);
         assert_eq!(field.as_deref(), Some("interleave.granule_bytes"));
     }

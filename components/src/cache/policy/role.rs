@@ -55,7 +55,7 @@ impl CacheSite {
                 let granules = local / u64::from(interleave.granule_bytes) + 1;
                 let all = granules.checked_mul(u64::from(interleave.slices))?;
                 all.checked_mul(u64::from(interleave.granule_bytes))?;
-                Some(interleave.address(interleave.slice(line), local))
+                interleave.address(interleave.slice(line), local)
             }
         }
     }
@@ -79,10 +79,7 @@ mod tests {
             ways: 4,
             parts: 1,
             line_bytes: 128,
-            interleave: Some(Interleave {
-                granule_bytes: 256,
-                slices: 6,
-            }),
+            interleave: Some(Interleave::in_turn(256, 6)),
         }
     }
 

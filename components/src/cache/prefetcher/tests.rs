@@ -132,18 +132,15 @@ fn a_degree_of_0_changes_nothing() {
 
 #[test]
 fn a_slice_fetches_lines_of_its_own() {
-    let interleave = Interleave {
-        granule_bytes: 256,
-        slices: 6,
-    };
+    let interleave = Interleave::in_turn(256, 6);
     let spec = CacheSpec {
         interleave: Some(interleave),
         ..next_line(2)
     };
-    let first = interleave.address(4, 0);
+    let first = interleave.address(4, 0).expect("in turn");
     let run = reads(spec, &[(10, first)]);
     let lines: Vec<_> = run.below.iter().map(|(_, request)| request.line).collect();
-    let expected = [0, 128, 256].map(|local| interleave.address(4, local));
+    let expected = [0, 128, 256].map(|local| interleave.address(4, local).expect("in turn"));
     assert_eq!(lines, expected);
     let greedy = CacheSpec {
         interleave: Some(interleave),

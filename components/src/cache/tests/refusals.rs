@@ -68,10 +68,7 @@ fn specifications_are_refused_with_the_field_at_fault() {
         ),
         (
             CacheSpec {
-                interleave: Some(crate::interleave::Interleave {
-                    granule_bytes: 64,
-                    slices: 2,
-                }),
+                interleave: Some(crate::interleave::Interleave::in_turn(64, 2)),
                 ..l1()
             },
             "interleave.granule_bytes",

@@ -42,10 +42,7 @@ pub(super) fn spec(up_ports: u32, down_ports: u32) -> CrossbarSpec {
     CrossbarSpec {
         up_ports,
         down_ports,
-        interleave: Interleave {
-            granule_bytes: 256,
-            slices: down_ports,
-        },
+        interleave: Interleave::in_turn(256, down_ports),
         outstanding: 16,
         request: NetworkSpec::Switch(network()),
         reply: NetworkSpec::Switch(network()),

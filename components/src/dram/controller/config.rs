@@ -1,5 +1,6 @@
 //! A channel and the policies of its controller.
 
+use crate::dram::command_bus::CommandBus;
 use crate::dram::drain::Drain;
 use crate::dram::mapping::Geometry;
 use crate::dram::page::Page;
@@ -22,6 +23,8 @@ pub struct Config {
     pub writes: u32,
     /// Requests each bank's own queue holds beyond these; none without such queues.
     pub bank_queue: Option<u32>,
+    /// Commands that fit into a cycle.
+    pub command_bus: CommandBus,
     /// How long rows stay open.
     pub page: Page,
     /// When writes are served.
@@ -41,6 +44,7 @@ impl Config {
             reads: 32,
             writes: 32,
             bank_queue: None,
+            command_bus: CommandBus::Shared,
             page: Page::Open,
             drain: Drain::Watermarks { high: 25, low: 7 },
             merge_writes: true,

@@ -4,6 +4,7 @@ use warpweave_framework::{Cycle, Id};
 
 use super::{Controller, Issued};
 use crate::dram::banks::Command;
+use crate::dram::command_bus::CommandBus;
 use crate::dram::mapping::Location;
 use crate::dram::queue::Entry;
 use crate::dram::scheduler::{Choice, WaitingRequest};
@@ -52,6 +53,10 @@ impl Controller {
             }
         };
         self.banks.issue(cycle, command);
+        let bus = self.config.command_bus;
+        if bus == CommandBus::RowAndColumn {
+            self.banks.take_pins(cycle, bus.pins(command) == 1);
+        }
         match command {
             Command::Activate { bank, .. } | Command::Precharge { bank } => self.sort_out(bank),
             // With a bank closed its candidates are not looked at.

@@ -10,7 +10,8 @@
 //! The frame is that of Ramulator 2; the policies named in [`Config`] and an order of requests fill it:
 //!
 //! 1. A request accepted in cycle `c` can cause a command from `c + 1` on.
-//! 2. Each cycle issues at most one command, looked for in this order: requests whose ACT has been
+//! 2. Each cycle issues at most one command, or with a [`CommandBus`] of row and column pins one for each, the
+//!    second as if in a cycle of its own. It is looked for in this order: requests whose ACT has been
 //!    issued (*active*), a refresh whose time has come, waiting requests as the [order](AnyRequestOrder) says,
 //!    a row the [`Page`] policy gives up. While an all-bank refresh waits nothing new is started,
 //!    while a per-bank refresh waits nothing new in its bank, nor elsewhere as long as its bank has
@@ -54,6 +55,7 @@ use warpweave_framework::{Cycle, Id, IdTable, State, below};
 
 use crate::dram::banks::{Banks, BanksState, Gaps};
 use crate::dram::checker::Checker;
+use crate::dram::command_bus::CommandBus;
 use crate::dram::drain::Draining;
 use crate::dram::mapping::Location;
 use crate::dram::queue::{Entry, Queue};
@@ -222,10 +224,12 @@ impl Controller {
             geometry,
             timing,
             refresh,
+            command_bus,
             ..
         } = &self.config;
-        self.judge
-            .get_or_insert_with(|| Box::new(Checker::new(geometry, *timing, *refresh)));
+        self.judge.get_or_insert_with(|| {
+            Box::new(Checker::new(geometry, *timing, *refresh).on(*command_bus))
+        });
     }
 
     /// The judge, if there is one.
@@ -511,7 +515,11 @@ impl Controller {
         }
         self.planned = None;
         self.issue(cycle, choice);
-        self.clock = cycle + 1;
+        self.clock = match self.config.command_bus {
+            CommandBus::Shared => cycle + 1,
+            // The other pins may take one in the same cycle.
+            CommandBus::RowAndColumn => cycle,
+        };
         true
     }
 }

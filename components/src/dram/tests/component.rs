@@ -28,6 +28,7 @@ pub(super) fn spec(timing: Timing) -> GddrSpec {
         write_queue: 32,
         bank_queue: None,
         scheduler: Policy::plain::<FrFcfs>(),
+        command_bus: CommandBus::Shared,
         page: Page::Open,
         drain: Drain::Watermarks { high: 25, low: 7 },
         merge_writes: true,
@@ -149,10 +150,7 @@ fn only_touched_accesses_are_served() {
 #[test]
 fn interleaved_channels_see_dense_addresses() {
     let mut bench = Bench::of(&GddrSpec {
-        interleave: Some(Interleave {
-            granule_bytes: 256,
-            slices: 6,
-        }),
+        interleave: Some(Interleave::in_turn(256, 6)),
         ..spec(preset_a())
     });
     bench.expect(10, MemRequest::read(7, 0, 0xff), 27);

@@ -23,7 +23,8 @@ pub(super) struct Cache {
     pub(super) mshr_entries: u32,
     pub(super) mshr_merges: u32,
     pub(super) miss_queue_entries: u32,
-    pub(super) latency_cycles: u32,
+    /// Before the look-up, in cycles of what sends the requests.
+    pub(super) delay_cycles: u32,
     /// More than one: that many banks, and as many requests in a cycle.
     pub(super) banks: u32,
 }
@@ -60,26 +61,28 @@ pub(super) fn caches(
     };
     let down = unit.min(unit_of(&below, &l2)?);
     let cores = given.count("-gpgpu_l2_rop_latency", 0..=CYCLES_MAX, "cycles")?;
-    let latency = in_clock(cores, frequencies[0], frequencies[2]);
+    let delay = in_clock(cores, frequencies[0], frequencies[1]).max(1);
     let said = Said {
         name: L2,
         text: &l2,
     };
-    let second = said.cache(&below, (down, down), latency, 1, notes)?;
+    let second = said.cache(&below, (down, down), delay, 1, notes)?;
     let Some(mut first) = first else {
         return Ok((None, second));
     };
     if given.flag("-gpgpu_adaptive_cache_config")? {
         adapt(given, &mut first, &l1, notes)?;
     }
-    let latency = given.count("-gpgpu_l1_latency", 0..=CYCLES_MAX, "cycles")?;
+    let delay = given
+        .count("-gpgpu_l1_latency", 0..=CYCLES_MAX, "cycles")?
+        .max(1);
     let banks = given.count("-gpgpu_l1_banks", 1..=32, "banks")?;
     let banks = if first.sectored { banks } else { 1 };
     let said = Said {
         name: L1,
         text: &l1,
     };
-    let first = said.cache(&first, (unit, down), latency, banks, notes)?;
+    let first = said.cache(&first, (unit, down), delay, banks, notes)?;
     Ok((Some(first), second))
 }
 
@@ -127,7 +130,7 @@ impl Said<'_> {
         &self,
         text: &CacheText,
         (own, down): (u32, u32),
-        latency_cycles: u32,
+        delay_cycles: u32,
         banks: u32,
         notes: &mut Vec<String>,
     ) -> Result<Cache, Diagnostic> {
@@ -198,9 +201,9 @@ impl Said<'_> {
             write_allocate,
             mshr_entries: text.mshr_entries,
             mshr_merges: text.mshr_merges,
-            // Misses stay for their latency, so one in each cycle fits beside those that wait.
-            miss_queue_entries: text.miss_queue.max(3) * pieces + latency_cycles,
-            latency_cycles,
+            // One more is on its way out.
+            miss_queue_entries: text.miss_queue.max(3) * pieces + 1,
+            delay_cycles,
             banks,
         })
     }

@@ -25,6 +25,10 @@ pub(super) struct Machine {
     pub(super) l1: Option<Cache>,
     pub(super) l2: Cache,
     pub(super) network: Network,
+    /// How granules are dealt to slices, if not in turn.
+    pub(super) slice_hash: Option<String>,
+    /// Bytes that stay together in a slice.
+    pub(super) granule_bytes: u32,
     /// Entries for responses in the port of a cluster.
     pub(super) response_depth: u32,
     pub(super) dram: Dram,
@@ -67,6 +71,9 @@ pub(super) enum Network {
 /// Bytes that stay together in a channel.
 const CHANNEL_BYTES: u32 = 256;
 
+/// Longest line, which stays together.
+const LINE_BYTES_MAX: u32 = 128;
+
 /// Ports of a network on one side, at most.
 const PORTS_MAX: u32 = 128;
 
@@ -102,6 +109,7 @@ impl Machine {
         let mapping = given.value("-gpgpu_mem_addr_mapping")?;
         let columns = Columns::read(&mapping)?;
         note_turns(&columns, &mapping, slices_per_channel, &mut notes);
+        let (slice_hash, granule_bytes) = slice_hash(given, channels, slices_per_channel)?;
         let dram = Dram::of(given, &mapping, &columns, frequencies, &mut notes)?;
         let kernels = given.count("-gpgpu_max_concurrent_kernel", 1..=4096, "kernels")?;
         Ok(Self {
@@ -114,6 +122,8 @@ impl Machine {
             l1,
             l2,
             network: network(given)?,
+            slice_hash,
+            granule_bytes,
             response_depth: given.count(
                 "-gpgpu_n_cluster_ejection_buffer_size",
                 1..=4096,
@@ -249,6 +259,31 @@ fn network(given: &Given) -> Result<Network, Diagnostic> {
             output_buffer_flits: flits("-icnt_out_buffer_limit")?,
         }),
         _ => Err(mode.refuse("1 or 2")),
+    }
+}
+
+/// How granules are dealt to slices, if not in turn, and their bytes.
+fn slice_hash(
+    given: &Given,
+    channels: u32,
+    per_channel: u32,
+) -> Result<(Option<String>, u32), Diagnostic> {
+    let policy = given.value("-gpgpu_memory_partition_indexing")?;
+    let slices = channels * per_channel;
+    match policy.text() {
+        "0" => Ok((None, CHANNEL_BYTES)),
+        "1" if slices.is_power_of_two() => Ok((Some("Xor".to_owned()), CHANNEL_BYTES)),
+        "1" => Err(policy.refuse("0, 2 or 4, as there is no power of two of slices")),
+        "2" => {
+            let hash = format!("Polynomial(per_channel: {per_channel})");
+            Ok((Some(hash), CHANNEL_BYTES))
+        }
+        // As many bits of the address below those of the channel as tell its slices apart are mixed, too.
+        "4" => {
+            let granule = CHANNEL_BYTES >> per_channel.ilog2();
+            Ok((Some("Random".to_owned()), granule.max(LINE_BYTES_MAX)))
+        }
+        _ => Err(policy.refuse("0, 1, 2 or 4")),
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) struct Dram {
     pub(super) mapping: [String; 4],
     pub(super) burst_cycles: u32,
     pub(super) timing: Timing,
+    pub(super) command_bus: &'static str,
     pub(super) scheduler: &'static str,
     pub(super) read_queue: u32,
     pub(super) write_queue: u32,
@@ -107,6 +108,11 @@ impl Dram {
             ],
             burst_cycles: length.div_ceil(ratio),
             timing,
+            command_bus: if given.flag("-dram_dual_bus_interface")? {
+                "RowAndColumn"
+            } else {
+                "Shared"
+            },
             scheduler: match scheduler.text() {
                 "0" => "Fcfs",
                 "1" => "FrFcfs",

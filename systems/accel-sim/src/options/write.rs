@@ -117,21 +117,36 @@ fn body(machine: &Machine) -> String {
                 "\"l1[u]\": Cache(\n{}                ),\n                ",
                 cache("fermi_l1", l1, "                    ")
             ),
-            "\"cu[u].memory <-> l1[u].up\": (latency: 1),
+            format!(
+                "\"cu[u].memory.request <-> l1[u].up.request\": ({}),
+                \"cu[u].memory.response <-> l1[u].up.response\": ({}),
                 \"cu[u].cache_control <-> l1[u].control\": (latency: 1),
                 \"l1[*].down <-> port.up[*]\": (latency: 1),",
+                wire(l1.delay_cycles, l1.banks),
+                wire(1, l1.banks),
+            ),
         ),
         None => (
             String::new(),
-            "\"cu[*].memory <-> port.up[*]\": (latency: 1),",
+            "\"cu[*].memory <-> port.up[*]\": (latency: 1),".to_owned(),
         ),
     };
     let unwired = match machine.l1 {
         Some(_) => "",
         None => "\n            unwired: [\"cu[u].cache_control\"],",
     };
-    let l2 = cache("fermi_l2", &machine.l2, "                    ");
-    let dram_text = memory(machine);
+    let l2 = cache("fermi_l2", &machine.l2, "            ");
+    let l2_delay = wire(machine.l2.delay_cycles, 1);
+    let hash = &machine.slice_hash;
+    let granule = machine.granule_bytes;
+    let dealt = |slices: &str| {
+        let hash = hash
+            .as_deref()
+            .map_or(String::new(), |hash| format!(", hash: {hash}"));
+        format!("interleave: (granule_bytes: {granule}, slices: \"{slices}\"{hash})")
+    };
+    let (over_slices, over_channels) = (dealt("=channels * slices"), dealt("=channels"));
+    let dram_text = memory(machine, &over_channels);
     let invalidate = if machine.invalidate {
         "KernelEnd"
     } else {
@@ -157,23 +172,10 @@ fn body(machine: &Machine) -> String {
                 {wires}
             }},{unwired}
         ),
-        "Partition": Module(
-            params: {{ "channels": 1, "slices": 1 }},
-            for: {{ "s": "=slices" }},
-            ports: {{ "slice[s]": "l2[s].up" }},
-            parts: {{
-                "l2[s]": Cache(
-                    {l2_clock}interleave: (granule_bytes: 256, slices: "=channels * slices"),
-{l2}                ),
-                "dram": Gddr5(
-{dram_text}                ),
-            }},
-            wires: {{ "l2[s].down <-> dram.up[s]": (latency: 1) }},
-        ),
     }},
-    for: {{ "c": "=clusters", "u": "=units", "m": "=channels", "s": "=slices" }},
+    for: {{ "c": "=clusters", "u": "=units", "m": "=channels", "s": "=slices", "k": "=channels * slices" }},
     parts: {{
-        // Slice s of the crossbar is slice s / channels of channel s mod channels. Copies take no time.
+        // Copies take no time.
         "host": HostDriver(copy_latency_cycles: 0, copy_bytes_per_cycle: 1073741824, launch_latency_cycles: 0),
         "gmu": Gmu(preset: "fermi", hardware_queues: {kernels}, dispatch_latency_cycles: {launch_latency}),
         "scheduler": WorkGroupScheduler(
@@ -189,16 +191,23 @@ fn body(machine: &Machine) -> String {
             preset: "fermi",
             {crossbar_clock}up_ports: "=clusters",
             down_ports: "=channels * slices",
-            interleave: (granule_bytes: 256, slices: "=channels * slices"),
+            {over_slices},
 {network}        ),
-        "partition[m]": Partition(channels: "=channels", slices: "=slices"),
+        // Slice k of the second level is slice k / channels of channel k mod channels.
+        "l2[k]": Cache(
+            {l2_clock}{over_slices},
+{l2}        ),
+        "dram[m]": Gddr5(
+{dram_text}        ),
     }},
     wires: {{
         "host.gmu <-> gmu.host": (latency: 1),
         "gmu.scheduler <-> scheduler.gmu": (latency: 1),
         "scheduler.units[c * units + u] <-> cluster[c].dispatch[u]": (latency: 1),
         "cluster[*].memory <-> crossbar.up[*]": (latency: 1),
-        "crossbar.down[s * channels + m] <-> partition[m].slice[s]": (latency: 1),
+        "crossbar.down[k].request <-> l2[k].up.request": ({l2_delay}),
+        "crossbar.down[k].response <-> l2[k].up.response": (latency: 1),
+        "l2[s * channels + m].down <-> dram[m].up[s]": (latency: 1),
     }},
 )
 "#,
@@ -265,8 +274,9 @@ fn cache(preset: &str, cache: &Cache, indent: &str) -> String {
     field("mshr_entries", &cache.mshr_entries);
     field("mshr_merges", &cache.mshr_merges);
     field("miss_queue_entries", &cache.miss_queue_entries);
-    field("hit_latency_cycles", &cache.latency_cycles);
-    field("miss_latency_cycles", &cache.latency_cycles);
+    // What comes before the look-up is in the wire.
+    field("hit_latency_cycles", &1);
+    field("miss_latency_cycles", &1);
     if cache.banks > 1 {
         let banks = cache.banks;
         let shape = format!("(count: {banks}, busy_cycles: 1, requests_per_cycle: {banks})");
@@ -274,6 +284,14 @@ fn cache(preset: &str, cache: &Cache, indent: &str) -> String {
         field("responses_per_cycle", &banks);
     }
     text
+}
+
+/// The terms of a wire that takes so many messages in a cycle.
+fn wire(latency: u32, width: u32) -> String {
+    match width {
+        1 => format!("latency: {latency}"),
+        _ => format!("latency: {latency}, width: Messages({width})"),
+    }
 }
 
 fn network(network: &Network) -> String {
@@ -303,7 +321,7 @@ const FERMI: &str = "queueing: Fifo, arbiter: Islip(iterations: 1), buffer_flits
                 output_buffer_flits: 64, internal_speedup: 2, input_cycles: 2, output_cycles: 3,
                 credit_cycles: 2, turnaround_matchings: 1";
 
-fn memory(machine: &Machine) -> String {
+fn memory(machine: &Machine, interleave: &str) -> String {
     let dram = &machine.dram;
     let cycles = |name| dram.timing.of(name);
     let grouped = dram.bank_groups > 1;
@@ -316,12 +334,12 @@ fn memory(machine: &Machine) -> String {
     let to_precharge = if grouped { cycles("RTPL") } else { 2 };
     let [column, group, bank, row] = &dram.mapping;
     let (high, low) = dram.drain;
-    let indent = "                    ";
+    let indent = "            ";
     let lines = [
         "preset: \"fermi\",".to_owned(),
         "clock: \"dram\",".to_owned(),
         "ports: \"=slices\",".to_owned(),
-        "interleave: (granule_bytes: 256, slices: \"=channels\"),".to_owned(),
+        format!("{interleave},"),
         format!("devices: {},", dram.devices),
         format!(
             "geometry: (bank_groups: {}, banks_per_group: {}, rows: {}, columns: {}),",
@@ -355,6 +373,7 @@ fn memory(machine: &Machine) -> String {
         ),
         "    t_ppd: 0, t_refi: 0, t_rfc: 0,".to_owned(),
         "),".to_owned(),
+        format!("command_bus: {},", dram.command_bus),
         format!("scheduler: {},", dram.scheduler),
         format!("read_queue: {},", dram.read_queue),
         format!("write_queue: {},", dram.write_queue),

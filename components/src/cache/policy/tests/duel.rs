@@ -68,10 +68,7 @@ impl CachePolicy for Duel {
 const SLICES: u32 = 6;
 
 fn six_slices(options: EngineOptions) -> (TestBench, Vec<Sink<MemResponse>>) {
-    let interleave = Interleave {
-        granule_bytes: 256,
-        slices: SLICES,
-    };
+    let interleave = Interleave::in_turn(256, SLICES);
     let mut bench = TestBench::new();
     bench.set_options(options);
     let dice = Dice::new(7, "duel");
@@ -114,7 +111,7 @@ fn six_slices(options: EngineOptions) -> (TestBench, Vec<Sink<MemResponse>>) {
             } else {
                 roll(3) % 20
             };
-            let line = interleave.address(slice, local * 128);
+            let line = interleave.address(slice, local * 128).expect("in turn");
             requests.send_at(cycle, MemRequest::read(number as u32, line, 1));
         }
     }

@@ -5,7 +5,8 @@ use warpweave_framework::Cycle;
 
 use super::drive::Line;
 use crate::dram::{
-    BuiltInOrder, Checker, Command, Config, Drain, Issued, Location, Page, Refresh, Request,
+    BuiltInOrder, Checker, Command, CommandBus, Config, Drain, Issued, Location, Page, Refresh,
+    Request,
 };
 
 /// What a refresh whose time has come does to a cycle.
@@ -44,7 +45,8 @@ impl Naive {
             config: *config,
             order,
             // Refreshes are late only when a test wants that.
-            checker: Checker::new(&config.geometry, config.timing, Refresh::Off),
+            checker: Checker::new(&config.geometry, config.timing, Refresh::Off)
+                .on(config.command_bus),
             open: vec![None; banks],
             columns: vec![0; banks],
             used: vec![0; banks],
@@ -381,6 +383,11 @@ impl Naive {
         let mut cycle = 0;
         while next < trace.len() || self.has_work() {
             self.tick(cycle);
+            if self.config.command_bus == CommandBus::RowAndColumn {
+                // One for the other pins, and after each command a look at whether writes are drained.
+                self.tick(cycle);
+                self.tick(cycle);
+            }
             if next < trace.len()
                 && trace[next].arrival <= cycle
                 && self.offer(cycle, trace[next].request)

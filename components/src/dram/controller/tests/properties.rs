@@ -14,8 +14,8 @@ use super::drive::{Line, drive};
 use super::naive::Naive;
 use crate::dram::tests::cases;
 use crate::dram::{
-    AnyRequestOrder, BuiltInOrder, Config, Controller, Drain, Geometry, Location, Offer, Page,
-    Refresh, Request, Timing,
+    AnyRequestOrder, BuiltInOrder, CommandBus, Config, Controller, Drain, Geometry, Location,
+    Offer, Page, Refresh, Request, Timing,
 };
 
 /// Small, so that requests meet: 2 groups of 2 banks.
@@ -191,6 +191,16 @@ pub(super) fn any_case(length: usize) -> impl Strategy<Value = (Config, BuiltInO
     })
 }
 
+/// The same, on command buses of either kind.
+fn any_case_on_any_bus(length: usize) -> impl Strategy<Value = (Config, BuiltInOrder, Vec<Line>)> {
+    (any_case(length), any::<bool>()).prop_map(|((mut config, order, trace), apart)| {
+        if apart && config.bank_queue.is_none() {
+            config.command_bus = CommandBus::RowAndColumn;
+        }
+        (config, order, trace)
+    })
+}
+
 fn controller(config: &Config, order: BuiltInOrder) -> Controller {
     Controller::new(config, AnyRequestOrder::BuiltIn(order))
 }
@@ -243,7 +253,7 @@ proptest! {
 
     #[test]
     fn event_driven_scheduling_equals_the_policies_cycle_by_cycle(
-        (config, order, trace) in any_case(60),
+        (config, order, trace) in any_case_on_any_bus(60),
     ) {
         config.timing.check("timing", config.refresh, config.geometry.banks()).unwrap();
         let mut naive = Naive::new(&config, order);
@@ -261,7 +271,7 @@ proptest! {
 
     #[test]
     fn sleeping_changes_nothing(
-        (config, order, trace) in any_case(60),
+        (config, order, trace) in any_case_on_any_bus(60),
         pauses in prop::collection::vec(0u64..9000, 3),
     ) {
         let mut slept = controller(&config, order);
@@ -299,7 +309,7 @@ proptest! {
 
     #[test]
     fn saved_in_the_middle_and_loaded_it_goes_on_identically(
-        (config, order, trace) in any_case(60), half in 0usize..60,
+        (config, order, trace) in any_case_on_any_bus(60), half in 0usize..60,
     ) {
         let (first, second) = trace.split_at(half.min(trace.len()));
         let mut fresh = controller(&config, order);

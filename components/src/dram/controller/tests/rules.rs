@@ -8,7 +8,8 @@ use super::properties::{GEOMETRY, config, request};
 use crate::dram::banks::{Gaps, Rule};
 use crate::dram::tests::presets::{preset_a, preset_d};
 use crate::dram::{
-    Checker, Command, Config, Controller, Geometry, Issued, Page, Refresh, Report, Timing,
+    Checker, Command, CommandBus, Config, Controller, Geometry, Issued, Page, Refresh, Report,
+    Timing,
 };
 
 const ALL_BANK: Refresh = Refresh::AllBank { postponed_max: 0 };
@@ -336,6 +337,46 @@ fn the_checker_knows_what_each_command_needs() {
 }
 
 /// An active write of the bank to be refreshed must not wait for the end of a stream of reads.
+/// Every read needs a row of its own, and no rule but that of the command bus keeps commands apart: a read is
+/// three commands, of which two are of the row.
+#[test]
+fn with_pins_for_row_and_column_commands_only_those_of_rows_stand_in_line() {
+    let reads = 300;
+    let last_read = |command_bus| {
+        let config = Config {
+            command_bus,
+            ..config(loose(), Refresh::Off)
+        };
+        let trace: Vec<_> = (0..reads)
+            .map(|tag| {
+                let (bank, row) = (tag % 4, tag / 4 % 8);
+                let mut request = request(tag, 0, false);
+                request.access = u64::from(tag);
+                request.location.bank = bank;
+                request.location.row = row;
+                Line {
+                    arrival: 0,
+                    request,
+                }
+            })
+            .collect();
+        let mut controller = Controller::new(&config, FR_FCFS);
+        controller.record_commands();
+        controller.judge_commands();
+        drive(&mut controller, &trace);
+        assert_eq!(controller.judge().unwrap().violations(), []);
+        let commands = controller.commands().iter().rev();
+        let mut column = commands.filter(|issued| matches!(issued.command, Command::Read { .. }));
+        column.next().unwrap().cycle
+    };
+    let near = |cycle: Cycle, commands: u32| cycle.abs_diff(u64::from(reads * commands)) < 12;
+    let (shared, apart) = (
+        last_read(CommandBus::Shared),
+        last_read(CommandBus::RowAndColumn),
+    );
+    assert!(near(shared, 3) && near(apart, 2), "{shared}, {apart}");
+}
+
 #[test]
 fn a_stream_of_reads_does_not_put_off_a_refresh_of_one_bank() {
     let timing = Timing {
