@@ -29,15 +29,17 @@
 //! Metastability; a slower release of slots than of data (the credit latency of the wires can
 //! stand for it).
 
+use std::any::Any;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Context, Cycle, Environment, Facts, InPort, Kind, Level as Lasting, Message, Next,
-    OutPort, Ports, SpecError, State, Statistics, Waits,
+    Onward, OutPort, PortName, Ports, SpecError, State, Statistics, Waits,
 };
 
 use crate::building_blocks::DelayLine;
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, is_request};
+use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, hand_on_untimed, is_request};
 
 /// What a description says about a clock crossing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -160,6 +162,15 @@ impl Component for ClockCrossing {
 
     fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
         is_request(port).then_some(0)
+    }
+
+    fn untimed(
+        &mut self,
+        port: PortName<'_>,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        hand_on_untimed(port, message, ("down.request", 0), onward)
     }
 
     fn state(&mut self, state: &mut State<'_>) {

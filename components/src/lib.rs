@@ -22,6 +22,7 @@ pub mod icc;
 pub mod interleave;
 pub mod kernel_times;
 pub mod launch;
+pub mod launch_plan;
 pub mod launch_unit;
 pub mod memory;
 pub mod occupancy;

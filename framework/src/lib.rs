@@ -162,11 +162,12 @@ pub use checkpoint::{
     Checkpoint, CheckpointError, Description, Difference, FileError, PartedPlace, Parting,
     StateHasher, Subject,
 };
-pub use component::{Claims, Component, Facts, Origin, Stated, Unfit};
+pub use component::{Claims, Component, Facts, Onward, Origin, PortName, Stated, Unfit};
 pub use engine::{
     DeadlockReport, Division, ElaborationError, ElaborationErrors, EngineOptions, Order, Outcome,
     PortAddress, PortDoc, RelatedOrigin, RunLimits, RunStep, Simulation, SystemBuilder,
-    SystemWarning, TapError, WaitEdge, busiest_share, connectable_names, described_ports,
+    SystemWarning, TapError, UntimedError, UntimedWires, WaitEdge, busiest_share,
+    connectable_names, described_ports,
 };
 pub use evaluation::{Context, Next};
 pub use observe::{

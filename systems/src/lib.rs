@@ -21,8 +21,11 @@ pub use elaboration::address::any_index;
 pub use elaboration::{ElaboratedSystem, ResolvedSystem};
 pub use registry::standard_registry;
 pub use run::{
-    Interval, KernelResult, LazyMeasured, Machine, MachineCheckpointError, Measured, Progress,
-    ReadLog, ReadLogError, Simulated, StateLog, Status, Threads, empty_environment,
+    Estimate, Interval, KernelResult, LazyMeasured, Machine, MachineCheckpointError, Measured,
+    Part, Progress, ReadLog, ReadLogError, RegionResult, Simulated, StateLog, Status, Threads,
+    empty_environment,
 };
-pub use scenario::{AppliedOverride, Identity, Limits, Measure, Scenario, Variation};
+pub use scenario::{
+    AppliedOverride, Identity, Limits, Measure, Outside, Region, Scenario, Variation,
+};
 pub use taps::{StartLogError, TapSpec};

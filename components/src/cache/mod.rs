@@ -12,7 +12,7 @@
 //!
 //! `request.rs` decides about a request, `perform.rs` carries that out, `send.rs` sends down, `returns.rs` deals with what
 //! comes from below, and `control.rs` with invalidations, `policy_wishes.rs` with what
-//! policies ask for, `prefetch.rs` with what prefetchers want. `tag_array.rs` (with `set_index.rs` and
+//! policies ask for, `prefetch.rs` with what prefetchers want. `untimed.rs` plays accesses of no time. `tag_array.rs` (with `set_index.rs` and
 //! `replacement/`), `mshr_file.rs`, `pass_table.rs` and `victim_cache.rs` and `copy_back_buffer.rs` are plain data with tests of
 //! their own, `ids_below.rs` names what waits for an answer. `policy/` holds the hooks of policies.
 //!
@@ -182,13 +182,16 @@ mod statistics;
 mod tag_array;
 #[cfg(test)]
 pub(crate) mod tests;
+mod untimed;
 mod victim_cache;
 
+use std::any::Any;
 use std::collections::VecDeque;
 
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Kind, Next, Observed, OutPort, Policy,
-    Ports, Preset, Published, Registry, SpecError, State, Statistics, Unfit, Waits, as_many,
+    Component, Contents, Context, Cycle, Environment, Facts, Kind, Next, Observed, Onward, OutPort,
+    Policy, PortName, Ports, Preset, Published, Registry, SpecError, State, Statistics, Unfit,
+    Waits, as_many,
 };
 
 use self::copy_back_buffer::CopyBackBuffer;
@@ -207,12 +210,10 @@ pub use self::spec::{
 use self::statistics::{Blocked, CacheStats};
 pub use self::tag_array::{Geometry, LineState, Slot, TagArray};
 pub use self::victim_cache::{Victim, VictimCache};
-#[cfg(doc)]
-use crate::launch::CacheCommand;
-use crate::launch::CacheControlSlave;
+use crate::launch::{CacheCommand, CacheControlSlave};
 use crate::memory::{
     CacheEvent, Level, LineBytes, MemMaster, MemRequest, MemResponse, MemSlave, RequestKind,
-    Slices, Source, agree_on_lines, flags, full_line, is_request,
+    Slices, Source, agree_on_lines, flags, full_line, is_request, untimed_stranger,
 };
 
 /// A cache; see the module.
@@ -554,6 +555,22 @@ impl Component for Cache {
         state.field("returns", &mut self.returns);
         state.field("stats", &mut self.stats);
         self.check_state(state);
+    }
+
+    fn untimed(
+        &mut self,
+        port: PortName<'_>,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        if let Some(request) = message.downcast_ref::<MemRequest>() {
+            return self.untimed_request(request, onward);
+        }
+        if let Some(CacheCommand::Invalidate) = message.downcast_ref() {
+            self.untimed_invalidation();
+            return Ok(());
+        }
+        Err(untimed_stranger(port))
     }
 
     fn evaluation_cost(&self) -> u64 {

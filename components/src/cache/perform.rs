@@ -264,7 +264,7 @@ impl Cache {
     }
 
     /// Flags with which a clean victim is sent down, if it is.
-    fn hand_down(&self, slot: Slot, line: u64) -> Option<u16> {
+    pub(super) fn hand_down(&self, slot: Slot, line: u64) -> Option<u16> {
         if !self.hands_down {
             return None;
         }

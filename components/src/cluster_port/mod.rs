@@ -36,15 +36,20 @@
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::any::Any;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Environment, Facts, Id, IdTable, Kind, Level as Lasting, Message,
-    Next, Ports, Preset, SpecError, State, Statistics, Waits, as_many, at_most, below,
+    Next, Onward, PortName, Ports, Preset, SpecError, State, Statistics, Waits, as_many, at_most,
+    below,
 };
 
 use crate::building_blocks::DelayLine;
-use crate::memory::{MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, is_request};
+use crate::memory::{
+    MemMaster, MemRequest, MemResponse, MemSlave, RequestKind, hand_on_untimed, is_request,
+};
 
 /// Most up ports.
 const UP_PORTS_MAX: u32 = 1 << 12;
@@ -208,6 +213,15 @@ impl Component for ClusterPort {
                 None => Ok(()),
             }
         });
+    }
+
+    fn untimed(
+        &mut self,
+        port: PortName<'_>,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        hand_on_untimed(port, message, ("down.request", 0), onward)
     }
 
     fn evaluation_cost(&self) -> u64 {

@@ -89,16 +89,18 @@ mod scheduler;
 mod scoreboard;
 mod snapshot;
 mod spec;
+mod untimed;
 mod wavefront;
 mod wheel;
 mod work_group;
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpweave_framework::{
-    Claims, Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, OutPort,
-    Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
+    Claims, Component, Contents, Context, Cycle, Environment, Facts, InPort, Kind, Next, Onward,
+    OutPort, PortName, Ports, Preset, SpecError, State, Statistics, Unfit, Waits,
 };
 use warpweave_trace::{Class, Program};
 
@@ -372,6 +374,15 @@ impl Component for ComputeUnit {
             Some(demands) => demands.fit(&self.spec),
             None => Ok(()),
         }
+    }
+
+    fn untimed(
+        &mut self,
+        port: PortName<'_>,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        self.play(port, message, onward)
     }
 
     fn evaluation_cost(&self) -> u64 {

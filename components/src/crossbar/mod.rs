@@ -66,13 +66,16 @@ mod spec;
 mod switch;
 mod traffic;
 
+use std::any::Any;
+
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Facts, Kind, Message, Next, Ports, Preset,
-    SpecError, State, Statistics, Unfit, Waits,
+    Component, Contents, Context, Environment, Facts, Kind, Message, Next, Onward, PortName, Ports,
+    Preset, SpecError, State, Statistics, Unfit, Waits,
 };
 
 use crate::memory::{
-    MemMaster, MemRequest, MemResponse, MemSlave, NetworkPort, Slice, hold_whole_lines, is_request,
+    MemMaster, MemRequest, MemResponse, MemSlave, NetworkPort, Slice, hand_on_untimed,
+    hold_whole_lines, is_request,
 };
 
 use outstanding::Outstanding;
@@ -199,6 +202,19 @@ impl Component for Crossbar {
             self.outstanding.state(state);
             self.outstanding.check_state(state, self.down.len());
         });
+    }
+
+    fn untimed(
+        &mut self,
+        port: PortName<'_>,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        let slice = match message.downcast_ref::<MemRequest>() {
+            Some(request) => self.spec.interleave.slice(request.line),
+            None => 0,
+        };
+        hand_on_untimed(port, message, ("down.request", slice), onward)
     }
 
     fn evaluation_cost(&self) -> u64 {

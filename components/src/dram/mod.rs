@@ -128,10 +128,12 @@ mod statistics;
 mod timing;
 mod transactions;
 
+use std::any::Any;
+
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, Histogram, Id, Kind, Next, Ports,
-    Preset, SpecError, State, Statistics, Unfit, Waits, below,
+    Component, Contents, Context, Cycle, Environment, Facts, Histogram, Id, Kind, Next, Onward,
+    PortName, Ports, Preset, SpecError, State, Statistics, Unfit, Waits, below,
 };
 
 use crate::interleave::Interleave;
@@ -284,6 +286,11 @@ impl Component for GddrController {
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
         self.slices.fit(self.interleave)
+    }
+
+    /// Contents are not kept: accesses of no time end here.
+    fn untimed(&mut self, _: PortName<'_>, _: &mut dyn Any, _: &mut Onward) -> Result<(), String> {
+        Ok(())
     }
 
     fn state(&mut self, state: &mut State<'_>) {

@@ -69,12 +69,13 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
     Component, Contents, Context, Cycle, Environment, Histogram, Id, IdTable, InPort, Kind, Level,
-    Next, Ports, Preset, Registry, SpecError, State, Statistics, Waits, at_most,
+    Next, Onward, PortName, Ports, Preset, Registry, SpecError, State, Statistics, Waits, at_most,
 };
 
 pub use self::by_reuse::ByReuse;
@@ -84,6 +85,7 @@ pub use self::order::{EmptyQueue, KernelOrder, OrderPolicy, OrderSite, Waiting};
 pub use self::priority::{Priority, PrioritySpec};
 pub use self::spec::GmuSpec;
 use crate::launch::{KernelDone, KernelLaunch, KernelReady, LaunchSlave, ReadyMaster};
+use crate::memory::untimed_stranger;
 use warpweave_trace::Program;
 
 /// Adds the kernel orders of this folder.
@@ -243,6 +245,18 @@ impl Component for Gmu {
         state.field("running", &mut self.running);
         state.field("waited", &mut self.waited);
         state.check("kernels", || self.fits());
+    }
+
+    fn untimed(
+        &mut self,
+        port: PortName<'_>,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        let launch = message.downcast_ref::<KernelLaunch>();
+        let launch = *launch.ok_or_else(|| untimed_stranger(port))?;
+        onward.send("scheduler.ready", 0, KernelReady::from(launch));
+        Ok(())
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

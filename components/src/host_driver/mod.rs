@@ -25,6 +25,10 @@
 //!   `s + copy_latency_cycles + ceil(b / copy_bytes_per_cycle)`.
 //! - **Synchronize**: the next command begins in that cycle `s`.
 //!
+//! Where only a part of the program is simulated (a [`LaunchPlan`] says which), a launch that is passed over takes no time.
+//! Before a launch that runs the host stands still while those before it are replayed, when no
+//! kernel is in flight, for the stop delay of the system.
+//!
 //! The obligation taken in cycle 0 is discharged in the first cycle in which every command and
 //! every kernel is complete; the run ends with that cycle.
 //!
@@ -48,6 +52,7 @@ use warpweave_trace::{HostCommand, Program};
 
 use crate::kernel_times::{KernelTimes, Moment};
 use crate::launch::{KernelLaunch, LaunchMaster};
+use crate::launch_plan::{Fate, LaunchPlan};
 
 /// A host driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -102,6 +107,8 @@ enum Step {
     Copying(Cycle),
     /// Sends a launch at this cycle or later.
     Launching(Cycle, KernelLaunch),
+    /// Stands still up to this cycle while launches are replayed.
+    Replaying(Cycle),
     Finished,
 }
 
@@ -124,6 +131,8 @@ pub struct HostDriver {
     spec: HostDriverSpec,
     program: Arc<Program>,
     times: Option<Arc<KernelTimes>>,
+    /// Which launches run, where not all do.
+    plan: Option<Arc<LaunchPlan>>,
     started: bool,
     /// Commands begun.
     position: usize,
@@ -162,6 +171,7 @@ impl Kind for HostDriver {
             spec,
             program,
             times: environment.resource::<KernelTimes>(),
+            plan: environment.resource::<LaunchPlan>(),
             started: false,
             position: 0,
             step: Step::Next,
@@ -227,7 +237,16 @@ impl Component for HostDriver {
                 }
                 Step::Copying(until) if ctx.cycle() < until => return Next::Until(until),
                 Step::Launching(at, _) if ctx.cycle() < at => return Next::Until(at),
+                Step::Replaying(until) if ctx.cycle() < until => return Next::Until(until),
                 Step::Copying(_) => self.end_command(),
+                Step::Replaying(_) => {
+                    if self.plan.as_ref().is_some_and(|plan| plan.is_waiting()) {
+                        let problem = "nobody replayed the launches that are to be replayed";
+                        ctx.fail(problem.to_owned());
+                        return Next::Idle;
+                    }
+                    self.step = Step::Next;
+                }
                 Step::Launching(_, launch) => {
                     if self.gmu.launch.try_send(ctx, launch).is_err() {
                         self.enter(ctx.cycle(), Activity::LaunchBlocked);
@@ -250,6 +269,9 @@ impl Component for HostDriver {
         state.field("counts", &mut self.counts);
         KernelTimes::state(&mut self.times, Moment::Launched, state);
         KernelTimes::state(&mut self.times, Moment::Completed, state);
+        if let Some(plan) = &mut self.plan {
+            LaunchPlan::state(plan, state);
+        }
         state.check("position", || {
             at_most("commands", self.position, self.program.commands.len())?;
             let kernels = self.program.kernels.len() as u64;
@@ -334,7 +356,7 @@ impl Component for HostDriver {
         let name = match self.step {
             Step::Copying(_) => "copy",
             Step::Launching(..) => "launch",
-            Step::Next | Step::Finished => return,
+            Step::Next | Step::Replaying(_) | Step::Finished => return,
         };
         contents
             .thing(name, self.position as u64)
@@ -363,9 +385,11 @@ impl HostDriver {
         }
         match command {
             Some(HostCommand::Launch { kernel, stream }) => {
-                self.enter(cycle, Activity::Launch);
-                let at = cycle + Cycle::from(self.spec.launch_latency_cycles);
-                self.step = Step::Launching(at, KernelLaunch::plain(kernel, stream));
+                let launch = KernelLaunch::plain(kernel, stream);
+                if let Some(plan) = self.plan.clone() {
+                    return self.begin_planned(ctx, launch, &plan);
+                }
+                self.launch(cycle, launch);
             }
             Some(HostCommand::CopyToDevice { bytes, .. }) => {
                 self.counts.bytes_to_device += bytes;
@@ -382,6 +406,39 @@ impl HostDriver {
                 ctx.discharge_obligation();
             }
         }
+        None
+    }
+
+    fn launch(&mut self, cycle: Cycle, launch: KernelLaunch) {
+        self.enter(cycle, Activity::Launch);
+        let at = cycle + Cycle::from(self.spec.launch_latency_cycles);
+        self.step = Step::Launching(at, launch);
+    }
+
+    /// Begins a launch of a program of which not all is simulated, or says what it waits for.
+    fn begin_planned(
+        &mut self,
+        ctx: &mut Context<'_>,
+        launch: KernelLaunch,
+        plan: &LaunchPlan,
+    ) -> Option<Next> {
+        match plan.fate(launch.kernel) {
+            Fate::Runs if plan.is_waiting() => {
+                self.enter(ctx.cycle(), Activity::Wait);
+                if !self.in_flight.is_empty() {
+                    return Some(Next::Message);
+                }
+                self.step = Step::Replaying(plan.ask(ctx));
+                return None;
+            }
+            Fate::Runs => self.launch(ctx.cycle(), launch),
+            Fate::Replayed => {
+                plan.postpone(launch);
+                self.end_command();
+            }
+            Fate::Skipped => self.end_command(),
+        }
+        plan.begin(ctx, launch.kernel);
         None
     }
 

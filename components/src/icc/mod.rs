@@ -66,12 +66,13 @@ mod statistics;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::any::Any;
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{
-    Component, Contents, Context, Cycle, Environment, Facts, IdTable, Kind, Next, Ports, Preset,
-    SpecError, State, Statistics, Unfit, Waits, at_most, below,
+    Component, Contents, Context, Cycle, Environment, Facts, IdTable, Kind, Next, Onward, PortName,
+    Ports, Preset, SpecError, State, Statistics, Unfit, Waits, at_most, below,
 };
 
 use self::coalesced_cache::CoalescedCache;
@@ -84,9 +85,10 @@ pub use self::spec::{
 };
 use self::statistics::Counters;
 use crate::cache::replacement::ReplacementSite;
-use crate::launch::{CacheControlMaster, CacheControlSlave};
+use crate::launch::{CacheCommand, CacheControlMaster, CacheControlSlave};
 use crate::memory::{
-    MemMaster, MemRequest, MemResponse, MemSlave, agree_on_lines, is_request, leave_private_memory,
+    MemMaster, MemRequest, MemResponse, MemSlave, agree_on_lines, hand_on_untimed, is_request,
+    leave_private_memory,
 };
 
 /// The component; see the module.
@@ -268,6 +270,24 @@ impl Component for IccUnit {
                 None => Ok(()),
             }
         });
+    }
+
+    fn untimed(
+        &mut self,
+        port: PortName<'_>,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        let Some(command) = message.downcast_ref::<CacheCommand>() else {
+            return hand_on_untimed(port, message, ("down.request", 0), onward);
+        };
+        if self.drops_lines_at_kernel_end()
+            && let Some(cache) = &mut self.cache
+        {
+            cache.clear();
+        }
+        onward.send("control_down.command", port.number, *command);
+        Ok(())
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {

@@ -16,8 +16,10 @@ mod level;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
+
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Bundle, InPort, Message, OutPort, Ports, SpecError};
+use warpweave_framework::{Bundle, InPort, Message, Onward, OutPort, PortName, Ports, SpecError};
 use warpweave_random::GAMMA;
 
 pub use self::event::CacheEvent;
@@ -296,6 +298,30 @@ impl Bundle for MemSlave {
         ports.input("request", &mut self.request);
         ports.output("response", &mut self.response);
     }
+}
+
+/// Hands a request of no time on by port `number` of this name; for blocks that keep nothing.
+///
+/// # Errors
+/// Anything but a request.
+pub fn hand_on_untimed(
+    port: PortName<'_>,
+    message: &mut dyn Any,
+    (name, number): (&'static str, u32),
+    onward: &mut Onward,
+) -> Result<(), String> {
+    let request = message.downcast_ref::<MemRequest>();
+    let request = request.ok_or_else(|| untimed_stranger(port))?;
+    onward.send(name, number, *request);
+    Ok(())
+}
+
+/// What is said of a message of no time that a block does not know.
+pub(crate) fn untimed_stranger(port: PortName<'_>) -> String {
+    format!(
+        "a message came to `{}` that it does not take without time",
+        port.name
+    )
 }
 
 /// A mask of the words of a line that bytes `offset .. offset + bytes` touch.

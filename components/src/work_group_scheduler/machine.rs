@@ -190,6 +190,20 @@ impl Machine {
         kernels.find(|(_, running)| running.ready.kernel == number)
     }
 
+    /// Work-groups of a kernel of the program, ready or not, and how many of them fit a unit.
+    ///
+    /// # Errors
+    /// No such kernel, or one whose work-groups never fit.
+    pub(super) fn shape_of(&self, kernel: u32) -> Result<(u32, u32), String> {
+        let trace = self.program.kernels.get(kernel as usize);
+        let trace = trace.ok_or_else(|| format!("the program has no kernel {kernel}"))?;
+        let needs = self.needs[kernel as usize];
+        match self.limits.occupancy(&needs).work_groups {
+            0 => Err(self.never_fits(kernel, &needs)),
+            per_unit => Ok((trace.work_groups(), per_unit)),
+        }
+    }
+
     pub(super) fn key_of(&self, kernel: u32) -> Option<Id> {
         self.running(kernel).map(|(key, _)| key)
     }

@@ -29,6 +29,7 @@
 //!   invalidation.rs       the end of a kernel
 //!   ended_parents.rs      tells units which parents have ended
 //!   families.rs           which kernels come from one launch of the host
+//!   untimed.rs            kernels of no time
 //!   activity.rs report.rs what the cycles are charged to; statistics
 //! ```
 //!
@@ -80,17 +81,19 @@ mod role;
 mod said;
 mod spec;
 mod unit;
+mod untimed;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use warpweave_framework::{
-    Component, Contents, Context, Environment, Facts, Id, Kind, Level, Next, Ports, Preset,
-    SpecError, State, Statistics, Unfit, Waits, as_many, below,
+    Component, Contents, Context, Environment, Facts, Id, Kind, Level, Next, Onward, PortName,
+    Ports, Preset, SpecError, State, Statistics, Unfit, Waits, as_many, below,
 };
 use warpweave_trace::Program;
 
@@ -108,9 +111,10 @@ use self::queue_memory::{Entering, Taking};
 pub use self::role::{PlacementSite, WorkGroupPlacement};
 use self::said::SaidByUnits;
 pub use self::spec::{Announce, InvalidateAt, WorkGroupSchedulerSpec};
+use self::untimed::Replaying;
 use crate::kernel_times::{KernelTimes, Moment};
-use crate::launch::{Completion, DispatchMaster, KernelDone, ReadySlave};
-use crate::memory::MemMaster;
+use crate::launch::{Completion, DispatchMaster, KernelDone, KernelReady, ReadySlave};
+use crate::memory::{MemMaster, untimed_stranger};
 
 /// Places work-groups on compute units; see the [module](self).
 pub struct WorkGroupScheduler {
@@ -138,6 +142,8 @@ pub struct WorkGroupScheduler {
     invalidations: VecDeque<Invalidation>,
     /// Kernels to be reported to the GMU.
     finished: VecDeque<Id>,
+    /// A kernel of no time; none between two cycles.
+    replaying: Option<Replaying>,
     /// Units sent something in this cycle.
     served: FixedBitSet,
     activity: Activity,
@@ -194,6 +200,7 @@ impl Kind for WorkGroupScheduler {
             ended_parents: VecDeque::new(),
             invalidations: VecDeque::new(),
             finished: VecDeque::new(),
+            replaying: None,
             served: FixedBitSet::with_capacity(units),
             activity: Activity::NoWork,
             activities,
@@ -271,7 +278,7 @@ impl Component for WorkGroupScheduler {
     }
 
     fn state(&mut self, state: &mut State<'_>) {
-        // `served` and `access_sent` are of the current cycle only, `said` of elaboration.
+        // `served` and `access_sent` are of the current cycle only, `said` of elaboration; `replaying` is of no time.
         state.part("policy", |state| self.policy.state(state));
         self.machine.state(state);
         state.field("waiting", &mut self.waiting);
@@ -293,6 +300,21 @@ impl Component for WorkGroupScheduler {
         state.array("dispatched_by_unit", &mut self.dispatched_by_unit);
         KernelTimes::state(&mut self.times, Moment::Started, state);
         state.check("waiting", || self.keys_fit());
+    }
+
+    fn untimed(
+        &mut self,
+        port: PortName<'_>,
+        message: &mut dyn Any,
+        onward: &mut Onward,
+    ) -> Result<(), String> {
+        if let Some(Completion::WorkGroup { .. }) = message.downcast_ref() {
+            self.go_on_replaying(port.number, onward);
+            return Ok(());
+        }
+        let ready = message.downcast_ref::<KernelReady>();
+        let ready = *ready.ok_or_else(|| untimed_stranger(port))?;
+        self.replay(ready, onward)
     }
 
     fn evaluation_cost(&self) -> u64 {

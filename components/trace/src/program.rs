@@ -9,7 +9,7 @@ use crate::launches::check_parents;
 use crate::{KernelTrace, TraceError};
 
 /// What a program did on the host and on the device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// Name for people.
     pub name: String,

@@ -5,9 +5,14 @@
 //! [`crate::registry`]'s; who evaluates them, [`crate::engine`]'s.
 
 mod facts;
+mod untimed;
+
+use std::any::Any;
 
 pub(crate) use facts::{Beside, Claim};
 pub use facts::{Claims, Facts, Origin, Stated, Unfit};
+pub(crate) use untimed::Parcel;
+pub use untimed::{Onward, PortName};
 
 use crate::channel::Ports;
 use crate::evaluation::{Context, Next};
@@ -74,6 +79,22 @@ pub trait Component: Send {
     /// An optional port or a fact that this component cannot do without, being specified as it is.
     fn elaborated(&mut self) -> Result<(), Unfit> {
         Ok(())
+    }
+
+    /// Takes a message of no time that came over the wire to `port`: between two cycles, contents change as if
+    /// the message had been sent and everything that follows had happened (accesses that
+    /// bring lines into a cache, say). No statistic counts it, nobody answers; what has to go on leaves by
+    /// `onward`.
+    ///
+    /// # Errors
+    /// A component that takes no such messages.
+    fn untimed(
+        &mut self,
+        _port: PortName<'_>,
+        _message: &mut dyn Any,
+        _onward: &mut Onward,
+    ) -> Result<(), String> {
+        Err("its kind takes no messages of no time".to_owned())
     }
 
     /// Work of one evaluation on the host compared with others, roughly in hundreds of

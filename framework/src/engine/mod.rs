@@ -33,7 +33,7 @@ pub use options::{EngineOptions, Order};
 pub use parallel::RunStep;
 pub use simulation::{
     DeadlockReport, Division, Outcome, PortAddress, RunLimits, Simulation, SystemWarning, TapError,
-    WaitEdge,
+    UntimedError, UntimedWires, WaitEdge,
 };
 
 pub(crate) use parallel::Stop;

@@ -14,13 +14,14 @@ use super::system_file::Scope;
 use super::{Elaborator, take_field};
 
 /// Names by which overrides call something else.
-const RESERVED: [&str; 9] = [
+const RESERVED: [&str; 10] = [
     "clocks",
     "workload",
     "params",
     "limits",
     "emulation",
     "profile",
+    "region",
     "seed",
     "size",
     "energy",

@@ -8,7 +8,7 @@ use warpweave_params::printable_json;
 use super::{Host, Report, SCHEMA_VERSION};
 use crate::energy::EnergyReport;
 use crate::host_program::CheckResult;
-use crate::run::{Interval, KernelResult, Measured};
+use crate::run::{Interval, KernelResult, Measured, Part, RegionResult};
 use crate::scenario::AppliedOverride;
 
 impl Report {
@@ -46,6 +46,7 @@ impl Report {
                 .iter()
                 .map(|kernel| Kernel::of(kernel, &simulated.measured))
                 .collect(),
+            region: simulated.region.as_ref().map(RegionObject::of),
             outside_kernels: simulated.measured.outside_kernels.as_deref().map(Instances),
             overlaps: simulated
                 .measured
@@ -84,6 +85,8 @@ struct Object<'a> {
     occupancy: Option<f64>,
     core_clock: &'a str,
     kernels: Vec<Kernel<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<RegionObject>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outside_kernels: Option<Instances<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -132,6 +135,8 @@ struct Kernel<'a> {
     thread_instructions: u64,
     ipc: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<Part>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Instances<'a>>,
 }
 
@@ -154,7 +159,61 @@ impl<'a> Kernel<'a> {
             wavefront_instructions: kernel.wavefront_instructions,
             thread_instructions: kernel.thread_instructions,
             ipc: kernel.ipc(),
+            part: kernel.part,
             stats: stats.map(|stats| Instances(stats)),
+        }
+    }
+}
+
+/// What part of the program was simulated.
+#[derive(Serialize)]
+struct RegionObject {
+    outside: &'static str,
+    /// Launches of the program, and how many of them were what.
+    launches: u32,
+    region: u32,
+    before: u32,
+    warmed: u32,
+    skipped: u32,
+    cycles: Option<u64>,
+    wavefront_instructions: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<EstimateObject>,
+}
+
+/// How long the program takes, from a sample.
+#[derive(Serialize)]
+struct EstimateObject {
+    cycles: u64,
+    low: u64,
+    high: u64,
+    confidence: f64,
+    launches: u32,
+    simulated: u32,
+    whole: bool,
+}
+
+impl RegionObject {
+    fn of(region: &RegionResult) -> Self {
+        let estimate = region.estimate.as_ref().map(|estimate| EstimateObject {
+            cycles: estimate.cycles,
+            low: estimate.interval[0],
+            high: estimate.interval[1],
+            confidence: 0.95,
+            launches: estimate.launches,
+            simulated: estimate.simulated,
+            whole: estimate.whole,
+        });
+        Self {
+            outside: region.outside.name(),
+            launches: region.launches,
+            region: region.count(Part::Region),
+            before: region.count(Part::Before),
+            warmed: region.count(Part::Warmed),
+            skipped: region.count(Part::Skipped),
+            cycles: region.cycles,
+            wavefront_instructions: region.wavefront_instructions,
+            estimate,
         }
     }
 }

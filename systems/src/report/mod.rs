@@ -14,6 +14,8 @@ mod rows;
 mod select;
 mod text;
 
+pub(crate) use self::text::grouped;
+
 use serde::Serialize;
 
 pub use self::compare::{Comparison, Side};
@@ -114,6 +116,7 @@ mod tests {
             kernels: Vec::new(),
             energy: None,
             statistics: Arc::default(),
+            region: None,
             measured: LazyMeasured::default(),
             activity: Vec::new(),
             core_clock: "core".to_owned(),

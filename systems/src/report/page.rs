@@ -11,7 +11,7 @@ use super::limit::limit;
 use super::paint::{Colour, Tone, WIDTH, bar, columns, cut};
 use super::rows::{KernelRow, kernel_rows};
 use super::text::{grouped, seconds};
-use crate::run::Status;
+use crate::run::{Part, RegionResult, Status};
 
 /// Columns of the names on the left.
 const NAMES: usize = 11;
@@ -122,6 +122,9 @@ impl Page {
                 grouped(simulated.wavefront_instructions)
             ),
         )?;
+        if let Some(region) = &simulated.region {
+            self.region(region)?;
+        }
         if let Some(energy) = &simulated.energy {
             let energy = format!(
                 "{} with uncalibrated coefficients, EDP {}",
@@ -131,6 +134,23 @@ impl Page {
             self.line("energy", &energy)?;
         }
         self.overrides(report)
+    }
+
+    fn region(&mut self, region: &RegionResult) -> fmt::Result {
+        self.line("region", &region.in_words())?;
+        let before = region.count(Part::Before) > 0;
+        if let Some(cycles) = region.cycles.filter(|_| before) {
+            let ipc = quotient(region.wavefront_instructions, cycles);
+            let cycles = grouped(cycles);
+            self.line(
+                "",
+                &format!("{cycles} cycles from its first launch to its end, IPC {ipc:.3}"),
+            )?;
+        }
+        if let Some(estimate) = &region.estimate {
+            self.line("estimate", &estimate.in_words())?;
+        }
+        Ok(())
     }
 
     fn verified(&mut self, report: &Report) -> fmt::Result {

@@ -110,6 +110,19 @@ impl Report {
             ),
             run("ipc", simulated.ipc().to_string(), "instructions/cycle"),
         ];
+        if let Some(region) = &simulated.region {
+            rows.push(run("region_cycles", text_of(region.cycles), "cycles"));
+            if let Some(estimate) = &region.estimate {
+                let [low, high] = estimate.interval.map(|end| end.to_string());
+                rows.push(run(
+                    "estimated_cycles",
+                    estimate.cycles.to_string(),
+                    "cycles",
+                ));
+                rows.push(run("estimated_cycles_low", low, "cycles"));
+                rows.push(run("estimated_cycles_high", high, "cycles"));
+            }
+        }
         for kernel in &simulated.kernels {
             let of = |name, value, unit| {
                 let path = format!("kernel[{}]", kernel.number);

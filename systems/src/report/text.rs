@@ -68,6 +68,12 @@ impl Report {
                 format!("{:.1}% of the wavefront slots", occupancy * 100.0),
             )?;
         }
+        if let Some(region) = &simulated.region {
+            line("region", region.in_words())?;
+            if let Some(estimate) = &region.estimate {
+                line("estimate", estimate.in_words())?;
+            }
+        }
         for o in &self.overrides {
             let text = format!("{} = {} ({})", o.path, o.value, o.from);
             line("override", printable(&text).into_owned())?;
@@ -251,7 +257,7 @@ pub(super) fn write_total(out: &mut String, total: &Total, several: bool) -> fmt
 }
 
 /// Digits in groups of three.
-pub(super) fn grouped(n: u64) -> String {
+pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {

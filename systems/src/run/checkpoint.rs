@@ -129,6 +129,9 @@ impl Machine {
         // What was not measured from the start cannot be measured later.
         let kernels = self.measure.kernels.to_string();
         fields.push(("measure.kernels".to_owned(), kernels));
+        let region = self.region.as_ref();
+        let region = region.map_or_else(|| "all".to_owned(), |region| region.description());
+        fields.push(("region".to_owned(), region));
         let every = self.measure.every_cycles;
         let every = every.map_or_else(|| "none".to_owned(), |every| every.to_string());
         fields.push(("measure.every_cycles".to_owned(), every));

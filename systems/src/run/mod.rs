@@ -1,13 +1,14 @@
 //! Running a scenario: emulate the program, build the machine, replay the program on it.
 //!
 //! A [`Machine`] is a system with its program loaded. `division.rs` divides it between threads,
-//! `measure/` looks at its statistics on the way,
+//! `measure/` looks at its statistics on the way, `region/` runs a part of its program,
 //! `results.rs` collects what it gave, `checkpoint.rs` saves it and `state_log.rs` hashes its state as
 //! it goes on.
 
 mod checkpoint;
 mod division;
 mod measure;
+mod region;
 mod results;
 mod state_log;
 
@@ -30,13 +31,15 @@ use warpweave_framework::{
     Simulation, Tick, Value,
 };
 use warpweave_params::{Diagnostic, Diagnostics};
-use warpweave_trace::{FrontEnd, Program};
+use warpweave_trace::{KernelTrace, Program};
 
 pub use self::checkpoint::MachineCheckpointError;
 use self::division::DivisionPlan;
 pub use self::division::Threads;
 use self::measure::{Clockwork, Measurement};
 pub use self::measure::{Interval, LazyMeasured, Measured};
+use self::region::RegionRun;
+pub use self::region::{Estimate, Part, RegionResult};
 pub use self::results::{KernelResult, Simulated, Status};
 pub use self::state_log::{ReadLog, ReadLogError, StateLog};
 use crate::elaboration::{ElaboratedSystem, elaborate};
@@ -69,6 +72,8 @@ pub struct Machine {
     /// Analyses that listen to ports.
     taps: Taps,
     tap_specs: Vec<TapSpec>,
+    /// Which part of the program runs; none: all of it.
+    region: Option<RegionRun>,
     /// Whether the state came from a checkpoint, which may hold one that no run comes to.
     pub(crate) resumed: bool,
     /// What is charged for what the machine keeps.
@@ -82,7 +87,7 @@ pub struct Progress {
     pub cycle: u64,
     /// Launches completed.
     pub kernels_done: usize,
-    /// Launches of the program.
+    /// Launches that are simulated.
     pub kernels: usize,
 }
 
@@ -190,11 +195,20 @@ impl Scenario {
         artefacts: Artefacts,
     ) -> Result<Machine, Diagnostics> {
         let kernel_times = Arc::new(KernelTimes::default());
+        let region = self
+            .region
+            .as_ref()
+            .filter(|_| !program.commands.is_empty());
+        let region = region.map(|region| RegionRun::new(region, program));
+        let region = region.transpose()?;
         let ledger = Ledger::new(&self.ledger.budget());
         let environment = environment(self.seed, program, artefacts, &kernel_times);
         let mut environment = environment.charged_to(&ledger);
         let Asked { demands, places } = self.work.demands(program, &self.emulation);
         environment.provide(Arc::new(demands));
+        if let Some(region) = &region {
+            environment.provide(Arc::clone(&region.plan));
+        }
         let system = elaborate(
             &self.system,
             registry,
@@ -221,11 +235,15 @@ impl Scenario {
             measurement: Arc::default(),
             taps: Taps::default(),
             tap_specs: self.taps.clone(),
+            region,
             resumed: false,
             ledger,
         };
         let period = machine.core_period();
         let simulation = &mut machine.system.simulation;
+        if let Some(region) = &machine.region {
+            region.plan.set_stop_delay(simulation.stop_delay());
+        }
         machine.taps = Taps::attach(&self.taps, simulation, period, &machine.program)?;
         if self.measure.kernels {
             machine.kernel_times.pause_at_kernels();
@@ -241,7 +259,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::machine`].
     pub fn check(&self, registry: &Registry) -> Result<Machine, Diagnostics> {
-        let program = Arc::new(no_program());
+        let program = Arc::new(Program::default());
         let mut artefacts = Artefacts::of(Arc::clone(&program));
         if self.profile.is_some() {
             artefacts.add(program.hash(), ReuseProfile::default());
@@ -252,7 +270,7 @@ impl Scenario {
 
 /// What a component can be built with where there is nothing to run, to see what it is.
 pub fn empty_environment() -> Environment {
-    let program = Arc::new(no_program());
+    let program = Arc::new(Program::default());
     let mut artefacts = Artefacts::of(Arc::clone(&program));
     artefacts.add(program.hash(), ReuseProfile::default());
     environment(0, &program, artefacts, &Arc::default())
@@ -269,16 +287,6 @@ fn environment(
     environment.provide(Arc::clone(program));
     environment.provide(Arc::clone(kernel_times));
     environment
-}
-
-fn no_program() -> Program {
-    Program {
-        name: String::new(),
-        allocations: Vec::new(),
-        commands: Vec::new(),
-        kernels: Vec::new(),
-        front_end: FrontEnd::default(),
-    }
 }
 
 impl Machine {
@@ -338,11 +346,20 @@ impl Machine {
         Progress {
             cycle: self.cycle(),
             kernels_done: self.kernel_times.count(Moment::Completed),
-            kernels: self.program.kernels.len(),
+            kernels: self.simulated_kernels().count(),
         }
     }
 
-    /// Work-groups that have completed, and all of the program; `None` where no part of the machine counts
+    /// Launches that are simulated, with their numbers.
+    fn simulated_kernels(&self) -> impl Iterator<Item = (u32, &Arc<KernelTrace>)> {
+        let kernels = (0_u32..).zip(&self.program.kernels);
+        kernels.filter(|(number, _)| {
+            let region = self.region.as_ref();
+            region.is_none_or(|region| region.simulates(*number))
+        })
+    }
+
+    /// Work-groups that have completed, and all that are simulated; `None` where no part of the machine counts
     /// them ([`roles::WORK_GROUPS`]). Asks every part for its statistics.
     pub fn work_groups(&self) -> Option<(u64, u64)> {
         let statistics = self.system.simulation.statistics();
@@ -355,7 +372,7 @@ impl Machine {
             })
             .peekable();
         counts.peek()?;
-        let grids = self.program.kernels.iter().map(|kernel| kernel.grid);
+        let grids = self.simulated_kernels().map(|(_, kernel)| kernel.grid);
         let all = grids.map(|grid| grid.iter().map(|axis| u64::from(*axis)).product::<u64>());
         Some((counts.sum(), all.sum()))
     }
@@ -392,6 +409,10 @@ impl Machine {
                 .next_cut(&self.clockwork())
                 .unwrap_or(u64::MAX);
             let mut until = target.min(ticks(self.division.next_look)).min(cut);
+            let replay = self.region.as_ref().and_then(RegionRun::due);
+            if let Some(replay) = replay {
+                until = until.min(replay.0);
+            }
             if !self.taps.is_empty() {
                 // What is heard is kept until then.
                 until = until.min(ticks(self.cycle().saturating_add(SLICE_CYCLES)));
@@ -403,6 +424,9 @@ impl Machine {
             });
             self.taps.hear();
             self.look();
+            if let Err(error) = self.replay_when_due() {
+                return Some(Status::Failed(error));
+            }
             return match outcome {
                 Outcome::Paused => continue,
                 Outcome::Limit if until == last => Some(Status::Limit),
@@ -419,6 +443,22 @@ impl Machine {
                 Outcome::Interrupted => Some(Status::Interrupted),
             };
         }
+    }
+
+    /// Replays launches through the caches if the host waits for that and its time has come.
+    fn replay_when_due(&mut self) -> Result<(), String> {
+        let simulation = &mut self.system.simulation;
+        let Some(region) = &mut self.region else {
+            return Ok(());
+        };
+        if region.due() != Some(simulation.now()) {
+            return Ok(());
+        }
+        region.replay(simulation).map_err(|error| {
+            format!(
+                "launches outside the region cannot be replayed: {error}; `outside: Skip` leaves them out"
+            )
+        })
     }
 
     /// Looks at the statistics if something that is measured ends now.

@@ -7,6 +7,7 @@ use warpweave_framework::{InstanceStatistics, Reason, Role, Tick, Value};
 
 use super::Machine;
 use super::measure::LazyMeasured;
+use super::region::{Part, RegionResult};
 use crate::energy::EnergyReport;
 
 /// How a run ended.
@@ -61,6 +62,8 @@ impl Status {
 pub struct KernelResult {
     /// Number of the launch.
     pub number: u32,
+    /// What it is in a run of a part of the program.
+    pub part: Option<Part>,
     /// Name of the kernel.
     pub name: String,
     /// Work-groups in x, y, z.
@@ -115,8 +118,10 @@ pub struct Simulated {
     /// Part of the machine's wavefront slots that held a wavefront, over the whole run; `None` where
     /// nothing reports any.
     pub occupancy: Option<f64>,
-    /// Every launch in order.
+    /// Every launch that was to be simulated, in order.
     pub kernels: Vec<KernelResult>,
+    /// What part of the program was simulated; `None`: all of it.
+    pub region: Option<RegionResult>,
     /// What the run cost; `None` without coefficients.
     pub energy: Option<EnergyReport>,
     /// Statistics of every instance.
@@ -171,6 +176,7 @@ impl Machine {
             thread_instructions: sum(&statistics, roles::THREAD_INSTRUCTIONS),
             occupancy: share(&statistics, roles::OCCUPANCY),
             kernels,
+            region: self.region_result(),
             statistics,
             measured,
             activity,
@@ -181,8 +187,8 @@ impl Machine {
 
     /// A run is not done before every instruction of the program was issued, and once only.
     fn checked(&self, status: Status, statistics: &[InstanceStatistics]) -> Status {
-        let kernels = self.program.kernels.iter();
-        let expected: u64 = kernels.map(|k| k.wavefront_instructions()).sum();
+        let kernels = self.simulated_kernels();
+        let expected: u64 = kernels.map(|(_, k)| k.wavefront_instructions()).sum();
         let issued = sum(statistics, roles::WAVEFRONT_INSTRUCTIONS);
         if status != Status::Done || issued == expected {
             return status;
@@ -196,14 +202,13 @@ impl Machine {
     fn kernel_results(&self) -> Vec<KernelResult> {
         let period = self.core_period();
         let cycle = |at: Option<Tick>| at.map(|tick| tick.0 / period);
-        let kernels = self.program.kernels.iter().enumerate();
-        kernels
+        self.simulated_kernels()
             .map(|(number, kernel)| {
-                let number = number as u32;
                 let time = self.kernel_times.of(number);
                 let counts = kernel.counts();
                 KernelResult {
                     number,
+                    part: self.region.as_ref().map(|region| region.part(number)),
                     name: kernel.code.name.clone(),
                     grid: kernel.grid,
                     block: kernel.block,
@@ -215,6 +220,15 @@ impl Machine {
                 }
             })
             .collect()
+    }
+
+    fn region_result(&self) -> Option<RegionResult> {
+        let times = |kernel| {
+            let time = self.kernel_times.of(kernel);
+            (time.launched, time.completed)
+        };
+        let region = self.region.as_ref()?;
+        Some(region.result(&self.program, self.core_period(), times))
     }
 
     /// Core cycles from the first launch to the last completion, or to now when one is missing.

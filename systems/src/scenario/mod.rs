@@ -13,6 +13,7 @@
 //!     checks: true,                          // protocol checkers on every wire; absent: none
 //!     measure: (kernels: true, every_cycles: 10000), // optional: statistics by kernel and interval
 //!     taps: { "l1": Accesses(at: "unit[*].l1.up") }, // optional: analyses that listen to ports
+//!     region: (kernels: "bfs_*", outside: Warm), // optional: which launches are simulated; absent: all
 //!     profile: Compute,                      // optional: for policies that know who shares lines; or a file
 //!     emulation: (order: Linear, ...),
 //! )
@@ -20,12 +21,12 @@
 //!
 //! An override path is an instance path with wildcards and a field path, `params.` and a parameter
 //! of the system, `clocks.` and a clock, or `workload.` and a parameter of the workload; on the command line also
-//! `seed`, `size`, `energy`, `limits.…`, `measure.…`, `taps.…` and `emulation.…` of the scenario itself. Overrides of the command line come
+//! `seed`, `size`, `energy`, `limits.…`, `measure.…`, `region.…`, `taps.…` and `emulation.…` of the scenario itself. Overrides of the command line come
 //! after those of the file.
 //!
 //! `files.rs` reads the files that a scenario names, `composition/` puts a system together that several
 //! files describe, `overrides.rs` sorts the overrides out, `identity.rs` names a run by what its results depend on,
-//! `measure.rs` says what is measured, `work.rs` is what runs.
+//! `measure.rs` says what is measured, `region.rs` which launches are simulated, `work.rs` is what runs.
 
 mod composition;
 mod files;
@@ -33,6 +34,7 @@ mod identity;
 mod measure;
 mod overrides;
 mod profile;
+mod region;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -53,6 +55,8 @@ use self::measure::StatedMeasure;
 pub use self::overrides::AppliedOverride;
 use self::overrides::{Overrides, RawOverride};
 pub(crate) use self::profile::Profile;
+pub(crate) use self::region::Sample;
+pub use self::region::{Outside, Region};
 pub(crate) use self::work::{Recording, Work};
 use crate::elaboration::InstanceOverride;
 use crate::elaboration::system_file::SystemFile;
@@ -92,6 +96,8 @@ pub struct Scenario {
     pub measure: Measure,
     /// Analyses that listen to ports.
     pub taps: Vec<TapSpec>,
+    /// Which launches are simulated; `None`: all.
+    pub region: Option<Region>,
     /// Words of a command line that name what is run: the scenario file, or a trace and a system.
     pub given: Vec<String>,
     /// What policies may know beforehand of who shares lines; `None`: nothing.
@@ -220,6 +226,8 @@ struct File {
     measure: StatedMeasure,
     #[serde(default)]
     taps: Entries<Node>,
+    #[serde(default)]
+    region: Option<Node>,
     #[serde(default)]
     profile: Option<Node>,
 }
@@ -418,6 +426,8 @@ impl Scenario {
         let limits = problems.take(file.limits.check());
         let measure = problems.take(file.measure.check());
         let taps = problems.take(TapSpec::read_all(file.taps));
+        let region = file.region.as_ref();
+        let region = region.and_then(|node| problems.take(Region::read(node)));
         let profile = file.profile.as_ref();
         let profile = profile.map(|node| Profile::read(node, folder, files.ledger()));
         let profile = profile.and_then(|read| problems.take(read));
@@ -468,6 +478,9 @@ impl Scenario {
                 Some((work_path, Work::Trace(recording)))
             }
         });
+        if let (Some(region), Some((_, work))) = (&region, &work) {
+            region.check_names(&work.kernel_names(&file.emulation), &mut problems);
+        }
         let energy = energy
             .flatten()
             .and_then(|node| problems.take(EnergyModel::read(&node)));
@@ -494,6 +507,7 @@ impl Scenario {
                 checks: file.checks,
                 measure,
                 taps,
+                region,
                 profile,
                 given: vec![path.display().to_string()],
                 sets: Vec::new(),

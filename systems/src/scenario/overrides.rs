@@ -109,6 +109,7 @@ impl RawOverride {
                     | "energy"
                     | "measure"
                     | "taps"
+                    | "region"
                     | "profile"
             )
         )

@@ -230,6 +230,13 @@ impl Work {
         }
     }
 
+    /// Names of the kernels that are launched, as far as they are known before the program is emulated.
+    pub(super) fn kernel_names(&self, emulation: &EmulationSpec) -> Vec<String> {
+        let asked = self.demands(&Program::default(), emulation);
+        let kernels = asked.demands.kernels.into_iter();
+        kernels.map(|kernel| kernel.name).collect()
+    }
+
     /// Files that were read, beside the one that describes a workload.
     pub(super) fn files_read(&self) -> &[PathBuf] {
         match self {

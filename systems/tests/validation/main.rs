@@ -10,6 +10,7 @@ mod energy;
 mod harness;
 mod issue_rate;
 mod latency;
+mod region;
 mod taps;
 mod vector_add;
 mod verdicts;

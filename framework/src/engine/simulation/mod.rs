@@ -9,6 +9,7 @@
 //! | `recording` | what it shows to recordings |
 //! | `dividing`, `moving` | which instance belongs to which partition, and taking it there |
 //! | `taps` | putting taps on ports |
+//! | `untimed` | messages of no time along the wires |
 
 mod deadlock;
 mod description;
@@ -17,12 +18,14 @@ mod moving;
 mod outcome;
 mod recording;
 mod taps;
+mod untimed;
 
 pub use deadlock::{DeadlockReport, WaitEdge};
 pub use description::SystemWarning;
 pub use dividing::Division;
 pub use outcome::{Outcome, RunLimits};
 pub use taps::{PortAddress, TapError};
+pub use untimed::{UntimedError, UntimedWires};
 
 use std::sync::atomic::Ordering;
 

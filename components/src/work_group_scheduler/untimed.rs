@@ -1,0 +1,71 @@
+//! Kernels of no time: as many work-groups as fit the units side by side; whichever unit completes one gets the next.
+
+use warpweave_framework::Onward;
+
+use super::{InvalidateAt, WorkGroupScheduler};
+use crate::launch::{Dispatch, KernelReady};
+
+/// A kernel some of whose work-groups are not complete.
+pub(super) struct Replaying {
+    ready: KernelReady,
+    work_groups: u32,
+    /// The next to be started.
+    next: u32,
+    uncompleted: u32,
+}
+
+impl WorkGroupScheduler {
+    /// Starts the first work-groups of a kernel, dealt to the units in turn.
+    pub(super) fn replay(&mut self, ready: KernelReady, onward: &mut Onward) -> Result<(), String> {
+        let (work_groups, per_unit) = self.machine.shape_of(ready.kernel)?;
+        self.replaying = Some(Replaying {
+            ready,
+            work_groups,
+            next: 0,
+            uncompleted: work_groups,
+        });
+        let units = self.ports.len() as u32;
+        for place in 0..units.saturating_mul(per_unit).min(work_groups) {
+            self.start_next(place % units, onward);
+        }
+        Ok(())
+    }
+
+    /// A unit has completed a work-group; after the last one the units drop their lines as at the end of
+    /// any kernel.
+    pub(super) fn go_on_replaying(&mut self, unit: u32, onward: &mut Onward) {
+        let Some(replaying) = &mut self.replaying else {
+            return;
+        };
+        replaying.uncompleted -= 1;
+        if replaying.uncompleted > 0 {
+            return self.start_next(unit, onward);
+        }
+        let kernel = replaying.ready.kernel;
+        self.replaying = None;
+        let ended = self.families.ends(kernel);
+        let drops = match self.spec.invalidate_at {
+            InvalidateAt::KernelEnd => true,
+            InvalidateAt::FamilyEnd => ended,
+            InvalidateAt::Never => false,
+        };
+        for unit in (0..self.ports.len() as u32).filter(|_| drops) {
+            onward.send("units.dispatch", unit, Dispatch::Invalidate { kernel });
+        }
+    }
+
+    fn start_next(&mut self, unit: u32, onward: &mut Onward) {
+        if let Some(replaying) = &mut self.replaying
+            && replaying.next < replaying.work_groups
+        {
+            let start = Dispatch::Start {
+                kernel: replaying.ready.kernel,
+                work_group: replaying.next,
+                slot: 0,
+                hint: replaying.ready.hint,
+            };
+            replaying.next += 1;
+            onward.send("units.dispatch", unit, start);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Messages of no time along the wires of a system, see [`Component::untimed`](crate::Component::untimed).
+
+use std::any::Any;
+use std::collections::VecDeque;
+
+use thiserror::Error;
+
+use crate::component::{Onward, Parcel, PortName};
+use crate::engine::simulation::Simulation;
+
+/// A message of no time came to a component that does not take it, or to no component.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{instance} ({kind}), port `{port}`: {problem}")]
+pub struct UntimedError {
+    /// Path of the instance.
+    pub instance: String,
+    /// Its kind.
+    pub kind: String,
+    /// The port, at the end of the wire.
+    pub port: String,
+    /// Why not.
+    pub problem: String,
+}
+
+/// Where a wire ends.
+#[derive(Clone, Copy)]
+struct End {
+    instance: u32,
+    /// Place in [`UntimedWires::names`].
+    name: u32,
+    number: u32,
+}
+
+/// The wires of a system by where they begin, and what is on its way over them.
+pub struct UntimedWires {
+    /// Names of ports, without their numbers.
+    names: Vec<String>,
+    /// Per instance, by name of the sending port, by its number.
+    wires: Vec<Vec<(u32, Vec<Option<End>>)>>,
+    /// Messages to be delivered, the next one last.
+    waiting: Vec<(End, Parcel)>,
+    /// Messages to be delivered when none of those is left, the next one first.
+    later: VecDeque<(End, Parcel)>,
+}
+
+impl UntimedWires {
+    /// The wires of this system.
+    pub fn of(simulation: &Simulation) -> Self {
+        let mut wires = Self {
+            names: Vec::new(),
+            wires: vec![Vec::new(); simulation.instances.len()],
+            waiting: Vec::new(),
+            later: VecDeque::new(),
+        };
+        for channel in &simulation.channels {
+            let (from, from_number) = wires.place_of(&channel.from.1);
+            let (name, number) = wires.place_of(&channel.to.1);
+            let ports = &mut wires.wires[channel.from.0 as usize];
+            let at = ports.iter().position(|(known, _)| *known == from);
+            let at = at.unwrap_or_else(|| {
+                ports.push((from, Vec::new()));
+                ports.len() - 1
+            });
+            let ends = &mut ports[at].1;
+            if ends.len() <= from_number as usize {
+                ends.resize(from_number as usize + 1, None);
+            }
+            ends[from_number as usize] = Some(End {
+                instance: channel.to.0,
+                name,
+                number,
+            });
+        }
+        wires
+    }
+
+    /// Lets instance `from` send a message by its port, and everything happen that follows from it.
+    ///
+    /// # Errors
+    /// A port without a wire, or a component that does not take messages of no time.
+    pub fn send<T: Any + Send>(
+        &mut self,
+        simulation: &mut Simulation,
+        from: usize,
+        (name, number): (&'static str, u32),
+        message: T,
+    ) -> Result<(), UntimedError> {
+        let mut onward = Onward::default();
+        onward.send(name, number, message);
+        self.deliver_later(simulation, from as u32, &mut onward)?;
+        while let Some((to, mut parcel)) = self.waiting.pop().or_else(|| self.later.pop_front()) {
+            let port = PortName {
+                name: &self.names[to.name as usize],
+                number: to.number,
+            };
+            let component = simulation.component_mut(to.instance as usize);
+            let taken = component.untimed(port, &mut *parcel, &mut onward);
+            if let Err(problem) = taken {
+                let refused = error(simulation, to.instance, port.name, problem);
+                self.forget();
+                return Err(refused);
+            }
+            if let Some(again) = onward.again.take() {
+                self.later.push_back((to, again));
+            }
+            self.deliver_later(simulation, to.instance, &mut onward)?;
+        }
+        Ok(())
+    }
+
+    /// Puts what a component sent before all that waits.
+    fn deliver_later(
+        &mut self,
+        simulation: &Simulation,
+        from: u32,
+        onward: &mut Onward,
+    ) -> Result<(), UntimedError> {
+        for (name, number, parcel) in onward.sent.drain(..).rev() {
+            let name = onward.names[name as usize];
+            let ports = self.wires[from as usize].iter();
+            let mut ports = ports.filter(|(known, _)| self.names[*known as usize] == name);
+            let end = ports
+                .next()
+                .and_then(|(_, ends)| ends.get(number as usize).copied().flatten());
+            let Some(end) = end else {
+                self.forget();
+                let problem = "no wire begins there".to_owned();
+                return Err(error(simulation, from, name, problem));
+            };
+            self.waiting.push((end, parcel));
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.waiting.clear();
+        self.later.clear();
+    }
+
+    /// Place of the name of a port, and the number of the port.
+    fn place_of(&mut self, full: &str) -> (u32, u32) {
+        let (name, number) = PortName::split(full);
+        let place = self.names.iter().position(|known| *known == name);
+        let place = place.unwrap_or_else(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        });
+        (place as u32, number)
+    }
+}
+
+fn error(simulation: &Simulation, instance: u32, port: &str, problem: String) -> UntimedError {
+    let instance = &simulation.instances[instance as usize];
+    UntimedError {
+        instance: instance.path.clone(),
+        kind: instance.kind.clone(),
+        port: port.to_owned(),
+        problem,
+    }
+}

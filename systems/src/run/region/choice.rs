@@ -1,0 +1,205 @@
+//! Which launches belong to a region.
+
+use std::collections::BTreeMap;
+
+use warpweave_params::Diagnostic;
+use warpweave_random::Dice;
+use warpweave_trace::{HostCommand, Program};
+
+use super::Part;
+use crate::scenario::{Outside, Region, Sample};
+
+/// What becomes of each launch of a program.
+pub(super) struct Choice {
+    /// By number of the launch; those from the device share that of the launch of the host they come from.
+    pub(super) parts: Vec<Part>,
+    /// By number of the launch: the launch of the host that it comes from.
+    roots: Vec<u32>,
+    pub(super) outside: Outside,
+    /// Launches of the host from which a sample was taken, and those taken; none without a sample.
+    pub(super) strata: Vec<Stratum>,
+    /// Launches of the host outside what the sample was taken from, which are not simulated.
+    pub(super) unsampled: u32,
+}
+
+/// Launches that are taken to be alike.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Stratum {
+    /// In the order in which the host launches them.
+    pub(super) launches: Vec<u32>,
+    /// Those that are simulated, ascending.
+    pub(super) taken: Vec<u32>,
+}
+
+/// What a launch of the host and all that comes from it do.
+#[derive(Clone, Copy, Default)]
+struct Does {
+    work_groups: u64,
+    instructions: u64,
+}
+
+impl Choice {
+    pub(super) fn new(region: &Region, program: &Program) -> Result<Self, Diagnostic> {
+        let roots = roots(program);
+        let mut does = vec![Does::default(); roots.len()];
+        for (kernel, root) in program.kernels.iter().zip(&roots) {
+            let family = &mut does[*root as usize];
+            family.work_groups += u64::from(kernel.work_groups());
+            family.instructions += kernel.wavefront_instructions();
+        }
+        let launched = program.commands.iter().filter_map(|command| match command {
+            HostCommand::Launch { kernel, .. } => Some(*kernel),
+            _ => None,
+        });
+        let launched: Vec<u32> = launched.collect();
+        check_numbers(region, program, &launched)?;
+        let fits = |launch: &u32| {
+            let does = does[*launch as usize];
+            region.numbers(*launch)
+                && region.names(&program.kernels[*launch as usize].code.name)
+                && does.work_groups >= region.at_least.work_groups
+                && does.instructions >= region.at_least.wavefront_instructions
+        };
+        let mut chosen: Vec<u32> = launched.iter().copied().filter(fits).collect();
+        if chosen.is_empty() && !launched.is_empty() {
+            return Err(nothing(region, &does, &launched));
+        }
+        let unsampled = (launched.len() - chosen.len()) as u32;
+        let mut strata = Vec::new();
+        if let Some(sample) = region.sample {
+            strata = take(sample, program, &chosen, &does);
+            chosen = strata
+                .iter()
+                .flat_map(|s| s.taken.iter().copied())
+                .collect();
+        }
+        Ok(Self {
+            parts: parts(region.outside, &roots, &launched, &chosen),
+            roots,
+            outside: region.outside,
+            strata,
+            unsampled,
+        })
+    }
+
+    /// A launch of the host and all that come from it, ascending.
+    pub(super) fn family_of(&self, root: u32) -> impl Iterator<Item = u32> {
+        let roots = (0_u32..).zip(&self.roots);
+        roots
+            .filter(move |(_, of)| **of == root)
+            .map(|(kernel, _)| kernel)
+    }
+}
+
+/// By number of the launch: the launch of the host that it comes from.
+fn roots(program: &Program) -> Vec<u32> {
+    let mut roots: Vec<u32> = Vec::with_capacity(program.kernels.len());
+    for (kernel, trace) in (0_u32..).zip(&program.kernels) {
+        // Kernels come after those that launched them.
+        let parent = trace.parent.map(|parent| roots[parent.kernel as usize]);
+        roots.push(parent.unwrap_or(kernel));
+    }
+    roots
+}
+
+fn parts(outside: Outside, roots: &[u32], launched: &[u32], chosen: &[u32]) -> Vec<Part> {
+    let mut of_roots = vec![Part::Skipped; roots.len()];
+    let mut belongs = vec![false; roots.len()];
+    for launch in chosen {
+        belongs[*launch as usize] = true;
+    }
+    let last = launched
+        .iter()
+        .rposition(|launch| belongs[*launch as usize]);
+    for (position, launch) in launched.iter().enumerate() {
+        let before = last.is_some_and(|last| position < last);
+        of_roots[*launch as usize] = match outside {
+            _ if belongs[*launch as usize] => Part::Region,
+            Outside::Warm if before => Part::Warmed,
+            Outside::Simulate if before => Part::Before,
+            _ => Part::Skipped,
+        };
+    }
+    roots.iter().map(|root| of_roots[*root as usize]).collect()
+}
+
+/// Every range has to hold a launch.
+fn check_numbers(region: &Region, program: &Program, launched: &[u32]) -> Result<(), Diagnostic> {
+    for range in &region.launches {
+        let from = range.value.from;
+        let all = program.kernels.len();
+        if from as usize >= all {
+            let message = format!("there is no launch {from}: the program has {all} launches");
+            return Err(range.error(message).hint("launches count from 0"));
+        }
+        if !launched.iter().any(|launch| range.value.holds(*launch)) {
+            let message = format!(
+                "launch {from} is not of the host: `{}` is launched from the device",
+                program.kernels[from as usize].code.name
+            );
+            let root = roots(program)[from as usize];
+            return Err(range.error(message).hint(format!(
+                "name launch {root}, which it comes from; all that comes from a launch belongs to it"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn nothing(region: &Region, does: &[Does], launched: &[u32]) -> Diagnostic {
+    let does = || launched.iter().map(|launch| does[*launch as usize]);
+    let hint = format!(
+        "the largest of the {} launches have {} work-groups and {} wavefront instructions",
+        launched.len(),
+        does().map(|d| d.work_groups).max().unwrap_or(0),
+        does().map(|d| d.instructions).max().unwrap_or(0)
+    );
+    Diagnostic::error("no launch of the program belongs to the region")
+        .at(&region.place)
+        .hint(hint)
+}
+
+/// Takes a sample of the launches that were chosen.
+fn take(sample: Sample, program: &Program, chosen: &[u32], does: &[Does]) -> Vec<Stratum> {
+    let mut strata: BTreeMap<(&str, u32), Stratum> = BTreeMap::new();
+    for launch in chosen {
+        let name = program.kernels[*launch as usize].code.name.as_str();
+        let digits = u64::BITS - does[*launch as usize].instructions.leading_zeros();
+        let stratum = strata.entry((name, digits)).or_default();
+        stratum.launches.push(*launch);
+    }
+    for ((name, digits), stratum) in &mut strata {
+        let launches = &stratum.launches;
+        stratum.taken = match sample {
+            Sample::Every { launches: every } => {
+                let mut taken: Vec<u32> =
+                    launches.iter().step_by(every as usize).copied().collect();
+                if taken.len() == 1 {
+                    taken.extend(launches.last().filter(|_| launches.len() > 1));
+                }
+                taken
+            }
+            Sample::Draw {
+                launches: most,
+                seed,
+            } => {
+                let dice = Dice::new(seed, &format!("{name} {digits}"));
+                draw(launches, most as usize, &dice)
+            }
+        };
+    }
+    strata.into_values().collect()
+}
+
+/// So many of the launches, each as likely as any other, in their order.
+fn draw(launches: &[u32], most: usize, dice: &Dice) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..launches.len()).collect();
+    let taken = most.min(launches.len());
+    for at in 0..taken {
+        let other = dice.below(at as u64, (launches.len() - at) as u64);
+        order.swap(at, at + other as usize);
+    }
+    order.truncate(taken);
+    order.sort_unstable();
+    order.into_iter().map(|at| launches[at]).collect()
+}

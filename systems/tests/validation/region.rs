@@ -1,0 +1,240 @@
+//! Parts of programs beside the whole.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tempfile::TempDir;
+use warpweave_framework::Value;
+use warpweave_params::Diagnostics;
+use warpweave_systems::{
+    Machine, Part, RegionResult, Scenario, Simulated, Status, Threads, standard_registry,
+};
+use warpweave_trace::Program;
+
+/// A workload at its smallest size on the tiny machine.
+fn try_scenario(workload: &str, sets: &[&str]) -> Result<Scenario, Diagnostics> {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    let text = format!(
+        "Scenario(system: {:?}, workload: {:?}, size: \"T\", measure: (kernels: true))",
+        files.join("systems/tiny.ron"),
+        files.join(format!("workloads/{workload}.ron")),
+    );
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("part.ron");
+    std::fs::write(&file, text).unwrap();
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    Scenario::load(&file, &sets)
+}
+
+fn scenario(workload: &str, sets: &[&str]) -> Scenario {
+    try_scenario(workload, sets).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn emulate(workload: &str) -> Arc<Program> {
+    scenario(workload, &[]).emulate().unwrap().program
+}
+
+fn machine(scenario: &Scenario, program: &Arc<Program>) -> Machine {
+    let machine = scenario.machine(&standard_registry(), program);
+    machine.unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn simulate(machine: &mut Machine) -> Simulated {
+    let simulated = machine.simulate(&Arc::new(AtomicBool::new(false)), &mut |_| {});
+    assert_eq!(simulated.status, Status::Done);
+    simulated
+}
+
+fn run(workload: &str, program: &Arc<Program>, sets: &[&str]) -> Simulated {
+    simulate(&mut machine(&scenario(workload, sets), program))
+}
+
+fn region(simulated: &Simulated) -> &RegionResult {
+    simulated.region.as_ref().unwrap()
+}
+
+/// What the statistic of this name grew by during a launch, over all instances of a kind.
+fn grew(simulated: &Simulated, launch: u32, kind: &str, level: &str, name: &str) -> u64 {
+    let kernels = simulated.measured.kernels.as_ref().unwrap();
+    let instances = kernels[&launch].iter();
+    let instances = instances.filter(|i| i.kind == kind && i.path.contains(level));
+    let values = instances.flat_map(|instance| &instance.values);
+    let values = values.filter(|statistic| &*statistic.name == name);
+    let counts = values.map(|statistic| match statistic.value {
+        Value::Counter(count) => count,
+        _ => 0,
+    });
+    counts.sum()
+}
+
+#[test]
+fn a_region_of_every_launch_is_the_plain_run_bit_for_bit() {
+    let program = emulate("srad");
+    let plain = run("srad", &program, &[]);
+    for outside in ["Skip", "Warm", "Simulate"] {
+        let outside = format!("region.outside={outside}");
+        let mut part = run("srad", &program, &[&outside]);
+        let result = part.region.take().unwrap();
+        assert_eq!(result.count(Part::Region), 4);
+        assert_eq!(result.cycles, Some(plain.cycles));
+        for kernel in &mut part.kernels {
+            assert_eq!(kernel.part.take(), Some(Part::Region));
+        }
+        assert!(part == plain, "{outside}");
+    }
+}
+
+#[test]
+fn launches_that_are_simulated_do_what_they_do_in_the_whole_run() {
+    let program = emulate("lud");
+    let plain = run("lud", &program, &[]);
+    let part = ["region.kernels=\"*internal*\"", "region.outside=Skip"];
+    let part = run("lud", &program, &part);
+    assert!(!part.kernels.is_empty() && part.kernels.len() < plain.kernels.len());
+    assert_eq!(
+        region(&part).count(Part::Skipped) as usize + part.kernels.len(),
+        10
+    );
+    for kernel in &part.kernels {
+        for name in [
+            "wavefront_instructions",
+            "read_requests",
+            "write_requests",
+            "barriers",
+        ] {
+            let of = |simulated| grew(simulated, kernel.number, "ComputeUnit", "", name);
+            assert_eq!(of(&part), of(&plain), "{name} of launch {}", kernel.number);
+        }
+    }
+    let instructions = part.kernels.iter().map(|k| k.wavefront_instructions);
+    assert_eq!(part.wavefront_instructions, instructions.sum::<u64>());
+}
+
+#[test]
+fn warming_brings_misses_closer_to_the_whole_run_than_skipping() {
+    // Caches that hold what launches share; where they do not, order decides what is left of it.
+    const LARGE: &str = "partition[*].l2[*].size_bytes=65536";
+    for (workload, launch) in [("srad", 3), ("lud", 5), ("bfs_mask", 6)] {
+        let program = emulate(workload);
+        let number = format!("region.launches={launch}");
+        let misses = |sets: &[&str]| {
+            let simulated = run(workload, &program, &[sets, &[LARGE]].concat());
+            grew(&simulated, launch, "Cache", "l2", "read_misses")
+        };
+        let whole = misses(&[]);
+        let skipped = misses(&[&number]);
+        let warmed = misses(&[&number, "region.outside=Warm"]);
+        assert_eq!(misses(&[&number, "region.outside=Simulate"]), whole);
+        assert!(
+            2 * warmed.abs_diff(whole) < skipped.abs_diff(whole),
+            "{workload}: {whole}, skipped {skipped}, warmed {warmed}"
+        );
+    }
+}
+
+#[test]
+fn the_interval_of_a_sample_covers_the_whole_run() {
+    for workload in ["bfs_mask", "lud", "srad", "hotspot"] {
+        let program = emulate(workload);
+        let whole = run(workload, &program, &[]).cycles;
+        for sample in [
+            "Every(launches: 3)",
+            "Draw(launches: 2)",
+            "Draw(launches: 3, seed: 7)",
+        ] {
+            let sample = format!("region.sample={sample}");
+            let part = run(workload, &program, &[&sample, "region.outside=Warm"]);
+            let estimate = region(&part).estimate.unwrap();
+            let [low, high] = estimate.interval;
+            assert!(
+                (low..=high).contains(&whole),
+                "{workload}, {whole}: {estimate:?}"
+            );
+            assert!(estimate.whole && low <= estimate.cycles && estimate.cycles <= high);
+            if estimate.simulated == estimate.launches {
+                assert_eq!((estimate.cycles, low, high), (whole, whole, whole));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_warmed_run_depends_neither_on_threads_nor_on_pieces_nor_on_a_checkpoint() {
+    let sets = ["region.launches=[4, 7]", "region.outside=Warm"];
+    let scenario = scenario("lud", &sets);
+    let program = emulate("lud");
+    let straight = simulate(&mut machine(&scenario, &program));
+    assert_eq!(region(&straight).count(Part::Warmed), 6);
+
+    let mut threaded = machine(&scenario, &program);
+    threaded.set_threads(Threads::Exactly(2));
+    assert!(simulate(&mut threaded) == straight);
+
+    // Before the first replay, while it is asked for, between the two, and after them.
+    let never = Arc::new(AtomicBool::new(false));
+    let second = straight.kernels[1].launched.unwrap();
+    let folder = TempDir::new().unwrap();
+    let mut first = machine(&scenario, &program);
+    for (number, cycle) in [0, 1, 70, second - 20, second - 5, second + 9]
+        .into_iter()
+        .enumerate()
+    {
+        assert_eq!(first.advance(cycle, &never), None);
+        let file = folder.path().join(number.to_string());
+        first.write_checkpoint(&file, None).unwrap();
+        let mut resumed = machine(&scenario, &program);
+        resumed.resume(&file, None).unwrap();
+        assert!(
+            simulate(&mut resumed) == straight,
+            "resumed after cycle {cycle}"
+        );
+    }
+}
+
+#[test]
+fn a_checkpoint_of_another_region_is_refused() {
+    let program = emulate("hotspot");
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("saved");
+    machine(&scenario("hotspot", &["region.launches=1"]), &program)
+        .write_checkpoint(&file, None)
+        .unwrap();
+    let error = machine(&scenario("hotspot", &[]), &program)
+        .resume(&file, None)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("field `region`"), "{error}");
+}
+
+#[test]
+fn mistakes_that_show_when_the_program_is_known_have_their_place() {
+    let program = emulate("hotspot");
+    let refusal = |set: &str| {
+        let scenario = scenario("hotspot", &[set]);
+        let refused = scenario.machine(&standard_registry(), &program).err();
+        refused.unwrap().to_string()
+    };
+    let error = refusal("region.launches=2");
+    assert!(
+        error.contains("there is no launch 2: the program has 2 launches"),
+        "{error}"
+    );
+    assert!(error.contains("--set region.launches=2"), "{error}");
+    let error = refusal("region.at_least=(work_groups: 1000)");
+    assert!(
+        error.contains("no launch of the program belongs to the region"),
+        "{error}"
+    );
+    assert!(
+        error.contains("the largest of the 2 launches have 16 work-groups"),
+        "{error}"
+    );
+    let error = try_scenario("hotspot", &["region.kernels=\"hotspo\""])
+        .err()
+        .unwrap();
+    assert!(
+        error.to_string().contains("did you mean `hotspot`?"),
+        "{error}"
+    );
+}
