@@ -172,6 +172,8 @@ pub enum Dispatch {
     Invalidate {
         /// Number of the launch in the program trace.
         kernel: u32,
+        /// Cycles of the scheduler for which the kernel was there, when this was sent.
+        ran: u32,
     },
     /// A kernel that launched others has ended, as the scheduler's `announce` says: what reuse monitors know of
     /// its lines is of no use any more. Nobody answers.

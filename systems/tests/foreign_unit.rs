@@ -105,7 +105,9 @@ impl Sequencer {
                 };
                 Some((start + (self.issued - before), done))
             }
-            Dispatch::Invalidate { kernel } => Some((start, Completion::Invalidated { kernel })),
+            Dispatch::Invalidate { kernel, .. } => {
+                Some((start, Completion::Invalidated { kernel }))
+            }
             Dispatch::ParentEnded { .. } => None,
         }
     }

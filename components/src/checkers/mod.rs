@@ -126,7 +126,7 @@ impl Exchange for Dispatch {
             Self::Start {
                 kernel, work_group, ..
             } => key_of_work_group(kernel, work_group),
-            Self::Invalidate { kernel } | Self::ParentEnded { kernel } => {
+            Self::Invalidate { kernel, .. } | Self::ParentEnded { kernel } => {
                 key_of_work_group(kernel, INVALIDATION)
             }
         }

@@ -4,6 +4,8 @@ use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, Statistics};
 
+use super::by_level::ByLevel;
+use crate::memory::Level;
 use crate::roles;
 
 /// What became of one cycle of one scheduler.
@@ -22,6 +24,8 @@ pub enum IssueSlot {
     LoadStoreFull,
     /// A wavefront is held back by the policy of the scheduler alone, or by that and a busy unit.
     HeldBack,
+    /// A wavefront lacks nothing but its instruction.
+    Fetch,
     /// A wait for a result of an execution unit, local or constant memory.
     Scoreboard,
     /// A wait for load data, or of a fence for stores.
@@ -37,7 +41,7 @@ pub enum IssueSlot {
 }
 
 /// Name and meaning of each, in order.
-const NAMES: [(&str, &str, &str); 11] = [
+const NAMES: [(&str, &str, &str); 12] = [
     (
         "slots_issued",
         "slots",
@@ -62,6 +66,11 @@ const NAMES: [(&str, &str, &str); 11] = [
         "slots_held_back",
         "slots",
         "issue slots lost because the scheduler held back a wavefront that waited for nothing of its own",
+    ),
+    (
+        "slots_fetch",
+        "slots",
+        "issue slots lost because a wavefront waited for its instruction and nothing else",
     ),
     (
         "slots_scoreboard",
@@ -96,20 +105,44 @@ const NAMES: [(&str, &str, &str); 11] = [
 ];
 
 /// Charges every cycle of every scheduler once, slept cycles included.
+///
+/// What a wait for memory waited for, and why there was no wavefront, is known when the wait ends. Slots
+/// of these two reasons are charged when they are lost, and *settled* afterwards: a scheduler's slots
+/// that are not settled go to the part that the end of the wait names. So both counts only grow, and are the
+/// same however long the unit slept.
 pub(super) struct Accounting {
-    counts: [u64; NAMES.len()],
+    /// By scheduler and reason.
+    counts: ArrayVec<Counts, 8>,
     /// Cycles below this one are charged.
     charged_to: Cycle,
     /// Per scheduler what the cycles of a sleep are charged to.
     asleep: ArrayVec<IssueSlot, 8>,
+    settled: Settled,
+}
+
+type Counts = [u64; NAMES.len()];
+
+/// What is known of slots after they were charged.
+#[derive(Default, Serialize, Deserialize)]
+struct Settled {
+    /// By scheduler, how many of its slots lost to memory, and without a wavefront, are settled.
+    memory: [u64; 8],
+    no_wavefront: [u64; 8],
+    /// Slots lost to memory by the level whose answer ended the wait.
+    by_level: ByLevel<u64>,
+    /// Slots without a wavefront before one came.
+    launch: u64,
+    /// Slots without a wavefront while a kernel ran elsewhere.
+    tail: u64,
 }
 
 impl Accounting {
     pub(super) fn new(schedulers: usize) -> Self {
         Self {
-            counts: [0; NAMES.len()],
+            counts: (0..schedulers).map(|_| Counts::default()).collect(),
             charged_to: 0,
             asleep: (0..schedulers).map(|_| IssueSlot::NoWavefront).collect(),
+            settled: Settled::default(),
         }
     }
 
@@ -118,8 +151,8 @@ impl Accounting {
     pub(super) fn catch_up(&mut self, now: Cycle) {
         let slept = now - self.charged_to;
         if slept > 0 {
-            for slot in &self.asleep {
-                self.counts[*slot as usize] += slept;
+            for (counts, slot) in self.counts.iter_mut().zip(&self.asleep) {
+                counts[*slot as usize] += slept;
             }
         }
         // The caller charges `now` itself.
@@ -128,8 +161,8 @@ impl Accounting {
 
     /// Charges one slot of the cycle under way.
     #[inline]
-    pub(super) fn charge(&mut self, slot: IssueSlot) {
-        self.counts[slot as usize] += 1;
+    pub(super) fn charge(&mut self, scheduler: usize, slot: IssueSlot) {
+        self.counts[scheduler][slot as usize] += 1;
     }
 
     /// What the cycles after this one are charged to until the next evaluation.
@@ -138,11 +171,42 @@ impl Accounting {
         self.asleep[scheduler] = slot;
     }
 
+    /// A wavefront of the scheduler that waited for memory goes on: `level` supplied what it waited for.
+    pub(super) fn memory_answered(&mut self, scheduler: usize, level: Level) {
+        let lost = self.counts[scheduler][IssueSlot::Memory as usize];
+        let settled = std::mem::replace(&mut self.settled.memory[scheduler], lost);
+        *self.settled.by_level.of(level) += lost - settled;
+    }
+
+    /// A scheduler gets a wavefront.
+    pub(super) fn wavefront_came(&mut self, scheduler: usize) {
+        self.settled.launch += self.unsettled_without_wavefront(scheduler);
+    }
+
+    /// A kernel has ended on the whole machine that was there for `ran` cycles.
+    pub(super) fn kernel_ended(&mut self, ran: u64) {
+        for scheduler in 0..self.counts.len() {
+            // One stretch of cycles up to now: it began when the last wavefront left, or when something was
+            // settled last.
+            let lost = self.unsettled_without_wavefront(scheduler);
+            let tail = lost.min(ran);
+            self.settled.tail += tail;
+            self.settled.launch += lost - tail;
+        }
+    }
+
+    /// Settles the slots without a wavefront of a scheduler: how many.
+    fn unsettled_without_wavefront(&mut self, scheduler: usize) -> u64 {
+        let lost = self.counts[scheduler][IssueSlot::NoWavefront as usize];
+        lost - std::mem::replace(&mut self.settled.no_wavefront[scheduler], lost)
+    }
+
     /// Names the counts, which are those of the last evaluation until the next one catches up.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
         state.tally("counts", &mut self.counts);
         state.tally("charged_to", &mut self.charged_to);
         state.tally("asleep", &mut self.asleep);
+        state.tally("settled", &mut self.settled);
     }
 
     /// The first cycle that is not charged.
@@ -150,22 +214,44 @@ impl Accounting {
         self.charged_to
     }
 
-    /// Reports the counts; those of wavefronts held back only where a policy may do so.
-    pub(super) fn report(&self, is_open: bool, statistics: &mut Statistics<'_>) {
-        let mut counts = self.counts;
+    /// Reports the counts, but for those of `absent` features.
+    pub(super) fn report(&self, absent: &[IssueSlot], statistics: &mut Statistics<'_>) {
         let slept = statistics.cycle().saturating_sub(self.charged_to);
-        for slot in &self.asleep {
-            counts[*slot as usize] += slept;
+        let mut sums = Counts::default();
+        for (counts, slot) in self.counts.iter().zip(&self.asleep) {
+            for (sum, count) in sums.iter_mut().zip(counts) {
+                *sum += count;
+            }
+            sums[*slot as usize] += slept;
         }
-        let held_back = IssueSlot::HeldBack as usize;
-        let parts = if is_open {
-            [0..NAMES.len(), 0..0]
-        } else {
-            [0..held_back, held_back + 1..NAMES.len()]
-        };
-        for part in parts {
-            let statistics = statistics.role(roles::ISSUE_SLOTS);
-            statistics.counters(&NAMES[part.clone()], &counts[part]);
+        let is_absent = |slot: usize| absent.iter().any(|absent| *absent as usize == slot);
+        let mut first = 0;
+        for slot in 0..=NAMES.len() {
+            if slot == NAMES.len() || is_absent(slot) {
+                let statistics = statistics.role(roles::ISSUE_SLOTS);
+                statistics.counters(&NAMES[first..slot], &sums[first..slot]);
+                first = slot + 1;
+            }
         }
+        }
+        let settled = &self.settled;
+        statistics.under("memory_slots", |s| {
+            for (level, slots) in settled.by_level.iter() {
+                let meaning = "of the slots lost to memory, those in which the answer that ended the wait \
+                               came from the level in the name";
+                s.role(roles::ISSUE_SLOT_PARTS)
+                    .counter(level.name(), "slots", meaning, *slots);
+            }
+        });
+        statistics.under("no_wavefront_slots", |s| {
+            let meaning = "of the slots without a wavefront, those before one came, in which no kernel \
+                           was seen to end elsewhere: launch and dispatch";
+            s.role(roles::ISSUE_SLOT_PARTS)
+                .counter("launch", "slots", meaning, settled.launch);
+            let meaning = "of the slots without a wavefront, those in which a kernel ran to its end on \
+                           other units";
+            s.role(roles::ISSUE_SLOT_PARTS)
+                .counter("tail", "slots", meaning, settled.tail);
+        });
     }
 }

@@ -41,6 +41,7 @@ impl ComputeUnit {
             (masks.fence, "fence"),
             (masks.hazard & masks.hazard_memory, "memory"),
             (masks.hazard, "scoreboard"),
+            (masks.fetched & masks.starved, "fetch"),
         ];
         let mut reasons = reasons.into_iter();
         let found = reasons.find(|(mask, _)| mask >> slot & 1 != 0);

@@ -1,10 +1,13 @@
 //! What a compute unit counts and reports.
 
+use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Histogram, Level, Statistics};
 use warpweave_trace::Class;
 
 use super::ComputeUnit;
+use super::accounting::IssueSlot;
+use super::by_level::ByLevel;
 use crate::memory::Level as Supplier;
 use crate::roles;
 
@@ -21,62 +24,29 @@ pub(super) struct Counts {
     pub(super) local_conflict_cycles: u64,
     pub(super) barriers: u64,
     pub(super) load_latency: Histogram,
-    pub(super) load_latency_by_level: LatencyByLevel,
+    pub(super) load_latency_by_level: ByLevel<Latency>,
 }
 
-/// Latencies of loads by the level that supplied the last response.
-#[derive(Serialize, Deserialize)]
-pub(super) struct LatencyByLevel(Vec<Latency>);
-
-#[derive(Serialize, Deserialize)]
-struct Latency {
-    level: Supplier,
+/// Loads whose last response one level supplied, and their cycles.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Latency {
     loads: u64,
     cycles: u64,
 }
 
-impl Default for LatencyByLevel {
-    /// The levels that every system may have, so that units report the same statistics; others come
-    /// when they answer.
-    fn default() -> Self {
-        let known = [
-            Supplier::L1,
-            Supplier::COALESCED,
-            Supplier::L2,
-            Supplier::DRAM,
-        ];
-        Self(known.map(Latency::none).into())
-    }
-}
-
-impl Latency {
-    fn none(level: Supplier) -> Self {
-        Self {
-            level,
-            loads: 0,
-            cycles: 0,
-        }
-    }
-}
-
-impl LatencyByLevel {
+impl ByLevel<Latency> {
     #[inline]
     pub(super) fn record(&mut self, level: Supplier, cycles: u64) {
-        let at = self.0.iter().position(|of| of.level == level);
-        let at = at.unwrap_or_else(|| {
-            self.0.push(Latency::none(level));
-            self.0.len() - 1
-        });
-        let of = &mut self.0[at];
+        let of = self.of(level);
         of.loads += 1;
         of.cycles += cycles;
     }
 
     fn report(&self, s: &mut Statistics<'_>) {
         s.under("load_latency", |s| {
-            for of in &self.0 {
+            for (level, of) in self.iter() {
                 s.role(roles::LOAD_LATENCY).mean(
-                    of.level.name(),
+                    level.name(),
                     "cycles",
                     "loads",
                     "cycles from issue of a load or atomic to its last response, where the level in \
@@ -119,7 +89,14 @@ impl ComputeUnit {
                 s.counter(class.name(), count, meaning, issued);
             }
         });
-        self.accounting.report(self.is_open(), s);
+        let mut absent = ArrayVec::<_, 2>::new();
+        if !self.is_open() {
+            absent.push(IssueSlot::HeldBack);
+        }
+        if self.fetch.is_none() {
+            absent.push(IssueSlot::Fetch);
+        }
+        self.accounting.report(&absent, s);
         let cycle = s.cycle();
         let meaning = "mean number of resident wavefronts";
         s.level("wavefronts_mean", "wavefronts", meaning, &counts.wavefronts);
@@ -189,6 +166,9 @@ impl ComputeUnit {
         );
         let meaning = "barriers that every wavefront of a work-group reached";
         s.counter("barriers", "barriers", meaning, counts.barriers);
+        if let Some(stage) = &self.fetch {
+            stage.report(s);
+        }
         if let Some(monitor) = &self.reuse_monitor {
             monitor.report(s);
         }

@@ -137,7 +137,9 @@ impl ComputeUnit {
                     }
                     resumed |= 1 << slot;
                 }
-                Event::WriteBack { slot, instruction } => {
+                Event::WriteBack {
+                    slot, instruction, ..
+                } => {
                     below("wavefront slot", slot, self.wavefronts.len() as u64)?;
                     let instructions = self.decoded.instructions.len() as u64;
                     below("instruction", instruction, instructions)?;
@@ -172,12 +174,17 @@ impl ComputeUnit {
         for access in self.load_store.accesses() {
             let instructions = self.decoded.instructions.len() as u64;
             below("instruction", access.instruction, instructions)?;
-            let stored = u32::from(access.kind.carries_data());
+            let stored = u32::from(access.kind.carries_data() && access.local_cycles == 0);
             stores[usize::from(access.source.wavefront_slot)] += stored;
         }
         let other = self.present().find(|(slot, w)| stores[*slot] != w.stores);
         if let Some((slot, _)) = other {
             return Err(format!("wavefront slot {slot} waits for other stores"));
+        }
+        let most = self.decoded.conflicts_max();
+        let mut accesses = self.load_store.accesses();
+        if accesses.any(|access| access.local_cycles > most) || !self.load_store.kinds_fit() {
+            return Err("an access to local memory is not one".to_owned());
         }
         self.load_store.check()
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warpweave_trace::{CacheOperator, Class, Instruction, Program};
+use warpweave_trace::{CacheOperator, Class, Instruction, KernelTrace, Program};
 
 use super::scoreboard::{Numbering, Registers};
-use super::spec::ClassTimings;
+use super::spec::ComputeUnitSpec;
 use crate::memory::{RequestKind, flags};
 
 /// No pipe of its own: the class can issue every cycle.
@@ -46,6 +46,8 @@ pub(super) struct Decoded {
     pub(super) bytes: u8,
     /// Policy bits of requests.
     pub(super) flags: u16,
+    /// Kind of unit that executes it, a bit.
+    pub(super) unit: u8,
     /// Exit: the wavefront ends after the latency if nothing follows.
     pub(super) ends: bool,
 }
@@ -58,7 +60,7 @@ pub(super) struct DecodedProgram {
 }
 
 impl DecodedProgram {
-    pub(super) fn new(program: &Program, timings: &ClassTimings) -> Self {
+    pub(super) fn new(program: &Program, spec: &ComputeUnitSpec) -> Self {
         let mut known = BTreeMap::new();
         let mut instructions = Vec::new();
         let mut bases = Vec::new();
@@ -68,7 +70,7 @@ impl DecodedProgram {
                 let base = instructions.len() as u32;
                 let numbering = Numbering::of(&kernel.code);
                 let code = kernel.code.instructions.iter();
-                let decoded = code.map(|i| decode(i, &numbering, timings));
+                let decoded = code.map(|i| decode(i, &numbering, spec));
                 instructions.extend(decoded);
                 base
             });
@@ -80,16 +82,23 @@ impl DecodedProgram {
         }
     }
 
-    /// The most bytes a lane moves in one access.
-    pub(super) fn bytes_max(&self) -> u32 {
+    /// Of each kernel its first instruction and how many it has.
+    pub(super) fn codes(&self, program: &Program) -> Vec<(u32, u32)> {
+        let length = |kernel: &Arc<KernelTrace>| kernel.code.instructions.len() as u32;
+        let lengths = program.kernels.iter().map(length);
+        self.bases.iter().copied().zip(lengths).collect()
+    }
+
+    /// The most cycles for which an access may occupy the local memory.
+    pub(super) fn conflicts_max(&self) -> u32 {
         let bytes = self.instructions.iter().map(|i| u32::from(i.bytes));
-        bytes.max().unwrap_or(1)
+        32 * (bytes.max().unwrap_or(1) / 4 + 2)
     }
 }
 
-fn decode(instruction: &Instruction, numbering: &Numbering, timings: &ClassTimings) -> Decoded {
+fn decode(instruction: &Instruction, numbering: &Numbering, spec: &ComputeUnitSpec) -> Decoded {
     let class = instruction.class;
-    let timing = timings.of(class);
+    let timing = spec.classes.of(class);
     let action = match class {
         Class::Branch | Class::Exit => Action::Control,
         Class::Launch => Action::Launch,
@@ -109,7 +118,10 @@ fn decode(instruction: &Instruction, numbering: &Numbering, timings: &ClassTimin
     Decoded {
         uses: numbering.apply(&instruction.reads.union(&instruction.writes)),
         writes: numbering.apply(&instruction.writes),
-        latency: timing.latency,
+        latency: match action {
+            Action::Compute | Action::Memory(_) => timing.latency + spec.operand_latency,
+            _ => timing.latency,
+        },
         interval: timing.interval,
         action,
         has_writes: !instruction.writes.is_empty(),
@@ -125,6 +137,20 @@ fn decode(instruction: &Instruction, numbering: &Numbering, timings: &ClassTimin
         } else {
             0
         },
+        unit: 1 << unit_of(class),
         ends: class == Class::Exit,
+    }
+}
+
+/// A number for the kind of unit that executes a class, as [`IssueTogether`](super::IssueTogether) tells them apart.
+fn unit_of(class: Class) -> u8 {
+    match class {
+        Class::IntAdd | Class::IntMul | Class::IntDiv => 0,
+        Class::FpAdd | Class::FpMul | Class::FpDiv => 1,
+        Class::Convert | Class::Shuffle | Class::Vote => 1,
+        Class::DpAdd | Class::DpMul | Class::DpDiv => 2,
+        Class::Special => 3,
+        Class::Load | Class::Store | Class::Atomic | Class::Prefetch => 4,
+        Class::Branch | Class::Barrier | Class::Fence | Class::Exit | Class::Launch => 5,
     }
 }

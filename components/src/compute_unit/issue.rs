@@ -7,6 +7,7 @@ use super::ComputeUnit;
 use super::accounting::IssueSlot;
 use super::instruction::{Action, NO_PIPE};
 use super::scheduler::Turn;
+use super::spec::{IssueTogether, MemoryPipe};
 
 /// A scheduler and the pipes behind it.
 pub(super) struct Issuer {
@@ -77,17 +78,47 @@ impl ComputeUnit {
                 } else {
                     self.issuers[scheduler].turn.pick(ready, &self.ages)
                 };
-                self.issue_from(wavefront, scheduler, now);
+                let unit = self.issue_from(wavefront, scheduler, now);
+                if self.spec.issues_per_cycle > 1 {
+                    self.issue_more::<OPEN>(wavefront, unit, scheduler, now);
+                }
                 issued = true;
                 IssueSlot::Issued
             };
-            self.accounting.charge(slot);
+            self.accounting.charge(scheduler, slot);
             scheduler += 1;
             if scheduler == schedulers {
                 scheduler = 0;
             }
         }
         issued
+    }
+
+    /// Issues more of a wavefront that has issued an instruction for the kind of unit `units` in this cycle.
+    fn issue_more<const OPEN: bool>(
+        &mut self,
+        slot: usize,
+        mut units: u8,
+        scheduler: usize,
+        now: Cycle,
+    ) {
+        for _ in 1..self.spec.issues_per_cycle {
+            let open = self.masks.open() & self.eligible::<OPEN>(scheduler, now) & 1 << slot;
+            if open & !self.occupied_units(scheduler, now).all() == 0 {
+                return;
+            }
+            let wavefront = &self.wavefronts[slot];
+            let next = (wavefront.code + wavefront.record.pc) as usize;
+            let unit = self.decoded.instructions[next].unit;
+            if self.spec.issue_together == IssueTogether::DifferentUnits && units & unit != 0 {
+                return;
+            }
+            units |= unit;
+            if OPEN {
+                self.pick_open(scheduler, open, now);
+            }
+            self.issue_from(slot, scheduler, now);
+        }
     }
 
     /// The slots among which a scheduler may choose: its own but for those that its policy holds
@@ -105,7 +136,7 @@ impl ComputeUnit {
         let masks = &self.masks;
         let mut short = masks.open();
         if self.load_store.is_full() {
-            short &= !masks.next_load_store;
+            short &= !self.next_queues();
         }
         short |= masks.paused | masks.fetched & masks.hazard & !masks.hazard_memory;
         if last & short == 0 {
@@ -132,9 +163,24 @@ impl ComputeUnit {
             occupied.local_memory = self.masks.next_local;
         }
         if self.load_store.is_full() {
-            occupied.load_store = self.masks.next_load_store;
+            occupied.load_store = self.next_queues();
+        }
+        if let Some(most) = self.spec.load_store.issues_per_cycle
+            && self.accesses_issued.0 == now
+            && self.accesses_issued.1 >= most
+        {
+            occupied.load_store |= self.masks.next_load_store | self.masks.next_local;
         }
         occupied
+    }
+
+    /// Wavefronts whose next instruction needs a place in the load/store queue.
+    #[inline]
+    fn next_queues(&self) -> u64 {
+        match self.spec.load_store.pipe {
+            MemoryPipe::Separate => self.masks.next_load_store,
+            MemoryPipe::InOrder => self.masks.next_load_store | self.masks.next_local,
+        }
     }
 
     /// Why a scheduler without a ready wavefront among those `eligible` issues nothing in cycle
@@ -170,7 +216,9 @@ impl ComputeUnit {
         if held_back != 0 {
             return IssueSlot::HeldBack;
         }
-        if mine & masks.hazard & !masks.hazard_memory != 0 {
+        if mine & masks.fetched & masks.starved & !(masks.hazard | masks.fence) != 0 {
+            IssueSlot::Fetch
+        } else if mine & masks.hazard & !masks.hazard_memory != 0 {
             IssueSlot::Scoreboard
         } else if mine & (masks.hazard | masks.fence) != 0 {
             IssueSlot::Memory
@@ -183,9 +231,10 @@ impl ComputeUnit {
         }
     }
 
-    /// Issues the next record of a wavefront and fetches the one after.
+    /// Issues the next record of a wavefront and fetches the one after; gives back the kind of unit that
+    /// executes it.
     #[inline]
-    fn issue_from(&mut self, slot: usize, scheduler: usize, now: Cycle) {
+    fn issue_from(&mut self, slot: usize, scheduler: usize, now: Cycle) -> u8 {
         let bit = 1_u64 << slot;
         let wavefront = &mut self.wavefronts[slot];
         let record = wavefront.record;
@@ -203,7 +252,7 @@ impl ComputeUnit {
             issuer.free_at[pipe] = now + u64::from(decoded.interval);
         }
 
-        let latency = decoded.latency;
+        let (latency, unit) = (decoded.latency, decoded.unit);
         match decoded.action {
             Action::Compute => {
                 if decoded.has_writes {
@@ -232,12 +281,23 @@ impl ComputeUnit {
             Action::Barrier if record.mask != 0 => self.arrive(slot, now),
             Action::Fence | Action::Barrier => self.fetch(slot, now),
             Action::Memory(kind) => {
+                if self.spec.load_store.issues_per_cycle.is_some()
+                    && (self.masks.next_load_store | self.masks.next_local) & bit != 0
+                {
+                    let before = if self.accesses_issued.0 == now {
+                        self.accesses_issued.1
+                    } else {
+                        0
+                    };
+                    self.accesses_issued = (now, before + 1);
+                }
                 self.masks.next_load_store &= !bit;
                 self.masks.next_local &= !bit;
                 self.access(slot, index, kind, now);
                 self.fetch(slot, now);
             }
         }
+        unit
     }
 
     /// What the unit waits for, and to what the cycles until then are charged.
@@ -266,6 +326,9 @@ impl ComputeUnit {
         if let Some(cycle) = self.load_store.next_send(now) {
             wake = wake.min(cycle);
         }
+        if let Some(cycle) = self.next_fetch(now) {
+            wake = wake.min(cycle);
+        }
         if wake > now + 1
             && let Some(cycle) = self.wheel.next_after(now)
         {
@@ -285,9 +348,16 @@ impl ComputeUnit {
         }
         if wake < Cycle::MAX {
             Next::Until(wake)
-        } else if self.load_store.outstanding() > 0 || self.invalidation.is_some() {
+        } else if self.load_store.outstanding() > 0
+            || self.invalidation.is_some()
+            || self
+                .fetch
+                .as_ref()
+                .is_some_and(|stage| stage.awaits_answers())
+        {
             Next::Message
         } else if self.load_store.is_blocked
+            || self.fetch.as_ref().is_some_and(|stage| stage.is_blocked())
             || !self.completions.is_empty()
             || !self.launching.is_empty()
         {

@@ -4,6 +4,9 @@
 //!   issue ──► [queue of accesses, each its list of lines] ──► request, one line at a time
 //!                                                     response ──► last one completes the access
 //! ```
+//!
+//! With [`MemoryPipe::InOrder`](super::MemoryPipe) accesses to local memory queue up too. One leaves when it is
+//! served, and its place is taken until its last bank conflict is.
 
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Contents, Context, Cycle, Id, IdTable, State};
@@ -22,8 +25,10 @@ pub(super) struct Access {
     pub(super) issued: Cycle,
     pub(super) kind: RequestKind,
     pub(super) flags: u16,
-    /// Requests without an answer, sent or not.
+    /// Requests without an answer, sent or not; 1 of an access to local memory.
     remaining: u32,
+    /// Of an access to local memory, the cycles for which it is served; 0 of others.
+    pub(super) local_cycles: u32,
 }
 
 impl Access {
@@ -41,6 +46,7 @@ impl Access {
             kind,
             flags,
             remaining: 0,
+            local_cycles: 0,
         }
     }
 }
@@ -52,6 +58,7 @@ struct Queued {
     access: Id,
     next: u32,
     lines: Vec<Transaction>,
+    is_local: bool,
 }
 
 /// Counters of the unit.
@@ -75,6 +82,10 @@ pub(super) struct LoadStoreUnit {
     outstanding_max: u32,
     requests_per_cycle: u32,
     write_sequence: u32,
+    /// The first cycle in which the access to local memory that is served has been, and whether it has its place
+    /// still.
+    local_until: Cycle,
+    holds_place: bool,
     /// The wire took no more in the cycle under way.
     pub(super) is_blocked: bool,
     pub(super) counts: LoadStoreCounts,
@@ -91,6 +102,8 @@ impl LoadStoreUnit {
             outstanding_max: spec.outstanding_max,
             requests_per_cycle: spec.requests_per_cycle,
             write_sequence: 0,
+            local_until: 0,
+            holds_place: false,
             is_blocked: false,
             counts: LoadStoreCounts::default(),
         }
@@ -102,6 +115,8 @@ impl LoadStoreUnit {
         state.field("accesses", &mut self.accesses);
         state.field("requests", &mut self.requests);
         state.field("write_sequence", &mut self.write_sequence);
+        state.field("local_until", &mut self.local_until);
+        state.field("holds_place", &mut self.holds_place);
         state.field("is_blocked", &mut self.is_blocked);
         state.field("counts", &mut self.counts);
     }
@@ -131,7 +146,7 @@ impl LoadStoreUnit {
 
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.length == self.queue.len()
+        self.length + usize::from(self.holds_place) >= self.queue.len()
     }
 
     /// Queues an access whose first request may leave at `ready_at`; `coalesce` lists its lines.
@@ -143,6 +158,25 @@ impl LoadStoreUnit {
         lanes: &Lanes,
         coalesce: impl FnOnce(&Lanes, &mut Vec<Transaction>),
     ) {
+        let place = self.place(ready_at, false);
+        let queued = &mut self.queue[place];
+        coalesce(lanes, &mut queued.lines);
+        access.remaining = queued.lines.len() as u32;
+        queued.access = self.accesses.insert(access);
+        self.counts.accesses += 1;
+    }
+
+    /// Queues an access to local memory that may be served from `ready_at` on, for `cycles`.
+    pub(super) fn enqueue_local(&mut self, mut access: Access, ready_at: Cycle, cycles: u32) {
+        let place = self.place(ready_at, true);
+        access.remaining = 1;
+        access.local_cycles = cycles;
+        self.queue[place].access = self.accesses.insert(access);
+    }
+
+    /// The place of the next access to wait.
+    #[inline]
+    fn place(&mut self, ready_at: Cycle, is_local: bool) -> usize {
         debug_assert!(!self.is_full());
         let mut place = self.head + self.length;
         if place >= self.queue.len() {
@@ -151,38 +185,73 @@ impl LoadStoreUnit {
         self.length += 1;
         let queued = &mut self.queue[place];
         queued.lines.clear();
-        coalesce(lanes, &mut queued.lines);
-        access.remaining = queued.lines.len() as u32;
         queued.ready_at = ready_at;
         queued.next = 0;
-        queued.access = self.accesses.insert(access);
-        self.counts.accesses += 1;
+        queued.is_local = is_local;
+        place
     }
 
-    /// Sends what may leave in this cycle, oldest access first, and shows each request to `watch`.
+    /// Sends what may leave in this cycle, oldest access first, and shows each request to `watch`. An access to
+    /// local memory that begins to be served has the cycle for itself and is given back.
     #[inline]
     pub(super) fn send(
         &mut self,
         ctx: &mut Context<'_>,
         port: &mut MemMaster,
         mut watch: impl FnMut(&MemRequest),
-    ) {
+    ) -> Option<Access> {
         self.is_blocked = false;
-        for _ in 0..self.requests_per_cycle {
-            if self.length == 0 || self.queue[self.head].ready_at > ctx.cycle() {
-                return;
+        let now = ctx.cycle();
+        if self.holds_place && now + 1 >= self.local_until {
+            self.holds_place = false;
+        }
+        if self.local_until > now {
+            return None;
+        }
+        for sent in 0..self.requests_per_cycle {
+            if self.length == 0 {
+                return None;
+            }
+            let queued = &self.queue[self.head];
+            if queued.ready_at > now {
+                return None;
+            }
+            if queued.is_local {
+                return if sent == 0 {
+                    self.serve_local(now)
+                } else {
+                    None
+                };
             }
             if self.outstanding() >= self.outstanding_max {
-                return;
+                return None;
             }
             if !port.request.can_send(ctx) {
                 self.is_blocked = true;
-                return;
+                return None;
             }
             let request = self.take_request();
             watch(&request);
             port.request.send(ctx, request);
         }
+        None
+    }
+
+    /// Begins to serve the access to local memory at the head of the queue.
+    fn serve_local(&mut self, now: Cycle) -> Option<Access> {
+        let id = self.queue[self.head].access;
+        self.leave();
+        let access = self.accesses.remove(id)?;
+        self.local_until = now + u64::from(access.local_cycles);
+        self.holds_place = access.local_cycles > 1;
+        Some(access)
+    }
+
+    /// The access at the head of the queue leaves it.
+    #[inline]
+    fn leave(&mut self) {
+        self.head = (self.head + 1) % self.queue.len();
+        self.length -= 1;
     }
 
     fn take_request(&mut self) -> MemRequest {
@@ -191,8 +260,7 @@ impl LoadStoreUnit {
         let owner = queued.access;
         queued.next += 1;
         if queued.next as usize == queued.lines.len() {
-            self.head = (self.head + 1) % self.queue.len();
-            self.length -= 1;
+            self.leave();
         }
         let id = self.requests.insert((owner, line)).bits();
         let access = &self.accesses[owner];
@@ -297,7 +365,23 @@ impl LoadStoreUnit {
     /// What waits to be sent: the access, its line that is next, and how many it has.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Id, u32, usize)> {
         let places = self.queue.iter().cycle().skip(self.head).take(self.length);
-        places.map(|queued| (queued.access, queued.next, queued.lines.len()))
+        places.map(|queued| {
+            let lines = queued.lines.len();
+            (
+                queued.access,
+                queued.next,
+                lines.max(usize::from(queued.is_local)),
+            )
+        })
+    }
+
+    /// Whether what waits to be sent is of the memory that its access says it is of.
+    pub(super) fn kinds_fit(&self) -> bool {
+        let mut places = self.queue.iter().cycle().skip(self.head).take(self.length);
+        places.all(|queued| {
+            let access = self.accesses.get(queued.access);
+            access.is_some_and(|access| queued.is_local == (access.local_cycles > 0))
+        })
     }
 
     /// Accesses that wait to be sent.
@@ -309,9 +393,16 @@ impl LoadStoreUnit {
     /// answer or for the wire.
     #[inline]
     pub(super) fn next_send(&self, now: Cycle) -> Option<Cycle> {
-        if self.length == 0 || self.is_blocked || self.outstanding() >= self.outstanding_max {
+        if self.holds_place {
+            return Some(self.local_until.saturating_sub(1).max(now + 1));
+        }
+        if self.length == 0 || self.is_blocked {
             return None;
         }
-        Some(self.queue[self.head].ready_at.max(now + 1))
+        let queued = &self.queue[self.head];
+        if !queued.is_local && self.outstanding() >= self.outstanding_max {
+            return None;
+        }
+        Some(queued.ready_at.max(self.local_until).max(now + 1))
     }
 }

@@ -7,6 +7,7 @@ use warpweave_trace::Space;
 use super::ComputeUnit;
 use super::coalescer::{coalesce, coalesce_private};
 use super::load_store::Access;
+use super::spec::MemoryPipe;
 use super::wavefront::touches_memory;
 use super::wheel::Event;
 use crate::memory::{Level, RequestKind, Source};
@@ -30,15 +31,67 @@ impl ComputeUnit {
                 let cycles =
                     self.bank_conflicts
                         .cycles(&wavefront.lanes, record.mask, bytes, atomic);
-                self.local_memory_free_at = now + u64::from(cycles);
                 self.counts.local_accesses += 1;
                 self.counts.local_conflict_cycles += u64::from(cycles - 1);
-                self.spec.local_memory.latency + cycles - 1
+                if self.spec.load_store.pipe == MemoryPipe::InOrder {
+                    self.queue_local(slot, index, kind, cycles, now);
+                    return;
+                }
+                self.local_memory_free_at = now + u64::from(cycles);
+                self.spec.local_memory.latency + self.spec.operand_latency + cycles - 1
             }
-            Space::Const | Space::Param | Space::None => self.spec.constant_latency,
+            Space::Const | Space::Param | Space::None => {
+                self.spec.constant_latency + self.spec.operand_latency
+            }
         };
         if self.decoded.instructions[index as usize].has_writes {
             self.results_after(slot, index, latency, now);
+        }
+    }
+
+    /// Hands an access to local memory to the load/store unit, which serves it for `cycles`.
+    fn queue_local(&mut self, slot: usize, index: u32, kind: RequestKind, cycles: u32, now: Cycle) {
+        let source = self.source(slot);
+        let decoded = &self.decoded.instructions[index as usize];
+        let access = Access::new(source, index, now, kind, 0);
+        let ready_at = now + u64::from(decoded.latency);
+        self.load_store.enqueue_local(access, ready_at, cycles);
+        let wavefront = &mut self.wavefronts[slot];
+        wavefront.in_flight += 1;
+        if decoded.has_writes {
+            wavefront.scoreboard.reserve(&decoded.writes);
+        }
+    }
+
+    /// An access to local memory begins to be served.
+    fn serve_local(&mut self, access: &Access, now: Cycle) {
+        let slot = usize::from(access.source.wavefront_slot);
+        let decoded = &self.decoded.instructions[access.instruction as usize];
+        if !decoded.has_writes {
+            self.finish_one(slot, now);
+            return;
+        }
+        // Both are counted from issue; the specification has local memory last longer.
+        let (local, before) = (self.spec.local_memory.latency, decoded.latency);
+        let latency = local + self.spec.operand_latency - before + access.local_cycles - 1;
+        let event = Event::WriteBack {
+            slot: slot as u8,
+            level: None,
+            instruction: access.instruction,
+        };
+        self.wheel.push(now, u64::from(latency), event);
+    }
+
+    /// Whose accesses those of the wavefront's record are.
+    fn source(&self, slot: usize) -> Source {
+        let wavefront = &self.wavefronts[slot];
+        Source {
+            kernel: wavefront.kernel,
+            work_group: self.work_groups[usize::from(wavefront.work_group)].work_group,
+            pc: wavefront.record.pc,
+            compute_unit: self.spec.index,
+            wavefront_slot: slot as u8,
+            work_group_slot: wavefront.work_group,
         }
     }
 
@@ -48,19 +101,12 @@ impl ComputeUnit {
             self.fail(message);
             return;
         }
+        let source = self.source(slot);
         let wavefront = &mut self.wavefronts[slot];
         let record = wavefront.record;
         let decoded = &self.decoded.instructions[index as usize];
         let (bytes, line_bytes) = (u32::from(decoded.bytes), self.spec.load_store.line_bytes);
         let private = record.space == Space::Local;
-        let source = Source {
-            kernel: wavefront.kernel,
-            work_group: self.work_groups[usize::from(wavefront.work_group)].work_group,
-            pc: record.pc,
-            compute_unit: self.spec.index,
-            wavefront_slot: slot as u8,
-            work_group_slot: wavefront.work_group,
-        };
         let access = Access::new(source, index, now, kind, decoded.flags);
         let ready_at = now + u64::from(decoded.latency);
         let region = self.spec.private_memory.base + self.spec.private_region(slot as u32);
@@ -125,17 +171,20 @@ impl ComputeUnit {
         if access.kind.carries_data() {
             let wavefront = &mut self.wavefronts[slot];
             wavefront.stores -= 1;
-            if wavefront.stores == 0 {
+            if wavefront.stores == 0 && self.masks.fence >> slot & 1 != 0 {
                 self.masks.fence &= !(1 << slot);
+                self.accounting
+                    .memory_answered(slot % self.issuers.len(), level);
             }
         }
         if !self.decoded.instructions[access.instruction as usize].has_writes {
             self.finish_one(slot, now);
         } else if self.spec.load_store.writeback_latency == 0 {
-            self.write_back(slot, access.instruction, now);
+            self.write_back(slot, access.instruction, Some(level), now);
         } else {
             let event = Event::WriteBack {
                 slot: slot as u8,
+                level: Some(level),
                 instruction: access.instruction,
             };
             let latency = self.spec.load_store.writeback_latency;
@@ -145,9 +194,9 @@ impl ComputeUnit {
 
     /// Sends requests, and lets the monitor see the reads among them.
     #[inline]
-    pub(super) fn send_requests(&mut self, ctx: &mut Context<'_>) {
+    pub(super) fn send_requests(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         let monitor = &mut self.reuse_monitor;
-        self.load_store.send(ctx, &mut self.memory, |request| {
+        let served = self.load_store.send(ctx, &mut self.memory, |request| {
             if let Some(monitor) = monitor
                 && request.kind == RequestKind::Read
             {
@@ -157,5 +206,8 @@ impl ComputeUnit {
                 monitor.on_read_of(WorkGroupId { kernel, work_group }, request.line);
             }
         });
+        if let Some(access) = served {
+            self.serve_local(&access, now);
+        }
     }
 }

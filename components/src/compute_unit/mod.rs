@@ -28,6 +28,8 @@
 //! | `dispatch.completion` | out | [`Completion`] | completions wait inside, at most one per work-group slot |
 //! | `memory.request` | out | [`MemRequest`](crate::memory::MemRequest) | requests wait in the load/store queue; when that is full memory instructions do not issue |
 //! | `memory.response` | in | [`MemResponse`](crate::memory::MemResponse) | always taken |
+//! | `instructions.request` | out, optional | [`MemRequest`](crate::memory::MemRequest) | fetching waits |
+//! | `instructions.response` | in, optional | [`MemResponse`](crate::memory::MemResponse) | always taken |
 //! | `cache_control.command` | out, optional | [`CacheCommand`] | the command waits |
 //! | `cache_control.done` | in, optional | [`CacheCommandDone`] | always taken |
 //! | `locality` | in, optional | [`CacheEvent`] | always taken |
@@ -35,8 +37,8 @@
 //!
 //! # Timing
 //!
-//! Within a cycle: results, responses and cache events arrive, a dispatch is taken, requests leave, then each
-//! scheduler issues at most one instruction, then completions leave. Which scheduler is first in a
+//! Within a cycle: results, responses, instructions and cache events arrive, a dispatch is taken, requests leave,
+//! then each scheduler issues, then one wavefront fetches and completions leave. Which scheduler is first in a
 //! cycle rotates. `T` stands for the entry of [`ClassTimings`] of the instruction.
 //!
 //! - A dispatch readable in cycle `c` lets its wavefronts issue from `c + start_latency` on.
@@ -61,21 +63,25 @@
 //! - A launch from the device issued in `c` leaves in `c`, or in the first later cycle with room, in the order
 //!   of issue; its wavefront goes on `T.latency` after that.
 //! - A memory instruction without active lanes behaves as a computation of `T.latency`.
+//! - `operand_latency` is added to the latency of results and accesses.
+//! - Accesses to local memory that queue ([`MemoryPipe::InOrder`]), and instruction fetch ([`FetchSpec`]): see
+//!   `docs/components/compute_unit.md`.
 //!
 //! One request is sent per distinct line and access, loads, stores and atomics alike: lanes that
 //! update the same word are told apart where atomics are carried out.
 //!
 //! # Not modelled
 //!
-//! Instruction fetch and its cache (records are there when needed), operand collectors and register
-//! banks, misses of the constant cache, named barriers (all are barrier 0), and values. The parts
-//! of a generic access whose lanes fall in several spaces issue one after the other, each in a slot
-//! of its own.
+//! Fetch from a wrong path, operand collectors and register banks, limits of write-back, misses of the constant
+//! cache, named barriers (all are barrier 0), and values. The parts of a generic access whose lanes fall in several
+//! spaces issue one after the other, each in a slot of its own unless a scheduler issues several instructions per cycle.
 
 mod accounting;
+mod by_level;
 mod coalescer;
 mod contents;
 mod counts;
+mod fetch;
 mod fits;
 mod instruction;
 mod invalidation;
@@ -107,6 +113,8 @@ use warpweave_trace::{Class, Program};
 use self::accounting::Accounting;
 pub use self::accounting::IssueSlot;
 use self::counts::Counts;
+pub use self::fetch::FetchSpec;
+use self::fetch::FetchStage;
 use self::instruction::DecodedProgram;
 use self::invalidation::Invalidation;
 use self::issue::Issuer;
@@ -121,7 +129,8 @@ pub use self::scheduler::{
     TwoLevelSpec, WavefrontPolicy, WavefrontScheduler, WavefrontScheduling, register_policies,
 };
 pub use self::spec::{
-    ClassTiming, ClassTimings, ComputeUnitSpec, LoadStoreSpec, LocalMemorySpec, PrivateMemorySpec,
+    ClassTiming, ClassTimings, ComputeUnitSpec, IssueTogether, LoadStoreSpec, LocalMemorySpec,
+    MemoryPipe, PrivateMemorySpec,
 };
 use self::wavefront::{Masks, Wavefront};
 use self::wheel::Wheel;
@@ -137,6 +146,7 @@ use crate::reuse_monitor::ReuseMonitor;
 pub struct ComputeUnit {
     dispatch: DispatchSlave,
     memory: MemMaster,
+    instructions: MemMaster,
     cache_control: CacheControlMaster,
     locality: InPort<CacheEvent>,
     launches: OutPort<DeviceLaunch>,
@@ -157,10 +167,14 @@ pub struct ComputeUnit {
     /// Per class with an interval above 1: wavefronts whose next instruction is of it.
     next_of_pipe: [u64; Class::COUNT],
     wheel: Wheel,
+    /// None: instructions are there when they are needed.
+    fetch: Option<Box<FetchStage>>,
     load_store: LoadStoreUnit,
     bank_conflicts: BankConflicts,
     /// The local memory takes the next access in this cycle.
     local_memory_free_at: Cycle,
+    /// The last cycle in which accesses to memories issued, and how many; nothing without a limit on them.
+    accesses_issued: (Cycle, u32),
     registers_used: u32,
     local_bytes_used: u64,
 
@@ -236,15 +250,17 @@ impl ComputeUnit {
         program: Arc<Program>,
         reuse_monitor: Option<ReuseMonitor>,
     ) -> Self {
-        let decoded = DecodedProgram::new(&program, &spec.classes);
-        let latencies = Class::ALL.iter().map(|&c| spec.classes.of(c).latency);
-        let conflicts_max = 32 * (decoded.bytes_max() / 4 + 2);
+        let decoded = DecodedProgram::new(&program, &spec);
+        let latencies = Class::ALL
+            .iter()
+            .map(|&c| spec.classes.of(c).latency + spec.operand_latency);
+        let conflicts_max = decoded.conflicts_max();
         let horizon = latencies
             .chain([
                 spec.start_latency,
-                spec.constant_latency,
+                spec.constant_latency + spec.operand_latency,
                 spec.load_store.writeback_latency,
-                spec.local_memory.latency + conflicts_max,
+                spec.local_memory.latency + spec.operand_latency + conflicts_max,
             ])
             .max();
         let issuer = |scheduler| Issuer {
@@ -256,9 +272,17 @@ impl ComputeUnit {
         Self {
             dispatch: DispatchSlave::default(),
             memory: MemMaster::default(),
+            instructions: MemMaster::default(),
             cache_control: CacheControlMaster::default(),
             locality: InPort::new(),
             launches: OutPort::new(),
+            fetch: spec.fetch.map(|fetch| {
+                Box::new(FetchStage::new(
+                    fetch,
+                    &decoded.codes(&program),
+                    spec.wavefront_slots,
+                ))
+            }),
             decoded,
             wavefronts: Vec::with_capacity(spec.wavefront_slots as usize),
             work_groups: vec![WorkGroup::default(); spec.work_group_slots as usize].into(),
@@ -271,6 +295,7 @@ impl ComputeUnit {
             load_store: LoadStoreUnit::new(&spec.load_store),
             bank_conflicts: BankConflicts::new(spec.local_memory.banks),
             local_memory_free_at: 0,
+            accesses_issued: (0, 0),
             registers_used: 0,
             local_bytes_used: 0,
             completions: VecDeque::with_capacity(spec.work_group_slots as usize + 1),
@@ -291,6 +316,7 @@ impl Component for ComputeUnit {
     fn ports(&mut self, ports: &mut Ports<'_>) {
         ports.bundle("dispatch", &mut self.dispatch);
         ports.bundle("memory", &mut self.memory);
+        ports.optional(|ports| ports.bundle("instructions", &mut self.instructions));
         let without = "the lines of the first-level cache stay when a kernel ends";
         ports.advisable(without, |ports| {
             ports.bundle("cache_control", &mut self.cache_control);
@@ -304,6 +330,9 @@ impl Component for ComputeUnit {
         self.accounting.catch_up(now);
         self.take_events(now);
         self.take_responses(ctx, now);
+        if self.fetch.is_some() {
+            self.take_instructions(ctx, now);
+        }
         if self.locality.is_connected() {
             self.take_cache_events(ctx, now);
         }
@@ -311,7 +340,7 @@ impl Component for ComputeUnit {
             self.carry_out_invalidation(ctx);
         }
         self.take_dispatch(ctx, now);
-        self.send_requests(ctx);
+        self.send_requests(ctx, now);
         let issued = if self.is_open() {
             self.issue::<true>(now)
         } else {
@@ -319,6 +348,9 @@ impl Component for ComputeUnit {
         };
         if issued {
             ctx.made_progress();
+        }
+        if self.fetch.is_some() {
+            self.fetch_instructions(ctx, now);
         }
         if !self.launching.is_empty() {
             self.send_launches(ctx, now);
@@ -342,6 +374,11 @@ impl Component for ComputeUnit {
         if port == "dispatch.dispatch" {
             facts.publish(self.spec.facts());
             facts.publish_from("index", UnitNumber(self.spec.index));
+        }
+        if port == "instructions.request"
+            && let Some(stage) = &self.fetch
+        {
+            facts.publish_from("fetch.line_bytes", LineBytes(stage.line_bytes()));
         }
         if port == "memory.request" {
             let bytes = self.spec.load_store.line_bytes;
@@ -370,6 +407,11 @@ impl Component for ComputeUnit {
 
     fn elaborated(&mut self) -> Result<(), Unfit> {
         self.check_cache_events()?;
+        if self.instructions.request.is_connected() && self.fetch.is_none() {
+            let message = "the port `instructions` is connected, but the unit fetches no instructions; set \
+                           `fetch`, or leave the wire out";
+            return Err(Unfit::at("fetch", message));
+        }
         match &self.demands {
             Some(demands) => demands.fit(&self.spec),
             None => Ok(()),
@@ -403,6 +445,13 @@ impl Component for ComputeUnit {
         if outstanding > 0 {
             let what = format!("{outstanding} requests wait for responses");
             waits.on_port("memory.response", what);
+        }
+        if self
+            .fetch
+            .as_ref()
+            .is_some_and(|stage| stage.awaits_answers())
+        {
+            waits.on_port("instructions.response", "fetches wait for instructions");
         }
         if self.load_store.queued() > 0 {
             let what = format!("{} accesses wait to be sent", self.load_store.queued());

@@ -57,7 +57,8 @@ impl ComputeUnit {
             open: masks.open(),
             waits_for_memory: masks.hazard & masks.hazard_memory | masks.fence,
             waits_for_result: masks.hazard & !masks.hazard_memory,
-            waits_for_control: masks.paused,
+            waits_for_control: masks.paused
+                | masks.fetched & masks.starved & !(masks.hazard | masks.fence),
             at_barrier: masks.barrier,
             ended: masks.ended,
             next_is_access: masks.next_load_store,

@@ -38,8 +38,12 @@ impl ComputeUnit {
         }
         state.array("next_of_pipe", &mut self.next_of_pipe);
         self.wheel.state(state);
+        if let Some(stage) = &mut self.fetch {
+            state.part("fetch", |state| stage.state(state));
+        }
         state.part("load_store", |state| self.load_store.state(state));
         state.field("local_memory_free_at", &mut self.local_memory_free_at);
+        state.field("accesses_issued", &mut self.accesses_issued);
         state.field("registers_used", &mut self.registers_used);
         state.field("local_bytes_used", &mut self.local_bytes_used);
         state.field("completions", &mut self.completions);

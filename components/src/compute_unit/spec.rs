@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Policy, SpecError};
 use warpweave_trace::Class;
 
+use super::fetch::FetchSpec;
 use super::{Gto, SchedulerSite, WavefrontScheduling};
 use crate::occupancy::{PARTITIONS_MAX, UnitFacts};
 use crate::reuse_monitor::ReuseMonitorSpec;
@@ -14,7 +15,7 @@ use crate::reuse_monitor::ReuseMonitorSpec;
 /// Wavefront slots a unit can have at most: one bit of a mask each.
 pub(super) const WAVEFRONT_SLOTS_MAX: u32 = 64;
 /// Longest latency or interval accepted, in cycles.
-const LATENCY_MAX: u32 = 1 << 16;
+pub(super) const LATENCY_MAX: u32 = 1 << 16;
 
 /// A compute unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,14 +37,28 @@ pub struct ComputeUnitSpec {
     #[serde(default)]
     pub register_granularity: Option<u32>,
     /// Wavefront schedulers, 1 to 8; slot `s` belongs to scheduler `s mod schedulers`. Each issues
-    /// at most one instruction per cycle.
+    /// in at most one wavefront per cycle.
     pub schedulers: u32,
+    /// Instructions that a scheduler issues per cycle at most, 1 to 4, all of the wavefront chosen. Source: most
+    /// machines issue one.
+    #[serde(default = "one")]
+    pub issues_per_cycle: u32,
+    /// Which instructions of a wavefront issue in one cycle. Source: as in GPGPU-Sim.
+    #[serde(default)]
+    pub issue_together: IssueTogether,
     /// How each scheduler chooses among wavefronts that can issue. Source: own choice; most studies
     /// compare with `Gto`.
     #[serde(default = "Policy::plain::<Gto>")]
     pub scheduler: Policy<WavefrontScheduling>,
     /// Cycles from a dispatch message to the first issue of its wavefronts, at least 1.
     pub start_latency: u32,
+    /// How instructions are fetched; absent: they are there when they are needed.
+    #[serde(default)]
+    pub fetch: Option<FetchSpec>,
+    /// Cycles from issue to execution, in which operands are read: added to the latency of every result and of
+    /// every access. Source: own choice; the latencies of classes can hold them.
+    #[serde(default)]
+    pub operand_latency: u32,
     /// Latency and initiation interval per instruction class.
     pub classes: ClassTimings,
     /// The local memory of resident work-groups.
@@ -58,6 +73,32 @@ pub struct ComputeUnitSpec {
     /// Measures reuse between related kernels at this unit; absent: no monitor.
     #[serde(default)]
     pub reuse_monitor: Option<ReuseMonitorSpec>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Which instructions of a wavefront issue in one cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum IssueTogether {
+    /// Any that do not wait for each other.
+    #[default]
+    Any,
+    /// Those that go to different units: integer, single precision with conversions, shuffles and votes,
+    /// double precision, special functions, memory, control.
+    DifferentUnits,
+}
+
+/// Who serves accesses to local memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum MemoryPipe {
+    /// A port of its own, beside the load/store queue.
+    #[default]
+    Separate,
+    /// The load/store queue: accesses to local, global and private memory leave it in the order of
+    /// issue, and each holds its place until its last bank conflict is served or its last request sent.
+    InOrder,
 }
 
 /// Times of one instruction class.
@@ -165,6 +206,14 @@ pub struct LoadStoreSpec {
     /// Accesses (wavefront instructions) that wait for their requests to be sent, 1 to 1024; when
     /// full, memory instructions do not issue.
     pub queue_depth: u32,
+    /// Who serves accesses to local memory. Source: own choice; `InOrder` is GPGPU-Sim's, whose memory
+    /// collectors are the queue.
+    #[serde(default)]
+    pub pipe: MemoryPipe,
+    /// Accesses to local, global and private memory that all schedulers together issue per cycle at
+    /// most, 1 to 8; absent: as many as there are schedulers.
+    #[serde(default)]
+    pub issues_per_cycle: Option<u32>,
     /// Requests sent per cycle at most, 1 to 32.
     pub requests_per_cycle: u32,
     /// Requests sent and not yet answered at most, 1 to 65536; when reached, sending waits.
@@ -217,6 +266,11 @@ impl ComputeUnitSpec {
             },
         )?;
         SpecError::in_range("schedulers", self.schedulers, 1..=8)?;
+        SpecError::in_range("issues_per_cycle", self.issues_per_cycle, 1..=4)?;
+        if let Some(fetch) = &self.fetch {
+            fetch.check()?;
+        }
+        SpecError::in_range("operand_latency", self.operand_latency, 0..=LATENCY_MAX)?;
         SpecError::in_range("start_latency", self.start_latency, 1..=LATENCY_MAX)?;
         SpecError::in_range("constant_latency", self.constant_latency, 1..=LATENCY_MAX)?;
         for &class in Class::ALL {
@@ -236,6 +290,20 @@ impl ComputeUnitSpec {
             || format!("{} is not 32, 64 or 128", unit.line_bytes),
         )?;
         SpecError::in_range("load_store.queue_depth", unit.queue_depth, 1..=1024)?;
+        let accesses = unit.issues_per_cycle.unwrap_or(1);
+        SpecError::in_range("load_store.issues_per_cycle", accesses, 1..=8)?;
+        if unit.pipe == MemoryPipe::InOrder {
+            let before = [Class::Load, Class::Store, Class::Atomic, Class::Prefetch];
+            let before = before.map(|class| self.classes.of(class).latency);
+            let before = before.into_iter().max().unwrap_or(0);
+            SpecError::require(local.latency > before, "local_memory.latency", || {
+                format!(
+                    "{} is not longer than the {before} cycles that an access takes to the pipe \
+                     (`classes`: load, store, atomic)",
+                    local.latency
+                )
+            })?;
+        }
         SpecError::in_range(
             "load_store.requests_per_cycle",
             unit.requests_per_cycle,

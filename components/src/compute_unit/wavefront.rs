@@ -9,6 +9,7 @@ use super::ComputeUnit;
 use super::instruction::{Action, NO_PIPE};
 use super::scoreboard::{Hazard, Scoreboard};
 use super::wheel::Event;
+use crate::memory::Level;
 
 /// One bit per wavefront slot.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
@@ -22,6 +23,8 @@ pub(super) struct Masks {
     pub(super) hazard_memory: u64,
     /// At a fence, waiting for stores.
     pub(super) fence: u64,
+    /// Of those whose next record is known, the instruction is not in the buffer; others may have the bit.
+    pub(super) starved: u64,
     /// At a barrier.
     pub(super) barrier: u64,
     /// Waiting for a time: start, branch, barrier release, exit.
@@ -37,7 +40,7 @@ impl Masks {
     /// Wavefronts that can issue as far as they are concerned.
     #[inline]
     pub(super) fn open(&self) -> u64 {
-        self.fetched & !(self.hazard | self.fence)
+        self.fetched & !(self.hazard | self.fence | self.starved)
     }
 }
 
@@ -103,21 +106,39 @@ impl ComputeUnit {
                     self.masks.paused &= !(1 << slot);
                     self.fetch(slot as usize, now);
                 }
-                Event::WriteBack { slot, instruction } => {
-                    self.write_back(slot as usize, instruction, now);
+                Event::WriteBack {
+                    slot,
+                    level,
+                    instruction,
+                } => {
+                    self.write_back(slot as usize, instruction, level, now);
                 }
             }
         }
     }
 
-    /// Results are in the registers: whoever waits for them may go on.
+    /// Results are in the registers, those of a load from `level`: whoever waits for them may go on.
     #[inline]
-    pub(super) fn write_back(&mut self, slot: usize, instruction: u32, now: Cycle) {
+    pub(super) fn write_back(
+        &mut self,
+        slot: usize,
+        instruction: u32,
+        level: Option<Level>,
+        now: Cycle,
+    ) {
         let wavefront = &mut self.wavefronts[slot];
         let writes = &self.decoded.instructions[instruction as usize].writes;
         wavefront.scoreboard.release(writes);
         if self.masks.hazard >> slot & 1 != 0 {
+            let waited = self.masks.hazard_memory >> slot & 1 != 0;
             self.look_up_hazard(slot);
+            if let Some(level) = level
+                && waited
+                && self.masks.hazard_memory >> slot & 1 == 0
+            {
+                self.accounting
+                    .memory_answered(slot % self.issuers.len(), level);
+            }
         }
         self.finish_one(slot, now);
     }
@@ -141,6 +162,7 @@ impl ComputeUnit {
         wavefront.in_flight += 1;
         let event = Event::WriteBack {
             slot: slot as u8,
+            level: None,
             instruction: index,
         };
         self.wheel.push(now, u64::from(latency), event);
@@ -179,6 +201,12 @@ impl ComputeUnit {
             _ => {}
         }
         self.masks.fetched |= bit;
+        if let Some(stage) = &mut self.fetch {
+            self.masks.starved &= !bit;
+            if !stage.go_on(slot, record.pc) {
+                self.masks.starved |= bit;
+            }
+        }
         self.look_up_hazard(slot);
     }
 

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State};
 
+use crate::memory::Level;
+
 const NONE: u32 = u32::MAX;
 
 /// What becomes true at a cycle.
@@ -17,6 +19,8 @@ pub(super) enum Event {
     WriteBack {
         /// Wavefront slot.
         slot: u8,
+        /// Of a load from outside the unit, who supplied what came last.
+        level: Option<Level>,
         /// Index of the decoded instruction.
         instruction: u32,
     },

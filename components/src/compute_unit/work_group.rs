@@ -50,7 +50,8 @@ impl ComputeUnit {
                     monitor.on_parent_finished();
                 }
             }
-            Some(Dispatch::Invalidate { kernel }) => {
+            Some(Dispatch::Invalidate { kernel, ran }) => {
+                self.accounting.kernel_ended(u64::from(ran));
                 self.invalidation = Some(Invalidation {
                     kernel,
                     is_commanded: false,
@@ -89,6 +90,10 @@ impl ComputeUnit {
             self.ages.arrive(free, self.masks.present);
             self.masks.present |= 1 << free;
             self.masks.paused |= 1 << free;
+            self.accounting.wavefront_came(free % self.issuers.len());
+            if let Some(stage) = &mut self.fetch {
+                stage.begin(free);
+            }
             group.slots |= 1 << free;
             let cursor = trace.cursor(work_group, number);
             let code = self.decoded.bases[kernel as usize];

@@ -46,13 +46,15 @@ impl WorkGroupScheduler {
     /// Tells units to drop their lines, as far as there is room.
     pub(super) fn send_invalidates(&mut self, ctx: &mut Context<'_>) {
         for invalidation in &mut self.invalidations {
-            let kernel = self.machine.kernels()[invalidation.kernel].ready.kernel;
+            let running = &self.machine.kernels()[invalidation.kernel];
+            let kernel = running.ready.kernel;
+            let ran = u32::try_from(ctx.cycle() - running.since).unwrap_or(u32::MAX);
             let mut from = 0;
             while let Some(unit) = invalidation.unsent.ones().find(|&unit| unit >= from) {
                 from = unit + 1;
                 let port = &mut self.ports[unit].dispatch;
                 if !self.served.contains(unit) && port.can_send(ctx) {
-                    port.send(ctx, Dispatch::Invalidate { kernel });
+                    port.send(ctx, Dispatch::Invalidate { kernel, ran });
                     self.served.insert(unit);
                     invalidation.unsent.remove(unit);
                     self.invalidates_sent += 1;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use serde::{Deserialize, Serialize};
-use warpweave_framework::{Id, IdTable, State, below};
+use warpweave_framework::{Cycle, Id, IdTable, State, below};
 use warpweave_trace::{Attribute, KernelTrace, Parent, Program};
 
 use super::unit::Unit;
@@ -91,6 +91,8 @@ pub struct Machine {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Running {
     pub(super) ready: KernelReady,
+    /// When it became ready.
+    pub(super) since: Cycle,
     pub(super) work_groups: u32,
     /// Of it alone on a unit.
     per_unit: Occupancy,
@@ -212,11 +214,11 @@ impl Machine {
         &self.kernels
     }
 
-    /// A kernel becomes ready.
+    /// A kernel becomes ready in cycle `now`.
     ///
     /// # Errors
     /// No such kernel, or one whose work-groups never fit.
-    pub(super) fn accept(&mut self, ready: KernelReady) -> Result<Id, String> {
+    pub(super) fn accept(&mut self, ready: KernelReady, now: Cycle) -> Result<Id, String> {
         let number = ready.kernel;
         let trace = self.program.kernels.get(number as usize).ok_or_else(|| {
             let kernels = self.program.kernels.len();
@@ -230,6 +232,7 @@ impl Machine {
         let work_groups = trace.work_groups();
         Ok(self.kernels.insert(Running {
             ready,
+            since: now,
             work_groups,
             per_unit,
             needs,

@@ -492,7 +492,7 @@ impl WorkGroupScheduler {
             let Some(ready) = self.gmu.ready.pop(ctx) else {
                 return;
             };
-            let accepted = self.machine.accept(ready).and_then(|key| {
+            let accepted = self.machine.accept(ready, ctx.cycle()).and_then(|key| {
                 let kernel = self.machine.kernel(ready.kernel);
                 let kernel = kernel.expect("it was accepted just now");
                 self.policy.accepts(&kernel)?;

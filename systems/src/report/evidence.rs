@@ -9,6 +9,8 @@ use crate::elaboration::address::any_index;
 
 /// What the names of statistics that say where issue slots went may begin with.
 const SLOTS: &str = "slots_";
+/// What stands between a reason and a part of its slots in the names of the latter.
+const PARTS: &str = "_slots_";
 /// What the names of the latencies of loads begin with.
 const LATENCY: &str = "load_latency_";
 
@@ -19,6 +21,18 @@ pub(super) struct Slots {
     pub(super) names: Vec<String>,
     /// Per unit its path and its slots, by name.
     pub(super) units: Vec<(String, Vec<u64>)>,
+    /// Of all units: reason, part and slots, in the order in which they are first met.
+    pub(super) parts: Vec<(String, String, u64)>,
+}
+
+/// A piece of the bar of issue slots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// The reason.
+    pub(super) reason: String,
+    /// The part of it; none for what no part is known of.
+    pub(super) part: Option<String>,
+    pub(super) slots: u64,
 }
 
 /// A part and a whole of something that has a name.
@@ -46,6 +60,16 @@ impl Slots {
     pub(super) fn of(statistics: &[InstanceStatistics]) -> Self {
         let mut slots = Self::default();
         for instance in statistics {
+            for (reason, part, count) in playing_parts(instance) {
+                let mut known = slots.parts.iter_mut();
+                match known.find(|(r, p, _)| r == reason && p == part) {
+                    Some((_, _, sum)) => *sum += count,
+                    None => {
+                        let of = (reason.to_owned(), part.to_owned(), count);
+                        slots.parts.push(of);
+                    }
+                }
+            }
             let mut counts = vec![0; slots.names.len()];
             let mut any = false;
             for (name, count) in playing_slots(instance) {
@@ -73,6 +97,37 @@ impl Slots {
         let total = |at: usize| self.units.iter().map(|(_, counts)| counts[at]).sum();
         (0..self.names.len()).map(total).collect()
     }
+
+    /// Slots of all units, reasons cut into their parts and what is left of them. They add up to all slots.
+    pub(super) fn pieces(&self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for (reason, mut left) in self.names.iter().zip(self.totals()) {
+            for (_, part, slots) in self.parts.iter().filter(|(of, ..)| of == reason) {
+                let slots = left.min(*slots);
+                left -= slots;
+                pieces.push(Piece {
+                    reason: reason.clone(),
+                    part: Some(part.clone()),
+                    slots,
+                });
+            }
+            pieces.push(Piece {
+                reason: reason.clone(),
+                part: None,
+                slots: left,
+            });
+        }
+        pieces
+    }
+}
+
+fn playing_parts(instance: &InstanceStatistics) -> impl Iterator<Item = (&str, &str, u64)> {
+    let values = instance.values.iter();
+    let parts = values.filter(|s| s.role == Some(roles::ISSUE_SLOT_PARTS));
+    parts.filter_map(|s| match (s.name.split_once(PARTS), &s.value) {
+        (Some((reason, part)), Value::Counter(count)) => Some((reason, part, *count)),
+        _ => None,
+    })
 }
 
 fn playing_slots(instance: &InstanceStatistics) -> impl Iterator<Item = (&str, u64)> {
@@ -205,6 +260,38 @@ mod tests {
         assert_eq!(slots.units[0].1, [3, 7, 0]);
         assert_eq!(slots.units[1].1, [1, 0, 5]);
         assert_eq!(slots.totals(), [4, 7, 5]);
+    }
+
+    #[test]
+    fn reasons_are_cut_into_the_parts_that_are_known() {
+        let unit = |path: &str, scale: u64| {
+            instance(path, |s| {
+                let mut slots = |name: &str, count: u64| {
+                    s.role(roles::ISSUE_SLOTS)
+                        .counter(name, "", "", count * scale);
+                };
+                slots("slots_issued", 3);
+                slots("slots_memory", 7);
+                for (part, count) in [("L1", 1), ("L2", 4)] {
+                    let name = format!("memory_slots_{part}");
+                    s.role(roles::ISSUE_SLOT_PARTS)
+                        .counter(&name, "", "", count * scale);
+                }
+            })
+        };
+        let slots = Slots::of(&[unit("a", 1), unit("b", 10)]);
+        let pieces = slots.pieces();
+        let shown: Vec<_> = pieces
+            .iter()
+            .map(|p| (p.reason.as_str(), p.part.as_deref(), p.slots))
+            .collect();
+        let expected = [
+            ("issued", None, 33),
+            ("memory", Some("L1"), 11),
+            ("memory", Some("L2"), 44),
+            ("memory", None, 22),
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]

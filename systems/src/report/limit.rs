@@ -114,6 +114,7 @@ mod tests {
         Slots {
             names: counts.iter().map(|(name, _)| (*name).to_owned()).collect(),
             units: vec![("unit".into(), counts.iter().map(|(_, n)| *n).collect())],
+            ..Slots::default()
         }
     }
 

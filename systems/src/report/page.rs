@@ -6,7 +6,7 @@ use warpweave_params::printable;
 
 use super::Report;
 use super::energy::scaled;
-use super::evidence::{self, Shared, Slots, quotient};
+use super::evidence::{self, Piece, Shared, Slots, quotient};
 use super::limit::limit;
 use super::paint::{Colour, Tone, WIDTH, bar, columns, cut};
 use super::rows::{KernelRow, kernel_rows};
@@ -257,7 +257,8 @@ impl Page {
     }
 
     fn slots(&mut self, slots: &Slots) -> fmt::Result {
-        let totals = slots.totals();
+        let pieces = slots.pieces();
+        let totals: Vec<u64> = pieces.iter().map(|piece| piece.slots).collect();
         let whole: u64 = totals.iter().sum();
         let units = slots.units.len();
         if units == 0 || whole == 0 {
@@ -266,22 +267,27 @@ impl Page {
         let title = self.title("issue slots");
         let of = if units == 1 { "unit" } else { "units" };
         writeln!(self.out, "\n{title} of {units} {of}")?;
-        let letters = letters(&slots.names);
+        let letters = letters(&pieces);
         let columns = columns(&totals, WIDTH - 4);
-        let pieces = columns.iter().zip(&letters).enumerate();
-        let bar = pieces.map(|(at, (columns, letter))| {
+        let shown = columns.iter().zip(&letters).enumerate();
+        let bar = shown.map(|(at, (columns, letter))| {
             let piece = letter.to_string().repeat(*columns);
             self.colour.paint(Tone::Part(at), &piece)
         });
         let bar = bar.collect::<String>();
         writeln!(self.out, "  {bar}")?;
         let mut line = String::from(" ");
-        for (at, (name, total)) in slots.names.iter().zip(&totals).enumerate() {
-            if *total == 0 {
+        for (at, piece) in pieces.iter().enumerate() {
+            if piece.slots == 0 {
                 continue;
             }
-            let share = quotient(*total, whole) * 100.0;
-            let entry = format!(" {} {} {share:.1}% ", letters[at], printable(name));
+            let share = quotient(piece.slots, whole) * 100.0;
+            let part = piece.part.as_ref();
+            let name = match part {
+                Some(part) => format!("{} {part}", piece.reason),
+                None => piece.reason.clone(),
+            };
+            let entry = format!(" {} {} {share:.1}% ", letters[at], printable(&name));
             if line.chars().count() + entry.chars().count() > WIDTH {
                 writeln!(self.out, "{}", line.trim_end())?;
                 " ".clone_into(&mut line);
@@ -441,17 +447,26 @@ impl Page {
     }
 }
 
-/// A letter for each name: the first of it that no earlier name has; `#` for the first name.
-fn letters(names: &[String]) -> Vec<char> {
-    let mut taken = vec!['#'];
-    for name in names.iter().skip(1) {
-        let letters = name.chars().chain('a'..='z');
-        let mut free = letters.filter(|c| c.is_ascii_alphanumeric() && !taken.contains(c));
-        let letter = free.next().unwrap_or('?');
-        taken.push(letter);
+/// A letter for each piece: the first of its name that no other has, of parts their digits before; `#` for the
+/// first piece. Reasons choose before their parts.
+fn letters(pieces: &[Piece]) -> Vec<char> {
+    let mut taken = Vec::new();
+    let mut letters = vec!['?'; pieces.len()];
+    for parts in [false, true] {
+        for (at, piece) in pieces.iter().enumerate() {
+            if piece.part.is_some() != parts {
+                continue;
+            }
+            let name = piece.part.as_ref().unwrap_or(&piece.reason);
+            let digits = name.chars().filter(|c| parts && c.is_ascii_digit());
+            let own = digits.chain(name.chars()).chain('a'..='z');
+            let mut free = own.filter(|c| c.is_ascii_alphanumeric() && !taken.contains(c));
+            let letter = if at == 0 { Some('#') } else { free.next() };
+            letters[at] = letter.unwrap_or('?');
+            taken.push(letters[at]);
+        }
     }
-    taken.truncate(names.len());
-    taken
+    letters
 }
 
 /// The words in lines of at most `width` columns.
@@ -478,8 +493,21 @@ mod tests {
 
     #[test]
     fn every_reason_has_a_letter_of_its_own() {
-        let names = ["issued", "memory", "movement", "no_wavefront", "mm"].map(str::to_owned);
-        assert_eq!(letters(&names), ['#', 'm', 'o', 'n', 'a']);
+        let piece = |reason: &str, part: Option<&str>| Piece {
+            reason: reason.to_owned(),
+            part: part.map(str::to_owned),
+            slots: 1,
+        };
+        let names = ["issued", "memory", "movement", "no_wavefront", "mm"];
+        let pieces = names.map(|name| piece(name, None));
+        assert_eq!(letters(&pieces), ['#', 'm', 'o', 'n', 'a']);
+        let parts = [
+            piece("issued", None),
+            piece("memory", Some("L1")),
+            piece("memory", Some("mm")),
+            piece("memory", None),
+        ];
+        assert_eq!(letters(&parts), ['#', '1', 'a', 'm']);
         assert_eq!(letters(&[]), []);
     }
 

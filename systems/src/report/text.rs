@@ -161,7 +161,7 @@ fn write_kernels(out: &mut String, kernels: &[KernelResult]) -> fmt::Result {
 
 /// Where the issue slots of each compute unit went, in percent.
 fn write_slots(out: &mut String, statistics: &[InstanceStatistics]) -> fmt::Result {
-    let Slots { names, units } = Slots::of(statistics);
+    let Slots { names, units, .. } = Slots::of(statistics);
     if units.is_empty() {
         return Ok(());
     }

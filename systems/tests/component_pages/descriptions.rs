@@ -131,7 +131,11 @@ const COMPUTE_UNIT: &str = compute_unit!("Lrr", "");
 
 const COMPUTE_UNIT_WITH_EVERYTHING: &str = compute_unit!(
     "Ccws",
-    "reuse_monitor: (
+    "fetch: (
+        base: 35184372088832, instruction_bytes: 8, bytes: 16, line_bytes: 128, buffer: 2,
+        latency: 2,
+    ),
+    reuse_monitor: (
         filter: (bits: 4840, hashes: 3), key: LineOwner, threshold_percent: 50,
         warm_up_children: 2, warm_up_lookups: 64, self_all: true,
     ),"

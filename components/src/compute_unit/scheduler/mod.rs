@@ -36,7 +36,7 @@ pub use self::open::{Arrival, HeldBack, Issue, SchedulerView, WavefrontScheduler
 pub use self::owl_locality::{OwlLocality, OwlLocalitySpec};
 pub use self::role::{SchedulerSite, WavefrontPolicy, WavefrontScheduling};
 pub use self::turn::BuiltIn;
-pub(super) use self::turn::Turn;
+pub(super) use self::turn::{Turn, next_in_turn};
 pub use self::two_level::{TwoLevel, TwoLevelSpec};
 
 /// Adds the wavefront schedulers of this folder.

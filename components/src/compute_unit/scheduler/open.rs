@@ -104,7 +104,7 @@ pub struct SchedulerView<'a> {
     /// Of them: the next instruction needs the result of an execution unit, or of local or constant
     /// memory, and no load data.
     pub waits_for_result: u64,
-    /// Of them: a start, branch, exit or barrier release is under way.
+    /// Of them: a start, branch, exit, barrier release or fetch of the next instruction is under way.
     pub waits_for_control: u64,
     /// Of them: at a barrier.
     pub at_barrier: u64,

@@ -69,7 +69,7 @@ impl Turn {
 /// The first of `ready`, which is not empty, above the slot whose bit is `last` (0: none); the lowest
 /// where there is none above.
 #[inline]
-pub(super) fn next_in_turn(ready: u64, last: u64) -> usize {
+pub(in crate::compute_unit) fn next_in_turn(ready: u64, last: u64) -> usize {
     // Slots above the last one; with none before, or none above, the lowest.
     let above = ready & !(last | last.wrapping_sub(1));
     let from = if above == 0 { ready } else { above };

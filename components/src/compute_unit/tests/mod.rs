@@ -1,13 +1,16 @@
 //! The compute unit as a component, with scripted surroundings: [`issue`], [`memory`],
-//! [`work_groups`], [`open_schedulers`] and [`cache_conscious`]; and [`random_kernels`] in front of a
-//! [`random_memory`] and beside a [`random_cache`].
+//! [`work_groups`], [`mechanisms`], [`open_schedulers`] and [`cache_conscious`]; and [`random_kernels`] in front of a
+//! [`random_memory`] and beside a [`random_cache`], compared with a [`naive`] unit in [`differential`].
 //!
 //! With a dispatch for cycle 1 and the start latency of 2, the first instruction issues in cycle 3.
 
 mod cache_conscious;
+mod differential;
 mod dispatcher;
 mod issue;
+mod mechanisms;
 mod memory;
+mod naive;
 mod open_schedulers;
 mod random_cache;
 mod random_kernels;
@@ -43,6 +46,10 @@ fn spec() -> ComputeUnitSpec {
         register_partitions: None,
         register_granularity: None,
         schedulers: 1,
+        issues_per_cycle: 1,
+        issue_together: IssueTogether::Any,
+        fetch: None,
+        operand_latency: 0,
         scheduler: Policy::plain::<Gto>(),
         start_latency: 2,
         classes,
@@ -55,6 +62,8 @@ fn spec() -> ComputeUnitSpec {
         load_store: LoadStoreSpec {
             line_bytes: 128,
             queue_depth: 4,
+            pipe: MemoryPipe::Separate,
+            issues_per_cycle: None,
             requests_per_cycle: 1,
             outstanding_max: 64,
             writeback_latency: 1,

@@ -21,6 +21,15 @@ fn slots(statistics: &InstanceStatistics) -> u64 {
     counters.sum()
 }
 
+/// Sum of the counters whose names begin with this.
+fn parts(statistics: &InstanceStatistics, prefix: &str) -> u64 {
+    let of = |s: &warpweave_framework::Statistic| match &s.value {
+        Value::Counter(n) if s.name.starts_with(prefix) => Some(*n),
+        _ => None,
+    };
+    statistics.values.iter().filter_map(of).sum()
+}
+
 /// What a run gives back.
 #[derive(Debug, PartialEq)]
 struct Seen {
@@ -33,16 +42,14 @@ struct Seen {
 
 const RUN_CYCLES: Cycle = 30_000;
 
-/// A unit that runs every work-group of a kernel, two at a time, in front of a random memory and told
-/// random events.
-fn bench(
+/// Runs every work-group of a kernel on the unit `cu`, two at a time, in front of a random memory.
+pub(super) fn surround(
+    bench: &mut TestBench,
     spec: &ComputeUnitSpec,
     kernel: &KernelTrace,
     (seed, delay_max): (u64, u64),
     (completions, requests): (&Log<Completion>, &Log<MemRequest>),
-) -> TestBench {
-    let mut bench = TestBench::new();
-    bench.add("cu", build(spec.clone(), vec![kernel.clone()]));
+) {
     bench.add(
         "memory",
         RandomMemory::new(seed, delay_max, requests.clone()),
@@ -55,10 +62,29 @@ fn bench(
         log: completions.clone(),
     };
     bench.add("dispatcher", dispatcher);
-    bench.add("cache", RandomCache::new(seed));
     let builder = bench.builder();
     builder.connect("cu.memory", "memory.up", Link::latency(1));
     builder.connect("dispatcher.down", "cu.dispatch", Link::latency(1));
+    if spec.fetch.is_some_and(|fetch| fetch.latency == 1) {
+        let memory = RandomMemory::new(seed ^ 1, delay_max, Arc::default());
+        bench.add("code", memory);
+        let builder = bench.builder();
+        builder.connect("cu.instructions", "code.up", Link::latency(1));
+    }
+}
+
+/// A unit in its surroundings that is told random events.
+fn bench(
+    spec: &ComputeUnitSpec,
+    kernel: &KernelTrace,
+    memory: (u64, u64),
+    logs: (&Log<Completion>, &Log<MemRequest>),
+) -> TestBench {
+    let mut bench = TestBench::new();
+    bench.add("cu", build(spec.clone(), vec![kernel.clone()]));
+    surround(&mut bench, spec, kernel, memory, logs);
+    bench.add("cache", RandomCache::new(memory.0));
+    let builder = bench.builder();
     builder.connect("cache.locality", "cu.locality", Link::latency(1));
     bench
 }
@@ -135,7 +161,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 }
 
 /// Kernels whose wavefronts meet at the same barriers, unless they have exited before.
-fn any_kernel() -> impl Strategy<Value = KernelTrace> {
+pub(super) fn any_kernel() -> impl Strategy<Value = KernelTrace> {
     let phase = proptest::collection::vec(any_step(), 0..6);
     let wavefront = proptest::collection::vec(phase, 1..4);
     let wavefronts = proptest::collection::vec(wavefront, 1..5);
@@ -157,7 +183,70 @@ fn ccws(k_throttle: u32) -> Policy<WavefrontScheduling> {
     })
 }
 
-fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
+/// What a unit may have besides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mechanisms {
+    issues: u32,
+    together: IssueTogether,
+    operands: u32,
+    pipe: MemoryPipe,
+    accesses: Option<u32>,
+    fetch: Option<FetchSpec>,
+}
+
+impl Mechanisms {
+    pub(super) fn set(self, spec: &mut ComputeUnitSpec) {
+        spec.issues_per_cycle = self.issues;
+        spec.issue_together = self.together;
+        spec.operand_latency = self.operands;
+        spec.load_store.pipe = self.pipe;
+        spec.load_store.issues_per_cycle = self.accesses;
+        spec.fetch = self.fetch;
+    }
+}
+
+/// Each as by default more often than not. Instructions come from a cache where the latency is 1.
+pub(super) fn any_mechanisms() -> impl Strategy<Value = Mechanisms> {
+    let fetch = (0u32..4, 0u32..2, 1u32..4, 0u32..3).prop_map(|(bytes, line, latency, room)| {
+        let fetched = 1 << bytes;
+        FetchSpec {
+            base: 1 << 50,
+            instruction_bytes: 8,
+            bytes: 8 * fetched,
+            line_bytes: 64 << line,
+            buffer: fetched + room,
+            latency,
+        }
+    });
+    let together = prop_oneof![
+        Just(IssueTogether::Any),
+        Just(IssueTogether::DifferentUnits)
+    ];
+    let pipe = prop_oneof![Just(MemoryPipe::Separate), Just(MemoryPipe::InOrder)];
+    let accesses = prop::option::weighted(0.3, 1u32..3);
+    let issues = prop_oneof![2 => Just(1u32), 1 => 2u32..4];
+    let operands = prop_oneof![2 => Just(0u32), 1 => 1u32..5];
+    (
+        issues,
+        together,
+        operands,
+        pipe,
+        accesses,
+        prop::option::of(fetch),
+    )
+        .prop_map(
+            |(issues, together, operands, pipe, accesses, fetch)| Mechanisms {
+                issues,
+                together,
+                operands,
+                pipe,
+                accesses,
+                fetch,
+            },
+        )
+}
+
+pub(super) fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
     let policy = proptest::sample::select(vec![
         Policy::plain::<Gto>(),
         Policy::plain::<GtoLongLatency>(),
@@ -168,8 +257,9 @@ fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
         ccws(1),
         ccws(8),
     ]);
-    (policy, 1u32..4, 1u32..4, 1u32..5, 2u32..40, 0u32..3).prop_map(
-        |(policy, schedulers, interval, queue, outstanding, writeback)| {
+    let numbers = (policy, 1u32..4, 1u32..4, 1u32..5, 2u32..40, 0u32..3);
+    (numbers, any_mechanisms()).prop_map(
+        |((policy, schedulers, interval, queue, outstanding, writeback), mechanisms)| {
             let mut spec = spec();
             spec.scheduler = policy;
             spec.schedulers = schedulers;
@@ -179,6 +269,7 @@ fn any_spec() -> impl Strategy<Value = ComputeUnitSpec> {
             spec.load_store.outstanding_max = outstanding;
             spec.load_store.requests_per_cycle = interval;
             spec.load_store.writeback_latency = writeback;
+            mechanisms.set(&mut spec);
             spec
         },
     )
@@ -197,7 +288,12 @@ proptest! {
         prop_assert_eq!(seen.completions.len() as u32, kernel.work_groups());
         prop_assert_eq!(counter("wavefront_instructions"), kernel.wavefront_instructions());
         prop_assert_eq!(counter("thread_instructions"), kernel.thread_instructions());
-        prop_assert_eq!(counter("slots_issued"), kernel.wavefront_instructions());
+        if spec.issues_per_cycle == 1 {
+            prop_assert_eq!(counter("slots_issued"), kernel.wavefront_instructions());
+        }
+        let settled = |name: &str| parts(&seen.statistics, name);
+        prop_assert_eq!(settled("memory_slots_"), counter("slots_memory"));
+        prop_assert!(settled("no_wavefront_slots_") <= counter("slots_no_wavefront"));
         prop_assert_eq!(slots(&seen.statistics), u64::from(spec.schedulers) * (RUN_CYCLES + 1));
         let requests = ["read_requests", "write_requests", "atomic_requests"].map(counter);
         prop_assert_eq!(requests.iter().sum::<u64>(), seen.requests.len() as u64);

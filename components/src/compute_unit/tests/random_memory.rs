@@ -62,7 +62,8 @@ impl Component for RandomMemory {
                 let due = now + 1 + self.delays.below(self.received, self.delay_max);
                 self.received += 1;
                 let place = self.waiting.partition_point(|(at, _)| *at <= due);
-                self.waiting.insert(place, (due, request.answer(Level::L2)));
+                let level = [Level::L1, Level::L2, Level::DRAM][self.received as usize % 3];
+                self.waiting.insert(place, (due, request.answer(level)));
                 let mut log = self.log.lock().expect("nobody panics with the log");
                 log.push((now, request));
             }

@@ -71,7 +71,7 @@ fn an_invalidation_is_answered_at_once_without_a_cache() {
     let mut bench = Bench::new(spec(), vec![kernel(&[vec![exit()]], 1, 0)]);
     bench
         .dispatch
-        .send_at(5, Dispatch::Invalidate { kernel: 3 });
+        .send_at(5, Dispatch::Invalidate { kernel: 3, ran: 0 });
     let expected = Completion::Invalidated { kernel: 3 };
     bench.bench.expect_at(&bench.completion, 5, &expected);
 }
@@ -86,7 +86,7 @@ fn an_invalidation_waits_for_the_cache_and_holds_dispatches_back() {
     let done = bench.source("cu.cache_control.done");
     let _request = bench.sink::<MemRequest>("cu.memory.request");
     let _response = bench.source::<MemResponse>("cu.memory.response");
-    dispatch.send_at(5, Dispatch::Invalidate { kernel: 0 });
+    dispatch.send_at(5, Dispatch::Invalidate { kernel: 0, ran: 0 });
     dispatch.send_at(
         6,
         Dispatch::Start {

@@ -37,7 +37,7 @@ impl Family {
             hint: hint.to_word(),
             ..KernelLaunch::plain(kernel, kernel)
         };
-        self.machine.accept(launch.into()).unwrap();
+        self.machine.accept(launch.into(), 0).unwrap();
         let kernel = self.machine.kernel(kernel).unwrap();
         self.policy.arrived(kernel, &self.machine);
     }

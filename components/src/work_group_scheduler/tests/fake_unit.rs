@@ -46,7 +46,7 @@ impl FakeUnit {
                 *place = Some(self.shapes[kernel as usize]);
                 [kernel, work_group, u32::from(slot), 0]
             }
-            Dispatch::Invalidate { kernel } => [kernel, 0, INVALIDATED, 0],
+            Dispatch::Invalidate { kernel, .. } => [kernel, 0, INVALIDATED, 0],
             Dispatch::ParentEnded { .. } => return,
         };
         let resident = || self.slots.iter().flatten();

@@ -30,7 +30,7 @@ impl Bare {
             ..LIMITS
         });
         assert_eq!(policy.fits(machine.limits()), Ok(()));
-        machine.accept(KernelLaunch::plain(0, 0).into()).unwrap();
+        machine.accept(KernelLaunch::plain(0, 0).into(), 0).unwrap();
         let kernel = machine.kernel(0).unwrap();
         assert_eq!(policy.accepts(&kernel), Ok(()));
         policy.arrived(kernel, &machine);

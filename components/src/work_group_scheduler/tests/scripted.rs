@@ -79,8 +79,11 @@ fn dispatch_refill_invalidation_and_done_take_the_stated_cycles() {
     s.completions[1].send_at(32, ended(4, 0));
     s.completions[1].send_at(40, ended(3, 1));
     for unit in 0..2 {
-        s.bench
-            .expect_at(&s.dispatches[unit], 40, &Dispatch::Invalidate { kernel: 0 });
+        s.bench.expect_at(
+            &s.dispatches[unit],
+            40,
+            &Dispatch::Invalidate { kernel: 0, ran: 35 },
+        );
     }
     s.completions[0].send_at(50, Completion::Invalidated { kernel: 0 });
     s.completions[1].send_at(60, Completion::Invalidated { kernel: 0 });
@@ -133,7 +136,9 @@ fn lines_stay_until_the_family_ends_if_so_described() {
         let dropped =
             |(_, dispatch): &&(Cycle, Dispatch)| matches!(dispatch, Dispatch::Invalidate { .. });
         let dropped: Vec<_> = told.iter().filter(dropped).collect();
-        assert_eq!(dropped, [&(30, Dispatch::Invalidate { kernel: last })]);
+        assert!(
+            matches!(dropped[..], [(30, Dispatch::Invalidate { kernel, .. })] if *kernel == last)
+        );
         s.completions[0].send_at(60, Completion::Invalidated { kernel: last });
         s.bench.expect_at(&s.done, 60, &KernelDone { kernel: last });
     }

@@ -1,0 +1,327 @@
+//! Instruction fetch: a buffer of instructions per wavefront, filled one fetch per cycle.
+//!
+//! ```text
+//!   wavefronts with room ──► one, in turn ──► request at `instructions`, or a fixed latency
+//!                                                                │
+//!   next instruction there? ◄── [start .. end) of each ◄─────────┘
+//! ```
+//!
+//! A buffer holds consecutive instructions, from the wavefront's next one on. What a wavefront does not
+//! go on to is forgotten, also what is on its way.
+
+mod spec;
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use warpweave_framework::{Context, Cycle, Id, IdTable, State, Statistics, at_most, below};
+
+pub use self::spec::FetchSpec;
+use super::ComputeUnit;
+use super::scheduler::next_in_turn;
+use crate::memory::{MemRequest, MemResponse, Source, word_mask};
+
+/// The instructions of a wavefront that can be issued: their numbers in the code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Buffer {
+    start: u32,
+    end: u32,
+    /// Grows with everything that is forgotten; what comes with another number is dropped.
+    serial: u32,
+}
+
+/// Instructions on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Fetched {
+    slot: u8,
+    serial: u32,
+    start: u32,
+    end: u32,
+    /// Byte address of the line.
+    line: u64,
+}
+
+/// The fetch stage of a unit.
+pub(super) struct FetchStage {
+    spec: FetchSpec,
+    /// By kernel, where its code lies and how many instructions it has.
+    codes: Box<[(u64, u32)]>,
+    /// By wavefront slot.
+    buffers: Vec<Buffer>,
+    /// Wavefronts for which something is on its way.
+    under_way: u64,
+    /// Bit of the wavefront that fetched last.
+    last: u64,
+    requests: IdTable<Fetched>,
+    /// Without a cache, what comes and when, in order.
+    pipeline: VecDeque<(Cycle, Fetched)>,
+    /// The wire took nothing in the cycle under way.
+    is_blocked: bool,
+    fetches: u64,
+}
+
+impl FetchStage {
+    /// `lengths` has, by kernel, the number of the first instruction of its code in the program and how many
+    /// there are; kernels of one code have the same.
+    pub(super) fn new(spec: FetchSpec, lengths: &[(u32, u32)], wavefronts: u32) -> Self {
+        let mut next = spec.base;
+        let mut codes: Vec<(u64, u32)> = Vec::with_capacity(lengths.len());
+        for (kernel, &(first, length)) in lengths.iter().enumerate() {
+            let before = lengths[..kernel].iter().position(|known| known.0 == first);
+            let code = before.map_or((next, length), |known| codes[known]);
+            if before.is_none() {
+                let bytes = u64::from(length) * u64::from(spec.instruction_bytes);
+                next += bytes.next_multiple_of(128);
+            }
+            codes.push(code);
+        }
+        Self {
+            spec,
+            codes: codes.into(),
+            buffers: vec![Buffer::default(); wavefronts as usize],
+            under_way: 0,
+            last: 0,
+            requests: IdTable::default(),
+            pipeline: VecDeque::new(),
+            is_blocked: false,
+            fetches: 0,
+        }
+    }
+
+    pub(super) fn line_bytes(&self) -> u32 {
+        self.spec.line_bytes
+    }
+
+    /// A wavefront begins: nothing is there for it, and nothing on its way.
+    pub(super) fn begin(&mut self, slot: usize) {
+        self.forget(slot, 0);
+    }
+
+    fn forget(&mut self, slot: usize, next: u32) {
+        let buffer = &mut self.buffers[slot];
+        buffer.start = next;
+        buffer.end = next;
+        buffer.serial = buffer.serial.wrapping_add(1);
+        self.under_way &= !(1 << slot);
+    }
+
+    /// The wavefront goes on to instruction `pc`: whether it is there.
+    pub(super) fn go_on(&mut self, slot: usize, pc: u32) -> bool {
+        let buffer = &mut self.buffers[slot];
+        if (buffer.start..=buffer.end).contains(&pc) {
+            buffer.start = pc;
+        } else {
+            self.forget(slot, pc);
+        }
+        pc < self.buffers[slot].end
+    }
+
+    /// What the wavefront would fetch next: none without room, or after the last instruction.
+    fn wanted(&self, slot: usize, kernel: u32) -> Option<Fetched> {
+        let Buffer { start, end, serial } = self.buffers[slot];
+        let (code, length) = self.codes[kernel as usize];
+        let unit = self.spec.instruction_bytes;
+        let address = code + u64::from(end) * u64::from(unit);
+        let line = address & !u64::from(self.spec.line_bytes - 1);
+        let in_line = self.spec.line_bytes - (address - line) as u32;
+        let fetched = (self.spec.bytes.min(in_line) / unit).min(length.saturating_sub(end));
+        let fits = fetched > 0 && end - start + fetched <= self.spec.buffer;
+        fits.then_some(Fetched {
+            slot: slot as u8,
+            serial,
+            start: end,
+            end: end + fetched,
+            line,
+        })
+    }
+
+    /// Takes what has come for a wavefront: its slot, if it is what the wavefront waits for.
+    fn take(&mut self, fetched: Fetched) -> Option<usize> {
+        let slot = usize::from(fetched.slot);
+        let buffer = &mut self.buffers[slot];
+        if buffer.serial != fetched.serial {
+            return None;
+        }
+        buffer.end = fetched.end;
+        self.under_way &= !(1 << slot);
+        Some(slot)
+    }
+
+    /// Takes an answer at `instructions`.
+    fn receive(&mut self, response: &MemResponse) -> Result<Option<usize>, String> {
+        let id = response.id;
+        let Some(fetched) = self.requests.remove(Id::from_bits(id)) else {
+            return Err(format!(
+                "a response at `instructions` has id {id}, which no request in flight has"
+            ));
+        };
+        if fetched.line != response.line {
+            return Err(format!(
+                "the response to request {id} at `instructions` names line {:#x} instead of {:#x}",
+                response.line, fetched.line
+            ));
+        }
+        Ok(self.take(fetched))
+    }
+
+    /// Whether answers are awaited.
+    pub(super) fn awaits_answers(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// Whether something waits for the wire.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.is_blocked
+    }
+
+    pub(super) fn report(&self, s: &mut Statistics<'_>) {
+        let meaning = "fetches of instructions, for one wavefront each";
+        s.counter("fetches", "requests", meaning, self.fetches);
+    }
+
+    pub(super) fn state(&mut self, state: &mut State<'_>) {
+        state.array("buffers", &mut self.buffers);
+        state.field("under_way", &mut self.under_way);
+        state.field("last", &mut self.last);
+        state.field("requests", &mut self.requests);
+        state.field("pipeline", &mut self.pipeline);
+        state.field("is_blocked", &mut self.is_blocked);
+        state.field("fetches", &mut self.fetches);
+        state.check("requests", || self.fits());
+    }
+
+    /// Whether what is on its way fits the buffers.
+    fn fits(&self) -> Result<(), String> {
+        let slots = self.buffers.len();
+        let coming = self.pipeline.iter().map(|(_, fetched)| fetched);
+        let mut under_way = 0_u64;
+        for fetched in coming.chain(self.requests.values()) {
+            below("wavefront slot", fetched.slot, slots as u64)?;
+            let buffer = self.buffers[usize::from(fetched.slot)];
+            if buffer.serial != fetched.serial {
+                continue;
+            }
+            let follows = fetched.start == buffer.end && fetched.start < fetched.end;
+            if under_way >> fetched.slot & 1 != 0 || !follows {
+                let slot = fetched.slot;
+                return Err(format!(
+                    "what comes to wavefront slot {slot} does not fit it"
+                ));
+            }
+            under_way |= 1 << fetched.slot;
+        }
+        for (slot, buffer) in self.buffers.iter().enumerate() {
+            let held = buffer.end.checked_sub(buffer.start);
+            let held =
+                held.ok_or_else(|| format!("the buffer of slot {slot} ends before it starts"))?;
+            at_most(
+                "instructions in a buffer",
+                held as usize,
+                self.spec.buffer as usize,
+            )?;
+        }
+        if under_way != self.under_way {
+            return Err("other wavefronts have something on its way".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl ComputeUnit {
+    /// Takes the instructions that have come.
+    pub(super) fn take_instructions(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+        let Some(stage) = &mut self.fetch else { return };
+        while let Some((_, fetched)) = stage.pipeline.pop_front_if(|(at, _)| *at <= now) {
+            if let Some(slot) = stage.take(fetched) {
+                self.masks.starved &= !(1 << slot);
+            }
+        }
+        if !self.instructions.response.is_connected() {
+            return;
+        }
+        while let Some(response) = self.instructions.response.pop(ctx) {
+            match stage.receive(&response) {
+                Ok(Some(slot)) => self.masks.starved &= !(1 << slot),
+                Ok(None) => {}
+                Err(message) => {
+                    self.failure.get_or_insert(message);
+                }
+            }
+        }
+    }
+
+    /// Wavefronts that would fetch: their next instruction is known, nothing is on its way for them, and
+    /// what they would fetch has room.
+    fn fetching(&self, stage: &FetchStage) -> u64 {
+        let mut left = self.masks.fetched & !stage.under_way;
+        let mut fetching = 0;
+        while left != 0 {
+            let slot = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if stage.wanted(slot, self.wavefronts[slot].kernel).is_some() {
+                fetching |= 1 << slot;
+            }
+        }
+        fetching
+    }
+
+    /// Fetches for one wavefront.
+    pub(super) fn fetch_instructions(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+        let Some(stage) = &self.fetch else { return };
+        let fetching = self.fetching(stage);
+        let Some(stage) = &mut self.fetch else { return };
+        stage.is_blocked = false;
+        if fetching == 0 {
+            return;
+        }
+        let port = &mut self.instructions.request;
+        if port.is_connected() && !port.can_send(ctx) {
+            stage.is_blocked = true;
+            return;
+        }
+        let slot = next_in_turn(fetching, stage.last);
+        let wavefront = &self.wavefronts[slot];
+        let Some(fetched) = stage.wanted(slot, wavefront.kernel) else {
+            return;
+        };
+        stage.last = 1 << slot;
+        stage.under_way |= 1 << slot;
+        stage.fetches += 1;
+        if !port.is_connected() {
+            let at = now + u64::from(stage.spec.latency);
+            stage.pipeline.push_back((at, fetched));
+            return;
+        }
+        let unit = stage.spec.instruction_bytes;
+        let (code, _) = stage.codes[wavefront.kernel as usize];
+        let address = code + u64::from(fetched.start) * u64::from(unit);
+        let words = word_mask(
+            (address - fetched.line) as u32,
+            (fetched.end - fetched.start) * unit,
+        );
+        let id = stage.requests.insert(fetched).bits();
+        let source = Source {
+            kernel: wavefront.kernel,
+            work_group: self.work_groups[usize::from(wavefront.work_group)].work_group,
+            pc: fetched.start,
+            compute_unit: self.spec.index,
+            wavefront_slot: slot as u8,
+            work_group_slot: wavefront.work_group,
+        };
+        let request = MemRequest {
+            source,
+            ..MemRequest::read(id, fetched.line, words)
+        };
+        port.send(ctx, request);
+    }
+
+    /// The first cycle after `now` in which the fetch stage has something to do by itself.
+    pub(super) fn next_fetch(&self, now: Cycle) -> Option<Cycle> {
+        let stage = self.fetch.as_deref()?;
+        let comes = stage.pipeline.front().map(|(at, _)| *at);
+        if !stage.is_blocked && self.fetching(stage) != 0 {
+            return Some(now + 1);
+        }
+        comes
+    }
+}

@@ -1,0 +1,57 @@
+//! What the naive unit does with addresses: conflicts counted word by word, lines collected byte by byte.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpweave_trace::{Lanes, Record};
+
+use super::super::*;
+
+/// Cycles for which an access occupies the local memory.
+pub(super) fn conflict_cycles(
+    spec: &ComputeUnitSpec,
+    (record, lanes): &(Record, Lanes),
+    bytes: u64,
+    atomic: bool,
+) -> u64 {
+    let mut banks: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for (_, address) in lanes.iter(record.mask) {
+        for word in address / 4..=(address + bytes - 1) / 4 {
+            let bank = banks.entry(word % u64::from(spec.local_memory.banks));
+            bank.or_default().push(word);
+        }
+    }
+    let cycles = |words: &Vec<u64>| {
+        if atomic {
+            words.len()
+        } else {
+            words.iter().collect::<BTreeSet<_>>().len()
+        }
+    };
+    banks.values().map(cycles).max().unwrap_or(1) as u64
+}
+
+/// Lines and their words that an access outside the unit touches, in the order of requests.
+pub(super) fn lines(
+    spec: &ComputeUnitSpec,
+    (record, lanes): &(Record, Lanes),
+    bytes: u64,
+    slot: usize,
+) -> Vec<(u64, u32)> {
+    let wavefront = u64::from(spec.index) * u64::from(spec.wavefront_slots) + slot as u64;
+    let private = &spec.private_memory;
+    let region = private.base + wavefront * 32 * u64::from(private.bytes_per_thread);
+    let line_bytes = u64::from(spec.load_store.line_bytes);
+    let mut lines: BTreeMap<u64, u32> = BTreeMap::new();
+    for (lane, address) in lanes.iter(record.mask) {
+        for byte in address..address + bytes {
+            let byte = if record.space == Space::Local {
+                region + 128 * (byte / 4) + 4 * u64::from(lane) + byte % 4
+            } else {
+                byte
+            };
+            let offset = byte % line_bytes;
+            *lines.entry(byte - offset).or_default() |= 1 << (offset / 4);
+        }
+    }
+    lines.into_iter().collect()
+}
