@@ -233,7 +233,6 @@ impl Accounting {
                 first = slot + 1;
             }
         }
-        }
         let settled = &self.settled;
         statistics.under("memory_slots", |s| {
             for (level, slots) in settled.by_level.iter() {

@@ -50,7 +50,11 @@ impl WorkGroupScheduler {
             InvalidateAt::Never => false,
         };
         for unit in (0..self.ports.len() as u32).filter(|_| drops) {
-            onward.send("units.dispatch", unit, Dispatch::Invalidate { kernel });
+            onward.send(
+                "units.dispatch",
+                unit,
+                Dispatch::Invalidate { kernel, ran: 0 },
+            );
         }
     }
 

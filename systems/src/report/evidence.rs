@@ -266,16 +266,15 @@ mod tests {
     fn reasons_are_cut_into_the_parts_that_are_known() {
         let unit = |path: &str, scale: u64| {
             instance(path, |s| {
-                let mut slots = |name: &str, count: u64| {
+                let mut slots = |name: &'static str, count: u64| {
                     s.role(roles::ISSUE_SLOTS)
                         .counter(name, "", "", count * scale);
                 };
                 slots("slots_issued", 3);
                 slots("slots_memory", 7);
-                for (part, count) in [("L1", 1), ("L2", 4)] {
-                    let name = format!("memory_slots_{part}");
+                for (part, count) in [("memory_slots_L1", 1), ("memory_slots_L2", 4)] {
                     s.role(roles::ISSUE_SLOT_PARTS)
-                        .counter(&name, "", "", count * scale);
+                        .counter(part, "", "", count * scale);
                 }
             })
         };
