@@ -7,8 +7,8 @@ use warpweave_files::Ledger;
 
 use crate::encoding::{
     ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, FORMS_BY_STEP, JUMP,
-    LEAST_STEP, LONG_RUN, PADDING, SET_MASK, SHORT_RUN_MAX, SWAP_MASK, width_code, write_value,
-    zigzag,
+    LEAST_STEP, LONG_RUN, PADDING, SET_MASK, SHORT_RUN_MAX, SWAP_MASK, WIDTHS, width_code,
+    write_value, zigzag,
 };
 use crate::kernel::Launch;
 use crate::record::strided;
@@ -27,9 +27,9 @@ pub struct StreamWriter {
     run: u64,
     mask: u32,
     other: u32,
-    bases: [u64; BASES],
-    /// Base registers, the one used last at the back.
+    /// Base registers with what is in them, the one used last at the back.
     recent: [u8; BASES],
+    bases: [u64; BASES],
     /// What was written, so that it need not be read again.
     written: Written,
 }
@@ -73,7 +73,7 @@ impl Written {
     /// A run of records that ended before `pc`.
     fn run(&mut self, records: u64, pc: u32, mask: u32) {
         self.counts.instructions += records;
-        self.counts.thread_instructions += records * u64::from(mask.count_ones());
+        self.counts.thread_instructions += records * lanes_of(mask);
         self.lanes |= mask;
         // A run that starts below the first instruction, or ends beyond the last one that has a number.
         self.doubtful |= u64::from(pc) < records;
@@ -82,7 +82,7 @@ impl Written {
 
     fn access(&mut self, pc: u32, mask: u32, has_addresses: bool, continues: bool) {
         self.counts.instructions += u64::from(!continues);
-        self.counts.thread_instructions += u64::from(mask.count_ones());
+        self.counts.thread_instructions += lanes_of(mask);
         self.lanes |= mask;
         self.pc_end = self.pc_end.max(pc.saturating_add(1));
         self.open = continues;
@@ -122,8 +122,8 @@ impl StreamWriter {
             run: 0,
             mask: u32::MAX,
             other: 0,
-            bases: [0; BASES],
             recent: [0, 1, 2, 3],
+            bases: [0; BASES],
             written: Written::default(),
         }
     }
@@ -175,18 +175,18 @@ impl StreamWriter {
     ) {
         self.redirect(pc, mask);
         // A record without active lanes leaves the base registers as they are.
-        let base = layout
-            .base()
-            .unwrap_or(self.bases[usize::from(self.recent[BASES - 1])]);
-        let slot = self.slot(base);
-        let delta = zigzag(base.wrapping_sub(self.bases[usize::from(slot)]) as i64);
+        let base = layout.base().unwrap_or(self.bases[BASES - 1]);
+        let (slot, delta) = self.slot(base);
         let width = width_code(delta);
-        self.bases[usize::from(slot)] = base;
         let form = layout.form();
         let head = ACCESS | slot << 4 | form;
         let how = u8::from(continues) << 6 | (space as u8) << 3 | width;
-        self.bytes.extend_from_slice(&[head, how]);
-        write_value(&mut self.bytes, delta, width);
+        // Of the delta all bytes at once, of which those stay that its width needs.
+        let mut token = [head, how, 0, 0, 0, 0, 0, 0, 0, 0];
+        token[2..].copy_from_slice(&delta.to_le_bytes());
+        let end = self.bytes.len() + 2 + usize::from(WIDTHS[usize::from(width)]);
+        self.bytes.extend_from_slice(&token);
+        self.bytes.truncate(end);
         layout.write(form, &mut self.bytes, mask, addresses);
         self.written
             .access(pc, mask, space != Space::None, continues);
@@ -250,22 +250,30 @@ impl StreamWriter {
         }
     }
 
-    /// The base register nearest to `address`; the one unused for longest when none is near.
-    fn slot(&mut self, address: u64) -> u8 {
-        let distance = |&(_, &slot): &(usize, &u8)| {
-            zigzag(address.wrapping_sub(self.bases[usize::from(slot)]) as i64)
-        };
-        let nearest = self.recent.iter().enumerate().min_by_key(distance);
-        let (mut place, _) = nearest.expect("a stream has base registers");
-        if distance(&(place, &self.recent[place])) >= FAR {
+    /// The base register nearest to `address`, the one unused for longest when none is near, and the distance,
+    /// zigzag coded. The address is in it from then on.
+    #[inline]
+    fn slot(&mut self, address: u64) -> (u8, u64) {
+        let distances = self
+            .bases
+            .map(|base| zigzag(address.wrapping_sub(base) as i64));
+        let mut place = 0;
+        for other in 1..BASES {
+            if distances[other] < distances[place] {
+                place = other;
+            }
+        }
+        if distances[place] >= FAR {
             place = 0;
         }
         let slot = self.recent[place];
         for place in place..BASES - 1 {
             self.recent[place] = self.recent[place + 1];
+            self.bases[place] = self.bases[place + 1];
         }
         self.recent[BASES - 1] = slot;
-        slot
+        self.bases[BASES - 1] = address;
+        (slot, distances[place])
     }
 
     /// The stream's bytes, with padding, how many of them are the stream, and what is known of them.
@@ -327,14 +335,24 @@ impl Layout {
                 };
             }
         }
+        // In rows of any length the third and the fourth lane are as far apart as the first two.
+        if mask == u32::MAX && between(0, 1) != between(2, 3) {
+            return Self::List { first: start };
+        }
         for row_bits in (1..=4_u8).rev() {
             let column = |lane: u32| lane & ((1 << row_bits) - 1);
             let row = |lane: u32| lane >> row_bits;
-            let pair = active(mask & mask >> 1).find(|&lane| row(lane) == row(lane + 1));
-            let step = pair.map_or(0, |lane| between(lane, lane + 1));
-            let Some(below) = active(mask).find(|&lane| row(lane) != row(first)) else {
-                continue;
+            // The first two lanes that are neighbours in a row, and the first lane below the first row.
+            let pairs = mask & mask >> 1 & !last_columns(row_bits);
+            let step = match pairs.trailing_zeros() {
+                LANES_U32 => 0,
+                lane => between(lane, lane + 1),
             };
+            let rows_below = u64::from(u32::MAX) << ((row(first) + 1) << row_bits);
+            let below = (mask & rows_below as u32).trailing_zeros();
+            if below == LANES_U32 {
+                continue;
+            }
             let across = i64::from(column(below)) - i64::from(column(first));
             let down = between(first, below).wrapping_sub(step.wrapping_mul(across));
             let Some(pitch) = quotient(down, row(below) - row(first)) else {
@@ -425,31 +443,85 @@ fn off_stride(mask: u32, addresses: &[u64; LANES], base: u64, step: i64) -> u64 
     odd
 }
 
+/// Number of lanes, as lanes are numbered.
+const LANES_U32: u32 = LANES as u32;
+
+/// Lanes that are the last of their row, in rows of `2^row_bits`.
+fn last_columns(row_bits: u8) -> u32 {
+    // A one at the end of each row: 1 / (2^(2^row_bits) - 1) in binary.
+    (u32::MAX / ((1 << (1 << row_bits)) - 1)) << ((1 << row_bits) - 1)
+}
+
 /// Writes the active lanes after the first as differences of one width and common alignment.
 fn write_list(bytes: &mut Vec<u8>, mask: u32, addresses: &[u64; LANES], first: u64) {
-    let mut deltas = [0_i64; LANES];
-    let mut before = first;
-    let mut bits = 0;
-    for lane in active(mask) {
-        let address = addresses[lane as usize];
-        deltas[lane as usize] = address.wrapping_sub(before) as i64;
-        bits |= deltas[lane as usize];
-        before = address;
+    // Those of the active lanes, one after the other; the last one over and over behind them.
+    let mut dense = *addresses;
+    let mut count = LANES;
+    if mask != u32::MAX {
+        count = 0;
+        for lane in active(mask) {
+            dense[count] = addresses[lane as usize];
+            count += 1;
+        }
+        let last = dense[count.saturating_sub(1)];
+        dense[count..].fill(last);
     }
+    let mut deltas = [0_i64; LANES];
+    deltas[0] = dense[0].wrapping_sub(first) as i64;
+    for (delta, pair) in deltas[1..].iter_mut().zip(dense.windows(2)) {
+        *delta = pair[1].wrapping_sub(pair[0]) as i64;
+    }
+    let bits = deltas.iter().fold(0, |bits, delta| bits | delta);
     let shift = bits.trailing_zeros().min(7) as u8;
-    let widest = active(mask)
-        .map(|lane| zigzag(deltas[lane as usize] >> shift))
-        .max();
-    let width = width_code(widest.unwrap_or(0));
+    let coded = deltas.map(|delta| zigzag(delta >> shift));
+    let width = width_code(coded.iter().fold(0, |bits, value| bits | value));
     bytes.push(shift << 3 | width);
-    for lane in active(mask & mask.wrapping_sub(1)) {
-        write_value(bytes, zigzag(deltas[lane as usize] >> shift), width);
+    let step = usize::from(WIDTHS[usize::from(width)]);
+    let mut values = [0; 8 * LANES];
+    match step {
+        0 => {}
+        1 => {
+            for (byte, value) in values.iter_mut().zip(coded) {
+                *byte = value as u8;
+            }
+        }
+        2 => {
+            for (bytes, value) in values.as_chunks_mut().0.iter_mut().zip(coded) {
+                *bytes = (value as u16).to_le_bytes();
+            }
+        }
+        4 => {
+            for (bytes, value) in values.as_chunks_mut().0.iter_mut().zip(coded) {
+                *bytes = (value as u32).to_le_bytes();
+            }
+        }
+        _ => {
+            for (bytes, value) in values.chunks_exact_mut(step).zip(coded) {
+                bytes.copy_from_slice(&value.to_le_bytes()[..step]);
+            }
+        }
+    }
+    // The first is where the list begins.
+    bytes.extend_from_slice(&values[step..step * count.max(1)]);
+}
+
+/// Number of lanes in `mask`; mostly all of them.
+#[inline]
+fn lanes_of(mask: u32) -> u64 {
+    if mask == u32::MAX {
+        LANES as u64
+    } else {
+        mask.count_ones().into()
     }
 }
 
 /// Lanes in `mask`, ascending.
-fn active(mask: u32) -> impl Iterator<Item = u32> {
-    (0..LANES as u32).filter(move |lane| mask >> lane & 1 != 0)
+fn active(mut mask: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (lane < LANES_U32).then_some(lane)
+    })
 }
 
 /// `total / parts` when it leaves no remainder.

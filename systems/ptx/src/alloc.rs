@@ -3,7 +3,7 @@
 //! PTX has endless virtual registers; occupancy and hardware that tags registers need numbers as
 //! an assembler would give them. The stated model: live ranges are exact (data flow over the
 //! control-flow graph), two values share a register unless one is written while the other is live,
-//! 64-bit values take an aligned pair, predicates have a file of their own, nothing is spilled,
+//! 64-bit values take an aligned pair and 128-bit ones an aligned four, predicates have a file of their own, nothing is spilled,
 //! rescheduled or rematerialised. Values are coloured in the order of their first appearance, each
 //! with the lowest free number. `registers_per_thread` is the highest number plus one.
 
@@ -22,6 +22,19 @@ pub(crate) enum File {
     Word,
     /// 64 bits: an aligned pair.
     Double,
+    /// 128 bits: an aligned four.
+    Quad,
+}
+
+impl File {
+    /// Numbers that a value takes, and of which its first is a multiple.
+    pub(crate) fn width(self) -> u32 {
+        match self {
+            Self::Predicate | Self::Word => 1,
+            Self::Double => 2,
+            Self::Quad => 4,
+        }
+    }
 }
 
 /// What one instruction reads and writes, as virtual registers.
@@ -34,7 +47,7 @@ pub(crate) struct Effects {
 }
 
 pub(crate) struct Allocation {
-    /// Architectural number of each virtual register; the even one of a pair.
+    /// Architectural number of each virtual register; the first of a pair or four.
     pub(crate) numbers: Vec<u16>,
     /// 32-bit registers used.
     pub(crate) registers: u32,
@@ -97,7 +110,7 @@ pub(crate) fn allocate(
         }
     }
     let mut numbers = vec![u16::MAX; files.len()];
-    let limit = 2 * files.len() as u32 + 2;
+    let limit = 4 * files.len() as u32 + 4;
     let (mut registers, mut predicates) = (0, 0);
     for register in order {
         let file = files[register as usize];
@@ -112,10 +125,8 @@ pub(crate) fn allocate(
         for &other in &conflicts[register as usize] {
             let number = numbers[other as usize];
             if number != u16::MAX {
-                take(u32::from(number));
-                if files[other as usize] == File::Double {
-                    take(u32::from(number) + 1);
-                }
+                let width = files[other as usize].width();
+                (0..width).for_each(|part| take(u32::from(number) + part));
             }
         }
         let free = |number: u32| {
@@ -123,17 +134,17 @@ pub(crate) fn allocate(
                 .get(number as usize / 64)
                 .is_none_or(|bits| bits >> (number % 64) & 1 == 0)
         };
-        let number = match file {
-            File::Predicate | File::Word => (0..limit).find(|&n| free(n)),
-            File::Double => (0..limit).step_by(2).find(|&n| free(n) && free(n + 1)),
-        }
-        .expect("there are twice as many numbers as registers");
+        let width = file.width();
+        let mut firsts = (0..limit).step_by(width as usize);
+        let number = firsts
+            .find(|first| (0..width).all(|part| free(first + part)))
+            .expect("there are four times as many numbers as registers");
         numbers[register as usize] = number as u16;
-        match file {
-            File::Predicate => predicates = predicates.max(number + 1),
-            File::Word => registers = registers.max(number + 1),
-            File::Double => registers = registers.max(number + 2),
-        }
+        let used = match file {
+            File::Predicate => &mut predicates,
+            _ => &mut registers,
+        };
+        *used = (*used).max(number + width);
     }
     Allocation {
         numbers,
@@ -256,6 +267,20 @@ mod tests {
         let graph = Graph::new(&[Flow::Next, Flow::Next, END]);
         let got = allocate(&graph, &effects, &[File::Word, File::Double], &[]);
         assert_eq!((got.numbers, got.registers), (vec![0, 2], 4));
+    }
+
+    #[test]
+    fn four_words_lie_together_and_give_way_to_what_lives_beside_them() {
+        let effects = [
+            effect(&[0], &[]),
+            effect(&[1], &[]),
+            effect(&[2], &[]),
+            effect(&[], &[0, 1, 2]),
+        ];
+        let graph = Graph::new(&[Flow::Next, Flow::Next, Flow::Next, END]);
+        let files = [File::Word, File::Quad, File::Double];
+        let got = allocate(&graph, &effects, &files, &[]);
+        assert_eq!((got.numbers, got.registers), (vec![0, 4, 2], 8));
     }
 
     #[test]

@@ -168,7 +168,11 @@ impl Lexer<'_> {
             }
             let value: f64 = self.text[start..self.at]
                 .parse()
-                .map_err(|_| self.complaint(start, "not a decimal fraction"))?;
+                .map_err(|_| {
+                    let hint = "fractions are decimal, such as `1.5`; bits are `0f` with eight hexadecimal digits \
+                                for a single, or `0d` with sixteen for a double";
+                    self.complaint(start, "not a decimal fraction").hint(hint)
+                })?;
             return Ok(Kind::Double(value.to_bits()));
         }
         let word = &self.text[start..self.at];

@@ -5,6 +5,7 @@
 //! 0x00c0_0000  handles of textures (never accessed)
 //! 0x0100_0000  shared window, 16 MiB: offset into the work-group's memory
 //! 0x0200_0000  local window, 16 MiB: offset into the thread's private memory
+//! 0x0300_0000  window of arguments, 1 MiB: offset into those of the kernel
 //! 0x1000_0000  device memory: allocations, 256-byte aligned, with a gap after each
 //! ```
 
@@ -22,6 +23,8 @@ pub(crate) const TEXTURE_HANDLES: Range<u64> = 0x00c0_0000..0x0100_0000;
 pub(crate) const SHARED_WINDOW: Range<u64> = 0x0100_0000..0x0200_0000;
 /// Generic addresses of private memory.
 pub(crate) const LOCAL_WINDOW: Range<u64> = 0x0200_0000..0x0300_0000;
+/// Generic addresses of the kernel's arguments.
+pub(crate) const PARAM_WINDOW: Range<u64> = 0x0300_0000..0x0310_0000;
 /// Address of the first allocation.
 pub const DEVICE_BASE: u64 = 0x1000_0000;
 

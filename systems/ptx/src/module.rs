@@ -76,6 +76,14 @@ impl Module {
         Some(found.bytes.len() as u64)
     }
 
+    /// Names of the variables that the module declares `.extern` and does not define.
+    pub fn undefined_variables(&self) -> impl Iterator<Item = &str> {
+        let declared = self.variables.iter().filter(|storage| storage.is_external);
+        let is_defined = |name: &str| self.defined().any(|storage| storage.name == name);
+        let names = declared.map(|storage| storage.name.as_str());
+        names.filter(move |name| !is_defined(name))
+    }
+
     fn defined(&self) -> impl Iterator<Item = &Storage> + Clone {
         let variables = self.variables.iter();
         variables.filter(|storage| !storage.is_external && !storage.is_texture)

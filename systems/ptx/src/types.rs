@@ -10,6 +10,7 @@ pub enum ScalarType {
     B16,
     B32,
     B64,
+    B128,
     U8,
     U16,
     U32,
@@ -29,11 +30,12 @@ pub enum ScalarType {
     Pred,
 }
 
-const NAMES: [(&str, ScalarType); 21] = [
+const NAMES: [(&str, ScalarType); 22] = [
     ("b8", ScalarType::B8),
     ("b16", ScalarType::B16),
     ("b32", ScalarType::B32),
     ("b64", ScalarType::B64),
+    ("b128", ScalarType::B128),
     ("u8", ScalarType::U8),
     ("u16", ScalarType::U16),
     ("u32", ScalarType::U32),
@@ -81,6 +83,7 @@ impl ScalarType {
             | Self::U16X2
             | Self::S16X2 => 32,
             Self::B64 | Self::U64 | Self::S64 | Self::F64 => 64,
+            Self::B128 => 128,
             Self::Pred => 1,
         }
     }
@@ -129,7 +132,10 @@ pub(crate) enum StateSpace {
     Const,
     Shared,
     Local,
+    /// Parameters of the kernel, or of the function that is being executed.
     Param,
+    /// Parameters of the kernel, wherever they are named.
+    Argument,
     Generic,
 }
 
@@ -142,7 +148,8 @@ impl StateSpace {
             "const" => Self::Const,
             "shared" | "shared::cta" => Self::Shared,
             "local" => Self::Local,
-            "param" | "param::entry" | "param::func" => Self::Param,
+            "param" | "param::func" => Self::Param,
+            "param::entry" => Self::Argument,
             _ => return None,
         })
     }

@@ -7,7 +7,7 @@ use crate::exec::barrier::Shared;
 use crate::exec::error::{Fault, FaultKind};
 use crate::exec::observe::{Observer, Reach, Touch};
 use crate::exec::wavefront::Wavefront;
-use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
+use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ops::{Access, Address, NO_REGISTER, Region};
 
 /// Lanes of an access that fall in one space, with addresses in that space.
@@ -15,6 +15,9 @@ pub(super) struct Part {
     pub(super) region: Region,
     pub(super) mask: u32,
 }
+
+/// One part for each space that an access may reach.
+pub(super) type Parts = [Part; 4];
 
 /// Lanes in `mask`, ascending.
 #[inline(always)]
@@ -65,8 +68,12 @@ impl<O: Observer> Machine<'_, O> {
         region: Region,
         mask: u32,
         addresses: &mut [u64; 32],
-    ) -> Result<[Part; 3], Fault> {
-        let mut masks = [0u32; 3];
+    ) -> Result<Parts, Fault> {
+        let mut masks = [0u32; 4];
+        let is_global = |address: &u64| *address >= DEVICE_BASE;
+        if region == Region::Generic && addresses.iter().all(is_global) {
+            return Ok(Self::one_part(Region::Global, mask));
+        }
         if region == Region::Generic {
             for lane in lanes(mask) {
                 let address = addresses[lane];
@@ -78,29 +85,30 @@ impl<O: Observer> Machine<'_, O> {
                 } else if LOCAL_WINDOW.contains(&address) {
                     addresses[lane] -= LOCAL_WINDOW.start;
                     2
+                } else if PARAM_WINDOW.contains(&address) {
+                    addresses[lane] -= PARAM_WINDOW.start;
+                    3
                 } else {
                     return Err(Fault::at(lane, FaultKind::NoSuchSpace { address }));
                 };
                 masks[part] |= 1 << lane;
             }
-            let [global, shared, local] = masks;
-            return Ok([
-                Part {
-                    region: Region::Global,
-                    mask: global,
-                },
-                Part {
-                    region: Region::Shared,
-                    mask: shared,
-                },
-                Part {
-                    region: Region::Local,
-                    mask: local,
-                },
-            ]);
+            let regions = [Region::Global, Region::Shared, Region::Local, Region::Param];
+            let part = |at: usize| Part {
+                region: regions[at],
+                mask: masks[at],
+            };
+            return Ok(std::array::from_fn(part));
         }
-        let none = || Part { region, mask: 0 };
-        Ok([Part { region, mask }, none(), none()])
+        Ok(Self::one_part(region, mask))
+    }
+
+    fn one_part(region: Region, mask: u32) -> Parts {
+        let part = |at: usize| Part {
+            region,
+            mask: if at == 0 { mask } else { 0 },
+        };
+        std::array::from_fn(part)
     }
 
     /// Tells the observer of an access that is about to happen.
@@ -110,7 +118,7 @@ impl<O: Observer> Machine<'_, O> {
         wavefront: &Wavefront,
         shared: &Shared,
         (pc, touch, number): (u32, Touch, u32),
-        (parts, addresses): (&[Part; 3], &[u64; 32]),
+        (parts, addresses): (&Parts, &[u64; 32]),
     ) {
         if O::WATCHES {
             self.observer.reach(&Reach {
@@ -130,12 +138,7 @@ impl<O: Observer> Machine<'_, O> {
     }
 
     /// Writes one record per part that has lanes.
-    pub(super) fn record(
-        wavefront: &mut Wavefront,
-        pc: u32,
-        parts: &[Part; 3],
-        addresses: &[u64; 32],
-    ) {
+    pub(super) fn record(wavefront: &mut Wavefront, pc: u32, parts: &Parts, addresses: &[u64; 32]) {
         let mut left = parts.iter().filter(|part| part.mask != 0).count();
         for part in parts.iter().filter(|part| part.mask != 0) {
             left -= 1;

@@ -9,7 +9,7 @@ use crate::exec::soft;
 use crate::exec::wavefront::{Registers, Wavefront};
 use crate::ops::{
     Atomic, AtomicKind, FloatFormat, FloatOp, FloatSpec, Lanes32, Lanes64, NO_REGISTER, Region,
-    Rounding,
+    Rounding, Src,
 };
 
 impl<O: Observer> Machine<'_, O> {
@@ -33,8 +33,6 @@ impl<O: Observer> Machine<'_, O> {
         let wide = atomic.bytes == 8;
         for part in &parts {
             for lane in lanes(part.mask) {
-                let constants = (&self.constants32[..], &self.constants64[..]);
-                let (b, c) = operands(&wavefront.registers, constants, atomic, lane);
                 let address = addresses[lane];
                 let memory = match part.region {
                     Region::Shared => {
@@ -48,6 +46,22 @@ impl<O: Observer> Machine<'_, O> {
                     }
                     _ => return Err(Fault::at(lane, FaultKind::NoSuchSpace { address })),
                 };
+                if let Ok(memory) = <&mut [u8; 16]>::try_from(&mut *memory) {
+                    let old = u128::from_le_bytes(*memory);
+                    let new = swapped(&wavefront.registers, atomic, lane, old);
+                    if new != old {
+                        *memory = new.to_le_bytes();
+                        self.last_progress = self.steps;
+                    }
+                    if atomic.d != NO_REGISTER {
+                        let low = wavefront.registers.double + usize::from(atomic.d);
+                        wavefront.registers.doubles[low][lane] = old as u64;
+                        wavefront.registers.doubles[low + 1][lane] = (old >> 64) as u64;
+                    }
+                    continue;
+                }
+                let constants = (&self.constants32[..], &self.constants64[..]);
+                let (b, c) = operands(&wavefront.registers, constants, atomic, lane);
                 let old = read_bytes(memory);
                 let new = apply(atomic.kind, wide, old, b, c);
                 if new != old {
@@ -86,6 +100,19 @@ pub(super) fn operands(
     } else {
         let read = |source| u64::from(registers.get32(constants32, source)[lane]);
         (read(atomic.b), read(atomic.c))
+    }
+}
+
+/// What an atomic of 16 bytes, whose operands are registers, leaves where `old` was.
+pub(super) fn swapped(registers: &Registers, atomic: &Atomic, lane: usize, old: u128) -> u128 {
+    let read = |Src(low): Src| {
+        let half = |at: u16| u128::from(registers.get64(&[], Src(at))[lane]);
+        half(low + 1) << 64 | half(low)
+    };
+    match atomic.kind {
+        AtomicKind::CompareSwap if old == read(atomic.b) => read(atomic.c),
+        AtomicKind::CompareSwap => old,
+        _ => read(atomic.b),
     }
 }
 

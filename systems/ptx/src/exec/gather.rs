@@ -13,6 +13,16 @@ use crate::exec::wavefront::Wavefront;
 use crate::memory::DEVICE_BASE;
 use crate::ops::{Access, NO_REGISTER, Region};
 
+/// Whether something succeeds for each lane of a mask, in ascending order up to one for which it does not.
+#[inline(always)]
+fn all_lanes(mask: u32, of_lane: impl FnMut(usize) -> bool) -> bool {
+    if mask == u32::MAX {
+        (0..32).all(of_lane)
+    } else {
+        lanes(mask).all(of_lane)
+    }
+}
+
 impl<O: Observer> Machine<'_, O> {
     /// Loads into the register of a plain access; `false` if the general path must do it.
     pub(super) fn gather(
@@ -35,35 +45,36 @@ impl<O: Observer> Machine<'_, O> {
                 (&self.memory.data()[start..end], start as u64 + DEVICE_BASE)
             }
         };
+        // An address that is not aligned is read at another place, and forgotten.
         let mut low_bits = 0;
         if access.wide {
-            let mut values = [0; 32];
-            for lane in lanes(part.mask) {
-                let at = addresses[lane].wrapping_sub(base) as usize;
-                low_bits |= at & 7;
-                match memory.get(at..).and_then(<[u8]>::first_chunk) {
-                    Some(&bytes) => values[lane] = u64::from_le_bytes(bytes),
-                    None => return Ok(false),
-                }
+            let (words, mut values) = (memory.as_chunks::<8>().0, [0; 32]);
+            let inside = all_lanes(part.mask, |lane| {
+                let at = addresses[lane].wrapping_sub(base);
+                low_bits |= at;
+                let word = words.get((at / 8) as usize);
+                values[lane] = word.map_or(0, |word| u64::from_le_bytes(*word));
+                word.is_some()
+            });
+            if !inside || low_bits & 7 != 0 {
+                return Ok(false);
             }
-            if low_bits == 0 {
-                wavefront.registers.put64(d, part.mask, &values);
-            }
+            wavefront.registers.put64(d, part.mask, &values);
         } else {
-            let mut values = [0; 32];
-            for lane in lanes(part.mask) {
-                let at = addresses[lane].wrapping_sub(base) as usize;
-                low_bits |= at & 3;
-                match memory.get(at..).and_then(<[u8]>::first_chunk) {
-                    Some(&bytes) => values[lane] = u32::from_le_bytes(bytes),
-                    None => return Ok(false),
-                }
+            let (words, mut values) = (memory.as_chunks::<4>().0, [0; 32]);
+            let inside = all_lanes(part.mask, |lane| {
+                let at = addresses[lane].wrapping_sub(base);
+                low_bits |= at;
+                let word = words.get((at / 4) as usize);
+                values[lane] = word.map_or(0, |word| u32::from_le_bytes(*word));
+                word.is_some()
+            });
+            if !inside || low_bits & 3 != 0 {
+                return Ok(false);
             }
-            if low_bits == 0 {
-                wavefront.registers.put32(d, part.mask, &values);
-            }
+            wavefront.registers.put32(d, part.mask, &values);
         }
-        Ok(low_bits == 0)
+        Ok(true)
     }
 
     /// Stores a plain access; `false` if the general path must do it. Lanes stored before giving
@@ -88,26 +99,27 @@ impl<O: Observer> Machine<'_, O> {
             }
         };
         let source = access.sources[0];
-        if access.wide {
+        Ok(if access.wide {
             let values = wavefront.registers.get64(&self.constants64, source);
-            for lane in lanes(part.mask) {
-                let at = addresses[lane].wrapping_sub(base) as usize;
-                match memory.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-                    Some(bytes) if at.is_multiple_of(8) => *bytes = values[lane].to_le_bytes(),
-                    _ => return Ok(false),
-                }
-            }
+            let words = memory.as_chunks_mut::<8>().0;
+            all_lanes(part.mask, |lane| {
+                let at = addresses[lane].wrapping_sub(base);
+                let word = words.get_mut((at / 8) as usize);
+                let word = word.filter(|_| at.is_multiple_of(8));
+                word.map(|word| *word = values[lane].to_le_bytes())
+                    .is_some()
+            })
         } else {
             let values = wavefront.registers.get32(&self.constants32, source);
-            for lane in lanes(part.mask) {
-                let at = addresses[lane].wrapping_sub(base) as usize;
-                match memory.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-                    Some(bytes) if at.is_multiple_of(4) => *bytes = values[lane].to_le_bytes(),
-                    _ => return Ok(false),
-                }
-            }
-        }
-        Ok(true)
+            let words = memory.as_chunks_mut::<4>().0;
+            all_lanes(part.mask, |lane| {
+                let at = addresses[lane].wrapping_sub(base);
+                let word = words.get_mut((at / 4) as usize);
+                let word = word.filter(|_| at.is_multiple_of(4));
+                word.map(|word| *word = values[lane].to_le_bytes())
+                    .is_some()
+            })
+        })
     }
 
     /// Range of device memory of the allocation the first active lane accesses.

@@ -35,6 +35,7 @@ use crate::exec::family::{Pending, Runtime};
 use crate::exec::observe::{Observer, Start, Unobserved};
 use crate::exec::run::Pause;
 use crate::exec::spin::{Touched, Watch};
+use crate::exec::strided::Odd;
 use crate::exec::wavefront::{State, Wavefront};
 use crate::memory::{DeviceMemory, SHARED_WINDOW};
 use crate::module::{Kernel, Module, Parameter};
@@ -364,6 +365,7 @@ fn emulate(
         dynamic_local_bytes: config.dynamic_local_bytes,
         memory,
         cached: (0, 0),
+        odd: Odd::new(),
         options: *options,
         steps: 0,
         last_progress: 0,
@@ -478,6 +480,8 @@ struct Machine<'l, O> {
     memory: &'l mut DeviceMemory,
     /// First and last-plus-one address of the allocation accessed last.
     cached: (u64, u64),
+    /// Tells regular addresses from others.
+    odd: Odd,
     options: EmulationOptions,
     steps: u64,
     /// Value of `steps` when memory, a barrier or the number of running wavefronts last changed.

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::exec::LaunchConfig;
-use crate::exec::access::Part;
+use crate::exec::access::Parts;
 use crate::exec::barrier::Shared;
 use crate::exec::stack::Activation;
 use crate::exec::wavefront::Wavefront;
@@ -55,7 +55,7 @@ pub(super) struct Reach<'s> {
     pub(super) touch: Touch,
     /// Number of the access, or of the atomic, in the kernel's table.
     pub(super) number: u32,
-    pub(super) parts: &'s [Part; 3],
+    pub(super) parts: &'s Parts,
     /// Addresses in the space of each lane's part.
     pub(super) addresses: &'s [u64; 32],
 }

@@ -8,9 +8,10 @@ use crate::exec::error::{Fault, FaultKind};
 use crate::exec::observe::{Arrival, Frames, Observer, Step};
 use crate::exec::scalar::scalar;
 use crate::exec::wavefront::{State, Wavefront};
-use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, SHARED_WINDOW};
+use crate::memory::{DEVICE_BASE, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ops::{
-    Barrier, BarrierKind, Carry, CarryKind, Lanes32, Lanes64, Op, Outcome, Parts, Region, Src,
+    Barrier, BarrierKind, Carry, CarryKind, Compare32, Lanes32, Lanes64, NO_REGISTER, Op, Outcome,
+    Parts, Region, Src,
 };
 
 /// Why a wavefront stopped executing.
@@ -32,375 +33,454 @@ impl<O: Observer> Machine<'_, O> {
         quantum: u32,
     ) -> Result<Pause, Fault> {
         let kernel = self.kernel;
-        for _ in 0..quantum {
+        let before = self.steps;
+        let mut left = quantum;
+        'paths: loop {
             let Some(&path) = wavefront.paths.last() else {
                 wavefront.state = State::Done;
                 return Ok(Pause::Done);
             };
-            let pc = path.pc;
-            let decoded = &kernel.ops[pc as usize];
-            let mask = if decoded.guard.is_always() {
-                path.mask
-            } else {
-                path.mask & wavefront.registers.predicate(decoded.guard)
-            };
-            self.steps += 1;
-            if O::WATCHES {
-                self.observe_ended_calls(wavefront);
-                self.observer.step(&Step {
-                    kernel,
-                    wavefront,
-                    constants32: &self.constants32,
-                    constants64: &self.constants64,
-                    pc,
-                    active: path.mask,
-                    mask,
-                });
-            }
-            let registers = &mut wavefront.registers;
-            macro_rules! w {
-                ($source:expr) => {
-                    registers.get32(&self.constants32, $source)
+            // Where the path is, and how far the launch: kept here as long as one instruction after the other only
+            // changes registers.
+            let mut pc = path.pc;
+            macro_rules! put_back {
+                () => {
+                    self.steps = before + u64::from(quantum - left);
+                    if let Some(top) = wavefront.paths.last_mut() {
+                        top.pc = pc;
+                    }
                 };
             }
-            macro_rules! x {
-                ($source:expr) => {
-                    registers.get64(&self.constants64, $source)
+            loop {
+                if left == 0 {
+                    put_back!();
+                    break 'paths;
+                }
+                left -= 1;
+                let decoded = &kernel.ops[pc as usize];
+                let mask = if decoded.guard.is_always() {
+                    path.mask
+                } else {
+                    path.mask & wavefront.registers.predicate(decoded.guard)
                 };
-            }
-            match decoded.op {
-                Op::Move32 { d, a } => {
-                    *self.word = *w!(a);
-                    registers.swap32(d, mask, &mut self.word);
-                }
-                Op::Move64 { d, a } => {
-                    *self.double = *x!(a);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::Unary32 { f, d, a } => {
-                    f(w!(a), &mut self.word);
-                    registers.swap32(d, mask, &mut self.word);
-                }
-                Op::Unary64 { f, d, a } => {
-                    f(x!(a), &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::Widen { f, d, a } => {
-                    f(w!(a), &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::Narrow { f, d, a } => {
-                    f(x!(a), &mut self.word);
-                    registers.swap32(d, mask, &mut self.word);
-                }
-                Op::Binary32 { f, d, a, b } => {
-                    f(w!(a), w!(b), &mut self.word);
-                    registers.swap32(d, mask, &mut self.word);
-                }
-                Op::Binary64 { f, d, a, b } => {
-                    f(x!(a), x!(b), &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::BinaryWide { f, d, a, b } => {
-                    f(w!(a), w!(b), &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::Shift64 { f, d, a, b } => {
-                    f(x!(a), w!(b), &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::ShiftBy32 { f, d, a, by } => {
-                    f(w!(a), by, &mut self.word);
-                    registers.swap32(d, mask, &mut self.word);
-                }
-                Op::ShiftBy64 { f, d, a, by } => {
-                    f(x!(a), by, &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::Ternary32 { f, d, a, b, c } => {
-                    f(w!(a), w!(b), w!(c), &mut self.word);
-                    registers.swap32(d, mask, &mut self.word);
-                }
-                Op::Ternary64 { f, d, a, b, c } => {
-                    f(x!(a), x!(b), x!(c), &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::TernaryWide { f, d, a, b, c } => {
-                    f(w!(a), w!(b), x!(c), &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::Extract64 { f, d, a, b, c } => {
-                    f(x!(a), w!(b), w!(c), &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::Insert32 { f, d, a, b, c, e } => {
-                    f(w!(a), w!(b), w!(c), w!(e), &mut self.word);
-                    registers.swap32(d, mask, &mut self.word);
-                }
-                Op::Insert64 { f, d, a, b, c, e } => {
-                    f(x!(a), x!(b), w!(c), w!(e), &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::Lop3 { table, d, a, b, c } => {
-                    lop3(table, [w!(a), w!(b), w!(c)], &mut self.word);
-                    registers.swap32(d, mask, &mut self.word);
-                }
-                Op::Compare32 { f, a, b, outcome } => {
-                    let bits = f(w!(a), w!(b));
-                    wavefront.write_outcome(outcome, mask, bits);
-                }
-                Op::Compare64 { f, a, b, outcome } => {
-                    let bits = f(x!(a), x!(b));
-                    wavefront.write_outcome(outcome, mask, bits);
-                }
-                Op::Set32 {
-                    f,
-                    d,
-                    a,
-                    b,
-                    one,
-                    logic,
-                    with,
-                } => {
-                    let bits = logic.apply(f(w!(a), w!(b)), registers.predicate(with));
-                    registers.put32(d, mask, &numbers(bits, one));
-                }
-                Op::Set64 {
-                    f,
-                    d,
-                    a,
-                    b,
-                    one,
-                    logic,
-                    with,
-                } => {
-                    let bits = logic.apply(f(x!(a), x!(b)), registers.predicate(with));
-                    registers.put32(d, mask, &numbers(bits, one));
-                }
-                Op::Select32 { d, a, b, p } => {
-                    let bits = registers.predicate(p);
-                    select32(bits, w!(a), w!(b), &mut self.word);
-                    registers.swap32(d, mask, &mut self.word);
-                }
-                Op::Select64 { d, a, b, p } => {
-                    let bits = registers.predicate(p);
-                    select64(bits, x!(a), x!(b), &mut self.double);
-                    registers.swap64(d, mask, &mut self.double);
-                }
-                Op::Predicate { logic, d, a, b } => {
-                    let bits = logic.apply(registers.predicate(a), registers.predicate(b));
-                    registers.put_predicate(d, mask, bits);
-                }
-                Op::FrameAddress { d, offset, wide } => {
-                    let address = wavefront.frame_base().wrapping_add(offset);
-                    wavefront.put_address(d, mask, address, wide);
-                }
-                Op::Allocate {
-                    d,
-                    bytes,
-                    align,
-                    wide,
-                } if mask != 0 => {
-                    let bytes = self.most(wavefront, bytes, wide, mask);
-                    let start = wavefront.allocate(bytes, align).ok_or_else(|| {
-                        Fault::at(
-                            mask.trailing_zeros() as usize,
-                            FaultKind::StackFull { bytes },
-                        )
-                    })?;
-                    wavefront.put_address(d, mask, start, wide);
-                }
-                Op::SaveStack { d, wide } => {
-                    wavefront.put_address(d, mask, wavefront.stack_top(), wide);
-                }
-                Op::RestoreStack { a, wide } if mask != 0 => {
-                    let top = self.most(wavefront, a, wide, mask);
-                    wavefront.restore_stack(top, mask);
-                }
-                Op::IsSpace { region, d, a, wide } => {
-                    let bits = if wide {
-                        lanes_where(x!(a), |address| in_region(region, address))
-                    } else {
-                        lanes_where(w!(a), |address| in_region(region, u64::from(address)))
-                    };
-                    registers.put_predicate(d, mask, bits);
-                }
-                Op::Carry(at) => self.carry(wavefront, &kernel.tables.carries[at as usize], mask),
-                Op::Pack(at) => self.pack(wavefront, &kernel.tables.parts[at as usize], mask),
-                Op::Unpack(at) => self.unpack(wavefront, &kernel.tables.parts[at as usize], mask),
-                Op::Scalar(at) => {
-                    let spec = &kernel.tables.scalars[at as usize];
-                    for lane in lanes(mask) {
-                        let operands = spec.sources.map(|source| {
-                            if spec.wide {
-                                x!(source)[lane]
-                            } else {
-                                u64::from(w!(source)[lane])
-                            }
-                        });
-                        self.double[lane] = scalar(spec, operands);
-                        self.word[lane] = self.double[lane] as u32;
-                    }
-                    if spec.wide {
-                        registers.swap64(spec.d, mask, &mut self.double);
-                    } else {
-                        registers.swap32(spec.d, mask, &mut self.word);
-                    }
-                }
-                Op::Convert(at) => {
-                    let spec = &kernel.tables.converts[at as usize];
-                    for lane in lanes(mask) {
-                        let raw = if spec.from_wide {
-                            x!(spec.a)[lane]
-                        } else {
-                            u64::from(w!(spec.a)[lane])
-                        };
-                        self.double[lane] = convert(spec, raw);
-                        self.word[lane] = self.double[lane] as u32;
-                    }
-                    if spec.to_bits == 64 {
-                        registers.swap64(spec.d, mask, &mut self.double);
-                    } else {
-                        registers.swap32(spec.d, mask, &mut self.word);
-                    }
-                }
-                Op::Load(at) if mask != 0 => {
-                    self.load(wavefront, shared, pc, mask, at)?;
-                    self.advance(wavefront);
-                    continue;
-                }
-                Op::Prefetch(at) if mask != 0 => {
-                    self.prefetch(wavefront, pc, mask, at);
-                    self.advance(wavefront);
-                    continue;
-                }
-                Op::Store(at) if mask != 0 => {
-                    self.store(wavefront, shared, pc, mask, at)?;
-                    self.advance(wavefront);
-                    continue;
-                }
-                Op::Atomic(at) if mask != 0 => {
-                    self.atomic(wavefront, shared, pc, mask, at)?;
-                    self.advance(wavefront);
-                    continue;
-                }
-                Op::Texture(at) if mask != 0 => {
-                    self.texture_read(wavefront, pc, mask, at)?;
-                    self.advance(wavefront);
-                    continue;
-                }
-                Op::TextureQuery { query, d, texture } if mask != 0 => {
-                    self.texture_query(wavefront, mask, (query, d, texture))?;
-                }
-                Op::Shuffle(at) => {
-                    self.shuffle(wavefront, &kernel.tables.shuffles[at as usize], mask);
-                }
-                Op::Vote(at) if mask != 0 => {
-                    self.vote(wavefront, &kernel.tables.votes[at as usize], mask);
-                }
-                Op::Match {
-                    d,
-                    a,
-                    wide,
-                    members,
-                } if mask != 0 => {
-                    self.match_any(wavefront, (d, a, wide), members, mask);
-                }
-                Op::MatchAll {
-                    d,
-                    p,
-                    a,
-                    wide,
-                    members,
-                } if mask != 0 => {
-                    self.match_all(wavefront, (d, p), (a, wide), members, mask);
-                }
-                Op::Reduce {
-                    kind,
-                    d,
-                    a,
-                    members,
-                } if mask != 0 => self.reduce(wavefront, kind, (d, a), members, mask),
-                Op::Elect { d, p, members } if mask != 0 => {
-                    self.elect(wavefront, (d, p), members, mask);
-                }
-                Op::ActiveMask { d } => registers.put32(d, mask, &[mask; 32]),
-                Op::Barrier(at) if mask != 0 => {
-                    let barrier = kernel.tables.barriers[at as usize];
-                    wavefront.writer.step(pc, mask);
-                    let waits = self.arrive(wavefront, shared, barrier, mask)?;
-                    self.advance(wavefront);
-                    if waits {
-                        return Ok(Pause::Barrier);
-                    }
-                    continue;
-                }
-                Op::Branch { target, meet } => {
-                    wavefront.writer.step(pc, mask);
-                    self.branch(wavefront, mask, target, meet);
-                    continue;
-                }
-                Op::BranchIndexed(at) => {
-                    wavefront.writer.step(pc, mask);
-                    self.branch_indexed(wavefront, at, mask)?;
-                    continue;
-                }
-                Op::Call(at) if mask != 0 => {
-                    wavefront.writer.step(pc, mask);
-                    self.call(wavefront, at as usize, mask)?;
-                    self.observe_call(wavefront);
-                    continue;
-                }
-                Op::CallIndirect(at) if mask != 0 => {
-                    if let Some(site) = self.called(wavefront, at, mask)? {
-                        wavefront.writer.step(pc, mask);
-                        self.call(wavefront, site as usize, mask)?;
-                        self.observe_call(wavefront);
-                    }
-                    continue;
-                }
-                Op::External(at) if mask != 0 => {
-                    self.external(wavefront, shared, (pc, mask), at)?;
-                    self.advance(wavefront);
-                    continue;
-                }
-                Op::Return | Op::Exit if mask != 0 => {
-                    wavefront.writer.step(pc, mask);
-                    self.leave(wavefront, mask, matches!(decoded.op, Op::Exit));
-                    continue;
-                }
-                Op::Trap if mask != 0 => {
-                    let lane = Some(mask.trailing_zeros());
-                    return Err(Fault {
-                        lane,
-                        kind: FaultKind::Trap,
+                if O::WATCHES {
+                    put_back!();
+                    self.observe_ended_calls(wavefront);
+                    self.observer.step(&Step {
+                        kernel,
+                        wavefront,
+                        constants32: &self.constants32,
+                        constants64: &self.constants64,
+                        pc,
+                        active: path.mask,
+                        mask,
                     });
                 }
-                // Nothing functional, or no lane does it.
-                Op::Nothing
-                | Op::Load(_)
-                | Op::Prefetch(_)
-                | Op::Store(_)
-                | Op::Atomic(_)
-                | Op::Texture(_)
-                | Op::TextureQuery { .. }
-                | Op::Vote(_)
-                | Op::Match { .. }
-                | Op::MatchAll { .. }
-                | Op::Reduce { .. }
-                | Op::Elect { .. }
-                | Op::Barrier(_)
-                | Op::Allocate { .. }
-                | Op::RestoreStack { .. }
-                | Op::Call(_)
-                | Op::CallIndirect(_)
-                | Op::External(_)
-                | Op::Return
-                | Op::Exit
-                | Op::Trap => {}
+                let registers = &mut wavefront.registers;
+                macro_rules! w {
+                    ($source:expr) => {
+                        registers.get32(&self.constants32, $source)
+                    };
+                }
+                macro_rules! x {
+                    ($source:expr) => {
+                        registers.get64(&self.constants64, $source)
+                    };
+                }
+                match decoded.op {
+                    Op::Move32 { d, a } => {
+                        *self.word = *w!(a);
+                        registers.swap32(d, mask, &mut self.word);
+                    }
+                    Op::Move64 { d, a } => {
+                        *self.double = *x!(a);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::Unary32 { f, d, a } => {
+                        f(w!(a), &mut self.word);
+                        registers.swap32(d, mask, &mut self.word);
+                    }
+                    Op::Unary64 { f, d, a } => {
+                        f(x!(a), &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::Widen { f, d, a } => {
+                        f(w!(a), &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::Narrow { f, d, a } => {
+                        f(x!(a), &mut self.word);
+                        registers.swap32(d, mask, &mut self.word);
+                    }
+                    Op::Binary32 { f, d, a, b } => {
+                        f(w!(a), w!(b), &mut self.word);
+                        registers.swap32(d, mask, &mut self.word);
+                    }
+                    Op::Binary64 { f, d, a, b } => {
+                        f(x!(a), x!(b), &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::BinaryWide { f, d, a, b } => {
+                        f(w!(a), w!(b), &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::Shift64 { f, d, a, b } => {
+                        f(x!(a), w!(b), &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::ShiftBy32 { f, d, a, by } => {
+                        f(w!(a), by, &mut self.word);
+                        registers.swap32(d, mask, &mut self.word);
+                    }
+                    Op::ShiftBy64 { f, d, a, by } => {
+                        f(x!(a), by, &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::Ternary32 { f, d, a, b, c } => {
+                        f(w!(a), w!(b), w!(c), &mut self.word);
+                        registers.swap32(d, mask, &mut self.word);
+                    }
+                    Op::Ternary64 { f, d, a, b, c } => {
+                        f(x!(a), x!(b), x!(c), &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::TernaryWide { f, d, a, b, c } => {
+                        f(w!(a), w!(b), x!(c), &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::Extract64 { f, d, a, b, c } => {
+                        f(x!(a), w!(b), w!(c), &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::Insert32 { f, d, a, b, c, e } => {
+                        f(w!(a), w!(b), w!(c), w!(e), &mut self.word);
+                        registers.swap32(d, mask, &mut self.word);
+                    }
+                    Op::Insert64 { f, d, a, b, c, e } => {
+                        f(x!(a), x!(b), w!(c), w!(e), &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::Lop3 { table, d, a, b, c } => {
+                        lop3(table, [w!(a), w!(b), w!(c)], &mut self.word);
+                        registers.swap32(d, mask, &mut self.word);
+                    }
+                    Op::Compare32 { f, a, b, outcome } => {
+                        let bits = f(w!(a), w!(b));
+                        wavefront.write_outcome(outcome, mask, bits);
+                    }
+                    Op::Compare64 { f, a, b, outcome } => {
+                        let bits = f(x!(a), x!(b));
+                        wavefront.write_outcome(outcome, mask, bits);
+                    }
+                    Op::Set32 {
+                        f,
+                        d,
+                        a,
+                        b,
+                        one,
+                        logic,
+                        with,
+                    } => {
+                        let bits = logic.apply(f(w!(a), w!(b)), registers.predicate(with));
+                        registers.put32(d, mask, &numbers(bits, one));
+                    }
+                    Op::Set64 {
+                        f,
+                        d,
+                        a,
+                        b,
+                        one,
+                        logic,
+                        with,
+                    } => {
+                        let bits = logic.apply(f(x!(a), x!(b)), registers.predicate(with));
+                        registers.put32(d, mask, &numbers(bits, one));
+                    }
+                    Op::ComparePair { f, a, b, outcome } => {
+                        let [low, high] = halves(f, w!(a), w!(b));
+                        let with = registers.predicate(outcome.with);
+                        let (p, q) = (outcome.p, outcome.q);
+                        registers.put_predicate(p, mask, outcome.logic.apply(low, with));
+                        registers.put_predicate(q, mask, outcome.logic.apply(high, with));
+                    }
+                    Op::SetPair {
+                        f,
+                        d,
+                        a,
+                        b,
+                        one,
+                        logic,
+                        with,
+                    } => {
+                        let with = registers.predicate(with);
+                        let [low, high] = halves(f, w!(a), w!(b))
+                            .map(|bits| numbers(logic.apply(bits, with), one));
+                        let both = std::array::from_fn(|lane| high[lane] << 16 | low[lane]);
+                        registers.put32(d, mask, &both);
+                    }
+                    Op::Join { d, low, high } => {
+                        // Both are read before either half is written.
+                        let (low, high) = (*x!(low), *x!(high));
+                        registers.put64(d, mask, &low);
+                        registers.put64(d + 1, mask, &high);
+                    }
+                    Op::Part { low, high, a } => {
+                        let halves = [*x!(a), *x!(Src(a.0 + 1))];
+                        for (d, half) in [low, high].into_iter().zip(halves) {
+                            if d != NO_REGISTER {
+                                registers.put64(d, mask, &half);
+                            }
+                        }
+                    }
+                    Op::Select32 { d, a, b, p } => {
+                        let bits = registers.predicate(p);
+                        select32(bits, w!(a), w!(b), &mut self.word);
+                        registers.swap32(d, mask, &mut self.word);
+                    }
+                    Op::Select64 { d, a, b, p } => {
+                        let bits = registers.predicate(p);
+                        select64(bits, x!(a), x!(b), &mut self.double);
+                        registers.swap64(d, mask, &mut self.double);
+                    }
+                    Op::Predicate { logic, d, a, b } => {
+                        let bits = logic.apply(registers.predicate(a), registers.predicate(b));
+                        registers.put_predicate(d, mask, bits);
+                    }
+                    Op::FrameAddress { d, offset, wide } => {
+                        let address = wavefront.frame_base().wrapping_add(offset);
+                        wavefront.put_address(d, mask, address, wide);
+                    }
+                    Op::Allocate {
+                        d,
+                        bytes,
+                        align,
+                        wide,
+                    } if mask != 0 => {
+                        put_back!();
+                        let bytes = self.most(wavefront, bytes, wide, mask);
+                        let start = wavefront.allocate(bytes, align).ok_or_else(|| {
+                            Fault::at(
+                                mask.trailing_zeros() as usize,
+                                FaultKind::StackFull { bytes },
+                            )
+                        })?;
+                        wavefront.put_address(d, mask, start, wide);
+                    }
+                    Op::SaveStack { d, wide } => {
+                        wavefront.put_address(d, mask, wavefront.stack_top(), wide);
+                    }
+                    Op::RestoreStack { a, wide } if mask != 0 => {
+                        let top = self.most(wavefront, a, wide, mask);
+                        wavefront.restore_stack(top, mask);
+                    }
+                    Op::IsSpace { region, d, a, wide } => {
+                        let bits = if wide {
+                            lanes_where(x!(a), |address| in_region(region, address))
+                        } else {
+                            lanes_where(w!(a), |address| in_region(region, u64::from(address)))
+                        };
+                        registers.put_predicate(d, mask, bits);
+                    }
+                    Op::Carry(at) => {
+                        self.carry(wavefront, &kernel.tables.carries[at as usize], mask)
+                    }
+                    Op::Pack(at) => self.pack(wavefront, &kernel.tables.parts[at as usize], mask),
+                    Op::Unpack(at) => {
+                        self.unpack(wavefront, &kernel.tables.parts[at as usize], mask)
+                    }
+                    Op::Scalar(at) => {
+                        let spec = &kernel.tables.scalars[at as usize];
+                        for lane in lanes(mask) {
+                            let operands = spec.sources.map(|source| {
+                                if spec.wide {
+                                    x!(source)[lane]
+                                } else {
+                                    u64::from(w!(source)[lane])
+                                }
+                            });
+                            self.double[lane] = scalar(spec, operands);
+                            self.word[lane] = self.double[lane] as u32;
+                        }
+                        if spec.wide {
+                            registers.swap64(spec.d, mask, &mut self.double);
+                        } else {
+                            registers.swap32(spec.d, mask, &mut self.word);
+                        }
+                    }
+                    Op::Convert(at) => {
+                        let spec = &kernel.tables.converts[at as usize];
+                        for lane in lanes(mask) {
+                            let raw = if spec.from_wide {
+                                x!(spec.a)[lane]
+                            } else {
+                                u64::from(w!(spec.a)[lane])
+                            };
+                            self.double[lane] = convert(spec, raw);
+                            self.word[lane] = self.double[lane] as u32;
+                        }
+                        if spec.to_bits == 64 {
+                            registers.swap64(spec.d, mask, &mut self.double);
+                        } else {
+                            registers.swap32(spec.d, mask, &mut self.word);
+                        }
+                    }
+                    Op::Load(at) if mask != 0 => {
+                        put_back!();
+                        self.load(wavefront, shared, pc, mask, at)?;
+                        self.advance(wavefront);
+                        continue 'paths;
+                    }
+                    Op::Prefetch(at) if mask != 0 => {
+                        put_back!();
+                        self.prefetch(wavefront, pc, mask, at);
+                        self.advance(wavefront);
+                        continue 'paths;
+                    }
+                    Op::Store(at) if mask != 0 => {
+                        put_back!();
+                        self.store(wavefront, shared, pc, mask, at)?;
+                        self.advance(wavefront);
+                        continue 'paths;
+                    }
+                    Op::Atomic(at) if mask != 0 => {
+                        put_back!();
+                        self.atomic(wavefront, shared, pc, mask, at)?;
+                        self.advance(wavefront);
+                        continue 'paths;
+                    }
+                    Op::Texture(at) if mask != 0 => {
+                        put_back!();
+                        self.texture_read(wavefront, pc, mask, at)?;
+                        self.advance(wavefront);
+                        continue 'paths;
+                    }
+                    Op::TextureQuery { query, d, texture } if mask != 0 => {
+                        put_back!();
+                        self.texture_query(wavefront, mask, (query, d, texture))?;
+                    }
+                    Op::Shuffle(at) => {
+                        self.shuffle(wavefront, &kernel.tables.shuffles[at as usize], mask);
+                    }
+                    Op::Vote(at) if mask != 0 => {
+                        self.vote(wavefront, &kernel.tables.votes[at as usize], mask);
+                    }
+                    Op::Match {
+                        d,
+                        a,
+                        wide,
+                        members,
+                    } if mask != 0 => {
+                        self.match_any(wavefront, (d, a, wide), members, mask);
+                    }
+                    Op::MatchAll {
+                        d,
+                        p,
+                        a,
+                        wide,
+                        members,
+                    } if mask != 0 => {
+                        self.match_all(wavefront, (d, p), (a, wide), members, mask);
+                    }
+                    Op::Reduce {
+                        kind,
+                        d,
+                        a,
+                        members,
+                    } if mask != 0 => self.reduce(wavefront, kind, (d, a), members, mask),
+                    Op::Elect { d, p, members } if mask != 0 => {
+                        self.elect(wavefront, (d, p), members, mask);
+                    }
+                    Op::ActiveMask { d } => registers.put32(d, mask, &[mask; 32]),
+                    Op::Barrier(at) if mask != 0 => {
+                        put_back!();
+                        let barrier = kernel.tables.barriers[at as usize];
+                        wavefront.writer.step(pc, mask);
+                        let waits = self.arrive(wavefront, shared, barrier, mask)?;
+                        self.advance(wavefront);
+                        if waits {
+                            return Ok(Pause::Barrier);
+                        }
+                        continue 'paths;
+                    }
+                    Op::Branch { target, meet } => {
+                        put_back!();
+                        wavefront.writer.step(pc, mask);
+                        self.branch(wavefront, mask, target, meet);
+                        continue 'paths;
+                    }
+                    Op::BranchIndexed(at) => {
+                        put_back!();
+                        wavefront.writer.step(pc, mask);
+                        self.branch_indexed(wavefront, at, mask)?;
+                        continue 'paths;
+                    }
+                    Op::Call(at) if mask != 0 => {
+                        put_back!();
+                        wavefront.writer.step(pc, mask);
+                        self.call(wavefront, at as usize, mask)?;
+                        self.observe_call(wavefront);
+                        continue 'paths;
+                    }
+                    Op::CallIndirect(at) if mask != 0 => {
+                        put_back!();
+                        if let Some(site) = self.called(wavefront, at, mask)? {
+                            wavefront.writer.step(pc, mask);
+                            self.call(wavefront, site as usize, mask)?;
+                            self.observe_call(wavefront);
+                        }
+                        continue 'paths;
+                    }
+                    Op::External(at) if mask != 0 => {
+                        put_back!();
+                        self.external(wavefront, shared, (pc, mask), at)?;
+                        self.advance(wavefront);
+                        continue 'paths;
+                    }
+                    Op::Return | Op::Exit if mask != 0 => {
+                        put_back!();
+                        wavefront.writer.step(pc, mask);
+                        self.leave(wavefront, mask, matches!(decoded.op, Op::Exit));
+                        continue 'paths;
+                    }
+                    Op::Trap if mask != 0 => {
+                        put_back!();
+                        let lane = Some(mask.trailing_zeros());
+                        return Err(Fault {
+                            lane,
+                            kind: FaultKind::Trap,
+                        });
+                    }
+                    // Nothing functional, or no lane does it.
+                    Op::Nothing
+                    | Op::Load(_)
+                    | Op::Prefetch(_)
+                    | Op::Store(_)
+                    | Op::Atomic(_)
+                    | Op::Texture(_)
+                    | Op::TextureQuery { .. }
+                    | Op::Vote(_)
+                    | Op::Match { .. }
+                    | Op::MatchAll { .. }
+                    | Op::Reduce { .. }
+                    | Op::Elect { .. }
+                    | Op::Barrier(_)
+                    | Op::Allocate { .. }
+                    | Op::RestoreStack { .. }
+                    | Op::Call(_)
+                    | Op::CallIndirect(_)
+                    | Op::External(_)
+                    | Op::Return
+                    | Op::Exit
+                    | Op::Trap => {}
+                }
+                wavefront.writer.step(pc, mask);
+                pc += 1;
+                if pc == path.meet {
+                    put_back!();
+                    self.settle(wavefront);
+                    continue 'paths;
+                }
             }
-            wavefront.writer.step(pc, mask);
-            self.advance(wavefront);
         }
         if wavefront.paths.is_empty() {
             wavefront.state = State::Done;
@@ -613,6 +693,12 @@ fn lop3(table: u8, [a, b, c]: [&Lanes32; 3], out: &mut Lanes32) {
     }
 }
 
+/// The outcome of comparing the lower and the upper halves of two pairs.
+fn halves(f: Compare32, a: &Lanes32, b: &Lanes32) -> [u32; 2] {
+    let high = |pair: &Lanes32| pair.map(|word| word >> 16);
+    [f(a, b), f(&high(a), &high(b))]
+}
+
 fn numbers(bits: u32, one: u32) -> Lanes32 {
     std::array::from_fn(|lane| if bits >> lane & 1 == 0 { 0 } else { one })
 }
@@ -648,6 +734,7 @@ fn in_region(region: Region, address: u64) -> bool {
     match region {
         Region::Shared => SHARED_WINDOW.contains(&address),
         Region::Local => LOCAL_WINDOW.contains(&address),
+        Region::Param => PARAM_WINDOW.contains(&address),
         _ => address >= DEVICE_BASE,
     }
 }

@@ -118,19 +118,6 @@ where
     let value = match spec.op {
         FloatOp::Neg => return (-a).to_bits() as u64,
         FloatOp::Abs => return a.abs().to_bits() as u64,
-        FloatOp::Set { comparison, mask } => {
-            let holds = match a.partial_cmp(&b) {
-                Some(Ordering::Less) => comparison.less,
-                Some(Ordering::Equal) => comparison.equal,
-                Some(Ordering::Greater) => comparison.greater,
-                None => comparison.unordered,
-            };
-            return match (holds, mask) {
-                (false, _) => 0,
-                (true, true) => 0xffff,
-                (true, false) => F::from_u128(1).value.to_bits() as u64,
-            };
-        }
         FloatOp::Add => a.add_r(b, round).value,
         FloatOp::Sub => a.sub_r(b, round).value,
         FloatOp::Mul => a.mul_r(b, round).value,

@@ -11,7 +11,7 @@ use crate::exec::barrier::Shared;
 use crate::exec::observe::Observer;
 use crate::exec::wavefront::Wavefront;
 use crate::memory::{DEVICE_BASE, SHARED_WINDOW};
-use crate::ops::{Access, Address, NO_REGISTER, Region};
+use crate::ops::{Access, Address, NO_REGISTER, Region, for_this_machine};
 
 /// Addresses that grow by a constant, in one memory.
 #[derive(Clone, Copy)]
@@ -42,33 +42,40 @@ impl Stride {
 /// Largest step in either direction: 31 of them do not wrap around.
 const MOST_STEP: u64 = 1 << 40;
 
-/// The difference between neighbours, if it is the same for all.
-#[inline(always)]
-fn step64(lanes: &[u64; 32]) -> Option<u64> {
-    /// Out of line, so that compilers make vector instructions of it and no branch for each lane.
-    #[inline(never)]
-    fn odd(lanes: &[u64; 32], step: u64) -> u64 {
-        let differences = lanes.iter().zip(&lanes[1..]);
-        differences.fold(0, |odd, (lane, next)| {
-            odd | (next.wrapping_sub(*lane) ^ step)
-        })
-    }
-    let step = lanes[1].wrapping_sub(lanes[0]);
-    (odd(lanes, step) == 0).then_some(step)
+/// Finds whether the difference between neighbours is the same for all: bits in which it is another one.
+#[derive(Clone, Copy)]
+pub(super) struct Odd {
+    wide: fn(&[u64; 32], u64) -> u64,
+    narrow: fn(&[u32; 32], u32) -> u32,
 }
 
-/// As [`step64`].
-#[inline(always)]
-fn step32(lanes: &[u32; 32]) -> Option<u32> {
-    #[inline(never)]
-    fn odd(lanes: &[u32; 32], step: u32) -> u32 {
-        let differences = lanes.iter().zip(&lanes[1..]);
-        differences.fold(0, |odd, (lane, next)| {
-            odd | (next.wrapping_sub(*lane) ^ step)
-        })
+impl Odd {
+    pub(super) fn new() -> Self {
+        Self {
+            wide: for_this_machine!(fn(lanes: &[u64; 32], step: u64) -> u64 {
+                let pairs = lanes.iter().zip(&lanes[1..]);
+                pairs.fold(0, |odd, (lane, next)| odd | (next.wrapping_sub(*lane) ^ step))
+            }),
+            narrow: for_this_machine!(fn(lanes: &[u32; 32], step: u32) -> u32 {
+                let pairs = lanes.iter().zip(&lanes[1..]);
+                pairs.fold(0, |odd, (lane, next)| odd | (next.wrapping_sub(*lane) ^ step))
+            }),
+        }
     }
-    let step = lanes[1].wrapping_sub(lanes[0]);
-    (odd(lanes, step) == 0).then_some(step)
+
+    /// The difference between neighbours, if it is the same for all.
+    #[inline(always)]
+    fn step64(self, lanes: &[u64; 32]) -> Option<u64> {
+        let step = lanes[1].wrapping_sub(lanes[0]);
+        ((self.wide)(lanes, step) == 0).then_some(step)
+    }
+
+    /// As [`Self::step64`].
+    #[inline(always)]
+    fn step32(self, lanes: &[u32; 32]) -> Option<u32> {
+        let step = lanes[1].wrapping_sub(lanes[0]);
+        ((self.narrow)(lanes, step) == 0).then_some(step)
+    }
 }
 
 impl<O: Observer> Machine<'_, O> {
@@ -205,11 +212,11 @@ impl<O: Observer> Machine<'_, O> {
             Stride {
                 region,
                 base: lanes[0].wrapping_add(offset as u64),
-                step: step64(lanes)?,
+                step: self.odd.step64(lanes)?,
             }
         } else {
             let lanes = wavefront.registers.get32(&self.constants32, base);
-            let step = step32(lanes)? as i32;
+            let step = self.odd.step32(lanes)? as i32;
             let base = u64::from(lanes[0].wrapping_add(offset as u32));
             // Addresses of 32 bits wrap around.
             let last = base.wrapping_add_signed(31 * i64::from(step));

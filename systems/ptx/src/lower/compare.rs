@@ -2,13 +2,12 @@
 
 #![allow(clippy::float_cmp)] // Comparing floats exactly is what these instructions do.
 
+use crate::diagnostics::Complaint;
 use crate::exec::convert::half_to_single;
 use crate::lower::encode::{Encoded, Encoder, Form};
-use crate::lower::float::{flush, format_of};
+use crate::lower::float::flush;
 use crate::lower::names::Value;
-use crate::ops::Comparison as Ordering;
 use crate::ops::{Compare32, Compare64, Logic, Op, Outcome, Pred, Src, Ternary32, compare, lanes};
-use crate::ops::{FloatOp, FloatSpec, Rounding, ScalarKind};
 use crate::types::ScalarType;
 
 const COMPARISONS: [&str; 18] = [
@@ -19,6 +18,8 @@ const COMPARISONS: [&str; 18] = [
 enum Comparison {
     Words(Compare32, Src, Src),
     Doubles(Compare64, Src, Src),
+    /// The function compares the lower halves of two pairs.
+    Pairs(Compare32, Src, Src),
 }
 
 impl Encoder<'_, '_> {
@@ -51,15 +52,18 @@ impl Encoder<'_, '_> {
     ) -> Encoded<Comparison> {
         let a = self.source(&form.operands[1], ty)?;
         let b = self.source(&form.operands[2], ty)?;
+        use ScalarType::{F16, F16X2, F32};
+        if ftz && !matches!(ty, F32 | F16 | F16X2) {
+            return Err(form.unsupported(&format!("`.ftz` is not for {ty}")));
+        }
         let none = || form.unsupported("no such comparison for this type");
         Ok(match (ty, ty.bits()) {
             (ScalarType::F64, _) => Comparison::Doubles(float64(name).ok_or_else(none)?, a, b),
             (ScalarType::F32, _) => Comparison::Words(float32(name, ftz).ok_or_else(none)?, a, b),
             (ScalarType::F16, _) => Comparison::Words(half(name, ftz).ok_or_else(none)?, a, b),
             (ScalarType::BF16, _) => Comparison::Words(brain(name).ok_or_else(none)?, a, b),
-            (ScalarType::F16X2 | ScalarType::BF16X2, _) => {
-                return Err(form.unsupported("pairs are compared by `set` into a pair only"));
-            }
+            (ScalarType::F16X2, _) => Comparison::Pairs(half(name, ftz).ok_or_else(none)?, a, b),
+            (ScalarType::BF16X2, _) => Comparison::Pairs(brain(name).ok_or_else(none)?, a, b),
             (_, 64) => Comparison::Doubles(integer64(name, ty.is_signed()).ok_or_else(none)?, a, b),
             (_, 32) => Comparison::Words(integer32(name, ty.is_signed()).ok_or_else(none)?, a, b),
             (_, 16) if ty.is_signed() => Comparison::Words(short(name).ok_or_else(none)?, a, b),
@@ -81,30 +85,29 @@ impl Encoder<'_, '_> {
                 self.predicate_destination(p)?,
                 self.predicate_destination(q)?,
             ),
+            _ if ty.is_pair() => {
+                let message = format!("a comparison of {ty} gives two predicates: `p|q`");
+                return Err(Complaint::new(form.operands[0].span, message));
+            }
             _ => (self.predicate_destination(&form.operands[0])?, Pred::NONE),
         };
         let outcome = Outcome { p, q, logic, with };
         Ok(match self.compared(form, (name, ty, ftz))? {
             Comparison::Words(f, a, b) => Op::Compare32 { f, a, b, outcome },
             Comparison::Doubles(f, a, b) => Op::Compare64 { f, a, b, outcome },
+            Comparison::Pairs(f, a, b) => Op::ComparePair { f, a, b, outcome },
         })
     }
 
     fn set(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let (name, logic, ftz) = Self::comparison(form)?;
         let (to, ty) = (form.take_type()?, form.take_type()?);
-        if to.is_half() || ty.is_pair() {
-            return self.set_half(form, (to, ty), (name, logic, ftz));
-        }
+        let one = one(to, ty)
+            .ok_or_else(|| form.unsupported("there is no such result of a comparison"))?;
         form.count(if logic == Logic::First { 3 } else { 4 })?;
         let with = match form.operands.get(3) {
             Some(operand) => self.predicate(operand)?,
             None => Pred(Pred::TRUE),
-        };
-        let one = match to {
-            ScalarType::F32 => 1.0f32.to_bits(),
-            ScalarType::U32 | ScalarType::S32 => u32::MAX,
-            _ => return Err(form.unsupported("the result is .u32, .s32 or .f32")),
         };
         let d = self.destination(&form.operands[0], to)?;
         Ok(match self.compared(form, (name, ty, ftz))? {
@@ -126,42 +129,16 @@ impl Encoder<'_, '_> {
                 logic,
                 with,
             },
+            Comparison::Pairs(f, a, b) => Op::SetPair {
+                f,
+                d,
+                a,
+                b,
+                one,
+                logic,
+                with,
+            },
         })
-    }
-
-    /// `set` with a result or operands of half precision.
-    fn set_half(
-        &mut self,
-        form: &Form<'_>,
-        (to, ty): (ScalarType, ScalarType),
-        (name, logic, flush): (&str, Logic, bool),
-    ) -> Encoded<Op> {
-        let none = || form.unsupported("no such comparison for these types");
-        if logic != Logic::First {
-            return Err(form.unsupported("it is not combined with a predicate for these types"));
-        }
-        form.count(3)?;
-        let comparison = Ordering::from_name(name).ok_or_else(none)?;
-        // A mask has the width of what is compared.
-        let mask = !to.is_half();
-        let fits = if mask {
-            ty.is_pair() && to.bits() == 32
-        } else {
-            to == ty
-        };
-        if !fits || !ty.is_half() {
-            return Err(none());
-        }
-        let kind = ScalarKind::Float(FloatSpec {
-            flush,
-            pair: ty.is_pair(),
-            ..FloatSpec::new(
-                FloatOp::Set { comparison, mask },
-                format_of(ty),
-                Rounding::Nearest,
-            )
-        });
-        self.scalar(form, kind, (to, ty))
     }
 
     fn select(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
@@ -236,6 +213,27 @@ impl Encoder<'_, '_> {
         };
         Ok(Op::Ternary32 { f, d, a, b, c })
     }
+}
+
+/// What `set` gives where a comparison of `ty` holds, in each half of a pair; `None`: it gives no `to`.
+fn one(to: ScalarType, ty: ScalarType) -> Option<u32> {
+    use ScalarType::{BF16, BF16X2, F16, F16X2, F32, S16, S32, U16, U32};
+    let exists = match to {
+        F16X2 | BF16X2 => ty == to,
+        F16 | BF16 => ty == to || !ty.is_half(),
+        U16 | S16 => matches!(ty, F16 | BF16),
+        U32 | S32 => true,
+        F32 => !ty.is_half(),
+        _ => false,
+    };
+    let value = match to {
+        F16 | F16X2 => 0x3c00,
+        BF16 | BF16X2 => 0x3f80,
+        F32 => 1.0f32.to_bits(),
+        U32 | S32 if !ty.is_pair() => u32::MAX,
+        _ => 0xffff,
+    };
+    exists.then_some(value)
 }
 
 fn integer32(name: &str, signed: bool) -> Option<Compare32> {

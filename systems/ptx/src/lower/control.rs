@@ -439,6 +439,10 @@ impl Encoder<'_, '_> {
                         })
                     }
                     (1, _) => Err(mismatch()),
+                    (128, _) => {
+                        let message = "values of 128 bits are not passed in registers";
+                        Err(Complaint::unsupported(operand.span, message))
+                    }
                     (64, _) => {
                         let caller = self.double(operand, ty)?;
                         let callee = if number == NO_REGISTER {

@@ -2,7 +2,7 @@
 
 use crate::lower::encode::{Encoded, Encoder, Form};
 use crate::lower::names::{Operand, Symbol, Value};
-use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ops::{
     Constant, Convert, FloatFormat, FloatOp, FloatSpec, Logic, NO_REGISTER, Op, Parts, Region,
     Rounding, ScalarKind, Src, Unary32, Widen, lanes,
@@ -113,7 +113,7 @@ impl Encoder<'_, '_> {
         match operand.value {
             Value::Register(register) => {
                 let bits = self.ty(register).bits();
-                if bits < from.bits() || bits == 1 {
+                if bits < from.bits() || matches!(bits, 1 | 128) {
                     return Ok((self.source(operand, from)?, false));
                 }
                 Ok((Src(self.number(register)), bits == 64))
@@ -123,8 +123,8 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// Global and constant addresses are generic addresses already; shared and private memory sit
-    /// in windows.
+    /// Global and constant addresses are generic addresses already; shared and private memory and the
+    /// arguments of the kernel sit in windows.
     pub(crate) fn convert_address(&mut self, form: &mut Form<'_>) -> Encoded<Op> {
         let to_space = form.take("to");
         let space = form
@@ -132,17 +132,21 @@ impl Encoder<'_, '_> {
             .ok_or_else(|| form.unsupported("it names no state space"))?;
         let ty = form.take_type()?;
         form.count(2)?;
+        let source = &form.operands[1];
+        let is_private = matches!(
+            source.value,
+            Value::Symbol(Symbol::Frame(_) | Symbol::Private(_), _)
+        );
         let window = match space {
             StateSpace::Global | StateSpace::Const => 0,
-            StateSpace::Param if self.is_entry => {
-                return Err(form.unsupported("kernel arguments have no generic address here"));
-            }
+            // A parameter of a function, or outside of functions, lies in private memory.
+            StateSpace::Param if !is_private => PARAM_WINDOW.start,
+            StateSpace::Argument => PARAM_WINDOW.start,
             StateSpace::Shared => SHARED_WINDOW.start,
             StateSpace::Local | StateSpace::Param => LOCAL_WINDOW.start,
             _ => return Err(form.unsupported("no such state space")),
         };
         let d = self.destination(&form.operands[0], ty)?;
-        let source = &form.operands[1];
         if let Value::Symbol(Symbol::Frame(index), offset) = source.value {
             let at = i64::from(self.function.body.frame[index].offset).wrapping_add(offset);
             let offset = (at as u64).wrapping_add(window) as u32;
@@ -193,6 +197,7 @@ impl Encoder<'_, '_> {
             StateSpace::Const => Region::Const,
             StateSpace::Shared => Region::Shared,
             StateSpace::Local => Region::Local,
+            StateSpace::Param | StateSpace::Argument => Region::Param,
             _ => return Err(form.unsupported("no such state space")),
         };
         let d = self.predicate_destination(&form.operands[0])?;
@@ -223,6 +228,9 @@ impl Encoder<'_, '_> {
                 b: a,
             });
         }
+        if ty == ScalarType::B128 {
+            return self.mov_quad(form, d, a);
+        }
         if let Value::Vector(parts) = &d.value {
             return self.unpack(form, parts, a, ty);
         }
@@ -250,6 +258,24 @@ impl Encoder<'_, '_> {
             },
             _ => Op::Move32 { d, a },
         })
+    }
+
+    /// 128 bits from or to two registers.
+    fn mov_quad(&mut self, form: &Form<'_>, d: &Operand, a: &Operand) -> Encoded<Op> {
+        let (whole, half) = (ScalarType::B128, ScalarType::B64);
+        match (&d.value, &a.value) {
+            (Value::Vector(parts), _) if parts.len() == 2 => Ok(Op::Part {
+                low: self.optional_destination(&parts[0], half)?,
+                high: self.optional_destination(&parts[1], half)?,
+                a: self.source(a, whole)?,
+            }),
+            (_, Value::Vector(parts)) if parts.len() == 2 => Ok(Op::Join {
+                d: self.destination(d, whole)?,
+                low: self.source(&parts[0], half)?,
+                high: self.source(&parts[1], half)?,
+            }),
+            _ => Err(form.unsupported("it moves 128 bits from or to two registers of 64")),
+        }
     }
 
     fn part_bits(form: &Form<'_>, ty: ScalarType, count: usize) -> Encoded<u32> {

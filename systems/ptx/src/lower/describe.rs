@@ -68,10 +68,10 @@ fn registers(encoder: &Encoder<'_, '_>, list: &[u32], base: Base) -> RegisterSet
             File::Predicate => {
                 set.insert(RegisterSet::FIRST_PREDICATE + base.predicates as u16 + number);
             }
-            File::Word => set.insert(base.registers as u16 + number),
-            File::Double => {
-                set.insert(base.registers as u16 + number);
-                set.insert(base.registers as u16 + number + 1);
+            file => {
+                for part in 0..file.width() as u16 {
+                    set.insert(base.registers as u16 + number + part);
+                }
             }
         }
     }

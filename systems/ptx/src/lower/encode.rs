@@ -131,10 +131,10 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// Slot of a virtual register in its file.
+    /// Slot of a virtual register in its file; of 128 bits that of the lower half, which the upper one follows.
     pub(crate) fn number(&self, register: u32) -> u16 {
         let number = self.function.allocation.numbers[register as usize];
-        if self.file(register) == File::Double && number != u16::MAX {
+        if matches!(self.file(register), File::Double | File::Quad) && number != u16::MAX {
             number / 2
         } else {
             number
@@ -212,21 +212,33 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// A source of either width, by type.
+    /// A 128-bit source: the slot of its lower half.
+    fn quad(&self, operand: &Operand) -> Encoded<Src> {
+        let ty = ScalarType::B128;
+        match operand.value {
+            Value::Register(register) => {
+                self.expect_bits(register, ty, operand.span)?;
+                Ok(Src(self.number(register)))
+            }
+            _ => Err(wrong_constant(operand.span, ty)),
+        }
+    }
+
+    /// A source of any width, by type.
     pub(crate) fn source(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Src> {
-        if ty.bits() == 64 {
-            self.double(operand, ty)
-        } else {
-            self.word(operand, ty)
+        match ty.bits() {
+            128 => self.quad(operand),
+            64 => self.double(operand, ty),
+            _ => self.word(operand, ty),
         }
     }
 
     /// A constant operand's value as the bits of `ty`.
     pub(crate) fn constant(&mut self, operand: &Operand, ty: ScalarType) -> Encoded<Constant> {
-        let mask = if ty.bits() == 64 {
-            u64::MAX
-        } else {
+        let mask = if ty.bits() < 64 {
             (1 << ty.bits()) - 1
+        } else {
+            u64::MAX
         };
         let value = match operand.value {
             Value::Integer(value) if !ty.is_float() => value & mask,
@@ -242,6 +254,10 @@ impl Encoder<'_, '_> {
             },
             Value::Function(function) => function_address(function),
             Value::Symbol(symbol, offset) => return self.symbol(symbol, offset, operand.span),
+            Value::Integer(value) if matches!(ty, ScalarType::F32 | ScalarType::F64) => {
+                let hint = format!("a number of type {ty} has a fraction: `{}.0`", value as i64);
+                return Err(wrong_constant(operand.span, ty).hint(hint));
+            }
             _ => return Err(wrong_constant(operand.span, ty)),
         };
         Ok(Constant::Value(value))
@@ -297,7 +313,7 @@ impl Encoder<'_, '_> {
         Ok(self.number(register))
     }
 
-    /// Destination register at least as wide as `ty`, with its width in bits.
+    /// Destination register at least as wide as `ty`, with its width in bits, which is at most 64.
     pub(crate) fn wide_destination(
         &self,
         operand: &Operand,
@@ -305,7 +321,7 @@ impl Encoder<'_, '_> {
     ) -> Encoded<(u16, u32)> {
         let register = Self::destination_register(operand)?;
         let bits = self.ty(register).bits();
-        if bits < ty.bits() || bits == 1 {
+        if bits < ty.bits() || matches!(bits, 1 | 128) {
             return Err(self.wrong_width(register, ty, operand.span));
         }
         Ok((self.number(register), bits))

@@ -15,7 +15,7 @@ const FORMS: [(&str, &str, &str); 70] = [
     ("and", "b16 b32 b64 pred", ""),
     (
         "atom",
-        "b16 b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s32 s64 u32 u64",
+        "b128 b16 b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s32 s64 u32 u64",
         "L2::cache_hint acq_rel acquire add and cas cluster cta dec exch global gpu inc max min noftz or relaxed release shared shared::cta sys xor",
     ),
     ("bfe", "s32 s64 u32 u64", ""),
@@ -55,12 +55,12 @@ const FORMS: [(&str, &str, &str); 70] = [
     ("fns", "b32", ""),
     (
         "ld",
-        "b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "b128 b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
         "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate L2::128B L2::256B L2::64B L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal acquire ca cg cluster const cs cta cv global gpu local lu mmio nc param param::entry param::func relaxed shared shared::cta sys v2 v4 volatile weak",
     ),
     (
         "ldu",
-        "b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "b128 b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
         "global v2 v4",
     ),
     ("lg2", "f32", "approx ftz"),
@@ -86,7 +86,7 @@ const FORMS: [(&str, &str, &str); 70] = [
     ),
     (
         "mov",
-        "b16 b32 b64 f32 f64 pred s16 s32 s64 u16 u32 u64",
+        "b128 b16 b32 b64 f32 f64 pred s16 s32 s64 u16 u32 u64",
         "",
     ),
     (
@@ -128,7 +128,7 @@ const FORMS: [(&str, &str, &str); 70] = [
     ),
     (
         "setp",
-        "b16 b32 b64 bf16 f16 f32 f64 s16 s32 s64 u16 u32 u64",
+        "b16 b32 b64 bf16 bf16x2 f16 f16x2 f32 f64 s16 s32 s64 u16 u32 u64",
         "and eq equ ftz ge geu gt gtu hi hs le leu lo ls lt ltu nan ne neu num or xor",
     ),
     ("shf", "b32", "clamp l r wrap"),
@@ -140,7 +140,7 @@ const FORMS: [(&str, &str, &str); 70] = [
     ("sqrt", "f32 f64", "approx ftz rm rn rp rz"),
     (
         "st",
-        "b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
+        "b128 b16 b32 b64 b8 f32 f64 s16 s32 s64 s8 u16 u32 u64 u8",
         "L1::evict_first L1::evict_last L1::evict_normal L1::evict_unchanged L1::no_allocate L2::cache_hint L2::evict_first L2::evict_last L2::evict_normal cg cluster cs cta global gpu local mmio param param::func relaxed release shared shared::cta sys v2 v4 volatile wb weak wt",
     ),
     (

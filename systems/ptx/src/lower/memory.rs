@@ -46,6 +46,14 @@ impl Encoder<'_, '_> {
         let address = self.address(&form.operands[1], space)?;
         let mut access = blank(address, count, ty);
         access.strong = strong;
+        access.silent = self.is_parameter(&form.operands[1]);
+        if ty == ScalarType::B128 {
+            let low = self.optional_destination(&form.operands[0], ty)?;
+            if low != NO_REGISTER {
+                access.registers[..2].copy_from_slice(&[low, low + 1]);
+            }
+            return Ok(Op::Load(self.halves(form, access)?));
+        }
         let list = elements(&form.operands[0]);
         if list.len() != count {
             return Err(form.unsupported("the number of registers does not match the vector"));
@@ -64,7 +72,6 @@ impl Encoder<'_, '_> {
         }
         access.wide = bits == 64;
         access.short = bits == 16;
-        access.silent = self.is_parameter(&form.operands[1]);
         self.tables.accesses.push(access);
         Ok(Op::Load(self.tables.accesses.len() as u32 - 1))
     }
@@ -96,13 +103,19 @@ impl Encoder<'_, '_> {
         self.take_policy(form)?;
         let (space, count, ty) = memory_form(form)?;
         form.count(2)?;
-        if space == StateSpace::Const
+        if matches!(space, StateSpace::Const | StateSpace::Argument)
             || (space == StateSpace::Param && Self::is_entry_address(&form.operands[0]))
         {
             return Err(form.unsupported("this space is read-only"));
         }
         let address = self.address(&form.operands[0], space)?;
         let mut access = blank(address, count, ty);
+        access.silent = self.is_parameter(&form.operands[0]);
+        if ty == ScalarType::B128 {
+            let low = self.source(&form.operands[1], ty)?;
+            access.sources[..2].copy_from_slice(&[low, Src(low.0 + 1)]);
+            return Ok(Op::Store(self.halves(form, access)?));
+        }
         let list = elements(&form.operands[1]);
         if list.len() != count {
             return Err(form.unsupported("the number of registers does not match the vector"));
@@ -129,9 +142,22 @@ impl Encoder<'_, '_> {
             wide = Some(is_wide);
         }
         access.wide = wide.unwrap_or(false);
-        access.silent = self.is_parameter(&form.operands[0]);
         self.tables.accesses.push(access);
         Ok(Op::Store(self.tables.accesses.len() as u32 - 1))
+    }
+
+    /// Adds an access of 128 bits, which is one of two double words.
+    fn halves(&mut self, form: &Form<'_>, access: Access) -> Encoded<u32> {
+        if access.count != 1 {
+            return Err(form.unsupported("there are no vectors of .b128"));
+        }
+        self.tables.accesses.push(Access {
+            bytes: 8,
+            count: 2,
+            wide: true,
+            ..access
+        });
+        Ok(self.tables.accesses.len() as u32 - 1)
     }
 
     /// The operand of `.L2::cache_hint`: a hint changes no value, and no cache here follows it.
@@ -174,6 +200,7 @@ impl Encoder<'_, '_> {
             StateSpace::Global => Region::Global,
             StateSpace::Const => Region::Const,
             StateSpace::Shared => Region::Shared,
+            StateSpace::Argument => Region::Param,
             StateSpace::Param if self.is_entry => Region::Param,
             StateSpace::Local | StateSpace::Param => Region::Local,
             StateSpace::Generic | StateSpace::Register => Region::Generic,
@@ -182,7 +209,7 @@ impl Encoder<'_, '_> {
             Base::Absolute => (true, self.constant64(Constant::Value(0)), offset, false),
             Base::Register(register) => {
                 let wide = self.ty(register).bits() == 64;
-                if self.ty(register).bits() < 32 {
+                if !matches!(self.ty(register).bits(), 32 | 64) {
                     let message = "an address register is 32 or 64 bits wide";
                     return Err(Complaint::new(operand.span, message));
                 }
@@ -245,7 +272,7 @@ impl Encoder<'_, '_> {
         };
         if matches!(
             space,
-            StateSpace::Const | StateSpace::Param | StateSpace::Local
+            StateSpace::Const | StateSpace::Param | StateSpace::Argument | StateSpace::Local
         ) {
             return Err(form.unsupported("atomics work on global and shared memory"));
         }
@@ -276,7 +303,9 @@ fn wide_type(ty: ScalarType) -> ScalarType {
 }
 
 fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
-    use ScalarType::{B16, B32, B64, BF16, BF16X2, F16, F16X2, F32, F64, S32, S64, U16, U32, U64};
+    use ScalarType::{
+        B16, B32, B64, B128, BF16, BF16X2, F16, F16X2, F32, F64, S32, S64, U16, U32, U64,
+    };
     Some(match (name, ty) {
         ("add", F16 | F16X2) => AtomicKind::AddF16,
         ("add", BF16 | BF16X2) => AtomicKind::AddBF16,
@@ -290,8 +319,8 @@ fn atomic_kind(name: &str, ty: ScalarType) -> Option<AtomicKind> {
         ("and", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::And,
         ("or", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::Or,
         ("xor", B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::Xor,
-        ("exch", B32 | B64 | U32 | S32 | U64 | S64 | F32) => AtomicKind::Exchange,
-        ("cas", B16 | U16 | B32 | B64 | U32 | S32 | U64 | S64) => AtomicKind::CompareSwap,
+        ("exch", B32 | B64 | B128 | U32 | S32 | U64 | S64 | F32) => AtomicKind::Exchange,
+        ("cas", B16 | U16 | B32 | B64 | B128 | U32 | S32 | U64 | S64) => AtomicKind::CompareSwap,
         ("inc", U32) => AtomicKind::Increment,
         ("dec", U32) => AtomicKind::Decrement,
         _ => return None,

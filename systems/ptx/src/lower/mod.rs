@@ -336,7 +336,7 @@ fn fill(
             } else if let Some(&Symbol::Module(index)) = names.symbols.get(name) {
                 storage.patches.push(Patch {
                     at: *at,
-                    width,
+                    width: width.min(8),
                     variable: index,
                     offset: *offset,
                 });
@@ -354,7 +354,7 @@ fn fill(
         let message = format!("`{}` has more initial values than elements", variable.name);
         return Err(Complaint::new(variable.span, message));
     };
-    place.copy_from_slice(&value.to_le_bytes()[..width]);
+    place.copy_from_slice(&u128::from(value).to_le_bytes()[..width]);
     *at += width;
     Ok(())
 }

@@ -226,7 +226,7 @@ pub(crate) fn describe(prepared: &Prepared<'_>, index: usize, op: Op, source: &S
 }
 
 /// Through which parameters, given by their offsets, a kernel may read memory: those whose values
-/// reach the address of a load or atomic, a call, or memory.
+/// reach the address of a load or atomic, a call, or memory, and those whose own address is taken.
 pub(crate) fn read_through(sites: &[Site], registers: usize, offsets: &[u32]) -> Vec<bool> {
     let mut read = vec![false; offsets.len()];
     for (parameter, &offset) in offsets.iter().enumerate() {
@@ -235,15 +235,16 @@ pub(crate) fn read_through(sites: &[Site], registers: usize, offsets: &[u32]) ->
         let mut grows = true;
         while std::mem::take(&mut grows) {
             for site in sites {
+                let is_taken = |origin: &Origin| match *origin {
+                    Origin::Symbol(Symbol::Argument(at)) => (offset..end).contains(&at),
+                    _ => false,
+                };
                 let carries = |origin: &Origin| match *origin {
                     Origin::Register(register) => reached[register as usize],
                     _ => false,
                 };
                 let gives = match site.rule {
-                    Rule::Load => match site.address {
-                        Origin::Symbol(Symbol::Argument(at)) => (offset..end).contains(&at),
-                        _ => false,
-                    },
+                    Rule::Load => is_taken(&site.address),
                     _ => site.sources.iter().any(carries),
                 };
                 let escapes = match site.rule {
@@ -251,7 +252,8 @@ pub(crate) fn read_through(sites: &[Site], registers: usize, offsets: &[u32]) ->
                     _ => false,
                 };
                 let is_passed = matches!(site.rule, Rule::Store | Rule::Call | Rule::Atomic);
-                read[parameter] |= escapes || is_passed && gives;
+                read[parameter] |=
+                    escapes || is_passed && gives || site.sources.iter().any(is_taken);
                 if !gives {
                     continue;
                 }

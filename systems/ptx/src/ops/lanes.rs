@@ -2,6 +2,8 @@
 //!
 //! They compute all lanes whatever the mask says; the result is blended into the destination
 //! afterwards. They are therefore total: no input makes them panic.
+//!
+//! Each is compiled twice, since most machines have wider vectors than a program for all of them may use.
 
 /// One 32-bit value per lane. Narrower values are kept zero-extended.
 pub(crate) type Lanes32 = [u32; 32];
@@ -27,61 +29,108 @@ pub(crate) type Insert64 = fn(&Lanes64, &Lanes64, &Lanes32, &Lanes32, &mut Lanes
 pub(crate) type Compare32 = fn(&Lanes32, &Lanes32) -> u32;
 pub(crate) type Compare64 = fn(&Lanes64, &Lanes64) -> u32;
 
+/// Builds the function with this body twice, for any machine and for one with wide vectors, and takes the one for
+/// this machine. Both compute the same: vectors round as single numbers do, and nothing is contracted.
+macro_rules! for_this_machine {
+    (fn($($name:ident: $ty:ty),*) -> $r:ty $body:block) => {{
+        #[inline(always)]
+        #[allow(clippy::needless_range_loop)] // One index runs over all arrays.
+        fn over_lanes($($name: $ty),*) -> $r $body
+        fn on_any($($name: $ty),*) -> $r {
+            over_lanes($($name),*)
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let chosen = on_any;
+        #[cfg(target_arch = "x86_64")]
+        let chosen = {
+            #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+            fn with_vectors($($name: $ty),*) -> $r {
+                over_lanes($($name),*)
+            }
+            #[allow(unsafe_code)] // An expectation is not fulfilled where a macro makes the code.
+            fn on_wide($($name: $ty),*) -> $r {
+                // SAFETY: it is taken only where the machine has the features.
+                unsafe { with_vectors($($name),*) }
+            }
+            if crate::ops::has_wide_vectors() { on_wide } else { on_any }
+        };
+        chosen as fn($($ty),*) -> $r
+    }};
+}
+pub(crate) use for_this_machine;
+
+/// Whether this machine has vectors of 256 bits, of integers too, and what comes with them.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn has_wide_vectors() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+}
+
 /// Builds a function over lanes from an expression over one lane.
 macro_rules! lanes {
-    (|$a:ident: $ta:ty| -> $r:ty $body:block) => {{
-        #[allow(clippy::needless_range_loop)] // One index runs over all arrays.
-        fn run(x: &[$ta; 32], out: &mut [$r; 32]) {
+    (|$a:ident: $ta:ty| -> $r:ty $body:block) => {
+        $crate::ops::for_this_machine!(fn(x: &[$ta; 32], out: &mut [$r; 32]) -> () {
             for i in 0..32 {
                 let $a = x[i];
                 out[i] = $body;
             }
-        }
-        run as fn(&[$ta; 32], &mut [$r; 32])
-    }};
-    (|$a:ident: $ta:ty, $b:ident: $tb:ty| -> $r:ty $body:block) => {{
-        fn run(x: &[$ta; 32], y: &[$tb; 32], out: &mut [$r; 32]) {
-            for i in 0..32 {
-                let ($a, $b) = (x[i], y[i]);
-                out[i] = $body;
+        })
+    };
+    (|$a:ident: $ta:ty, $b:ident: $tb:ty| -> $r:ty $body:block) => {
+        $crate::ops::for_this_machine!(
+            fn(x: &[$ta; 32], y: &[$tb; 32], out: &mut [$r; 32]) -> () {
+                for i in 0..32 {
+                    let ($a, $b) = (x[i], y[i]);
+                    out[i] = $body;
+                }
             }
-        }
-        run as fn(&[$ta; 32], &[$tb; 32], &mut [$r; 32])
-    }};
-    (|$a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty| -> $r:ty $body:block) => {{
-        fn run(x: &[$ta; 32], y: &[$tb; 32], z: &[$tc; 32], out: &mut [$r; 32]) {
-            for i in 0..32 {
-                let ($a, $b, $c) = (x[i], y[i], z[i]);
-                out[i] = $body;
+        )
+    };
+    (|$a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty| -> $r:ty $body:block) => {
+        $crate::ops::for_this_machine!(
+            fn(x: &[$ta; 32], y: &[$tb; 32], z: &[$tc; 32], out: &mut [$r; 32]) -> () {
+                for i in 0..32 {
+                    let ($a, $b, $c) = (x[i], y[i], z[i]);
+                    out[i] = $body;
+                }
             }
-        }
-        run as fn(&[$ta; 32], &[$tb; 32], &[$tc; 32], &mut [$r; 32])
-    }};
+        )
+    };
     (|$a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty, $d:ident: $td:ty|
-     -> $r:ty $body:block) => {{
-        fn run(x: &[$ta; 32], y: &[$tb; 32], z: &[$tc; 32], w: &[$td; 32], out: &mut [$r; 32]) {
-            for i in 0..32 {
-                let ($a, $b, $c, $d) = (x[i], y[i], z[i], w[i]);
-                out[i] = $body;
+     -> $r:ty $body:block) => {
+        $crate::ops::for_this_machine!(
+            fn(
+                x: &[$ta; 32],
+                y: &[$tb; 32],
+                z: &[$tc; 32],
+                w: &[$td; 32],
+                out: &mut [$r; 32]
+            ) -> () {
+                for i in 0..32 {
+                    let ($a, $b, $c, $d) = (x[i], y[i], z[i], w[i]);
+                    out[i] = $body;
+                }
             }
-        }
-        run as fn(&[$ta; 32], &[$tb; 32], &[$tc; 32], &[$td; 32], &mut [$r; 32])
-    }};
+        )
+    };
 }
 pub(crate) use lanes;
 
 /// Builds a comparison: bit `i` of the result is the outcome of lane `i`.
 macro_rules! compare {
-    (|$a:ident, $b:ident: $t:ty| $body:expr) => {{
-        fn run(x: &[$t; 32], y: &[$t; 32]) -> u32 {
+    (|$a:ident, $b:ident: $t:ty| $body:expr) => {
+        $crate::ops::for_this_machine!(fn(x: &[$t; 32], y: &[$t; 32]) -> u32 {
             let mut mask = 0;
             for i in 0..32 {
                 let ($a, $b) = (x[i], y[i]);
                 mask |= if $body { 1u32 << i } else { 0 };
             }
             mask
-        }
-        run as fn(&[$t; 32], &[$t; 32]) -> u32
-    }};
+        })
+    };
 }
 pub(crate) use compare;

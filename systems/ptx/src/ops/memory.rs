@@ -92,9 +92,10 @@ pub(crate) enum AtomicKind {
 pub(crate) struct Atomic {
     pub(crate) kind: AtomicKind,
     pub(crate) address: Address,
-    /// 2, 4 or 8.
+    /// 2, 4, 8 or 16.
     pub(crate) bytes: u32,
-    /// Destination or [`NO_REGISTER`](super::NO_REGISTER).
+    /// Destination or [`NO_REGISTER`](super::NO_REGISTER). Of 16 bytes it is the slot of the lower half, as those of
+    /// the sources are.
     pub(crate) d: u16,
     pub(crate) b: Src,
     pub(crate) c: Src,

@@ -18,16 +18,16 @@ pub(crate) use self::arithmetic::{Carry, CarryKind, Convert, Parts, Rounding};
 pub(crate) use self::call::{CallSite, IndirectCall, Jump, Transfer};
 pub(crate) use self::external::{External, ExternalSite, WAITING};
 pub(crate) use self::groups::{Barrier, BarrierKind, Shuffle, ShuffleMode, Vote, VoteMode};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use self::lanes::has_wide_vectors;
 pub(crate) use self::lanes::{
     Binary32, Binary64, BinaryWide, Compare32, Compare64, Extract64, Insert32, Insert64, Lanes32,
     Lanes64, Narrow, Shift64, ShiftBy32, ShiftBy64, Ternary32, Ternary64, TernaryWide, Unary32,
-    Unary64, Widen, compare, lanes,
+    Unary64, Widen, compare, for_this_machine, lanes,
 };
 pub(crate) use self::memory::{Access, Address, Atomic, AtomicKind, Region};
 pub(crate) use self::operands::{Logic, NO_REGISTER, Outcome, Pred, Src};
-pub(crate) use self::scalar::{
-    Comparison, FloatFormat, FloatOp, FloatSpec, PairOp, Scalar, ScalarKind,
-};
+pub(crate) use self::scalar::{FloatFormat, FloatOp, FloatSpec, PairOp, Scalar, ScalarKind};
 pub(crate) use self::texture::{TextureQuery, TextureRead};
 
 /// What an instruction does.
@@ -179,6 +179,23 @@ pub(crate) enum Op {
         logic: Logic,
         with: Pred,
     },
+    /// `setp` of two pairs: `f` compares lower halves; `q` of the outcome is that of the upper ones.
+    ComparePair {
+        f: Compare32,
+        a: Src,
+        b: Src,
+        outcome: Outcome,
+    },
+    /// `set` of two pairs: each half of the result is `one` or zero.
+    SetPair {
+        f: Compare32,
+        d: u16,
+        a: Src,
+        b: Src,
+        one: u32,
+        logic: Logic,
+        with: Pred,
+    },
     Select32 {
         d: u16,
         a: Src,
@@ -190,6 +207,18 @@ pub(crate) enum Op {
         a: Src,
         b: Src,
         p: Pred,
+    },
+    /// A register of 128 bits from two of 64, the lower one first.
+    Join {
+        d: u16,
+        low: Src,
+        high: Src,
+    },
+    /// Two registers of 64 bits from one of 128; [`NO_REGISTER`] throws one away.
+    Part {
+        low: u16,
+        high: u16,
+        a: Src,
     },
     Predicate {
         logic: Logic,

@@ -61,20 +61,6 @@ pub(crate) enum FloatOp {
     Max,
     Tanh,
     Ex2,
-    /// `set`: one or zero; `mask` is all ones in place of one.
-    Set {
-        comparison: Comparison,
-        mask: bool,
-    },
-}
-
-/// Outcomes for which a comparison of floats holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Comparison {
-    pub(crate) less: bool,
-    pub(crate) equal: bool,
-    pub(crate) greater: bool,
-    pub(crate) unordered: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,36 +108,5 @@ impl FloatSpec {
             finite: false,
             pair: false,
         }
-    }
-}
-
-impl Comparison {
-    /// The comparison of floats with this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        let (base, unordered) = match name {
-            "num" => ("all", false),
-            "nan" => ("none", true),
-            _ => match name.strip_suffix('u') {
-                Some(base) => (base, true),
-                None => (name, false),
-            },
-        };
-        let (less, equal, greater) = match base {
-            "eq" => (false, true, false),
-            "ne" => (true, false, true),
-            "lt" => (true, false, false),
-            "le" => (true, true, false),
-            "gt" => (false, false, true),
-            "ge" => (false, true, true),
-            "all" => (true, true, true),
-            "none" => (false, false, false),
-            _ => return None,
-        };
-        Some(Self {
-            less,
-            equal,
-            greater,
-            unordered,
-        })
     }
 }

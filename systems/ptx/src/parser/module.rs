@@ -322,6 +322,7 @@ impl<'a> Parser<'a> {
             Some(_) if is_texture => Some(StateSpace::Global),
             name => name.and_then(StateSpace::from_name),
         };
+        let space = space.filter(|space| *space != StateSpace::Argument);
         let space = space.ok_or_else(|| self.expected("a state space such as `.reg`"))?;
         self.next();
         let (mut align, mut vector, mut ty) = (None, 1, None);
@@ -498,7 +499,7 @@ fn variable_type(word: &str, span: Span) -> Parsed<ScalarType> {
         "texref" => "texture references are variables of the module, in global memory",
         "samplerref" => "samplers apart from textures are not supported",
         "surfref" => "surfaces are not supported",
-        "f16x2" | "bf16" | "bf16x2" | "b128" | "e4m3" => "this type is not supported",
+        "e4m3" | "e5m2" | "tf32" => "this type is not supported",
         _ => "unknown type",
     };
     let complaint = Complaint::new(span, format!("{what}: `.{word}`"));

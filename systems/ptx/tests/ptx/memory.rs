@@ -1,8 +1,11 @@
 //! Loads, stores, atomics, address spaces.
 
-use warpweave_trace::{CacheOperator, Class, Lanes, Shape, Space};
+use warpweave_ptx::{
+    DeviceMemory, EmulationError, EmulationOptions, KernelArgument, LaunchConfig, launch,
+};
+use warpweave_trace::{CacheOperator, Class, KernelTrace, Lanes, Shape, Space};
 
-use crate::harness::{fault, kernel, run, run_module};
+use crate::harness::{fault, kernel, module, run, run_module};
 
 #[test]
 fn narrow_loads_extend_by_their_type_into_wider_registers() {
@@ -66,6 +69,77 @@ fn generic_accesses_find_their_space_lane_by_lane() {
     for (lane, got) in (0..).zip(got) {
         assert_eq!(got, if lane % 2 == 0 { lane + 100 } else { lane });
     }
+}
+
+/// A structure of four words by value, and a function that reads it through its generic address.
+const ARGUMENT: &str = "
+.func (.reg .b32 %sum) total(.reg .b64 %p) {
+    .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .pred %q;
+    ld.v4.u32 {%r1, %r2, %r3, %r4}, [%p]; add.u32 %r1, %r1, %r2; add.u32 %r3, %r3, %r4;
+    cvta.to.param.u64 %rd1, %p; ld.param::entry.u32 %r5, [%rd1+12]; sub.u32 %r3, %r3, %r5;
+    isspacep.param %q, %p; @%q add.u32 %r3, %r3, 1000;
+    add.u32 %sum, %r1, %r3; ret; }
+.visible .entry k(.param .align 16 .b8 s[16], .param .u64 out) {
+    .reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .pred %p<4>;
+    ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; mad.wide.u32 %rd0, %r0, 16, %rd0;
+    mov.u64 %rd1, s; cvta.param.u64 %rd1, %rd1; call (%r1), total, (%rd1);
+    st.global.u32 [%rd0], %r1; st.global.u32 [%rd0+4], %r0;
+    and.b32 %r2, %r0, 1; setp.eq.u32 %p1, %r2, 0; selp.b64 %rd2, %rd1, %rd0, %p1;
+    ld.u32 %r3, [%rd2+4]; st.global.u32 [%rd0+8], %r3;
+    BODY
+    ret; }";
+
+/// Launches `ARGUMENT` with one thing more in the kernel.
+fn launch_argument(body: &str) -> Result<(DeviceMemory, u64, KernelTrace), EmulationError> {
+    let module = module(&ARGUMENT.replace("BODY", body));
+    let kernel = module.kernel("k").expect("it is supported");
+    assert!(kernel.parameters()[0].may_be_read, "its address is taken");
+    let mut memory = DeviceMemory::new();
+    let out = memory.allocate("out", 512);
+    let words = [1_u32, 20, 300, 4000].map(u32::to_le_bytes).concat();
+    let config = LaunchConfig {
+        grid: [1, 1, 1],
+        block: [32, 1, 1],
+        dynamic_local_bytes: 0,
+        args: &[KernelArgument::Bytes(words), KernelArgument::Pointer(out)],
+    };
+    let options = EmulationOptions::default();
+    let trace = launch(&module, "k", config, &mut memory, &options)?;
+    Ok((memory, out, trace))
+}
+
+#[test]
+fn an_argument_has_a_generic_address_that_functions_read_through() {
+    let (memory, out, trace) = launch_argument("").expect("runs");
+    for lane in 0..32 {
+        let word = |at: u64| {
+            let bytes = memory.read(out + 16 * u64::from(lane) + 4 * at, 4);
+            u32::from_le_bytes(bytes.expect("inside").try_into().expect("four bytes"))
+        };
+        assert_eq!(word(0), 1321);
+        // Even lanes read the argument, odd ones what they wrote.
+        assert_eq!(word(2), if lane % 2 == 0 { 20 } else { lane });
+    }
+    let mut cursor = trace.cursor(0, 0);
+    let mut lanes = Lanes::default();
+    let records = std::iter::from_fn(|| cursor.next(&trace, &mut lanes));
+    let of_params: Vec<u32> = records
+        .filter(|record| record.space == Space::Param)
+        .map(|record| record.mask)
+        .collect();
+    assert_eq!(of_params, [u32::MAX, u32::MAX, u32::MAX, 0x5555_5555]);
+}
+
+#[test]
+fn arguments_are_not_written_and_end_where_they_end() {
+    let error = launch_argument("st.u32 [%rd1], 5;")
+        .err()
+        .expect("read only");
+    assert!(error.to_string().contains("st.u32"), "{error}");
+    let error = launch_argument("ld.u32 %r9, [%rd1+24];")
+        .err()
+        .expect("outside");
+    assert!(error.to_string().contains("parameter offset"), "{error}");
 }
 
 #[test]

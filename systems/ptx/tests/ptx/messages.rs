@@ -241,3 +241,69 @@ fn a_place_at_any_column_has_a_short_message() {
         "{message:.300}"
     );
 }
+
+#[test]
+fn numbers_in_another_notation_are_refused_with_the_right_one() {
+    let said = body("    add.f32 total, total, 0x1.8p0;");
+    assert!(
+        said.contains("fractions are decimal, such as `1.5`"),
+        "{said}"
+    );
+    let said = body("    add.f32 total, total, -2;");
+    let hint = "hint: a number of type .f32 has a fraction: `-2.0`";
+    assert!(said.contains(hint), "{said}");
+}
+
+#[test]
+fn a_comparison_of_pairs_wants_two_predicates() {
+    assert_snapshot!(body("    setp.lt.f16x2 %p1, %r1, %r2;"), @r#"
+test.ptx:9:19: a comparison of .f16x2 gives two predicates: `p|q`
+9 |     setp.lt.f16x2 %p1, %r1, %r2;
+  |                   ^^^
+"#);
+}
+
+#[test]
+fn registers_of_128_bits_are_refused_where_they_do_not_belong() {
+    for instruction in [
+        "mov.b128 %q1, %q2",
+        "mov.b128 {%r1, %r2}, %q1",
+        "mov.b64 %rd1, %q1",
+        "mov.b64 {%r1, %r2}, %q1",
+        "cvt.u64.u64 %rd1, %q1",
+        "cvt.u32.u8 %q1, %r1",
+        "cvt.b128.b128 %q1, %q2",
+        "cvta.global.b128 %q1, %q2",
+        "ld.global.u32 %r1, [%q1]",
+        "ld.global.u32 %q1, [%rd1]",
+        "ld.global.v2.b128 {%q1, %q2}, [%rd1]",
+        "ld.global.v2.b64 {%q1, %q2}, [%rd1]",
+        "ld.global.b128 %rd1, [%rd1]",
+        "ld.global.b128 {%rd1, %rd2}, [%rd1]",
+        "st.global.u32 [%rd1], %q1",
+        "st.global.b128 [%rd1], %rd1",
+        "st.global.b128 [%rd1], 5",
+        "atom.global.add.b128 %q1, [%rd1], %q2",
+        "atom.global.exch.b128 %q1, [%rd1], %rd2",
+        "atom.global.exch.b64 %rd2, [%rd1], %q1",
+        "red.global.exch.b128 [%rd1], %q2",
+        "and.b128 %q1, %q1, %q2",
+        "and.b64 %rd1, %q1, %rd2",
+        "shl.b128 %q1, %q1, 3",
+        "add.b128 %q1, %q1, 3",
+        "selp.b128 %q1, %q1, %q2, %p1",
+        "selp.b128 %q1, 1, 2, %p1",
+        "slct.b128.s32 %q1, %q1, %q2, %r1",
+        "setp.eq.b128 %p1, %q1, %q2",
+        "setp.eq.b64 %p1, %q1, %rd1",
+        "isspacep.global %p1, %q1",
+        "shfl.sync.idx.b32 %q1, %r1, 1, 31, -1",
+        "match.any.sync.b128 %r1, %q1, -1",
+        "popc.b128 %r1, %q1",
+        "tanh.approx.f32 %q1, %q1",
+        "prefetch.global.L1 [%q1]",
+    ] {
+        let said = body(&format!("    .reg .b128 %q<3>; {instruction};"));
+        assert!(said.contains("test.ptx:9:"), "{instruction}: {said}");
+    }
+}

@@ -5,7 +5,7 @@ use super::objects::{Tag, combine};
 use super::races::{Between, Entry};
 use super::{Case, ProgramChecker};
 use crate::exec::access::{Part, lanes, read_bytes, write_bytes};
-use crate::exec::atomic::{apply, operands};
+use crate::exec::atomic::{apply, operands, swapped};
 use crate::exec::observe::{Reach, Touch};
 use crate::lower::site::{Origin, Rule, Strength};
 use crate::memory::DEVICE_BASE;
@@ -87,6 +87,12 @@ impl Touched<'_> {
             Touch::Atomic => {
                 let atomic = &reach.kernel.tables.atomics[reach.number as usize];
                 let width = atomic.bytes as usize;
+                if let Ok(old) = <[u8; 16]>::try_from(&old[..width]) {
+                    let old = u128::from_le_bytes(old);
+                    let value = swapped(registers, atomic, self.lane, old);
+                    new[..width].copy_from_slice(&value.to_le_bytes());
+                    return new;
+                }
                 let constants = (reach.constants32, reach.constants64);
                 let (b, c) = operands(registers, constants, atomic, self.lane);
                 let value = apply(atomic.kind, width == 8, read_bytes(&old[..width]), b, c);

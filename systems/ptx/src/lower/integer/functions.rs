@@ -24,11 +24,23 @@ pub(super) fn s64_high(a: u64, b: u64) -> u64 {
     ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
 }
 
-pub(super) const MUL_WIDE_S16: Binary32 = lanes!(|a: u32, b: u32| -> u32 { s16_wide(a, b) });
-pub(super) const MUL_WIDE_U16: Binary32 =
-    lanes!(|a: u32, b: u32| -> u32 { (a & 0xffff) * (b & 0xffff) });
-pub(super) const MUL_WIDE_S32: BinaryWide = lanes!(|a: u32, b: u32| -> u64 { s32_wide(a, b) });
-pub(super) const MUL_WIDE_U32: BinaryWide = lanes!(|a: u32, b: u32| -> u64 { u32_wide(a, b) });
+/// `mul.wide` of 16 bits.
+pub(super) fn mul_wide16(signed: bool) -> Binary32 {
+    if signed {
+        lanes!(|a: u32, b: u32| -> u32 { s16_wide(a, b) })
+    } else {
+        lanes!(|a: u32, b: u32| -> u32 { (a & 0xffff) * (b & 0xffff) })
+    }
+}
+
+/// `mul.wide` of 32 bits.
+pub(super) fn mul_wide32(signed: bool) -> BinaryWide {
+    if signed {
+        lanes!(|a: u32, b: u32| -> u64 { s32_wide(a, b) })
+    } else {
+        lanes!(|a: u32, b: u32| -> u64 { u32_wide(a, b) })
+    }
+}
 
 fn s24(a: u32) -> i64 {
     i64::from((a << 8) as i32 >> 8)

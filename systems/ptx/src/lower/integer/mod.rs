@@ -4,9 +4,8 @@
 mod functions;
 
 use self::functions::{
-    MUL_WIDE_S16, MUL_WIDE_S32, MUL_WIDE_U16, MUL_WIDE_U32, binary16, binary32, binary64, mad16,
-    mad24, mad32, s16_wide, s32_wide, s64_high, shift_by16, shift_by32, shift_by64, shift16,
-    shift32, shift64, u32_wide, u64_high,
+    binary16, binary32, binary64, mad16, mad24, mad32, mul_wide16, mul_wide32, s16_wide, s32_wide,
+    s64_high, shift_by16, shift_by32, shift_by64, shift16, shift32, shift64, u32_wide, u64_high,
 };
 use crate::lower::bits::{dot_product, funnel, permute};
 use crate::lower::encode::{Encoded, Encoder, Form};
@@ -53,20 +52,12 @@ impl Encoder<'_, '_> {
             return match ty.bits() {
                 16 => {
                     let d = self.destination(d, ScalarType::B32)?;
-                    let f = if ty.is_signed() {
-                        MUL_WIDE_S16
-                    } else {
-                        MUL_WIDE_U16
-                    };
+                    let f = mul_wide16(ty.is_signed());
                     Ok(Op::Binary32 { f, d, a, b })
                 }
                 32 => {
                     let d = self.destination(d, ScalarType::B64)?;
-                    let f = if ty.is_signed() {
-                        MUL_WIDE_S32
-                    } else {
-                        MUL_WIDE_U32
-                    };
+                    let f = mul_wide32(ty.is_signed());
                     Ok(Op::BinaryWide { f, d, a, b })
                 }
                 _ => Err(form.unsupported("`.wide` needs a 16- or 32-bit type")),

@@ -166,6 +166,7 @@ pub(crate) fn file(ty: ScalarType) -> File {
     match ty.bits() {
         1 => File::Predicate,
         64 => File::Double,
+        128 => File::Quad,
         _ => File::Word,
     }
 }

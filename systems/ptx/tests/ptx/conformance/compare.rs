@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use super::cases::{Case, Kind, Model, PREDICATE, Row, Type, WORD, all_forms, has, types};
+use super::cases::{Case, Kind, Model, PREDICATE, Row, Type, all_forms, has, types};
 
 const SETP: &str = "
     setp.{eq,ne}{,.and,.or,.xor}.{b16,b32,b64}
     setp.{eq,ne,lt,le,gt,ge}{,.and,.or,.xor}.{u16,s16,u32,s32,u64,s64}
     setp.{lo,ls,hi,hs}{,.and,.or,.xor}.{u16,u32,u64}
-    setp.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}{,.ftz}.{f32,f16}
-    setp.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}.{f64,bf16}
+    setp.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}{,.ftz}.{f32,f16,f16x2}
+    setp.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}.{f64,bf16,bf16x2}
 ";
 
 const SET: &str = "
@@ -18,10 +18,13 @@ const SET: &str = "
     set.{lo,ls,hi,hs}{,.and,.or,.xor}.{u32,s32,f32}.{u16,u32,u64}
     set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}{,.ftz}.{u32,s32,f32}.f32
     set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}.{u32,s32,f32}.f64
-    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.ftz}.f16.f16
-    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.ftz}.{f16x2,u32,s32}.f16x2
-    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}.bf16.bf16
-    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}.{bf16x2,u32,s32}.bf16x2
+    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}{,.ftz}.{f16.f16,f16x2.f16x2}
+    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.and,.or,.xor}.{bf16.bf16,bf16x2.bf16x2}
+    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}{,.ftz}.{u32,s32}.{f16,f16x2}
+    set.{eq,ne,lt,le,gt,ge,equ,neu,ltu,leu,gtu,geu,num,nan}.{u32,s32}.{bf16,bf16x2}
+    set.{lt,geu}{,.and}{,.ftz}.{u16,s16}.f16 set.{lt,geu}{,.and}.{u16,s16}.bf16
+    set.{lt,geu}{,.xor}{,.ftz}.{f16,bf16}.f32 set.{lt,geu}{,.xor}.{f16,bf16}.f64
+    set.{eq,ne}{,.or}.{f16,bf16}.{b16,b32,b64} set.{lt,ge}{,.or}.{f16,bf16}.{u16,s16,u32,s32,u64,s64}
 ";
 
 /// Whether a comparison holds for an order; none is that of a NaN.
@@ -81,10 +84,18 @@ pub(super) fn cases() -> Vec<Case> {
             sources.push(PREDICATE);
         }
         let name = form.clone();
-        // The second result combines the opposite of the comparison.
+        // The second result combines the opposite of the comparison or, of pairs, that of the upper halves.
         let model = move |row: Row| {
-            let held = compared(&name, ty, row[0], row[1]);
-            let [p, q] = [held, !held].map(|held| combined(&name, held, row[2] == 1));
+            let held = if ty.is_pair() {
+                [0, 16].map(|at| {
+                    let [a, b] = [row[0], row[1]].map(|pair| pair >> at & 0xffff);
+                    compared(&name, ty, a, b)
+                })
+            } else {
+                let held = compared(&name, ty, row[0], row[1]);
+                [held, !held]
+            };
+            let [p, q] = held.map(|held| combined(&name, held, row[2] == 1));
             [u64::from(p), u64::from(q), 0, 0]
         };
         let mut case = Case::new(&form, PREDICATE, &sources, Model::Lane(Box::new(model)));
@@ -105,15 +116,12 @@ pub(super) fn cases() -> Vec<Case> {
             let one = match to.kind {
                 Kind::Float(format) | Kind::Floats(format) => format.one(),
                 _ if ty.is_pair() => 0xffff,
-                _ => WORD.write(-1),
+                _ => to.write(-1),
             };
+            let with = row[2] == 1;
             super::floats::each(ty, row, |[a, b, _]| {
                 let held = compared(&name, ty, a, b);
-                if combined(&name, held, row[2] == 1) {
-                    one
-                } else {
-                    0
-                }
+                if combined(&name, held, with) { one } else { 0 }
             })
         };
         cases.push(Case::lane(&form, to, &sources, model));

@@ -337,6 +337,16 @@ pub(super) fn cases() -> Vec<Case> {
 
 /// `mov`, packing and unpacking among it, and the selections.
 fn moves(cases: &mut Vec<Case>) {
+    let whole = |row: Row| [row[0], row[1], row[1], row[0]];
+    let model = Model::Lane(Box::new(whole));
+    let mut case = Case::new("mov.b128", DOUBLE_WORD, &[DOUBLE_WORD; 2], model);
+    case.before = String::from(" .reg .b128 %q<2>;");
+    case.instruction = String::from(
+        "mov.b128 %q0, {%a0, %a1}; mov.b128 {%a4, _}, %q0; mov.b128 {_, %a5}, %q0;
+        mov.b128 {%a6, %a7}, %q0; mov.b128 %q1, {%a7, %a6}; mov.b128 {%a6, %a7}, %q1;",
+    );
+    case.results = vec![DOUBLE_WORD; 4];
+    cases.push(case);
     for form in all_forms("mov.{pred,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}") {
         let ty = types(&form)[0];
         cases.push(Case::lane(&form, ty, &[ty], |row| row[0]));

@@ -228,6 +228,13 @@ fn arguments(cases: &mut Vec<Case>) {
     case.after =
         String::from(" ld.param.u64 %a5, [in]; sub.u64 %a4, %a4, %a5; add.u64 %a4, %a4, %a0;");
     cases.push(case);
+    // And through its generic address.
+    let mut case = Case::lane("ld.u64", DOUBLE_WORD, &[DOUBLE_WORD], |row| row[0]);
+    case.before = String::from(" cvta.param.u64 %a10, in;");
+    case.instruction = String::from("ld.u64 %a4, [%a10];");
+    case.after =
+        String::from(" ld.param.u64 %a5, [in]; sub.u64 %a4, %a4, %a5; add.u64 %a4, %a4, %a0;");
+    cases.push(case);
 }
 
 /// Constant memory and the arguments of a kernel.
@@ -264,6 +271,87 @@ const ATOMICS: &str = "
     {relaxed,acquire,release,acq_rel}.{cta,cluster,gpu,sys}.add.u32
     {min,max}.{u32,s32,u64,s64} {and,or,xor}.{b32,b64} exch.{b32,b64} cas.{b16,b32,b64} {inc,dec}.u32
 ";
+
+/// Loads and stores of 128 bits beside those of two double words.
+fn quads(cases: &mut Vec<Case>) {
+    for (space, address) in SPACES {
+        let mut forms = vec![format!("ld{space}.b128"), format!("st{space}.b128")];
+        if space == ".global" {
+            forms.push(String::from("ldu.global.b128"));
+        }
+        for form in forms {
+            let model = Model::Lane(Box::new(|row| [row[0], row[1], 0, 0]));
+            let mut case = Case::new(&form, DOUBLE_WORD, &[DOUBLE_WORD; 2], model);
+            let (stored, cleared) = (
+                format!("st{space}.v2.b64 [%a10], {{%a0, %a1}};"),
+                format!("st{space}.v2.b64 [%a10], {{0, 0}};"),
+            );
+            case.before = format!("{address} .reg .b128 %q<2>; mov.b128 %q0, {{%a0, %a1}};");
+            case.instruction = if form.starts_with("ld") {
+                format!("{stored} {form} %q1, [%a10]; mov.b128 {{%a4, %a5}}, %q1;")
+            } else {
+                format!("{cleared} {form} [%a10], %q0; ld{space}.v2.b64 {{%a4, %a5}}, [%a10];")
+            };
+            case.results = vec![DOUBLE_WORD; 2];
+            cases.push(case);
+        }
+    }
+}
+
+/// Atomics of 128 bits: as [`atomics`], on cells of two words.
+fn atomic_quads(cases: &mut Vec<Case>) {
+    // Words of few values, which meet, and in which either half alone may differ.
+    const FEW: u64 = 0x8000_0001_0000_0001;
+    for (space, address) in SPACES.into_iter().filter(|(_, it)| !it.contains(".local")) {
+        for operation in all_forms("{,relaxed.gpu.,acq_rel.cta.}{exch,cas}.b128") {
+            let swap = operation.contains("cas");
+            let (order, operation) = match operation.rsplit_once('.') {
+                Some((head, _)) => head.rsplit_once('.').unwrap_or(("", head)),
+                None => panic!("{operation}"),
+            };
+            let dot = if order.is_empty() { "" } else { "." };
+            let form = format!("atom{dot}{order}{space}.{operation}.b128");
+            let model = move |rows: &[Row; 32]| {
+                let pairs = rows.map(|row| {
+                    let [a, b, c, d] = row.map(|word| if swap { (word & 1) * FEW } else { word });
+                    [(a, b), (c, d)]
+                });
+                let mut cells: [(u64, u64); 4] = std::array::from_fn(|cell| pairs[cell][0]);
+                let mut results = [[0; 4]; 32];
+                for (lane, [first, second]) in pairs.into_iter().enumerate() {
+                    let cell = &mut cells[lane % 4];
+                    (results[lane][0], results[lane][1]) = *cell;
+                    if !swap || *cell == first {
+                        *cell = second;
+                    }
+                }
+                for (lane, result) in results.iter_mut().enumerate() {
+                    (result[2], result[3]) = cells[lane % 4];
+                }
+                results
+            };
+            let model = Model::Wave(Box::new(model));
+            let mut case = Case::new(&form, DOUBLE_WORD, &[DOUBLE_WORD; 4], model);
+            let few: String = (0..4)
+                .map(|n| format!(" and.b64 %a{n}, %a{n}, 1; mul.lo.u64 %a{n}, %a{n}, {FEW};"))
+                .collect();
+            case.before = format!(
+                "{address} .reg .b128 %q<3>; {} st{space}.v2.b64 [%a10], {{%a0, %a1}};
+                 and.b32 %w10, %w15, 28; mul.wide.u32 %a11, %w10, 32; sub.u64 %a10, %a10, %a11; bar.warp.sync -1;
+                 setp.lt.u32 %p10, %w15, 4; @%p10 st{space}.v2.b64 [%a10], {{%a0, %a1}};
+                 mov.b128 %q0, {{%a0, %a1}}; mov.b128 %q1, {{%a2, %a3}};",
+                if swap { &few } else { "" }
+            );
+            let operands = if swap { "%q0, %q1" } else { "%q1" };
+            case.instruction = format!("{form} %q2, [%a10], {operands};");
+            case.after = format!(
+                " mov.b128 {{%a4, %a5}}, %q2; bar.warp.sync -1; ld{space}.v2.b64 {{%a6, %a7}}, [%a10];"
+            );
+            case.results = vec![DOUBLE_WORD; 4];
+            cases.push(case);
+        }
+    }
+}
 
 /// The new value of a cell.
 fn updated(operation: &str, ty: Type, old: u64, b: u64, c: u64) -> u64 {
@@ -434,5 +522,7 @@ pub(super) fn cases() -> Vec<Case> {
     stores(&mut cases);
     constants(&mut cases);
     atomics(&mut cases);
+    quads(&mut cases);
+    atomic_quads(&mut cases);
     cases
 }
