@@ -65,6 +65,11 @@ impl From<ExecuteError> for Failure {
             {
                 Self::Limit(error.to_string())
             }
+            ExecuteError::Launch { ref source, .. }
+                if matches!(**source, EmulationError::Disk(_)) =>
+            {
+                Self::Machine(error.to_string())
+            }
             error => Self::Program(error.to_string()),
         }
     }

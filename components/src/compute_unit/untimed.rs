@@ -35,7 +35,8 @@ impl ComputeUnit {
                 cursors: take(&mut playing.cursors),
                 ..*playing
             };
-            return self.play_on(playing, onward);
+            self.play_on(playing, onward);
+            return Ok(());
         }
         let dispatch = message.downcast_ref::<Dispatch>();
         match *dispatch.ok_or_else(|| untimed_stranger(port))? {
@@ -57,7 +58,8 @@ impl ComputeUnit {
                     work_group,
                     cursors: cursors.collect(),
                 };
-                self.play_on(playing, onward)
+                self.play_on(playing, onward);
+                Ok(())
             }
             Dispatch::Invalidate { .. } => {
                 if self.cache_control.command.is_connected() {
@@ -70,7 +72,7 @@ impl ComputeUnit {
     }
 
     /// Every wavefront comes to its next access, and makes it.
-    fn play_on(&self, mut playing: Playing, onward: &mut Onward) -> Result<(), String> {
+    fn play_on(&self, mut playing: Playing, onward: &mut Onward) {
         let (kernel, work_group) = (playing.kernel, playing.work_group);
         let mut lines = Vec::new();
         playing.cursors.retain_mut(|(wavefront, cursor)| {
@@ -86,7 +88,6 @@ impl ComputeUnit {
         } else {
             onward.again(playing);
         }
-        Ok(())
     }
 
     /// Sends the requests of a wavefront's next access; whether there was one.

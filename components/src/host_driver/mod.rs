@@ -235,9 +235,10 @@ impl Component for HostDriver {
                         return next;
                     }
                 }
-                Step::Copying(until) if ctx.cycle() < until => return Next::Until(until),
+                Step::Copying(until) | Step::Replaying(until) if ctx.cycle() < until => {
+                    return Next::Until(until);
+                }
                 Step::Launching(at, _) if ctx.cycle() < at => return Next::Until(at),
-                Step::Replaying(until) if ctx.cycle() < until => return Next::Until(until),
                 Step::Copying(_) => self.end_command(),
                 Step::Replaying(_) => {
                     if self.plan.as_ref().is_some_and(|plan| plan.is_waiting()) {

@@ -1,7 +1,7 @@
 //! Checks that make a stream safe to simulate: every record names an instruction and lanes that
 //! exist.
 
-use crate::encoding::PADDING;
+use crate::encoding::{JUMP, PADDING, RESERVED, SET_MASK, SWAP_MASK, WIDTHS};
 use crate::{Code, Cursor, Lanes, WavefrontCounts};
 
 /// Walks one stream, run by run, and counts it. `bytes` ends with [`PADDING`] bytes that are not
@@ -60,6 +60,13 @@ pub(crate) fn stream(code: &Code, bytes: &[u8], lanes: u32) -> Result<WavefrontC
         counts.thread_instructions += u64::from(record.mask.count_ones()) * records;
         read = cursor.position;
     }
+    if cursor.position != read
+        && let Some(what) = reserved_after(&bytes[read as usize..end as usize])
+    {
+        return Err(format!(
+            "a {what} follows byte {read} of the stream, which needs a newer version of Warpweave"
+        ));
+    }
     if cursor.position != read {
         return Err(format!(
             "the bytes after byte {read} of the stream are no record"
@@ -69,6 +76,24 @@ pub(crate) fn stream(code: &Code, bytes: &[u8], lanes: u32) -> Result<WavefrontC
         return Err("the stream ends inside a split access".to_owned());
     }
     Ok(counts)
+}
+
+/// The reserved token that stands first among these, after tokens that change mask or pc alone.
+fn reserved_after(tokens: &[u8]) -> Option<&'static str> {
+    let mut rest = tokens;
+    loop {
+        let head = *rest.first()?;
+        let length = match head {
+            JUMP..SWAP_MASK => 1 + usize::from(WIDTHS[usize::from(head & 7)]),
+            SWAP_MASK => 1,
+            SET_MASK => 5,
+            _ => {
+                let known = RESERVED.iter().find(|(token, _)| *token == head);
+                return known.map(|(_, what)| *what);
+            }
+        };
+        rest = rest.get(length..)?;
+    }
 }
 
 /// Checks the indices inside an instruction table.
@@ -150,6 +175,23 @@ mod tests {
             let mut bytes = torn.to_vec();
             bytes.resize(torn.len() + PADDING, 0);
             assert!(stream(&loads(), &bytes, u32::MAX).is_err(), "{torn:02x?}");
+        }
+    }
+
+    #[test]
+    fn a_reserved_token_is_refused_as_one_of_a_newer_version() {
+        for (token, what) in RESERVED {
+            // A run, then a jump and a mask before it.
+            for before in [&[][..], &[0x03], &[0x03, 0xC1, 2, 0xC9, 1, 0, 0, 0]] {
+                let mut bytes = [before, &[token, 1, 2, 3]].concat();
+                bytes.resize(bytes.len() + PADDING, 0);
+                let problem = stream(&loads(), &bytes, u32::MAX).unwrap_err();
+                let read = before.len().min(1);
+                let expected = format!(
+                    "a {what} follows byte {read} of the stream, which needs a newer version of Warpweave"
+                );
+                assert_eq!(problem, expected);
+            }
         }
     }
 

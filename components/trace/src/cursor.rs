@@ -6,6 +6,8 @@ use crate::encoding::{
     ACCESS, BASES, FORM_LIST, FORM_NONE, FORM_ROWS, FORM_STRIDE, FORM_UNIFORM, JUMP, LONG_RUN,
     SET_MASK, STEP_FORMS, STEPS, SWAP_MASK, WIDTH_MASKS, WIDTHS, read_value, unzigzag,
 };
+use crate::kernel::Data;
+use crate::spill::{Spilled, TOKEN_MAX, WINDOW};
 use crate::{KernelTrace, Lanes, Record, Shape, Space};
 
 /// A position in one wavefront's stream: 64 bytes, copied to look ahead, stored in snapshots.
@@ -46,7 +48,10 @@ impl Cursor {
     #[inline]
     pub fn next(&mut self, kernel: &KernelTrace, lanes: &mut Lanes) -> Option<Record> {
         if self.run == 0 {
-            return self.next_token(kernel.data(), lanes);
+            return match kernel.data() {
+                Data::Memory(data) => self.next_token(data, lanes),
+                Data::Spilled(file) => self.next_spilled(file, lanes),
+            };
         }
         self.run -= 1;
         Some(self.plain(lanes))
@@ -92,6 +97,37 @@ impl Cursor {
             }
             if self.control(window) {
                 return Some(self.plain(lanes));
+            }
+        }
+        None
+    }
+
+    /// As [`Self::next_token`] in a file.
+    #[cold]
+    #[inline(never)]
+    fn next_spilled(&mut self, file: &Spilled, lanes: &mut Lanes) -> Option<Record> {
+        while self.position < self.end {
+            let (start, end) = (self.position, self.end);
+            let Some(window) = file.window(start) else {
+                return self.fail();
+            };
+            // Tokens that begin in this part lie within the window.
+            let mut here = Self {
+                position: 0,
+                end: (end - start).min((WINDOW - TOKEN_MAX) as u64),
+                ..*self
+            };
+            let record = here.next_token(&window, lanes);
+            if here.position == u64::MAX {
+                return self.fail();
+            }
+            *self = Self {
+                position: start + here.position,
+                end,
+                ..here
+            };
+            if record.is_some() {
+                return record;
             }
         }
         None

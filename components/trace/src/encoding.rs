@@ -7,7 +7,13 @@
 //!   11001000                   swap the mask with the one before it
 //!   11001001 mask[4]           new mask; the old one becomes the one before it
 //!   11001010 n[4]              long run of n + 1 instructions
+//!   11010000                   reserved: late-bound record, whose addresses follow from what ran before
+//!   11010001                   reserved: loop operand, a part of the stream that is repeated
+//!   11010010                   reserved: barrier transaction, an arrival that counts bytes
+//!   11010011                   reserved: bulk copy, many lines by one record
 //! ```
+//!
+//! A stream with a reserved token is refused as one that needs a newer version.
 //!
 //! Signed values are zigzag coded little-endian numbers of 0, 1, 2, 3, 4, 5, 6 or 8 bytes, so that
 //! one masked 8-byte read decodes any of them and every 64-bit value has a code. A stream has four
@@ -36,6 +42,14 @@ pub(crate) const JUMP: u8 = 0xC0;
 pub(crate) const SWAP_MASK: u8 = 0xC8;
 pub(crate) const SET_MASK: u8 = 0xC9;
 pub(crate) const LONG_RUN: u8 = 0xCA;
+
+/// Tokens that a later version will know, by the first byte, with what they begin.
+pub(crate) const RESERVED: [(u8, &str); 4] = [
+    (0xD0, "late-bound record"),
+    (0xD1, "loop operand"),
+    (0xD2, "barrier transaction"),
+    (0xD3, "bulk copy"),
+];
 
 /// Longest run of a one-byte run token, less one.
 pub(crate) const SHORT_RUN_MAX: u32 = 0x7F;

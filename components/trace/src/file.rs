@@ -402,7 +402,8 @@ impl TraceFile {
             let raw = self.chunk(&chunk)?;
             streams.extend(self.split(&launch, &chunk, &raw)?);
         }
-        let trace = launch.with_streams(streams.into_iter());
+        let bytes = streams.iter().map(|(_, bytes)| bytes.len()).sum();
+        let trace = launch.with_streams(bytes, streams.into_iter());
         if trace.hash() != hash || trace.counts() != counts {
             let problem = format!("kernel {kernel} is not what its hash says; record it again");
             return Err(self.refuse(problem));
@@ -431,8 +432,10 @@ impl TraceFile {
         let wavefronts = launch.geometry.wavefronts as usize;
         let skip = (work_group - chunk.first_work_group) as usize * wavefronts;
         let streams = self.split(&launch, &chunk, &raw)?;
-        let alone = launch.alone();
-        Ok(alone.with_streams(streams.into_iter().skip(skip).take(wavefronts)))
+        let streams = streams.into_iter().skip(skip).take(wavefronts);
+        let streams: Vec<_> = streams.collect();
+        let bytes = streams.iter().map(|(_, bytes)| bytes.len()).sum();
+        Ok(launch.alone().with_streams(bytes, streams.into_iter()))
     }
 
     /// Reads everything and verifies the content hash.
@@ -552,7 +555,7 @@ impl Program {
             writer.counts = kernel.counts();
             kernel
                 .raw_streams()
-                .try_for_each(|stream| writer.append(stream))?;
+                .try_for_each(|stream| writer.append(&stream))?;
             writer.finish()?;
         }
         file.finish(self.head())

@@ -65,7 +65,7 @@ impl KernelTrace {
     pub fn hash(&self) -> ContentHash {
         let mut hasher = KernelHasher::new(&self.launch());
         for stream in self.raw_streams() {
-            hasher.stream(stream);
+            hasher.stream(&stream);
         }
         hasher.finish()
     }

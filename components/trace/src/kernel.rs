@@ -1,9 +1,11 @@
 //! One kernel launch: static code, launch geometry, and a stream per wavefront.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::spill::Spilled;
 use crate::{Code, Cursor, LANES, StreamWriter, TraceError, check, encoding};
 
 /// Everything one launch of a kernel did, independent of timing. Immutable; share it by [`Arc`].
@@ -24,17 +26,32 @@ pub struct KernelTrace {
     /// What was said of it when it was launched.
     pub attributes: Vec<Attribute>,
     geometry: Geometry,
-    /// Streams in linear order; each ends where the next one starts, the last at `data_end`.
+    /// Streams in linear order.
     streams: Vec<StreamEntry>,
-    data_end: u64,
-    /// The streams' bytes and the padding.
-    data: Vec<u8>,
+    stream_bytes: u64,
+    data: Data,
+}
+
+/// The bytes of the streams of a kernel.
+#[derive(Clone, Debug)]
+pub(crate) enum Data {
+    /// With the padding.
+    Memory(Vec<u8>),
+    /// In a file, as they were written.
+    Spilled(Arc<Spilled>),
 }
 
 #[derive(Clone, Copy, Debug)]
-struct StreamEntry {
+pub(crate) struct StreamEntry {
     start: u64,
+    end: u64,
     counts: WavefrontCounts,
+}
+
+impl StreamEntry {
+    pub(crate) fn new(start: u64, end: u64, counts: WavefrontCounts) -> Self {
+        Self { start, end, counts }
+    }
 }
 
 /// How much one wavefront, work-group or kernel executed.
@@ -121,7 +138,7 @@ impl KernelTrace {
     /// If the launch has no such work-group or wavefront.
     pub fn cursor(&self, work_group: u32, wavefront: u32) -> Cursor {
         let stream = self.stream_index(work_group, wavefront);
-        let (start, end) = self.stream_bounds(stream);
+        let StreamEntry { start, end, .. } = self.streams[stream];
         Cursor::over(start, end)
     }
 
@@ -154,16 +171,25 @@ impl KernelTrace {
 
     /// Bytes of memory the dynamic part occupies: streams and index.
     pub fn bytes(&self) -> usize {
-        self.data.len() + size_of_val(self.streams.as_slice())
+        let data = match &self.data {
+            Data::Memory(data) => data.len(),
+            Data::Spilled(_) => 0,
+        };
+        data + size_of_val(self.streams.as_slice())
     }
 
     /// Bytes of the streams alone.
     pub fn stream_bytes(&self) -> u64 {
-        self.data_end
+        self.stream_bytes
+    }
+
+    /// Whether the streams lie in a temporary file.
+    pub fn is_spilled(&self) -> bool {
+        matches!(self.data, Data::Spilled(_))
     }
 
     #[inline]
-    pub(crate) fn data(&self) -> &[u8] {
+    pub(crate) fn data(&self) -> &Data {
         &self.data
     }
 
@@ -182,11 +208,19 @@ impl KernelTrace {
     }
 
     /// The bytes of every stream, in linear order.
-    pub(crate) fn raw_streams(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.streams.len()).map(|stream| {
-            let (start, end) = self.stream_bounds(stream);
-            &self.data[start as usize..end as usize]
-        })
+    ///
+    /// # Panics
+    /// When the temporary file in which they lie cannot be read.
+    pub(crate) fn raw_streams(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
+        self.streams
+            .iter()
+            .map(|&StreamEntry { start, end, .. }| match &self.data {
+                Data::Memory(data) => Cow::Borrowed(&data[start as usize..end as usize]),
+                Data::Spilled(file) => {
+                    let read = file.read(start, end);
+                    Cow::Owned(read.expect("the temporary file of the streams can be read"))
+                }
+            })
     }
 
     fn stream_index(&self, work_group: u32, wavefront: u32) -> usize {
@@ -202,14 +236,6 @@ impl KernelTrace {
             self.code.name
         );
         work_group as usize * wavefronts as usize + wavefront as usize
-    }
-
-    fn stream_bounds(&self, stream: usize) -> (u64, u64) {
-        let end = self
-            .streams
-            .get(stream + 1)
-            .map_or(self.data_end, |next| next.start);
-        (self.streams[stream].start, end)
     }
 }
 
@@ -259,23 +285,27 @@ impl Launch {
         })
     }
 
-    /// The whole trace, given every stream in linear order.
+    /// The whole trace, given every stream in linear order, of so many bytes in all.
     pub(crate) fn with_streams(
         self,
+        bytes: usize,
         streams: impl Iterator<Item = (WavefrontCounts, Vec<u8>)>,
     ) -> KernelTrace {
-        let mut data = Vec::new();
+        let mut data = Vec::with_capacity(bytes + encoding::PADDING);
         let mut entries = Vec::new();
         for (counts, bytes) in streams {
-            entries.push(StreamEntry {
-                start: data.len() as u64,
-                counts,
-            });
+            let start = data.len() as u64;
             data.extend_from_slice(&bytes);
+            let end = data.len() as u64;
+            entries.push(StreamEntry { start, end, counts });
         }
-        let data_end = data.len() as u64;
         data.extend_from_slice(&[0; encoding::PADDING]);
-        data.shrink_to_fit();
+        self.with_data(entries, Data::Memory(data))
+    }
+
+    /// The whole trace, given where each stream lies in the data, in linear order.
+    pub(crate) fn with_data(self, streams: Vec<StreamEntry>, data: Data) -> KernelTrace {
+        let stream_bytes = streams.iter().map(|entry| entry.end - entry.start).sum();
         KernelTrace {
             code: self.code,
             grid: self.grid,
@@ -285,8 +315,8 @@ impl Launch {
             parent: self.parent,
             attributes: self.attributes,
             geometry: self.geometry,
-            streams: entries,
-            data_end,
+            streams,
+            stream_bytes,
             data,
         }
     }

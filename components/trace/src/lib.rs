@@ -54,6 +54,7 @@ mod kernel;
 mod launches;
 mod program;
 mod record;
+mod spill;
 mod summary;
 mod writer;
 

@@ -20,4 +20,5 @@ mod progress;
 mod queues;
 mod random_systems;
 mod runs;
+mod untimed;
 mod world_channels;

@@ -8,5 +8,6 @@
 
 mod files;
 mod model;
+mod spilled;
 mod streams;
 mod text;

@@ -239,6 +239,9 @@ pub enum EmulationError {
     /// The launch takes more memory than there may be.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
+    /// The temporary file of a launch with many records cannot be written.
+    #[error("the records of a launch go to a temporary file: {0}")]
+    Disk(String),
     /// The trace refused what was written.
     #[error("trace of a launch: {0}")]
     Trace(String),
@@ -246,10 +249,11 @@ pub enum EmulationError {
 
 impl From<warpweave_trace::TraceError> for EmulationError {
     fn from(error: warpweave_trace::TraceError) -> Self {
-        if let warpweave_trace::TraceError::OverBudget(error) = error {
-            return error.into();
+        match error {
+            warpweave_trace::TraceError::OverBudget(error) => error.into(),
+            warpweave_trace::TraceError::Write(error) => Self::Disk(error.to_string()),
+            error => Self::Trace(error.to_string()),
         }
-        Self::Trace(error.to_string())
     }
 }
 
