@@ -67,6 +67,12 @@ impl<T> DelayLine<T> {
         self.entries.pop_front().map(|(_, entry)| entry)
     }
 
+    /// Drops the oldest entry, which [`DelayLine::ready`] showed, if there is one.
+    #[inline]
+    pub fn remove_first(&mut self) {
+        self.entries.pop_front();
+    }
+
     /// The cycle from which the oldest entry can be taken.
     #[inline]
     pub fn next(&self) -> Option<Cycle> {

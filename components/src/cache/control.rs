@@ -70,7 +70,7 @@ impl Cache {
 
     /// Whether the next cycle has work that no message, credit or time announces.
     pub(super) fn has_work(
-        &self,
+        &mut self,
         ctx: &Context<'_>,
         accepted: bool,
         invalidated: bool,
@@ -96,9 +96,19 @@ impl Cache {
         match self.up.request.peek(ctx) {
             Some(_) if accepted || invalidated => true,
             // What happened after the look-up may have made room, or have left another reason to wait.
-            Some(request) if moved && !pending => self.access(request).is_some_and(|access| {
-                self.decide(request, access, now + 1).err() != self.stats.blocked.reason()
-            }),
+            Some(request) if moved && !pending && !self.is_still_refused(request, now + 1) => {
+                let Some(access) = self.access(request) else {
+                    return false;
+                };
+                let reason = self.decide(request, access, now + 1).err();
+                if reason != self.stats.blocked.reason() {
+                    return true;
+                }
+                if let Some(reason) = reason {
+                    self.refusal = self.refuse(request, access, reason);
+                }
+                false
+            }
             _ => false,
         }
     }

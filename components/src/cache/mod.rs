@@ -172,6 +172,7 @@ pub mod policy;
 mod policy_wishes;
 mod prefetch;
 pub mod prefetcher;
+mod refusal;
 pub mod replacement;
 mod request;
 mod returns;
@@ -201,6 +202,7 @@ pub use self::pass_table::{PassTable, Passed};
 use self::policy::{CachePolicies, CacheSite, PolicyChain, PublishedValues};
 pub use self::prefetcher::PrefetchSpec;
 use self::prefetcher::{Prefetches, Prefetching};
+use self::refusal::Refusal;
 use self::returns::Return;
 pub use self::set_index::SetHash;
 pub use self::spec::{
@@ -268,6 +270,10 @@ pub struct Cache {
     /// What happened so far after the look-up of a cycle that may make room, or leave a blocked request
     /// another reason to wait: messages sent, waiters answered, prefetches, wishes of policies.
     moves: u64,
+    /// What keeps the request at the head waiting; derived from the state, and none itself.
+    refusal: Refusal,
+    /// Whether refusals end with one event; see [`refusal`].
+    refuses_simply: bool,
     stats: CacheStats,
     up: MemSlave,
     down: MemMaster,
@@ -353,6 +359,11 @@ impl Cache {
             + spec.victim_latency_cycles() as usize
             + spec.banks.map_or(1, |banks| banks.requests_per_cycle) as usize;
         let in_flight = (spec.mshr_entries + spec.pass_entries) as usize;
+        let refuses_simply = policies.is_empty()
+            && prefetches.is_empty()
+            && spec.banks.is_none()
+            && spec.copy_back_entries.is_none()
+            && spec.victim_cache.is_none();
         Self {
             level: site.level,
             site,
@@ -384,6 +395,8 @@ impl Cache {
             copy_backs: spec.copy_back_entries.map(CopyBackBuffer::new),
             returns: VecDeque::with_capacity(in_flight),
             moves: 0,
+            refusal: Refusal::Unknown,
+            refuses_simply,
             stats: CacheStats::default(),
             up: MemSlave::default(),
             down: MemMaster::default(),
@@ -534,6 +547,7 @@ impl Component for Cache {
     }
 
     fn state(&mut self, state: &mut State<'_>) {
+        self.refusal = Refusal::Unknown;
         state.part("tags", |state| self.tags.state_fields(state));
         state.array("owners", &mut self.owners);
         if let Some(victims) = &mut self.victims {

@@ -2,6 +2,7 @@
 
 use warpweave_framework::{Context, Cycle, Id};
 
+use super::refusal::Refusal;
 use super::spec::{AllocatePolicy, AtomicPolicy, HalfBy, PartialWrite, WritePolicy};
 use super::statistics::Blocked;
 use super::tag_array::Slot;
@@ -73,25 +74,31 @@ impl Cache {
     /// Accepts the request at the head of the input unless something it needs is missing. Returns
     /// whether it did.
     pub(super) fn accept(&mut self, ctx: &mut Context<'_>, now: Cycle) -> bool {
-        let Some(request) = self.up.request.peek(ctx).copied() else {
+        let Some(request) = self.up.request.peek(ctx) else {
             return false;
         };
         if self.command_pending(ctx) {
+            self.refusal = Refusal::Unknown;
             self.stats.blocked.set(now, Some(Blocked::Invalidation));
             return false;
         }
-        let Some(access) = self.access(&request) else {
+        if self.is_still_refused(request, now) {
+            return false;
+        }
+        let Some(access) = self.access(request) else {
             ctx.fail(format!("cache: {request:?} {LONGER_LINE}"));
             return false;
         };
-        match self.decide(&request, access, now) {
+        match self.decide(request, access, now) {
             Ok(action) => {
+                self.refusal = Refusal::Unknown;
                 self.stats.blocked.set(now, None);
-                self.up.request.pop(ctx);
+                let request = self.up.request.pop(ctx).expect("peeked above");
                 self.perform(&request, access, action, now);
                 true
             }
             Err(reason) => {
+                self.refusal = self.refuse(request, access, reason);
                 self.stats.blocked.set(now, Some(reason));
                 false
             }
@@ -327,7 +334,7 @@ impl Cache {
 
     /// Whether the request is handed down instead of being served here.
     #[inline]
-    fn passes(&self, request: &MemRequest) -> bool {
+    pub(super) fn passes(&self, request: &MemRequest) -> bool {
         if self.bypasses(request) {
             return true;
         }
@@ -360,7 +367,7 @@ impl Cache {
 
     /// The words to fetch for a request, of those that the line does not have.
     #[inline]
-    fn wanted(&self, kind: RequestKind, words: u32, have: u32) -> u32 {
+    pub(super) fn wanted(&self, kind: RequestKind, words: u32, have: u32) -> u32 {
         if !stores(kind) {
             let missing = words & !have;
             return if missing == 0 {

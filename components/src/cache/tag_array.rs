@@ -270,6 +270,12 @@ impl TagArray {
         way.map(|way| Slot((base + way) as u32))
     }
 
+    /// Whether every way of the set is locked.
+    #[inline]
+    pub(super) fn is_locked(&self, set: u32) -> bool {
+        self.content.sets[set as usize].locked == self.geometry.ways
+    }
+
     /// Address of the line in `slot`, if there is one.
     #[inline]
     pub fn line(&self, slot: Slot) -> Option<u64> {

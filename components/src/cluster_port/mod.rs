@@ -180,8 +180,9 @@ impl Component for ClusterPort {
         let response_blocked = !self.return_responses(ctx);
         self.take_response(ctx);
         let request_blocked = !self.inject(ctx);
-        self.take_request(ctx);
-        self.next(ctx, request_blocked, response_blocked)
+        // Where no request was taken, none can be in the next cycle.
+        let more_requests = self.take_request(ctx) && self.next_port(ctx).is_some();
+        self.next(ctx, more_requests, request_blocked, response_blocked)
     }
 
     fn passage(&self, port: &str, _facts: &mut Facts) -> Option<u32> {
@@ -409,12 +410,16 @@ impl ClusterPort {
         true
     }
 
-    fn take_request(&mut self, ctx: &mut Context<'_>) {
+    fn take_request(&mut self, ctx: &mut Context<'_>) -> bool {
         let Some(port) = self.next_port(ctx) else {
-            return;
+            return false;
         };
         let mut request = self.up[port].request.pop(ctx).expect("next_port peeked");
-        self.first = (port + 1) % self.up.len();
+        self.first = if port + 1 == self.up.len() {
+            0
+        } else {
+            port + 1
+        };
         request.id = if request.kind.wants_response() {
             let entry = Entry {
                 port: port as u32,
@@ -429,6 +434,7 @@ impl ClusterPort {
         self.injection.push(at, request);
         self.counters.injection_occupancy.add(ctx.cycle(), 1);
         self.counters.taken[port] += 1;
+        true
     }
 
     /// Whether there is an entry for another request.
@@ -441,18 +447,29 @@ impl ClusterPort {
         if self.injection.len() >= self.spec.injection_depth as usize {
             return None;
         }
-        let n = self.up.len();
-        (self.first..n).chain(0..self.first).find(|port| {
-            let request = self.up[*port].request.peek(ctx);
-            request.is_some_and(|r| !r.kind.wants_response() || self.has_entry())
-        })
+        let has_entry = self.has_entry();
+        let takes = |up: &MemSlave| {
+            let request = up.request.peek(ctx);
+            request.is_some_and(|r| has_entry || !r.kind.wants_response())
+        };
+        let (before, after) = self.up.split_at(self.first);
+        match after.iter().position(takes) {
+            Some(port) => Some(self.first + port),
+            None => before.iter().position(takes),
+        }
     }
 
-    fn next(&self, ctx: &Context<'_>, request_blocked: bool, response_blocked: bool) -> Next {
+    fn next(
+        &self,
+        ctx: &Context<'_>,
+        more_requests: bool,
+        request_blocked: bool,
+        response_blocked: bool,
+    ) -> Next {
         let now = ctx.cycle();
         let more_responses = self.responses.len() < self.spec.response_depth as usize
             && self.down.response.peek(ctx).is_some();
-        if more_responses || self.next_port(ctx).is_some() {
+        if more_responses || more_requests {
             return Next::Busy;
         }
         let injection = self.injection.next().filter(|_| !request_blocked);

@@ -10,7 +10,7 @@
 use warpweave_framework::{Cycle, State, below};
 
 use super::arbiter::{AnyArbiter, BuiltInArbiter, Matching};
-use super::requests::{PortMask, Requests, bit, first_from, ports};
+use super::requests::{PortMask, PortSet, Requests, bit, first_from, fits_word, ports};
 
 /// A pair of input and output.
 pub(crate) type Match = (usize, usize);
@@ -50,10 +50,17 @@ impl Allocator {
         age: impl Fn(usize, usize) -> Cycle,
     ) -> usize {
         self.matches.clear();
+        if requests.wanted() & open == 0 {
+            return 0;
+        }
         match self.arbiter {
             AnyArbiter::BuiltIn(BuiltInArbiter::RoundRobin) => self.round_robin(requests, open),
             AnyArbiter::BuiltIn(BuiltInArbiter::Islip { iterations }) => {
-                self.islip(requests, open, iterations);
+                if fits_word(self.proposals.len()) {
+                    self.islip::<u64>(requests, open, iterations);
+                } else {
+                    self.islip::<u128>(requests, open, iterations);
+                }
             }
             AnyArbiter::BuiltIn(BuiltInArbiter::AgeBased) => self.by_order(requests, open, age),
             AnyArbiter::BuiltIn(BuiltInArbiter::Fixed) => {
@@ -105,29 +112,35 @@ impl Allocator {
         self.matches[index]
     }
 
-    fn islip(&mut self, requests: &Requests, mut open: PortMask, iterations: u32) {
-        let mut unmatched = PortMask::MAX;
+    fn islip<S: PortSet>(&mut self, requests: &Requests, open: PortMask, iterations: u32) {
+        let mut open = S::of(requests.wanted() & open);
+        let mut matched = S::default();
         for iteration in 0..iterations {
-            let mut granted: PortMask = 0;
-            for output in ports(requests.wanted & open) {
-                let asking = requests.to_output(output) & unmatched;
-                if asking != 0 {
-                    let input = first_from(asking, self.grant[output]);
+            let mut granted = S::default();
+            let mut outputs = open;
+            while !outputs.is_empty() {
+                let output = outputs.first();
+                outputs = outputs.without(S::one(output));
+                let asking = requests.to_output_in::<S>(output).without(matched);
+                if !asking.is_empty() {
+                    let input = asking.first_from(self.grant[output]);
                     self.proposals[input] |= bit(output);
-                    granted |= bit(input);
+                    granted = granted.with(S::one(input));
                 }
             }
-            if granted == 0 {
+            if granted.is_empty() {
                 break;
             }
-            for input in ports(granted) {
-                let grants = std::mem::take(&mut self.proposals[input]);
-                let output = first_from(grants, self.accept[input]);
+            matched = matched.with(granted);
+            while !granted.is_empty() {
+                let input = granted.first();
+                granted = granted.without(S::one(input));
+                let grants = S::of(std::mem::take(&mut self.proposals[input]));
+                let output = grants.first_from(self.accept[input]);
                 if iteration == 0 {
                     self.advance(input, output);
                 }
-                unmatched &= !bit(input);
-                open &= !bit(output);
+                open = open.without(S::one(output));
                 self.matches.push((input, output));
             }
         }
@@ -176,8 +189,9 @@ impl Allocator {
 
     #[inline]
     fn advance(&mut self, input: usize, output: usize) {
-        self.grant[output] = (input + 1) % self.grant_size();
-        self.accept[input] = (output + 1) % self.accept_size();
+        let after = |port: usize, ports: usize| if port + 1 == ports { 0 } else { port + 1 };
+        self.grant[output] = after(input, self.grant_size());
+        self.accept[input] = after(output, self.accept_size());
     }
 
     fn grant_size(&self) -> usize {

@@ -180,7 +180,7 @@ impl InputPorts {
         self.freed = 0;
         let at = now + self.wire_cycles;
         for input in ports(self.busy) {
-            if let Some(head) = self.entering[input].head {
+            if let Some(head) = &self.entering[input].head {
                 self.entering[input].buffer = self.choose(input, head.output as usize) as u32;
             }
             let entering = &mut self.entering[input];
@@ -211,6 +211,7 @@ impl InputPorts {
         let many = self.buffers_per_input;
         let first = input * many;
         match self.choice {
+            BufferChoice::ByOutput if many == 1 => first,
             BufferChoice::ByOutput => first + output % many,
             BufferChoice::NextWithCredit => {
                 let last = self.entering[input].buffer as usize;
@@ -227,7 +228,9 @@ impl InputPorts {
         let flit = self.wire.take(now)?;
         let number = flit.buffer as usize;
         let buffer = &mut self.buffers[number];
-        buffer.packets.extend(flit.head);
+        if let Some(head) = flit.head {
+            buffer.packets.push_back(head);
+        }
         buffer.flits += 1;
         Some(number)
     }

@@ -39,7 +39,7 @@
 //! |---|---|
 //! | `spec.rs`, `network_spec.rs` | what a description says |
 //! | `outstanding.rs` | the table of hop-local ids |
-//! | `network.rs` | [`Network`]: a switch or a router |
+//! | `network.rs`, `lazy.rs` | [`Network`]: a switch or a router; which is left alone while nothing can happen |
 //! | `network_ports.rs`, `input_ports.rs`, `output_ports.rs`, `traffic.rs` | what both have around their switch: entry and credits, departure, packets and counters |
 //! | `switch/`, `router/` | the two kinds |
 //! | `requests.rs`, `allocator.rs` | who asks for what, and the matching of inputs and outputs |
@@ -55,6 +55,7 @@
 mod allocator;
 mod arbiter;
 mod input_ports;
+mod lazy;
 mod network;
 mod network_ports;
 mod network_spec;
@@ -78,8 +79,9 @@ use crate::memory::{
     hold_whole_lines, is_request,
 };
 
+use lazy::LazyNetwork;
 use outstanding::Outstanding;
-use requests::ports;
+use requests::{PortMask, bit, ports};
 
 pub use arbiter::{
     AgeBased, AnyArbiter, Arbiter, ArbiterPolicy, ArbiterSite, BuiltInArbiter, Fixed, Islip,
@@ -97,8 +99,8 @@ pub struct Crossbar {
     spec: CrossbarSpec,
     up: Vec<MemSlave>,
     down: Vec<MemMaster>,
-    request: Network<MemRequest>,
-    reply: Network<MemResponse>,
+    request: LazyNetwork<MemRequest>,
+    reply: LazyNetwork<MemResponse>,
     outstanding: Outstanding,
     /// By this process; no state.
     evaluations: u64,
@@ -135,8 +137,8 @@ impl Kind for Crossbar {
         Ok(Self {
             up: (0..up).map(|_| MemSlave::default()).collect(),
             down: (0..down).map(|_| MemMaster::default()).collect(),
-            request: Network::new(up, down, &spec.request, &place("request", 0))?,
-            reply: Network::new(down, up, &spec.reply, &place("reply", 1))?,
+            request: LazyNetwork::new(Network::new(up, down, &spec.request, &place("request", 0))?),
+            reply: LazyNetwork::new(Network::new(down, up, &spec.reply, &place("reply", 1))?),
             outstanding: Outstanding::new(spec.up_ports, spec.outstanding),
             evaluations: 0,
             spec,
@@ -153,10 +155,10 @@ impl Component for Crossbar {
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
         self.evaluations += 1;
         self.take_responses(ctx);
-        self.move_replies(ctx);
+        let freed_down = self.move_replies(ctx);
         // After the replies, whose departure frees table entries.
         self.take_requests(ctx);
-        self.move_requests(ctx);
+        let freed_up = self.move_requests(ctx);
         for (network, broken) in [
             ("request", self.request.broken()),
             ("reply", self.reply.broken()),
@@ -165,7 +167,7 @@ impl Component for Crossbar {
                 ctx.fail(format!("the arbiter of the {network} network: {broken}"));
             }
         }
-        self.next(ctx)
+        self.next(ctx, freed_up, freed_down)
     }
 
     fn facts(&self, port: &str, facts: &mut Facts) {
@@ -263,10 +265,13 @@ impl Component for Crossbar {
 
 impl Crossbar {
     fn take_responses(&mut self, ctx: &mut Context<'_>) {
-        for slice in ports(self.reply.accepting()) {
-            let Some(response) = self.down[slice].response.pop(ctx) else {
+        let accepting = self.reply.accepting();
+        for (slice, down) in self.down.iter_mut().enumerate() {
+            // Most looks find nothing.
+            if down.response.peek(ctx).is_none() || accepting & bit(slice) == 0 {
                 continue;
-            };
+            }
+            let response = down.response.pop(ctx).expect("peeked above");
             let Some(port) = self.outstanding.answer(response.id, slice as u32) else {
                 ctx.fail(format!(
                     "down[{slice}] answered id {}, for which nothing waits: {response:?}",
@@ -285,9 +290,10 @@ impl Crossbar {
         }
     }
 
-    fn move_replies(&mut self, ctx: &mut Context<'_>) {
+    /// Returns the inputs that finished taking a packet.
+    fn move_replies(&mut self, ctx: &mut Context<'_>) -> PortMask {
         let (up, outstanding) = (&mut self.up, &mut self.outstanding);
-        self.reply.step(ctx.cycle(), |port, mut response, _| {
+        let steps = self.reply.step(ctx.cycle(), |port, mut response, _| {
             let id = response.id;
             response.id = outstanding.original(id);
             let left = up[port].response.try_send(ctx, response).is_ok();
@@ -296,20 +302,23 @@ impl Crossbar {
             }
             left
         });
+        if steps { self.reply.freed() } else { 0 }
     }
 
     fn take_requests(&mut self, ctx: &mut Context<'_>) {
         let now = ctx.cycle();
-        for port in ports(self.request.accepting()) {
-            let input = &mut self.up[port].request;
-            let Some(request) = input.peek(ctx) else {
+        let accepting = self.request.accepting();
+        for (port, up) in self.up.iter_mut().enumerate() {
+            let Some(request) = up.request.peek(ctx) else {
                 continue;
             };
-            if request.kind.wants_response() && !self.outstanding.admits(port, now) {
+            if accepting & bit(port) == 0
+                || request.kind.wants_response() && !self.outstanding.admits(port, now)
+            {
                 continue;
             }
             self.outstanding.end_stall(port, now);
-            let mut request = input.pop(ctx).expect("peeked above");
+            let mut request = up.request.pop(ctx).expect("peeked above");
             let slice = self.spec.interleave.slice(request.line);
             request.id = if request.kind.wants_response() {
                 self.outstanding.enter(port, request.id, slice)
@@ -327,22 +336,24 @@ impl Crossbar {
         }
     }
 
-    fn move_requests(&mut self, ctx: &mut Context<'_>) {
+    /// Returns the inputs that finished taking a packet.
+    fn move_requests(&mut self, ctx: &mut Context<'_>) -> PortMask {
         let down = &mut self.down;
-        self.request.step(ctx.cycle(), |slice, request, _| {
+        let steps = self.request.step(ctx.cycle(), |slice, request, _| {
             down[slice].request.try_send(ctx, request).is_ok()
         });
+        if steps { self.request.freed() } else { 0 }
     }
 
-    fn next(&self, ctx: &Context<'_>) -> Next {
+    fn next(&mut self, ctx: &Context<'_>, freed_up: PortMask, freed_down: PortMask) -> Next {
         let now = ctx.cycle();
+        let events = [self.request.next_event(now), self.reply.next_event(now)];
         // An input that finished a packet in this cycle may take the next one, if it is there.
-        let another = ports(self.request.freed()).any(|p| self.up[p].request.peek(ctx).is_some())
-            || ports(self.reply.freed()).any(|p| self.down[p].response.peek(ctx).is_some());
+        let another = ports(freed_up).any(|p| self.up[p].request.peek(ctx).is_some())
+            || ports(freed_down).any(|p| self.down[p].response.peek(ctx).is_some());
         if another {
             return Next::Busy;
         }
-        let events = [self.request.next_event(now), self.reply.next_event(now)];
         match events.into_iter().flatten().min() {
             Some(cycle) if cycle == now + 1 => Next::Busy,
             Some(cycle) => Next::Until(cycle),

@@ -77,7 +77,7 @@ impl OutputPorts {
                 }
                 traffic.deliver(flit.packet, now);
             }
-            self.leaving[output].take(now);
+            self.leaving[output].remove_first();
             traffic.leave(output);
             left(output, flit);
             if self.leaving[output].is_empty() {

@@ -30,6 +30,87 @@ pub(crate) fn bit(port: usize) -> PortMask {
     BITS[port]
 }
 
+/// A set of ports in a word as wide as the switch needs: most fit into one word of the machine, with
+/// which the matching takes half the work.
+pub(crate) trait PortSet: Copy + Default + PartialEq {
+    /// The ports of the mask; the set is wide enough for them.
+    fn of(mask: PortMask) -> Self;
+    /// One port.
+    fn one(port: usize) -> Self;
+    /// Those in both.
+    fn and(self, other: Self) -> Self;
+    /// Those that are not in the other one.
+    fn without(self, other: Self) -> Self;
+    /// Those in either.
+    fn with(self, other: Self) -> Self;
+    /// The first port; of an empty set, a port that none has.
+    fn first(self) -> usize;
+    /// Those from `start` on.
+    fn starting_at(self, start: usize) -> Self;
+
+    /// Whether there is none.
+    #[inline(always)]
+    fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    /// The first port of a non-empty set at or after `start`, cyclically.
+    #[inline(always)]
+    fn first_from(self, start: usize) -> usize {
+        let above = self.starting_at(start);
+        if above.is_empty() { self } else { above }.first()
+    }
+}
+
+macro_rules! port_set {
+    ($word:ty) => {
+        impl PortSet for $word {
+            #[inline(always)]
+            fn of(mask: PortMask) -> Self {
+                mask as Self
+            }
+
+            #[inline(always)]
+            fn one(port: usize) -> Self {
+                1 << port
+            }
+
+            #[inline(always)]
+            fn and(self, other: Self) -> Self {
+                self & other
+            }
+
+            #[inline(always)]
+            fn without(self, other: Self) -> Self {
+                self & !other
+            }
+
+            #[inline(always)]
+            fn with(self, other: Self) -> Self {
+                self | other
+            }
+
+            #[inline(always)]
+            fn first(self) -> usize {
+                self.trailing_zeros() as usize
+            }
+
+            #[inline(always)]
+            fn starting_at(self, start: usize) -> Self {
+                self >> start << start
+            }
+        }
+    };
+}
+
+port_set!(u64);
+port_set!(u128);
+
+/// Whether so many ports fit into one word of the machine.
+pub(crate) fn fits_word(ports: usize) -> bool {
+    ports <= WORD
+}
+
 /// The ports of a mask, ascending.
 #[inline]
 pub(crate) fn ports(mask: PortMask) -> impl Iterator<Item = usize> {
@@ -204,9 +285,12 @@ impl Requests {
     /// A flit that is no tail passed: the input and the output serve only each other until released.
     #[inline]
     pub(crate) fn hold(&mut self, input: usize, output: usize) {
-        if self.holding_inputs & bit(input) != 0 {
-            return;
+        if self.holding_inputs & bit(input) == 0 {
+            self.begin_to_hold(input, output);
         }
+    }
+
+    fn begin_to_hold(&mut self, input: usize, output: usize) {
         self.rounds.start(input, output, self.by_input[input], true);
         self.holder[output] = bit(input);
         self.holding[input] = bit(output);
@@ -234,13 +318,31 @@ impl Requests {
     /// Inputs whose request the output can serve.
     #[inline]
     pub(crate) fn to_output(&self, output: usize) -> PortMask {
-        if self.held_outputs & bit(output) != 0 {
-            return self.by_output[output] & self.holder[output];
+        self.to_output_in(output)
+    }
+
+    /// As [`Requests::to_output`], in words that all ports fit into.
+    #[inline(always)]
+    pub(super) fn to_output_in<S: PortSet>(&self, output: usize) -> S {
+        let asking = S::of(self.by_output[output]);
+        let (held, this) = (S::of(self.held_outputs), S::one(output));
+        if !held.and(this).is_empty() {
+            return asking.and(S::of(self.holder[output]));
         }
-        let mut asking = self.by_output[output] & !self.holding_inputs;
-        for input in ports(asking & self.rounds.impatient) {
+        let asking = asking.without(S::of(self.holding_inputs));
+        if asking.and(S::of(self.rounds.impatient)).is_empty() {
+            asking
+        } else {
+            self.without_the_impatient(asking, output)
+        }
+    }
+
+    /// Those of `asking` whose patience for the output has not ended.
+    #[cold]
+    fn without_the_impatient<S: PortSet>(&self, mut asking: S, output: usize) -> S {
+        for input in ports(self.by_output[output] & self.rounds.impatient) {
             if self.of_input(input) & bit(output) == 0 {
-                asking &= !bit(input);
+                asking = asking.without(S::one(input));
             }
         }
         asking

@@ -91,6 +91,13 @@ impl<P: Copy> Traffic<P> {
         if let Some(packet) = head {
             self.packets[packet].entered = now;
         }
+        if self.counters.stalled_inputs != 0 {
+            self.end_stall(input, now);
+        }
+    }
+
+    #[inline(never)]
+    fn end_stall(&mut self, input: usize, now: Cycle) {
         let counters = &mut self.counters;
         if counters.stalled_inputs & bit(input) != 0 {
             counters.stalled_inputs &= !bit(input);

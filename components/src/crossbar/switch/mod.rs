@@ -125,8 +125,11 @@ impl<P: Copy> Switch<P> {
             self.traverse(now, matching);
         }
         let full = &mut self.full_outputs;
-        self.ports
-            .leave(now, deliver, |output, _| *full &= !bit(output));
+        self.ports.leave(now, deliver, |output, _| {
+            if *full != 0 {
+                *full &= !bit(output);
+            }
+        });
     }
 
     /// See [`Network::next_event`](super::Network::next_event).
@@ -156,7 +159,11 @@ impl<P: Copy> Switch<P> {
 
     #[inline]
     fn queue_of(&self, input: usize, output: usize) -> usize {
-        input * self.queues_per_input + output % self.queues_per_input
+        let queues = self.queues_per_input;
+        if queues == 1 {
+            return input;
+        }
+        input * queues + output % queues
     }
 
     /// The first packet of a queue requests its output, unless the queue sits out a turnaround.

@@ -1,0 +1,103 @@
+//! What keeps the refused request at the head of the input waiting, so that the cache need not decide
+//! about it again whenever something moves.
+//!
+//! Most refusals end with one event: an MSHR is given back, a waiter answered, a way unlocked, a place
+//! of the miss queue left. Until that event a decision would come to the same reason, which is shown
+//! here for each:
+//!
+//! - Nothing but the acceptance of a request takes MSHRs, adds waiters or brings requests that pass.
+//!   So what had room for the request at the refusal has room until the request is accepted.
+//! - A line that is neither in the cache nor in an MSHR stays so until a request for it is accepted.
+//! - Fills may add copy-backs to the miss queue, which would be the reason that comes first.
+//!
+//! Policies, prefetchers, banks, copy-back buffers and victim caches break these rules; a cache with
+//! one of them decides every time.
+
+use warpweave_framework::{Cycle, Id};
+
+use super::Cache;
+use super::request::Access;
+use super::statistics::Blocked;
+use crate::memory::MemRequest;
+
+/// What must change before the request at the head can be accepted or waits for something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Anything may: it is to be decided.
+    Unknown,
+    /// An MSHR is given back.
+    Mshrs,
+    /// A waiter of this MSHR, which is for the line of the request, is answered.
+    Merges(Id),
+    /// A line of this set is unlocked, or more requests than these wait in the miss queue.
+    Ways { set: u32, misses: usize },
+    /// A request leaves the miss queue.
+    MissQueue,
+}
+
+impl Cache {
+    /// Whether the request at the head is refused for the reason for which it was refused before.
+    #[inline]
+    pub(super) fn is_still_refused(&self, request: &MemRequest, now: Cycle) -> bool {
+        let still = self.refusal_lasts();
+        debug_assert!(
+            !still || self.reason_to_wait(request, now) == self.stats.blocked.reason(),
+            "{:?} hides that {request:?} waits for {:?}",
+            self.refusal,
+            self.reason_to_wait(request, now)
+        );
+        still
+    }
+
+    /// Why the request cannot be accepted, if it cannot.
+    pub(super) fn reason_to_wait(&self, request: &MemRequest, now: Cycle) -> Option<Blocked> {
+        let access = self.access(request)?;
+        self.decide(request, access, now).err()
+    }
+
+    #[inline]
+    fn refusal_lasts(&self) -> bool {
+        match self.refusal {
+            Refusal::Unknown => false,
+            Refusal::Mshrs => self.mshrs.is_full(),
+            Refusal::Merges(mshr) => {
+                let entry = self.mshrs.get(mshr);
+                entry.is_some_and(|entry| entry.is_open()) && !self.mshrs.can_join(mshr)
+            }
+            Refusal::Ways { set, misses } => {
+                self.tags.is_locked(set) && self.misses.len() <= misses
+            }
+            Refusal::MissQueue => self.misses.len() >= self.spec.miss_queue_entries as usize,
+        }
+    }
+
+    /// What has to change now that the request is refused for `reason`.
+    pub(super) fn refuse(&self, request: &MemRequest, access: Access, reason: Blocked) -> Refusal {
+        if !self.refuses_simply {
+            return Refusal::Unknown;
+        }
+        let slot = self.tags.find_in(access.set, access.line);
+        let entry = match slot {
+            Some(slot) => self.tags.state(slot).mshr(),
+            None => self.mshrs.find(access.line),
+        };
+        let is_absent = slot.is_none() && entry.is_none();
+        match (reason, entry) {
+            (Blocked::Merges, Some(mshr)) => Refusal::Merges(mshr),
+            (Blocked::Mshrs, _) if is_absent => Refusal::Mshrs,
+            (Blocked::Ways, _) if is_absent && self.tags.is_locked(access.set) => Refusal::Ways {
+                set: access.set,
+                misses: self.misses.len(),
+            },
+            (Blocked::MissQueue, _) if is_absent && self.asks_below(request, access) => {
+                Refusal::MissQueue
+            }
+            _ => Refusal::Unknown,
+        }
+    }
+
+    /// Whether a request for a line that is not here sends something down.
+    fn asks_below(&self, request: &MemRequest, access: Access) -> bool {
+        self.passes(request) || self.wanted(request.kind, access.words, 0) != 0
+    }
+}
