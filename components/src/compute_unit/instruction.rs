@@ -146,8 +146,12 @@ fn decode(instruction: &Instruction, numbering: &Numbering, spec: &ComputeUnitSp
 fn unit_of(class: Class) -> u8 {
     match class {
         Class::IntAdd | Class::IntMul | Class::IntDiv => 0,
-        Class::FpAdd | Class::FpMul | Class::FpDiv => 1,
-        Class::Convert | Class::Shuffle | Class::Vote => 1,
+        Class::FpAdd
+        | Class::FpMul
+        | Class::FpDiv
+        | Class::Convert
+        | Class::Shuffle
+        | Class::Vote => 1,
         Class::DpAdd | Class::DpMul | Class::DpDiv => 2,
         Class::Special => 3,
         Class::Load | Class::Store | Class::Atomic | Class::Prefetch => 4,

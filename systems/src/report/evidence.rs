@@ -62,12 +62,11 @@ impl Slots {
         for instance in statistics {
             for (reason, part, count) in playing_parts(instance) {
                 let mut known = slots.parts.iter_mut();
-                match known.find(|(r, p, _)| r == reason && p == part) {
-                    Some((_, _, sum)) => *sum += count,
-                    None => {
-                        let of = (reason.to_owned(), part.to_owned(), count);
-                        slots.parts.push(of);
-                    }
+                if let Some((_, _, sum)) = known.find(|(r, p, _)| r == reason && p == part) {
+                    *sum += count;
+                } else {
+                    let of = (reason.to_owned(), part.to_owned(), count);
+                    slots.parts.push(of);
                 }
             }
             let mut counts = vec![0; slots.names.len()];

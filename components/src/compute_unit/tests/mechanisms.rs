@@ -201,11 +201,18 @@ fn two_instructions_issue_together_unless_they_wait_or_need_the_same_unit() {
         exit(),
     ];
     // 3: both integers; 4: one float; 8: the other with the exit; its result comes in 12.
-    Bench::completes_at(with(IssueTogether::Any), &[steps.clone()], 12);
+    Bench::completes_at(with(IssueTogether::Any), std::slice::from_ref(&steps), 12);
     // 3: one integer; 4: the other with a float; 8: as before.
-    Bench::completes_at(with(IssueTogether::DifferentUnits), &[steps.clone()], 12);
+    Bench::completes_at(
+        with(IssueTogether::DifferentUnits),
+        std::slice::from_ref(&steps),
+        12,
+    );
     for (together, slots) in [(IssueTogether::Any, 3), (IssueTogether::DifferentUnits, 3)] {
-        let mut bench = Bench::new(with(together), vec![kernel(&[steps.clone()], 1, 0)]);
+        let mut bench = Bench::new(
+            with(together),
+            vec![kernel(std::slice::from_ref(&steps), 1, 0)],
+        );
         bench.start_at(1, 0, 0, 0);
         bench.bench.step(20);
         assert_eq!(bench.counter("slots_issued"), slots);
@@ -221,7 +228,7 @@ fn two_instructions_issue_together_unless_they_wait_or_need_the_same_unit() {
         .chain([exit()])
         .collect::<Vec<_>>();
     // Two per cycle, and the exit alone; one per cycle, and the exit with the last.
-    Bench::completes_at(with(IssueTogether::Any), &[same.clone()], 4 + 4);
+    Bench::completes_at(with(IssueTogether::Any), std::slice::from_ref(&same), 4 + 4);
     Bench::completes_at(with(IssueTogether::DifferentUnits), &[same], 6 + 4);
 }
 
