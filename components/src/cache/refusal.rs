@@ -62,7 +62,7 @@ impl Cache {
             Refusal::Mshrs => self.mshrs.is_full(),
             Refusal::Merges(mshr) => {
                 let entry = self.mshrs.get(mshr);
-                entry.is_some_and(|entry| entry.is_open()) && !self.mshrs.can_join(mshr)
+                entry.is_some_and(super::mshr_file::Entry::is_open) && !self.mshrs.can_join(mshr)
             }
             Refusal::Ways { set, misses } => {
                 self.tags.is_locked(set) && self.misses.len() <= misses
