@@ -4,14 +4,26 @@
 pub(crate) use std::hint::spin_loop as hint_spin;
 pub(crate) use std::sync::Arc;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-pub(crate) use std::thread::{scope, yield_now};
+pub(crate) use std::thread::scope;
+
+use std::sync::OnceLock;
+use std::time::Duration;
 
 pub(crate) use parking_lot::{Condvar, Mutex};
 
-/// Looks at a barrier without giving up the processor: about a window of a busy system.
-pub(crate) const SPINS: u32 = 256;
-/// Looks at a barrier between which others may run.
-pub(crate) const YIELDS: u32 = 64;
+/// Looks at a barrier before a thread sleeps: some 20 microseconds, as long as going to sleep and being
+/// woken takes.
+pub(crate) const SPINS: u32 = 1024;
+
+/// Time of the host since some moment. It decides which thread works, never what comes of it.
+#[expect(
+    clippy::disallowed_types,
+    reason = "threads that do not run can be told by nothing else"
+)]
+pub(crate) fn host_time() -> Duration {
+    static BEGAN: OnceLock<std::time::Instant> = OnceLock::new();
+    BEGAN.get_or_init(std::time::Instant::now).elapsed()
+}
 
 /// A cell whose accesses a model checker can watch.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);

@@ -5,12 +5,10 @@ use std::ops::{Deref, DerefMut};
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use loom::hint::spin_loop as hint_spin;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-pub(crate) use loom::thread::yield_now;
 pub(crate) use std::sync::Arc;
 
 /// Looking once, then sleeping: more looks are the same again.
 pub(crate) const SPINS: u32 = 1;
-pub(crate) const YIELDS: u32 = 0;
 
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 

@@ -2,15 +2,21 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
+use std::time::Duration;
 
 pub(crate) use shuttle::hint::spin_loop as hint_spin;
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-pub(crate) use shuttle::thread::{scope, yield_now};
+pub(crate) use shuttle::thread::scope;
 pub(crate) use std::sync::Arc;
 
-/// A few looks of each sort, so that all three are met.
+/// A few looks, so that threads spin and sleep.
 pub(crate) const SPINS: u32 = 2;
-pub(crate) const YIELDS: u32 = 2;
+
+/// Passes fast, so that threads work together and alone within a short run.
+pub(crate) fn host_time() -> Duration {
+    static LOOKS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    Duration::from_millis(2 * LOOKS.fetch_add(1, Ordering::Relaxed))
+}
 
 /// Shuttle watches atomics and locks; that the stamps of a ring guard its values is loom's part.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);

@@ -1,8 +1,6 @@
-//! Where the threads of a run meet between windows: spin a little, then yield, then sleep.
+//! Where the threads of a run meet between windows: spin a little, then sleep.
 
-use crate::sync::{
-    AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, SPINS, YIELDS, hint_spin, yield_now,
-};
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, SPINS, hint_spin};
 
 /// A barrier for a fixed number of threads, reused for every window.
 ///
@@ -84,12 +82,6 @@ impl Barrier {
                 return;
             }
             hint_spin();
-        }
-        for _ in 0..YIELDS {
-            if self.over(round) {
-                return;
-            }
-            yield_now();
         }
         let mut sleepers = self.sleepers.lock();
         *sleepers += 1;

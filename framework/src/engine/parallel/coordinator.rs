@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::channel::Vacancy;
+use crate::engine::parallel::crew::Crew;
 use crate::engine::parallel::cut_channel::CutChannel;
 use crate::engine::parallel::tally::{Cells, Found, Tally, earlier};
 use crate::engine::partition::{Background, Place, Window};
@@ -63,6 +64,8 @@ pub(crate) struct Coordinator {
     pub(crate) window: Window,
     /// The tallies of the last window tell of every partition.
     told: bool,
+    /// How the threads of a run work.
+    pub(crate) crew: Crew,
 }
 
 /// A decided end of the run.
@@ -111,6 +114,7 @@ impl Coordinator {
             windows: 0,
             window: Window::none(),
             told: false,
+            crew: Crew::new(),
         }
     }
 

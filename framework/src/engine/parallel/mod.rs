@@ -6,11 +6,13 @@
 //! | `tally` | what they did, added up |
 //! | `cut_channel` | channels between partitions |
 //! | `threads`, `barrier` | who runs which partition, and where threads meet |
+//! | `crew` | whether they work together, or one alone while others would only wait |
 //!
 //! A system that is not divided is one partition with one long window: the same code.
 
 mod barrier;
 mod coordinator;
+mod crew;
 mod cut_channel;
 mod tally;
 mod threads;

@@ -1,10 +1,12 @@
 //! Running the windows of several partitions, on one thread or many.
 
+use std::time::Duration;
+
 use crate::engine::parallel::barrier::Barrier;
 use crate::engine::parallel::coordinator::{Coordinator, Limits, RunEnd, RunStep};
 use crate::engine::parallel::tally::{Cells, Tally};
 use crate::engine::partition::Window;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, scope};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, host_time, scope};
 use crate::world::WorldDriver;
 
 /// Runs windows until the coordinator ends the run. `world` belongs to partition 0, which stays
@@ -28,37 +30,59 @@ pub(crate) fn run_windows(
         threads,
         sleeping: coordinator.sleeping,
     };
-    if threads == 1 {
-        return run_alone(&shares, coordinator, &tallies, limits, world);
+    if threads > 1 {
+        coordinator.crew.resume(host_time());
     }
+    loop {
+        let end = if threads > 1 && coordinator.crew.is_together() {
+            run_together(&shares, coordinator, &tallies, limits, world)
+        } else {
+            run_alone(&shares, coordinator, &tallies, limits, world)
+        };
+        if let Some(end) = end {
+            return end;
+        }
+    }
+}
+
+/// Threads side by side, until the run ends or they work no longer together.
+fn run_together(
+    shares: &Shares<'_, '_>,
+    coordinator: &mut Coordinator,
+    tallies: &[Mutex<Tally>],
+    limits: &Limits<'_>,
+    world: Option<&WorldDriver>,
+) -> Option<RunEnd> {
     let meeting = Meeting {
         shares,
         tallies,
         limits,
         window: Mutex::new(coordinator.window),
         coordinator: Mutex::new((coordinator, None)),
+        busy_ns: AtomicU64::new(0),
         over: AtomicBool::new(false),
-        barrier: Barrier::new(threads),
+        barrier: Barrier::new(shares.threads),
     };
     scope(|scope| {
-        for me in 1..threads {
+        for me in 1..shares.threads {
             let meeting = &meeting;
             scope.spawn(move || meeting.work(me, None));
         }
         meeting.work(0, world);
     });
-    let (_, end) = meeting.coordinator.into_inner();
-    end.expect("threads stop when the coordinator says so, or panic")
+    meeting.coordinator.into_inner().1
 }
 
-/// All partitions in turn, watched by the observer of the run if there is one.
+/// All partitions in turn, watched by the observer of the run if there is one; until the run ends, or
+/// several threads are to work together.
 fn run_alone(
     shares: &Shares<'_, '_>,
     coordinator: &mut Coordinator,
     tallies: &[Mutex<Tally>],
     limits: &Limits<'_>,
     world: Option<&WorldDriver>,
-) -> RunEnd {
+) -> Option<RunEnd> {
+    let several = shares.threads > 1;
     coordinator.observe(RunStep::Begun);
     loop {
         let window = coordinator.window;
@@ -67,9 +91,15 @@ fn run_alone(
         });
         if let Some(end) = coordinator.advance(shares.cells, tallies, limits) {
             coordinator.observe(RunStep::Ended);
-            return end;
+            return Some(end);
         }
         coordinator.observe(RunStep::Decided);
+        if several {
+            coordinator.crew.judge(host_time(), Duration::ZERO);
+            if coordinator.crew.is_together() {
+                return None;
+            }
+        }
     }
 }
 
@@ -119,12 +149,14 @@ impl Shares<'_, '_> {
 
 /// What the threads of a run share.
 struct Meeting<'a, 'b> {
-    shares: Shares<'a, 'b>,
+    shares: &'a Shares<'a, 'b>,
     /// Per thread.
-    tallies: Vec<Mutex<Tally>>,
+    tallies: &'a [Mutex<Tally>],
     limits: &'a Limits<'a>,
     window: Mutex<Window>,
     coordinator: Mutex<(&'a mut Coordinator, Option<RunEnd>)>,
+    /// How long threads ran partitions in this window, added up.
+    busy_ns: AtomicU64,
     over: AtomicBool,
     barrier: Barrier,
 }
@@ -135,14 +167,20 @@ impl Meeting<'_, '_> {
         let guard = ShatterOnPanic(&self.barrier);
         while !self.over.load(Ordering::Acquire) {
             let window = *self.window.lock();
+            let began = host_time();
             let mut tally = self.tallies[me].lock();
             self.shares.run(me, &window, &mut tally, world, |_| ());
             drop(tally);
+            let busy = host_time().saturating_sub(began).as_nanos() as u64;
+            self.busy_ns.fetch_add(busy, Ordering::Relaxed);
             let advance = || {
                 let (coordinator, end) = &mut *self.coordinator.lock();
-                *end = coordinator.advance(self.shares.cells, &self.tallies, self.limits);
+                *end = coordinator.advance(self.shares.cells, self.tallies, self.limits);
                 *self.window.lock() = coordinator.window;
-                self.over.store(end.is_some(), Ordering::Release);
+                let busy = Duration::from_nanos(self.busy_ns.swap(0, Ordering::Relaxed));
+                coordinator.crew.judge(host_time(), busy);
+                let over = end.is_some() || !coordinator.crew.is_together();
+                self.over.store(over, Ordering::Release);
             };
             if self.barrier.meet(advance).is_err() {
                 break;
