@@ -7,6 +7,7 @@
 //! cargo run --release -p warpweave-bench -- gate                   instructions against the table
 //! cargo run --release -p warpweave-bench -- parallel               efficiency of dividing the work
 //! cargo run --release -p warpweave-bench -- parallel instructions  the same in instructions
+//! cargo run --release -p warpweave-bench -- parallel pairs         whole runs on threads, and side by side
 //! cargo run --release -p warpweave-bench -- system                 the two speed scenarios
 //! cargo run --release -p warpweave-bench -- system scenarios/bfs_60.ron workload.block=128
 //! valgrind --tool=callgrind target/release/warpweave-bench one ring 200000
@@ -97,7 +98,8 @@ enum Command {
     /// Measure how evenly divisions spread the work of a scenario.
     Parallel {
         /// `[REPEATS SCENARIO [PATH=VALUE ...]]` by time, `instructions [EVERY SCENARIO
-        /// [PATH=VALUE ...]]` by instructions; two scenarios of the repository, if none is named.
+        /// [PATH=VALUE ...]]` by instructions, `pairs [ROUNDS SCENARIO [PATH=VALUE ...]]` whole runs;
+        /// two scenarios of the repository, if none is named.
         #[arg(value_name = "WORD", trailing_var_arg = true)]
         words: Vec<String>,
     },

@@ -237,7 +237,7 @@ pub(crate) fn one_run(
 }
 
 /// Median and quartiles of the ratios of each round.
-fn ratio(theirs: &[f64], ours: &[f64]) -> Ratio {
+pub(crate) fn ratio(theirs: &[f64], ours: &[f64]) -> Ratio {
     let pairs: Vec<f64> = theirs.iter().zip(ours).map(|(t, o)| t / o).collect();
     Ratio {
         median: quantile(&pairs, 0.5),

@@ -7,7 +7,8 @@
 //! coordinator, where a thread takes the parts in the order in which the engine's threads do; the
 //! sum of that over all windows, compared with the undivided run, is the efficiency of the
 //! division. What meetings of real threads cost is in the elapsed times, which are given beside it.
-//! On a busy machine times say little: [`instructions`] counts instead.
+//! On a busy machine times say little: [`instructions`] counts instead, and [`whole_runs`] takes
+//! medians of runs made in turn.
 
 #![expect(
     clippy::disallowed_types,
@@ -15,6 +16,7 @@
 )]
 
 mod instructions;
+mod whole_runs;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -136,6 +138,10 @@ pub(crate) fn command(words: &[&str]) -> Result<Vec<String>, String> {
             let (threads, every) = (number(threads)? as usize, u64::from(number(every)?));
             instructions::steps(threads, every, path, &owned(sets)).map(|steps| vec![steps])
         }
+        ["pairs"] => whole_runs::all(None),
+        ["pairs", rounds, path, sets @ ..] => {
+            whole_runs::all(Some((number(rounds)? as usize, path, &owned(sets))))
+        }
         [repeats, path, sets @ ..] => {
             measure(path, &owned(sets), number(repeats)?).map(|table| vec![table])
         }
@@ -145,7 +151,8 @@ pub(crate) fn command(words: &[&str]) -> Result<Vec<String>, String> {
 
 /// What [`command`] understands.
 pub(crate) const USAGE: &str = "usage: warpweave-bench parallel [REPEATS SCENARIO [PATH=VALUE ...]]
-       warpweave-bench parallel instructions [EVERY SCENARIO [PATH=VALUE ...]]";
+       warpweave-bench parallel instructions [EVERY SCENARIO [PATH=VALUE ...]]
+       warpweave-bench parallel pairs [ROUNDS SCENARIO [PATH=VALUE ...]]";
 
 /// Measures a scenario in all numbers of threads and returns a table.
 fn measure(path: &str, sets: &[String], repeats: u32) -> Result<String, String> {
