@@ -562,7 +562,6 @@ impl Component for Cache {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        statistics.even();
         self.stats.report(&self.spec, statistics);
         self.policies.statistics(statistics);
         self.prefetches.statistics(statistics);

@@ -161,6 +161,81 @@ impl WaitTime {
     }
 }
 
+/// Name, unit and meaning of counts.
+type Row = (&'static str, &'static str, &'static str);
+
+const KINDS: [Row; 5] = [
+    ("reads", "requests", "reads accepted"),
+    ("writes", "requests", "writes accepted"),
+    ("atomics", "requests", "atomics accepted"),
+    ("prefetches", "requests", "prefetches accepted"),
+    (
+        "copy_backs_received",
+        "requests",
+        "copy-backs from above accepted",
+    ),
+];
+
+const OUTCOMES: [Row; 4] = [
+    ("hits", "requests", "requests whose words were present"),
+    (
+        "hits_reserved",
+        "requests",
+        "requests that joined a line in flight",
+    ),
+    (
+        "misses",
+        "requests",
+        "requests whose words were neither present nor in flight",
+    ),
+    (
+        "passed",
+        "requests",
+        "requests handed down without a look-up",
+    ),
+];
+
+const READS: [Row; 3] = [
+    ("read_hits", "requests", "reads whose words were present"),
+    (
+        "read_hits_reserved",
+        "requests",
+        "reads that joined a line in flight",
+    ),
+    (
+        "read_misses",
+        "requests",
+        "reads whose words were neither present nor in flight",
+    ),
+];
+
+const LINES: [Row; 8] = [
+    (
+        "partial_misses",
+        "requests",
+        "misses on a line present without the words",
+    ),
+    ("fills", "lines", "lines received from below"),
+    (
+        "fills_not_installed",
+        "lines",
+        "lines received but not kept",
+    ),
+    ("evictions", "lines", "lines replaced by another"),
+    (
+        "write_evictions",
+        "lines",
+        "lines dropped because a request for them was handed down",
+    ),
+    ("copy_backs", "requests", "dirty lines sent down"),
+    ("invalidations", "commands", "invalidations carried out"),
+    (
+        "lines_invalidated",
+        "lines",
+        "lines dropped by invalidations",
+    ),
+];
+
 /// Counters of a cache.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct CacheStats {
@@ -246,66 +321,29 @@ impl CacheStats {
 
     fn report_requests(&self, out: &mut Statistics<'_>) {
         let kinds = [
-            (RequestKind::Read, "reads", "reads accepted"),
-            (RequestKind::Write, "writes", "writes accepted"),
-            (RequestKind::Atomic, "atomics", "atomics accepted"),
-            (RequestKind::Prefetch, "prefetches", "prefetches accepted"),
-            (
-                RequestKind::CopyBack,
-                "copy_backs_received",
-                "copy-backs from above accepted",
-            ),
+            RequestKind::Read,
+            RequestKind::Write,
+            RequestKind::Atomic,
+            RequestKind::Prefetch,
+            RequestKind::CopyBack,
         ];
-        for (kind, name, meaning) in kinds {
-            out.counter(name, "requests", meaning, self.by_kind(kind));
-        }
+        out.counters(&KINDS, &kinds.map(|kind| self.by_kind(kind)));
         let outcomes = [
-            (Outcome::Hit, "hits", "requests whose words were present"),
-            (
-                Outcome::HitReserved,
-                "hits_reserved",
-                "requests that joined a line in flight",
-            ),
-            (
-                Outcome::Miss,
-                "misses",
-                "requests whose words were neither present nor in flight",
-            ),
-            (
-                Outcome::Passed,
-                "passed",
-                "requests handed down without a look-up",
-            ),
+            Outcome::Hit,
+            Outcome::HitReserved,
+            Outcome::Miss,
+            Outcome::Passed,
         ];
-        for (outcome, name, meaning) in outcomes {
-            out.counter(name, "requests", meaning, self.by_outcome(outcome));
-        }
+        out.counters(&OUTCOMES, &outcomes.map(|outcome| self.by_outcome(outcome)));
         let read = |outcome| self.outcomes[RequestKind::Read as usize][outcome as usize];
-        let looked_up = read(Outcome::Hit) + read(Outcome::HitReserved) + read(Outcome::Miss);
-        out.counter(
-            "read_hits",
-            "requests",
-            "reads whose words were present",
-            read(Outcome::Hit),
-        );
-        out.counter(
-            "read_hits_reserved",
-            "requests",
-            "reads that joined a line in flight",
-            read(Outcome::HitReserved),
-        );
-        out.counter(
-            "read_misses",
-            "requests",
-            "reads whose words were neither present nor in flight",
-            read(Outcome::Miss),
-        );
+        let reads = [Outcome::Hit, Outcome::HitReserved, Outcome::Miss].map(read);
+        out.counters(&READS, &reads);
         out.role(roles::HIT_RATE).ratio(
             "read_hit_rate",
             "reads",
             "reads whose words were present, of those looked up",
             read(Outcome::Hit),
-            looked_up,
+            reads.iter().sum(),
         );
     }
 
@@ -333,53 +371,16 @@ impl CacheStats {
     }
 
     fn report_lines(&self, out: &mut Statistics<'_>) {
-        let counters = [
-            (
-                "partial_misses",
-                "requests",
-                "misses on a line present without the words",
-                self.partial_misses,
-            ),
-            ("fills", "lines", "lines received from below", self.fills),
-            (
-                "fills_not_installed",
-                "lines",
-                "lines received but not kept",
-                self.fills_not_installed,
-            ),
-            (
-                "evictions",
-                "lines",
-                "lines replaced by another",
-                self.evictions,
-            ),
-            (
-                "write_evictions",
-                "lines",
-                "lines dropped because a request for them was handed down",
-                self.write_evictions,
-            ),
-            (
-                "copy_backs",
-                "requests",
-                "dirty lines sent down",
-                self.copy_backs,
-            ),
-            (
-                "invalidations",
-                "commands",
-                "invalidations carried out",
-                self.invalidations,
-            ),
-            (
-                "lines_invalidated",
-                "lines",
-                "lines dropped by invalidations",
-                self.lines_invalidated,
-            ),
+        let lines = [
+            self.partial_misses,
+            self.fills,
+            self.fills_not_installed,
+            self.evictions,
+            self.write_evictions,
+            self.copy_backs,
+            self.invalidations,
+            self.lines_invalidated,
         ];
-        for (name, unit, meaning, value) in counters {
-            out.counter(name, unit, meaning, value);
-        }
+        out.counters(&LINES, &lines);
     }
 }

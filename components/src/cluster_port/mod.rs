@@ -216,7 +216,6 @@ impl Component for ClusterPort {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        statistics.even();
         let counters = &self.counters;
         let count = [
             (
@@ -254,8 +253,8 @@ impl Component for ClusterPort {
             statistics.counter(name, unit, meaning, value);
         }
         for (port, taken) in counters.taken.iter().enumerate() {
-            statistics.counter(
-                &format!("requests_taken[{port}]"),
+            statistics.at(port).counter(
+                "requests_taken",
                 "requests",
                 "Requests taken from this up port",
                 *taken,

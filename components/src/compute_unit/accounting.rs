@@ -37,46 +37,60 @@ pub enum IssueSlot {
 }
 
 /// Name and meaning of each, in order.
-const NAMES: [(&str, &str); 11] = [
-    ("slots_issued", "issue slots that issued an instruction"),
+const NAMES: [(&str, &str, &str); 11] = [
+    (
+        "slots_issued",
+        "slots",
+        "issue slots that issued an instruction",
+    ),
     (
         "slots_pipe_busy",
+        "slots",
         "issue slots lost because a wavefront could issue but for the initiation interval of its class",
     ),
     (
         "slots_local_memory_busy",
+        "slots",
         "issue slots lost because a wavefront could issue but the local memory serves bank conflicts",
     ),
     (
         "slots_load_store_full",
+        "slots",
         "issue slots lost because a wavefront could issue but the load/store queue is full",
     ),
     (
         "slots_held_back",
+        "slots",
         "issue slots lost because the scheduler held back a wavefront that waited for nothing of its own",
     ),
     (
         "slots_scoreboard",
+        "slots",
         "issue slots lost to a wait for a result of an execution unit, local or constant memory",
     ),
     (
         "slots_memory",
+        "slots",
         "issue slots lost to a wait for load data, or of a fence for stores",
     ),
     (
         "slots_control",
+        "slots",
         "issue slots lost to the latency of a start, branch, fence, exit or barrier release",
     ),
     (
         "slots_barrier",
+        "slots",
         "issue slots lost because every wavefront left waits at a barrier",
     ),
     (
         "slots_ended",
+        "slots",
         "issue slots lost because every wavefront left has ended and its work-group has not",
     ),
     (
         "slots_no_wavefront",
+        "slots",
         "issue slots lost because the scheduler had no wavefront",
     ),
 ];
@@ -143,12 +157,15 @@ impl Accounting {
         for slot in &self.asleep {
             counts[*slot as usize] += slept;
         }
-        for (slot, ((name, meaning), count)) in NAMES.into_iter().zip(counts).enumerate() {
-            if slot == IssueSlot::HeldBack as usize && !is_open {
-                continue;
-            }
-            let slots = statistics.role(roles::ISSUE_SLOTS);
-            slots.counter(name, "slots", meaning, count);
+        let held_back = IssueSlot::HeldBack as usize;
+        let parts = if is_open {
+            [0..NAMES.len(), 0..0]
+        } else {
+            [0..held_back, held_back + 1..NAMES.len()]
+        };
+        for part in parts {
+            let statistics = statistics.role(roles::ISSUE_SLOTS);
+            statistics.counters(&NAMES[part.clone()], &counts[part]);
         }
     }
 }

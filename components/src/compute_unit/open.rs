@@ -185,9 +185,6 @@ impl ComputeUnit {
     }
 
     pub(super) fn report_open(&self, statistics: &mut Statistics<'_>) {
-        if self.is_open() {
-            statistics.uneven();
-        }
         for (number, scheduler) in self.open.iter().enumerate() {
             let policy = &scheduler.policy;
             if self.open.len() == 1 {

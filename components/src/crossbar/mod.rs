@@ -211,7 +211,6 @@ impl Component for Crossbar {
     }
 
     fn statistics(&self, statistics: &mut Statistics<'_>) {
-        statistics.even();
         self.request.statistics("request", statistics);
         self.reply.statistics("reply", statistics);
         statistics.counter(

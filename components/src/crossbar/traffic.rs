@@ -164,54 +164,57 @@ impl<P: Copy> Traffic<P> {
 
     /// Reports the statistics of this network, named `network_…`.
     pub(super) fn statistics(&self, network: &str, statistics: &mut Statistics<'_>) {
+        statistics.under(network, |statistics| self.report(statistics));
+    }
+
+    fn report(&self, statistics: &mut Statistics<'_>) {
         let cycle = statistics.cycle();
-        let name = |what: &str| format!("{network}_{what}");
         let counters = &self.counters;
         statistics.counter(
-            &name("packets"),
+            "packets",
             "packets",
             "Packets delivered by the network",
             counters.packets,
         );
         statistics.counter(
-            &name("flits"),
+            "flits",
             "flits",
             "Flits that left the network's outputs",
             counters.flits.iter().sum(),
         );
         statistics.counter(
-            &name("bytes"),
+            "bytes",
             "bytes",
             "Bytes of the packets delivered, control included, padding not",
             counters.bytes,
         );
         statistics.counter(
-            &name("credit_stalls"),
+            "credit_stalls",
             "cycles",
             "Cycles in which a flit at an input found its queue full, added up over inputs",
             self.credit_stalls(cycle),
         );
         statistics.histogram(
-            &name("latency"),
+            "latency",
             "cycles",
             "Cycles from a packet's being taken at its input to its tail leaving",
             &counters.latency,
         );
         statistics.level(
-            &name("occupancy"),
+            "occupancy",
             "flits",
             "Mean number of flits inside the network",
             &counters.occupancy,
         );
         statistics.maximum(
-            &name("occupancy_max"),
+            "occupancy_max",
             "flits",
             "Largest number of flits inside the network",
             counters.occupancy.max(),
         );
         for (output, flits) in counters.flits.iter().enumerate() {
-            statistics.role(roles::UTILISATION).ratio(
-                &format!("{network}_output_utilisation[{output}]"),
+            statistics.role(roles::UTILISATION).at(output).ratio(
+                "output_utilisation",
                 "cycles",
                 "Cycles in which a flit left this output",
                 *flits,

@@ -86,14 +86,16 @@ impl Counters {
     }
 
     pub(super) fn report(&self, cost: &Cost, statistics: &mut Statistics<'_>) {
-        for kind in RequestKind::ALL {
-            statistics.counter(
-                &format!("requests_{}", kind.name()),
-                "requests",
-                "Requests of this kind taken from the units",
-                self.requests[kind as usize],
-            );
-        }
+        statistics.under("requests", |statistics| {
+            for kind in RequestKind::ALL {
+                statistics.counter(
+                    kind.name(),
+                    "requests",
+                    "Requests of this kind taken from the units",
+                    self.requests[kind as usize],
+                );
+            }
+        });
         self.report_merging(statistics);
         self.report_cache(statistics);
         statistics.counter(

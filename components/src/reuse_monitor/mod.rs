@@ -365,11 +365,12 @@ impl ReuseMonitor {
             "launches predicted to share lines with siblings",
             "launches predicted to share lines with themselves alone",
         ];
-        for ((name, meaning), count) in Relation::NAMES.into_iter().zip(meaning).zip(self.predicted)
-        {
-            let name = format!("reuse_predicted_{name}");
-            statistics.counter(&name, "launches", meaning, count);
-        }
+        let predicted = Relation::NAMES.into_iter().zip(meaning).zip(self.predicted);
+        statistics.under("reuse_predicted", |s| {
+            for ((name, meaning), count) in predicted {
+                s.counter(name, "launches", meaning, count);
+            }
+        });
         statistics.code(
             "reuse_prediction",
             "relation",

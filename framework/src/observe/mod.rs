@@ -3,7 +3,8 @@
 //! | file | holds |
 //! |---|---|
 //! | `statistics` | numbers with name, unit and meaning, collected at the end |
-//! | `growth` | what statistics grew by between two looks |
+//! | `looks`, `row` | looks at what grows, which come often: words without names |
+//! | `growth` | what statistics grew by between looks, with names again |
 //! | `probe` | the one instrumentation point: typed events to a sink |
 //! | `contents` | what is in a component, for recordings |
 //! | `sample` | values of signals, for recordings |
@@ -17,18 +18,19 @@ mod growth;
 mod looks;
 mod probe;
 mod reason;
+mod row;
 mod sample;
 mod statistics;
 mod waits;
 
 pub use contents::{Contents, Thing};
-pub use looks::{Amounts, Growth, Look, Places, Seen, Span};
+pub use growth::{Amounts, Grown};
+pub use looks::{Changes, Look, Looks};
 pub use probe::{About, Probe, ProbeSink};
 pub use reason::Reason;
 pub use sample::{Sample, Shape};
 pub use statistics::{
-    Combination, Histogram, InstanceStatistics, Level, Reported, Role, Series, Statistic,
-    Statistics, Value,
+    Combination, Histogram, InstanceStatistics, Level, Role, Series, Statistic, Statistics, Value,
 };
 pub use waits::{Wait, Waits};
 

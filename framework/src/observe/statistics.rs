@@ -11,12 +11,12 @@
 //! Whoever adds up what a whole system did asks for a [`Role`], not for kinds of components or names
 //! of theirs: a component says which of its statistics play one.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::observe::looks::Look;
+use crate::observe::row::Row;
 use crate::time::{Cycle, Tick};
 
 /// What a statistic stands for beyond its component, such as the instructions that any kind of
@@ -127,126 +127,80 @@ pub enum Value {
     Series(Series),
 }
 
-/// A [`Value`] that a component reports, as it lies there.
-#[derive(Clone, Copy, Debug)]
-pub enum Reported<'v> {
-    /// As [`Value::Counter`].
-    Counter(u64),
-    /// As [`Value::Number`].
-    Number(u64),
-    /// As [`Value::Gauge`].
-    Gauge(f64),
-    /// As [`Value::Ratio`].
-    Ratio {
-        /// The part, or the total.
-        part: u64,
-        /// The whole, or the weight.
-        whole: u64,
-    },
-    /// As [`Value::Histogram`].
-    Histogram(&'v Histogram),
-    /// As [`Value::Series`].
-    Series(&'v Series),
-}
-
-impl Reported<'_> {
-    /// A value to be kept.
-    pub fn to_value(self) -> Value {
-        match self {
-            Self::Counter(n) => Value::Counter(n),
-            Self::Number(n) => Value::Number(n),
-            Self::Gauge(x) => Value::Gauge(x),
-            Self::Ratio { part, whole } => Value::Ratio { part, whole },
-            Self::Histogram(histogram) => Value::Histogram(histogram.clone()),
-            Self::Series(series) => Value::Series(series.clone()),
-        }
-    }
-}
-
-impl PartialEq<Value> for Reported<'_> {
-    #[inline]
-    fn eq(&self, value: &Value) -> bool {
-        match (*self, value) {
-            (Self::Counter(n), Value::Counter(m)) | (Self::Number(n), Value::Number(m)) => n == *m,
-            (Self::Gauge(x), Value::Gauge(y)) => x == *y,
-            (Self::Ratio { part, whole }, Value::Ratio { part: p, whole: w }) => {
-                (part, whole) == (*p, *w)
-            }
-            (Self::Histogram(a), Value::Histogram(b)) => a == b,
-            (Self::Series(a), Value::Series(b)) => a == b,
-            _ => false,
-        }
-    }
-}
-
-impl Value {
-    /// As a component reports it.
-    pub fn reported(&self) -> Reported<'_> {
-        match self {
-            Self::Counter(n) => Reported::Counter(*n),
-            Self::Number(n) => Reported::Number(*n),
-            Self::Gauge(x) => Reported::Gauge(*x),
-            Self::Ratio { part, whole } => Reported::Ratio {
-                part: *part,
-                whole: *whole,
-            },
-            Self::Histogram(histogram) => Reported::Histogram(histogram),
-            Self::Series(series) => Reported::Series(series),
-        }
-    }
-}
-
 /// Collects the statistics of one component.
+///
+/// Names are texts of the program: what is counted several times has a prefix ([`Statistics::under`])
+/// or an index ([`Statistics::at`]).
 pub struct Statistics<'a> {
     cycle: Cycle,
     now: Tick,
-    /// Role of the statistic reported next.
-    role: Option<Role>,
-    /// What names begin with.
-    prefix: String,
     to: Collector<'a>,
 }
 
 enum Collector<'a> {
-    List(&'a mut Vec<Statistic>),
-    /// Copies nothing: for looks that come often.
-    Growing(&'a mut Look),
+    List(List<'a>),
+    /// The values of what grows and no names: for looks that come often.
+    Row(&'a mut Row),
+}
+
+struct List<'a> {
+    statistics: &'a mut Vec<Statistic>,
+    /// Role and index of the statistic reported next.
+    role: Option<Role>,
+    index: Option<usize>,
+    /// What names begin with.
+    prefix: String,
 }
 
 impl<'a> Statistics<'a> {
     /// A collector for a component whose clock stands at `cycle`.
     pub fn new(cycle: Cycle, now: Tick, list: &'a mut Vec<Statistic>) -> Self {
+        let list = List {
+            statistics: list,
+            role: None,
+            index: None,
+            prefix: String::new(),
+        };
         Self {
             cycle,
             now,
-            role: None,
-            prefix: String::new(),
             to: Collector::List(list),
         }
     }
 
-    /// Shows what grows to a look, instead of collecting it all.
-    pub fn growing(cycle: Cycle, now: Tick, look: &'a mut Look) -> Self {
+    /// A collector of what grows, as words.
+    pub(super) fn in_row(cycle: Cycle, now: Tick, row: &'a mut Row) -> Self {
         Self {
             cycle,
             now,
-            role: None,
-            prefix: String::new(),
-            to: Collector::Growing(look),
+            to: Collector::Row(row),
         }
     }
 
     /// Reports what `report` does, each statistic as `prefix_name`: of a part that a component has
     /// several of.
     pub fn under(&mut self, prefix: &str, report: impl FnOnce(&mut Self)) {
-        let length = self.prefix.len();
-        self.prefix.push_str(prefix);
-        self.prefix.push('_');
+        let length = match &mut self.to {
+            Collector::List(list) => {
+                let length = list.prefix.len();
+                list.prefix.push_str(prefix);
+                list.prefix.push('_');
+                length
+            }
+            Collector::Row(row) => {
+                row.prefix(prefix);
+                0
+            }
+        };
         report(self);
-        self.prefix.truncate(length);
+        match &mut self.to {
+            Collector::List(list) => list.prefix.truncate(length),
+            Collector::Row(row) => row.end_prefix(),
+        }
     }
 
     /// Cycle of the component's clock up to which lasting quantities count (exclusive).
+    #[inline]
     pub fn cycle(&self) -> Cycle {
         self.cycle
     }
@@ -256,52 +210,111 @@ impl<'a> Statistics<'a> {
         self.now
     }
 
-    /// Says that while the component is not evaluated all that grows does so by the same amounts in
-    /// every cycle, most by nothing. Looks that come often then ask it only when it was evaluated.
-    /// Debug builds ask nevertheless, and compare.
-    pub fn even(&mut self) {
-        if let Collector::Growing(look) = &mut self.to {
-            look.set_even(true);
-        }
-    }
-
-    /// Takes [`Statistics::even`] back: a part of the component, such as a policy of others, may
-    /// report anything.
-    pub fn uneven(&mut self) {
-        if let Collector::Growing(look) = &mut self.to {
-            look.set_even(false);
-        }
-    }
-
     /// Gives the statistic reported next a role: `statistics.role(ROLE).counter(..)`.
+    #[inline]
     pub fn role(&mut self, role: Role) -> &mut Self {
-        self.role = Some(role);
+        if let Collector::List(list) = &mut self.to {
+            list.role = Some(role);
+        }
+        self
+    }
+
+    /// Gives the statistic reported next an index: `statistics.at(3).counter("flits", ..)` reports
+    /// `flits[3]`.
+    #[inline]
+    pub fn at(&mut self, index: usize) -> &mut Self {
+        match &mut self.to {
+            Collector::List(list) => list.index = Some(index),
+            Collector::Row(row) => row.index(index),
+        }
         self
     }
 
     /// Reports a count. Those of several instances are added up.
-    pub fn counter(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
-        let value = Reported::Counter(value);
-        self.push(name, unit, meaning, Combination::Sum, value);
+    #[inline]
+    pub fn counter(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        value: u64,
+    ) {
+        match &mut self.to {
+            Collector::Row(row) => row.counter(name, value),
+            Collector::List(list) => {
+                list.push(name, unit, meaning, Combination::Sum, Value::Counter(value));
+            }
+        }
+    }
+
+    /// Reports counts side by side, a row of `table` for each: name, unit and meaning. Looks that come
+    /// often are cheaper than with [`Statistics::counter`] for each. A role given before is that of all.
+    ///
+    /// # Panics
+    /// When there are not as many counts as rows.
+    #[inline]
+    pub fn counters(
+        &mut self,
+        table: &'static [(&'static str, &'static str, &'static str)],
+        counts: &[u64],
+    ) {
+        assert_eq!(table.len(), counts.len(), "a count for each name");
+        match &mut self.to {
+            Collector::Row(row) => row.counters(table, counts),
+            Collector::List(list) => {
+                let role = list.role.take();
+                for ((name, unit, meaning), count) in table.iter().zip(counts) {
+                    list.role = role;
+                    let value = Value::Counter(*count);
+                    list.push(name, unit, meaning, Combination::Sum, value);
+                }
+            }
+        }
     }
 
     /// Reports the largest of something, such as the most requests at a time.
-    pub fn maximum(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
-        let combination = Combination::Maximum;
-        self.push(name, unit, meaning, combination, Reported::Number(value));
+    #[inline]
+    pub fn maximum(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        value: u64,
+    ) {
+        if let Collector::List(list) = &mut self.to {
+            let combination = Combination::Maximum;
+            list.push(name, unit, meaning, combination, Value::Number(value));
+        }
     }
 
     /// Reports the smallest of something, such as the cycle of the first request.
-    pub fn minimum(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
-        let combination = Combination::Minimum;
-        self.push(name, unit, meaning, combination, Reported::Number(value));
+    #[inline]
+    pub fn minimum(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        value: u64,
+    ) {
+        if let Collector::List(list) = &mut self.to {
+            let combination = Combination::Minimum;
+            list.push(name, unit, meaning, combination, Value::Number(value));
+        }
     }
 
     /// Reports a number that stands for something; `meaning` says which for what. Those of several
     /// instances are not combined.
-    pub fn code(&mut self, name: &str, unit: &'static str, meaning: &'static str, value: u64) {
-        let value = Reported::Number(value);
-        self.push(name, unit, meaning, Combination::None, value);
+    #[inline]
+    pub fn code(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        value: u64,
+    ) {
+        if let Collector::List(list) = &mut self.to {
+            list.push(name, unit, meaning, Combination::None, Value::Number(value));
+        }
     }
 
     /// Reports a measurement that is none of the others.
@@ -310,7 +323,7 @@ impl<'a> Statistics<'a> {
     /// With [`Combination::WeightedMean`]: [`Statistics::mean`] takes the weight.
     pub fn gauge(
         &mut self,
-        name: &str,
+        name: &'static str,
         unit: &'static str,
         meaning: &'static str,
         combination: Combination,
@@ -320,13 +333,16 @@ impl<'a> Statistics<'a> {
             combination.weight().is_none(),
             "the mean `{name}` is reported with its weight, by `Statistics::mean`"
         );
-        self.push(name, unit, meaning, combination, Reported::Gauge(value));
+        if let Collector::List(list) = &mut self.to {
+            list.push(name, unit, meaning, combination, Value::Gauge(value));
+        }
     }
 
     /// Reports a part of a whole; `of` is what the whole counts, such as `reads`.
+    #[inline]
     pub fn ratio(
         &mut self,
-        name: &str,
+        name: &'static str,
         of: &'static str,
         meaning: &'static str,
         part: u64,
@@ -336,43 +352,62 @@ impl<'a> Statistics<'a> {
     }
 
     /// Reports a mean as the total and its weight; `by` is what the weight counts, such as `cycles`.
+    #[inline]
     pub fn mean(
         &mut self,
-        name: &str,
+        name: &'static str,
         unit: &'static str,
         by: &'static str,
         meaning: &'static str,
         (part, whole): (u64, u64),
     ) {
-        let combination = Combination::WeightedMean { by };
-        let value = Reported::Ratio { part, whole };
-        self.push(name, unit, meaning, combination, value);
+        match &mut self.to {
+            Collector::Row(row) => row.ratio(name, part, whole),
+            Collector::List(list) => {
+                let combination = Combination::WeightedMean { by };
+                let value = Value::Ratio { part, whole };
+                list.push(name, unit, meaning, combination, value);
+            }
+        }
     }
 
     /// Reports the mean of a quantity over all cycles.
-    pub fn level(&mut self, name: &str, unit: &'static str, meaning: &'static str, level: &Level) {
+    #[inline]
+    pub fn level(
+        &mut self,
+        name: &'static str,
+        unit: &'static str,
+        meaning: &'static str,
+        level: &Level,
+    ) {
         let mean = (level.integral(self.cycle), self.cycle);
         self.mean(name, unit, "cycles", meaning, mean);
     }
 
     /// Reports a distribution. Those of several instances become one; its mean is weighted by values.
+    #[inline]
     pub fn histogram(
         &mut self,
-        name: &str,
+        name: &'static str,
         unit: &'static str,
         meaning: &'static str,
         histogram: &Histogram,
     ) {
-        let combination = Combination::WeightedMean { by: "values" };
-        let value = Reported::Histogram(histogram);
-        self.push(name, unit, meaning, combination, value);
+        match &mut self.to {
+            Collector::Row(row) => row.histogram(name, histogram),
+            Collector::List(list) => {
+                let combination = Combination::WeightedMean { by: "values" };
+                let value = Value::Histogram(histogram.clone());
+                list.push(name, unit, meaning, combination, value);
+            }
+        }
     }
 
     /// Reports how something is distributed at the time of the report, such as a total over units: a
     /// distribution whose values change instead of being added to.
     pub fn distribution(
         &mut self,
-        name: &str,
+        name: &'static str,
         unit: &'static str,
         meaning: &'static str,
         histogram: &Histogram,
@@ -384,13 +419,12 @@ impl<'a> Statistics<'a> {
     /// called when only what grows is wanted, so it may take its time.
     pub fn settled(&mut self, report: impl FnOnce(&mut Self)) {
         let Collector::List(list) = &self.to else {
-            self.role = None;
             return;
         };
-        let before = list.len();
+        let before = list.statistics.len();
         report(self);
         if let Collector::List(list) = &mut self.to {
-            for statistic in &mut list[before..] {
+            for statistic in &mut list.statistics[before..] {
                 statistic.grows = false;
             }
         }
@@ -399,49 +433,58 @@ impl<'a> Statistics<'a> {
     /// Reports amounts per interval, which are added up interval by interval.
     pub fn series(
         &mut self,
-        name: &str,
+        name: &'static str,
         unit: &'static str,
         meaning: &'static str,
         series: &Series,
     ) {
-        let value = Reported::Series(series);
-        self.push(name, unit, meaning, Combination::Sum, value);
+        match &mut self.to {
+            Collector::Row(row) => row.series(name, series),
+            Collector::List(list) => {
+                let value = Value::Series(series.clone());
+                list.push(name, unit, meaning, Combination::Sum, value);
+            }
+        }
     }
+}
 
+impl List<'_> {
+    #[inline(never)]
     fn push(
         &mut self,
-        name: &str,
+        name: &'static str,
         unit: &'static str,
         meaning: &'static str,
         combination: Combination,
-        value: Reported<'_>,
+        value: Value,
     ) {
-        let role = self.role.take();
-        let grows = !matches!(value, Reported::Number(_) | Reported::Gauge(_));
-        match &mut self.to {
-            Collector::List(list) => {
-                let name: Arc<str> = if self.prefix.is_empty() {
-                    name.into()
-                } else {
-                    format!("{}{name}", self.prefix).into()
-                };
-                debug_assert!(
-                    list.iter().all(|s| s.name != name),
-                    "statistic `{name}` reported twice"
-                );
-                list.push(Statistic {
-                    name,
-                    unit,
-                    meaning,
-                    role,
-                    combination,
-                    grows,
-                    value: value.to_value(),
-                });
+        let (role, index) = (self.role.take(), self.index.take());
+        let name: Arc<str> = if self.prefix.is_empty() && index.is_none() {
+            name.into()
+        } else {
+            // Put together behind the prefix.
+            let length = self.prefix.len();
+            self.prefix.push_str(name);
+            if let Some(index) = index {
+                let _ = write!(self.prefix, "[{index}]");
             }
-            Collector::Growing(look) if grows => look.take(&self.prefix, name, value),
-            Collector::Growing(_) => {}
-        }
+            let name = self.prefix.as_str().into();
+            self.prefix.truncate(length);
+            name
+        };
+        debug_assert!(
+            self.statistics.iter().all(|s| s.name != name),
+            "statistic `{name}` reported twice"
+        );
+        self.statistics.push(Statistic {
+            name,
+            unit,
+            meaning,
+            role,
+            combination,
+            grows: !matches!(value, Value::Number(_) | Value::Gauge(_)),
+            value,
+        });
     }
 }
 
@@ -537,23 +580,29 @@ impl Histogram {
         }
     }
 
-    /// The values that came since it was `before`.
-    pub(super) fn since(&self, before: &Self) -> Self {
-        let mut by = self.clone();
-        for (mine, theirs) in by.buckets.iter_mut().zip(&before.buckets) {
-            *mine = mine.wrapping_sub(*theirs);
+    /// The part of a whole that these say. Its extremes are known if it is all of it.
+    pub(super) fn part(whole: &Self, count: u64, sum: u64, mut buckets: Vec<u64>) -> Self {
+        if count == 0 {
+            return Self::default();
         }
-        let last = by.buckets.iter().rposition(|count| *count > 0);
-        by.buckets.truncate(last.map_or(0, |last| last + 1));
-        by.count = self.count.wrapping_sub(before.count);
-        by.sum = self.sum.wrapping_sub(before.sum);
-        if by.count == 0 {
-            by = Self::default();
-        } else if before.count > 0 {
-            by.forget_extremes();
+        without_trailing_zeros(&mut buckets);
+        let mut part = Self {
+            count,
+            sum,
+            min: whole.min,
+            max: whole.max,
+            buckets,
+        };
+        if count != whole.count {
+            part.forget_extremes();
         }
-        by
+        part
     }
+}
+
+fn without_trailing_zeros(amounts: &mut Vec<u64>) {
+    let last = amounts.iter().rposition(|amount| *amount > 0);
+    amounts.truncate(last.map_or(0, |last| last + 1));
 }
 
 /// Amounts added up per interval of a fixed number of cycles.
@@ -592,23 +641,10 @@ impl Series {
         &self.sums
     }
 
-    /// What was added since it was `before`.
-    pub(super) fn since(&self, before: &Self) -> Self {
-        let mut by = self.clone();
-        for (mine, theirs) in by.sums.iter_mut().zip(&before.sums) {
-            *mine = mine.wrapping_sub(*theirs);
-        }
-        by
-    }
-
-    /// Adds the amounts of another one with the same interval.
-    pub(super) fn merge(&mut self, other: &Self) {
-        if self.sums.len() < other.sums.len() {
-            self.sums.resize(other.sums.len(), 0);
-        }
-        for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {
-            *mine += theirs;
-        }
+    /// One with these sums.
+    pub(super) fn of(interval: u64, mut sums: Vec<u64>) -> Self {
+        without_trailing_zeros(&mut sums);
+        Self { interval, sums }
     }
 }
 
@@ -661,6 +697,7 @@ impl Level {
     }
 
     /// Value × cycles from cycle 0 up to `cycle`.
+    #[inline]
     pub fn integral(&self, cycle: Cycle) -> u64 {
         self.integral + self.value * cycle.saturating_sub(self.since)
     }

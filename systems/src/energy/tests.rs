@@ -13,7 +13,11 @@ fn read(text: &str) -> Result<EnergyModel, warpweave_params::Diagnostics> {
     EnergyModel::read(&parse(&Source::new("energy.ron", text))?)
 }
 
-fn instance(path: &str, kind: &str, counters: &[(&str, &'static str, u64)]) -> InstanceStatistics {
+fn instance(
+    path: &str,
+    kind: &str,
+    counters: &[(&'static str, &'static str, u64)],
+) -> InstanceStatistics {
     let mut values = Vec::new();
     let mut statistics = Statistics::new(1, Tick(1), &mut values);
     for &(name, unit, value) in counters {

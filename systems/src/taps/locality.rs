@@ -229,8 +229,8 @@ impl Locality {
                 ),
             ];
             for (name, meaning, part) in shares {
-                let name = format!("{name}[{window}]");
-                statistics.ratio(&name, "reads", meaning, part, all);
+                let statistics = statistics.at(*window as usize);
+                statistics.ratio(name, "reads", meaning, part, all);
             }
         }
     }

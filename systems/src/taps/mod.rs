@@ -332,11 +332,11 @@ impl Taps {
     }
 
     /// Those statistics that grow.
-    pub(crate) fn growing(&self, cycle: u64, now: Tick, look: &mut Look) {
+    pub(crate) fn growing(&self, cycle: u64, now: Tick, look: &mut Look<'_>) {
         for tap in &self.taps {
-            look.of(&tap.path);
-            tap.analysis
-                .report(&mut Statistics::growing(cycle, now, look));
+            look.at(&tap.path, cycle, now, |statistics| {
+                tap.analysis.report(statistics);
+            });
         }
     }
 

@@ -205,7 +205,8 @@ fn report(found: &Found, statistics: &mut Statistics<'_>) {
             statistics.mean("ratio_mean", "", "pairs", meaning, mean);
             for (bin, in_bin) in ratios.bins.iter().enumerate() {
                 let meaning = "Units or pairs whose ratio lies in this tenth";
-                statistics.ratio(&format!("bin[{bin}]"), "pairs", meaning, *in_bin, count);
+                let statistics = statistics.at(bin);
+                statistics.ratio("bin", "pairs", meaning, *in_bin, count);
             }
         });
     }
@@ -222,8 +223,8 @@ fn report(found: &Found, statistics: &mut Statistics<'_>) {
             for (power, in_bin) in distances.bins.iter().enumerate().take(POWERS + 1) {
                 below += in_bin;
                 let meaning = "Accesses with a distance of fewer lines than this";
-                let name = format!("below[{}]", 1_u64 << power);
-                statistics.ratio(&name, "accesses", meaning, below, count);
+                let statistics = statistics.at(1 << power);
+                statistics.ratio("below", "accesses", meaning, below, count);
             }
         });
     }

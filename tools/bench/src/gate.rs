@@ -19,6 +19,9 @@ const KERNEL_TOLERANCE: f64 = 3.0;
 /// The same for whole systems, whose many parts even such changes out.
 const SYSTEM_TOLERANCE: f64 = 1.0;
 
+/// By how much a scenario with statistics by kernel and by interval may exceed the same without, in percent.
+const MEASURING: f64 = 3.0;
+
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,7 +80,7 @@ impl Gate {
     /// What could not be counted or written, as text.
     pub(crate) fn write(&self, table: &Path) -> Result<String, String> {
         let kernel = Workload::ALL.into_iter().map(Subject::Kernel);
-        let systems = SCENARIOS.into_iter().chain([MEASURED]);
+        let systems = SCENARIOS.into_iter().chain(MEASURED);
         let systems = systems.map(|scenario| Subject::System(scenario.to_owned()));
         let subjects: Vec<_> = kernel.chain(systems).collect();
         let counts = self.count_all(&subjects)?;
@@ -198,7 +201,30 @@ fn judge(rows: &[Row], counts: &[f64]) -> (String, bool) {
             row.workload, row.instructions, row.tolerance_percent
         );
     }
+    for (scenario, percent) in measuring(rows, counts) {
+        let verdict = if percent > MEASURING {
+            holds = false;
+            "MORE THAN ALLOWED"
+        } else {
+            "as it should be"
+        };
+        let _ = writeln!(
+            text,
+            "{scenario:33} by kernel and by interval {percent:>+6.1} % of {MEASURING:+} %  {verdict}"
+        );
+    }
     (text, holds)
+}
+
+/// What measuring costs each scenario that is counted with and without it, in percent.
+fn measuring<'r>(rows: &'r [Row], counts: &[f64]) -> Vec<(&'r str, f64)> {
+    let counted = || rows.iter().map(|row| &row.workload[..]).zip(counts);
+    let pairs = counted().filter_map(|(workload, with)| {
+        let scenario = workload.split_once(" measure.")?.0;
+        let (_, without) = counted().find(|(workload, _)| *workload == scenario)?;
+        Some((scenario, (with / without - 1.0) * 100.0))
+    });
+    pairs.collect()
 }
 
 #[cfg(test)]
@@ -218,6 +244,19 @@ mod tests {
         let (text, holds) = judge(&row(100.0), &[103.5]);
         assert!(!holds);
         assert!(text.contains("103.5"), "{text}");
+        assert!(text.contains("+3.5 % of +3 %"), "{text}");
+    }
+
+    #[test]
+    fn measuring_is_held_against_the_same_run_without() {
+        let rows = ["a.ron", "a.ron measure.kernels=true"].map(|workload| Row {
+            workload: workload.to_owned(),
+            instructions: 1000.0,
+            tolerance_percent: 100.0,
+        });
+        assert!(judge(&rows, &[100.0, 102.9]).1);
+        let (text, holds) = judge(&rows, &[100.0, 103.5]);
+        assert!(!holds);
         assert!(text.contains("+3.5 % of +3 %"), "{text}");
     }
 

@@ -197,7 +197,6 @@ impl PolicyChain {
         if self.is_empty() {
             return;
         }
-        statistics.uneven();
         let meaning = "events for the compute unit that found no room";
         let dropped = self.outbox.events_dropped;
         statistics.counter("events_dropped", "events", meaning, dropped);

@@ -240,7 +240,6 @@ impl Prefetches {
         if self.is_empty() {
             return;
         }
-        statistics.uneven();
         let Counts {
             issued,
             useful,

@@ -85,7 +85,6 @@ impl AnyReplacement {
     /// Reports what an open policy counted.
     pub(crate) fn statistics(&self, statistics: &mut Statistics<'_>) {
         if let Self::Open(policy) = self {
-            statistics.uneven();
             policy.statistics(statistics);
         }
     }

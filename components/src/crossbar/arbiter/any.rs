@@ -52,7 +52,6 @@ impl AnyArbiter {
     /// Reports what an open arbiter counted.
     pub(crate) fn statistics(&self, statistics: &mut Statistics<'_>) {
         if let Self::Open(arbiter) = self {
-            statistics.uneven();
             arbiter.statistics(statistics);
         }
     }

@@ -38,6 +38,9 @@ use crate::sync::Mutex;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 use crate::world::WorldDriver;
 
+/// Statistics that a component has room for before its list grows.
+const USUAL_STATISTICS: usize = 64;
+
 /// An instance of a component in an elaborated system.
 pub(crate) struct Instance {
     pub(crate) path: String,
@@ -385,29 +388,18 @@ impl Simulation {
             .collect()
     }
 
-    /// Shows every statistic that grows to `look`, in the order of [`Simulation::statistics`]. Copies
-    /// nothing: for looks that come often.
-    pub fn growing(&self, look: &mut Look) {
+    /// Looks at every statistic that grows. Copies no names: for looks that come often.
+    pub fn growing(&self, look: &mut Look<'_>) {
         for (number, instance) in self.instances.iter().enumerate() {
-            look.of(&instance.path);
-            let cycle = self.cycles_of(number);
-            if look.rest_until(cycle, |tick| self.evaluated_after(number, tick)) {
-                debug_assert!(
-                    look.knows(&self.values_of(number)),
-                    "{} does not grow evenly while it is not evaluated",
-                    instance.path
-                );
-            } else {
-                let mut statistics = Statistics::growing(cycle, self.now, look);
-                self.component(number).statistics(&mut statistics);
-                look.finish(cycle);
-            }
+            let (component, cycle) = (self.component(number), self.cycles_of(number));
+            look.at(&instance.path, cycle, self.now, |statistics| {
+                component.statistics(statistics);
+            });
         }
-        look.complete(self.now);
     }
 
     fn values_of(&self, number: usize) -> Vec<Statistic> {
-        let mut values = Vec::new();
+        let mut values = Vec::with_capacity(USUAL_STATISTICS);
         let mut statistics = Statistics::new(self.cycles_of(number), self.now, &mut values);
         self.component(number).statistics(&mut statistics);
         values

@@ -11,25 +11,22 @@
 //! which a run advances matter. A cut for the start or completion of a kernel lies the stop delay of
 //! the system after it: the first time at which any number of threads can meet.
 //!
-//! `within.rs` names what grew, `lazily.rs` does so when it is asked for, `csv.rs` writes intervals.
+//! Cuts of both sorts part the run into segments. What grew within a segment is kept by itself, so that
+//! the parts of the report are sums over segments; `lazily.rs` makes them when they are asked for,
+//! `csv.rs` writes intervals.
 
 mod csv;
 mod lazily;
 #[cfg(test)]
 mod tests;
-mod within;
 
 use std::collections::BTreeMap;
-use std::mem::take;
 
 use serde::{Deserialize, Serialize};
-use warpweave_components::kernel_times::KernelTimes;
-use warpweave_framework::{
-    Amounts, Growth, InstanceStatistics, Look, Places, Seen, Span, Tick, Value,
-};
+use warpweave_components::kernel_times::{KernelTimes, Moment};
+use warpweave_framework::{Amounts, Changes, Grown, InstanceStatistics, Look, Looks, Tick};
 
 pub use self::lazily::LazyMeasured;
-use self::within::{Within, add};
 use crate::scenario::Measure;
 
 /// What was measured beyond the totals of a run.
@@ -60,16 +57,26 @@ pub struct Interval {
 /// What was measured so far, and when to look next.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Measurement {
-    places: Places,
-    /// Growth by the set of kernels that ran, and what the newest look at its end found.
-    kernels: BTreeMap<Vec<u32>, Amounts>,
-    kernel_look: Seen,
-    /// Tick of that look; none: there was none.
-    kernel_cut: Option<u64>,
+    looks: Looks,
+    segments: Vec<Segment>,
+    /// Intervals that ended.
+    intervals: u64,
+    /// The kernels that run since the last cut.
     running: Vec<u32>,
-    /// First cycle and the values that changed, by place.
-    intervals: Vec<(u64, Vec<(u32, Value)>)>,
-    interval_look: Seen,
+    /// Tick of the last cut for kernels; none: there was none.
+    kernel_cut: Option<u64>,
+    /// Starts and completions whose cuts were made.
+    moments_cut: usize,
+}
+
+/// From one cut to the next.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Segment {
+    /// Number of the interval that it is part of.
+    interval: u64,
+    /// The kernels that ran.
+    running: Vec<u32>,
+    changes: Changes,
 }
 
 /// When the machine is, and how its cuts lie.
@@ -113,6 +120,19 @@ impl Clockwork<'_> {
         kernels.collect()
     }
 
+    /// Starts and completions so far.
+    fn moments_known(&self) -> usize {
+        self.times.count(Moment::Started) + self.times.count(Moment::Completed)
+    }
+
+    /// Those whose cuts lie at or before `tick`.
+    fn moments_cut_until(&self, tick: u64) -> usize {
+        let kernels = (0..self.launches).map(|kernel| self.times.of(kernel));
+        let moments = kernels.flat_map(|time| [time.started, time.completed]);
+        let cuts = moments.flatten().map(|at| self.cut_of(at));
+        cuts.filter(|cut| *cut <= tick).count()
+    }
+
     fn cut_of(&self, moment: Tick) -> u64 {
         moment.0.saturating_add(self.delay - 1)
     }
@@ -135,11 +155,11 @@ impl Measurement {
 
     fn next_interval(&self, clockwork: &Clockwork<'_>) -> Option<u64> {
         let every = clockwork.measure.every_cycles?;
-        Some(clockwork.interval_end(every, every.saturating_mul(self.intervals.len() as u64)))
+        Some(clockwork.interval_end(every, every.saturating_mul(self.intervals)))
     }
 
     fn next_kernel(&self, clockwork: &Clockwork<'_>) -> Option<u64> {
-        if !clockwork.measure.kernels {
+        if !clockwork.measure.kernels || clockwork.moments_known() == self.moments_cut {
             return None;
         }
         let kernels = (0..clockwork.launches).map(|kernel| clockwork.times.of(kernel));
@@ -153,101 +173,87 @@ impl Measurement {
         &mut self,
         tick: u64,
         clockwork: &Clockwork<'_>,
-        statistics: impl FnOnce(&mut Look),
+        statistics: impl FnOnce(&mut Look<'_>),
     ) {
         let interval = self.next_interval(clockwork).is_some_and(|cut| cut == tick);
         let kernel = self.next_kernel(clockwork).is_some_and(|cut| cut == tick);
         if interval || kernel {
-            let every = clockwork.measure.every_cycles.filter(|_| interval);
-            self.end(every, kernel, statistics);
+            self.end_segment(statistics);
         }
+        self.intervals += u64::from(interval);
         if kernel {
             self.kernel_cut = Some(tick);
+            self.moments_cut = clockwork.moments_cut_until(tick);
             self.running = clockwork.running_after(tick);
         }
     }
 
-    /// Ends the interval of `every` cycles, and the span in which the same kernels ran.
-    fn end(&mut self, every: Option<u64>, kernel: bool, statistics: impl FnOnce(&mut Look)) {
-        let mut spans = Vec::new();
-        if every.is_some() {
-            let seen = take(&mut self.interval_look);
-            spans.push(Span::new(seen, Growth::Changes(Vec::new())));
-        }
-        if kernel {
-            let sums = self.kernels.remove(&self.running);
-            let seen = take(&mut self.kernel_look);
-            spans.push(Span::new(seen, Growth::Sums(sums.unwrap_or_default())));
-        }
-        let mut look = Look::new(take(&mut self.places), spans);
+    fn end_segment(&mut self, statistics: impl FnOnce(&mut Look<'_>)) {
+        let mut look = self.looks.look();
         statistics(&mut look);
-        let (places, spans) = look.end();
-        self.places = places;
-        for Span { seen, growth, .. } in spans {
-            match growth {
-                Growth::Changes(changed) => {
-                    self.interval_look = seen;
-                    let from = every.map(|every| every.saturating_mul(self.intervals.len() as u64));
-                    self.intervals.push((from.unwrap_or_default(), changed));
-                }
-                Growth::Sums(sums) => {
-                    self.kernel_look = seen;
-                    self.kernels.insert(self.running.clone(), sums);
-                }
-            }
-        }
+        let changes = look.end();
+        self.segments.push(Segment {
+            interval: self.intervals,
+            running: self.running.clone(),
+            changes,
+        });
     }
 
     /// What was measured, if the run ends after core cycle `last` with these statistics.
     fn result(mut self, ends: &Ends, statistics: &[InstanceStatistics]) -> Measured {
-        let Ends {
-            measure,
-            last,
-            started,
-        } = ends;
-        let mut measured = Measured::default();
-        // An interval has begun unless the last one ended with the run.
-        let every = measure.every_cycles;
-        let begun =
-            every.filter(|every| every.saturating_mul(self.intervals.len() as u64) <= *last);
-        self.end(begun, measure.kernels, |look| {
-            look.take_collected(statistics);
+        self.end_segment(|look| {
+            for instance in statistics {
+                look.at_collected(instance);
+            }
         });
-        let within = Within::new(statistics, &self.places);
-        if measure.kernels {
-            self.by_kernel(started, &within, &mut measured);
+        let grown = self.looks.grown(statistics);
+        let mut measured = Measured::default();
+        if ends.measure.kernels {
+            self.by_kernel(&ends.started, &grown, &mut measured);
         }
-        measured.intervals = every.map(|every| self.interval_results(every, *last, &within));
+        let every = ends.measure.every_cycles;
+        measured.intervals = every.map(|every| self.interval_results(every, ends.last, &grown));
         measured
     }
 
-    fn by_kernel(&self, started: &[u32], within: &Within<'_>, measured: &mut Measured) {
-        let mut each: BTreeMap<u32, Amounts> = BTreeMap::new();
-        for (kernels, grown) in &self.kernels {
-            for kernel in kernels {
-                add(each.entry(*kernel).or_default(), grown);
+    fn by_kernel(&self, started: &[u32], grown: &Grown<'_>, measured: &mut Measured) {
+        let mut by_set: BTreeMap<&[u32], Amounts> = BTreeMap::new();
+        for segment in &self.segments {
+            let amounts = by_set.entry(&segment.running[..]).or_default();
+            amounts.add(&segment.changes);
+        }
+        // One that completed at the cut of its start ran for nothing.
+        let mut each: BTreeMap<u32, Amounts> =
+            started.iter().map(|k| (*k, Amounts::default())).collect();
+        for (kernels, amounts) in &by_set {
+            for kernel in *kernels {
+                each.entry(*kernel).or_default().add_all(amounts);
             }
         }
-        for kernel in started {
-            // One that completed at the cut of its start ran for nothing.
-            each.entry(*kernel).or_default();
-        }
-        let named = |grown: &Amounts| within.all(grown);
-        let none = Amounts::new();
-        let outside = self.kernels.get(&[][..]).unwrap_or(&none);
-        measured.outside_kernels = Some(named(outside));
-        measured.kernels = Some(each.iter().map(|(k, grown)| (*k, named(grown))).collect());
-        let side_by_side = self.kernels.iter().filter(|(kernels, _)| kernels.len() > 1);
-        let named = side_by_side.map(|(kernels, grown)| (kernels.clone(), named(grown)));
+        let outside = by_set.get(&[][..]).cloned().unwrap_or_default();
+        measured.outside_kernels = Some(grown.all(&outside));
+        let each = each.iter().map(|(k, amounts)| (*k, grown.all(amounts)));
+        measured.kernels = Some(each.collect());
+        let side_by_side = by_set.iter().filter(|(kernels, _)| kernels.len() > 1);
+        let named = side_by_side.map(|(kernels, amounts)| (kernels.to_vec(), grown.all(amounts)));
         measured.overlaps = named.collect();
     }
 
-    fn interval_results(&self, every: u64, last: u64, within: &Within<'_>) -> Vec<Interval> {
-        let named = self.intervals.iter().map(|(from, changed)| Interval {
-            from_cycle: *from,
-            to_cycle: from.saturating_add(every).min(last.saturating_add(1)),
-            statistics: within.changed(changed),
+    fn interval_results(&self, every: u64, last: u64, grown: &Grown<'_>) -> Vec<Interval> {
+        // One more has begun unless the last one ended with the run.
+        let begun = every.saturating_mul(self.intervals) <= last;
+        let mut segments = &self.segments[..];
+        let intervals = (0..self.intervals + u64::from(begun)).map(|number| {
+            let of_it = segments.iter().take_while(|s| s.interval == number).count();
+            let (now, later) = segments.split_at(of_it);
+            segments = later;
+            let from = every.saturating_mul(number);
+            Interval {
+                from_cycle: from,
+                to_cycle: from.saturating_add(every).min(last.saturating_add(1)),
+                statistics: grown.changed(now.iter().map(|segment| &segment.changes)),
+            }
         });
-        named.collect()
+        intervals.collect()
     }
 }

@@ -89,7 +89,7 @@ fn adds_up(simulated: &Simulated) {
     let instances = simulated.statistics.iter();
     let all = instances.flat_map(|i| i.values.iter().map(move |s| (i, s)));
     let total: Sums = all
-        .filter(|(_, s)| s.growth().is_some())
+        .filter(|(_, s)| s.grows)
         .map(|(i, s)| ((i.path.clone(), s.name.to_string()), amounts(&s.value)))
         .collect();
     let measured = &simulated.measured;

@@ -104,8 +104,10 @@ impl CachePolicy for TagExtension {
 
     fn statistics(&self, statistics: &mut warpweave_framework::Statistics<'_>) {
         for (number, core) in self.cores.iter().enumerate() {
-            let name = format!("core_of_copy_back_{number}");
-            statistics.counter(&name, "", "core", u64::from(*core));
+            let core = u64::from(*core);
+            statistics
+                .at(number)
+                .counter("core_of_copy_back", "", "core", core);
         }
     }
 }
@@ -196,7 +198,7 @@ fn inc_m4_the_level_below_learns_the_core_of_every_copy_back() {
     bench.run_for(1000);
     assert_eq!(responses.take_all().len(), cores.len());
     let statistics = bench.statistics("l2");
-    let learnt = |n| statistics.counter(&format!("core_of_copy_back_{n}"));
+    let learnt = |n| statistics.counter(&format!("core_of_copy_back[{n}]"));
     let learnt: Vec<_> = (0..5).map(learnt).collect();
     assert_eq!(learnt, [Some(3), Some(5), Some(9), Some(4), None]);
 }
