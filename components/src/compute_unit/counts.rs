@@ -58,6 +58,18 @@ impl ByLevel<Latency> {
     }
 }
 
+/// Name, unit and meaning of the counts per class.
+const PER_CLASS: [(&str, &str, &str); Class::COUNT] = {
+    let meaning = "wavefront instructions issued of the class in the name";
+    let mut rows = [("", "instructions", meaning); Class::COUNT];
+    let mut class = 0;
+    while class < Class::COUNT {
+        rows[class].0 = Class::ALL[class].name();
+        class += 1;
+    }
+    rows
+};
+
 impl ComputeUnit {
     pub(super) fn report(&self, s: &mut Statistics<'_>) {
         let counts = &self.counts;
@@ -78,15 +90,15 @@ impl ComputeUnit {
             counts.thread_instructions,
         );
         s.under("instructions", |s| {
-            let meaning = "wavefront instructions issued of the class in the name";
             // Nothing is launched where nobody takes launches.
-            let launches = self.launches.is_connected();
-            for &class in Class::ALL
-                .iter()
-                .filter(|&&c| launches || c != Class::Launch)
-            {
-                let issued = counts.per_class[class.index()];
-                s.counter(class.name(), count, meaning, issued);
+            let launch = Class::Launch.index();
+            let parts = if self.launches.is_connected() {
+                [0..Class::COUNT, 0..0]
+            } else {
+                [0..launch, launch + 1..Class::COUNT]
+            };
+            for part in parts {
+                s.counters(&PER_CLASS[part.clone()], &counts.per_class[part]);
             }
         });
         let mut absent = ArrayVec::<_, 2>::new();

@@ -275,9 +275,11 @@ impl ComputeUnitSpec {
         SpecError::in_range("constant_latency", self.constant_latency, 1..=LATENCY_MAX)?;
         for &class in Class::ALL {
             let ClassTiming { latency, interval } = self.classes.of(class);
-            let field = |part| format!("classes.{}.{part}", class.name());
-            SpecError::in_range(&field("latency"), latency, 1..=LATENCY_MAX)?;
-            SpecError::in_range(&field("interval"), interval, 1..=LATENCY_MAX)?;
+            for (part, cycles) in [("latency", latency), ("interval", interval)] {
+                SpecError::in_range(part, cycles, 1..=LATENCY_MAX).map_err(|error| {
+                    SpecError::at(format!("classes.{}.{part}", class.name()), error.message)
+                })?;
+            }
         }
         let local = &self.local_memory;
         SpecError::in_range("local_memory.bytes", local.bytes, 0..=1 << 28)?;

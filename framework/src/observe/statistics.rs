@@ -11,7 +11,7 @@
 //! Whoever adds up what a whole system did asks for a [`Role`], not for kinds of components or names
 //! of theirs: a component says which of its statistics play one.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -458,11 +458,19 @@ impl List<'_> {
         combination: Combination,
         value: Value,
     ) {
-        let (role, prefix) = (self.role.take(), &self.prefix);
-        let name: Arc<str> = match self.index.take() {
-            None if prefix.is_empty() => name.into(),
-            None => format!("{prefix}{name}").into(),
-            Some(index) => format!("{prefix}{name}[{index}]").into(),
+        let (role, index) = (self.role.take(), self.index.take());
+        let name: Arc<str> = if self.prefix.is_empty() && index.is_none() {
+            name.into()
+        } else {
+            // Put together behind the prefix.
+            let length = self.prefix.len();
+            self.prefix.push_str(name);
+            if let Some(index) = index {
+                let _ = write!(self.prefix, "[{index}]");
+            }
+            let name = self.prefix.as_str().into();
+            self.prefix.truncate(length);
+            name
         };
         debug_assert!(
             self.statistics.iter().all(|s| s.name != name),

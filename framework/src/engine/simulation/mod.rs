@@ -41,6 +41,9 @@ use crate::sync::Mutex;
 use crate::time::{Cycle, TICK_MAX, Tick, TimeBase};
 use crate::world::WorldDriver;
 
+/// Statistics that a component has room for before its list grows.
+const USUAL_STATISTICS: usize = 64;
+
 /// An instance of a component in an elaborated system.
 pub(crate) struct Instance {
     pub(crate) path: String,
@@ -399,7 +402,7 @@ impl Simulation {
     }
 
     fn values_of(&self, number: usize) -> Vec<Statistic> {
-        let mut values = Vec::new();
+        let mut values = Vec::with_capacity(USUAL_STATISTICS);
         let mut statistics = Statistics::new(self.cycles_of(number), self.now, &mut values);
         self.component(number).statistics(&mut statistics);
         values

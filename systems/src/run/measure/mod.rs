@@ -23,7 +23,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warpweave_components::kernel_times::KernelTimes;
+use warpweave_components::kernel_times::{KernelTimes, Moment};
 use warpweave_framework::{Amounts, Changes, Grown, InstanceStatistics, Look, Looks, Tick};
 
 pub use self::lazily::LazyMeasured;
@@ -65,6 +65,8 @@ pub(super) struct Measurement {
     running: Vec<u32>,
     /// Tick of the last cut for kernels; none: there was none.
     kernel_cut: Option<u64>,
+    /// Starts and completions whose cuts were made.
+    moments_cut: usize,
 }
 
 /// From one cut to the next.
@@ -118,6 +120,19 @@ impl Clockwork<'_> {
         kernels.collect()
     }
 
+    /// Starts and completions so far.
+    fn moments_known(&self) -> usize {
+        self.times.count(Moment::Started) + self.times.count(Moment::Completed)
+    }
+
+    /// Those whose cuts lie at or before `tick`.
+    fn moments_cut_until(&self, tick: u64) -> usize {
+        let kernels = (0..self.launches).map(|kernel| self.times.of(kernel));
+        let moments = kernels.flat_map(|time| [time.started, time.completed]);
+        let cuts = moments.flatten().map(|at| self.cut_of(at));
+        cuts.filter(|cut| *cut <= tick).count()
+    }
+
     fn cut_of(&self, moment: Tick) -> u64 {
         moment.0.saturating_add(self.delay - 1)
     }
@@ -144,7 +159,7 @@ impl Measurement {
     }
 
     fn next_kernel(&self, clockwork: &Clockwork<'_>) -> Option<u64> {
-        if !clockwork.measure.kernels {
+        if !clockwork.measure.kernels || clockwork.moments_known() == self.moments_cut {
             return None;
         }
         let kernels = (0..clockwork.launches).map(|kernel| clockwork.times.of(kernel));
@@ -168,6 +183,7 @@ impl Measurement {
         self.intervals += u64::from(interval);
         if kernel {
             self.kernel_cut = Some(tick);
+            self.moments_cut = clockwork.moments_cut_until(tick);
             self.running = clockwork.running_after(tick);
         }
     }
