@@ -26,7 +26,7 @@ const MEASURING: f64 = 3.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// A workload of the kernel by name, or the file of a scenario with overrides after it.
+    /// A workload of the kernel or of emulation by name, or the file of a scenario with overrides after it.
     workload: String,
     /// Per unit of the workload; of a scenario, per wavefront instruction.
     instructions: f64,

@@ -1,10 +1,11 @@
-//! The kernel's workloads, and the same written by hand.
+//! The workloads of the kernel, the same written by hand, and those of emulation.
 //!
 //! They are a library of their own so that what a compiler makes of them does not depend on the
 //! program around them: instructions are counted to the percent.
 
 mod components;
 mod elaboration;
+mod emulation;
 mod limit;
 mod one;
 mod phold;

@@ -1,7 +1,7 @@
 //! One run of one workload by the framework or a hand-written loop, in this process.
 
 use crate::workload::{Implementation, Sample, Workload};
-use crate::{components, elaboration, limit, phold, signals};
+use crate::{components, elaboration, emulation, limit, phold, signals};
 
 /// Runs `workload` for about `units` units (items, for the pipe).
 ///
@@ -28,6 +28,14 @@ pub fn run(
         (W::Crossing, I::Warpweave) => components::crossing(size(0), size(1), units),
         (W::Signals, I::Warpweave) => signals::signals(size(0), size(1), units),
         (W::Elaboration, I::Warpweave) => elaboration::elaboration(size(0) > 0, units),
+        (W::EmulatedInteger, I::Warpweave) => {
+            emulation::emulated(emulation::INTEGER, size(0), units)
+        }
+        (W::EmulatedFloat, I::Warpweave) => emulation::emulated(emulation::FLOAT, size(0), units),
+        (W::EmulatedMemory, I::Warpweave) => emulation::emulated(emulation::MEMORY, size(0), units),
+        (W::EmulatedScatter, I::Warpweave) => {
+            emulation::emulated(emulation::SCATTERED, size(0), units)
+        }
         _ => {
             let (name, by) = (workload.name(), by.name());
             return Err(format!("{name} is not written for {by} in this program"));
@@ -108,6 +116,23 @@ mod tests {
         assert_eq!((linked.units, linked.checksum), (5000, 5000));
         let alone = run(Workload::Elaboration, by, &[0], 5000).unwrap();
         assert_eq!((alone.units, alone.checksum), (5000, 0));
+    }
+
+    #[test]
+    fn emulated_loops_do_the_rounds_that_they_are_asked_for() {
+        let by = Implementation::Warpweave;
+        for (workload, of_round) in [
+            (Workload::EmulatedInteger, 35),
+            (Workload::EmulatedFloat, 35),
+            (Workload::EmulatedMemory, 32),
+            (Workload::EmulatedScatter, 32),
+        ] {
+            let sample = |lanes, units| run(workload, by, &[lanes], units).unwrap();
+            assert_eq!(sample(32, of_round * 20).units, of_round * 20);
+            assert_eq!(sample(32, of_round * 20 - 1).units, of_round * 20);
+            assert_ne!(sample(32, 400).checksum, sample(7, 400).checksum);
+        }
+        assert!(run(Workload::EmulatedFloat, by, &[33], 1).is_err());
     }
 
     #[test]

@@ -24,6 +24,14 @@ pub enum Workload {
     Signals,
     /// Building a system. Sizes: 1 with a channel from each component to the next, 0 without.
     Elaboration,
+    /// Integer arithmetic of PTX, emulated. Size: threads, at most 32.
+    EmulatedInteger,
+    /// The same with numbers of type .f32.
+    EmulatedFloat,
+    /// Accesses of neighbouring words, emulated.
+    EmulatedMemory,
+    /// Accesses of words that lie in no order.
+    EmulatedScatter,
 }
 
 /// Who simulates it.
@@ -49,7 +57,7 @@ use Implementation as I;
 
 impl Workload {
     /// Everything, in the order of reports.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Ring,
         Self::Pipe,
         Self::Phold,
@@ -57,6 +65,10 @@ impl Workload {
         Self::Crossing,
         Self::Signals,
         Self::Elaboration,
+        Self::EmulatedInteger,
+        Self::EmulatedFloat,
+        Self::EmulatedMemory,
+        Self::EmulatedScatter,
     ];
 
     /// As in reports and on the command line.
@@ -69,6 +81,10 @@ impl Workload {
             Self::Crossing => "crossing",
             Self::Signals => "signals",
             Self::Elaboration => "elaboration",
+            Self::EmulatedInteger => "emulated-integer",
+            Self::EmulatedFloat => "emulated-float",
+            Self::EmulatedMemory => "emulated-memory",
+            Self::EmulatedScatter => "emulated-scatter",
         }
     }
 
@@ -80,6 +96,8 @@ impl Workload {
             Self::Phold => "event",
             Self::Signals => "change",
             Self::Elaboration => "component",
+            Self::EmulatedInteger | Self::EmulatedFloat => "wavefront instruction",
+            Self::EmulatedMemory | Self::EmulatedScatter => "access of a wavefront",
         }
     }
 
@@ -92,6 +110,10 @@ impl Workload {
             Self::Sleepers => &[1_000_000, 64],
             Self::Signals => &[64, 16],
             Self::Elaboration => &[1],
+            Self::EmulatedInteger
+            | Self::EmulatedFloat
+            | Self::EmulatedMemory
+            | Self::EmulatedScatter => &[32],
         }
     }
 
@@ -119,7 +141,22 @@ impl Workload {
         if units == 0 || sizes.iter().any(|size| *size < smallest) {
             return Err("nothing to simulate: lengths and sizes are at least 1".to_owned());
         }
+        if self.is_emulated() && (sizes[0] > 32 || units > u64::from(u32::MAX)) {
+            return Err(format!(
+                "{name} has at most 32 threads, and 4294967295 units"
+            ));
+        }
         Ok(())
+    }
+
+    fn is_emulated(self) -> bool {
+        matches!(
+            self,
+            Self::EmulatedInteger
+                | Self::EmulatedFloat
+                | Self::EmulatedMemory
+                | Self::EmulatedScatter
+        )
     }
 
     /// Those who can run it, the framework first.
@@ -142,14 +179,19 @@ impl Workload {
                 I::Nexosim,
             ],
             Self::Phold => &[I::Warpweave, I::Limit, I::SystemcEvent, I::Nexosim],
-            Self::Sleepers | Self::Crossing | Self::Signals | Self::Elaboration => &[I::Warpweave],
+            _ => &[I::Warpweave],
         }
     }
 
     /// Length of a timed run: long enough for a clock, short enough for many rounds.
     pub fn length(self, by: Implementation) -> u64 {
         let own = match self {
-            Self::Ring | Self::Crossing => 5_000_000,
+            Self::Ring
+            | Self::Crossing
+            | Self::EmulatedInteger
+            | Self::EmulatedFloat
+            | Self::EmulatedMemory
+            | Self::EmulatedScatter => 5_000_000,
             // Items, each of which passes nine wires.
             Self::Pipe => 400_000,
             Self::Phold | Self::Signals | Self::Sleepers => 3_000_000,
@@ -169,6 +211,7 @@ impl Workload {
         let usual = match self {
             Self::Pipe => [2_000, 12_000],
             Self::Elaboration => [2_000, 6_000],
+            Self::EmulatedMemory | Self::EmulatedScatter => [10_000, 30_000],
             _ => [50_000, 150_000],
         };
         usual.map(|length| (length / shorter).max(1))

@@ -11,7 +11,7 @@ use crate::driver::{Device, Driver, DriverError, Launch};
 pub struct Cuda {
     device: Device,
     ordinal: sys::CUdevice,
-    module: Option<sys::CUmodule>,
+    modules: Vec<sys::CUmodule>,
     allocations: Vec<sys::CUdeviceptr>,
     start: sys::CUevent,
     end: sys::CUevent,
@@ -68,7 +68,7 @@ impl Cuda {
         Ok(Self {
             device: describe(ordinal)?,
             ordinal,
-            module: None,
+            modules: Vec::new(),
             allocations: Vec::new(),
             start: result::event::create(flags).named("cuEventCreate")?,
             end: result::event::create(flags).named("cuEventCreate")?,
@@ -113,16 +113,29 @@ impl Driver for Cuda {
             call: "cuModuleLoadData".to_owned(),
             reason: "the PTX has a byte of value 0".to_owned(),
         })?;
-        // SAFETY: the text ends with a zero and lives until the call returns; the module that goes has no
-        // launch under way, because every launch is waited for.
-        unsafe {
-            if let Some(module) = self.module.take() {
-                result::module::unload(module).named("cuModuleUnload")?;
-            }
-            let module = result::module::load_data(text.as_ptr().cast());
-            self.module = Some(module.named("cuModuleLoadData")?);
-        }
+        // SAFETY: the text ends with a zero and lives until the call returns.
+        let module = unsafe { result::module::load_data(text.as_ptr().cast()) };
+        self.modules.push(module.named("cuModuleLoadData")?);
         Ok(())
+    }
+
+    fn variable(&mut self, module: usize, name: &str) -> Result<(u64, u64), DriverError> {
+        let call = format!("cuModuleGetGlobal of `{name}`");
+        let failed = |reason: &str| DriverError::Call {
+            call: call.clone(),
+            reason: reason.to_owned(),
+        };
+        let module = self.modules.get(module);
+        let module = *module.ok_or_else(|| failed("its module is not loaded"))?;
+        let name = CString::new(name).map_err(|_| failed("the name has a byte of value 0"))?;
+        let (mut address, mut bytes) = (0, 0);
+        // SAFETY: the module is loaded, the name ends with a zero, and the driver writes two numbers.
+        unsafe {
+            sys::cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, name.as_ptr())
+        }
+        .result()
+        .named(&call)?;
+        Ok((address, bytes as u64))
     }
 
     fn allocate(&mut self, bytes: u64) -> Result<u64, DriverError> {
@@ -149,9 +162,9 @@ impl Driver for Cuda {
     fn launch(&mut self, launch: &Launch) -> Result<f64, DriverError> {
         let missing = || DriverError::Call {
             call: format!("the launch of `{}`", launch.kernel),
-            reason: "no module is loaded".to_owned(),
+            reason: "its module is not loaded".to_owned(),
         };
-        let module = self.module.ok_or_else(missing)?;
+        let module = *self.modules.get(launch.module).ok_or_else(missing)?;
         let name = CString::new(launch.kernel.as_str()).map_err(|_| missing())?;
         let mut arguments = launch.arguments.clone();
         let mut pointers: Vec<*mut c_void> = Vec::with_capacity(arguments.len());
@@ -204,7 +217,7 @@ impl Drop for Cuda {
             for address in self.allocations.drain(..) {
                 let _ = result::free_sync(address);
             }
-            if let Some(module) = self.module.take() {
+            for module in self.modules.drain(..) {
                 let _ = result::module::unload(module);
             }
             let _ = result::event::destroy(self.start);

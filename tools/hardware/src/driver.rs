@@ -41,16 +41,22 @@ pub struct Device {
     pub l2_bytes: u32,
 }
 
-/// A device with one module.
+/// A device with its modules.
 pub trait Driver {
     /// What it is.
     fn device(&self) -> &Device;
 
-    /// Takes PTX, in the place of what it had.
+    /// Takes the PTX of one more module, whose number is that of the modules before it.
     ///
     /// # Errors
     /// As the driver says.
     fn load(&mut self, ptx: &str) -> Result<(), DriverError>;
+
+    /// Address and bytes of a variable of a module, by the module's number.
+    ///
+    /// # Errors
+    /// As the driver says: it knows those that are `.visible`.
+    fn variable(&mut self, module: usize, name: &str) -> Result<(u64, u64), DriverError>;
 
     /// Reserves device memory; the bytes are zero. Returns its address.
     ///
@@ -70,7 +76,7 @@ pub trait Driver {
     /// As the driver says.
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), DriverError>;
 
-    /// Launches a kernel of the module, waits for its end, and says how long it took, in nanoseconds as the
+    /// Launches a kernel, waits for its end, and says how long it took, in nanoseconds as the
     /// device's events measure it.
     ///
     /// # Errors
@@ -81,6 +87,8 @@ pub trait Driver {
 /// A launch as a driver takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
+    /// Number of the module.
+    pub module: usize,
     /// Name of the kernel.
     pub kernel: String,
     /// Work-groups along x, y, z.

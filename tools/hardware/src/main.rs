@@ -70,10 +70,9 @@ fn run(path: &Path, sets: &[String], csv: Option<&Path>) -> Result<bool, String>
     let program = program.ok_or("a trace holds no program that a GPU could run")?;
     let mut gpu = Cuda::open().map_err(|error| error.to_string())?;
     let device = gpu.device().clone();
-    let [module] = program.modules() else {
-        return Err("programs of several modules are not run on a GPU".to_owned());
-    };
-    let replay = Replay::new(&mut gpu, module.module(), module.text());
+    let modules = program.modules().iter();
+    let modules = modules.map(|module| (module.module(), module.text()));
+    let replay = Replay::new(&mut gpu, modules);
     let mut replay = replay.map_err(|error| error.to_string())?;
     let mut problem = None;
     let emulated = scenario.emulate_told(&mut |action| {

@@ -296,6 +296,7 @@ pub fn run(driver: &mut dyn Driver) -> Result<Vec<Figure>, DriverError> {
     for chain in CHAINS {
         for (what, count, threads) in [("latency", 1, 1), ("throughput", PARALLEL, THREADS)] {
             let launch = Launch {
+                module: 0,
                 kernel: kernel_name(chain, what),
                 grid: [1, 1, 1],
                 block: [threads, 1, 1],
@@ -332,6 +333,7 @@ pub fn run(driver: &mut dyn Driver) -> Result<Vec<Figure>, DriverError> {
         for &footprint in sizes {
             driver.write(data, &chase(data, footprint.max(CHASE_STRIDE)))?;
             let launch = Launch {
+                module: 0,
                 kernel: kernel.to_owned(),
                 grid: [1, 1, 1],
                 block: [1, 1, 1],
@@ -358,6 +360,7 @@ pub fn run(driver: &mut dyn Driver) -> Result<Vec<Figure>, DriverError> {
     for footprint in sizes {
         let timed = |driver: &mut dyn Driver, passes: u32| {
             driver.launch(&Launch {
+                module: 0,
                 kernel: "bandwidth".to_owned(),
                 grid: [groups, 1, 1],
                 block: [GROUP_THREADS, 1, 1],

@@ -64,27 +64,64 @@ pub enum ReplayError {
         /// The address.
         address: u64,
     },
+    /// A copy to or from memory that has no counterpart.
+    #[error(
+        "after {launches} launches: a copy of {bytes} bytes at {address:#x}, which is in no buffer and no variable"
+    )]
+    Copy {
+        /// Launches before it.
+        launches: usize,
+        /// The address.
+        address: u64,
+        /// Bytes that are copied.
+        bytes: u64,
+    },
+    /// The device has less room for a variable than the emulator: it is another module.
+    #[error("variable `{name}` has {found} bytes on this device and {bytes} in the emulator")]
+    Variable {
+        /// The variable.
+        name: String,
+        /// Bytes that it has in the emulator.
+        bytes: u64,
+        /// Bytes that it has on the device.
+        found: u64,
+    },
+    /// Modules are not linked.
+    #[error(
+        "module `{file}` declares the variable `{variable}` of another module: modules are loaded one by one on this \
+         device and are not linked\n\
+         hint: put both into one module"
+    )]
+    Linked {
+        /// The module's file.
+        file: String,
+        /// The variable.
+        variable: String,
+    },
     /// Textures are not made on other devices.
     #[error("texture `{0}`: textures are not run on other devices")]
     Texture(String),
-    /// The module has no such kernel: it is another one.
-    #[error("the module has no kernel `{0}`")]
-    Kernel(String),
+    /// A module, by its number, has no such kernel: it is another one.
+    #[error("module {0} has no kernel `{1}`")]
+    Kernel(usize, String),
 }
 
-/// A buffer on both devices.
+/// A buffer, or a variable of a module, on both devices.
 struct Twin {
     name: String,
     emulated: u64,
     bytes: u64,
-    here: u64,
+    /// Its address on this device; of a variable once it is asked for.
+    here: Option<u64>,
+    /// Of a variable, the number of its module.
+    module: usize,
 }
 
 /// Does on a device what the host of an emulated program does on its own.
 pub struct Replay<'d> {
     driver: &'d mut dyn Driver,
-    module: &'d Module,
-    buffers: Vec<Twin>,
+    modules: Vec<&'d Module>,
+    twins: Vec<Twin>,
     /// The launches, in order.
     pub launches: Vec<TimedLaunch>,
     /// The copies from the device, in order.
@@ -92,20 +129,29 @@ pub struct Replay<'d> {
 }
 
 impl<'d> Replay<'d> {
-    /// Loads the module.
+    /// Loads the modules, each with its text.
     ///
     /// # Errors
-    /// As the driver says.
+    /// [`ReplayError::Linked`], or as the driver says.
     pub fn new(
         driver: &'d mut dyn Driver,
-        module: &'d Module,
-        ptx: &str,
-    ) -> Result<Self, DriverError> {
-        driver.load(ptx)?;
+        modules: impl IntoIterator<Item = (&'d Module, &'d str)>,
+    ) -> Result<Self, ReplayError> {
+        let mut loaded = Vec::new();
+        for (module, ptx) in modules {
+            if let Some(variable) = module.undefined_variables().next() {
+                return Err(ReplayError::Linked {
+                    file: module.file().to_owned(),
+                    variable: variable.to_owned(),
+                });
+            }
+            driver.load(ptx)?;
+            loaded.push(module);
+        }
         Ok(Self {
             driver,
-            module,
-            buffers: Vec::new(),
+            modules: loaded,
+            twins: Vec::new(),
             launches: Vec::new(),
             comparisons: Vec::new(),
         })
@@ -122,30 +168,48 @@ impl<'d> Replay<'d> {
                 address,
                 bytes,
             } => {
-                let here = self.driver.allocate(bytes)?;
-                self.buffers.push(Twin {
+                let here = Some(self.driver.allocate(bytes)?);
+                self.twins.push(Twin {
                     name,
                     emulated: address,
                     bytes,
                     here,
+                    module: 0,
                 });
             }
+            DeviceAction::Variable {
+                module,
+                name,
+                address,
+                bytes,
+            } => self.twins.push(Twin {
+                name,
+                emulated: address,
+                bytes,
+                here: None,
+                module,
+            }),
             DeviceAction::Texture { name, .. } => return Err(ReplayError::Texture(name)),
-            DeviceAction::Write { address, bytes } => {
-                if let Some(here) = self.here(address) {
-                    self.driver.write(here, &bytes)?;
-                }
+            DeviceAction::Write {
+                address,
+                mut bytes,
+                pointers,
+            } => {
+                let to = self.copied(address, bytes.len())?;
+                self.translate(&mut bytes, &pointers)?;
+                self.driver.write(to, &bytes)?;
             }
             DeviceAction::Launch {
-                module: _,
+                module,
                 kernel,
                 grid,
                 block,
                 dynamic_local_bytes,
                 arguments,
             } => {
-                let arguments = self.marshal(&kernel, &arguments)?;
+                let arguments = self.marshal(module, &kernel, &arguments)?;
                 let launch = Launch {
+                    module,
                     kernel,
                     grid,
                     block,
@@ -158,7 +222,14 @@ impl<'d> Replay<'d> {
                     nanoseconds,
                 });
             }
-            DeviceAction::Read { address, bytes } => self.compare(address, &bytes)?,
+            DeviceAction::Read {
+                address,
+                mut bytes,
+                pointers,
+            } => {
+                self.translate(&mut bytes, &pointers)?;
+                self.compare(address, &bytes)?;
+            }
         }
         Ok(())
     }
@@ -168,14 +239,58 @@ impl<'d> Replay<'d> {
         self.comparisons.iter().all(|c| c.differ == 0)
     }
 
-    fn twin(&self, address: u64) -> Option<&Twin> {
-        let holds = |twin: &&Twin| (twin.emulated..=twin.emulated + twin.bytes).contains(&address);
-        self.buffers.iter().find(holds)
+    fn twin(&self, address: u64) -> Option<usize> {
+        let holds = |twin: &Twin| (twin.emulated..=twin.emulated + twin.bytes).contains(&address);
+        self.twins.iter().position(holds)
     }
 
-    fn here(&self, address: u64) -> Option<u64> {
-        let twin = self.twin(address)?;
-        Some(twin.here + (address - twin.emulated))
+    /// The address on this device; `None`: it is in no buffer and no variable.
+    fn here(&mut self, address: u64) -> Result<Option<u64>, ReplayError> {
+        let Some(twin) = self.twin(address) else {
+            return Ok(None);
+        };
+        let twin = &mut self.twins[twin];
+        let base = if let Some(base) = twin.here {
+            base
+        } else {
+            let (base, found) = self.driver.variable(twin.module, &twin.name)?;
+            if found < twin.bytes {
+                return Err(ReplayError::Variable {
+                    name: twin.name.clone(),
+                    bytes: twin.bytes,
+                    found,
+                });
+            }
+            *twin.here.insert(base)
+        };
+        Ok(Some(base + (address - twin.emulated)))
+    }
+
+    /// The address here of bytes that are copied.
+    fn copied(&mut self, address: u64, bytes: usize) -> Result<u64, ReplayError> {
+        let missing = ReplayError::Copy {
+            launches: self.launches.len(),
+            address,
+            bytes: bytes as u64,
+        };
+        self.here(address)?.ok_or(missing)
+    }
+
+    /// Puts addresses of this device where those of the emulated one are; others stand for nothing and stay.
+    fn translate(&mut self, bytes: &mut [u8], pointers: &[u64]) -> Result<(), ReplayError> {
+        for &place in pointers {
+            let place = place as usize;
+            let Some(word) = bytes
+                .get_mut(place..)
+                .and_then(<[u8]>::first_chunk_mut::<8>)
+            else {
+                continue;
+            };
+            if let Some(here) = self.here(u64::from_le_bytes(*word))? {
+                *word = here.to_le_bytes();
+            }
+        }
+        Ok(())
     }
 
     /// An address of a buffer in a structure.
@@ -187,14 +302,16 @@ impl<'d> Replay<'d> {
 
     /// The bytes of each parameter, pointers as they are on this device.
     fn marshal(
-        &self,
+        &mut self,
+        module: usize,
         kernel: &str,
         arguments: &[KernelArgument],
     ) -> Result<Vec<Vec<u8>>, ReplayError> {
-        let found = self.module.kernel(kernel);
-        let parameters = found
-            .map_err(|_| ReplayError::Kernel(kernel.to_owned()))?
-            .parameters();
+        let found = self.modules.get(module).map(|module| module.kernel(kernel));
+        let Some(Ok(found)) = found else {
+            return Err(ReplayError::Kernel(module, kernel.to_owned()));
+        };
+        let parameters = found.parameters();
         let pairs = arguments.iter().zip(parameters).enumerate();
         pairs
             .map(|(number, (argument, parameter))| {
@@ -212,22 +329,22 @@ impl<'d> Replay<'d> {
                     }
                     return Ok(bytes);
                 };
-                let here = self.here(address).ok_or_else(|| ReplayError::Pointer {
+                let missing = ReplayError::Pointer {
                     launch: self.launches.len(),
                     kernel: kernel.to_owned(),
                     argument: number,
                     address,
-                })?;
+                };
+                let here = self.here(address)?.ok_or(missing)?;
                 Ok(KernelArgument::Pointer(here).bytes(parameter.bytes))
             })
             .collect()
     }
 
     fn compare(&mut self, address: u64, emulated: &[u8]) -> Result<(), ReplayError> {
-        let Some(twin) = self.twin(address) else {
-            return Ok(());
-        };
-        let (buffer, from) = (twin.name.clone(), twin.here + (address - twin.emulated));
+        let from = self.copied(address, emulated.len())?;
+        let twin = self.twin(address).map(|twin| &self.twins[twin]);
+        let buffer = twin.map_or_else(String::new, |twin| twin.name.clone());
         let mut found = vec![0; emulated.len()];
         self.driver.read(from, &mut found)?;
         let word = |bytes: &[u8]| {

@@ -8,15 +8,19 @@ use warpweave_hardware::cuda::Cuda;
 use warpweave_hardware::driver::{Device, Driver, DriverError, Launch};
 use warpweave_hardware::replay::{Replay, ReplayError};
 use warpweave_hardware::{micro, table};
+use warpweave_inputs::ElementType;
 use warpweave_ptx::{DeviceMemory, EmulationOptions, KernelArgument, LaunchConfig, Module};
 use warpweave_systems::Scenario;
-use warpweave_systems::host_program::DeviceAction;
+use warpweave_systems::host_program::{
+    Argument, Command, Commands, Contents, DeviceAction, EmulationSpec, HostProgram,
+    Launch as HostLaunch,
+};
 
 /// An emulated device that takes addresses and bytes as a driver does.
 struct Double {
     device: Device,
     memory: DeviceMemory,
-    module: Option<Module>,
+    modules: Vec<Module>,
     /// Flips the lowest bit of the first byte of every copy to the host.
     lies: bool,
     launches: Vec<Launch>,
@@ -36,7 +40,7 @@ impl Double {
             },
             // Elsewhere than the emulator puts its buffers.
             memory: DeviceMemory::beginning_at(1 << 16),
-            module: None,
+            modules: Vec::new(),
             lies: false,
             launches: Vec::new(),
         }
@@ -60,8 +64,18 @@ impl Driver for Double {
         let text = ptx
             .replace("%rd5, %clock64", "%rd5, 1000")
             .replace("%rd6, %clock64", "%rd6, 5096");
-        self.module = Some(Module::parse("double.ptx", &text).map_err(refused)?);
+        let file = format!("double{}.ptx", self.modules.len());
+        let module = Module::parse(&file, &text).map_err(refused)?;
+        self.memory.load(&module).map_err(refused)?;
+        self.modules.push(module);
         Ok(())
+    }
+
+    fn variable(&mut self, module: usize, name: &str) -> Result<(u64, u64), DriverError> {
+        let module = &self.modules[module];
+        let found = self.memory.variable(module, name);
+        let found = found.zip(module.variable_bytes(name));
+        found.ok_or_else(|| refused(format!("no variable `{name}`")))
     }
 
     fn allocate(&mut self, bytes: u64) -> Result<u64, DriverError> {
@@ -94,7 +108,7 @@ impl Driver for Double {
             args: &arguments,
         };
         let (memory, options) = (&mut self.memory, EmulationOptions::default());
-        let module = self.module.as_ref().unwrap();
+        let module = &self.modules[launch.module];
         let trace = warpweave_ptx::launch(module, &launch.kernel, config, memory, &options);
         self.launches.push(launch.clone());
         Ok(trace.map_err(refused)?.wavefront_instructions() as f64)
@@ -107,15 +121,16 @@ fn scenario(name: &str, sets: &[&str]) -> Scenario {
     Scenario::load(&root.join(name), &sets).unwrap()
 }
 
+/// The modules of a program with their texts.
+fn modules(program: &HostProgram) -> impl Iterator<Item = (&Module, &str)> {
+    let modules = program.modules().iter();
+    modules.map(|module| (module.module(), module.text()))
+}
+
 /// Runs a scenario's program on a double.
 fn replayed(scenario: &Scenario, double: &mut Double) -> (Vec<(String, u64)>, bool, usize) {
     let program = scenario.program().unwrap();
-    let mut replay = Replay::new(
-        double,
-        program.modules()[0].module(),
-        program.modules()[0].text(),
-    )
-    .unwrap();
+    let mut replay = Replay::new(double, modules(program)).unwrap();
     scenario
         .emulate_told(&mut |action| replay.act(action).unwrap())
         .unwrap();
@@ -144,12 +159,7 @@ fn a_device_that_computes_something_else_is_found_with_the_first_word() {
     let mut double = Double::new();
     double.lies = true;
     let program = scenario.program().unwrap();
-    let mut replay = Replay::new(
-        &mut double,
-        program.modules()[0].module(),
-        program.modules()[0].text(),
-    )
-    .unwrap();
+    let mut replay = Replay::new(&mut double, modules(program)).unwrap();
     scenario
         .emulate_told(&mut |action| replay.act(action).unwrap())
         .unwrap();
@@ -165,7 +175,7 @@ fn a_pointer_into_no_buffer_is_refused_with_its_argument() {
     let text =
         ".version 7.0 .target sm_70 .address_size 64 .visible .entry k(.param .u64 p) { ret; }";
     let module = Module::parse("k.ptx", text).unwrap();
-    let mut replay = Replay::new(&mut double, &module, text).unwrap();
+    let mut replay = Replay::new(&mut double, [(&module, text)]).unwrap();
     let launch = |kernel: &str| DeviceAction::Launch {
         module: 0,
         kernel: kernel.to_owned(),
@@ -180,7 +190,151 @@ fn a_pointer_into_no_buffer_is_refused_with_its_argument() {
         "launch 0 of `k`: argument 0 points to 0x4000, which is in no buffer"
     );
     let error = replay.act(launch("other")).unwrap_err();
-    assert_eq!(error, ReplayError::Kernel("other".to_owned()));
+    assert_eq!(error, ReplayError::Kernel(0, "other".to_owned()));
+}
+
+const SCALE: &str = ".version 7.0 .target sm_70 .address_size 64
+    .visible .const .align 4 .b32 factor[2];
+    .visible .entry scale(.param .u64 p) {
+        .reg .b32 %r<8>; .reg .b64 %rd<4>;
+        ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd1, %r1, 4, %rd1;
+        ld.global.u32 %r2, [%rd1]; ld.const.u32 %r3, [factor]; ld.const.u32 %r4, [factor+4];
+        mad.lo.u32 %r2, %r2, %r3, %r4; st.global.u32 [%rd1], %r2; ret;
+    }";
+const TABLE: &str = ".version 7.0 .target sm_70 .address_size 64
+    .visible .global .align 8 .u64 places[2];
+    .visible .entry sum() {
+        .reg .b32 %r<8>; .reg .b64 %rd<4>;
+        mov.u32 %r1, %tid.x; ld.global.u64 %rd1, [places]; ld.global.u64 %rd2, [places+8];
+        mad.wide.u32 %rd1, %r1, 4, %rd1; mad.wide.u32 %rd2, %r1, 4, %rd2;
+        ld.global.u32 %r2, [%rd1]; ld.global.u32 %r3, [%rd2]; add.u32 %r2, %r2, %r3;
+        st.global.u32 [%rd2], %r2; ret;
+    }";
+/// A program of two modules with variables, some of which hold addresses.
+fn two_modules() -> HostProgram {
+    let u32s = |value: u32| Contents::Constant {
+        element: ElementType::U32,
+        length: 32.into(),
+        value: value.into(),
+    };
+    let variable = |name: &str, values: Vec<Argument>| Command::WriteVariable {
+        variable: name.into(),
+        module: None,
+        offset_bytes: 0.into(),
+        values: values.into_iter().map(Into::into).collect(),
+    };
+    let data = || Argument::Buffer("data".into());
+    let sums = || Argument::BufferAt {
+        buffer: "sums".into(),
+        offset_bytes: 0.into(),
+    };
+    let sum = || HostLaunch::new("sum").grid([1]).block([32]);
+    let commands = Commands::new()
+        .copy_to_device("data")
+        .copy_to_device("sums")
+        .copy_to_device("list")
+        .then(variable(
+            "factor",
+            vec![Argument::U32(3.into()), Argument::U32(7.into())],
+        ))
+        .then(variable("places", vec![data(), sums()]))
+        .then(Command::CopyPartToDevice {
+            buffer: "data".into(),
+            first: 4.into(),
+            length: 8.into(),
+        })
+        .launch(
+            HostLaunch::new("scale")
+                .grid([1])
+                .block([32])
+                .buffer("data"),
+        )
+        .launch(sum())
+        .then(Command::CopyPartToHost {
+            buffer: "sums".into(),
+            first: 2.into(),
+            length: 20.into(),
+        })
+        .copy_to_variable("list", "places")
+        .launch(sum())
+        .copy_to_host("data")
+        .copy_to_host("sums")
+        .copy_to_host("list");
+    HostProgram::builder("two")
+        .module("scale.ptx", SCALE)
+        .module("table.ptx", TABLE)
+        .buffer("data", u32s(2))
+        .buffer("sums", u32s(5))
+        .buffer(
+            "list",
+            Contents::Pointers(vec![data().into(), sums().into()]),
+        )
+        .commands(commands)
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn variables_pointers_and_parts_of_several_modules_are_carried_out() {
+    let program = two_modules();
+    let mut double = Double::new();
+    let mut replay = Replay::new(&mut double, modules(&program)).unwrap();
+    let executed = program
+        .execute_told(&EmulationSpec::default(), &mut |action| {
+            replay.act(action).unwrap();
+        })
+        .unwrap();
+    // Twice 2 * 3 + 7 to the 5 that was there.
+    assert_eq!(executed.outputs["sums"], [31; 32]);
+    let compared: Vec<_> = replay
+        .comparisons
+        .iter()
+        .map(|c| (c.buffer.as_str(), c.after_launches, c.bytes, c.differ))
+        .collect();
+    assert_eq!(
+        compared,
+        [
+            ("sums", 2, 80, 0),
+            ("data", 3, 128, 0),
+            ("sums", 3, 128, 0),
+            ("list", 3, 16, 0)
+        ]
+    );
+    let launched: Vec<_> = double.launches.iter().map(|launch| launch.module).collect();
+    assert_eq!(launched, [0, 1, 1]);
+}
+
+#[test]
+fn a_variable_of_another_module_is_refused_by_name() {
+    let text = ".version 7.0 .target sm_70 .address_size 64
+        .extern .const .align 4 .b32 factor[2];
+        .visible .entry k() { .reg .b32 %r; ld.const.u32 %r, [factor]; ret; }";
+    let (scale, user) = (
+        Module::parse("scale.ptx", SCALE).unwrap(),
+        Module::parse("user.ptx", text).unwrap(),
+    );
+    let mut double = Double::new();
+    let error = Replay::new(&mut double, [(&scale, SCALE), (&user, text)]).err();
+    let said = error.unwrap().to_string();
+    assert!(
+        said.contains("module `user.ptx` declares the variable `factor` of another module"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_copy_to_memory_without_a_counterpart_is_refused() {
+    let mut double = Double::new();
+    let mut replay = Replay::new(&mut double, []).unwrap();
+    let write = DeviceAction::Write {
+        address: 0x1000_0000,
+        bytes: vec![1, 2, 3, 4],
+        pointers: Vec::new(),
+    };
+    let said = replay.act(write).unwrap_err().to_string();
+    let expected =
+        "after 0 launches: a copy of 4 bytes at 0x10000000, which is in no buffer and no variable";
+    assert_eq!(said, expected);
 }
 
 #[test]
@@ -189,7 +343,7 @@ fn an_address_inside_a_structure_is_refused() {
     let text = ".version 7.0 .target sm_70 .address_size 64
         .visible .entry k(.param .align 8 .b8 s[16]) { ret; }";
     let module = Module::parse("k.ptx", text).unwrap();
-    let mut replay = Replay::new(&mut double, &module, text).unwrap();
+    let mut replay = Replay::new(&mut double, [(&module, text)]).unwrap();
     let buffer = DeviceAction::Allocate {
         name: "data".to_owned(),
         address: 0x1000_0100,
@@ -242,11 +396,8 @@ fn the_micro_benchmarks_run_and_divide_by_what_they_did() {
 fn the_tables_say_what_was_measured_on_what() {
     let mut double = Double::new();
     let program = scenario("quickstart.ron", &[]);
-    let (module, text) = {
-        let program = program.program().unwrap();
-        (program.modules()[0].module(), program.modules()[0].text())
-    };
-    let mut replay = Replay::new(&mut double, module, text).unwrap();
+    let of_program = modules(program.program().unwrap());
+    let mut replay = Replay::new(&mut double, of_program).unwrap();
     program
         .emulate_told(&mut |action| replay.act(action).unwrap())
         .unwrap();

@@ -282,11 +282,11 @@ impl<O: Observer> Machine<'_, O> {
                         registers.put_predicate(d, mask, bits);
                     }
                     Op::Carry(at) => {
-                        self.carry(wavefront, &kernel.tables.carries[at as usize], mask)
+                        self.carry(wavefront, &kernel.tables.carries[at as usize], mask);
                     }
                     Op::Pack(at) => self.pack(wavefront, &kernel.tables.parts[at as usize], mask),
                     Op::Unpack(at) => {
-                        self.unpack(wavefront, &kernel.tables.parts[at as usize], mask)
+                        self.unpack(wavefront, &kernel.tables.parts[at as usize], mask);
                     }
                     Op::Scalar(at) => {
                         let spec = &kernel.tables.scalars[at as usize];

@@ -15,12 +15,25 @@ pub enum DeviceAction {
         /// Its size.
         bytes: u64,
     },
+    /// A variable of a module, which has memory from now on.
+    Variable {
+        /// Number of its module among those of the program.
+        module: usize,
+        /// Name of the variable.
+        name: String,
+        /// Its first address.
+        address: u64,
+        /// Its size.
+        bytes: u64,
+    },
     /// A copy from the host.
     Write {
         /// First address on the device.
         address: u64,
         /// What is copied.
         bytes: Vec<u8>,
+        /// Where in it there are device addresses, of eight bytes each.
+        pointers: Vec<u64>,
     },
     /// A texture that launches from now on may read.
     Texture {
@@ -52,6 +65,8 @@ pub enum DeviceAction {
         address: u64,
         /// What the emulated device had there.
         bytes: Vec<u8>,
+        /// Where in it there are device addresses, of eight bytes each.
+        pointers: Vec<u64>,
     },
 }
 

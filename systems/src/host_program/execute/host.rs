@@ -49,6 +49,8 @@ pub(in crate::host_program) struct Host<'p, 'l> {
     pub(in crate::host_program) checker: Option<ProgramChecker>,
     /// Hears what is asked of the device, if anybody does.
     pub(super) listener: Option<Listener<'l>>,
+    /// The variables of the modules have memory.
+    pub(super) has_variables: bool,
     /// Whether something was launched since the host last waited.
     pub(super) running: bool,
     pub(super) steps: u64,
@@ -82,6 +84,7 @@ impl<'p, 'l> Host<'p, 'l> {
             progress,
             checker: None,
             listener: None,
+            has_variables: false,
             running: false,
             steps: 0,
         }
@@ -186,7 +189,10 @@ impl<'p, 'l> Host<'p, 'l> {
                 variable,
                 module,
             } => {
-                let bytes = self.held(self.program.buffer(buffer)?)?;
+                let buffer = self.program.buffer(buffer)?;
+                let bytes = self.held(buffer)?;
+                let pointers = self.pointers_of(buffer, bytes.len() as u64);
+                let bytes = (bytes, pointers);
                 self.store_in_variable(module.as_ref(), variable, &0.into(), bytes)?;
             }
             Command::Write {

@@ -114,7 +114,32 @@ impl Host<'_, '_> {
                 blamed.error(message).hint(hint)
             })?;
         }
+        if !std::mem::replace(&mut self.has_variables, true) {
+            self.tell_variables();
+        }
         Ok(())
+    }
+
+    /// Tells the listener of the variables of all modules.
+    fn tell_variables(&mut self) {
+        let Some(listener) = &mut self.listener else {
+            return;
+        };
+        for (number, module) in self.program.modules.iter().enumerate() {
+            let module = module.module();
+            for name in module.variable_names() {
+                let address = self.memory.variable(module, name);
+                let bytes = module.variable_bytes(name);
+                if let (Some(address), Some(bytes)) = (address, bytes) {
+                    listener(DeviceAction::Variable {
+                        module: number,
+                        name: name.to_owned(),
+                        address,
+                        bytes,
+                    });
+                }
+            }
+        }
     }
 
     /// The address or handle that an argument stands for; 0 for one that names neither buffer nor texture.

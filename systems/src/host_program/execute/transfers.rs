@@ -8,7 +8,10 @@ use warpweave_trace::HostCommand;
 
 use super::DeviceAction;
 use super::host::Host;
-use super::launch::{checked_variable_offset, kernel_argument, size_of_fields};
+use super::launch::{
+    checked_variable_offset, fields as fields_of, kernel_argument, size_and_alignment,
+    size_of_fields,
+};
 use crate::host_program::description::Argument;
 use crate::host_program::inputs::Buffer;
 use crate::host_program::modules::{self, Thing};
@@ -73,7 +76,8 @@ impl Host<'_, '_> {
         let fields = Argument::Struct(values.to_vec());
         let mut bytes = kernel_argument(&fields, &env, place)?.bytes(size as u32);
         bytes.truncate(size as usize);
-        self.store_in_variable(module, variable, offset, bytes)
+        let pointers = pointers_in(values, 0);
+        self.store_in_variable(module, variable, offset, (bytes, pointers))
     }
 
     /// Copies bytes into a variable of a module, after all that was launched.
@@ -82,7 +86,7 @@ impl Host<'_, '_> {
         module: Option<&Name>,
         variable: &Name,
         offset: &Value,
-        bytes: Vec<u8>,
+        (bytes, pointers): (Vec<u8>, Vec<u64>),
     ) -> Result<(), Diagnostic> {
         let modules = &self.program.modules;
         let number = modules::find(modules, module, Thing::Variable, variable)?;
@@ -98,7 +102,7 @@ impl Host<'_, '_> {
             let message = format!("variable `{}` has no memory of its own", variable.value);
             return Err(variable.error(message));
         };
-        self.store_at(allocation, base, offset, bytes);
+        self.store_at(allocation, base + offset, offset, (bytes, pointers));
         Ok(())
     }
 
@@ -120,17 +124,33 @@ impl Host<'_, '_> {
     /// Copies bytes to where a buffer points, after all that was launched.
     pub(super) fn store(&mut self, buffer: usize, offset: u64, bytes: Vec<u8>) {
         let allocation = self.pointers[buffer];
-        self.store_at(allocation, self.bases[allocation], offset, bytes);
+        let address = self.bases[allocation] + offset;
+        let pointers = self.pointers_of(buffer, bytes.len() as u64);
+        self.store_at(allocation, address, offset, (bytes, pointers));
     }
 
-    /// Copies bytes into an allocation, after all that was launched.
-    fn store_at(&mut self, allocation: usize, base: u64, offset: u64, bytes: Vec<u8>) {
+    /// Places of addresses in so many bytes of a buffer, from one of its elements on.
+    pub(super) fn pointers_of(&self, buffer: usize, bytes: u64) -> Vec<u64> {
+        match self.program.buffers[buffer].pointers() {
+            Some(_) => (0..bytes).step_by(8).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Copies bytes, with addresses at some places, into an allocation, after all that was launched.
+    fn store_at(
+        &mut self,
+        allocation: usize,
+        address: u64,
+        offset: u64,
+        (bytes, pointers): (Vec<u8>, Vec<u64>),
+    ) {
         self.wait();
         self.memory
-            .write(base + offset, &bytes)
+            .write(address, &bytes)
             .expect("buffers that swap have equal sizes and indices are checked");
         if let Some(checker) = &mut self.checker {
-            checker.host_wrote(base + offset, bytes.len() as u64);
+            checker.host_wrote(address, bytes.len() as u64);
         }
         self.trace.push(HostCommand::CopyToDevice {
             allocation: allocation as u32,
@@ -139,8 +159,9 @@ impl Host<'_, '_> {
         });
         if let Some(listener) = &mut self.listener {
             listener(DeviceAction::Write {
-                address: base + offset,
+                address,
                 bytes,
+                pointers,
             });
         }
     }
@@ -149,6 +170,7 @@ impl Host<'_, '_> {
     pub(super) fn read(&mut self, buffer: usize, offset: u64, bytes: u64) -> Vec<u32> {
         self.wait();
         let allocation = self.pointers[buffer];
+        let pointers = self.pointers_of(buffer, bytes);
         let data = self
             .memory
             .read(self.bases[allocation] + offset, bytes)
@@ -158,6 +180,7 @@ impl Host<'_, '_> {
             listener(DeviceAction::Read {
                 address: self.bases[allocation] + offset,
                 bytes: data.to_vec(),
+                pointers,
             });
         }
         let allocation = allocation as u32;
@@ -168,6 +191,21 @@ impl Host<'_, '_> {
         });
         words
     }
+}
+
+/// Places of the addresses in fields that are laid out from `start` on.
+fn pointers_in(fields: &[Placed<Argument>], start: u64) -> Vec<u64> {
+    let (mut at, mut places) = (start, Vec::new());
+    for field in fields {
+        let (bytes, alignment) = size_and_alignment(&field.value);
+        at = at.next_multiple_of(alignment as u64);
+        match &field.value {
+            Argument::Buffer(_) | Argument::BufferAt { .. } => places.push(at),
+            value => places.extend(pointers_in(fields_of(value).unwrap_or_default(), at)),
+        }
+        at += bytes as u64;
+    }
+    places
 }
 
 /// The first bytes of words.
