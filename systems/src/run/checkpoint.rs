@@ -13,6 +13,7 @@ use warpweave_params::{Kind, Node, to_ron};
 
 use super::Machine;
 use super::measure::Measurement;
+use super::region::RegionRun;
 use super::state_log::{LogPosition, StateLog};
 use crate::taps::{TapsState, described};
 
@@ -130,7 +131,7 @@ impl Machine {
         let kernels = self.measure.kernels.to_string();
         fields.push(("measure.kernels".to_owned(), kernels));
         let region = self.region.as_ref();
-        let region = region.map_or_else(|| "all".to_owned(), |region| region.description());
+        let region = region.map_or_else(|| "all".to_owned(), RegionRun::description);
         fields.push(("region".to_owned(), region));
         let every = self.measure.every_cycles;
         let every = every.map_or_else(|| "none".to_owned(), |every| every.to_string());

@@ -91,7 +91,7 @@ impl Outside {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Stated {
+struct StatedRegion {
     #[serde(default)]
     kernels: Option<Node>,
     #[serde(default)]
@@ -107,7 +107,7 @@ struct Stated {
 impl Region {
     /// Reads and checks the field `region` of a scenario.
     pub(crate) fn read(node: &Node) -> Result<Self, Diagnostics> {
-        let stated: Stated = from_node(node)?;
+        let stated: StatedRegion = from_node(node)?;
         let mut problems = Diagnostics::new();
         let mut kernels = Vec::new();
         for item in items(stated.kernels.as_ref()) {
@@ -277,27 +277,24 @@ mod tests {
 
     #[test]
     fn mistakes_are_refused_with_their_place_and_a_way_out() {
-        for (text, says) in [
-            (r#"(launches: "5..5")"#, "region.ron:1:12: no launch is in"),
-            (
-                r#"(launches: ["x"])"#,
-                "region.ron:1:13: `launches` holds numbers",
-            ),
-            ("(launches: -1)", "`launches` holds numbers"),
-            ("(kernel: \"a\")", "did you mean `kernels`?"),
-            ("(outside: Warn)", "did you mean `Warm`?"),
-            (
-                "(sample: Draw(launches: 1))",
-                "region.ron:1:10: launches: 1",
-            ),
-            ("(sample: Every(launches: 0))", "launches: 0"),
+        for (text, says, column) in [
+            (r#"(launches: "5..5")"#, "no launch is in", 12),
+            (r#"(launches: ["x"])"#, "`launches` holds numbers", 13),
+            ("(launches: -1)", "`launches` holds numbers", 12),
+            ("(kernel: \"a\")", "did you mean `kernels`?", 2),
+            ("(outside: Warn)", "did you mean `Warm`?", 11),
+            ("(sample: Draw(launches: 1))", "launches: 1", 10),
+            ("(sample: Every(launches: 0))", "launches: 0", 10),
             (
                 "(sample: Every(launches: 2), outside: Simulate)",
-                "region.ron:1:10: a sample estimates what is not simulated",
+                "a sample estimates what is not simulated",
+                10,
             ),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(says), "{text}: {error}");
+            let place = format!("region.ron:1:{column}\n");
+            assert!(error.contains(&place), "{text}: {error}");
         }
     }
 
@@ -307,7 +304,11 @@ mod tests {
         let mut problems = Diagnostics::new();
         region.check_names(&["bfs_level", "scan"].map(str::to_owned), &mut problems);
         let text = problems.to_string();
-        assert!(text.contains("region.ron:1:12: the program launches no kernel named `bfs_levl`"));
+        assert!(
+            text.contains("the program launches no kernel named `bfs_levl`"),
+            "{text}"
+        );
+        assert!(text.contains("region.ron:1:12\n"), "{text}");
         assert!(text.contains("did you mean `bfs_level`?"), "{text}");
         assert!(!text.contains("`bfs_*`"), "{text}");
     }

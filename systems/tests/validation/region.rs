@@ -16,13 +16,13 @@ use warpweave_trace::Program;
 fn try_scenario(workload: &str, sets: &[&str]) -> Result<Scenario, Diagnostics> {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
     let text = format!(
-        "Scenario(system: {:?}, workload: {:?}, size: \"T\", measure: (kernels: true))",
-        files.join("systems/tiny.ron"),
-        files.join(format!("workloads/{workload}.ron")),
+        "Scenario(system: \"{0}/systems/tiny.ron\", workload: \"{0}/workloads/{workload}.ron\", size: \"T\", \
+         measure: (kernels: true))",
+        files.display(),
     );
-    let folder = TempDir::new().unwrap();
+    let folder = TempDir::new().expect("a temporary folder");
     let file = folder.path().join("part.ron");
-    std::fs::write(&file, text).unwrap();
+    std::fs::write(&file, text).expect("a temporary folder can be written");
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     Scenario::load(&file, &sets)
 }
@@ -32,7 +32,10 @@ fn scenario(workload: &str, sets: &[&str]) -> Scenario {
 }
 
 fn emulate(workload: &str) -> Arc<Program> {
-    scenario(workload, &[]).emulate().unwrap().program
+    scenario(workload, &[])
+        .emulate()
+        .expect("the program runs")
+        .program
 }
 
 fn machine(scenario: &Scenario, program: &Arc<Program>) -> Machine {
@@ -51,12 +54,19 @@ fn run(workload: &str, program: &Arc<Program>, sets: &[&str]) -> Simulated {
 }
 
 fn region(simulated: &Simulated) -> &RegionResult {
-    simulated.region.as_ref().unwrap()
+    simulated
+        .region
+        .as_ref()
+        .expect("a part of the program ran")
 }
 
 /// What the statistic of this name grew by during a launch, over all instances of a kind.
 fn grew(simulated: &Simulated, launch: u32, kind: &str, level: &str, name: &str) -> u64 {
-    let kernels = simulated.measured.kernels.as_ref().unwrap();
+    let kernels = simulated
+        .measured
+        .kernels
+        .as_ref()
+        .expect("kernels are measured");
     let instances = kernels[&launch].iter();
     let instances = instances.filter(|i| i.kind == kind && i.path.contains(level));
     let values = instances.flat_map(|instance| &instance.values);

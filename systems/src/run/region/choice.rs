@@ -184,7 +184,7 @@ fn take(sample: Sample, program: &Program, chosen: &[u32], does: &[Does]) -> Vec
                 seed,
             } => {
                 let dice = Dice::new(seed, &format!("{name} {digits}"));
-                draw(launches, most as usize, &dice)
+                draw(launches, most as usize, dice)
             }
         };
     }
@@ -192,7 +192,7 @@ fn take(sample: Sample, program: &Program, chosen: &[u32], does: &[Does]) -> Vec
 }
 
 /// So many of the launches, each as likely as any other, in their order.
-fn draw(launches: &[u32], most: usize, dice: &Dice) -> Vec<u32> {
+fn draw(launches: &[u32], most: usize, dice: Dice) -> Vec<u32> {
     let mut order: Vec<usize> = (0..launches.len()).collect();
     let taken = most.min(launches.len());
     for at in 0..taken {

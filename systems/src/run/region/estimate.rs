@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn the_interval_narrows_with_the_degrees_of_freedom() {
         let quantiles = [0.5, 1.0, 2.0, 5.5, 29.0, 35.0, 60.0, 1e9].map(t_975);
-        assert_eq!(quantiles[0], 12.707);
+        assert!((12.7..12.71).contains(&quantiles[0]));
         assert!(quantiles.windows(2).all(|pair| pair[0] >= pair[1]));
     }
 }

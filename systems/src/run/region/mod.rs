@@ -75,14 +75,16 @@ impl RegionResult {
             (Part::Warmed, "replayed through the caches"),
             (Part::Skipped, "skipped"),
         ];
-        let mut words = format!("{} of {} launches", self.count(Part::Region), self.launches);
-        for (part, what) in rest {
-            let count = self.count(part);
-            if count > 0 {
-                words += &format!(", {count} {what}");
-            }
-        }
-        words
+        let all = format!("{} of {} launches", self.count(Part::Region), self.launches);
+        let rest = rest
+            .into_iter()
+            .map(|(part, what)| (self.count(part), what));
+        let rest = rest.filter(|(count, _)| *count > 0);
+        let rest = rest.map(|(count, what)| format!("{count} {what}"));
+        std::iter::once(all)
+            .chain(rest)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 
