@@ -4,7 +4,9 @@
 //! The count does not depend on what else the machine does, so it can gate a change on a shared
 //! machine, where times cannot.
 
-use std::process::{Command, Stdio};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 use warpweave_bench::Sample;
 
@@ -43,12 +45,7 @@ pub(crate) fn per_unit(command: impl Fn(u64) -> Command, lengths: [u64; 2]) -> R
 /// # Errors
 /// What went wrong, as text.
 pub(crate) fn count(command: &Command) -> Result<(u64, String), String> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(command.get_program())
-        .args(command.get_args())
-        .output()
-        .map_err(|e| format!("valgrind: {e}\nhint: apt-get install valgrind"))?;
+    let output = under_callgrind(command, Path::new("/dev/null"))?;
     let (data, log) = (
         String::from_utf8_lossy(&output.stdout).into_owned(),
         String::from_utf8_lossy(&output.stderr),
@@ -61,4 +58,33 @@ pub(crate) fn count(command: &Command) -> Result<(u64, String), String> {
         Some(instructions) if output.status.success() => Ok((instructions, data)),
         _ => Err(format!("callgrind gave no count:\n{log}{data}")),
     }
+}
+
+/// The instructions of one run by function, as callgrind writes them.
+///
+/// # Errors
+/// What went wrong, as text.
+pub(crate) fn profile(command: &Command) -> Result<String, String> {
+    let name = format!("warpweave-profile-{}.out", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let output = under_callgrind(command, &file)?;
+    let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()));
+    let _ = fs::remove_file(&file);
+    if output.status.success() {
+        text
+    } else {
+        let log = String::from_utf8_lossy(&output.stderr);
+        Err(format!("the run under callgrind failed:\n{log}"))
+    }
+}
+
+/// Runs the command under callgrind, which writes to `file`.
+fn under_callgrind(command: &Command, file: &Path) -> Result<Output, String> {
+    Command::new("valgrind")
+        .arg("--tool=callgrind")
+        .arg(format!("--callgrind-out-file={}", file.display()))
+        .arg(command.get_program())
+        .args(command.get_args())
+        .output()
+        .map_err(|e| format!("valgrind: {e}\nhint: apt-get install valgrind"))
 }

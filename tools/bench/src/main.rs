@@ -5,6 +5,7 @@
 //! cargo run --release -p warpweave-bench -- kernel ring --format json
 //! cargo run --release -p warpweave-bench --features peers -- kernel --peers
 //! cargo run --release -p warpweave-bench -- gate                   instructions against the table
+//! cargo run --release -p warpweave-bench -- profile                where the instructions of a run go
 //! cargo run --release -p warpweave-bench -- parallel               efficiency of dividing the work
 //! cargo run --release -p warpweave-bench -- parallel instructions  the same in instructions
 //! cargo run --release -p warpweave-bench -- parallel pairs         whole runs on threads, and side by side
@@ -23,6 +24,7 @@ mod gate;
 #[cfg(feature = "peers")]
 mod nexosim_peer;
 mod parallel;
+mod profile;
 mod report;
 mod rounds;
 mod system;
@@ -94,6 +96,16 @@ enum Command {
         /// exact.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         shorter: u64,
+    },
+    /// Count where the instructions of the two speed scenarios go, by module and by kind of
+    /// component.
+    Profile {
+        /// Write the tables into this page, between its marks, instead of printing them.
+        #[arg(long, value_name = "PAGE")]
+        page: Option<PathBuf>,
+        /// The `warpweave` that runs; the one beside this program, if none is named.
+        #[arg(long, value_name = "PATH")]
+        program: Option<PathBuf>,
     },
     /// Measure how evenly divisions spread the work of a scenario.
     Parallel {
@@ -181,6 +193,14 @@ fn run(command: Command) -> Result<ExitCode, String> {
                     table.display()
                 );
                 return Ok(ExitCode::FAILURE);
+            }
+        }
+        Command::Profile { page, program } => {
+            let program = program.map_or_else(Gate::program_beside, Ok)?;
+            let tables = profile::tables(&program)?;
+            match page {
+                Some(page) => profile::write(&page, &tables)?,
+                None => print!("{tables}"),
             }
         }
         Command::Parallel { words } => {

@@ -61,20 +61,33 @@ pub(crate) fn instructions_per_wavefront_instruction(
     program: &Path,
     scenario: &str,
 ) -> Result<f64, String> {
+    let units = wavefront_instructions(program, scenario)?;
+    let (instructions, _) = callgrind::count(&run_of(program, scenario))?;
+    Ok(instructions as f64 / units as f64)
+}
+
+/// `warpweave run` of a scenario, its file and overrides after it.
+pub(crate) fn run_of(program: &Path, scenario: &str) -> Command {
+    let mut words = scenario.split_whitespace();
+    let mut command = Command::new(program);
+    command.args(["run", words.next().unwrap_or_default(), "--quiet"]);
+    words.for_each(|set| {
+        command.args(["--set", set]);
+    });
+    command
+}
+
+/// The wavefront instructions that the report of a run tells.
+///
+/// # Errors
+/// As [`instructions_per_wavefront_instruction`].
+pub(crate) fn wavefront_instructions(program: &Path, scenario: &str) -> Result<u64, String> {
     #[derive(Deserialize)]
     struct Report {
         wavefront_instructions: u64,
     }
-    let run = || {
-        let mut words = scenario.split_whitespace();
-        let mut command = Command::new(program);
-        command.args(["run", words.next().unwrap_or_default(), "--quiet"]);
-        words.for_each(|set| {
-            command.args(["--set", set]);
-        });
-        command
-    };
-    let output = run().args(["--format", "json"]).output().map_err(|e| {
+    let mut run = run_of(program, scenario);
+    let output = run.args(["--format", "json"]).output().map_err(|e| {
         let program = program.display();
         format!("{program}: {e}\nhint: cargo build --release, or name the program with --program")
     })?;
@@ -82,6 +95,5 @@ pub(crate) fn instructions_per_wavefront_instruction(
         let log = String::from_utf8_lossy(&output.stderr);
         format!("the report of {}: {e}\n{log}", program.display())
     })?;
-    let (instructions, _) = callgrind::count(&run())?;
-    Ok(instructions as f64 / report.wavefront_instructions as f64)
+    Ok(report.wavefront_instructions)
 }

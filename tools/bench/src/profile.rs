@@ -1,0 +1,318 @@
+//! Where the instructions of a run go: by crate and module, and by kind of component.
+//!
+//! Both come from one callgrind run of the `warpweave` program. What the compiler copied into a
+//! function counts for that function; so sending and taking messages counts mostly for the
+//! component that does it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::callgrind;
+use crate::system::{self, SCENARIOS};
+
+/// What stands before and after the tables in a page.
+const MARKS: [&str; 2] = ["<!-- profile: begin -->", "<!-- profile: end -->"];
+
+/// Rows with less than this share of every run are added up in a last one.
+const LEAST_SHARE: f64 = 0.01;
+
+/// Whatever is no crate of the workspace.
+const LIBRARIES: &str = "libraries, allocation";
+
+/// Crates whose modules have rows of their own.
+const DIVIDED: [&str; 2] = ["components", "framework"];
+
+/// How a component is evaluated, as symbols name it.
+const EVALUATE: &str = " as warpweave_framework::component::Component>::evaluate";
+
+/// Calls of a kind of component and their instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Evaluations {
+    calls: u64,
+    /// With what was called from there.
+    instructions: u64,
+}
+
+/// The instructions of one run.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Profile {
+    total: u64,
+    by_module: BTreeMap<String, u64>,
+    by_kind: BTreeMap<String, Evaluations>,
+}
+
+/// A run and what it is divided by.
+struct Run {
+    scenario: &'static str,
+    profile: Profile,
+    wavefront_instructions: u64,
+}
+
+/// Profiles the two speed scenarios; returns their tables.
+///
+/// # Errors
+/// A run that failed, as text.
+pub(crate) fn tables(program: &Path) -> Result<String, String> {
+    let runs: Result<Vec<_>, String> = SCENARIOS
+        .into_iter()
+        .map(|scenario| {
+            let command = system::run_of(program, scenario);
+            let text = callgrind::profile(&command)?;
+            Ok(Run {
+                scenario,
+                profile: Profile::parse(&text)?,
+                wavefront_instructions: system::wavefront_instructions(program, scenario)?,
+            })
+        })
+        .collect();
+    Ok(text(&runs?))
+}
+
+/// Puts the tables between the marks of a page.
+///
+/// # Errors
+/// A page that cannot be read or written, or has no marks, as text.
+pub(crate) fn write(page: &Path, tables: &str) -> Result<(), String> {
+    let name = page.display();
+    let before = fs::read_to_string(page).map_err(|e| format!("{name}: {e}"))?;
+    let after = between_marks(&before, tables)
+        .ok_or_else(|| format!("{name} has no lines {} and {}", MARKS[0], MARKS[1]))?;
+    fs::write(page, after).map_err(|e| format!("{name}: {e}"))
+}
+
+fn between_marks(page: &str, tables: &str) -> Option<String> {
+    let (before, rest) = page.split_once(MARKS[0])?;
+    let (_, after) = rest.split_once(MARKS[1])?;
+    Some(format!("{before}{}\n{tables}{}{after}", MARKS[0], MARKS[1]))
+}
+
+/// The crate and module of a symbol, without what all crates begin with.
+fn module(symbol: &str) -> String {
+    let Some((_, path)) = symbol.split_once("warpweave") else {
+        return LIBRARIES.to_owned();
+    };
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut parts = path
+        .split("::")
+        .map(|part| part.split(|c| !is_name(c)).next().unwrap_or_default());
+    let name = parts.next().unwrap_or_default().trim_start_matches('_');
+    match parts.next() {
+        Some(module) if DIVIDED.contains(&name) => format!("{name}::{module}"),
+        _ if name.is_empty() => "cli".to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+/// The kind of component that a symbol evaluates.
+fn kind(symbol: &str) -> Option<&str> {
+    let (path, _) = symbol.split_once(EVALUATE)?;
+    path.trim_start_matches('<').rsplit("::").next()
+}
+
+impl Profile {
+    /// Reads what callgrind wrote.
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut profile = Self::default();
+        let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+        let (mut function, mut callee) = ("", "");
+        // Calls whose costs the next line tells.
+        let mut calls: Option<u64> = None;
+        for line in text.lines() {
+            if let Some(name) = line.strip_prefix("fn=") {
+                function = named(&mut names, name);
+            } else if let Some(name) = line.strip_prefix("cfn=") {
+                callee = named(&mut names, name);
+            } else if let Some(words) = line.strip_prefix("calls=") {
+                let count = words.split(' ').next().and_then(|n| n.parse().ok());
+                calls = Some(count.ok_or_else(|| format!("callgrind wrote: {line}"))?);
+            } else if line.starts_with(|c: char| c.is_ascii_digit() || "+-*".contains(c)) {
+                // A line without a count costs nothing.
+                let cost = line.split(' ').nth(1).map_or(Ok(0), str::parse);
+                let cost: u64 = cost.map_err(|e| format!("callgrind wrote: {line}: {e}"))?;
+                if let Some(calls) = calls.take() {
+                    if let Some(kind) = kind(callee) {
+                        let kind = profile.by_kind.entry(kind.to_owned()).or_default();
+                        kind.calls += calls;
+                        kind.instructions += cost;
+                    }
+                } else {
+                    profile.total += cost;
+                    *profile.by_module.entry(module(function)).or_default() += cost;
+                }
+            }
+        }
+        if profile.total == 0 {
+            return Err("callgrind wrote no counts".to_owned());
+        }
+        Ok(profile)
+    }
+}
+
+/// Names are told once and then numbered: `(7) name`, `(7)`.
+fn named<'a>(names: &mut BTreeMap<&'a str, &'a str>, text: &'a str) -> &'a str {
+    match text.split_once(' ') {
+        Some((number, name)) => {
+            names.insert(number, name);
+            name
+        }
+        None => names.get(text).copied().unwrap_or(text),
+    }
+}
+
+fn text(runs: &[Run]) -> String {
+    let mut out = String::new();
+    let head = |first: &str, columns: &[&str]| {
+        let names: Vec<_> = runs
+            .iter()
+            .flat_map(|run| {
+                columns
+                    .iter()
+                    .map(|c| format!("{}: {c}", stem(run.scenario)))
+            })
+            .collect();
+        let rule = "|---:".repeat(names.len());
+        format!("| {first} | {} |\n|---{rule}|\n", names.join(" | "))
+    };
+    let in_module = head("instructions in", &["share", "per wavefront instruction"]);
+    let in_kind = head("evaluations of", &["number", "instructions each"]);
+    out += &in_module;
+    let row = |out: &mut String, name: &str, count: &dyn Fn(&Run) -> u64| {
+        let _ = write!(out, "| {name}");
+        for run in runs {
+            let count = count(run) as f64;
+            let share = 100.0 * count / run.profile.total as f64;
+            let each = count / run.wavefront_instructions as f64;
+            let _ = write!(out, " | {share:.1} % | {each:.0}");
+        }
+        out.push_str(" |\n");
+    };
+    let of = |run: &Run, module: &str| run.profile.by_module.get(module).copied().unwrap_or(0);
+    let is_small = |module: &str| {
+        runs.iter()
+            .all(|run| (of(run, module) as f64) < LEAST_SHARE * run.profile.total as f64)
+    };
+    let mut modules: Vec<&String> = runs
+        .iter()
+        .flat_map(|r| r.profile.by_module.keys())
+        .collect();
+    modules.sort_unstable();
+    modules.dedup();
+    let (small, mut large): (Vec<_>, Vec<_>) = modules.into_iter().partition(|m| is_small(m));
+    let over_all = |module: &str| runs.iter().map(|run| of(run, module)).sum::<u64>();
+    large.sort_by_key(|module| std::cmp::Reverse(over_all(module)));
+    for module in large {
+        row(&mut out, &format!("`{module}`"), &|run| of(run, module));
+    }
+    row(&mut out, "all others", &|run| {
+        small.iter().map(|module| of(run, module)).sum()
+    });
+    row(&mut out, "**all**", &|run| run.profile.total);
+    out.push('\n');
+    out += &in_kind;
+    let mut kinds: Vec<&String> = runs.iter().flat_map(|r| r.profile.by_kind.keys()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    for kind in kinds {
+        let _ = write!(out, "| `{kind}`");
+        for run in runs {
+            let of_kind = run.profile.by_kind.get(kind).copied().unwrap_or_default();
+            let each = of_kind.instructions.checked_div(of_kind.calls).unwrap_or(0);
+            let _ = write!(out, " | {} | {each}", of_kind.calls);
+        }
+        out.push_str(" |\n");
+    }
+    out
+}
+
+/// The name of a scenario's file without folder and ending.
+fn stem(scenario: &str) -> &str {
+    let name = scenario.rsplit('/').next().unwrap_or(scenario);
+    name.strip_suffix(".ron").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+events: Ir
+fl=(1) ???
+fn=(1) <warpweave_components::cache::Cache as warpweave_framework::component::Component>::evaluate
+0 100
+cfn=(2) warpweave_components::cache::request::<impl warpweave_components::cache::Cache>::decide
+calls=3 0
+0 30
++4 5
+fn=(2)
+* 30
+fn=(3) warpweave_framework::engine::partition::Partition::run
+12 7
+cfn=(1)
+calls=10 0
+-2 135
+fn=(4) core::fmt::write
+0 8
+fn=(5) warpweave::run::run
+0 2
+";
+
+    #[test]
+    fn own_costs_go_to_modules_and_costs_of_calls_to_kinds() {
+        let profile = Profile::parse(TEXT).unwrap();
+        assert_eq!(profile.total, 152);
+        let modules: Vec<_> = profile.by_module.iter().map(|(m, n)| (&**m, *n)).collect();
+        assert_eq!(
+            modules,
+            [
+                ("cli", 2),
+                ("components::cache", 135),
+                ("framework::engine", 7),
+                (LIBRARIES, 8)
+            ]
+        );
+        let cache = Evaluations {
+            calls: 10,
+            instructions: 135,
+        };
+        assert_eq!(
+            Vec::from_iter(profile.by_kind),
+            [("Cache".to_owned(), cache)]
+        );
+        assert!(Profile::parse("events: Ir\n").is_err());
+        assert!(Profile::parse("fn=(1) a\n0 many\n").is_err());
+    }
+
+    #[test]
+    fn small_rows_are_added_up_and_all_add_up_to_the_total() {
+        let run = Run {
+            scenario: "scenarios/some.ron",
+            profile: Profile {
+                total: 1000,
+                by_module: [
+                    ("a".to_owned(), 985),
+                    ("b".to_owned(), 9),
+                    ("c".to_owned(), 6),
+                ]
+                .into(),
+                by_kind: BTreeMap::new(),
+            },
+            wavefront_instructions: 10,
+        };
+        let text = text(&[run]);
+        assert!(
+            text.contains("| `a` | 98.5 % | 98 |\n| all others | 1.5 % | 2 |\n"),
+            "{text}"
+        );
+        assert!(text.contains("| **all** | 100.0 % | 100 |\n"), "{text}");
+    }
+
+    #[test]
+    fn tables_replace_what_stands_between_the_marks_alone() {
+        let page = format!("a\n{}\nold\n{}\nb\n", MARKS[0], MARKS[1]);
+        let expected = format!("a\n{}\nnew\n{}\nb\n", MARKS[0], MARKS[1]);
+        assert_eq!(between_marks(&page, "new\n"), Some(expected));
+        assert_eq!(between_marks("a\n", "new\n"), None);
+    }
+}
