@@ -4,6 +4,7 @@
 //! component kind of their own use the library.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+mod accel_sim_machines;
 mod accesses;
 mod bench;
 mod browser;

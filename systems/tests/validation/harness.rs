@@ -27,7 +27,28 @@ pub(super) enum Step {
     Stream(u16, u64),
     /// Computes this register (below [`REGISTERS`]) from nothing.
     Compute(u16),
+    /// Loads as [`Step::Load`], but lane `l` from the place `l` of so many, and from the first beyond them.
+    Spread(Places),
+    /// The same from local memory.
+    Local(Places),
     Exit,
+}
+
+/// Addresses of the lanes of an access: the first `distinct` lanes are `apart` bytes apart from `base` on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Places {
+    pub(super) base: u64,
+    pub(super) apart: u64,
+    pub(super) distinct: usize,
+}
+
+impl Places {
+    fn lanes(self) -> [u64; LANES] {
+        std::array::from_fn(|lane| match lane {
+            lane if lane < self.distinct => self.base + self.apart * lane as u64,
+            _ => self.base,
+        })
+    }
 }
 
 fn registers(numbers: &[u16]) -> RegisterSet {
@@ -59,6 +80,9 @@ fn code() -> Arc<Code> {
         .extend((0..REGISTERS).map(|r| instruction("ld.global.u32", Class::Load, &[], &[16 + r])));
     instructions
         .extend((0..REGISTERS).map(|r| instruction("add.u32", Class::IntAdd, &[], &[48 + r])));
+    let mut local = instruction("ld.shared.u32", Class::Load, &[2], &[1]);
+    local = local.accessing(Space::Shared, 4);
+    instructions.push(local);
     Arc::new(Code {
         name: "validation".to_owned(),
         instructions,
@@ -77,6 +101,13 @@ impl Step {
             Self::Exit => (4, None),
             Self::Stream(register, address) => (5 + u32::from(register), Some(address)),
             Self::Compute(register) => (5 + u32::from(REGISTERS + register), None),
+            Self::Spread(places) => {
+                return stream.access(0, u32::MAX, Space::Global, false, &places.lanes());
+            }
+            Self::Local(places) => {
+                let pc = 5 + 2 * u32::from(REGISTERS);
+                return stream.access(pc, u32::MAX, Space::Shared, false, &places.lanes());
+            }
         };
         match address {
             Some(base) => {
@@ -133,6 +164,21 @@ pub(super) fn scenarios() -> PathBuf {
 pub(super) fn scenario(system: &str, workload: &str, sets: &[&str]) -> Scenario {
     let text = std::fs::read_to_string(scenarios().join(system)).expect("the system file exists");
     scenario_of_text(&text, workload, sets)
+}
+
+/// As [`scenario`], of a system that needs others beside it.
+pub(super) fn scenario_beside_others(system: &str, sets: &[&str]) -> Scenario {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("scenario.ron");
+    let workload = scenarios().join("workloads/vector_add.ron");
+    let text = format!(
+        "Scenario(system: {:?}, workload: {:?}, limits: (cycles: 20000000))",
+        scenarios().join(system),
+        workload
+    );
+    std::fs::write(&path, text).expect("the folder can be written");
+    let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();
+    Scenario::load(&path, &sets).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// As [`scenario`], for the text of a system.
@@ -200,6 +246,9 @@ impl Numbers {
                 .field(field)
                 .unwrap_or_else(|| panic!("no {path} in {part}"));
         }
+        if let Kind::Option(Some(inner)) = &node.kind {
+            node = inner;
+        }
         let value = node
             .as_int()
             .unwrap_or_else(|| panic!("{part}.{path} is no number"));
@@ -208,14 +257,19 @@ impl Numbers {
 
     /// The latency of the wire at the port `end`.
     pub(super) fn wire(&self, end: &str) -> u64 {
+        self.find_wire(end)
+            .unwrap_or_else(|| panic!("no wire at {end}"))
+    }
+
+    /// The same, if there is one.
+    pub(super) fn find_wire(&self, end: &str) -> Option<u64> {
         let wires = self.0.field("wires").expect("a system has wires").entries();
         let ends_here = |key: &str| key.split(" <-> ").any(|e| e == end);
-        let (_, wire) = wires
-            .iter()
-            .find(|(key, _)| key.as_str().is_some_and(ends_here))
-            .unwrap_or_else(|| panic!("no wire at {end}"));
+        let mut wires = wires.iter();
+        let (_, wire) = wires.find(|(key, _)| key.as_str().is_some_and(ends_here))?;
         let latency = wire.field("latency").and_then(Node::as_int);
-        u64::try_from(latency.expect("wires have a latency")).expect("latencies are positive")
+        let latency = latency.expect("wires have a latency");
+        Some(u64::try_from(latency).expect("latencies are positive"))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The machines compute what their description says: latencies add up to the cycle, bandwidths
 //! reach what queues and timing allow, and what enters a component leaves it.
 
+mod accel_sim;
 mod bandwidth;
 mod cache_conscious;
 mod coalescing;
