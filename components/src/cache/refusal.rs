@@ -15,9 +15,9 @@
 
 use warpweave_framework::{Cycle, Id};
 
-use super::Cache;
 use super::request::Access;
 use super::statistics::Blocked;
+use super::{Cache, Entry};
 use crate::memory::MemRequest;
 
 /// What must change before the request at the head can be accepted or waits for something else.
@@ -62,7 +62,7 @@ impl Cache {
             Refusal::Mshrs => self.mshrs.is_full(),
             Refusal::Merges(mshr) => {
                 let entry = self.mshrs.get(mshr);
-                entry.is_some_and(super::mshr_file::Entry::is_open) && !self.mshrs.can_join(mshr)
+                entry.is_some_and(Entry::is_open) && !self.mshrs.can_join(mshr)
             }
             Refusal::Ways { set, misses } => {
                 self.tags.is_locked(set) && self.misses.len() <= misses
