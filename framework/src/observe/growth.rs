@@ -412,7 +412,9 @@ mod tests {
                 }
             }).collect();
             let mut last = looks.look();
-            totals.iter().for_each(|total| last.at_collected(total));
+            for total in &totals {
+                last.at_collected(total);
+            }
             found.push((last.end(), difference(&by_name(&totals), &seen)));
 
             let grown = looks.grown(&totals);

@@ -5,10 +5,6 @@
 #![expect(dead_code, reason = "models use a part of each source")]
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 #![expect(
-    clippy::reversed_empty_ranges,
-    reason = "a model does not look again before it sleeps"
-)]
-#![expect(
     clippy::arc_with_non_send_sync,
     reason = "loom's threads run one at a time"
 )]
