@@ -27,6 +27,7 @@ fn machine(name: &str) -> PathBuf {
 }
 
 /// What the simulator printed and what it was given, where that lies beside the repository.
+#[expect(clippy::print_stderr, reason = "a test that checks nothing says so")]
 fn reference() -> Option<PathBuf> {
     let folder = repository().join("../shared/reference/accel-sim");
     let there = folder.join("summary.json").exists();
@@ -98,11 +99,17 @@ fn row(line: &str) -> Vec<String> {
     fields
 }
 
+/// A path as description files have it.
+fn quoted(path: &Path) -> String {
+    format!("{:?}", path.to_str().expect("paths of tests are text"))
+}
+
 /// The parts and wires of a machine as built.
 fn built(bench: &Bench, system: &Path) -> Vec<(String, String)> {
     let scenario = format!(
-        "Scenario(system: {system:?}, workload: {:?})",
-        scenarios().join("workloads/vector_add.ron")
+        "Scenario(system: {}, workload: {})",
+        quoted(system),
+        quoted(&scenarios().join("workloads/vector_add.ron"))
     );
     bench.write("built.ron", &scenario);
     let resolved = bench.warpweave(&["check", "built.ron", "--resolved", "--quiet"]);

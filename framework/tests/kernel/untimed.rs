@@ -38,14 +38,13 @@ impl Component for Splitter {
         onward: &mut Onward,
     ) -> Result<(), String> {
         assert_eq!(port, PortName::only("input"));
-        let (of, left) = match message.downcast_ref::<Piece>() {
-            Some(piece) => (piece.of, piece.left),
-            None => {
-                let number = *message.downcast_ref::<u64>().unwrap();
-                onward.send("outputs", 0, number);
-                onward.send("outputs", 1, number + 1);
-                (number, number)
-            }
+        let (of, left) = if let Some(piece) = message.downcast_ref::<Piece>() {
+            (piece.of, piece.left)
+        } else {
+            let number = *message.downcast_ref::<u64>().unwrap();
+            onward.send("outputs", 0, number);
+            onward.send("outputs", 1, number + 1);
+            (number, number)
         };
         self.log.push(format!("piece {left} of {of}"));
         if left > 1 {

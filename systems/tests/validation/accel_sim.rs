@@ -158,7 +158,7 @@ impl Hand {
         self.cu("classes.load.latency") + self.wire("cluster[0].cu[0].memory", "request")
     }
 
-    fn from_first(&self) -> u64 {
+    fn since_first(&self) -> u64 {
         self.wire("cluster[0].cu[0].memory", "response") + self.cu("load_store.writeback_latency")
     }
 
@@ -191,7 +191,7 @@ impl Hand {
 fn a_hit_of_the_first_level_takes_the_sum_of_its_parts() {
     for machine in MACHINES.iter().filter(|machine| machine.has_l1) {
         let (cycles, hand) = machine.each(&[word(0), Step::Use], |_| word(0));
-        let sum = hand.to_first() + hand.l1("hit_latency_cycles") + hand.from_first();
+        let sum = hand.to_first() + hand.l1("hit_latency_cycles") + hand.since_first();
         assert_eq!(cycles, sum + hand.next_step(), "{}", machine.file);
     }
 }
@@ -213,7 +213,7 @@ fn a_hit_of_the_second_level_takes_the_sum_of_its_parts() {
         let sum = hand.to_first()
             + hand.around(8 + 32)
             + hand.l2("hit_latency_cycles")
-            + hand.from_first()
+            + hand.since_first()
             + hand.next_step();
         assert_eq!(long.all - short.all, 4 * sum, "{}", machine.file);
     }
@@ -252,7 +252,7 @@ fn a_load_from_a_closed_bank_takes_the_sum_of_its_parts() {
         let answered = read + timing("t_cl") + timing("burst_cycles") + hand.dram("latency_cycles");
         let filled = ((answered + wire) * ck).div_ceil(core);
         let up = hand.around(8 + 32) - down;
-        let response = filled + hand.l2("fill_latency_cycles") + up + hand.from_first()
+        let response = filled + hand.l2("fill_latency_cycles") + up + hand.since_first()
             - hand.cu("load_store.writeback_latency");
         let dependent = response + hand.cu("load_store.writeback_latency");
         let ended = dependent + 1 + hand.cu("classes.exit.latency");

@@ -173,8 +173,8 @@ pub(super) fn scenario_beside_others(system: &str, sets: &[&str]) -> Scenario {
     let workload = scenarios().join("workloads/vector_add.ron");
     let text = format!(
         "Scenario(system: {:?}, workload: {:?}, limits: (cycles: 20000000))",
-        scenarios().join(system),
-        workload
+        scenarios().join(system).to_str().expect("it is text"),
+        workload.to_str().expect("it is text")
     );
     std::fs::write(&path, text).expect("the folder can be written");
     let sets: Vec<_> = sets.iter().map(|&set| set.to_owned()).collect();

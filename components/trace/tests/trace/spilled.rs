@@ -15,7 +15,9 @@ fn kernel(streams: &[Vec<Plain>], spilling_from: u64) -> KernelTrace {
     let mut writer = writer.unwrap().spilling_from(spilling_from);
     for (work_group, records) in streams.iter().enumerate().rev() {
         let mut stream = StreamWriter::new();
-        records.iter().for_each(|record| record.write(&mut stream));
+        for record in records {
+            record.write(&mut stream);
+        }
         writer
             .finish_wavefront(work_group as u32, 0, stream)
             .unwrap();
