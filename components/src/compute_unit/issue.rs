@@ -326,7 +326,9 @@ impl ComputeUnit {
         if let Some(cycle) = self.load_store.next_send(now) {
             wake = wake.min(cycle);
         }
-        if let Some(cycle) = self.next_fetch(now) {
+        if self.fetch.is_some()
+            && let Some(cycle) = self.next_fetch(now)
+        {
             wake = wake.min(cycle);
         }
         if wake > now + 1

@@ -69,7 +69,7 @@
 //!
 //! ```
 //! use warpweave_components::dram::{
-//!     Drain, Field, FrFcfs, GddrController, GddrSpec, Geometry, MappingSpec, Page, Refresh, Timing,
+//!     CommandBus, Drain, Field, FrFcfs, GddrController, GddrSpec, Geometry, MappingSpec, Page, Refresh, Timing,
 //! };
 //! use warpweave_components::memory::{Level, MemRequest, MemResponse};
 //! use warpweave_framework::{Policy, TestBench};
@@ -87,6 +87,7 @@
 //!         t_wtr_l: 5, t_rtp: 2, t_wr: 12, t_faw: 23, t_32aw: 184, t_ppd: 1, t_refi: 2660,
 //!         t_rfc: 154, t_refi_b: None, t_rfc_b: None, t_rrefd: None,
 //!     },
+//!     command_bus: CommandBus::Shared,
 //!     read_queue: 32,
 //!     write_queue: 32,
 //!     bank_queue: None,

@@ -12,16 +12,34 @@ use warpweave_ptx::{
     Parameter, launch,
 };
 
-/// The folder of a package that this one is tested with.
-fn package(name: &str) -> PathBuf {
+/// What cargo says.
+fn cargo(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    String::from_utf8(output.stdout).expect("it is text")
+}
+
+/// The folder of a package that this one is tested with.
+fn package(name: &str) -> PathBuf {
+    // Packages of other platforms need not be here.
+    let version = cargo(&["-vV"]);
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.expect("cargo knows where it runs");
+    let metadata = cargo(&[
+        "metadata",
+        "--format-version",
+        "1",
+        "--locked",
+        "--offline",
+        "--filter-platform",
+        host,
+    ]);
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("it is JSON");
     let packages = metadata["packages"].as_array().expect("a list");
     let package = packages
         .iter()

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use proptest::prelude::*;
+use warpweave_components::roles;
 use warpweave_framework::{EngineOptions, InstanceStatistics, Order, Value};
 use warpweave_random::nth;
 use warpweave_systems::Simulated;
@@ -286,8 +287,9 @@ fn check(simulated: &Simulated, shape: &Shape) {
 /// Slots of every unit add up to schedulers × cycles; gives the cycles.
 fn slots(simulated: &Simulated, schedulers: u64) -> u64 {
     let total = |cu: &InstanceStatistics| {
-        let slots = cu.values.iter().filter(|v| v.unit == "slots");
+        let slots = cu.values.iter();
         slots
+            .filter(|v| v.role == Some(roles::ISSUE_SLOTS))
             .map(|v| match v.value {
                 Value::Counter(count) => count,
                 _ => panic!("slots are counted"),
@@ -298,6 +300,14 @@ fn slots(simulated: &Simulated, schedulers: u64) -> u64 {
     let cycles = completed.expect("the run is done") + 1;
     for cu in named(simulated, "cu") {
         assert_eq!(total(cu), schedulers * cycles, "{}", cu.path);
+        for (parts, whole) in [
+            ("memory_slots_", "slots_memory"),
+            ("no_wavefront_slots_", "slots_no_wavefront"),
+        ] {
+            let names = cu.values.iter().filter(|v| v.name.starts_with(parts));
+            let parts: u64 = names.filter_map(|v| cu.counter(&v.name)).sum();
+            assert!(Some(parts) <= cu.counter(whole), "{whole} of {}", cu.path);
+        }
         assert_eq!(
             cu.counter("slots_issued"),
             cu.counter("wavefront_instructions"),
