@@ -40,6 +40,27 @@ pub enum IssueSlot {
     NoWavefront,
 }
 
+/// Names, units and meanings of the parts that are known of some reasons, memory by level first.
+const PARTS: [(&str, &str, &str); 6] = [
+    ("memory_slots_L1", "slots", FROM_LEVEL),
+    ("memory_slots_Coalesced", "slots", FROM_LEVEL),
+    ("memory_slots_L2", "slots", FROM_LEVEL),
+    ("memory_slots_Dram", "slots", FROM_LEVEL),
+    (
+        "no_wavefront_slots_launch",
+        "slots",
+        "of the slots without a wavefront, those before one came, in which no kernel was seen to end elsewhere: \
+         launch and dispatch",
+    ),
+    (
+        "no_wavefront_slots_tail",
+        "slots",
+        "of the slots without a wavefront, those in which a kernel ran to its end on other units",
+    ),
+];
+const FROM_LEVEL: &str = "of the slots lost to memory, those in which the answer that ended the wait came from \
+                          the level in the name";
+
 /// Name and meaning of each, in order.
 const NAMES: [(&str, &str, &str); 12] = [
     (
@@ -233,24 +254,26 @@ impl Accounting {
                 first = slot + 1;
             }
         }
-        let settled = &self.settled;
-        statistics.under("memory_slots", |s| {
-            for (level, slots) in settled.by_level.iter() {
-                let meaning = "of the slots lost to memory, those in which the answer that ended the wait \
-                               came from the level in the name";
+        let mut parts = [0; PARTS.len()];
+        let [by_level @ .., launch, tail] = &mut parts;
+        for ((part, (level, slots)), (name, ..)) in by_level
+            .iter_mut()
+            .zip(self.settled.by_level.iter())
+            .zip(PARTS)
+        {
+            debug_assert!(name.ends_with(level.name()), "{name} is of {level:?}");
+            *part = *slots;
+        }
+        (*launch, *tail) = (self.settled.launch, self.settled.tail);
+        statistics
+            .role(roles::ISSUE_SLOT_PARTS)
+            .counters(&PARTS, &parts);
+        // Levels that not every system has.
+        for (level, slots) in self.settled.by_level.iter().skip(PARTS.len() - 2) {
+            statistics.under("memory_slots", |s| {
                 s.role(roles::ISSUE_SLOT_PARTS)
-                    .counter(level.name(), "slots", meaning, *slots);
-            }
-        });
-        statistics.under("no_wavefront_slots", |s| {
-            let meaning = "of the slots without a wavefront, those before one came, in which no kernel \
-                           was seen to end elsewhere: launch and dispatch";
-            s.role(roles::ISSUE_SLOT_PARTS)
-                .counter("launch", "slots", meaning, settled.launch);
-            let meaning = "of the slots without a wavefront, those in which a kernel ran to its end on \
-                           other units";
-            s.role(roles::ISSUE_SLOT_PARTS)
-                .counter("tail", "slots", meaning, settled.tail);
-        });
+                    .counter(level.name(), "slots", FROM_LEVEL, *slots);
+            });
+        }
     }
 }
