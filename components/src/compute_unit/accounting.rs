@@ -131,14 +131,36 @@ const NAMES: [(&str, &str, &str); 12] = [
 /// of these two reasons are charged when they are lost, and *settled* afterwards: a scheduler's slots
 /// that are not settled go to the part that the end of the wait names. So both counts only grow, and are the
 /// same however long the unit slept.
+///
+/// A scheduler is charged by the stretch: cycles in a row with one reason are counted when another one begins.
 pub(super) struct Accounting {
-    /// By scheduler and reason.
-    counts: ArrayVec<Counts, 8>,
-    /// Cycles below this one are charged.
-    charged_to: Cycle,
-    /// Per scheduler what the cycles of a sleep are charged to.
-    asleep: ArrayVec<IssueSlot, 8>,
+    /// By scheduler.
+    charges: ArrayVec<Charges, 8>,
+    /// The unit was evaluated in the cycle before this one, and in none after it.
+    evaluated_to: Cycle,
     settled: Settled,
+}
+
+/// Where the slots of one scheduler went.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Charges {
+    /// By reason, without the stretch under way.
+    counts: Counts,
+    /// Reason and first cycle of the stretch under way.
+    reason: IssueSlot,
+    since: Cycle,
+}
+
+impl Charges {
+    /// Cycles before `now` charged to a reason.
+    fn of(&self, reason: IssueSlot, now: Cycle) -> u64 {
+        let counted = self.counts[reason as usize];
+        if reason == self.reason {
+            counted + now.saturating_sub(self.since)
+        } else {
+            counted
+        }
+    }
 }
 
 type Counts = [u64; NAMES.len()];
@@ -160,56 +182,54 @@ struct Settled {
 impl Accounting {
     pub(super) fn new(schedulers: usize) -> Self {
         Self {
-            counts: (0..schedulers).map(|_| Counts::default()).collect(),
-            charged_to: 0,
-            asleep: (0..schedulers).map(|_| IssueSlot::NoWavefront).collect(),
+            charges: (0..schedulers)
+                .map(|_| Charges {
+                    counts: Counts::default(),
+                    reason: IssueSlot::NoWavefront,
+                    since: 0,
+                })
+                .collect(),
+            evaluated_to: 0,
             settled: Settled::default(),
         }
     }
 
-    /// Charges the cycles slept before `now`.
+    /// The unit is evaluated in cycle `now`.
     #[inline]
-    pub(super) fn catch_up(&mut self, now: Cycle) {
-        let slept = now - self.charged_to;
-        if slept > 0 {
-            for (counts, slot) in self.counts.iter_mut().zip(&self.asleep) {
-                counts[*slot as usize] += slept;
-            }
+    pub(super) fn begin(&mut self, now: Cycle) {
+        self.evaluated_to = now + 1;
+    }
+
+    /// From cycle `from` on slots of the scheduler are charged to `reason`, until this is called again.
+    #[inline]
+    pub(super) fn charge(&mut self, scheduler: usize, reason: IssueSlot, from: Cycle) {
+        let charges = &mut self.charges[scheduler];
+        if reason != charges.reason {
+            charges.counts[charges.reason as usize] += from - charges.since;
+            charges.reason = reason;
+            charges.since = from;
         }
-        // The caller charges `now` itself.
-        self.charged_to = now + 1;
     }
 
-    /// Charges one slot of the cycle under way.
-    #[inline]
-    pub(super) fn charge(&mut self, scheduler: usize, slot: IssueSlot) {
-        self.counts[scheduler][slot as usize] += 1;
-    }
-
-    /// What the cycles after this one are charged to until the next evaluation.
-    #[inline]
-    pub(super) fn sleep(&mut self, scheduler: usize, slot: IssueSlot) {
-        self.asleep[scheduler] = slot;
-    }
-
-    /// A wavefront of the scheduler that waited for memory goes on: `level` supplied what it waited for.
-    pub(super) fn memory_answered(&mut self, scheduler: usize, level: Level) {
-        let lost = self.counts[scheduler][IssueSlot::Memory as usize];
+    /// A wavefront of the scheduler that waited for memory goes on in cycle `now`: `level` supplied what it
+    /// waited for.
+    pub(super) fn memory_answered(&mut self, scheduler: usize, level: Level, now: Cycle) {
+        let lost = self.charges[scheduler].of(IssueSlot::Memory, now);
         let settled = std::mem::replace(&mut self.settled.memory[scheduler], lost);
         *self.settled.by_level.of(level) += lost - settled;
     }
 
-    /// A scheduler gets a wavefront.
-    pub(super) fn wavefront_came(&mut self, scheduler: usize) {
-        self.settled.launch += self.unsettled_without_wavefront(scheduler);
+    /// A scheduler gets a wavefront in cycle `now`.
+    pub(super) fn wavefront_came(&mut self, scheduler: usize, now: Cycle) {
+        self.settled.launch += self.unsettled_without_wavefront(scheduler, now);
     }
 
-    /// A kernel has ended on the whole machine that was there for `ran` cycles.
-    pub(super) fn kernel_ended(&mut self, ran: u64) {
-        for scheduler in 0..self.counts.len() {
+    /// A kernel has ended on the whole machine that was there for `ran` cycles; the unit hears of it in cycle `now`.
+    pub(super) fn kernel_ended(&mut self, ran: u64, now: Cycle) {
+        for scheduler in 0..self.charges.len() {
             // One stretch of cycles up to now: it began when the last wavefront left, or when something was
             // settled last.
-            let lost = self.unsettled_without_wavefront(scheduler);
+            let lost = self.unsettled_without_wavefront(scheduler, now);
             let tail = lost.min(ran);
             self.settled.tail += tail;
             self.settled.launch += lost - tail;
@@ -217,33 +237,32 @@ impl Accounting {
     }
 
     /// Settles the slots without a wavefront of a scheduler: how many.
-    fn unsettled_without_wavefront(&mut self, scheduler: usize) -> u64 {
-        let lost = self.counts[scheduler][IssueSlot::NoWavefront as usize];
+    fn unsettled_without_wavefront(&mut self, scheduler: usize, now: Cycle) -> u64 {
+        let lost = self.charges[scheduler].of(IssueSlot::NoWavefront, now);
         lost - std::mem::replace(&mut self.settled.no_wavefront[scheduler], lost)
     }
 
-    /// Names the counts, which are those of the last evaluation until the next one catches up.
+    /// Names the counts.
     pub(super) fn state(&mut self, state: &mut State<'_>) {
-        state.tally("counts", &mut self.counts);
-        state.tally("charged_to", &mut self.charged_to);
-        state.tally("asleep", &mut self.asleep);
+        state.tally("charges", &mut self.charges);
+        state.tally("evaluated_to", &mut self.evaluated_to);
         state.tally("settled", &mut self.settled);
     }
 
-    /// The first cycle that is not charged.
-    pub(super) fn charged_to(&self) -> Cycle {
-        self.charged_to
+    /// The cycle after the last evaluation.
+    pub(super) fn evaluated_to(&self) -> Cycle {
+        self.evaluated_to
     }
 
     /// Reports the counts, but for those of `absent` features.
     pub(super) fn report(&self, absent: &[IssueSlot], statistics: &mut Statistics<'_>) {
-        let slept = statistics.cycle().saturating_sub(self.charged_to);
+        let cycle = statistics.cycle();
         let mut sums = Counts::default();
-        for (counts, slot) in self.counts.iter().zip(&self.asleep) {
-            for (sum, count) in sums.iter_mut().zip(counts) {
+        for charges in &self.charges {
+            for (sum, count) in sums.iter_mut().zip(&charges.counts) {
                 *sum += count;
             }
-            sums[*slot as usize] += slept;
+            sums[charges.reason as usize] += cycle.saturating_sub(charges.since);
         }
         let is_absent = |slot: usize| absent.iter().any(|absent| *absent as usize == slot);
         let mut first = 0;

@@ -39,6 +39,8 @@ pub(super) struct Decoded {
     pub(super) interval: u32,
     pub(super) action: Action,
     pub(super) has_writes: bool,
+    /// It writes registers `latency` after its issue: no access, which knows better, nor a fence or barrier.
+    pub(super) has_result: bool,
     pub(super) class: u8,
     /// Pipe of the scheduler that the instruction occupies for `interval` cycles.
     pub(super) pipe: u8,
@@ -125,6 +127,8 @@ fn decode(instruction: &Instruction, numbering: &Numbering, spec: &ComputeUnitSp
         interval: timing.interval,
         action,
         has_writes: !instruction.writes.is_empty(),
+        has_result: !instruction.writes.is_empty()
+            && matches!(action, Action::Compute | Action::Control | Action::Launch),
         class: class.index() as u8,
         pipe: if timing.interval > 1 {
             class.index() as u8

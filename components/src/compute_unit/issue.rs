@@ -29,8 +29,24 @@ impl Issuer {
         self.busy |= used.fold(0, |busy, (pipe, _)| busy | 1 << pipe);
     }
 
+    /// Wavefronts that need a pipe that takes nothing in cycle `now`, by what wavefronts need next.
+    #[inline]
+    fn behind_pipes(&self, next_of_pipe: &[u64; Class::COUNT], now: Cycle) -> u64 {
+        let mut behind = 0;
+        let mut busy = self.busy;
+        while busy != 0 {
+            let pipe = busy.trailing_zeros() as usize;
+            busy &= busy - 1;
+            if self.free_at[pipe] > now {
+                behind |= next_of_pipe[pipe];
+            }
+        }
+        behind
+    }
+
     /// Forgets pipes that take an instruction again in cycle `now`.
-    pub(super) fn free_pipes(&mut self, now: Cycle) {
+    #[inline]
+    fn free_pipes(&mut self, now: Cycle) {
         let mut busy = self.busy;
         while busy != 0 {
             let pipe = busy.trailing_zeros() as usize;
@@ -47,6 +63,15 @@ impl ComputeUnit {
     #[inline]
     pub(super) fn issue<const OPEN: bool>(&mut self, now: Cycle) -> bool {
         let schedulers = self.issuers.len();
+        let mut open = self.masks.open();
+        if !OPEN && open == 0 {
+            for scheduler in 0..schedulers {
+                let eligible = self.eligible::<OPEN>(scheduler, now);
+                let why = self.why_nobody(self.masks.present & eligible);
+                self.accounting.charge(scheduler, why, now);
+            }
+            return false;
+        }
         let mut issued = false;
         // A rotating first place shares the local memory and the load/store queue fairly.
         let mut scheduler = match schedulers {
@@ -55,19 +80,16 @@ impl ComputeUnit {
             _ => (now % schedulers as u64) as usize,
         };
         for _ in 0..schedulers {
-            let issuer = &mut self.issuers[scheduler];
-            if issuer.busy != 0 {
-                issuer.free_pipes(now);
-            }
             let eligible = self.eligible::<OPEN>(scheduler, now);
-            let candidates = self.masks.open() & eligible;
-            let ready = if candidates == 0 {
-                0
-            } else {
-                candidates & !self.occupied_units(scheduler, now).all()
-            };
+            let candidates = open & eligible;
+            let mut occupied = Occupied::default();
+            if candidates != 0 {
+                self.issuers[scheduler].free_pipes(now);
+                occupied = self.occupied_units(scheduler, now);
+            }
+            let ready = candidates & !occupied.all();
             let slot = if ready == 0 {
-                let why = self.lost_slot::<OPEN>(scheduler, eligible, now);
+                let why = self.lost_slot::<OPEN>(scheduler, eligible, candidates, occupied);
                 if OPEN {
                     self.tell_stall(scheduler, why, now);
                 }
@@ -82,10 +104,11 @@ impl ComputeUnit {
                 if self.spec.issues_per_cycle > 1 {
                     self.issue_more::<OPEN>(wavefront, unit, scheduler, now);
                 }
+                open = self.masks.open();
                 issued = true;
                 IssueSlot::Issued
             };
-            self.accounting.charge(scheduler, slot);
+            self.accounting.charge(scheduler, slot, now);
             scheduler += 1;
             if scheduler == schedulers {
                 scheduler = 0;
@@ -149,16 +172,10 @@ impl ComputeUnit {
     /// Wavefronts whose next instruction needs a unit that takes nothing in cycle `now`.
     #[inline]
     fn occupied_units(&self, scheduler: usize, now: Cycle) -> Occupied {
-        let issuer = &self.issuers[scheduler];
-        let mut occupied = Occupied::default();
-        let mut busy = issuer.busy;
-        while busy != 0 {
-            let pipe = busy.trailing_zeros() as usize;
-            busy &= busy - 1;
-            if issuer.free_at[pipe] > now {
-                occupied.pipe |= self.next_of_pipe[pipe];
-            }
-        }
+        let mut occupied = Occupied {
+            pipe: self.issuers[scheduler].behind_pipes(&self.next_of_pipe, now),
+            ..Occupied::default()
+        };
         if self.local_memory_free_at > now {
             occupied.local_memory = self.masks.next_local;
         }
@@ -183,40 +200,37 @@ impl ComputeUnit {
         }
     }
 
-    /// Why a scheduler without a ready wavefront among those `eligible` issues nothing in cycle
-    /// `now`; see [`IssueSlot`].
+    /// Why a scheduler issues nothing: `candidates` are those of its `eligible` wavefronts that are open, of which
+    /// each needs a unit that is `occupied`; see [`IssueSlot`].
     #[inline]
     fn lost_slot<const OPEN: bool>(
         &self,
         scheduler: usize,
         eligible: u64,
-        now: Cycle,
+        candidates: u64,
+        occupied: Occupied,
     ) -> IssueSlot {
-        let masks = &self.masks;
-        let held_back = if OPEN {
-            self.issuers[scheduler].slots & !eligible
+        if candidates & occupied.pipe != 0 {
+            IssueSlot::PipeBusy
+        } else if candidates & occupied.local_memory != 0 {
+            IssueSlot::LocalMemoryBusy
+        } else if candidates != 0 {
+            IssueSlot::LoadStoreFull
+        } else if OPEN && self.issuers[scheduler].slots & !eligible != 0 {
+            IssueSlot::HeldBack
         } else {
-            0
-        };
-        let mine = masks.present & (eligible | held_back);
+            self.why_nobody(self.masks.present & eligible)
+        }
+    }
+
+    /// Why none of `mine`, which are there and of which none is held back, could issue: each waits for something of
+    /// its own.
+    #[inline]
+    fn why_nobody(&self, mine: u64) -> IssueSlot {
+        let masks = &self.masks;
         if mine == 0 {
-            return IssueSlot::NoWavefront;
-        }
-        let open = mine & masks.open() & !held_back;
-        if open != 0 {
-            let occupied = self.occupied_units(scheduler, now);
-            return if open & occupied.pipe != 0 {
-                IssueSlot::PipeBusy
-            } else if open & occupied.local_memory != 0 {
-                IssueSlot::LocalMemoryBusy
-            } else {
-                IssueSlot::LoadStoreFull
-            };
-        }
-        if held_back != 0 {
-            return IssueSlot::HeldBack;
-        }
-        if mine & masks.fetched & masks.starved & !(masks.hazard | masks.fence) != 0 {
+            IssueSlot::NoWavefront
+        } else if mine & masks.fetched & masks.starved & !(masks.hazard | masks.fence) != 0 {
             IssueSlot::Fetch
         } else if mine & masks.hazard & !masks.hazard_memory != 0 {
             IssueSlot::Scoreboard
@@ -241,9 +255,14 @@ impl ComputeUnit {
         let index = wavefront.code + record.pc;
         let decoded = &self.decoded.instructions[index as usize];
 
-        self.counts.wavefront_instructions += u64::from(!record.continues);
-        self.counts.thread_instructions += u64::from(record.mask.count_ones());
-        self.counts.per_class[usize::from(decoded.class)] += u64::from(!record.continues);
+        let whole = u64::from(!record.continues);
+        self.counts.wavefront_instructions += whole;
+        self.counts.per_class[usize::from(decoded.class)] += whole;
+        // Nearly all are full, and not all processors that this is compiled for count bits.
+        self.counts.thread_instructions += match record.mask {
+            u32::MAX => 32,
+            mask => u64::from(mask.count_ones()),
+        };
         if wavefront.pipe != NO_PIPE {
             let pipe = usize::from(wavefront.pipe);
             self.next_of_pipe[pipe] &= !bit;
@@ -252,34 +271,32 @@ impl ComputeUnit {
             issuer.free_at[pipe] = now + u64::from(decoded.interval);
         }
 
-        let (latency, unit) = (decoded.latency, decoded.unit);
-        match decoded.action {
-            Action::Compute => {
-                if decoded.has_writes {
-                    self.results_after(slot, index, latency, now);
-                }
-                self.fetch(slot, now);
-            }
+        let (latency, unit, ends) = (decoded.latency, decoded.unit, decoded.ends);
+        let action = decoded.action;
+        if decoded.has_result {
+            self.results_after(slot, index, latency, now);
+        }
+        match action {
+            Action::Compute => {}
             Action::Control => {
-                let ends = decoded.ends;
-                if decoded.has_writes {
-                    self.results_after(slot, index, latency, now);
-                }
                 if latency > 1 || ends {
                     self.pause(slot, latency, now);
-                } else {
-                    self.fetch(slot, now);
+                    return unit;
                 }
             }
             Action::Launch => {
-                if decoded.has_writes {
-                    self.results_after(slot, index, latency, now);
-                }
                 self.launch(slot, latency);
+                return unit;
             }
-            Action::Fence if latency > 1 => self.pause(slot, latency, now),
-            Action::Barrier if record.mask != 0 => self.arrive(slot, now),
-            Action::Fence | Action::Barrier => self.fetch(slot, now),
+            Action::Fence if latency > 1 => {
+                self.pause(slot, latency, now);
+                return unit;
+            }
+            Action::Barrier if record.mask != 0 => {
+                self.arrive(slot, now);
+                return unit;
+            }
+            Action::Fence | Action::Barrier => {}
             Action::Memory(kind) => {
                 if self.spec.load_store.issues_per_cycle.is_some()
                     && (self.masks.next_load_store | self.masks.next_local) & bit != 0
@@ -294,18 +311,26 @@ impl ComputeUnit {
                 self.masks.next_load_store &= !bit;
                 self.masks.next_local &= !bit;
                 self.access(slot, index, kind, now);
-                self.fetch(slot, now);
             }
         }
+        self.fetch(slot, now);
         unit
     }
 
-    /// What the unit waits for, and to what the cycles until then are charged.
+    /// What the unit waits for, and to what the cycles until then are charged, after a cycle in which a scheduler
+    /// `issued` or none did.
     #[inline]
-    pub(super) fn next<const OPEN: bool>(&mut self, ctx: &mut Context<'_>, now: Cycle) -> Next {
+    pub(super) fn next<const OPEN: bool>(
+        &mut self,
+        ctx: &mut Context<'_>,
+        now: Cycle,
+        issued: bool,
+    ) -> Next {
         let mut wake = Cycle::MAX;
-        for scheduler in 0..self.issuers.len() {
-            let candidates = self.masks.open() & self.eligible::<OPEN>(scheduler, now + 1);
+        let open = self.masks.open();
+        let schedulers = if open == 0 { 0 } else { self.issuers.len() };
+        for scheduler in 0..schedulers {
+            let candidates = open & self.eligible::<OPEN>(scheduler, now + 1);
             if candidates == 0 {
                 continue;
             }
@@ -340,13 +365,22 @@ impl ComputeUnit {
         if wake == now + 1 || self.invalidation.is_none() && has_dispatch() {
             return Next::Busy;
         }
-        for scheduler in 0..self.issuers.len() {
-            let eligible = self.eligible::<OPEN>(scheduler, now + 1);
-            let slot = self.lost_slot::<OPEN>(scheduler, eligible, now + 1);
-            if OPEN && self.is_news(scheduler, slot) {
-                return Next::Busy;
+        // With nobody open in this cycle, and nobody now, what was charged in it goes on.
+        if OPEN || issued || open != 0 {
+            for scheduler in 0..self.issuers.len() {
+                let eligible = self.eligible::<OPEN>(scheduler, now + 1);
+                let candidates = open & eligible;
+                let occupied = if candidates == 0 {
+                    Occupied::default()
+                } else {
+                    self.occupied_units(scheduler, now + 1)
+                };
+                let slot = self.lost_slot::<OPEN>(scheduler, eligible, candidates, occupied);
+                if OPEN && self.is_news(scheduler, slot) {
+                    return Next::Busy;
+                }
+                self.accounting.charge(scheduler, slot, now + 1);
             }
-            self.accounting.sleep(scheduler, slot);
         }
         if wake < Cycle::MAX {
             Next::Until(wake)

@@ -149,6 +149,12 @@ impl LoadStoreUnit {
         self.length + usize::from(self.holds_place) >= self.queue.len()
     }
 
+    /// Whether an access waits to be sent or served, or holds its place still: without one sending does nothing.
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        self.length > 0 || self.holds_place
+    }
+
     /// Queues an access whose first request may leave at `ready_at`; `coalesce` lists its lines.
     #[inline]
     pub(super) fn enqueue(

@@ -146,14 +146,15 @@ impl ComputeUnit {
         ))
     }
 
-    #[inline]
-    pub(super) fn take_responses(&mut self, ctx: &mut Context<'_>, now: Cycle) {
-        while let Some(response) = self.memory.response.pop(ctx) {
-            match self.load_store.receive(&response) {
-                Ok(Some(access)) => self.complete_access(&access, response.level, now),
-                Ok(None) => {}
-                Err(message) => self.fail(message),
-            }
+    /// Takes the oldest response, if there is one.
+    pub(super) fn take_response(&mut self, ctx: &mut Context<'_>, now: Cycle) {
+        let Some(response) = self.memory.response.pop(ctx) else {
+            return;
+        };
+        match self.load_store.receive(&response) {
+            Ok(Some(access)) => self.complete_access(&access, response.level, now),
+            Ok(None) => {}
+            Err(message) => self.fail(message),
         }
     }
 
@@ -174,7 +175,7 @@ impl ComputeUnit {
             if wavefront.stores == 0 && self.masks.fence >> slot & 1 != 0 {
                 self.masks.fence &= !(1 << slot);
                 self.accounting
-                    .memory_answered(slot % self.issuers.len(), level);
+                    .memory_answered(slot % self.issuers.len(), level, now);
             }
         }
         if !self.decoded.instructions[access.instruction as usize].has_writes {
@@ -193,7 +194,6 @@ impl ComputeUnit {
     }
 
     /// Sends requests, and lets the monitor see the reads among them.
-    #[inline]
     pub(super) fn send_requests(&mut self, ctx: &mut Context<'_>, now: Cycle) {
         let monitor = &mut self.reuse_monitor;
         let served = self.load_store.send(ctx, &mut self.memory, |request| {

@@ -326,43 +326,11 @@ impl Component for ComputeUnit {
     }
 
     fn evaluate(&mut self, ctx: &mut Context<'_>) -> Next {
-        let now = ctx.cycle();
-        self.accounting.catch_up(now);
-        self.take_events(now);
-        self.take_responses(ctx, now);
-        if self.fetch.is_some() {
-            self.take_instructions(ctx, now);
-        }
-        if self.locality.is_connected() {
-            self.take_cache_events(ctx, now);
-        }
-        if self.invalidation.is_some() {
-            self.carry_out_invalidation(ctx);
-        }
-        self.take_dispatch(ctx, now);
-        self.send_requests(ctx, now);
-        let issued = if self.is_open() {
-            self.issue::<true>(now)
-        } else {
-            self.issue::<false>(now)
-        };
-        if issued {
-            ctx.made_progress();
-        }
-        if self.fetch.is_some() {
-            self.fetch_instructions(ctx, now);
-        }
-        if !self.launching.is_empty() {
-            self.send_launches(ctx, now);
-        }
-        self.send_completions(ctx);
-        if let Some(failure) = self.failure.take() {
-            ctx.fail(failure);
-        }
+        // Two functions, each with what it needs in registers.
         if self.is_open() {
-            self.next::<true>(ctx, now)
+            self.step::<true>(ctx)
         } else {
-            self.next::<false>(ctx, now)
+            self.step::<false>(ctx)
         }
     }
 
@@ -490,6 +458,49 @@ impl Component for ComputeUnit {
 }
 
 impl ComputeUnit {
+    /// One evaluation; `OPEN` where the policies of the schedulers are not built in.
+    #[inline(never)]
+    fn step<const OPEN: bool>(&mut self, ctx: &mut Context<'_>) -> Next {
+        let now = ctx.cycle();
+        self.accounting.begin(now);
+        self.take_events(now);
+        while self.memory.response.peek(ctx).is_some() {
+            self.take_response(ctx, now);
+        }
+        if self.fetch.is_some() {
+            self.take_instructions(ctx, now);
+        }
+        if self.locality.is_connected() {
+            self.take_cache_events(ctx, now);
+        }
+        if self.invalidation.is_some() {
+            self.carry_out_invalidation(ctx);
+        }
+        if self.dispatch.dispatch.peek(ctx).is_some() {
+            self.take_dispatch(ctx, now);
+        }
+        if self.load_store.has_work() {
+            self.send_requests(ctx, now);
+        }
+        let issued = self.issue::<OPEN>(now);
+        if issued {
+            ctx.made_progress();
+        }
+        if self.fetch.is_some() {
+            self.fetch_instructions(ctx, now);
+        }
+        if !self.launching.is_empty() {
+            self.send_launches(ctx, now);
+        }
+        if !self.completions.is_empty() {
+            self.send_completions(ctx);
+        }
+        if let Some(failure) = self.failure.take() {
+            ctx.fail(failure);
+        }
+        self.next::<OPEN>(ctx, now, issued)
+    }
+
     fn fail(&mut self, message: String) {
         self.failure.get_or_insert(message);
     }

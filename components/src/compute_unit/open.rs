@@ -203,7 +203,7 @@ impl ComputeUnit {
     pub(super) fn waits_open(&self, waits: &mut Waits<'_>) {
         for scheduler in 0..self.open.len() {
             let mine = self.masks.present & self.issuers[scheduler].slots;
-            let held = mine & self.held_back(scheduler, self.accounting.charged_to());
+            let held = mine & self.held_back(scheduler, self.accounting.evaluated_to());
             if held != 0 {
                 waits.inside(format!(
                     "{} wavefronts are held back by scheduler {scheduler} ({})",

@@ -58,6 +58,30 @@ pub(super) struct Registers {
     is_wide: bool,
 }
 
+/// What a wavefront keeps of the registers of its next instruction: enough for nearly all kernels.
+#[derive(Clone, Copy)]
+pub(super) struct Uses {
+    pub(super) low: u64,
+    /// There are more than `low`: the decoded instruction has all.
+    pub(super) is_wide: bool,
+}
+
+impl Uses {
+    /// Those of an instruction that was not looked at.
+    pub(super) const UNKNOWN: Self = Self {
+        low: 0,
+        is_wide: true,
+    };
+
+    #[inline]
+    pub(super) fn of(registers: &Registers) -> Self {
+        Self {
+            low: registers.low,
+            is_wide: registers.is_wide,
+        }
+    }
+}
+
 /// Pending registers of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Pending {
@@ -106,6 +130,18 @@ impl Scoreboard {
         if !self.all.intersects(uses) {
             Hazard::None
         } else if self.memory.intersects(uses) {
+            Hazard::Memory
+        } else {
+            Hazard::Pipeline
+        }
+    }
+
+    /// As [`Scoreboard::hazard`], of an instruction whose registers are all among the first 64.
+    #[inline]
+    pub(super) fn low_hazard(&self, uses: u64) -> Hazard {
+        if self.all.low & uses == 0 {
+            Hazard::None
+        } else if self.memory.low & uses != 0 {
             Hazard::Memory
         } else {
             Hazard::Pipeline

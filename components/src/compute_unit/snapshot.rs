@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::State;
 use warpweave_trace::{Cursor, Lanes, Record, Shape};
 
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Scoreboard, Uses};
 use super::{ComputeUnit, Wavefront};
 
 impl ComputeUnit {
@@ -116,6 +116,7 @@ impl SavedWavefront {
             work_group: self.work_group,
             number: self.number,
             pipe: self.pipe,
+            uses: Uses::UNKNOWN,
             launches: self.launches,
             in_flight: self.in_flight,
             stores: self.stores,

@@ -7,7 +7,7 @@ use warpweave_trace::{Cursor, Lanes, Record, Shape, Space};
 
 use super::ComputeUnit;
 use super::instruction::{Action, NO_PIPE};
-use super::scoreboard::{Hazard, Scoreboard};
+use super::scoreboard::{Hazard, Scoreboard, Uses};
 use super::wheel::Event;
 use crate::memory::Level;
 
@@ -42,6 +42,15 @@ impl Masks {
     pub(super) fn open(&self) -> u64 {
         self.fetched & !(self.hazard | self.fence | self.starved)
     }
+
+    /// What holds back the next instruction of a wavefront.
+    #[inline]
+    fn note_hazard(&mut self, slot: usize, hazard: Hazard) {
+        let bit = 1_u64 << slot;
+        self.hazard = self.hazard & !bit | u64::from(hazard != Hazard::None) << slot;
+        self.hazard_memory =
+            self.hazard_memory & !bit | u64::from(hazard == Hazard::Memory) << slot;
+    }
 }
 
 /// One wavefront slot.
@@ -58,6 +67,8 @@ pub(super) struct Wavefront {
     pub(super) number: u8,
     /// Pipe of the next instruction.
     pub(super) pipe: u8,
+    /// Registers of the next instruction.
+    pub(super) uses: Uses,
     /// Launch records so far.
     pub(super) launches: u32,
     /// Results and accesses under way.
@@ -88,6 +99,7 @@ impl Wavefront {
             work_group,
             number,
             pipe: NO_PIPE,
+            uses: Uses::UNKNOWN,
             launches: 0,
             in_flight: 0,
             stores: 0,
@@ -98,9 +110,10 @@ impl Wavefront {
 }
 
 impl ComputeUnit {
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_events(&mut self, now: Cycle) {
-        while let Some(event) = self.wheel.pop(now) {
+        let mut due = self.wheel.take(now);
+        while let Some(event) = self.wheel.next_of(&mut due) {
             match event {
                 Event::Resume { slot } => {
                     self.masks.paused &= !(1 << slot);
@@ -129,15 +142,22 @@ impl ComputeUnit {
         let wavefront = &mut self.wavefronts[slot];
         let writes = &self.decoded.instructions[instruction as usize].writes;
         wavefront.scoreboard.release(writes);
-        if self.masks.hazard >> slot & 1 != 0 {
-            let waited = self.masks.hazard_memory >> slot & 1 != 0;
-            self.look_up_hazard(slot);
+        let bit = 1_u64 << slot;
+        if self.masks.hazard & bit != 0 {
+            let waited = self.masks.hazard_memory & bit;
+            let hazard = if wavefront.uses.is_wide {
+                let next = (wavefront.code + wavefront.record.pc) as usize;
+                let uses = &self.decoded.instructions[next].uses;
+                wavefront.scoreboard.hazard(uses)
+            } else {
+                wavefront.scoreboard.low_hazard(wavefront.uses.low)
+            };
+            self.masks.note_hazard(slot, hazard);
             if let Some(level) = level
-                && waited
-                && self.masks.hazard_memory >> slot & 1 == 0
+                && waited & !self.masks.hazard_memory != 0
             {
-                self.accounting
-                    .memory_answered(slot % self.issuers.len(), level);
+                let scheduler = slot % self.issuers.len();
+                self.accounting.memory_answered(scheduler, level, now);
             }
         }
         self.finish_one(slot, now);
@@ -154,7 +174,7 @@ impl ComputeUnit {
     }
 
     /// Reserves the destination registers of an instruction until `latency` cycles from now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn results_after(&mut self, slot: usize, index: u32, latency: u32, now: Cycle) {
         let wavefront = &mut self.wavefronts[slot];
         let writes = &self.decoded.instructions[index as usize].writes;
@@ -176,7 +196,7 @@ impl ComputeUnit {
     }
 
     /// Makes the wavefront's next record the one to issue; ends the wavefront when there is none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fetch(&mut self, slot: usize, now: Cycle) {
         let bit = 1_u64 << slot;
         let wavefront = &mut self.wavefronts[slot];
@@ -188,6 +208,9 @@ impl ComputeUnit {
         wavefront.record = record;
         let decoded = &self.decoded.instructions[(wavefront.code + record.pc) as usize];
         wavefront.pipe = decoded.pipe;
+        wavefront.uses = Uses::of(&decoded.uses);
+        let hazard = wavefront.scoreboard.hazard(&decoded.uses);
+        self.masks.note_hazard(slot, hazard);
         if decoded.pipe != NO_PIPE {
             self.next_of_pipe[usize::from(decoded.pipe)] |= bit;
         }
@@ -205,26 +228,6 @@ impl ComputeUnit {
             self.masks.starved &= !bit;
             if !stage.go_on(slot, record.pc) {
                 self.masks.starved |= bit;
-            }
-        }
-        self.look_up_hazard(slot);
-    }
-
-    /// Brings the hazard bits of a wavefront up to date with its scoreboard.
-    #[inline]
-    fn look_up_hazard(&mut self, slot: usize) {
-        let wavefront = &self.wavefronts[slot];
-        let next = (wavefront.code + wavefront.record.pc) as usize;
-        let hazard = wavefront
-            .scoreboard
-            .hazard(&self.decoded.instructions[next].uses);
-        let bit = 1_u64 << slot;
-        self.masks.hazard &= !bit;
-        self.masks.hazard_memory &= !bit;
-        if hazard != Hazard::None {
-            self.masks.hazard |= bit;
-            if hazard == Hazard::Memory {
-                self.masks.hazard_memory |= bit;
             }
         }
     }

@@ -32,6 +32,9 @@ struct Entry {
     next: u32,
 }
 
+/// Events that were taken from a wheel and not handed out yet.
+pub(super) struct Due(u32);
+
 /// A timing wheel: a ring of lists over a slab of entries, with a bit per occupied cycle.
 ///
 /// The owner takes the events of every cycle that has any, so that an entry never survives a turn
@@ -88,41 +91,52 @@ impl Wheel {
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Takes one event of cycle `now`.
+    /// Takes all events of cycle `now` from the wheel; [`Wheel::next_of`] gives them one by one.
     #[inline]
-    pub(super) fn pop(&mut self, now: Cycle) -> Option<Event> {
+    pub(super) fn take(&mut self, now: Cycle) -> Due {
         let slot = self.slot(now);
-        let index = self.heads[slot];
+        let first = std::mem::replace(&mut self.heads[slot], NONE);
+        if first != NONE {
+            self.occupied[slot / 64] &= !(1 << (slot % 64));
+        }
+        Due(first)
+    }
+
+    /// The next of the events taken. Others may be filed in between.
+    #[inline]
+    pub(super) fn next_of(&mut self, due: &mut Due) -> Option<Event> {
+        let index = due.0;
         if index == NONE {
             return None;
         }
-        let entry = self.entries[index as usize];
-        self.heads[slot] = entry.next;
-        if entry.next == NONE {
-            self.occupied[slot / 64] &= !(1 << (slot % 64));
-        }
-        self.entries[index as usize].next = self.free;
+        let entry = &mut self.entries[index as usize];
+        due.0 = std::mem::replace(&mut entry.next, self.free);
         self.free = index;
         Some(entry.event)
     }
 
     /// The first cycle after `now` (whose events are taken) that has an event.
+    #[inline]
     pub(super) fn next_after(&self, now: Cycle) -> Option<Cycle> {
-        let turn = self.heads.len() as u64;
-        let start = (now + 1) % turn;
+        let start = self.slot(now + 1);
+        let bits = self.occupied[start / 64] >> (start % 64);
+        if bits != 0 {
+            return Some(now + 1 + u64::from(bits.trailing_zeros()));
+        }
+        self.next_beyond(now, start)
+    }
+
+    /// As [`Wheel::next_after`], beyond the word of the slot `start`, in which nothing comes after it.
+    fn next_beyond(&self, now: Cycle, start: usize) -> Option<Cycle> {
         let words = self.occupied.len();
-        let (first, bit) = ((start / 64) as usize, start % 64);
-        for step in 0..=words {
-            let word = (first + step) % words;
-            let mut bits = self.occupied[word];
-            if step == 0 {
-                bits &= u64::MAX << bit;
-            } else if step == words {
-                bits &= !(u64::MAX << bit);
-            }
+        for step in 1..=words {
+            let word = (start / 64 + step) & (words - 1);
+            // Of the first word, come to again, only what lies before `start` is left.
+            let bits = self.occupied[word];
             if bits != 0 {
-                let slot = word as u64 * 64 + u64::from(bits.trailing_zeros());
-                return Some(now + 1 + (slot + turn - start) % turn);
+                let slot = word * 64 + bits.trailing_zeros() as usize;
+                let ahead = slot.wrapping_sub(start) & (self.heads.len() - 1);
+                return Some(now + 1 + ahead as u64);
             }
         }
         None
@@ -186,7 +200,9 @@ mod tests {
         for (now, delay) in [(0, 1), (63, 1), (127, 127), (1000, 100)] {
             wheel.push(now, delay, event(1));
             assert_eq!(wheel.next_after(now), Some(now + delay), "{now} + {delay}");
-            assert_eq!(wheel.pop(now + delay), Some(event(1)));
+            let mut due = wheel.take(now + delay);
+            assert_eq!(wheel.next_of(&mut due), Some(event(1)));
+            assert_eq!(wheel.next_of(&mut due), None);
             assert_eq!(wheel.next_after(now), None);
         }
     }
@@ -202,7 +218,8 @@ mod tests {
             let mut now = 0;
             for (number, (advance, delay)) in pushes.into_iter().enumerate() {
                 for cycle in now + 1..=now + advance {
-                    while let Some(Event::Resume { slot }) = wheel.pop(cycle) {
+                    let mut due = wheel.take(cycle);
+                    while let Some(Event::Resume { slot }) = wheel.next_of(&mut due) {
                         got.push((cycle, slot));
                     }
                 }
@@ -212,7 +229,8 @@ mod tests {
             }
             while let Some(cycle) = wheel.next_after(now) {
                 now = cycle;
-                while let Some(Event::Resume { slot }) = wheel.pop(cycle) {
+                let mut due = wheel.take(cycle);
+                while let Some(Event::Resume { slot }) = wheel.next_of(&mut due) {
                     got.push((cycle, slot));
                 }
             }

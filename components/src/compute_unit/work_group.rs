@@ -51,7 +51,7 @@ impl ComputeUnit {
                 }
             }
             Some(Dispatch::Invalidate { kernel, ran }) => {
-                self.accounting.kernel_ended(u64::from(ran));
+                self.accounting.kernel_ended(u64::from(ran), now);
                 self.invalidation = Some(Invalidation {
                     kernel,
                     is_commanded: false,
@@ -90,7 +90,8 @@ impl ComputeUnit {
             self.ages.arrive(free, self.masks.present);
             self.masks.present |= 1 << free;
             self.masks.paused |= 1 << free;
-            self.accounting.wavefront_came(free % self.issuers.len());
+            self.accounting
+                .wavefront_came(free % self.issuers.len(), now);
             if let Some(stage) = &mut self.fetch {
                 stage.begin(free);
             }
