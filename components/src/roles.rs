@@ -21,7 +21,7 @@ pub const OCCUPANCY: Role = Role::new("occupancy");
 /// compute unit.
 pub const ISSUE_SLOTS: Role = Role::new("issue_slots");
 
-/// Counters named `REASON_slots_PART`, of the issue slots that `slots_REASON` counts: how many of them went to
+/// Counters named `REASON_slots_PART`, of the issue slots that `slots_REASON` counts (`issued` is one): how many went to
 /// the part in the name, as far as it is known. Parts are known when a wait ends, so those of an interval
 /// may have been lost before.
 pub const ISSUE_SLOT_PARTS: Role = Role::new("issue_slot_parts");

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use warpweave_framework::{Cycle, State, Statistics};
 
 use super::by_level::ByLevel;
+use super::unit_kind::UnitKind;
 use crate::memory::Level;
 use crate::roles;
 
@@ -60,6 +61,19 @@ const PARTS: [(&str, &str, &str); 6] = [
 ];
 const FROM_LEVEL: &str = "of the slots lost to memory, those in which the answer that ended the wait came from \
                           the level in the name";
+
+/// Of the slots that issued, those by kind of unit, in the order of [`UnitKind`].
+const ISSUED: [(&str, &str, &str); UnitKind::COUNT] = [
+    ("issued_slots_integer", "slots", ISSUED_FOR),
+    ("issued_slots_single", "slots", ISSUED_FOR),
+    ("issued_slots_double", "slots", ISSUED_FOR),
+    ("issued_slots_special", "slots", ISSUED_FOR),
+    ("issued_slots_memory", "slots", ISSUED_FOR),
+    ("issued_slots_control", "slots", ISSUED_FOR),
+];
+const ISSUED_FOR: &str = "of the slots that issued, those whose first instruction is for the units in the name: integer, \
+                          single precision with conversions, shuffles and votes, double precision, special functions, memory, \
+                          or control";
 
 /// Name and meaning of each, in order.
 const NAMES: [(&str, &str, &str); 12] = [
@@ -254,8 +268,13 @@ impl Accounting {
         self.evaluated_to
     }
 
-    /// Reports the counts, but for those of `absent` features.
-    pub(super) fn report(&self, absent: &[IssueSlot], statistics: &mut Statistics<'_>) {
+    /// Reports the counts, but for those of `absent` features; `issued` says for which units instructions issued.
+    pub(super) fn report(
+        &self,
+        absent: &[IssueSlot],
+        issued: &[u64; UnitKind::COUNT],
+        statistics: &mut Statistics<'_>,
+    ) {
         let cycle = statistics.cycle();
         let mut sums = Counts::default();
         for charges in &self.charges {
@@ -273,6 +292,9 @@ impl Accounting {
                 first = slot + 1;
             }
         }
+        statistics
+            .role(roles::ISSUE_SLOT_PARTS)
+            .counters(&ISSUED, issued);
         let mut parts = [0; PARTS.len()];
         let [by_level @ .., launch, tail] = &mut parts;
         for ((part, (level, slots)), (name, ..)) in by_level

@@ -8,6 +8,7 @@ use warpweave_trace::Class;
 use super::ComputeUnit;
 use super::accounting::IssueSlot;
 use super::by_level::ByLevel;
+use super::unit_kind::UnitKind;
 use crate::memory::Level as Supplier;
 use crate::roles;
 
@@ -17,6 +18,10 @@ pub(super) struct Counts {
     pub(super) wavefront_instructions: u64,
     pub(super) thread_instructions: u64,
     pub(super) per_class: [u64; Class::COUNT],
+    /// By kind of unit: slots that issued a part of an instruction and not its last, and parts that issued in the
+    /// slot of another.
+    pub(super) parts: [u64; UnitKind::COUNT],
+    pub(super) in_slot_of_another: [u64; UnitKind::COUNT],
     pub(super) wavefronts: Level,
     pub(super) work_groups: Level,
     pub(super) work_groups_completed: u64,
@@ -70,6 +75,20 @@ const PER_CLASS: [(&str, &str, &str); Class::COUNT] = {
     rows
 };
 
+impl Counts {
+    /// Issue slots by the kind of unit of what they issued, of several instructions the first.
+    fn issued_slots(&self) -> [u64; UnitKind::COUNT] {
+        let mut slots = self.parts;
+        for (class, count) in Class::ALL.iter().zip(&self.per_class) {
+            slots[UnitKind::of(*class) as usize] += count;
+        }
+        for (slots, more) in slots.iter_mut().zip(&self.in_slot_of_another) {
+            *slots -= more;
+        }
+        slots
+    }
+}
+
 impl ComputeUnit {
     pub(super) fn report(&self, s: &mut Statistics<'_>) {
         let counts = &self.counts;
@@ -108,7 +127,7 @@ impl ComputeUnit {
         if self.fetch.is_none() {
             absent.push(IssueSlot::Fetch);
         }
-        self.accounting.report(&absent, s);
+        self.accounting.report(&absent, &counts.issued_slots(), s);
         let cycle = s.cycle();
         let meaning = "mean number of resident wavefronts";
         s.level("wavefronts_mean", "wavefronts", meaning, &counts.wavefronts);

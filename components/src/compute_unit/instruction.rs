@@ -7,6 +7,7 @@ use warpweave_trace::{CacheOperator, Class, Instruction, KernelTrace, Program};
 
 use super::scoreboard::{Numbering, Registers};
 use super::spec::ComputeUnitSpec;
+use super::unit_kind::UnitKind;
 use crate::memory::{RequestKind, flags};
 
 /// No pipe of its own: the class can issue every cycle.
@@ -141,24 +142,7 @@ fn decode(instruction: &Instruction, numbering: &Numbering, spec: &ComputeUnitSp
         } else {
             0
         },
-        unit: 1 << unit_of(class),
+        unit: UnitKind::of(class).bit(),
         ends: class == Class::Exit,
-    }
-}
-
-/// A number for the kind of unit that executes a class, as [`IssueTogether`](super::IssueTogether) tells them apart.
-fn unit_of(class: Class) -> u8 {
-    match class {
-        Class::IntAdd | Class::IntMul | Class::IntDiv => 0,
-        Class::FpAdd
-        | Class::FpMul
-        | Class::FpDiv
-        | Class::Convert
-        | Class::Shuffle
-        | Class::Vote => 1,
-        Class::DpAdd | Class::DpMul | Class::DpDiv => 2,
-        Class::Special => 3,
-        Class::Load | Class::Store | Class::Atomic | Class::Prefetch => 4,
-        Class::Branch | Class::Barrier | Class::Fence | Class::Exit | Class::Launch => 5,
     }
 }

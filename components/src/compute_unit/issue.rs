@@ -137,6 +137,7 @@ impl ComputeUnit {
                 return;
             }
             units |= unit;
+            self.counts.in_slot_of_another[unit.trailing_zeros() as usize] += 1;
             if OPEN {
                 self.pick_open(scheduler, open, now);
             }
@@ -255,9 +256,12 @@ impl ComputeUnit {
         let index = wavefront.code + record.pc;
         let decoded = &self.decoded.instructions[index as usize];
 
-        let whole = u64::from(!record.continues);
-        self.counts.wavefront_instructions += whole;
-        self.counts.per_class[usize::from(decoded.class)] += whole;
+        if record.continues {
+            self.counts.parts[decoded.unit.trailing_zeros() as usize] += 1;
+        } else {
+            self.counts.wavefront_instructions += 1;
+            self.counts.per_class[usize::from(decoded.class)] += 1;
+        }
         // Nearly all are full, and not all processors that this is compiled for count bits.
         self.counts.thread_instructions += match record.mask {
             u32::MAX => 32,

@@ -95,6 +95,7 @@ mod scheduler;
 mod scoreboard;
 mod snapshot;
 mod spec;
+mod unit_kind;
 mod untimed;
 mod wavefront;
 mod wheel;

@@ -111,5 +111,10 @@ proptest! {
         let names = ["memory_slots_L1", "memory_slots_L2", "memory_slots_Dram", "no_wavefront_slots_launch"];
         let counts = names.map(|name| statistics.counter(name).unwrap_or(0));
         prop_assert_eq!(counts, parts(&log));
+        for kind in ["integer", "single", "double", "special", "memory", "control"] {
+            let issued = log.issued.iter().filter(|known| **known == kind).count() as u64;
+            let count = statistics.counter(&format!("issued_slots_{kind}"));
+            prop_assert_eq!(count, Some(issued), "{}", kind);
+        }
     }
 }

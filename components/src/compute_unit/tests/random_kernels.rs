@@ -292,6 +292,7 @@ proptest! {
             prop_assert_eq!(counter("slots_issued"), kernel.wavefront_instructions());
         }
         let settled = |name: &str| parts(&seen.statistics, name);
+        prop_assert_eq!(settled("issued_slots_"), counter("slots_issued"));
         prop_assert_eq!(settled("memory_slots_"), counter("slots_memory"));
         prop_assert!(settled("no_wavefront_slots_") <= counter("slots_no_wavefront"));
         prop_assert_eq!(slots(&seen.statistics), u64::from(spec.schedulers) * (RUN_CYCLES + 1));

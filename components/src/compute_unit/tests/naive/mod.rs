@@ -86,6 +86,8 @@ pub(super) struct NaiveLog {
     /// A scheduler has got a wavefront.
     pub(super) came: Vec<(Cycle, usize)>,
     pub(super) instructions: u64,
+    /// For what units the slots that issued did, by the first instruction.
+    pub(super) issued: Vec<&'static str>,
 }
 
 pub(super) struct Naive {
@@ -586,6 +588,9 @@ impl Naive {
         let slot = self.pick(scheduler, &ready);
         self.last[scheduler] = Some(slot);
         let mut kinds = vec![self.kind_of_unit(slot)];
+        let mut log = self.log.lock().expect("nobody panics with the log");
+        log.issued.push(kinds[0]);
+        drop(log);
         self.issue(slot, scheduler, now);
         for _ in 1..self.spec.issues_per_cycle {
             let there = self.wavefronts[slot].is_some();
@@ -608,10 +613,10 @@ impl Naive {
         match class {
             "load" | "store" | "atomic" | "prefetch" => "memory",
             "special" => "special",
-            "convert" | "shuffle" | "vote" => "fp",
-            _ if class.starts_with("int_") => "int",
-            _ if class.starts_with("fp_") => "fp",
-            _ if class.starts_with("dp_") => "dp",
+            "convert" | "shuffle" | "vote" => "single",
+            _ if class.starts_with("int_") => "integer",
+            _ if class.starts_with("fp_") => "single",
+            _ if class.starts_with("dp_") => "double",
             _ => "control",
         }
     }

@@ -1,0 +1,44 @@
+//! Kinds of execution units.
+
+use warpweave_trace::Class;
+
+/// A kind of execution unit, as [`IssueTogether`](super::IssueTogether) tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnitKind {
+    Integer,
+    /// Single precision, with conversions, shuffles and votes.
+    Single,
+    Double,
+    Special,
+    Memory,
+    /// Branches, barriers, fences, exits and launches.
+    Control,
+}
+
+impl UnitKind {
+    pub(super) const COUNT: usize = 6;
+
+    /// The unit that executes a class.
+    pub(super) const fn of(class: Class) -> Self {
+        match class {
+            Class::IntAdd | Class::IntMul | Class::IntDiv => Self::Integer,
+            Class::FpAdd
+            | Class::FpMul
+            | Class::FpDiv
+            | Class::Convert
+            | Class::Shuffle
+            | Class::Vote => Self::Single,
+            Class::DpAdd | Class::DpMul | Class::DpDiv => Self::Double,
+            Class::Special => Self::Special,
+            Class::Load | Class::Store | Class::Atomic | Class::Prefetch => Self::Memory,
+            Class::Branch | Class::Barrier | Class::Fence | Class::Exit | Class::Launch => {
+                Self::Control
+            }
+        }
+    }
+
+    /// Its bit in a set of kinds.
+    pub(super) const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
