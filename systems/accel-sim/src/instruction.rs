@@ -44,18 +44,19 @@ impl Registers {
     }
 
     fn read(fields: &mut Fields<'_>, what: &str) -> Result<Self, Diagnostic> {
-        let expected = format!("how many {what} registers follow, 0 to {REGISTERS_MAX}");
-        let field = fields.next(&expected)?;
-        let count: usize = fields.line.number(field, &expected)?;
+        // Put together only if they are shown.
+        let expected = format_args!("how many {what} registers follow, 0 to {REGISTERS_MAX}");
+        let field = fields.next(expected)?;
+        let count: usize = fields.line.number(field, expected)?;
         if count > REGISTERS_MAX {
-            return Err(fields.line.blame(field, &expected));
+            return Err(fields.line.blame(field, expected));
         }
         let mut registers = Self::default();
+        let expected = format_args!("a {what} register, `R0` to `R255`");
         for _ in 0..count {
-            let expected = format!("a {what} register, `R0` to `R255`");
-            let field = fields.next(&expected)?;
+            let field = fields.next(expected)?;
             let number = field.text.strip_prefix('R').and_then(|n| n.parse().ok());
-            let number: u8 = number.ok_or_else(|| fields.line.blame(field, &expected))?;
+            let number: u8 = number.ok_or_else(|| fields.line.blame(field, expected))?;
             if number != ZERO {
                 registers.numbers[registers.count] = number;
                 registers.count += 1;
@@ -88,10 +89,10 @@ impl<'a> Instruction<'a> {
             let [x, y, z] = place.block;
             let here = [("x", x), ("y", y), ("z", z), ("warp", place.warp)];
             for (what, number) in here {
-                let expected = format!("{what} of the block and warp above, {number}");
-                let field = fields.next(&expected)?;
+                let expected = format_args!("{what} of the block and warp above, {number}");
+                let field = fields.next(expected)?;
                 if field.text.parse() != Ok(number) {
-                    return Err(line.blame(field, &expected));
+                    return Err(line.blame(field, expected));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Lines of a text that is read as it comes, and the fields of a line with their places.
 
+use std::fmt::Display;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
@@ -83,7 +84,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// What is said at the end of a text that should go on.
-    pub(crate) fn ended(&self, expected: &str) -> Diagnostic {
+    pub(crate) fn ended(&self, expected: impl Display) -> Diagnostic {
         let line = Line {
             name: &self.name,
             number: self.number,
@@ -140,7 +141,7 @@ impl<'a> Line<'a> {
     }
 
     /// An error about a field.
-    pub(crate) fn blame(&self, field: Field<'_>, expected: &str) -> Diagnostic {
+    pub(crate) fn blame(&self, field: Field<'_>, expected: impl Display) -> Diagnostic {
         let (start, end) = (field.start, field.start + field.text.len());
         self.refuse(
             start,
@@ -153,13 +154,17 @@ impl<'a> Line<'a> {
     pub(crate) fn number<T: std::str::FromStr>(
         &self,
         field: Field<'_>,
-        expected: &str,
+        expected: impl Display,
     ) -> Result<T, Diagnostic> {
         field.text.parse().map_err(|_| self.blame(field, expected))
     }
 
     /// The hexadecimal number in a field, with or without its prefix.
-    pub(crate) fn hexadecimal(&self, field: Field<'_>, expected: &str) -> Result<u64, Diagnostic> {
+    pub(crate) fn hexadecimal(
+        &self,
+        field: Field<'_>,
+        expected: impl Display,
+    ) -> Result<u64, Diagnostic> {
         let digits = field.text.strip_prefix("0x").unwrap_or(field.text);
         match u64::from_str_radix(digits, 16) {
             Ok(value) if !digits.starts_with('+') => Ok(value),
@@ -206,7 +211,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, which is there.
-    pub(crate) fn next(&mut self, expected: &str) -> Result<Field<'a>, Diagnostic> {
+    pub(crate) fn next(&mut self, expected: impl Display) -> Result<Field<'a>, Diagnostic> {
         self.take().ok_or_else(|| {
             let end = self.line.text.len();
             let message = format!("expected {expected}, found the end of the line");
@@ -215,14 +220,17 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, a decimal number.
-    pub(crate) fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Result<T, Diagnostic> {
-        let field = self.next(expected)?;
+    pub(crate) fn number<T: std::str::FromStr>(
+        &mut self,
+        expected: impl Display,
+    ) -> Result<T, Diagnostic> {
+        let field = self.next(&expected)?;
         self.line.number(field, expected)
     }
 
     /// The next field, a hexadecimal number.
-    pub(crate) fn hexadecimal(&mut self, expected: &str) -> Result<u64, Diagnostic> {
-        let field = self.next(expected)?;
+    pub(crate) fn hexadecimal(&mut self, expected: impl Display) -> Result<u64, Diagnostic> {
+        let field = self.next(&expected)?;
         self.line.hexadecimal(field, expected)
     }
 
