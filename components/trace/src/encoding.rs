@@ -127,15 +127,6 @@ pub(crate) fn read_value(data: &[u8], position: &mut u64, code: u8) -> Option<i6
     Some(unzigzag(u64::from_le_bytes(*bytes) & WIDTH_MASKS[code]))
 }
 
-/// Appends an already zigzag coded value with width code `code`.
-#[inline]
-pub(crate) fn write_value(bytes: &mut Vec<u8>, value: u64, code: u8) {
-    // A copy of fixed length is cheaper than one of the length that stays.
-    let length = bytes.len() + usize::from(WIDTHS[usize::from(code)]);
-    bytes.extend_from_slice(&value.to_le_bytes());
-    bytes.truncate(length);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,13 +141,12 @@ mod tests {
             ] {
                 let coded = zigzag(value);
                 let code = width_code(coded);
-                let mut bytes = Vec::new();
-                write_value(&mut bytes, coded, code);
-                let length = bytes.len() as u64;
+                let length = WIDTHS[usize::from(code)];
+                let mut bytes = coded.to_le_bytes()[..usize::from(length)].to_vec();
                 bytes.extend_from_slice(&[0xAA; 8]);
                 let mut position = 0;
                 assert_eq!(read_value(&bytes, &mut position, code), Some(value));
-                assert_eq!(position, length);
+                assert_eq!(position, u64::from(length));
             }
         }
     }

@@ -89,11 +89,11 @@ impl<O: Observer> Machine<'_, O> {
                 }
                 match decoded.op {
                     Op::Move32 { d, a } => {
-                        *self.word = *w!(a);
+                        **self.word = *w!(a);
                         registers.swap32(d, mask, &mut self.word);
                     }
                     Op::Move64 { d, a } => {
-                        *self.double = *x!(a);
+                        **self.double = *x!(a);
                         registers.swap64(d, mask, &mut self.double);
                     }
                     Op::Unary32 { f, d, a } => {
