@@ -88,11 +88,9 @@ struct Differences {
 /// vector instructions of it.
 #[inline(never)]
 fn differences(places: &[u32; LANES], coded: &mut [u32; LANES]) -> Differences {
-    let mut nexts = *places;
-    nexts[..LANES - 1].copy_from_slice(&places[1..]);
-    let (mut all, mut bits, mut largest) = (0, 0, 0);
-    for lane in 0..LANES {
-        let difference = nexts[lane].wrapping_sub(places[lane]);
+    let (mut all, mut bits, mut largest) = (places[LANES - 1], 0, 0);
+    for lane in 0..LANES - 1 {
+        let difference = places[lane + 1].wrapping_sub(places[lane]);
         let code = difference << 1 ^ ((difference as i32) >> 31) as u32;
         all |= places[lane];
         bits |= difference;

@@ -162,7 +162,6 @@ impl StreamWriter {
     ///
     /// # Panics
     /// In debug builds, if the addresses are a list or none.
-    #[inline]
     pub fn access_regular(&mut self, pc: u32, space: Space, shape: Shape) {
         debug_assert!(!matches!(shape, Shape::List | Shape::None), "{shape:?}");
         self.begin_access((pc, u32::MAX), (space, false), shape, 0);
@@ -173,7 +172,6 @@ impl StreamWriter {
     ///
     /// # Panics
     /// In debug builds, if the addresses are no list.
-    #[inline]
     pub fn access_listed(
         &mut self,
         pc: u32,
@@ -191,7 +189,7 @@ impl StreamWriter {
     }
 
     /// All of a record but the list that may follow; `first` is where that begins.
-    #[inline]
+    #[inline(always)]
     fn begin_access(
         &mut self,
         (pc, mask): (u32, u32),

@@ -221,9 +221,8 @@ impl<O: Observer> Machine<'_, O> {
             let effect = self.last_progress;
             wavefront.spin.touch((pc, mask), &addresses, effect);
         }
-        if self.load_regular(wavefront, shared, (pc, mask), access)
-            || self.load_scattered(wavefront, shared, (pc, mask), access)
-        {
+        let is_usual = mask == u32::MAX && access.plain;
+        if is_usual && self.load_whole(wavefront, shared, pc, access) {
             return Ok(());
         }
         let mut addresses = self.addresses(wavefront, &access.address);
@@ -325,9 +324,8 @@ impl<O: Observer> Machine<'_, O> {
         number: u32,
     ) -> Result<(), Fault> {
         let access = &self.kernel.tables.accesses[number as usize];
-        if self.store_regular(wavefront, shared, (pc, mask), access)
-            || self.store_scattered(wavefront, shared, (pc, mask), access)
-        {
+        let is_usual = mask == u32::MAX && access.plain;
+        if is_usual && self.store_whole(wavefront, shared, pc, access) {
             return Ok(());
         }
         let mut addresses = self.addresses(wavefront, &access.address);

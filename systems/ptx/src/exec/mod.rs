@@ -14,7 +14,6 @@ mod heap;
 mod observe;
 mod print;
 mod registers;
-mod regular;
 mod run;
 mod sample;
 mod scalar;
@@ -23,6 +22,7 @@ mod spin;
 mod stack;
 mod texture;
 mod wavefront;
+mod whole;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -39,6 +39,7 @@ use crate::exec::registers::{Blend, Register};
 use crate::exec::run::Pause;
 use crate::exec::spin::{Touched, Watch};
 use crate::exec::wavefront::{State, Wavefront};
+use crate::exec::whole::Numbering;
 use crate::memory::{DeviceMemory, SHARED_WINDOW};
 use crate::module::{Kernel, Module, Parameter};
 use crate::ops::{Constant, Lanes32, Lanes64};
@@ -368,6 +369,7 @@ fn emulate(
         memory,
         cached: (0, 0),
         addressing: Addressing::new(),
+        numbering: Numbering::new(),
         blend: Blend::new(),
         options: *options,
         steps: 0,
@@ -376,7 +378,7 @@ fn emulate(
         stream_bytes: 0,
         word: Box::new(Register::new()),
         double: Box::new(Register::new()),
-        places: Box::new([0; 32]),
+        numbers: Box::new([0; 32]),
         runtime,
         charge,
         records: 0,
@@ -487,6 +489,7 @@ struct Machine<'l, O> {
     cached: (u64, u64),
     /// Functions over addresses, and those that write some lanes of a register.
     addressing: Addressing,
+    numbering: Numbering,
     blend: Blend,
     options: EmulationOptions,
     steps: u64,
@@ -500,7 +503,7 @@ struct Machine<'l, O> {
     word: Box<Register<u32>>,
     double: Box<Register<u64>>,
     /// Numbers of the elements that the lanes of an access reach.
-    places: Box<Lanes32>,
+    numbers: Box<Lanes32>,
     /// What the kernels of a family share.
     runtime: &'l mut Runtime,
     /// What the launch needs while it runs.

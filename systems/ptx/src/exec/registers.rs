@@ -7,19 +7,111 @@ use warpweave_trace::Shape;
 use crate::module::Frame;
 use crate::ops::{Lanes32, Lanes64, NO_REGISTER, Pred, Src, for_this_machine};
 
-/// A register, and how its values lie from lane to lane once somebody has asked: many addresses of a kernel have one
+/// How the values of a register lie from lane to lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lie {
+    /// Nobody has asked since it was written.
+    Unknown,
+    Grid(Grid),
+    /// In no order.
+    Scattered,
+    /// In an order whose steps are too large to reckon with.
+    Wild,
+}
+
+/// Values that form rows of `2^row_bits` lanes which are `step` apart, the rows `pitch`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    /// The value of lane 0.
+    pub(super) base: u64,
+    pub(super) step: i64,
+    pub(super) pitch: i64,
+    /// From lane 0 to the lowest and to the highest value.
+    pub(super) below: i64,
+    pub(super) above: i64,
+    /// That of all lanes for one row.
+    pub(super) row_bits: u8,
+}
+
+impl Grid {
+    /// Binary logarithm of the lanes.
+    pub(super) const ALL_BITS: u8 = 5;
+    /// Largest step in either direction: sums of them do not wrap around.
+    const MOST_STEP: u64 = 1 << 40;
+
+    /// The shape of values of which lane 0 has this one.
+    #[inline(always)]
+    pub(super) fn shape(&self, base: u64) -> Shape {
+        let Self {
+            step,
+            pitch,
+            row_bits,
+            ..
+        } = *self;
+        if row_bits != Self::ALL_BITS {
+            Shape::Rows {
+                base,
+                step,
+                pitch,
+                row_bits,
+            }
+        } else if step != 0 {
+            Shape::Stride { base, step }
+        } else {
+            Shape::Uniform(base)
+        }
+    }
+}
+
+impl Lie {
+    /// How these values lie.
+    #[inline(never)]
+    pub(super) fn of(lanes: &Lanes64) -> Self {
+        let (base, step, pitch, row_bits) = match Shape::of(u32::MAX, lanes) {
+            Shape::Uniform(base) => (base, 0, 0, Grid::ALL_BITS),
+            Shape::Stride { base, step } => (base, step, 0, Grid::ALL_BITS),
+            Shape::Rows {
+                base,
+                step,
+                pitch,
+                row_bits,
+            } => (base, step, pitch, row_bits),
+            Shape::List | Shape::None => return Self::Scattered,
+        };
+        if step.unsigned_abs().max(pitch.unsigned_abs()) > Grid::MOST_STEP {
+            return Self::Wild;
+        }
+        let across = step * ((1 << row_bits) - 1);
+        let down = pitch * ((32 >> row_bits) - 1);
+        Self::Grid(Grid {
+            base,
+            step,
+            pitch,
+            below: across.min(0) + down.min(0),
+            above: across.max(0) + down.max(0),
+            row_bits,
+        })
+    }
+
+    /// As [`Self::of`] words, which are numbers without a sign.
+    pub(super) fn of_words(lanes: &Lanes32) -> Self {
+        Self::of(&lanes.map(u64::from))
+    }
+}
+
+/// A register, and how its values lie once somebody has asked: many addresses of a kernel have one
 /// base. What changes a lane forgets it.
 #[derive(Clone, Debug)]
 pub(super) struct Register<T> {
     lanes: [T; 32],
-    shape: Option<Shape>,
+    lie: Lie,
 }
 
 impl<T: Copy + Default> Register<T> {
     pub(super) fn new() -> Self {
         Self {
             lanes: [T::default(); 32],
-            shape: None,
+            lie: Lie::Unknown,
         }
     }
 }
@@ -36,7 +128,7 @@ impl<T> Deref for Register<T> {
 impl<T> DerefMut for Register<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T; 32] {
-        self.shape = None;
+        self.lie = Lie::Unknown;
         &mut self.lanes
     }
 }
@@ -50,28 +142,23 @@ impl<T: PartialEq> PartialEq for Register<T> {
 impl Register<u64> {
     /// How the values lie.
     #[inline(always)]
-    pub(super) fn shape(&mut self) -> Shape {
-        match self.shape {
-            Some(shape) => shape,
-            None => *self.shape.insert(Shape::of(u32::MAX, &self.lanes)),
+    pub(super) fn lie(&mut self) -> &Lie {
+        if let Lie::Unknown = self.lie {
+            self.lie = Lie::of(&self.lanes);
         }
+        &self.lie
     }
 }
 
 impl Register<u32> {
-    /// How the values lie, as numbers without a sign.
+    /// How the values lie.
     #[inline(always)]
-    pub(super) fn shape(&mut self) -> Shape {
-        match self.shape {
-            Some(shape) => shape,
-            None => *self.shape.insert(shape_of_words(&self.lanes)),
+    pub(super) fn lie(&mut self) -> &Lie {
+        if let Lie::Unknown = self.lie {
+            self.lie = Lie::of_words(&self.lanes);
         }
+        &self.lie
     }
-}
-
-/// How words lie.
-pub(super) fn shape_of_words(lanes: &Lanes32) -> Shape {
-    Shape::of(u32::MAX, &lanes.map(u64::from))
 }
 
 /// A value of a lane as it lies in memory.
